@@ -3,11 +3,14 @@
 The life of a URL, in the order of the cycle:
 
     inject       a line of a seed list becomes a record of the CrawlDb     cycle/crawldb/inject.py
-    generate     of what is due, the best go into a new segment            cycle/fetchlist/generate.py
+    generate     of what is due, the best go into a new segment
+                 cycle/fetchlist/generate.py
     fetch        the page is fetched, politely                             cycle/fetch/fetcher.py
-    parse        its text, metadata and links are found                    cycle/parse/parsesegment.py
+    parse        its text, metadata and links are found
+                 cycle/parse/parsesegment.py
     updatedb     the record learns what became of it, links become URLs    cycle/crawldb/updatedb.py
-    invertlinks  the LinkDb learns who links to the page                   cycle/linkdb/invertlinks.py
+    invertlinks  the LinkDb learns who links to the page
+                 cycle/linkdb/invertlinks.py
     dedup        of equal pages all but one are marked as duplicates       cycle/crawldb/dedup.py
 
 `minutch/DESIGN.md` says how the rest is laid out, `minutch.commands.flow` lists all commands. From

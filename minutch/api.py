@@ -1,12 +1,13 @@
-"""A crawl as an object: its tables (`minutch.inspect.query`), and the jobs that change it (`minutch.jobs`) as methods.
+"""A crawl as an object: its tables (`minutch.inspect.query`), and the jobs that change it
+(`minutch.jobs`) as methods.
 
     crawl = minutch.open("crawl", create=True, conf={"http.agent.name": "my-crawler"})
     crawl.inject(["https://www.example.org/"])
     crawl.run(rounds=3)
     crawl.crawldb.scan().group_by("status").len().collect()
 
-What a job shows goes to sys.stdout, as on the command line; the live line goes to the terminal, or in a notebook into
-the output of its cell.
+What a job shows goes to sys.stdout, as on the command line; the live line goes to the terminal, or
+in a notebook into the output of its cell.
 """
 
 from __future__ import annotations
@@ -28,17 +29,23 @@ from minutch.job import CLEAR, Counters
 
 
 class Crawl(query.Crawl):
-    """The crawl in a folder. Jobs take their configuration from `conf`, and raise MinutchError when they fail."""
+    """The crawl in a folder. Jobs take their configuration from `conf`, and raise MinutchError when
+    they fail.
+    """
 
-    def __init__(self, path: Path, conf: Configuration | None = None, *, quiet: bool = False) -> None:
+    def __init__(
+        self, path: Path, conf: Configuration | None = None, *, quiet: bool = False
+    ) -> None:
         super().__init__(path)
         self.conf = conf or Configuration.load([])
         self.quiet = quiet
 
     def inject(self, seeds: str | PathLike[str] | Iterable[str], *options: object) -> Counters:
-        """Put URLs into the CrawlDb: a seed list (a file or a folder of them), or the URLs, each perhaps with metadata.
+        """Put URLs into the CrawlDb: a seed list (a file or a folder of them), or the URLs, each
+        perhaps with metadata.
 
-        `options` are those of `minutch inject`: `crawl.inject(urls, "-overwrite")`. Returns the job's counters.
+        `options` are those of `minutch inject`: `crawl.inject(urls, "-overwrite")`. Returns the
+        job's counters.
         """
         if isinstance(seeds, str | PathLike):
             return self.job("inject", self.path / query.CRAWLDB, seeds, *options)
@@ -72,10 +79,11 @@ class Crawl(query.Crawl):
     ) -> Counters:
         """Rounds of generate, fetch, parse, updatedb, invertlinks and dedup, until nothing is due.
 
-        `pages` to fetch in a round, by so many `threads`; `add_days`: also what will be due in so many days;
-        `dedup_group`: duplicates are found everywhere, or within a host or domain; `index`: send each round's pages to
-        the index; `hostdb`: keep a HostDb. What is not given is as `minutch crawl` has it. A round that was broken off
-        is finished first. Returns the counters of all steps.
+        `pages` to fetch in a round, by so many `threads`; `add_days`: also what will be due in so
+        many days; `dedup_group`: duplicates are found everywhere, or within a host or domain;
+        `index`: send each round's pages to the index; `hostdb`: keep a HostDb. What is not given is
+        as `minutch crawl` has it. A round that was broken off is finished first. Returns the
+        counters of all steps.
         """
         options: dict[str, object] = {
             "--size-fetchlist": pages,
@@ -83,13 +91,17 @@ class Crawl(query.Crawl):
             "-adddays": add_days,
             "--dedup-group": dedup_group,
         }
-        words = [word for name, value in options.items() if value is not None for word in (name, value)]
+        words = [
+            word for name, value in options.items() if value is not None for word in (name, value)
+        ]
         words += ["--index"] if index else []
         words += ["--hostdbupdate"] if hostdb else []
         return self.job("crawl", *words, self.path, rounds)
 
     def job(self, name: str, *arguments: object) -> Counters:
-        """Any command with its arguments: `crawl.job("dedup", crawl.path / "crawldb")`. Returns its counters."""
+        """Any command with its arguments: `crawl.job("dedup", crawl.path / "crawldb")`. Returns its
+        counters.
+        """
         if self.quiet:
             return jobs.run(name, *arguments, conf=self.conf)
         return jobs.run(name, *arguments, conf=self.conf, out=sys.stdout, err=progress_stream())
@@ -104,10 +116,14 @@ def open_crawl(
 ) -> Crawl:
     """The crawl in a folder. `create` makes one where there is none; else that is a StoreError.
 
-    `conf` is what jobs are configured with: a Configuration, or properties on top of the shipped ones. `quiet` jobs
-    show nothing.
+    `conf` is what jobs are configured with: a Configuration, or properties on top of the shipped
+    ones. `quiet` jobs show nothing.
     """
-    given = conf if isinstance(conf, Configuration) else Configuration.load([], overrides=dict(conf or {}))
+    given = (
+        conf
+        if isinstance(conf, Configuration)
+        else Configuration.load([], overrides=dict(conf or {}))
+    )
     folder = Path(path)
     if create and (not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))):
         folder.mkdir(parents=True, exist_ok=True)
@@ -122,13 +138,17 @@ def _line(url: str) -> str:
 
 
 def progress_stream() -> TextIO:
-    """Where progress goes: sys.stderr, or in a notebook a line of the cell's output that changes in its place."""
+    """Where progress goes: sys.stderr, or in a notebook a line of the cell's output that changes in
+    its place.
+    """
     handle = _notebook_display()
     return sys.stderr if handle is None else cast(TextIO, LiveLine(handle))
 
 
 def _notebook_display() -> Callable[[str], None] | None:
-    """What shows a text in a notebook's cell in the place of the one before; None where this is no notebook."""
+    """What shows a text in a notebook's cell in the place of the one before; None where this is no
+    notebook.
+    """
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None or not hasattr(shell, "kernel"):

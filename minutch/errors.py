@@ -1,16 +1,22 @@
 """The error tree, drawn once. Every error that minutch raises on purpose is one of these.
 
-    MinutchError                    base: one sentence for people, perhaps with a hint; the CLI prints both
+    MinutchError                    base: one sentence for people, perhaps with a hint; the CLI
+                                    prints both
     ├── UsageError                  wrong arguments of a command, with its usage
-    ├── ConfigError                 a property or a rule file that can't be used: names the file, line and value
+    ├── ConfigError                 a property or a rule file that can't be used: names the file,
+                                    line and value
     ├── PluginError                 a plugin that can't be loaded or lacks what it requires
-    ├── FormatError                 bytes that are not what the format says: file, offset, expected, found
+    ├── FormatError                 bytes that are not what the format says: file, offset, expected,
+                                    found
     │   ├── ChecksumError           a block whose CRC differs from the `.crc` sibling
     │   └── TruncatedError          the data ends inside a record
-    ├── StoreError                  a database or segment directory that is missing, incomplete or in the way
+    ├── StoreError                  a database or segment directory that is missing, incomplete or
+                                    in the way
     │   └── LockedError             somebody else holds the lock: names the owner
-    ├── ExpressionError             a filter expression (JEXL subset) that can't be compiled or evaluated
-    ├── QueryError                  an SQL statement that is not understood, or asks for what is not there
+    ├── ExpressionError             a filter expression (JEXL subset) that can't be compiled or
+                                    evaluated
+    ├── QueryError                  an SQL statement that is not understood, or asks for what is not
+                                    there
     ├── UrlError                    a string that is not a URL (also a ValueError)
     ├── IndexWriterError            an index writer that can't write: the index job ends
     │   └── IndexBusyError          the same for the moment: the batch is tried again
@@ -41,7 +47,8 @@ class MinutchError(Exception):
 
 
 class UsageError(MinutchError):
-    """Wrong command-line arguments. `message` says what is wrong (empty: nothing was given), `usage` what is right.
+    """Wrong command-line arguments. `message` says what is wrong (empty: nothing was given),
+    `usage` what is right.
 
     The exit code is the command's (`flow.Command.usage_exit`).
     """
@@ -87,7 +94,9 @@ class FormatError(MinutchError):
         self.found = found
 
     def at(self, path: str | Path, base: int = 0) -> FormatError:
-        """The same error, with the file named and the offset counted from the file's start; for re-raising."""
+        """The same error, with the file named and the offset counted from the file's start; for
+        re-raising.
+        """
         if not self.path:
             self.path = str(path)
             self.offset = base + (self.offset or 0)
@@ -129,7 +138,9 @@ class LockedError(StoreError):
 
     def __init__(self, *args: object, hint: str = "") -> None:
         super().__init__(
-            *args, hint=hint or "wait for it; if nobody is at work, `minutch unlock FOLDER` removes the lock"
+            *args,
+            hint=hint
+            or "wait for it; if nobody is at work, `minutch unlock FOLDER` removes the lock",
         )
 
 
@@ -150,10 +161,11 @@ class IndexWriterError(MinutchError):
 
 
 class IndexBusyError(IndexWriterError):
-    """A search engine that can't take a batch for the moment: too busy, restarting, not to be reached.
+    """A search engine that can't take a batch for the moment: too busy, restarting, not to be
+    reached.
 
-    `rest` are the actions that it has not taken (None: the whole batch), `refused` those of the others that it refused
-    for good; `retry_after` is the number of seconds that it asked to wait.
+    `rest` are the actions that it has not taken (None: the whole batch), `refused` those of the
+    others that it refused for good; `retry_after` is the number of seconds that it asked to wait.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 """What a job is given (`JobContext`) and what it gives back (`Counters`); progress while it runs.
 
-A job never looks at argv, environment, working directory or the process's streams: all it needs is here.
-Progress shows only in jobs that take longer than a second: a live line in a terminal, a log line a minute in a pipe.
+A job never looks at argv, environment, working directory or the process's streams: all it needs is
+here. Progress shows only in jobs that take longer than a second: a live line in a terminal, a log
+line a minute in a pipe.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ PLAIN_INTERVAL = 60.0
 LIVE_INTERVAL = 0.1
 """Seconds between two refreshes of the live line."""
 CLEAR = "\r\x1b[2K"
-"""Empties a terminal's line. All that is written to a terminal that may show a live line begins with it."""
+"""Empties a terminal's line. All that is written to a terminal that may show a live line begins
+with it.
+"""
 
 
 Total = int | Callable[[], int] | None
@@ -75,12 +78,16 @@ class JobContext:
     """Whether `out` takes colours."""
 
     def __post_init__(self) -> None:
-        """Let plugins, which know the configuration, see the job's clock; and file systems the configuration."""
+        """Let plugins, which know the configuration, see the job's clock; and file systems the
+        configuration.
+        """
         self.conf.clock = self.clock
         hadoop.use(partial(hadoop.settings_of, self.conf))
 
     def print(self, *values: object, end: str = "\n", style: str = "") -> None:
-        """Data for the user: to `out`, put together as the built-in print does; `style` is a terminal's colour."""
+        """Data for the user: to `out`, put together as the built-in print does; `style` is a
+        terminal's colour.
+        """
         if self.out.isatty() and self.err.isatty():
             raw(self.out).write(CLEAR)
         raw(self.out).write(style)
@@ -93,7 +100,9 @@ class JobContext:
 
         A function is asked for the total once progress shows, so that a short job need not know.
         """
-        return Progress(self.label or name, total, clock=self.clock, err=self.err, unit=unit, watch=self.watch)
+        return Progress(
+            self.label or name, total, clock=self.clock, err=self.err, unit=unit, watch=self.watch
+        )
 
     def report(self, title: str, counters: Mapping[str, int]) -> None:
         """Print a job's counters, one line each, as its last words, and keep them in `reports`."""
@@ -104,10 +113,19 @@ class JobContext:
 
 
 class Progress:
-    """Counts records of one job and shows them: `with context.progress("updatedb", n) as p: p.advance(1000)`."""
+    """Counts records of one job and shows them: `with context.progress("updatedb", n) as p:
+    p.advance(1000)`.
+    """
 
     def __init__(
-        self, name: str, total: Total, *, clock: Clock, err: TextIO, unit: str = "records", watch: Watch | None = None
+        self,
+        name: str,
+        total: Total,
+        *,
+        clock: Clock,
+        err: TextIO,
+        unit: str = "records",
+        watch: Watch | None = None,
     ) -> None:
         self.name = name
         self.unit = unit
@@ -126,18 +144,25 @@ class Progress:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._watch is not None:
             self._watch.progress = None
         if self._is_live:
             live_line(self._err, "")
         elif kind is None and self.seconds >= SHOW_AFTER:
-            progress_log.info("%s: %s %s, %.0f/s, done", self.name, f"{self.done:,}", self.unit, self.rate)
+            progress_log.info(
+                "%s: %s %s, %.0f/s, done", self.name, f"{self.done:,}", self.unit, self.rate
+            )
 
     @property
     def total(self) -> int | None:
-        """Records in all, as far as known; an estimate that was too low gives way to what is done."""
+        """Records in all, as far as known; an estimate that was too low gives way to what is
+        done.
+        """
         if callable(self._total):
             self._total = self._total() or None
         return None if self._total is None else max(self._total, self.done)
@@ -148,7 +173,9 @@ class Progress:
         return None if self._total is None or callable(self._total) else max(self._total, self.done)
 
     def expect(self, more: Callable[[], int]) -> None:
-        """So many records are to come after those that are done; `more` is asked once progress shows, 0: unknown."""
+        """So many records are to come after those that are done; `more` is asked once progress
+        shows, 0: unknown.
+        """
         done, before = self.done, self._total
 
         def total() -> int:
@@ -195,7 +222,9 @@ class Progress:
 
 
 def live_line(stream: TextIO, text: str) -> None:
-    """Put `text` into a terminal's last line, in the place of the one before; nothing where `stream` is no terminal."""
+    """Put `text` into a terminal's last line, in the place of the one before; nothing where
+    `stream` is no terminal.
+    """
     if stream.isatty():
         raw(stream).write(CLEAR)
         stream.write(text[: shutil.get_terminal_size().columns - 1])

@@ -1,4 +1,5 @@
-"""Every command as a function: `jobs.NAME(*arguments, conf=…)` with the arguments of `minutch NAME`.
+"""Every command as a function: `jobs.NAME(*arguments, conf=…)` with the arguments of `minutch
+NAME`.
 
     from minutch import Configuration, jobs
 
@@ -36,13 +37,19 @@ def run(
     out: TextIO | None = None,
     err: TextIO | None = None,
 ) -> Counters:
-    """Run a command; returns all its counters. Raises MinutchError for what the command line says as `error: …`."""
+    """Run a command; returns all its counters. Raises MinutchError for what the command line says
+    as `error: …`.
+    """
     command = flow.find(name)
     if command is None:
         raise MinutchError(f"there is no command {name}")
     used = (conf or Configuration.load([])).with_values({}).freeze()
-    context = JobContext(used, clock or SystemClock(), out or io.StringIO(), err or io.StringIO(), io.StringIO())
-    code = int(importlib.import_module(command.module).run([str(word) for word in arguments], context))
+    context = JobContext(
+        used, clock or SystemClock(), out or io.StringIO(), err or io.StringIO(), io.StringIO()
+    )
+    code = int(
+        importlib.import_module(command.module).run([str(word) for word in arguments], context)
+    )
     if code not in (0, NOTHING_DUE):
         raise MinutchError(f"{name} failed with exit code {code}")
     counters = Counters()

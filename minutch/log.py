@@ -2,8 +2,8 @@
 
     2026-11-21 13:05:01,250 INFO  crawldb.inject: …
 
-Messages quote URLs, headers and titles. Their control characters are written out and line ends become `\\n`, so nobody
-outside can write a line of the log; lines of a traceback are indented.
+Messages quote URLs, headers and titles. Their control characters are written out and line ends
+become `\\n`, so nobody outside can write a line of the log; lines of a traceback are indented.
 
 Every module logs through `logging.getLogger(__name__)`; only the CLI calls `configure`.
 """
@@ -103,7 +103,9 @@ class _TerminalHandler(logging.StreamHandler[TextIO]):
 
 
 class _FileHandler(logging.FileHandler):
-    """Says once that the file can't be written, and goes on without it: no job fails for its log."""
+    """Says once that the file can't be written, and goes on without it: no job fails for its
+    log.
+    """
 
     def handleError(self, record: logging.LogRecord) -> None:
         error = sys.exc_info()[1]
@@ -111,7 +113,11 @@ class _FileHandler(logging.FileHandler):
             super().handleError(record)
             return
         logging.getLogger().removeHandler(self)
-        log.error("can't write %s: %s; what follows is not in it", self.baseFilename, error.strerror or error)
+        log.error(
+            "can't write %s: %s; what follows is not in it",
+            self.baseFilename,
+            error.strerror or error,
+        )
 
     def close(self) -> None:
         with suppress(OSError):  # what is still to be written: said already, or too late to say
@@ -124,15 +130,22 @@ class _ShortFormatter(_Formatter):
     def format(self, record: logging.LogRecord) -> str:
         if record.levelno < logging.WARNING:
             return visible_line(record.getMessage())
-        return f"{'warning' if record.levelno == logging.WARNING else 'error'}: {visible_line(record.getMessage())}"
+        return (
+            f"{'warning' if record.levelno == logging.WARNING else 'error'}:"
+            f" {visible_line(record.getMessage())}"
+        )
 
 
 configured: tuple[int, Path | None, bool] | None = None
-"""Level, file and `only_live` of the last `configure`: what a process that is started afresh takes over."""
+"""Level, file and `only_live` of the last `configure`: what a process that is started afresh takes
+over.
+"""
 
 
 def log_to(path: Path, stream: TextIO) -> Path | None:
-    """Log to a file as well, unless there is one already or nothing was configured; returns the file in use."""
+    """Log to a file as well, unless there is one already or nothing was configured; returns the
+    file in use.
+    """
     if configured is None:
         return None
     level, log_file, only_live = configured
@@ -142,12 +155,17 @@ def log_to(path: Path, stream: TextIO) -> Path | None:
 
 
 def configure(
-    stream: TextIO, *, level: int = logging.INFO, log_file: Path | None = None, only_live: bool = False
+    stream: TextIO,
+    *,
+    level: int = logging.INFO,
+    log_file: Path | None = None,
+    only_live: bool = False,
 ) -> list[logging.Handler]:
     """Send everything of `level` and above to `stream`, and to `log_file` (appended) if given.
 
-    With `only_live`, `stream` gets progress and warnings only, and of these none about a single page. Returns the
-    handlers, for whoever wants to take them off again. Earlier handlers of the root logger are closed.
+    With `only_live`, `stream` gets progress and warnings only, and of these none about a single
+    page. Returns the handlers, for whoever wants to take them off again. Earlier handlers of the
+    root logger are closed.
     """
     global configured  # noqa: PLW0603
     configured = level, log_file, only_live

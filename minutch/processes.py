@@ -1,9 +1,10 @@
 """Worker processes: the one place where a process is started, and how it ends with its parent.
 
-A fork has everything at once, but it copies one thread only: Polars, or any other library with threads of its own,
-then waits for ever for threads that are not there. So a process is forked as long as it has one thread and never
-loaded Polars. Otherwise a fork server is started afresh, once, which loads what workers need and forks itself for each
-of them; what such a worker is given has to be picklable.
+A fork has everything at once, but it copies one thread only: Polars, or any other library with
+threads of its own, then waits for ever for threads that are not there. So a process is forked as
+long as it has one thread and never loaded Polars. Otherwise a fork server is started afresh, once,
+which loads what workers need and forks itself for each of them; what such a worker is given has to
+be picklable.
 """
 
 from __future__ import annotations
@@ -29,14 +30,19 @@ if TYPE_CHECKING:
 
 _PR_SET_PDEATHSIG: Final = 1
 _LEFT_TO_THE_PARENT: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Sent to the whole group by a terminal or a supervisor: the parent decides when its workers end."""
+"""Sent to the whole group by a terminal or a supervisor: the parent decides when its workers
+end.
+"""
 
 _START: Final = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); from minutch.commands.cli import main; sys.exit(main())"
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from minutch.commands.cli import main;"
+    " sys.exit(main())"
 )
 """`python -m minutch`, but for the working folder, which is no place to take modules from."""
 _LOADED_FIRST: Final = "minutch.cycle.parse.preloaded"
-"""What a fork server loads before it forks, by name, as it lies far above this module: most workers parse."""
+"""What a fork server loads before it forks, by name, as it lies far above this module: most workers
+parse.
+"""
 
 _parents_ends: weakref.WeakSet[Connection] = weakref.WeakSet()
 """This process's ends of the pipes to its workers."""
@@ -50,10 +56,11 @@ def may_fork() -> bool:
 def start_worker(
     main: Callable[..., None], args: tuple[Any, ...], *, name: str, daemon: bool = True
 ) -> tuple[BaseProcess, Connection]:
-    """Start `main(connection, *args)` in a process of its own; returns it and the other end of its pipe.
+    """Start `main(connection, *args)` in a process of its own; returns it and the other end of its
+    pipe.
 
-    A daemon may have no workers of its own. The process is killed with its parent where the system can do that;
-    elsewhere it finds the end of its pipe.
+    A daemon may have no workers of its own. The process is killed with its parent where the system
+    can do that; elsewhere it finds the end of its pipe.
     """
     forks = may_fork()
     context: Any = multiprocessing.get_context("fork" if forks else "forkserver")
@@ -74,10 +81,11 @@ def start_worker(
 
 
 async def start_command(words: Sequence[str], *, limit: int) -> asyncio.subprocess.Process:
-    """Start `minutch WORDS…` as a program in a session of its own: no signal of this terminal reaches it.
+    """Start `minutch WORDS…` as a program in a session of its own: no signal of this terminal
+    reaches it.
 
-    Its stderr can be read, in lines of `limit` bytes at most; it reads nothing, and what it prints is dropped. It
-    goes on when this process ends.
+    Its stderr can be read, in lines of `limit` bytes at most; it reads nothing, and what it prints
+    is dropped. It goes on when this process ends.
     """
     import asyncio
 
@@ -114,7 +122,9 @@ def _forked(parent: int, main: Callable[..., None], *args: Any) -> None:
     _work(main, *args)
 
 
-def _served(logging: tuple[int, Path | None, bool] | None, main: Callable[..., None], *args: Any) -> None:
+def _served(
+    logging: tuple[int, Path | None, bool] | None, main: Callable[..., None], *args: Any
+) -> None:
     if logging is not None:
         level, log_file, only_live = logging
         log.configure(sys.stderr, level=level, log_file=log_file, only_live=only_live)
@@ -129,9 +139,11 @@ def _work(main: Callable[..., None], *args: Any) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Let the system kill this process when its parent ends, whatever it is at: it holds copies of open files.
+    """Let the system kill this process when its parent ends, whatever it is at: it holds copies of
+    open files.
 
-    The system watches the thread that forked, so this is for forks, which are made by a process's only thread.
+    The system watches the thread that forked, so this is for forks, which are made by a process's
+    only thread.
     """
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

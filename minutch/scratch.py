@@ -1,7 +1,9 @@
-"""Folders in the system's temporary folder: gone at the end, and of a process that was killed, when the next is made.
+"""Folders in the system's temporary folder: gone at the end, and of a process that was killed, when
+the next is made.
 
-A folder holds a file that is locked (flock) for as long as its process lives, or one that it forked. Whoever makes a
-folder for the same purpose removes those of this user that nobody has locked.
+A folder holds a file that is locked (flock) for as long as its process lives, or one that it
+forked. Whoever makes a folder for the same purpose removes those of this user that nobody has
+locked.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ def scratch(purpose: str, directory: str | Path | None = None) -> Iterator[Path]
 
 
 def make(purpose: str, directory: str | Path | None = None) -> Path:
-    """A new, empty folder that only this user may read, in `directory` or the system's temporary folder."""
+    """A new, empty folder that only this user may read, in `directory` or the system's temporary
+    folder.
+    """
     prefix = f"minutch-{purpose}-"
     parent = Path(directory or tempfile.gettempdir())
     for other in parent.glob(f"{prefix}*"):
@@ -42,7 +46,9 @@ def make(purpose: str, directory: str | Path | None = None) -> Path:
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     fresh = folder / f"{_LOCK}.new"
     descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    with suppress(OSError):  # a file system without locks: the folder of a killed process stays there
+    with suppress(
+        OSError
+    ):  # a file system without locks: the folder of a killed process stays there
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         fresh.rename(folder / _LOCK)  # locked before it has the name by which others ask
     _held[folder] = descriptor
@@ -64,7 +70,9 @@ def _is_left(folder: Path) -> bool:
             return False
         descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
-        return folder.is_dir() and not any(folder.iterdir()) and time.time() - found.st_mtime > _YOUNG
+        return (
+            folder.is_dir() and not any(folder.iterdir()) and time.time() - found.st_mtime > _YOUNG
+        )
     except OSError:
         return False
     try:

@@ -1,8 +1,10 @@
-"""What is remembered from run to run beside Nutch's own files, in SQLite: a cache that may be lost at any time.
+"""What is remembered from run to run beside Nutch's own files, in SQLite: a cache that may be lost
+at any time.
 
-Losing it costs a few requests, nothing else, so nothing here raises. A file that turns out to be damaged, at whatever
-moment, is put aside under `<name>.damaged` and a new one takes its place; the log says so once. Where no file can be
-written, memory serves until the process ends. Several processes may have one file open.
+Losing it costs a few requests, nothing else, so nothing here raises. A file that turns out to be
+damaged, at whatever moment, is put aside under `<name>.damaged` and a new one takes its place; the
+log says so once. Where no file can be written, memory serves until the process ends. Several
+processes may have one file open.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ T = TypeVar("T")
 class StateFile:
     """One file, open. `schema` is the SQL that makes its tables; a file with any other is emptied.
 
-    With `read_only` a file is left as it is, and one that can't be read, or has another schema, is empty.
+    With `read_only` a file is left as it is, and one that can't be read, or has another schema, is
+    empty.
     """
 
     def __init__(self, path: Path, schema: str, *, read_only: bool = False) -> None:
@@ -85,7 +88,9 @@ class StateFile:
     def _make_tables(self, db: sqlite3.Connection) -> None:
         db.execute("BEGIN IMMEDIATE")
         if self._version_of(db) != self._version:  # or another process has made them meanwhile
-            for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+            for (name,) in db.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table'"
+            ).fetchall():
                 db.execute(f'DROP TABLE "{name}"')
             for statement in self._schema.split(";"):
                 db.execute(statement)
@@ -121,7 +126,9 @@ class StateFile:
         self._do(execute)
 
     def prune(self, table: str, column: str, before: float, most: int) -> None:
-        """Remove the rows of a table whose `column` (a time) is `before` or earlier, and all but the `most` latest."""
+        """Remove the rows of a table whose `column` (a time) is `before` or earlier, and all but
+        the `most` latest.
+        """
         self.write(f"DELETE FROM {table} WHERE {column} <= ?", [(before,)])
         latest = f"SELECT {column} FROM {table} ORDER BY {column} DESC LIMIT 1 OFFSET ?"
         self.write(f"DELETE FROM {table} WHERE {column} <= ({latest})", [(most,)])
@@ -154,7 +161,12 @@ class StateFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         self.close()
 
 

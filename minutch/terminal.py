@@ -1,11 +1,14 @@
-"""What may reach a terminal or a log: text. Control characters from pages, URLs and headers are made visible there.
+"""What may reach a terminal or a log: text. Control characters from pages, URLs and headers are
+made visible there.
 
     \\x1b, \\r, \\x9b, …      as `\\x1b`: terminals take them for commands (ECMA-48: C0, DEL, C1)
-    U+2028, U+202E, …      as `\\u202e`: line ends, and marks that turn the direction of writing (UAX #9)
-    lone surrogates        as `\\x9b` or `\\ud83d`: bytes that were no UTF-8, which would be written as they came
+    U+2028, U+202E, …      as `\\u202e`: line ends, and marks that turn the direction of writing
+                           (UAX #9)
+    lone surrogates        as `\\x9b` or `\\ud83d`: bytes that were no UTF-8, which would be written
+                           as they came
 
-`guard` is put around stdout and stderr where they are terminals, once, by the CLI. What goes to files and pipes stays
-exact. minutch's own cursor movements and colours go to `raw(stream)`.
+`guard` is put around stdout and stderr where they are terminals, once, by the CLI. What goes to
+files and pipes stays exact. minutch's own cursor movements and colours go to `raw(stream)`.
 """
 
 from __future__ import annotations
@@ -42,7 +45,9 @@ def visible_line(text: str) -> str:
 def counted(count: int, plural: str) -> str:
     """`1 page`, `2,000 pages`, `1 fetch`, `1 entry`; words that don't end in s stay."""
     if count == 1:
-        end, instead = next((pair for pair in _PLURALS.items() if plural.endswith(pair[0])), ("", ""))
+        end, instead = next(
+            (pair for pair in _PLURALS.items() if plural.endswith(pair[0])), ("", "")
+        )
         plural = plural.removesuffix(end) + instead
     return f"{count:,} {plural}"
 

@@ -1,7 +1,8 @@
-"""For all tests: Hypothesis gives the same examples at every run, a slow machine is no failure, and no variable of the
-environment brings in somebody's own configuration.
+"""For all tests: Hypothesis gives the same examples at every run, a slow machine is no failure, and
+no variable of the environment brings in somebody's own configuration.
 
-Tests that need more golden files than the subset in tests/golden/data are skipped where only that is there.
+Tests that need more golden files than the subset in tests/golden/data are skipped where only that
+is there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 gc.disable()  # until all tests are collected: nothing of them goes away before the end
 
-settings.register_profile("minutch", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "minutch", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("minutch")
 
 for variable in ("MINUTCH_HOME", "NUTCH_CONF_DIR", "NUTCH_LOG_DIR", "NUTCH_LOGFILE"):
@@ -45,7 +48,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test that needs golden files which the subset lacks; where all of them should be, skip nothing."""
+    """Skip a test that needs golden files which the subset lacks; where all of them should be, skip
+    nothing.
+    """
     if HAS_ALL:
         return
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
@@ -73,19 +78,26 @@ def axe() -> str:
 
 
 APART = {
-    "jvm": "what real Nutch and Hadoop make of files that minutch writes, and the other way round; needs Java",
+    "jvm": (
+        "what real Nutch and Hadoop make of files that minutch writes, and the other way round;"
+        " needs Java"
+    ),
     "browser": "pages in Chromium",
     "servers": "real search servers, brokers and readers of archives",
     "faults": "all of the fault injection, which takes hours",
 }
-"""Marks of tests that need other programs, or much time: `--NAME` runs them, and without it they are left out."""
+"""Marks of tests that need other programs, or much time: `--NAME` runs them, and without it they
+are left out.
+"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """An option for each mark of APART; several may be given."""
     for name, what in APART.items():
         parser.addoption(f"--{name}", action="store_true", help=f"run these alone: {what}")
-    parser.addoption("--on-spark", action="store_true", help="jobs have Spark for their engine (-n 0)")
+    parser.addoption(
+        "--on-spark", action="store_true", help="jobs have Spark for their engine (-n 0)"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -96,7 +108,9 @@ def pytest_configure(config: pytest.Config) -> None:
         onspark.switch()
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     """Say whether Spark had anything to do."""
     if config.getoption("--on-spark"):
         from tests.support import onspark
@@ -105,8 +119,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two more than there are cores: a third of the time tests wait, for a timeout or for a process."""
-    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 2
+    """Two more than there are cores: a third of the time tests wait, for a timeout or for a
+    process.
+    """
+    return (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    ) + 2
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -116,7 +134,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for name in APART:
         items[:] = [item for item in items if any(item.iter_markers(name)) <= (name in asked)]
     if asked:
-        items[:] = [item for item in items if any(mark.name in asked for mark in item.iter_markers())]
+        items[:] = [
+            item for item in items if any(mark.name in asked for mark in item.iter_markers())
+        ]
     seen = set()
     for item in items:
         if item.path not in seen and not any(item.iter_markers("slow")):

@@ -21,7 +21,10 @@ def test_every_name_is_there() -> None:
 
 
 def test_the_import_alone_is_light() -> None:
-    code = "import minutch, sys; print(sorted(m for m in sys.modules if m.startswith('minutch') or m == 'polars'))"
+    code = (
+        "import minutch, sys; print(sorted(m for m in sys.modules if m.startswith('minutch') or m"
+        " == 'polars'))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['minutch', 'minutch.version']"
 

@@ -21,7 +21,9 @@ def test_a_crawl_is_made_filled_and_run(tmp_path: Path, capsys: pytest.CaptureFi
     with SiteServer() as server:
         conf = PROPERTIES | {"fetcher.server.delay": "0", "fetcher.min.crawl.delay": "0"}
         crawl = minutch.open(tmp_path / "crawl", create=True, conf=conf)
-        counts = crawl.inject([server.site.url("one"), f"{server.site.url('two')}\tuserKey=userVal"])
+        counts = crawl.inject(
+            [server.site.url("one"), f"{server.site.url('two')}\tuserKey=userVal"]
+        )
         assert counts["seeds new"] == 2 == len(crawl.crawldb)
         seeds = tmp_path / "seeds.txt"
         seeds.write_text(f"{server.site.url('one')}\n", encoding="utf-8")

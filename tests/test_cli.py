@@ -53,7 +53,9 @@ def test_alone_it_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_a_command_that_knows_no_other_file_systems(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["webgraph", "-webgraphdb", "hdfs://host/graph", "-segmentDir", "segments"]) == 254
+    assert (
+        cli.main(["webgraph", "-webgraphdb", "hdfs://host/graph", "-segmentDir", "segments"]) == 254
+    )
     error = "error: webgraph works on this machine's files alone, not on hdfs://host/graph\n"
     assert capsys.readouterr().err == error
     assert flow.commands().keys() >= flow.FAR_COMMANDS
@@ -72,7 +74,9 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         ("solrindex", 255, "solrindex is no command any more", "its successor is index"),
     ],
 )
-def test_unknown_commands(name: str, code: int, error: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_commands(
+    name: str, code: int, error: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main([name]) == code
     assert capsys.readouterr().err == f"error: {error}\nhint: {hint}\n"
     assert cli.main(["help", name]) == code
@@ -92,14 +96,34 @@ def test_a_job_gets_arguments_and_configuration(command: Callable[[Run], None]) 
     seen: list[object] = []
 
     def run(args: list[str], context: JobContext) -> int:
-        seen.extend([args, context.conf.get("a"), context.conf.get("b"), context.conf.get("c"), context.conf.get("d")])
+        seen.extend(
+            [
+                args,
+                context.conf.get("a"),
+                context.conf.get("b"),
+                context.conf.get("c"),
+                context.conf.get("d"),
+            ]
+        )
         with pytest.raises(MinutchError, match="frozen"):
             context.conf.set("a", "2")
         return 0
 
     command(run)
     assert (
-        cli.main(["inject", "-Da=1", "-D", "b = 2", "-fs", "local", "db", "seeds", *["-Dc=x=y", "-D", "d=4", "-D"]])
+        cli.main(
+            [
+                "inject",
+                "-Da=1",
+                "-D",
+                "b = 2",
+                "-fs",
+                "local",
+                "db",
+                "seeds",
+                *["-Dc=x=y", "-D", "d=4", "-D"],
+            ]
+        )
         == 0
     )
     assert seen == [["db", "seeds", "-D"], "1", " 2", "x=y", "4"]
@@ -129,7 +153,11 @@ def raising(error: BaseException) -> Run:
     [
         (StoreError("crawl/crawldb: no current"), 255, "error: crawl/crawldb: no current\n"),
         (StoreError("a\nb", hint="do c"), 255, "error: a b\nhint: do c\n"),
-        (FileNotFoundError(2, "No such file or directory", "seeds"), 255, "error: seeds: No such file"),
+        (
+            FileNotFoundError(2, "No such file or directory", "seeds"),
+            255,
+            "error: seeds: No such file",
+        ),
         (OSError("odd"), 255, "error: odd\n"),
         (UsageError("", "Injector"), 255, "Usage: Injector\n"),
         (UsageError("no", "Injector"), 255, "error: no\nhint: minutch help inject\n"),
@@ -154,9 +182,13 @@ HARMLESS = ("showproperties", "plugin", "init", "warm", "startserver")
 SHOW_USAGE = ("dump", "commoncrawldump")
 
 
-@pytest.mark.parametrize("name", [name for name in flow.commands() if name not in (*HARMLESS, *SHOW_USAGE)])
+@pytest.mark.parametrize(
+    "name", [name for name in flow.commands() if name not in (*HARMLESS, *SHOW_USAGE)]
+)
 def test_wrong_usage_ends_as_nutch_does(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """After their usage dedup, clean and crawl exit with 1, the statistics with 0, all others with -1."""
+    """After their usage dedup, clean and crawl exit with 1, the statistics with 0, all others with
+    -1.
+    """
     codes = dict.fromkeys(("crawl", "dedup", "clean", "completion"), 1)
     codes |= dict.fromkeys(("domainstats", "protocolstats", "crawlcomplete"), 0)
     assert cli.main([name]) == codes.get(name, 255)
@@ -180,7 +212,9 @@ def test_verbose_shows_where(
     assert err.endswith("\nerror: odd\nhint: even\n")
 
 
-def test_a_bug_shows_a_traceback(command: Callable[[Run], None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bug_shows_a_traceback(
+    command: Callable[[Run], None], capsys: pytest.CaptureFixture[str]
+) -> None:
     command(raising(ZeroDivisionError("odd")))
     assert cli.main(["inject"]) == 255
     *trace, error, hint = capsys.readouterr().err.splitlines()
@@ -208,14 +242,19 @@ def test_configuration_from_the_environment(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
     (tmp_path / "b" / "nutch-site.xml").write_text(
-        "<configuration><property><name>x</name><value>${user.home} ${env.WORD} ${y}</value></property></configuration>"
+        "<configuration><property><name>x</name><value>${user.home} ${env.WORD}"
+        " ${y}</value></property></configuration>"
     )
     (tmp_path / "more.xml").write_text(
         "<configuration><property><name>y</name><value>more</value></property></configuration>"
     )
     conf = cli.load_configuration(
         cli.parse_generic(["-conf", str(tmp_path / "more.xml")]),
-        {"NUTCH_CONF_DIR": f"{tmp_path / 'a'}:{tmp_path / 'b'}:", "HOME": "/home/me", "WORD": "word"},
+        {
+            "NUTCH_CONF_DIR": f"{tmp_path / 'a'}:{tmp_path / 'b'}:",
+            "HOME": "/home/me",
+            "WORD": "word",
+        },
     )
     assert conf.get("x") == "/home/me word more"
     assert conf.conf_dirs[:2] == (tmp_path / "a", tmp_path / "b")
@@ -268,7 +307,10 @@ def test_showproperties_in_a_process(tmp_path: Path) -> None:
 
 def test_a_reader_that_goes_away() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "minutch", "showproperties"], cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "minutch", "showproperties"],
+        cwd=PROJECT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     assert process.stdout is not None
     assert process.stderr is not None
@@ -278,7 +320,18 @@ def test_a_reader_that_goes_away() -> None:
     assert process.wait() == 141
 
 
-HEAVY = ("polars", "numba", "numpy", "httpx", "pycurl", "selectolax", "tldextract", "rich", "lxml", "argparse")
+HEAVY = (
+    "polars",
+    "numba",
+    "numpy",
+    "httpx",
+    "pycurl",
+    "selectolax",
+    "tldextract",
+    "rich",
+    "lxml",
+    "argparse",
+)
 
 
 @pytest.mark.parametrize("words", [[], ["showproperties"], ["genrate"]])
@@ -288,7 +341,11 @@ def test_nothing_heavy_is_imported(words: list[str]) -> None:
         f"print([m for m in {HEAVY!r} if m in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False, cwd=PROJECT
+        [sys.executable, "-c", code, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=PROJECT,
     )
     assert done.stderr.splitlines()[-1] == "[]"
 
@@ -301,7 +358,10 @@ def test_output_is_utf8_whatever_the_locale() -> None:
         cwd=PROJECT,
         env={**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "latin-1"},
     )
-    assert any(line.startswith("word ") and line.endswith("é") for line in done.stdout.decode().splitlines())
+    assert any(
+        line.startswith("word ") and line.endswith("é")
+        for line in done.stdout.decode().splitlines()
+    )
 
 
 def test_properties_without_effect_are_marked() -> None:

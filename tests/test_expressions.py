@@ -1,6 +1,7 @@
 """Expressions give what Commons JEXL 3.6 gives, strict and silent as Nutch runs it.
 
-The expected values of TABLE were made by running these expressions with commons-jexl3-3.6.0.jar on VALUES.
+The expected values of TABLE were made by running these expressions with commons-jexl3-3.6.0.jar on
+VALUES.
 """
 
 from __future__ import annotations
@@ -298,7 +299,13 @@ def test_empty(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["(" * 500 + "1" + ")" * 500, "!" * 500 + "1", "1" + "+1" * 2000, "a" + ".b" * 2000 + "[0]" * 400, "1" * 70_000],
+    [
+        "(" * 500 + "1" + ")" * 500,
+        "!" * 500 + "1",
+        "1" + "+1" * 2000,
+        "a" + ".b" * 2000 + "[0]" * 400,
+        "1" * 70_000,
+    ],
 )
 def test_bounded(text: str) -> None:
     with pytest.raises(ExpressionError, match=r"nested|more than|at most"):
@@ -324,11 +331,21 @@ def test_any_text_is_an_expression_or_an_expression_error(text: str) -> None:
     expression.evaluate(VALUES)
 
 
-_ATOMS = st.sampled_from(("1", "-2", "2.5", "'a'", "'12'", "true", "null", "depth", "score", "nul", "missing", "list"))
-_OPERATORS = st.sampled_from((*"+-*/%<&", "==", "!=", ">=", "=~", "!~", "=^", "&&", "||", "<<", "?:", "??"))
+_ATOMS = st.sampled_from(
+    ("1", "-2", "2.5", "'a'", "'12'", "true", "null", "depth", "score", "nul", "missing", "list")
+)
+_OPERATORS = st.sampled_from(
+    (*"+-*/%<&", "==", "!=", ">=", "=~", "!~", "=^", "&&", "||", "<<", "?:", "??")
+)
 
 
-@given(st.recursive(_ATOMS, lambda inner: st.builds("({} {} {})".format, inner, _OPERATORS, inner), max_leaves=12))
+@given(
+    st.recursive(
+        _ATOMS,
+        lambda inner: st.builds("({} {} {})".format, inner, _OPERATORS, inner),
+        max_leaves=12,
+    )
+)
 def test_any_operation_has_a_value_or_none(text: str) -> None:
     value = compile_expression(text).evaluate(VALUES)
     assert value is None or isinstance(value, bool | int | float | str | list)

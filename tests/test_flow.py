@@ -1,4 +1,6 @@
-"""Commands, README, extension points and properties: each thing is written down once, and the places agree."""
+"""Commands, README, extension points and properties: each thing is written down once, and the
+places agree.
+"""
 
 from __future__ import annotations
 
@@ -52,16 +54,39 @@ NUTCH = {
     "showproperties": "tools.ShowProperties",
     "robotsparser": "protocol.RobotRulesParser",
 }
-"""Nutch's src/bin/nutch, 1.22 and 1.23-SNAPSHOT: commands, and the classes below org.apache.nutch that they run."""
+"""Nutch's src/bin/nutch, 1.22 and 1.23-SNAPSHOT: commands, and the classes below org.apache.nutch
+that they run.
+"""
 
-CLASSES = {"scoring.webgraph.LinkDumper", "scoring.webgraph.LinkDumper$Reader", "scoring.webgraph.NodeReader"}
+CLASSES = {
+    "scoring.webgraph.LinkDumper",
+    "scoring.webgraph.LinkDumper$Reader",
+    "scoring.webgraph.NodeReader",
+}
 CLASSES |= {"scoring.webgraph.LoopReader"}  # until Nutch 1.11
-CLASSES |= {"crawl.AdaptiveFetchSchedule", "crawl.MimeAdaptiveFetchSchedule", "crawl.TextProfileSignature"}
+CLASSES |= {
+    "crawl.AdaptiveFetchSchedule",
+    "crawl.MimeAdaptiveFetchSchedule",
+    "crawl.TextProfileSignature",
+}
 CLASSES |= {"util.EncodingDetector", "util.URLUtil", "tools.ResolveUrls"}
 CLASSES |= {"tools.arc.ArcSegmentCreator"}
 """Classes of Nutch that are run by their names alone."""
 
-OWN = {"init", "crawl", "report", "sql", "explain", "fsck", "unlock", "text", "search", "serve", "warm", "completion"}
+OWN = {
+    "init",
+    "crawl",
+    "report",
+    "sql",
+    "explain",
+    "fsck",
+    "unlock",
+    "text",
+    "search",
+    "serve",
+    "warm",
+    "completion",
+}
 OWN |= {"export", "import", "simulate"}
 OWN |= {"arc2segment"}
 """Commands that Nutch does not have (crawl is a script there)."""
@@ -69,7 +94,9 @@ OWN |= {"arc2segment"}
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("command", [*flow.commands().values(), *flow.CLASSES], ids=lambda command: command.name)
+@pytest.mark.parametrize(
+    "command", [*flow.commands().values(), *flow.CLASSES], ids=lambda command: command.name
+)
 def test_a_commands_module_runs_and_has_a_usage(command: flow.Command) -> None:
     module = importlib.import_module(command.module)
     assert callable(module.run)
@@ -105,7 +132,9 @@ def test_classes_that_are_run_by_their_names() -> None:
 
 def test_commands_that_are_missing_are_named() -> None:
     assert set(flow.MISSING) == set(NUTCH) - set(flow.commands())
-    assert {name: java for name, (java, _) in flow.MISSING.items()} == {name: NUTCH[name] for name in flow.MISSING}
+    assert {name: java for name, (java, _) in flow.MISSING.items()} == {
+        name: NUTCH[name] for name in flow.MISSING
+    }
 
 
 def test_every_command_of_nutch_is_here() -> None:

@@ -35,7 +35,10 @@ def test_report_is_logged_and_kept(caplog: pytest.LogCaptureFixture) -> None:
     job = context()
     with caplog.at_level(logging.INFO):
         job.report("inject", Counters(read=12, rejected=3))
-    assert [record.getMessage() for record in caplog.records] == ["inject: read     12", "inject: rejected 3"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "inject: read     12",
+        "inject: rejected 3",
+    ]
     assert job.reports == {"inject": {"read": 12, "rejected": 3}}
 
 
@@ -86,7 +89,9 @@ def test_a_live_line_in_a_terminal() -> None:
         assert err.getvalue() == "\r\x1b[2Kupdatedb: 100 of 200 records, 50/s, 0:02 left"
         job.clock.advance(2)  # type: ignore[attr-defined]
         progress.advance(50)
-    assert err.getvalue().endswith("\r\x1b[2Kupdatedb: 150 of 200 records, 38/s, 0:01 left\r\x1b[2K")
+    assert err.getvalue().endswith(
+        "\r\x1b[2Kupdatedb: 150 of 200 records, 38/s, 0:01 left\r\x1b[2K"
+    )
 
 
 def test_a_failed_job_says_nothing_of_being_done(caplog: pytest.LogCaptureFixture) -> None:

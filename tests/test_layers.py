@@ -1,7 +1,9 @@
-"""Imports point to what stands further up in the table of minutch/DESIGN.md: one order of all boxes.
+"""Imports point to what stands further up in the table of minutch/DESIGN.md: one order of all
+boxes.
 
-A command imports no other command, nothing below the commands imports one, and `minutch` never imports `plugins`.
-Imports for type checking only are free. `python -m tests.test_layers` prints the shape of the graph.
+A command imports no other command, nothing below the commands imports one, and `minutch` never
+imports `plugins`. Imports for type checking only are free. `python -m tests.test_layers` prints the
+shape of the graph.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from tests.support.golden import PROJECT
 DESIGN = (PROJECT / "minutch" / "DESIGN.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| (\w+) \| ((?:`[\w.]+` ?)+) \| [^|]+ \|$", DESIGN, re.MULTILINE)
 WINGS = {wing: re.findall(r"`([\w.]+)`", names) for wing, names in ROWS}
-ORDER = {box: number for number, box in enumerate(name for boxes in WINGS.values() for name in boxes)}
+ORDER = {
+    box: number for number, box in enumerate(name for boxes in WINGS.values() for name in boxes)
+}
 RUN = (*flow.commands().values(), *flow.CLASSES)
 COMMANDS = {command.module for command in RUN}
 
@@ -38,13 +42,18 @@ PLUGIN_MAY = {
     "state",
     "scratch",
 }
-PLUGIN_MAY |= {f"hadoop.formats.{name}" for name in ("writables", "javahash", "zstd")} | {"work.tables.wholefile"}
-PLUGIN_MAY |= {f"cycle.parse.{name}" for name in ("charset", "dispatch", "mime", "textlinks")} | {"plugin.chains"}
+PLUGIN_MAY |= {f"hadoop.formats.{name}" for name in ("writables", "javahash", "zstd")} | {
+    "work.tables.wholefile"
+}
+PLUGIN_MAY |= {f"cycle.parse.{name}" for name in ("charset", "dispatch", "mime", "textlinks")} | {
+    "plugin.chains"
+}
 PLUGIN_MAY |= {"kernels", "expressions", "inspect.search.fields", "inspect.search.localindex"}
 PLUGIN_MAY |= {"warc.reading.archiveindex", "warc.reading.visits", "hadoop.stores"}
-"""What a plugin may import of minutch. Metadata's values are Hadoop's Writables, scores Java's 32-bit floats; parsers
-need what Nutch offers them in its core: EncodingDetector, OutlinkExtractor, HtmlParseFilters; those of containers
-(feed, zip) ParserFactory and MimeUtil, too; protocol-archive what archives hold."""
+"""What a plugin may import of minutch. Metadata's values are Hadoop's Writables, scores Java's
+32-bit floats; parsers need what Nutch offers them in its core: EncodingDetector, OutlinkExtractor,
+HtmlParseFilters; those of containers (feed, zip) ParserFactory and MimeUtil, too; protocol-archive
+what archives hold."""
 
 
 def box_of(module: str) -> str:
@@ -62,11 +71,17 @@ def name_of(path: Path) -> str:
 
 
 def _is_typing_only(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Name)
+        and node.test.id == "TYPE_CHECKING"
+    )
 
 
 def imports(tree: ast.AST, package: str = "") -> set[str]:
-    """Absolute names of all modules imported at run time, anywhere in the tree; relative ones below `package`."""
+    """Absolute names of all modules imported at run time, anywhere in the tree; relative ones below
+    `package`.
+    """
     found: set[str] = set()
     stack: list[ast.AST] = [tree]
     while stack:
@@ -77,7 +92,9 @@ def imports(tree: ast.AST, package: str = "") -> set[str]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            parent = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            parent = (
+                package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            )
             base = ".".join([*parent, *([node.module] if node.module else [])])
             found |= {_module(f"{base}.{alias.name}", base) for alias in node.names}
         stack.extend(ast.iter_child_nodes(node))
@@ -117,16 +134,32 @@ def test_imports_point_up_the_table(module: str) -> None:
     for other in imports(source(files("minutch")[module])):
         if other == "minutch" or not other.startswith("minutch."):
             assert other.partition(".")[0] != "plugins"
-            assert other != "minutch" or mine == len(ORDER) - 1, f"{module} imports the package's root"
+            assert other != "minutch" or mine == len(ORDER) - 1, (
+                f"{module} imports the package's root"
+            )
             continue
-        assert ORDER[box_of(other)] <= mine, f"{module} imports {other}, which the table has further down"
-        assert other not in COMMANDS or box_of(module) != "commands", f"{module} imports the command {other}"
+        assert ORDER[box_of(other)] <= mine, (
+            f"{module} imports {other}, which the table has further down"
+        )
+        assert other not in COMMANDS or box_of(module) != "commands", (
+            f"{module} imports the command {other}"
+        )
 
 
 def test_every_box_is_there_and_every_folder_in_a_box() -> None:
     modules = files("minutch")
     assert [box for box in ORDER if box != "__init__" and f"minutch.{box}" not in modules] == []
-    assert list(WINGS) == ["ground", "work", "plugin", "warc", "cycle", "archives", "inspect", "commands", "top"]
+    assert list(WINGS) == [
+        "ground",
+        "work",
+        "plugin",
+        "warc",
+        "cycle",
+        "archives",
+        "inspect",
+        "commands",
+        "top",
+    ]
     for module in WING_FOLDERS:
         assert imports(source(modules[module])) == set()
 
@@ -155,15 +188,21 @@ def test_plugins_import_what_they_may(module: str) -> None:
             assert allowed, f"{module} imports {other}"
         elif other.startswith("plugins"):
             target = [*other.split("."), folder][1]
-            assert target == folder or target in required, f"{module} imports {other}, not in plugin.xml's requires"
+            assert target == folder or target in required, (
+                f"{module} imports {other}, not in plugin.xml's requires"
+            )
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    """At run time, imports inside functions included: each module can be understood from what lies below it."""
+    """At run time, imports inside functions included: each module can be understood from what lies
+    below it.
+    """
     everything = sources("minutch") | sources("plugins")
     graph = {}
     for module, tree in everything.items():
-        package = module if (PROJECT / Path(*module.split("."))).is_dir() else module.rpartition(".")[0]
+        package = (
+            module if (PROJECT / Path(*module.split("."))).is_dir() else module.rpartition(".")[0]
+        )
         graph[module] = (imports(tree, package) & everything.keys()) - {module}
     below = {module: _reachable(graph, module) for module in graph}
     circles = [{other for other in below[module] if module in below[other]} for module in graph]
@@ -190,9 +229,19 @@ def test_only_the_command_line_looks_outside(module: str) -> None:
     for node in ast.walk(source(files("minutch")[module])):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             pair = (node.value.id, node.attr)
-            assert pair not in {("sys", "argv"), ("os", "environ"), ("os", "getenv"), ("os", "getcwd")}, pair
+            assert pair not in {
+                ("sys", "argv"),
+                ("os", "environ"),
+                ("os", "getenv"),
+                ("os", "getcwd"),
+            }, pair
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            assert node.func.id not in {"print", "input", "eval", "exec"}, f"{module} calls {node.func.id}"
+            assert node.func.id not in {
+                "print",
+                "input",
+                "eval",
+                "exec",
+            }, f"{module} calls {node.func.id}"
 
 
 def test_modules_stay_small() -> None:
@@ -212,14 +261,22 @@ def shape() -> str:
         wing = next(wing for wing, boxes in WINGS.items() if box in boxes)
         lines = len(files("minutch")[module].read_text(encoding="utf-8").splitlines())
         size[wing] = (size.get(wing, (0, 0))[0] + 1, size.get(wing, (0, 0))[1] + lines)
-        graph[box] |= {box_of(other) for other in imports(tree) if other.startswith("minutch.")} - {box}
+        graph[box] |= {box_of(other) for other in imports(tree) if other.startswith("minutch.")} - {
+            box
+        }
     floors: dict[str, int] = {}
     for box in ORDER:
         floors[box] = 1 + max((floors[other] for other in graph[box]), default=0)
     circles = [box for box in graph if box in _reachable(graph, box)]
     arrows = sum(map(len, graph.values()))
-    head = f"{len(graph)} boxes, {max(floors.values())} floors, {arrows} arrows, {len(circles)} in a circle"
-    rows = [f"{wing:<10} {modules:>4} modules {lines:>7,} lines" for wing, (modules, lines) in size.items()]
+    head = (
+        f"{len(graph)} boxes, {max(floors.values())} floors, {arrows} arrows, {len(circles)} in a"
+        " circle"
+    )
+    rows = [
+        f"{wing:<10} {modules:>4} modules {lines:>7,} lines"
+        for wing, (modules, lines) in size.items()
+    ]
     return "\n".join([head, *sorted(rows)])
 
 

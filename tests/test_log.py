@@ -31,7 +31,9 @@ def test_a_line_per_event_without_the_package(tmp_path: Path) -> None:
     logging.getLogger("minutch.cycle.crawldb.inject").debug("hidden")
     logging.getLogger("httpx").info("hidden")
     line = stream.getvalue()
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO  crawldb\.inject: 3 seeds\n", line)
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO  crawldb\.inject: 3 seeds\n", line
+    )
     assert (tmp_path / "logs" / "hadoop.log").read_text() == line
 
 

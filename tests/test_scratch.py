@@ -33,7 +33,9 @@ def test_a_folder_is_private_and_gone_at_the_end(tmp_path: Path) -> None:
 
 
 def test_the_next_of_its_kind_removes_what_a_killed_process_left(tmp_path: Path) -> None:
-    found = subprocess.run([sys.executable, "-c", KILLED, tmp_path], stdout=subprocess.PIPE, text=True, check=False)
+    found = subprocess.run(
+        [sys.executable, "-c", KILLED, tmp_path], stdout=subprocess.PIPE, text=True, check=False
+    )
     left = Path(found.stdout.strip())
     assert _names(left) == [".lock", "run-0"]
     with scratch.scratch("other", tmp_path):
@@ -44,7 +46,9 @@ def test_the_next_of_its_kind_removes_what_a_killed_process_left(tmp_path: Path)
 
 def test_what_a_living_child_of_it_may_use_stays(tmp_path: Path) -> None:
     command = [sys.executable, "-c", KILLED, tmp_path, "with a child"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
         assert process.stdout is not None
         left = Path(process.stdout.readline().strip())
         process.wait()

@@ -1,4 +1,6 @@
-"""A cache on disk: what is damaged, locked, outdated or not writable is forgotten, and nobody is stopped by it."""
+"""A cache on disk: what is damaged, locked, outdated or not writable is forgotten, and nobody is
+stopped by it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def test_what_is_written_is_there_in_the_next_process(tmp_path: Path) -> None:
         assert state.read("SELECT v FROM t WHERE k = ?", ("key 000007",)) == [(7,)]
 
 
-def test_a_file_that_is_no_database_is_replaced(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_that_is_no_database_is_replaced(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "s.sqlite"
     path.write_bytes(b"no database" * 1000)
     with filled(path, 3) as state:
@@ -36,7 +40,9 @@ def test_a_file_that_is_no_database_is_replaced(tmp_path: Path, caplog: pytest.L
 
 
 @pytest.mark.parametrize("end", [4096, -1])
-def test_damage_is_met_while_the_file_is_in_use(tmp_path: Path, caplog: pytest.LogCaptureFixture, end: int) -> None:
+def test_damage_is_met_while_the_file_is_in_use(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, end: int
+) -> None:
     """Pages of the file are overwritten, or cut off; the header still looks like a database."""
     path = tmp_path / "s.sqlite"
     filled(path).close()
@@ -69,7 +75,9 @@ def test_without_a_place_on_disk_memory_serves(tmp_path: Path) -> None:
         assert state.read("SELECT count(*) FROM t") == [(2,)]
 
 
-def test_who_holds_the_file_too_long_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_holds_the_file_too_long_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("minutch.state.WAIT", 0.01)
     path = tmp_path / "s.sqlite"
     with filled(path, 1) as state, sqlite3.connect(path) as other:

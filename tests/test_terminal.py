@@ -104,7 +104,11 @@ def in_a_terminal(*words: str) -> bytes:
     """What a command writes to a terminal of its own, without minutch's own colours."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "minutch", *words], stdin=theirs, stdout=theirs, stderr=theirs, cwd=PROJECT
+        [sys.executable, "-m", "minutch", *words],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=PROJECT,
     )
     os.close(theirs)
     written = b""
@@ -124,7 +128,9 @@ def in_a_terminal(*words: str) -> bytes:
 
 
 def test_what_a_segment_holds_is_shown_in_a_terminal_as_text(tmp_path: Path) -> None:
-    page = Content("http://e.org/", "http://e.org/", f"<title>{HOSTILE}".encode(), "text/html", Metadata())
+    page = Content(
+        "http://e.org/", "http://e.org/", f"<title>{HOSTILE}".encode(), "text/html", Metadata()
+    )
     page.metadata.set("Server", HOSTILE)
     segment = tmp_path / "20261121130501"
     with part_writer(segment, CONTENT, 0, Configuration()) as append:
@@ -133,8 +139,12 @@ def test_what_a_segment_holds_is_shown_in_a_terminal_as_text(tmp_path: Path) -> 
     shown = in_a_terminal(*words)
     assert b"\\x1b[2J" in shown
     assert b"Server" in shown
-    assert not any(hostile in shown for hostile in (b"\x1b", b"\x07", "\x9b".encode(), "\u202e".encode()))
-    piped = subprocess.run([sys.executable, "-m", "minutch", *words], capture_output=True, check=True, cwd=PROJECT)
+    assert not any(
+        hostile in shown for hostile in (b"\x1b", b"\x07", "\x9b".encode(), "\u202e".encode())
+    )
+    piped = subprocess.run(
+        [sys.executable, "-m", "minutch", *words], capture_output=True, check=True, cwd=PROJECT
+    )
     assert HOSTILE.encode() in piped.stdout
 
 
@@ -151,7 +161,11 @@ def test_the_live_line_is_still_one() -> None:
 
 
 def test_counts() -> None:
-    assert [counted(number, "rounds") for number in (0, 1, 2000)] == ["0 rounds", "1 round", "2,000 rounds"]
+    assert [counted(number, "rounds") for number in (0, 1, 2000)] == [
+        "0 rounds",
+        "1 round",
+        "2,000 rounds",
+    ]
     assert [counted(1, words) for words in ("URLs", "fetches", "entries", "known")] == [
         "1 URL",
         "1 fetch",

@@ -1,11 +1,13 @@
 """export arc: the pages of segments as ARC files, where Common Crawl put them.
 
-    <out>/segment/<segment's time, ms>/<first page's time, ms>_<number>.arc.gz     -layout parse-output (2012)
-    <out>/<yyyy>/<MM>/<dd>/<number>/<first page's time, ms>_<number>.arc.gz        -layout crawl-001 (2008 to 2010)
+    <out>/segment/<segment's time, ms>/<first page's time, ms>_<number>.arc.gz     -layout
+    parse-output (2012)
+    <out>/<yyyy>/<MM>/<dd>/<number>/<first page's time, ms>_<number>.arc.gz        -layout crawl-001
+    (2008 to 2010)
 
-An ARC record has the answer of the server, so pages without content have none. The head is as it was stored
-(store.http.headers), fitted to the body; where none was stored, one is made and says so (`X-Crawler-Head`).
-ARC keeps neither requests, nor that a page is cut off, nor milliseconds.
+An ARC record has the answer of the server, so pages without content have none. The head is as it
+was stored (store.http.headers), fitted to the body; where none was stored, one is made and says so
+(`X-Crawler-Head`). ARC keeps neither requests, nor that a page is cut off, nor milliseconds.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ def export(
     layout: str = PARSE_OUTPUT,
     size: int = DEFAULT_LIMIT,
 ) -> Counters:
-    """Write the pages of `segments` to ARC files in the new directory `out`. StoreError if it exists already."""
+    """Write the pages of `segments` to ARC files in the new directory `out`. StoreError if it
+    exists already.
+    """
     require_absent(out)
     counters = Counters(dict.fromkeys((WRITTEN, NO_CONTENT, NO_TIME, NO_URI, FILES), 0))
     with output_folder(out) as work, context.progress("arc", unit="pages") as progress:
@@ -106,7 +110,10 @@ def _write(files: ArcFiles, capture: Capture) -> str:
     if target is None:
         return NO_URI
     head = fitted_head(content.metadata.first(RESPONSE_HEADERS_KEY) or "", len(content.content))
-    block = valid(head or rebuilt_head(_code(datum), content.metadata, len(content.content))).encode() + content.content
+    block = (
+        valid(head or rebuilt_head(_code(datum), content.metadata, len(content.content))).encode()
+        + content.content
+    )
     media_type = (content.metadata.first("Content-Type") or content.content_type).partition(";")[0]
     address = content.metadata.first(IP_ADDRESS_KEY) or ""
     files.write(target, time, block, media_type=media_type, address=address)
@@ -114,7 +121,9 @@ def _write(files: ArcFiles, capture: Capture) -> str:
 
 
 def _time(content: Content, datum: CrawlDatum | None) -> int | None:
-    """When the page was fetched, in ms; of a robots.txt, which has no record of a fetch, as its metadata says."""
+    """When the page was fetched, in ms; of a robots.txt, which has no record of a fetch, as its
+    metadata says.
+    """
     return fetch_time(content) if datum is None else datum.fetch_time
 
 

@@ -3,11 +3,12 @@
     document  :=  d9 d9 f7 (self-described CBOR)  text string: the JSON, pretty-printed
     string    :=  definite length up to 3996 UTF-16 units, else chunks of so many: 7f chunk* ff
 
-    url, timestamp (Last-Modified), request {method, client, headers, body}, response {status, server, headers, body},
+    url, timestamp (Last-Modified), request {method, client, headers, body}, response {status,
+    server, headers, body},
     key, imported (Date), inlinks (with a LinkDb)
 
-As in Nutch, `url` has `?`, `%` and `+` encoded, and `body` is the record as text: the page, decoded as UTF-8, behind
-its metadata. `key` is the URL as it is.
+As in Nutch, `url` has `?`, `%` and `+` encoded, and `body` is the record as text: the page, decoded
+as UTF-8, behind its metadata. `key` is the URL as it is.
 
 Source: org.apache.nutch.tools.AbstractCommonCrawlFormat.getJsonData, CommonCrawlFormatJackson,
 CommonCrawlDataDumper.serializeCBORData; Jackson's CBORGenerator; RFC 8949, sections 3 and 3.4.6.
@@ -36,7 +37,9 @@ _BREAK: Final = b"\xff"
 CHUNK: Final = 3996
 """UTF-16 units of a string that Jackson writes in one piece."""
 
-_PATH: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.!~*'():@&=$,;/")
+_PATH: Final = frozenset(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.!~*'():@&=$,;/"
+)
 _ALREADY_NAMED: Final = {"content-encoding", "content-type", "date", "server"}
 
 
@@ -54,7 +57,9 @@ class Format:
     """Headers as lists of pairs (-jsonArray)."""
     reverse_key: bool = False
 
-    def document(self, url: str, content: Content, epoch: int, inlinks: Sequence[str] | None = None) -> str:
+    def document(
+        self, url: str, content: Content, epoch: int, inlinks: Sequence[str] | None = None
+    ) -> str:
         """A page as JSON; `epoch` is the time that is part of a reversed key."""
         prefix = f"{self.key_prefix}-" if self.key_prefix else ""
         key = reversed_key(url, epoch) if self.reverse_key else url
@@ -76,7 +81,10 @@ class Format:
         client: dict[str, Json] = {"hostname": self.host, "address": self.address}
         client |= {"software": get("http.agent.version"), "robots": "CLASSIC", "contact": contact}
         headers = [("Accept", get("http.accept")), ("Accept-Encoding", "")]
-        headers += [("Accept-Language", get("http.accept.language")), ("User-Agent", get("http.robots.agents"))]
+        headers += [
+            ("Accept-Language", get("http.accept.language")),
+            ("User-Agent", get("http.robots.agents")),
+        ]
         return {"method": "GET", "client": client, "headers": self._headers(headers), "body": None}
 
     def _response(self, url: str, content: Content) -> Json:
@@ -85,7 +93,9 @@ class Format:
         headers: list[tuple[str, str | None]]
         headers = [(name, first(name)) for name in ("Content-Encoding", CONTENT_TYPE_KEY)]
         headers += [("Date", self._date(content, "Date")), ("Server", first("Server"))]
-        headers += [(name, first(name)) for name in meta.java_names() if name.lower() not in _ALREADY_NAMED]
+        headers += [
+            (name, first(name)) for name in meta.java_names() if name.lower() not in _ALREADY_NAMED
+        ]
         return {
             "status": first("status"),
             "server": {"hostname": host_of(url), "address": first(IP_ADDRESS_KEY)},
@@ -105,7 +115,9 @@ class Format:
 
 
 def page_epoch(content: Content, now: int) -> int:
-    """When a page was sent, in ms, to the second: its Date, else when it was fetched, else `now`."""
+    """When a page was sent, in ms, to the second: its Date, else when it was fetched, else
+    `now`.
+    """
     time = http_time(content.metadata.first("Date") or "")
     if time is None:
         time = fetch_time(content)
@@ -134,7 +146,9 @@ def cbor_document(text: str) -> bytes:
     chunks = []
     while units:
         end = min(2 * CHUNK, len(units))
-        if end < len(units) and 0xD8 <= units[end - 1] <= 0xDB:  # not between the halves of a character
+        if (
+            end < len(units) and 0xD8 <= units[end - 1] <= 0xDB
+        ):  # not between the halves of a character
             end -= 2
         chunks.append(_text_string(units[:end]))
         units = units[end:]

@@ -1,14 +1,17 @@
-"""commoncrawldump: every fetched page as a document of its own, in CBOR; or all of them in WARC files.
+"""commoncrawldump: every fetched page as a document of its own, in CBOR; or all of them in WARC
+files.
 
     <out>/<md5 of the URL>_<name>.<suffix>
     <out>/com/example/www/<sha1 of the URL>/<ms since 1970>.<suffix>     -epochFilename
-    <out>/yyyyMMddHHmm.tar.gz                                            -gzip: the same files in one archive
+    <out>/yyyyMMddHHmm.tar.gz                                            -gzip: the same files in
+    one archive
     <out>/WEB-<yyyyMMddHHmmssSSS>-NNNNN.warc[.gz]                        -warc
 
-Different from Nutch on purpose: parts are found under all their names, not only `part-NNNNN`; -warc writes records with
-the page itself, not the text of Nutch's record of it, many into a file, and obeys -mimetype; a page without a Date is
-dated by its fetch, not by the clock; in an archive, too, -epochFilename names files; the archive's hour has 24 hours,
-and an archive that is there is not overwritten. A page that is there already is written once, as with `dump`.
+Different from Nutch on purpose: parts are found under all their names, not only `part-NNNNN`; -warc
+writes records with the page itself, not the text of Nutch's record of it, many into a file, and
+obeys -mimetype; a page without a Date is dated by its fetch, not by the clock; in an archive, too,
+-epochFilename names files; the archive's hour has 24 hours, and an archive that is there is not
+overwritten. A page that is there already is written once, as with `dump`.
 
 Source: org.apache.nutch.tools.CommonCrawlDataDumper, CommonCrawlFormatWARC.
 """
@@ -64,7 +67,9 @@ class Writer(ABC):
 
 @dataclass(frozen=True, slots=True)
 class DumpOptions:
-    """What commoncrawldump is asked for: the form of the documents, or WARC files of so many bytes."""
+    """What commoncrawldump is asked for: the form of the documents, or WARC files of so many
+    bytes.
+    """
 
     warc: bool = False
     gzip: bool = False
@@ -116,10 +121,14 @@ class Documents(Writer):
 
     def write(self, url: str, content: Content) -> str:
         epoch = page_epoch(content, self._now)
-        name = epoch_name(url, epoch, self._suffix) if self._by_epoch else page_name(url, self._suffix)
+        name = (
+            epoch_name(url, epoch, self._suffix) if self._by_epoch else page_name(url, self._suffix)
+        )
         text = self._format.document(url, content, epoch, self._inlinks(url))
         is_new = self.put(name, url, cbor_document(text))
-        log.debug("Writing: [%s]" if is_new else "Skipping writing: [%s]: file already exists", name)
+        log.debug(
+            "Writing: [%s]" if is_new else "Skipping writing: [%s]: file already exists", name
+        )
         return WRITTEN if is_new else SEEN
 
     def put(self, name: str, url: str, document: bytes) -> bool:
@@ -128,14 +137,25 @@ class Documents(Writer):
 
     def _inlinks(self, url: str) -> list[str] | None:
         inlinks = None if self._linkdb is None else self._linkdb.get(url)
-        return None if inlinks is None else list(dict.fromkeys(link.from_url for link in inlinks))[:MAX_INLINKS]
+        return (
+            None
+            if inlinks is None
+            else list(dict.fromkeys(link.from_url for link in inlinks))[:MAX_INLINKS]
+        )
 
 
 class ArchivedDocuments(Documents):
-    """CBOR documents in a tar archive, below a folder named after the output folder and the one above it."""
+    """CBOR documents in a tar archive, below a folder named after the output folder and the one
+    above it.
+    """
 
     def __init__(
-        self, options: DumpOptions, files: PageFiles, context: JobContext, archive: tarfile.TarFile, name: str
+        self,
+        options: DumpOptions,
+        files: PageFiles,
+        context: JobContext,
+        archive: tarfile.TarFile,
+        name: str,
     ) -> None:
         super().__init__(options, files, context)
         self._archive, self._name = archive, name

@@ -1,4 +1,5 @@
-"""How many pages have which media type, by their content alone: what `dump` and `commoncrawldump` choose by and print.
+"""How many pages have which media type, by their content alone: what `dump` and `commoncrawldump`
+choose by and print.
 
 Source: org.apache.nutch.util.DumpFileUtil.displayFileTypes.
 """
@@ -33,7 +34,12 @@ class MediaTypes:
 
     def text(self, *, with_chosen: bool = True) -> str:
         """Both tables, or the first one, in the order of Nutch's HashMap."""
-        lines = ["", "TOTAL Stats:", *_table(self.total), f"Total count: {sum(self.total.values())}"]
+        lines = [
+            "",
+            "TOTAL Stats:",
+            *_table(self.total),
+            f"Total count: {sum(self.total.values())}",
+        ]
         if with_chosen and self.chosen:
             lines += ["", "FILTERED Stats:", *_table(self.chosen)]
             lines.append(f"Total filtered count: {sum(self.chosen.values())}")

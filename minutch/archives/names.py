@@ -2,13 +2,15 @@
 
     <md5 of the URL>_<file name in the URL>.<its suffix, or html>       dump, commoncrawldump
     <com>/<example>/<www>/<SHA-256 of the URL>                          dump -reverseUrlDirs
-    <com>/<example>/<www>/<sha1 of the URL>/<epoch>.<suffix>            commoncrawldump -epochFilename
+    <com>/<example>/<www>/<sha1 of the URL>/<epoch>.<suffix>            commoncrawldump
+    -epochFilename
 
-What comes from a URL keeps to a single file or folder name: no separator, no control character, no name that a system
-reserves, no more bytes than a file system takes. Where Nutch's names have none of these they are Nutch's.
+What comes from a URL keeps to a single file or folder name: no separator, no control character, no
+name that a system reserves, no more bytes than a file system takes. Where Nutch's names have none
+of these they are Nutch's.
 
-Source: org.apache.nutch.util.DumpFileUtil, tools.FileDumper, tools.CommonCrawlDataDumper.reverseUrl, commons-io's
-FilenameUtils (getBaseName, getExtension).
+Source: org.apache.nutch.util.DumpFileUtil, tools.FileDumper,
+tools.CommonCrawlDataDumper.reverseUrl, commons-io's FilenameUtils (getBaseName, getExtension).
 """
 
 from __future__ import annotations
@@ -50,11 +52,13 @@ def url_sha256(url: str) -> str:
 def page_name(url: str, suffix: str = "") -> str:
     """The name of a page's file; `suffix` replaces the one that the URL has."""
     base, own = split_name(url)
-    return f"{url_md5(url)}_{_shortened(base, MAX_BASE)}.{_shortened(suffix or own or 'html', MAX_SUFFIX)}"
+    return f"{url_md5(url)}_{_shortened(base, MAX_BASE)}.{_shortened(suffix or own or 'html', MAX_SUFFIX)}"  # noqa: E501
 
 
 def two_levels(name: str) -> str:
-    """`ab/cd`, from four digits of the MD5 that a page's name begins with (DumpFileUtil.createTwoLevelsDirectory)."""
+    """`ab/cd`, from four digits of the MD5 that a page's name begins with
+    (DumpFileUtil.createTwoLevelsDirectory).
+    """
     return f"{name[0]}{name[8]}/{name[16]}{name[24]}"
 
 
@@ -70,10 +74,12 @@ def epoch_name(url: str, epoch: int, suffix: str = "") -> str:
 
 
 def longer_name(name: str, url: str) -> str:
-    """Another name, for a page whose name another page has: the URL's SHA-256 is put before the suffix."""
+    """Another name, for a page whose name another page has: the URL's SHA-256 is put before the
+    suffix.
+    """
     folder, slash, last = name.rpartition("/")
     base, dot, suffix = last.rpartition(".")
-    return f"{folder}{slash}{base or suffix}-{url_sha256(url)}{dot if base else ''}{suffix if base else ''}"
+    return f"{folder}{slash}{base or suffix}-{url_sha256(url)}{dot if base else ''}{suffix if base else ''}"  # noqa: E501
 
 
 def split_name(url: str) -> tuple[str, str]:
@@ -84,7 +90,9 @@ def split_name(url: str) -> tuple[str, str]:
 
 
 def host_folders(url: str) -> list[str]:
-    """A folder for each label of the host, the last label first; none where there is no host, or no URL."""
+    """A folder for each label of the host, the last label first; none where there is no host, or no
+    URL.
+    """
     try:
         host = parse(url).host
     except UrlError:
@@ -110,10 +118,14 @@ def _shortened(text: str, limit: int, drop: str = "?") -> str:
 
 
 def safe(text: str, also: str = "") -> str:
-    """Separators, what can't be printed, bytes that are not UTF-8 and the characters of `also`, percent-encoded."""
+    """Separators, what can't be printed, bytes that are not UTF-8 and the characters of `also`,
+    percent-encoded.
+    """
     if text.isprintable() and not any(c in "/\\" or c in also for c in text):
         return text
-    return "".join(c if c.isprintable() and c not in "/\\" and c not in also else _encoded(c) for c in text)
+    return "".join(
+        c if c.isprintable() and c not in "/\\" and c not in also else _encoded(c) for c in text
+    )
 
 
 def _encoded(character: str) -> str:

@@ -1,8 +1,9 @@
-"""A folder of files named after URLs, one for each page: whole files, and no page in another one's place.
+"""A folder of files named after URLs, one for each page: whole files, and no page in another one's
+place.
 
-Files are written into a hidden folder and moved into place at the end. The output folder may exist, as in Nutch: files
-that are there stay as they are. Names are compared without regard to case, as some file systems do. The table of names
-lies on disk, so that memory does not grow with the pages.
+Files are written into a hidden folder and moved into place at the end. The output folder may exist,
+as in Nutch: files that are there stay as they are. Names are compared without regard to case, as
+some file systems do. The table of names lies on disk, so that memory does not grow with the pages.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ _WORK: Final = ".pages-"
 
 
 class Place(NamedTuple):
-    """Where a page's file is or would be, and whether it is this page's first one and not there yet."""
+    """Where a page's file is or would be, and whether it is this page's first one and not there
+    yet.
+    """
 
     name: str
     is_new: bool
@@ -65,7 +68,9 @@ class PageFiles:
                 return bytes(taken[0])
             self._names.execute("INSERT INTO names VALUES (?, ?)", (name, key))
         except sqlite3.Error as exc:
-            raise StoreError(f"can't keep the table of file names in a temporary file: {exc}") from exc
+            raise StoreError(
+                f"can't keep the table of file names in a temporary file: {exc}"
+            ) from exc
         return None
 
     def add(self, name: str, url: str, data: bytes) -> Place:
@@ -102,7 +107,9 @@ class PageFiles:
 
 @contextmanager
 def page_files(out: Path) -> Iterator[PageFiles]:
-    """Files for the folder `out`, which they reach when the block ends; an error in it leaves `out` as it was."""
+    """Files for the folder `out`, which they reach when the block ends; an error in it leaves `out`
+    as it was.
+    """
     if out.exists() and not out.is_dir():
         raise StoreError(f"Output directory {out} is not a directory")
     make_directory(out.parent)

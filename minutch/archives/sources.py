@@ -11,7 +11,14 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
-from minutch.cycle.segment.store import CONTENT, CRAWL_GENERATE, LAYOUTS, Segment, decode, segments_in
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_GENERATE,
+    LAYOUTS,
+    Segment,
+    decode,
+    segments_in,
+)
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javaio import decode_text
 from minutch.hadoop.formats.writables import lookup
@@ -26,10 +33,11 @@ _SEGMENTS: Final = "segments"
 
 
 def segments_at(paths: Sequence[Path], needs: Sequence[str] = ()) -> list[Segment]:
-    """The segments at `paths`, in the folders there, and of the crawls there, in the order of their names.
+    """The segments at `paths`, in the folders there, and of the crawls there, in the order of their
+    names.
 
-    In a folder those that have not all of `needs`, as they are not fetched yet, are left out with a warning.
-    StoreError if nothing is left.
+    In a folder those that have not all of `needs`, as they are not fetched yet, are left out with a
+    warning. StoreError if nothing is left.
     """
     found: list[Segment] = []
     for path in paths:
@@ -86,14 +94,25 @@ class Capture:
     """The entry of the fetch list."""
 
 
-def captures(segments: Sequence[Segment], folders: Iterable[str], *, if_there: Iterable[str] = ()) -> Iterator[Capture]:
-    """What `folders` of the segments hold, URL by URL, and of each URL in the order of the segments.
+def captures(
+    segments: Sequence[Segment], folders: Iterable[str], *, if_there: Iterable[str] = ()
+) -> Iterator[Capture]:
+    """What `folders` of the segments hold, URL by URL, and of each URL in the order of the
+    segments.
 
     Folders `if_there` may be missing; StoreError for another one that is.
     """
-    streams = [_records(segment, number, folder) for number, segment in enumerate(segments) for folder in folders]
+    streams = [
+        _records(segment, number, folder)
+        for number, segment in enumerate(segments)
+        for folder in folders
+    ]
     for folder in if_there:
-        streams += [_records(segment, n, folder) for n, segment in enumerate(segments) if segment.has(folder)]
+        streams += [
+            _records(segment, n, folder)
+            for n, segment in enumerate(segments)
+            if segment.has(folder)
+        ]
     for (url, number), group in groupby(merge(*streams, key=_place), key=_place):
         capture = Capture(decode_text(url))
         for _, _, folder, data in group:
@@ -107,7 +126,9 @@ def captures(segments: Sequence[Segment], folders: Iterable[str], *, if_there: I
                 capture.parse_text = value
             elif folder == CRAWL_GENERATE and isinstance(value, CrawlDatum):
                 capture.listed = value
-            elif isinstance(value, CrawlDatum) and (capture.datum is None or value.has_fetch_status()):
+            elif isinstance(value, CrawlDatum) and (
+                capture.datum is None or value.has_fetch_status()
+            ):
                 capture.datum = value
         yield capture
 

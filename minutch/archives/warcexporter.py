@@ -2,12 +2,13 @@
 
     <output>/part-r-00000.seg-NNNNN.attempt-00000.warc[.gz]
 
-`warc.output.segment.size` says after how many bytes the next file begins; with `mapreduce.output.fileoutputformat
-.compress` each record is a gzip member. Each fetch of a page is a capture: a page of two segments is written twice.
+`warc.output.segment.size` says after how many bytes the next file begins; with
+`mapreduce.output.fileoutputformat .compress` each record is a gzip member. Each fetch of a page is
+a capture: a page of two segments is written twice.
 
-Different from Nutch on purpose: `WARC-IP-Address` is the address, not `IP`; cut-off pages are marked; resource records
-have a type, and all records digests; what no URI may hold is encoded, where Nutch left the page out; of a page in
-several segments Nutch wrote one fetch, by chance.
+Different from Nutch on purpose: `WARC-IP-Address` is the address, not `IP`; cut-off pages are
+marked; resource records have a type, and all records digests; what no URI may hold is encoded,
+where Nutch left the page out; of a page in several segments Nutch wrote one fetch, by chance.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ def export(
             name = f"part-r-00000.seg-{number:05}.attempt-00000.warc{'.gz' if compress else ''}"
             return name, ChecksumWriter(work / name)
 
-        with WarcFiles(open_file, compress=compress, limit=limit, level=level_of(context.conf)) as files:
+        with WarcFiles(
+            open_file, compress=compress, limit=limit, level=level_of(context.conf)
+        ) as files:
             for segment in segments:
                 log.info("warc-exporter: adding segment: %s", segment.path)
             for capture in captures(segments, folders):
@@ -100,7 +103,9 @@ def _write(files: WarcFiles, capture: Capture, only_successful: bool) -> str:
         return NO_URI
     time = datum.fetch_time
     files.begin_page()
-    page = write_page(files, time, target, content, can_be_cut_off=datum.status == STATUS_FETCH_SUCCESS)
+    page = write_page(
+        files, time, target, content, can_be_cut_off=datum.status == STATUS_FETCH_SUCCESS
+    )
     if capture.parse_data is not None:
         write_parse_data(files, time, target, capture.parse_data, page)
     if capture.parse_text is not None:

@@ -1,11 +1,14 @@
-"""ArcSegmentCreator: a segment of the pages in ARC files (org.apache.nutch.tools.arc.ArcSegmentCreator).
+"""ArcSegmentCreator: a segment of the pages in ARC files
+(org.apache.nutch.tools.arc.ArcSegmentCreator).
 
-URLs are normalized and filtered, and `arc.url.version` among the metadata of a page is the date of its record.
+URLs are normalized and filtered, and `arc.url.version` among the metadata of a page is the date of
+its record.
 
-Different from Nutch on purpose. The tool of today's Nutch fails (its input format hands out a reader of
-SequenceFiles), and its reader of ARC files took each record together with all behind it, with the HTTP head as part of
-the page and every page for a success, fetched now. Here a page is what the server sent, with its headers, status and
-time; several visits to a URL go into several segments; pages are parsed by `parse`.
+Different from Nutch on purpose. The tool of today's Nutch fails (its input format hands out a
+reader of SequenceFiles), and its reader of ARC files took each record together with all behind it,
+with the HTTP head as part of the page and every page for a success, fetched now. Here a page is
+what the server sent, with its headers, status and time; several visits to a URL go into several
+segments; pages are parsed by `parse`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""Nutch-style command lines: words with one dash, some with values, in any order among the positional ones.
+"""Nutch-style command lines: words with one dash, some with values, in any order among the
+positional ones.
 
-    USAGE = "CrawlDb <crawldb> (-dir <segments> | <seg1> <seg2> ...) [-force] [-normalize] [-filter] [-noAdditions]"
+    USAGE = "CrawlDb <crawldb> (-dir <segments> | <seg1> <seg2> ...) [-force] [-normalize] [-filter]
+    [-noAdditions]"
     FLAGS = (Flag("-dir", "segments", repeats=True), Flag("-force"), …)
     given = parse(args, FLAGS, usage=USAGE, least=1)
     given["-force"], given["-dir"], given.positional
 
-`--json` means `-json`, and the other way round. A wrong line raises UsageError with the usage. The exit code that
-Nutch's command has for it stands in `flow`.
+`--json` means `-json`, and the other way round. A wrong line raises UsageError with the usage. The
+exit code that Nutch's command has for it stands in `flow`.
 """
 
 from __future__ import annotations
@@ -26,11 +28,12 @@ log = logging.getLogger(__name__)
 class Flag:
     """One flag.
 
-    `value` names its value in messages; without one it is a switch. Several values have several names, those in
-    brackets may be missing: `nnnn out_dir [min]`, `[bits]`; the flag's value is then a tuple of those given (of
-    `[bits]`, if the next word is one). `convert` makes the value (ValueError: a usage error), or, a tuple, each of
-    several. `many` takes all words up to the next flag. A flag given twice keeps the last value; with `many` or
-    `repeats` all of them, as a list. `aliases` are other spellings, `choices` the values allowed.
+    `value` names its value in messages; without one it is a switch. Several values have several
+    names, those in brackets may be missing: `nnnn out_dir [min]`, `[bits]`; the flag's value is
+    then a tuple of those given (of `[bits]`, if the next word is one). `convert` makes the value
+    (ValueError: a usage error), or, a tuple, each of several. `many` takes all words up to the next
+    flag. A flag given twice keeps the last value; with `many` or `repeats` all of them, as a list.
+    `aliases` are other spellings, `choices` the values allowed.
     """
 
     name: str
@@ -54,7 +57,8 @@ class Flag:
 
 @dataclass
 class Arguments:
-    """A command line taken apart: `given["-topN"]` is the value, None (or False for a switch) if not given.
+    """A command line taken apart: `given["-topN"]` is the value, None (or False for a switch) if
+    not given.
 
     `in_order` has the flags with their values as they stood, positional words under "".
     """
@@ -89,9 +93,10 @@ def parse(
 ) -> Arguments:
     """Take a command line apart.
 
-    `least` and `most` bound the positional arguments. A word that starts with a dash and is no flag is an error
-    (a lone `-` and negative numbers are positional); with `lenient`, where Nutch ignores what it does not know, a
-    warning. `ignore_case` compares flags as Injector does, not as Generator. Raises UsageError.
+    `least` and `most` bound the positional arguments. A word that starts with a dash and is no flag
+    is an error (a lone `-` and negative numbers are positional); with `lenient`, where Nutch
+    ignores what it does not know, a warning. `ignore_case` compares flags as Injector does, not as
+    Generator. Raises UsageError.
     """
     return _Parser(flags, usage, ignore_case, lenient).parse(args, least, most)
 
@@ -99,7 +104,9 @@ def parse(
 class _Parser:
     def __init__(self, flags: Sequence[Flag], usage: str, ignore_case: bool, lenient: bool) -> None:
         self.usage, self.ignore_case, self.lenient = usage, ignore_case, lenient
-        self.known = {self.fold(name): flag for flag in flags for name in (flag.name, *flag.aliases)}
+        self.known = {
+            self.fold(name): flag for flag in flags for name in (flag.name, *flag.aliases)
+        }
         self.result = Arguments(values={flag.name: None if flag.value else False for flag in flags})
 
     def parse(self, args: Sequence[str], least: int, most: int | None) -> Arguments:
@@ -134,17 +141,25 @@ class _Parser:
         if flag.value is None:
             return True
         if flag.many:
-            count = next((i for i, word in enumerate(words) if self.fold(word) in self.known), len(words))
+            count = next(
+                (i for i, word in enumerate(words) if self.fold(word) in self.known), len(words)
+            )
             taken, words[:] = words[:count], words[count:]
-            return [self.convert(flag, flag.convert, word) for word in taken] or self.lacks(flag, flag.value)
+            return [self.convert(flag, flag.convert, word) for word in taken] or self.lacks(
+                flag, flag.value
+            )
         if flag.names[0].startswith("[") and words and not _converts(flag.convert, words[0]):
             return ()
-        converters = flag.convert if isinstance(flag.convert, tuple) else (flag.convert,) * len(flag.names)
+        converters = (
+            flag.convert if isinstance(flag.convert, tuple) else (flag.convert,) * len(flag.names)
+        )
         values = []
         for name, convert in zip(flag.names, converters, strict=True):
             if name.startswith("[") and (not words or _looks_like_flag(words[0])):
                 break
-            values.append(self.convert(flag, convert, words.pop(0)) if words else self.lacks(flag, name))
+            values.append(
+                self.convert(flag, convert, words.pop(0)) if words else self.lacks(flag, name)
+            )
         return tuple(values) if len(flag.names) > 1 or flag.names[0].startswith("[") else values[0]
 
     def lacks(self, flag: Flag, name: str) -> NoReturn:
@@ -152,7 +167,10 @@ class _Parser:
 
     def convert(self, flag: Flag, convert: Any, word: str) -> Any:
         if flag.choices and word not in flag.choices:
-            fail(f"{flag.name}: expected one of {', '.join(flag.choices)}, found {word!r}", self.usage)
+            fail(
+                f"{flag.name}: expected one of {', '.join(flag.choices)}, found {word!r}",
+                self.usage,
+            )
         try:
             return convert(word)
         except ValueError:

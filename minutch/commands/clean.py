@@ -1,7 +1,8 @@
-"""clean: delete from the index what the CrawlDb knows to be gone (db_gone) or a duplicate (db_duplicate).
+"""clean: delete from the index what the CrawlDb knows to be gone (db_gone) or a duplicate
+(db_duplicate).
 
-Redirects are deleted by `index -deleteGone` alone, as in Nutch. Deletions go out in the order of the CrawlDb's files.
-Source: org.apache.nutch.indexer.CleaningJob.
+Redirects are deleted by `index -deleteGone` alone, as in Nutch. Deletions go out in the order of
+the CrawlDb's files. Source: org.apache.nutch.indexer.CleaningJob.
 """
 
 from __future__ import annotations

@@ -1,19 +1,21 @@
 """The command line: `minutch COMMAND [-D name=value]... [arguments]`.
 
-The only module that looks at argv, the environment, the working directory and the process's streams.
+The only module that looks at argv, the environment, the working directory and the process's
+streams.
 
     -D name=value, -Dname=value   a property, anywhere
     -conf FILE                    one more configuration file
     -fs -jt -files -libjars -archives VALUE   Hadoop's other options: taken and ignored
     -v                            before or after the command: debug log, tracebacks
     -h, --help                    anywhere: the command's help
-    NUTCH_CONF_DIR                folders with configuration files, separated by colons; then ./conf, then the shipped
+    NUTCH_CONF_DIR                folders with configuration files, separated by colons; then
+                                  ./conf, then the shipped
     MINUTCH_HOME                  where the shipped conf/ and plugins/ lie
     NUTCH_LOG_DIR, NUTCH_LOGFILE  a log file besides stderr (its name: hadoop.log)
 
-Exit codes are those of Nutch's command: 0 done, 255 (Java's -1) failed, 1 for generate when nothing is due and for
-`minutch` alone (`flow` has them all). An error is one line, `error: …`, perhaps with another, `hint: …`, and nothing
-comes after it.
+Exit codes are those of Nutch's command: 0 done, 255 (Java's -1) failed, 1 for generate when nothing
+is due and for `minutch` alone (`flow` has them all). An error is one line, `error: …`, perhaps with
+another, `hint: …`, and nothing comes after it.
 """
 
 from __future__ import annotations
@@ -47,9 +49,13 @@ class Invocation:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code. Terminals are shown text only, from whomever it comes."""
+    """Run one command and return its exit code. Terminals are shown text only, from whomever it
+    comes.
+    """
     sys.stdout, sys.stderr = guard(sys.stdout), guard(sys.stderr)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts threads for algebra that no job has
+    os.environ.setdefault(
+        "OPENBLAS_NUM_THREADS", "1"
+    )  # NumPy starts threads for algebra that no job has
     words = list(sys.argv[1:] if argv is None else argv)
     verbose = "-v" in words[:2]
     if verbose:
@@ -93,10 +99,15 @@ def _failed(exc: BaseException, command: flow.Command | None, verbose: bool) -> 
 
         traceback.print_exc()
     if isinstance(exc, UsageError):
-        _complain(exc.message, exc.hint or (f"minutch help {command.name}" if command else ""), exc.usage)
+        _complain(
+            exc.message, exc.hint or (f"minutch help {command.name}" if command else ""), exc.usage
+        )
         return command.usage_exit if command else flow.UNKNOWN
     if isinstance(exc, KeyboardInterrupt):
-        _complain("interrupted", "the same command goes on where this one stopped" if _goes_on(command) else "")
+        _complain(
+            "interrupted",
+            "the same command goes on where this one stopped" if _goes_on(command) else "",
+        )
         return flow.INTERRUPTED
     hint = exc.hint if isinstance(exc, MinutchError) else ""
     if not expected:
@@ -111,7 +122,9 @@ def _goes_on(command: flow.Command | None) -> bool:
 
 
 def _complain(message: str, hint: str, usage: str = "") -> None:
-    """The last words: `error:` and `hint:` on stderr; the usage alone where nothing else is wrong than its absence."""
+    """The last words: `error:` and `hint:` on stderr; the usage alone where nothing else is wrong
+    than its absence.
+    """
     sys.stdout.flush()
     if not message:
         print(f"Usage: {usage}", file=sys.stderr)
@@ -131,7 +144,9 @@ def _wrapped(text: str, indent: int) -> str:
     if not sys.stderr.isatty():
         return text
     width = shutil.get_terminal_size().columns - indent
-    return f"\n{' ' * indent}".join(textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False))
+    return f"\n{' ' * indent}".join(
+        textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
+    )
 
 
 def _has_colour(stream: TextIO) -> bool:
@@ -151,19 +166,25 @@ def _command(name: str) -> flow.Command:
     if command is not None:
         return command
     if name in flow.REPLACED:
-        raise MinutchError(f"{name} is no command any more", hint=f"its successor is {flow.REPLACED[name]}")
+        raise MinutchError(
+            f"{name} is no command any more", hint=f"its successor is {flow.REPLACED[name]}"
+        )
     ended = flow.ended(name)
     if ended is not None:
         raise MinutchError(f"{name} is no command any more", hint=ended)
     missing = flow.missing(name)
     if missing is not None:
-        raise UsageError(f"this version of minutch does not have Nutch's {missing[0]}", hint=missing[1])
+        raise UsageError(
+            f"this version of minutch does not have Nutch's {missing[0]}", hint=missing[1]
+        )
     close = flow.suggestions(name)
     hint = f"did you mean {' or '.join(close)}?" if close else "`minutch` alone lists the commands"
     raise UsageError(f"there is no command {name}", hint=hint)
 
 
-def run_command(name: str, words: Sequence[str], environment: Mapping[str, str], *, verbose: bool = False) -> int:
+def run_command(
+    name: str, words: Sequence[str], environment: Mapping[str, str], *, verbose: bool = False
+) -> int:
     """Find the command, set up configuration and log, run it. Raises MinutchError."""
     command = _command(name)
     invocation = parse_generic(words)
@@ -174,7 +195,9 @@ def run_command(name: str, words: Sequence[str], environment: Mapping[str, str],
     return run_job(command, invocation.args, conf, verbose=verbose)
 
 
-def run_job(command: flow.Command, args: list[str], conf: Configuration, *, verbose: bool = False) -> int:
+def run_job(
+    command: flow.Command, args: list[str], conf: Configuration, *, verbose: bool = False
+) -> int:
     """Import the command's module and run it with the process's streams."""
     import importlib
 
@@ -197,7 +220,9 @@ def run_job(command: flow.Command, args: list[str], conf: Configuration, *, verb
 
 
 def parse_generic(words: Sequence[str]) -> Invocation:
-    """Take Hadoop's generic options off a command line (GenericOptionsParser). Raises UsageError."""
+    """Take Hadoop's generic options off a command line (GenericOptionsParser). Raises
+    UsageError.
+    """
     result = Invocation()
     rest = list(words)
     while rest:
@@ -302,7 +327,10 @@ def _set_up_log(environment: Mapping[str, str], verbose: bool, *, only_live: boo
     folder = environment.get("NUTCH_LOG_DIR")
     file = Path(folder) / environment.get("NUTCH_LOGFILE", "hadoop.log") if folder else None
     configure(
-        _stderr(environment), level=logging.DEBUG if verbose else logging.INFO, log_file=file, only_live=only_live
+        _stderr(environment),
+        level=logging.DEBUG if verbose else logging.INFO,
+        log_file=file,
+        only_live=only_live,
     )
 
 

@@ -1,14 +1,17 @@
-"""commoncrawldump: every fetched page as a document of its own, in CBOR; or all of them in WARC files.
+"""commoncrawldump: every fetched page as a document of its own, in CBOR; or all of them in WARC
+files.
 
     <out>/<md5 of the URL>_<name>.<suffix>
     <out>/com/example/www/<sha1 of the URL>/<ms since 1970>.<suffix>     -epochFilename
-    <out>/yyyyMMddHHmm.tar.gz                                            -gzip: the same files in one archive
+    <out>/yyyyMMddHHmm.tar.gz                                            -gzip: the same files in
+    one archive
     <out>/WEB-<yyyyMMddHHmmssSSS>-NNNNN.warc[.gz]                        -warc
 
-Different from Nutch on purpose: parts are found under all their names, not only `part-NNNNN`; -warc writes records with
-the page itself, not the text of Nutch's record of it, many into a file, and obeys -mimetype; a page without a Date is
-dated by its fetch, not by the clock; in an archive, too, -epochFilename names files; the archive's hour has 24 hours,
-and an archive that is there is not overwritten. A page that is there already is written once, as with `dump`.
+Different from Nutch on purpose: parts are found under all their names, not only `part-NNNNN`; -warc
+writes records with the page itself, not the text of Nutch's record of it, many into a file, and
+obeys -mimetype; a page without a Date is dated by its fetch, not by the clock; in an archive, too,
+-epochFilename names files; the archive's hour has 24 hours, and an archive that is there is not
+overwritten. A page that is there already is written once, as with `dump`.
 
 Source: org.apache.nutch.tools.CommonCrawlDataDumper, CommonCrawlFormatWARC.
 """

@@ -71,23 +71,35 @@ def options_of(command: flow.Command) -> list[str]:
 def _bash() -> str:
     words = {command.name: " ".join(options_of(command)) for command in flow.commands().values()}
     topics = (
-        f'        help) [ "$COMP_CWORD" -eq 2 ] && COMPREPLY=($(compgen -W "{" ".join(words)}" -- "$word")); return ;;'
+        f'        help) [ "$COMP_CWORD" -eq 2 ] && COMPREPLY=($(compgen -W "{" ".join(words)}" --'
+        ' "$word")); return ;;'
     )
-    cases = [topics, *(f"        {name}) options='{options}' ;;" for name, options in words.items())]
+    cases = [
+        topics,
+        *(f"        {name}) options='{options}' ;;" for name, options in words.items()),
+    ]
     return _BASH.format(commands=" ".join([*words, "help"]), cases="\n".join(cases))
 
 
 def _zsh() -> str:
     commands = flow.commands().values()
-    described = " ".join(_quoted(f"{command.name}:{command.help.replace(':', ' -')}") for command in commands)
-    cases = "\n".join(f"        {command.name}) options=({' '.join(options_of(command))}) ;;" for command in commands)
+    described = " ".join(
+        _quoted(f"{command.name}:{command.help.replace(':', ' -')}") for command in commands
+    )
+    cases = "\n".join(
+        f"        {command.name}) options=({' '.join(options_of(command))}) ;;"
+        for command in commands
+    )
     return _ZSH.format(commands=described, cases=cases)
 
 
 def _fish() -> str:
     lines = []
     for command in flow.commands().values():
-        lines.append(f"complete -c minutch -n __fish_use_subcommand -f -a {command.name} -d {_quoted(command.help)}")
+        lines.append(
+            f"complete -c minutch -n __fish_use_subcommand -f -a {command.name} -d"
+            f" {_quoted(command.help)}"
+        )
         seen = f"'__fish_seen_subcommand_from {command.name}'"
         for option in options_of(command):
             kind = "-l" if option.startswith("--") else "-o"

@@ -1,8 +1,8 @@
 """crawl: rounds of generate, fetch, parse, updatedb, invertlinks and dedup, until nothing is due.
 
-One process at a time works on a crawl folder (`<crawl_dir>/.locked`). A round that was interrupted is finished before
-a new one is generated; it counts as a round. `screen` shows what the steps do, `<crawl_dir>/crawl.log` has all that
-was logged, unless NUTCH_LOG_DIR names another file.
+One process at a time works on a crawl folder (`<crawl_dir>/.locked`). A round that was interrupted
+is finished before a new one is generated; it counts as a round. `screen` shows what the steps do,
+`<crawl_dir>/crawl.log` has all that was logged, unless NUTCH_LOG_DIR names another file.
 
 Source: the steps of Nutch's src/bin/crawl and the options that it gives them.
 """
@@ -85,7 +85,16 @@ class Crawl:
         """The steps of a round after generate."""
         chosen = {"updatehostdb": self.options.hostdb_update, "index": self.options.index}
         chosen["clean"] = self.options.index and keep_documents(self.context.conf)
-        every = ("fetch", "parse", "updatedb", "updatehostdb", "invertlinks", "dedup", "index", "clean")
+        every = (
+            "fetch",
+            "parse",
+            "updatedb",
+            "updatehostdb",
+            "invertlinks",
+            "dedup",
+            "index",
+            "clean",
+        )
         return [step for step in every if chosen.get(step, True)]
 
     def run(self) -> int:
@@ -106,9 +115,13 @@ class Crawl:
                 self.screen.place = f"round {number}{of}"
                 if waiting:
                     self._go_on(*waiting.pop(0))
-                elif not self._new_round(number) and (number == self.options.rounds or not self._wait()):
+                elif not self._new_round(number) and (
+                    number == self.options.rounds or not self._wait()
+                ):
                     break
-        self.screen.summary(self.totals, self.context.clock.monotonic() - started, self._next_commands())
+        self.screen.summary(
+            self.totals, self.context.clock.monotonic() - started, self._next_commands()
+        )
         return 0
 
     def _check_place(self) -> None:
@@ -116,9 +129,15 @@ class Crawl:
         options = self.options
         has_sitemaps = options.sitemaps is not None or options.sitemaps_from_hostdb != "never"
         steps = [*self.steps, *(["sitemap"] if has_sitemaps else [])]
-        other = None if is_local(self.directory) else next((s for s in steps if s not in flow.FAR_COMMANDS), None)
+        other = (
+            None
+            if is_local(self.directory)
+            else next((s for s in steps if s not in flow.FAR_COMMANDS), None)
+        )
         if other is not None:
-            raise ConfigError(f"{other} works on this machine's files alone, not on {self.directory}")
+            raise ConfigError(
+                f"{other} works on this machine's files alone, not on {self.directory}"
+            )
 
     @contextmanager
     def _served(self) -> Iterator[None]:
@@ -127,13 +146,18 @@ class Crawl:
         if watch is None or port is None:
             yield
             return
-        with closing(LiveServer(watch, self.context.conf, port, "--status")) as server, server.running():
+        with (
+            closing(LiveServer(watch, self.context.conf, port, "--status")) as server,
+            server.running(),
+        ):
             self.screen.note(server.says)
             yield
 
     def _next_commands(self) -> list[str]:
         """What to do next: go on, or look at what was found."""
-        given = [name for name in self.context.conf if self.context.conf.source(name) == "command line"]
+        given = [
+            name for name in self.context.conf if self.context.conf.source(name) == "command line"
+        ]
         options = "[the same -D ...] " if given else ""
         commands = [
             f"minutch crawl {options}{self.options.crawl_dir} {max(1, self.options.rounds)}",
@@ -167,13 +191,19 @@ class Crawl:
         if left[0] == "updatedb" and self._has_updated(current.segment):
             current.done.append(left.pop(0))
         place = self.screen.place
-        self.screen.title(f"{place.capitalize()} goes on with segment {current.segment}: {', '.join(left)}")
+        self.screen.title(
+            f"{place.capitalize()} goes on with segment {current.segment}: {', '.join(left)}"
+        )
         self._finish(current, left)
 
     def _has_updated(self, segment: str) -> bool:
-        """Whether updatedb of a segment was done, and only its record is missing; twice would count its links twice."""
+        """Whether updatedb of a segment was done, and only its record is missing; twice would count
+        its links twice.
+        """
         db = CrawlDb(self.directory / "crawldb")
-        return is_applied(Segment(self.directory / "segments" / segment), db, fetch_schedule(self.context.conf))
+        return is_applied(
+            Segment(self.directory / "segments" / segment), db, fetch_schedule(self.context.conf)
+        )
 
     def _new_round(self, number: int) -> bool:
         """Generate a segment and take it through all steps; False if nothing is due."""
@@ -185,7 +215,10 @@ class Crawl:
             if (self.directory / "hostdb").is_dir():
                 self._sitemap(["-hostdb", self._path("hostdb")])
         before = set(rounds.segments(self.directory))
-        if self._step("generate", self._generate_arguments(), allowed=(NOTHING_DUE,)) == NOTHING_DUE:
+        if (
+            self._step("generate", self._generate_arguments(), allowed=(NOTHING_DUE,))
+            == NOTHING_DUE
+        ):
             return False
         for name in sorted(set(rounds.segments(self.directory)) - before):
             self._finish(Round(name, ["generate"]), self.steps)
@@ -234,7 +267,12 @@ class Crawl:
 
     def _dedup_arguments(self, crawldb: str) -> list[str]:
         near = self.options.dedup_near
-        return [crawldb, "-group", self.options.dedup_group, *([] if near is None else ["-near", str(near)])]
+        return [
+            crawldb,
+            "-group",
+            self.options.dedup_group,
+            *([] if near is None else ["-near", str(near)]),
+        ]
 
     def _generate_arguments(self) -> list[str]:
         arguments = [
@@ -250,10 +288,16 @@ class Crawl:
         return arguments
 
     def _sitemap(self, arguments: list[str]) -> None:
-        self._step("sitemap", [self._path("crawldb"), *arguments, "-threads", str(self.options.threads)])
+        self._step(
+            "sitemap", [self._path("crawldb"), *arguments, "-threads", str(self.options.threads)]
+        )
 
     def _step(
-        self, name: str, arguments: list[str], extra: Mapping[str, str] | None = None, allowed: Sequence[int] = ()
+        self,
+        name: str,
+        arguments: list[str],
+        extra: Mapping[str, str] | None = None,
+        allowed: Sequence[int] = (),
     ) -> int:
         command = flow.find(name)
         if command is None:
@@ -269,7 +313,8 @@ class Crawl:
         self.screen.row(name, self.context.clock.monotonic() - started, context.reports)
         self._keep(context.reports)
         if any(counters.get(INTERRUPTED) for counters in context.reports.values()):
-            raise KeyboardInterrupt  # a signal came when all was fetched; the next run goes on from there
+            # a signal came when all was fetched; the next run goes on from there
+            raise KeyboardInterrupt
         if code != 0 and code not in allowed:
             raise MinutchError(f"{name} {' '.join(arguments)} failed with exit code {code}")
         if name == "inject":
@@ -279,7 +324,9 @@ class Crawl:
         return code
 
     def _keep(self, reports: Mapping[str, Counters]) -> None:
-        """Add a step's counters to those of the crawl; of the CrawlDb's statuses the last ones stay."""
+        """Add a step's counters to those of the crawl; of the CrawlDb's statuses the last ones
+        stay.
+        """
         for title, counters in reports.items():
             mine = self.context.reports.setdefault(title, Counters())
             for name, count in counters.items():
@@ -291,7 +338,8 @@ class Crawl:
         if counts.get("seeds") and counts.get("seeds") == counts.get("seeds rejected"):
             where = self.context.conf.file_to_edit("regex-urlfilter.txt")
             raise MinutchError(
-                "all seeds were rejected", hint=f"the lines above say why; {where} has the rules of urlfilter-regex"
+                "all seeds were rejected",
+                hint=f"the lines above say why; {where} has the rules of urlfilter-regex",
             )
 
     def _wait(self) -> bool:
@@ -312,4 +360,9 @@ class Crawl:
 
 def _statuses(reports: Mapping[str, Counters]) -> dict[str, int]:
     """The entries of the CrawlDb by status, as updatedb reports them."""
-    return {name: count for counters in reports.values() for name, count in counters.items() if name.startswith("db_")}
+    return {
+        name: count
+        for counters in reports.values()
+        for name, count in counters.items()
+        if name.startswith("db_")
+    }

@@ -1,8 +1,8 @@
 """crawlcomplete: how many pages of each host or domain are fetched, and how many are not yet.
 
-Different from Nutch on purpose: -numReducers gives the number of files (Nutch reads another option's value in its
-place and fails), and an unknown mode is an error.
-Source: org.apache.nutch.util.CrawlCompletionStats.
+Different from Nutch on purpose: -numReducers gives the number of files (Nutch reads another
+option's value in its place and fails), and an unknown mode is an error. Source:
+org.apache.nutch.util.CrawlCompletionStats.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ FLAGS: Final = (
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: exit code 0, or 255 and an error; 0, as in Nutch, after a line that lacks options."""
+    """The command: exit code 0, or 255 and an error; 0, as in Nutch, after a line that lacks
+    options.
+    """
     given = parse(args, FLAGS, usage=USAGE, most=0)
     lacking = [name for name in ("-inputDirs", "-outputDir", "-mode") if given[name] is None]
     if lacking:
@@ -51,5 +53,8 @@ def run(args: list[str], context: JobContext) -> int:
     mode = one_of("-mode", given["-mode"], ("host", "domain"))
     parts = positive("-numReducers", given.get("-numReducers", "1"))
     dbs, out = crawldbs(given["-inputDirs"]), as_path(given["-outputDir"])
-    context.report("CrawlCompletionStats", crawlcomplete(dbs, out, mode, context, parts=parts, as_json=given["-json"]))
+    context.report(
+        "CrawlCompletionStats",
+        crawlcomplete(dbs, out, mode, context, parts=parts, as_json=given["-json"]),
+    )
     return 0

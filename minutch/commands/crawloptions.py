@@ -39,7 +39,7 @@ USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
   --hostdbupdate                    update the HostDb in each round
   --hostdbgenerate                  let generate use the HostDb
   --sitemaps-from-hostdb never|always|once
-                                    take the sitemaps of the HostDb's hosts: in no, every, the first round (never)"""
+                                    take the sitemaps of the HostDb's hosts: in no, every, the first round (never)"""  # noqa: E501
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -76,7 +76,9 @@ _FLAGS = (
 
 @dataclass
 class CrawlOptions:
-    """What crawl was asked for; `wait` in seconds, None: stop when nothing is due; `rounds` -1: for ever."""
+    """What crawl was asked for; `wait` in seconds, None: stop when nothing is due; `rounds` -1: for
+    ever.
+    """
 
     crawl_dir: str
     rounds: int

@@ -1,10 +1,10 @@
 """dedup: of pages with the same content, mark all but the best as db_duplicate.
 
-Fetched pages (db_fetched, db_notmodified) are grouped by signature; with `-group host` or `domain`, within each host
-or domain. `duplicates` decides which of a group are duplicates. Where a CrawlDb has two entries of one URL, the last
-one counts. With `-near`, pages whose signature is a SimHash are compared by how many bits differ (`nearduplicates`);
-the others are grouped as ever.
-Source: org.apache.nutch.crawl.DeduplicationJob.
+Fetched pages (db_fetched, db_notmodified) are grouped by signature; with `-group host` or `domain`,
+within each host or domain. `duplicates` decides which of a group are duplicates. Where a CrawlDb
+has two entries of one URL, the last one counts. With `-near`, pages whose signature is a SimHash
+are compared by how many bits differ (`nearduplicates`); the others are grouped as ever. Source:
+org.apache.nutch.crawl.DeduplicationJob.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ USAGE: Final = """DeduplicationJob <crawldb> [-group <none|host|domain>] \
 \t<crawldb>\tthe CrawlDb whose duplicates are marked
 \t-group <none|host|domain>\tduplicates everywhere (none), or within a host or domain
 \t-compareOrder <criteria>\twhat decides which page stays, most important first
-\t-near [bits]\tnear-duplicates as well: pages whose SimHash signatures differ in at most so many bits (3)"""
+\t-near [bits]\tnear-duplicates as well: pages whose SimHash signatures differ in at most so many bits (3)"""  # noqa: E501
 
 FLAGS: Final = (
     Flag("-group", value="none|host|domain"),
@@ -36,7 +36,9 @@ FLAGS: Final = (
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: exit code 0; 1 for wrong arguments; 255 (and an error) where the CrawlDb stays as it was."""
+    """The command: exit code 0; 1 for wrong arguments; 255 (and an error) where the CrawlDb stays
+    as it was.
+    """
     given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
     group, order = given.get("-group", "none"), criteria_given(given, USAGE)
     if group not in GROUPS:

@@ -1,8 +1,8 @@
 """domainstats: how many pages of each host, domain, public suffix or top-level domain were fetched.
 
-The lines FETCHED and NOT_FETCHED have the sums. Fetched pages of a host without a public suffix (an address) count in
-these alone when counted by suffix or tld.
-Source: org.apache.nutch.util.DomainStatistics.
+The lines FETCHED and NOT_FETCHED have the sums. Fetched pages of a host without a public suffix (an
+address) count in these alone when counted by suffix or tld. Source:
+org.apache.nutch.util.DomainStatistics.
 """
 
 from __future__ import annotations
@@ -38,11 +38,15 @@ FLAGS: Final = (Flag("-json"),)
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: exit code 0, or 255 and an error; 0, as in Nutch, after a line that lacks arguments."""
+    """The command: exit code 0, or 255 and an error; 0, as in Nutch, after a line that lacks
+    arguments.
+    """
     given = parse(args, FLAGS, usage=USAGE, least=3, most=4)
     inputs, out, mode, *parts = given.positional
     one_of("mode", mode, tuple(MODES))
     number = positive("numOfReducers", parts[0]) if parts else 1
-    counters = domainstats(crawldbs(inputs), as_path(out), mode, context, parts=number, as_json=given["-json"])
+    counters = domainstats(
+        crawldbs(inputs), as_path(out), mode, context, parts=number, as_json=given["-json"]
+    )
     context.report("DomainStatistics", counters)
     return 0

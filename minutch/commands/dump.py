@@ -1,15 +1,17 @@
 """dump: every fetched page as a file of its own, as it came (org.apache.nutch.tools.FileDumper).
 
-    <out>/ab/cd/<md5 of the URL>_<name>.<suffix>     two levels of folders, so that none gets too full
+    <out>/ab/cd/<md5 of the URL>_<name>.<suffix>     two levels of folders, so that none gets too
+                                                     full
     <out>/<md5 of the URL>_<name>.<suffix>           -flatdir
     <out>/com/example/www/<SHA-256 of the URL>       -reverseUrlDirs
     <out>/<segment>_filenameToUrl.json               file -> URL, one for each segment
 
 A page that is in several segments, or in <out> already, is written once: the first one stays.
 
-Different from Nutch on purpose: without -flatdir there are folders, as its usage says (since 1.12 it makes none);
--reverseUrlDirs works; -segment takes segments as well as folders of segments, and several; nothing that a URL holds
-makes a name that is not a file's below <out>, or another page's; a run that fails leaves <out> as it was.
+Different from Nutch on purpose: without -flatdir there are folders, as its usage says (since 1.12
+it makes none); -reverseUrlDirs works; -segment takes segments as well as folders of segments, and
+several; nothing that a URL holds makes a name that is not a file's below <out>, or another page's;
+a run that fails leaves <out> as it was.
 """
 
 from __future__ import annotations

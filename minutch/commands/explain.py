@@ -1,7 +1,8 @@
-"""explain: why a URL was, or was not, fetched, and what comes next; without a URL what is left to do in a crawl.
+"""explain: why a URL was, or was not, fetched, and what comes next; without a URL what is left to
+do in a crawl.
 
-Everything is read, nothing written, no host is asked. What generate, fetch and updatedb would do is decided by their
-own code.
+Everything is read, nothing written, no host is asked. What generate, fetch and updatedb would do is
+decided by their own code.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ def run(args: list[str], context: JobContext) -> int:
     crawl = Crawl(folder)
     if url is None:
         choice = Choice(context.conf, options, context.clock.now())
-        overview = Overseer(crawl, context.conf, choice, _arguments(given), context.clock.now()).overview()
+        overview = Overseer(
+            crawl, context.conf, choice, _arguments(given), context.clock.now()
+        ).overview()
         return _print(overview, words.crawl_page(overview), given["-json"], context)
     explainer = Explainer(
         crawl,

@@ -1,4 +1,6 @@
-"""export: segments, or the tables of a crawl, written as files of another format, for other programs."""
+"""export: segments, or the tables of a crawl, written as files of another format, for other
+programs.
+"""
 
 from __future__ import annotations
 

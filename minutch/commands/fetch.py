@@ -1,9 +1,11 @@
-"""`fetch <segment> [-threads n] [-metrics port]`: fetch the pages of a segment's fetch list, here or by tasks.
+"""`fetch <segment> [-threads n] [-metrics port]`: fetch the pages of a segment's fetch list, here
+or by tasks.
 
-Reads crawl_generate, writes content and crawl_fetch (and with fetcher.parse=true the parts of a parse). While it runs,
-finished pages lie in `<segment>/_fetch/log-N`; run again on the same segment it goes on where it was stopped, by
-whatever. SIGINT, SIGTERM and SIGHUP finish what is in flight, a second one stops at once; either way the URLs left are
-fetched by the next run. Source: org.apache.nutch.fetcher.Fetcher.
+Reads crawl_generate, writes content and crawl_fetch (and with fetcher.parse=true the parts of a
+parse). While it runs, finished pages lie in `<segment>/_fetch/log-N`; run again on the same segment
+it goes on where it was stopped, by whatever. SIGINT, SIGTERM and SIGHUP finish what is in flight, a
+second one stops at once; either way the URLs left are fetched by the next run. Source:
+org.apache.nutch.fetcher.Fetcher.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ def run(args: list[str], context: JobContext) -> int:
         server: LiveServer | None = None
         if given["-metrics"] is not None and watch is None:
             watch = Watch(f"fetch {segment}", context.clock)
-            server = stack.enter_context(closing(LiveServer(watch, context.conf, given["-metrics"], "-metrics")))
+            server = stack.enter_context(
+                closing(LiveServer(watch, context.conf, given["-metrics"], "-metrics"))
+            )
             context.print(server.says)
             context.out.flush()
         context.reports["Fetcher"] = fetch(

@@ -17,7 +17,7 @@ URLFilterChecker [-Dproperty=value]... [-filterName filterName] (-stdin | -liste
   -filterName <name>    the filter to check, by the id of its plugin (a pattern) or by its class; else all
   -stdin                read URLs from stdin, one on each line
   -listen <port>        read them from connections to this port
-  -keepClientCnxOpen    more than one on each connection"""
+  -keepClientCnxOpen    more than one on each connection"""  # noqa: E501
 
 FLAGS = (
     Flag("-filterName", value="filterName"),

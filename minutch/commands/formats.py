@@ -1,6 +1,7 @@
 """Which module reads or writes which format: the commands `export` and `import` hand over to it.
 
-A module has USAGE, FLAGS and `run(args, context) -> exit code`, as a command has; args are the words after the format.
+A module has USAGE, FLAGS and `run(args, context) -> exit code`, as a command has; args are the
+words after the format.
 """
 
 from __future__ import annotations
@@ -23,47 +24,71 @@ class Format:
 
 EXPORTS: Mapping[str, Format] = {
     "arc": Format(
-        "minutch.commands.exports.arc", "ARC files, version 1, as the Common Crawl data set of 2012 has them"
+        "minutch.commands.exports.arc",
+        "ARC files, version 1, as the Common Crawl data set of 2012 has them",
     ),
     "cdxj": Format("minutch.commands.exports.cdxj", "the index of a web archive"),
     "commoncrawl": Format(
-        "minutch.commands.exports.commoncrawl", "texts and metadata as in Common Crawl's data set of 2012"
+        "minutch.commands.exports.commoncrawl",
+        "texts and metadata as in Common Crawl's data set of 2012",
     ),
     "edges": Format(
-        "minutch.commands.exports.edges", "the links between pages or hosts as CSV, for Gephi and networkx"
+        "minutch.commands.exports.edges",
+        "the links between pages or hosts as CSV, for Gephi and networkx",
     ),
     "graphml": Format("minutch.commands.exports.graphml", "the same as GraphML"),
     "legacy": Format("minutch.commands.exports.legacy", "segments as Nutch 0.4 or 0.5 had them"),
-    "parquet": Format("minutch.commands.exports.parquet", "the tables of a crawl, for DuckDB, Spark and pandas"),
-    "wacz": Format(
-        "minutch.commands.exports.wacz", "a web archive with index and list of pages in one file, for replay"
+    "parquet": Format(
+        "minutch.commands.exports.parquet", "the tables of a crawl, for DuckDB, Spark and pandas"
     ),
-    "warc": Format("minutch.commands.exports.warc", "a web archive: requests, responses, revisits, text"),
+    "wacz": Format(
+        "minutch.commands.exports.wacz",
+        "a web archive with index and list of pages in one file, for replay",
+    ),
+    "warc": Format(
+        "minutch.commands.exports.warc", "a web archive: requests, responses, revisits, text"
+    ),
     "wat": Format(
-        "minutch.commands.exports.wat", "what is known of each record of a web archive, as JSON (Common Crawl)"
+        "minutch.commands.exports.wat",
+        "what is known of each record of a web archive, as JSON (Common Crawl)",
     ),
     "wet": Format("minutch.commands.exports.wet", "the text of pages (Common Crawl)"),
 }
 IMPORTS: Mapping[str, Format] = {
-    "warc": Format("minutch.commands.imports.archives", "WARC files, plain or compressed: pages, redirects, revisits"),
+    "warc": Format(
+        "minutch.commands.imports.archives",
+        "WARC files, plain or compressed: pages, redirects, revisits",
+    ),
     "arc": Format(
-        "minutch.commands.imports.archives", "ARC files, as the Internet Archive and Common Crawl wrote until 2012"
+        "minutch.commands.imports.archives",
+        "ARC files, as the Internet Archive and Common Crawl wrote until 2012",
     ),
     "wacz": Format("minutch.commands.imports.archives", "WACZ files: the WARC files in them"),
     "cdxj": Format(
-        "minutch.commands.imports.archives", "CDXJ or CDX files: the records that they lead to, and no others"
+        "minutch.commands.imports.archives",
+        "CDXJ or CDX files: the records that they lead to, and no others",
     ),
-    "legacy": Format("minutch.commands.imports.legacy", "segments of Nutch 0.4 to 0.7; makes a CrawlDb, too"),
+    "legacy": Format(
+        "minutch.commands.imports.legacy", "segments of Nutch 0.4 to 0.7; makes a CrawlDb, too"
+    ),
 }
 
 
 def usage(command: str, rest: str, formats: Mapping[str, Format]) -> str:
     """The usage of `export` or `import`."""
     lines = [f"  {name:<12} {format.help}" for name, format in formats.items()]
-    return "\n".join([f"{command} <format> {rest}", *lines, f"`minutch {command} <format>` shows a format's options"])
+    return "\n".join(
+        [
+            f"{command} <format> {rest}",
+            *lines,
+            f"`minutch {command} <format>` shows a format's options",
+        ]
+    )
 
 
-def hand_over(args: list[str], formats: Mapping[str, Format], usage: str, context: JobContext) -> int:
+def hand_over(
+    args: list[str], formats: Mapping[str, Format], usage: str, context: JobContext
+) -> int:
     """Run the module of the format that the first word names. Raises UsageError."""
     if not args:
         fail("", usage)

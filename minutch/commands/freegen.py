@@ -1,7 +1,8 @@
-"""freegen: make a segment from a list of URLs, without a CrawlDb; to fetch pages once, or to try something out.
+"""freegen: make a segment from a list of URLs, without a CrawlDb; to fetch pages once, or to try
+something out.
 
-The list is in text files with a URL per line; blank lines and comments (`#`) are skipped. Entries have the default
-interval and the score that the scoring filters give to a seed.
+The list is in text files with a URL per line; blank lines and comments (`#`) are skipped. Entries
+have the default interval and the score that the scoring filters give to a seed.
 
 Source: org.apache.nutch.tools.FreeGenerator.
 """
@@ -23,7 +24,7 @@ USAGE: Final = """FreeGenerator <inputDir> <segmentsDir> [-filter] [-normalize] 
 \tsegmentsDir\tthe directory in which the segment is made
 \t-filter\tapply the URL filters
 \t-normalize\tnormalize the URLs
-\t-numFetchers <n>\tparts of the fetch list; always one in local mode, unless minutch.engine=spark"""
+\t-numFetchers <n>\tparts of the fetch list; always one in local mode, unless minutch.engine=spark"""  # noqa: E501
 FLAGS: Final = (Flag("-filter"), Flag("-normalize"), Flag("-numFetchers", value="n", convert=int))
 
 

@@ -1,8 +1,9 @@
 """generate: make segments with the lists of pages that are due, best first.
 
-Every entry of the CrawlDb leaves through one counter: selected, or the reason why not. Where nothing is selected the
-job says so, with the reasons, and exits with 1. Entries are read partition by partition; `due` finds those
-that may be fetched, `select` gives them places, `lists` writes them.
+Every entry of the CrawlDb leaves through one counter: selected, or the reason why not. Where
+nothing is selected the job says so, with the reasons, and exits with 1. Entries are read partition
+by partition; `due` finds those that may be fetched, `select` gives them places, `lists` writes
+them.
 
 Source: org.apache.nutch.crawl.Generator.
 """
@@ -31,7 +32,7 @@ USAGE: Final = """Generator <crawldb> <segments_dir> [-hostdb <hostdb>] [-force]
 \t-adddays <numDays>\ttake the pages that will be due in so many days
 \t-noFilter\tdon't apply URL filters
 \t-noNorm\tdon't normalize URLs when counting the pages of a host
-\t-maxNumSegments <num>\tmake up to so many segments"""
+\t-maxNumSegments <num>\tmake up to so many segments"""  # noqa: E501
 
 FLAGS: Final = (
     Flag("-hostdb", value="hostdb"),

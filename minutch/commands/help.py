@@ -1,7 +1,8 @@
 """Help texts, made from `flow` and from the usages of the commands, in 80 columns.
 
-A usage is written as Nutch writes it: the class and its arguments, then a line for each, its name and what it means
-between tabs or two blanks. Here the class becomes the command, and the lines a table.
+A usage is written as Nutch writes it: the class and its arguments, then a line for each, its name
+and what it means between tabs or two blanks. Here the class becomes the command, and the lines a
+table.
 """
 
 from __future__ import annotations
@@ -43,9 +44,17 @@ def overview() -> str:
 def describe(command: flow.Command) -> str:
     """Purpose, usage, options and an example of one command."""
     usage = usage_of(command)
-    lines = [*textwrap.wrap(f"minutch {command.name}: {command.help}", WIDTH), "", *_usage_lines(usage, command.name)]
+    lines = [
+        *textwrap.wrap(f"minutch {command.name}: {command.help}", WIDTH),
+        "",
+        *_usage_lines(usage, command.name),
+    ]
     lines += ["", "For every command:", *_table(list(GENERAL)), ""]
-    for title, what in (("Reads", command.reads), ("Writes", command.writes), ("Class", command.nutch_class)):
+    for title, what in (
+        ("Reads", command.reads),
+        ("Writes", command.writes),
+        ("Class", command.nutch_class),
+    ):
         if what:
             lines.append(f"{title + ':':<8} {what}")
     lines.append(f"Example: {command.example}")
@@ -76,19 +85,26 @@ def _usage_lines(usage: str, name: str) -> list[str]:
             lines += _block(lines, entries)
             entries.clear()
             indent = "  " if line[:1].isspace() else ""
-            lines += textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent) or [""]
+            lines += textwrap.wrap(
+                text, WIDTH, initial_indent=indent, subsequent_indent=indent
+            ) or [""]
     return lines + _block(lines, entries)
 
 
 def _block(lines: list[str], entries: list[tuple[str, str]]) -> list[str]:
     """A table, with an empty line before it."""
-    return [*([""] if entries and lines and lines[-1] and not lines[-1].endswith(":") else []), *_table(entries)]
+    return [
+        *([""] if entries and lines and lines[-1] and not lines[-1].endswith(":") else []),
+        *_table(entries),
+    ]
 
 
 def _synopsis(text: str, java: str, name: str, *, first: bool) -> list[str]:
     start = f"{'Usage: ' if first else '       '}minutch {name}"
     arguments = text.removeprefix(java).strip()
-    return textwrap.wrap(f"{start} {arguments}", WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False)
+    return textwrap.wrap(
+        f"{start} {arguments}", WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False
+    )
 
 
 def _table(entries: list[tuple[str, str]]) -> list[str]:
@@ -101,8 +117,13 @@ def _entry(term: str, text: str, width: int) -> list[str]:
     lines = [
         line
         for part in text.split("\n")
-        for line in textwrap.wrap(part, WIDTH - width, break_on_hyphens=False, break_long_words=False)
+        for line in textwrap.wrap(
+            part, WIDTH - width, break_on_hyphens=False, break_long_words=False
+        )
     ]
     if len(term) + 2 > width:
         return [term, *(" " * width + line for line in lines)]
-    return [f"{term:<{width}}{lines[0] if lines else ''}".rstrip(), *(" " * width + line for line in lines[1:])]
+    return [
+        f"{term:<{width}}{lines[0] if lines else ''}".rstrip(),
+        *(" " * width + line for line in lines[1:]),
+    ]

@@ -1,10 +1,11 @@
 """index: make documents of the pages of segments, and send them to the index writers.
 
-    crawldb, linkdb, segments → ranges of keys → threads or processes (`task`) → writers, in the order of the URLs
+    crawldb, linkdb, segments → ranges of keys → threads or processes (`task`) → writers, in the
+    order of the URLs
 
-Ranges are cut by the indexes of the MapFiles, so that each holds some megabytes: memory does not grow with the
-segments. Documents are identified by their URLs: a job that was killed can be run again and leaves the same index.
-Source: org.apache.nutch.indexer.IndexingJob, IndexerMapReduce.
+Ranges are cut by the indexes of the MapFiles, so that each holds some megabytes: memory does not
+grow with the segments. Documents are identified by their URLs: a job that was killed can be run
+again and leaves the same index. Source: org.apache.nutch.indexer.IndexingJob, IndexerMapReduce.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ General options:
 \t-normalize\tnormalize URLs before indexing
 \t-addBinaryContent\tindex raw/binary content in field `binaryContent`
 \t-base64   \tuse Base64 encoding for binary content
-"""
+"""  # noqa: E501
 
 FLAGS: Final = (
     Flag("-nocrawldb"),
@@ -82,10 +83,20 @@ def run(args: list[str], context: JobContext) -> int:
         fail("No indexable segments passed as arguments. At least one segment is required!", USAGE)
     linkdb = None if given["-linkdb"] is None else as_path(given["-linkdb"])
     options = Options(
-        given["-deleteGone"], given["-filter"], given["-normalize"], given["-addBinaryContent"], given["-base64"]
+        given["-deleteGone"],
+        given["-filter"],
+        given["-normalize"],
+        given["-addBinaryContent"],
+        given["-base64"],
     )
     counters = index(
-        crawldb, linkdb, segments, context, options, commit=not given["-noCommit"], params=given["-params"]
+        crawldb,
+        linkdb,
+        segments,
+        context,
+        options,
+        commit=not given["-noCommit"],
+        params=given["-params"],
     )
     context.report("Indexer", counters)
     return 0

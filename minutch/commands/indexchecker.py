@@ -1,8 +1,8 @@
 """`minutch indexchecker`: fetch one page, parse it and show the document that would be indexed.
 
 Nothing is stored; with -doIndex the document goes to the index writers, which don't commit. Source:
-org.apache.nutch.indexer.IndexingFiltersChecker. Unlike Nutch, which ends with an exception there, a field without a
-value is not shown.
+org.apache.nutch.indexer.IndexingFiltersChecker. Unlike Nutch, which ends with an exception there, a
+field without a value is not shown.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class IndexChecker(PageChecker):
         parsed = result.get(url)
         if parsed is None:
             raise CheckFailed(
-                f"Parse result does not contain a parse for URL to be checked: {url}; there are: {', '.join(result)}"
+                f"Parse result does not contain a parse for URL to be checked: {url}; there are:"
+                f" {', '.join(result)}"
             )
         signature = self._signature_of(content, result)
         parsed.data.content_meta.set(SIGNATURE_KEY, signature.hex())
@@ -90,7 +91,11 @@ class IndexChecker(PageChecker):
     def _lines(self, document: NutchDocument) -> str:
         """The fields of a document, a line for each value, in the order of Java's HashMap."""
         length = None if self._given["-dumpText"] else SHOWN
-        values = ((name, value_text(value)) for name in document.java_names() for value in document.fields[name].values)
+        values = (
+            (name, value_text(value))
+            for name in document.java_names()
+            for value in document.fields[name].values
+        )
         return "".join(f"{name} :\t{text[:length]}\n" for name, text in values) + "\n"
 
     def _index(self, url: str, document: NutchDocument) -> None:

@@ -97,12 +97,12 @@ SITE = """<?xml version="1.0" encoding="UTF-8"?>
   -->
 
 </configuration>
-"""
+"""  # noqa: E501
 
 SEEDS = """# Where the crawl begins: one URL per line, with its scheme. Lines that begin with # don't count.
 #
 # https://www.example.org/
-"""
+"""  # noqa: E501
 
 RULES = "regex-urlfilter.txt"
 
@@ -117,8 +117,8 @@ def run(args: list[str], context: JobContext) -> int:
         context.print(f"{'made' if _write(folder / name, text) else 'kept'}  {folder / name}")
     where = "" if folder == Path() else f"  cd {folder}\n"
     context.print(
-        f"\nNow set http.agent.name in {folder / 'conf/nutch-site.xml'},\n"
-        f"put URLs into {folder / 'seeds/seeds.txt'}, and run:\n\n{where}  minutch crawl seeds/ crawl/ 3"
+        f"\nNow set http.agent.name in {folder / 'conf/nutch-site.xml'},\nput URLs into"
+        f" {folder / 'seeds/seeds.txt'}, and run:\n\n{where}  minutch crawl seeds/ crawl/ 3"
     )
     return 0
 

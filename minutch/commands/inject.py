@@ -3,12 +3,14 @@
     in the CrawlDb   in the seeds   what is written
     yes              no             the entry as it was
     no               yes            a new one, db_unfetched, due now
-    yes              yes            the entry as it was; with -update also the seed's metadata, and its score and
-                                    interval if they are not the defaults; with -overwrite the new one
+    yes              yes            the entry as it was; with -update also the seed's metadata, and
+                     its score and
+                                    interval if they are not the defaults; with -overwrite the new
+                                    one
 
-Of a URL that is in the seeds more than once the last line counts (files by name, lines in their order). Where a
-CrawlDb has two entries of one URL, the last one counts. Every seed leaves through one counter.
-Source: org.apache.nutch.crawl.Injector.
+Of a URL that is in the seeds more than once the last line counts (files by name, lines in their
+order). Where a CrawlDb has two entries of one URL, the last one counts. Every seed leaves through
+one counter. Source: org.apache.nutch.crawl.Injector.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 
 log = logging.getLogger(__name__)
-FLAGS: Final = tuple(map(Flag, ("-overwrite", "-update", "-noFilter", "-noNormalize", "-filterNormalizeAll")))
+FLAGS: Final = tuple(
+    map(Flag, ("-overwrite", "-update", "-noFilter", "-noNormalize", "-filterNormalizeAll"))
+)
 
 USAGE: Final = """Injector [-D...] <crawldb> <url_dir> [-overwrite|-update] [-noFilter] [-noNormalize] \
 [-filterNormalizeAll]
@@ -45,7 +49,7 @@ USAGE: Final = """Injector [-D...] <crawldb> <url_dir> [-overwrite|-update] [-no
            \tnormalize and filter the entries of the CrawlDb, too
  -D...     \tset a property (property=value)
  -Ddb.update.purge.404=true
-           \tremove entries that are gone (404) from the CrawlDb"""
+           \tremove entries that are gone (404) from the CrawlDb"""  # noqa: E501
 
 
 def run(args: list[str], context: JobContext) -> int:

@@ -1,7 +1,7 @@
 """invertlinks: collect the links to each page from the parsed pages of segments, into the LinkDb.
 
-Where there is a LinkDb, its links and the new ones are merged; the URLs of both are normalized and filtered. Which
-links count is decided in `rules`; `build` says in which order they stand.
+Where there is a LinkDb, its links and the new ones are merged; the URLs of both are normalized and
+filtered. Which links count is decided in `rules`; `build` says in which order they stand.
 
 Source: org.apache.nutch.crawl.LinkDb.
 """
@@ -25,7 +25,7 @@ USAGE: Final = """LinkDb <linkdb> (-dir <segmentsDir> | <seg1> <seg2> ...) [-for
 \tseg1 seg2 ...\tthe segments
 \t-force\tgo past another's lock on the LinkDb
 \t-noNormalize\tdon't normalize the URLs of links
-\t-noFilter\tdon't filter the URLs of links"""
+\t-noFilter\tdon't filter the URLs of links"""  # noqa: E501
 
 FLAGS: Final = (
     Flag("-dir", value="segmentsDir", repeats=True),
@@ -42,7 +42,9 @@ def run(args: list[str], context: JobContext) -> int:
     directories = given.get("-dir", [])
     if not segments and not directories:
         fail("no segments given", USAGE)
-    segments += [segment.path for directory in directories for segment in segments_in(as_path(directory))]
+    segments += [
+        segment.path for directory in directories for segment in segments_in(as_path(directory))
+    ]
     counters = invertlinks(
         linkdb,
         segments,

@@ -1,9 +1,11 @@
-"""A line in, an answer out, from stdin or from connections: the checkers, readdb and readlinkdb (AbstractChecker).
+"""A line in, an answer out, from stdin or from connections: the checkers, readdb and readlinkdb
+(AbstractChecker).
 
     line     :=  UTF-8 text LF      of one character, or of blanks alone: no answer
     answer   :=  what the command makes of the line, LF
 
-Without -keepClientCnxOpen a connection ends after its first line. Unlike Nutch's, the server listens on loopback only.
+Without -keepClientCnxOpen a connection ends after its first line. Unlike Nutch's, the server
+listens on loopback only.
 """
 
 from __future__ import annotations
@@ -21,11 +23,17 @@ log = logging.getLogger(__name__)
 MAX_LINE = 1 << 16
 """Bytes of a line; more is another line."""
 
-LINE_FLAGS = (Flag("-stdin"), Flag("-listen", value="port", convert=int), Flag("-keepClientCnxOpen"))
+LINE_FLAGS = (
+    Flag("-stdin"),
+    Flag("-listen", value="port", convert=int),
+    Flag("-keepClientCnxOpen"),
+)
 
 
 def answer_lines(given: Arguments, answer: Callable[[str], str], context: JobContext) -> int:
-    """Answer each line of stdin, or of connections if `given` (values of LINE_FLAGS) says so; returns the exit code."""
+    """Answer each line of stdin, or of connections if `given` (values of LINE_FLAGS) says so;
+    returns the exit code.
+    """
     if given["-listen"] is not None:
         with LineServer(given["-listen"], answer, keep_open=given["-keepClientCnxOpen"]) as server:
             server.serve_forever()
@@ -36,7 +44,9 @@ def answer_lines(given: Arguments, answer: Callable[[str], str], context: JobCon
 
 
 class LineServer(socketserver.ThreadingTCPServer):
-    """Answers each connection's first line, or all of its lines if `keep_open`. Listens on loopback only."""
+    """Answers each connection's first line, or all of its lines if `keep_open`. Listens on loopback
+    only.
+    """
 
     allow_reuse_address = True
     daemon_threads = True

@@ -1,7 +1,7 @@
 """mergelinkdb: merge LinkDbs into a new one, with URLs normalized and filtered if wished.
 
-A URL's links from all LinkDbs are put together, in the order of the LinkDbs, up to linkdb.max.inlinks. With one LinkDb
-it filters that one.
+A URL's links from all LinkDbs are put together, in the order of the LinkDbs, up to
+linkdb.max.inlinks. With one LinkDb it filters that one.
 
 Source: org.apache.nutch.crawl.LinkDbMerger.
 """
@@ -22,7 +22,7 @@ USAGE: Final = """LinkDbMerger <output_linkdb> <linkdb1> [<linkdb2> <linkdb3> ..
 \toutput_linkdb\tthe LinkDb to make
 \tlinkdb1 ...\tthe LinkDbs to merge; one will do
 \t-normalize\tnormalize the URLs on both ends of the links (seldom needed)
-\t-filter\tfilter the URLs on both ends of the links"""
+\t-filter\tfilter the URLs on both ends of the links"""  # noqa: E501
 FLAGS: Final = (Flag("-normalize"), Flag("-filter"))
 
 
@@ -30,6 +30,8 @@ def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 and an error."""
     given = parse(args, FLAGS, usage=USAGE, least=2)
     output, *sources = map(as_path, given.positional)
-    counters = mergelinkdb(output, sources, context, normalize=given["-normalize"], filtering=given["-filter"])
+    counters = mergelinkdb(
+        output, sources, context, normalize=given["-normalize"], filtering=given["-filter"]
+    )
     context.report("LinkDb merge", counters)
     return 0

@@ -1,11 +1,12 @@
 """mergesegs: make one segment of several, or slices of it.
 
-Of what the segments hold of a URL the newest stays, as `merging` decides; the folders that all segments have are
-merged. Records that stay are copied as they are stored, but for ParseData, which names its segment. The URLs that
-normalizers and filters reject go, as do those that a SegmentMergeFilter drops (asked with -filter).
+Of what the segments hold of a URL the newest stays, as `merging` decides; the folders that all
+segments have are merged. Records that stay are copied as they are stored, but for ParseData, which
+names its segment. The URLs that normalizers and filters reject go, as do those that a
+SegmentMergeFilter drops (asked with -filter).
 
-Different from Nutch on purpose: a folder that is merged is there even if nothing is left for it, so that a slice
-without pages that could be parsed counts as parsed.
+Different from Nutch on purpose: a folder that is merged is there even if nothing is left for it, so
+that a slice without pages that could be parsed counts as parsed.
 
 Source: org.apache.nutch.segment.SegmentMerger.
 """
@@ -32,7 +33,7 @@ USAGE: Final = """SegmentMerger output_dir (-dir segments | seg1 seg2 ...) [-fil
 \tseg1 seg2 ...\tthe segments to merge
 \t-filter\t\tleave out URLs that the filters reject
 \t-normalize\tnormalize the URLs
-\t-slice NNNN\tmake several segments, each with NNNN URLs"""
+\t-slice NNNN\tmake several segments, each with NNNN URLs"""  # noqa: E501
 
 FLAGS: Final = (
     Flag("-dir", "segments", repeats=True),

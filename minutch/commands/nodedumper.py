@@ -2,9 +2,10 @@
 
     <url, host or domain> TAB <number> LF       with -asEff an equals sign for the tab
 
-Pages come with the highest number first, equals in the order of their URLs; groups in the order of their names, with
-the sum or the greatest of their pages' numbers. -topn N leaves the first N pages, or the N groups with the highest
-numbers, these first. Nutch counts to N anew for each number, and within each group: nodedumper.topn.per.value=true.
+Pages come with the highest number first, equals in the order of their URLs; groups in the order of
+their names, with the sum or the greatest of their pages' numbers. -topn N leaves the first N pages,
+or the N groups with the highest numbers, these first. Nutch counts to N anew for each number, and
+within each group: nodedumper.topn.per.value=true.
 
 Source: org.apache.nutch.scoring.webgraph.NodeDumper.
 """
@@ -32,7 +33,7 @@ USAGE: Final = """NodeDumper -webgraphdb <webgraphdb> -output <output> [-inlinks
 \t-topn <topn>\tonly so many pages or groups, the highest
 \t-group <host|domain> <sum|max>\tput the pages of a host or domain together
 \t-asEff\tname=number, as Solr's ExternalFileField wants it
-\t-asSequenceFile\ta SequenceFile of Text and FloatWritable"""
+\t-asSequenceFile\ta SequenceFile of Text and FloatWritable"""  # noqa: E501
 
 FLAGS: Final = (
     Flag("-webgraphdb", value="webgraphdb"),
@@ -59,13 +60,20 @@ def run(args: list[str], context: JobContext) -> int:
     if top < 0:
         fail(f"-topn: expected a number from 0 on, found {top}", USAGE)
     wish = Wish(
-        "num_inlinks" if given["-inlinks"] else "num_outlinks" if given["-outlinks"] else "inlink_score",
+        (
+            "num_inlinks"
+            if given["-inlinks"]
+            else "num_outlinks"
+            if given["-outlinks"]
+            else "inlink_score"
+        ),
         top,
         group,
         "=" if given["-asEff"] else "\t",
         given["-asSequenceFile"],
     )
     context.report(
-        "NodeDumper", nodedumper(WebGraph(Path(given["-webgraphdb"])), Path(given["-output"]), wish, context)
+        "NodeDumper",
+        nodedumper(WebGraph(Path(given["-webgraphdb"])), Path(given["-output"]), wish, context),
     )
     return 0

@@ -1,4 +1,5 @@
-"""`minutch normalizerchecker`: what the normalizers turn URLs into (org.apache.nutch.net.URLNormalizerChecker).
+"""`minutch normalizerchecker`: what the normalizers turn URLs into
+(org.apache.nutch.net.URLNormalizerChecker).
 
 An empty line stands for a URL that is malformed or dropped.
 """
@@ -22,7 +23,7 @@ URLNormalizerChecker [-Dproperty=value]... [-normalizer <normalizerName>] [-scop
   -listen <port>        read them from connections to this port
   -keepClientCnxOpen    more than one on each connection
 
-An empty line is printed for a URL that is malformed or dropped."""
+An empty line is printed for a URL that is malformed or dropped."""  # noqa: E501
 
 FLAGS = (
     Flag("-normalizer", value="normalizerName"),

@@ -1,7 +1,8 @@
 """What parsechecker and indexchecker share: one page is fetched and parsed, and nothing is stored.
 
-Pages are parsed in a process of their own, within parser.timeout.
-Source: org.apache.nutch.util.AbstractChecker, and what ParserChecker and IndexingFiltersChecker have in common.
+Pages are parsed in a process of their own, within parser.timeout. Source:
+org.apache.nutch.util.AbstractChecker, and what ParserChecker and IndexingFiltersChecker have in
+common.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ Checked = tuple[ParseResult | None, str]
 
 
 class CheckTask:
-    """The task of the worker: a pickled Content in, its ParseResult out (None if no parser takes it)."""
+    """The task of the worker: a pickled Content in, its ParseResult out (None if no parser takes
+    it).
+    """
 
     answers = (ParseResult, Parse, OutlinkRun, Outlink, Writable)
 
@@ -102,7 +105,9 @@ class PageChecker(ABC):
         self._pool.close()
 
     def run(self) -> int:
-        """Show the page of the command line, or those that -stdin or -listen bring; the exit code."""
+        """Show the page of the command line, or those that -stdin or -listen bring; the exit
+        code.
+        """
         if not self._given.positional:
             return answer_lines(self._given, self.answer, self._context)
         code, output = self.check(self._given.positional[0])
@@ -110,7 +115,9 @@ class PageChecker(ABC):
         return code
 
     def answer(self, url: str) -> str:
-        """What is shown of one page of many, nothing for one that can't be had; connections wait for one another."""
+        """What is shown of one page of many, nothing for one that can't be had; connections wait
+        for one another.
+        """
         with self._turn:
             try:
                 return self.check(url)[1]
@@ -119,10 +126,16 @@ class PageChecker(ABC):
                 return ""
 
     def check(self, url: str) -> tuple[int, str]:
-        """Exit code, and what is shown of one page. Raises CheckError where Nutch ends with an exception."""
+        """Exit code, and what is shown of one page. Raises CheckError where Nutch ends with an
+        exception.
+        """
         try:
             content, datum = asyncio.run(self._fetch(url))
-            return (0, f"No content for {url}\n") if content is None else (0, self._shown(content, datum))
+            return (
+                (0, f"No content for {url}\n")
+                if content is None
+                else (0, self._shown(content, datum))
+            )
         except CheckFailed as error:
             self._complain(error)
             return FAILED, ""
@@ -151,8 +164,12 @@ class PageChecker(ABC):
         self._context.err.write(f"{error}\n")
 
     async def _fetch(self, url: str) -> tuple[Content | None, CrawlDatum]:
-        """The page's content, after redirects if they are to be followed. Raises CheckFailed, CheckError."""
-        datum = CrawlDatum(metadata=_map_writable(self._given["-md"] or ()), fetch_time=self._context.clock.now())
+        """The page's content, after redirects if they are to be followed. Raises CheckFailed,
+        CheckError.
+        """
+        datum = CrawlDatum(
+            metadata=_map_writable(self._given["-md"] or ()), fetch_time=self._context.clock.now()
+        )
         followed = 0
         try:
             url = self._normalized(url)
@@ -163,7 +180,9 @@ class PageChecker(ABC):
                 output = await self._output(url, datum)
                 followed += 1
         except MinutchError as error:
-            raise error if isinstance(error, CheckFailed) else CheckError(f"Fetch failed: {error}") from error
+            raise (
+                error if isinstance(error, CheckFailed) else CheckError(f"Fetch failed: {error}")
+            ) from error
         finally:
             await self._protocols.close()
         if not output.status.is_success:
@@ -217,7 +236,9 @@ class CheckFailed(MinutchError):
 
 
 class CheckError(MinutchError):
-    """There is no protocol or no parser for the page, or its URL is none: Nutch ends with an exception."""
+    """There is no protocol or no parser for the page, or its URL is none: Nutch ends with an
+    exception.
+    """
 
     exit_code = 1
 

@@ -1,12 +1,14 @@
 """`minutch parse`: the fetched pages of a segment → crawl_parse, parse_data, parse_text.
 
-    content ──> workers: parse, filter links, score, sign, serialize ──> part writers, by hash of the URL
+    content ──> workers: parse, filter links, score, sign, serialize ──> part writers, by hash of
+    the URL
 
-Pages are parsed in processes of their own (minutch.cycle.parse.worker) and written in the order of their URLs, as they come:
-all partitions at once, or each by itself where an engine has more machines. There, pages that lie in other parts than
-those of the job (fetched by lists, say) are shuffled first. Pages found inside other pages (a feed's entries) are put
-in their places at the end. A segment that has been parsed is left as it is, with a warning.
-Source: org.apache.nutch.parse.ParseSegment.
+Pages are parsed in processes of their own (minutch.cycle.parse.worker) and written in the order of
+their URLs, as they come: all partitions at once, or each by itself where an engine has more
+machines. There, pages that lie in other parts than those of the job (fetched by lists, say) are
+shuffled first. Pages found inside other pages (a feed's entries) are put in their places at the
+end. A segment that has been parsed is left as it is, with a warning. Source:
+org.apache.nutch.parse.ParseSegment.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ def run(args: list[str], context: JobContext) -> int:
     if segment.has(CRAWL_PARSE):
         log.warning("Segment: %s already parsed!! Skipped parsing this segment!!", segment.path)
         return 0
-    with context.progress("parse", lambda: record_estimate(segment.parts(CONTENT)), "pages") as progress:
+    with context.progress(
+        "parse", lambda: record_estimate(segment.parts(CONTENT)), "pages"
+    ) as progress:
         counters = parse_segment(segment, conf, context.clock, progress)
     context.report("ParseSegment", counters)
     return 0

@@ -1,6 +1,8 @@
-"""`minutch parsechecker`: fetch one page, parse it and show what comes out; a page of stdin per line.
+"""`minutch parsechecker`: fetch one page, parse it and show what comes out; a page of stdin per
+line.
 
-Nothing is stored. Source: org.apache.nutch.parse.ParserChecker: data goes to stdout, what went wrong to stderr.
+Nothing is stored. Source: org.apache.nutch.parse.ParserChecker: data goes to stdout, what went
+wrong to stderr.
 """
 
 from __future__ import annotations
@@ -67,7 +69,9 @@ class ParserChecker(PageChecker):
 
 
 class Headers(Metadata):
-    """What came over HTTP, before a segment has stored it (CaseInsensitiveMetadata, a tree without case)."""
+    """What came over HTTP, before a segment has stored it (CaseInsensitiveMetadata, a tree without
+    case).
+    """
 
     def java_names(self) -> Iterator[str]:
         """The names in alphabetic order."""
@@ -75,10 +79,16 @@ class Headers(Metadata):
 
 
 def _in_order(result: ParseResult) -> list[tuple[str, Parse]]:
-    """The documents of a page in the order of Java's HashMap<Text, …>, which ParseResult keeps them in."""
+    """The documents of a page in the order of Java's HashMap<Text, …>, which ParseResult keeps them
+    in.
+    """
     documents = list(result.items())
     return [documents[i] for i in hash_map_order([text_hash(encode_text(url)) for url in result])]
 
 
 def _as_fetched(url: str, data: ParseData) -> ParseData:
-    return replace(data, content_meta=Headers(data.content_meta)) if url[:4].lower() == "http" else data
+    return (
+        replace(data, content_meta=Headers(data.content_meta))
+        if url[:4].lower() == "http"
+        else data
+    )

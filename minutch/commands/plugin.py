@@ -1,10 +1,13 @@
 """`minutch plugin`: list the plugins, or run the main function of a module of one.
 
     plugin                                list: id, whether active, folder, extensions
-    plugin <id> <module>[:Class] [args]   import the module and call main(args), of the class if one is named
-    plugin <id> <Nutch's class of a URL filter>     filter lines of standard input: `+url` or `-url` for each
+    plugin <id> <module>[:Class] [args]   import the module and call main(args), of the class if one
+                                          is named
+    plugin <id> <Nutch's class of a URL filter>     filter lines of standard input: `+url` or `-url`
+                                                    for each
 
-Source: the main methods of org.apache.nutch.plugin.PluginRepository and urlfilter.api.RegexURLFilterBase.
+Source: the main methods of org.apache.nutch.plugin.PluginRepository and
+urlfilter.api.RegexURLFilterBase.
 """
 
 from __future__ import annotations
@@ -54,10 +57,14 @@ def list_plugins(repository: PluginRepository, context: JobContext) -> None:
         state = "active  " if name in repository.active else "inactive"
         context.print(f"{state} {name:30} {manifest.folder}")
         for implementation in manifest.implementations:
-            context.print(f"           {implementation.point.rpartition('.')[2]:20} {implementation.id}")
+            context.print(
+                f"           {implementation.point.rpartition('.')[2]:20} {implementation.id}"
+            )
 
 
-def load_main(repository: PluginRepository, plugin: str, name: str) -> Callable[[list[str]], object]:
+def load_main(
+    repository: PluginRepository, plugin: str, name: str
+) -> Callable[[list[str]], object]:
     """The main function. Raises PluginError if the plugin is not active or has no such function."""
     if plugin not in repository.active:
         raise PluginError(f"plugin {plugin} is not there or not active (plugin.includes)")

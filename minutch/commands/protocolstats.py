@@ -1,4 +1,5 @@
-"""protocolstats: how often each status code of HTTP stands in the crawldb; entries without one count as UNFETCHED.
+"""protocolstats: how often each status code of HTTP stands in the crawldb; entries without one
+count as UNFETCHED.
 
 The fetcher keeps the code of a page's last fetch in its metadata (`nutch.protocol.code`).
 Source: org.apache.nutch.util.ProtocolStatusStatistics.
@@ -27,10 +28,14 @@ FLAGS: Final = (Flag("-json"),)
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: exit code 0, or 255 and an error; 0, as in Nutch, after a line that lacks arguments."""
+    """The command: exit code 0, or 255 and an error; 0, as in Nutch, after a line that lacks
+    arguments.
+    """
     given = parse(args, FLAGS, usage=USAGE, least=2, most=3)
     inputs, out, *parts = given.positional
     number = positive("numOfReducer", parts[0]) if parts else 1
-    counters = protocolstats(crawldbs(inputs), as_path(out), context, parts=number, as_json=given["-json"])
+    counters = protocolstats(
+        crawldbs(inputs), as_path(out), context, parts=number, as_json=given["-json"]
+    )
     context.report("ProtocolStatistics", counters)
     return 0

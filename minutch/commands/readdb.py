@@ -2,9 +2,11 @@
 
     -stats [-sort]                              the table of `stats`, on standard output
     -url <url>                                  one entry, on standard output
-    -dump <out_dir> [-format …] [selection]     all entries, or some, in the formats of `dumpformats`
+    -dump <out_dir> [-format …] [selection]     all entries, or some, in the formats of
+                                                `dumpformats`
     -topN <nnnn> <out_dir> [<min>]              score and URL of the highest scores
-    -duplicates [-near [bits]] …                the groups of pages that dedup makes, on standard output
+    -duplicates [-near [bits]] …                the groups of pages that dedup makes, on standard
+                                                output
     -listen <port> [-keepClientCnxOpen]         one entry for each line of a connection
     -stdin                                      one entry for each line of standard input
 
@@ -51,18 +53,23 @@ USAGE: Final = """CrawlDbReader <crawldb> (-stats | -dump <out_dir> | -topN <nnn
 and each page that dedup marks or has marked, by how many bits its signature differs
 \t\t[-near [bits]], [-group <none|host|domain>], [-compareOrder <criteria>]\tas for dedup
 \t-stdin\tprint the entries of URLs that come on standard input, one on each line
-\t-listen <port> [-keepClientCnxOpen]\tanswer URLs that come over connections to <port> on this machine"""
+\t-listen <port> [-keepClientCnxOpen]\tanswer URLs that come over connections to <port> on this machine"""  # noqa: E501
 
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 for a wrong command line."""
     starts = [i for i, word in enumerate(args) if word in _COMMANDS]
-    path = parse(args[: starts[0]] if starts else args, (), usage=USAGE, least=1, most=1).positional[0]
+    path = parse(
+        args[: starts[0]] if starts else args, (), usage=USAGE, least=1, most=1
+    ).positional[0]
     if not starts:
         fail("", USAGE)
     commands = [_COMMANDS[args[start]] for start in starts]
     words = [args[start:end] for start, end in pairwise([*starts, len(args)])]
-    given = [parse(own, command.flags, usage=USAGE, most=0) for command, own in zip(commands, words, strict=True)]
+    given = [
+        parse(own, command.flags, usage=USAGE, most=0)
+        for command, own in zip(commands, words, strict=True)
+    ]
     for command, arguments in zip(commands, given, strict=True):
         command.run(CrawlDb(as_path(path)), arguments, context)
     return 0
@@ -101,7 +108,9 @@ def _dump(db: CrawlDb, given: Arguments, context: JobContext) -> None:
     kind = given.get("-format", "normal")
     if kind not in FORMATS:
         fail(f"-format: expected one of {', '.join(FORMATS)}, found {kind!r}", USAGE)
-    selection = Selection(*(given[name] for name in ("-regex", "-retry", "-status", "-expr", "-sample")))
+    selection = Selection(
+        *(given[name] for name in ("-regex", "-retry", "-status", "-expr", "-sample"))
+    )
     log.info("CrawlDb dump: starting")
     log.info("CrawlDb db: %s", db.path)
     counters = dump(db, as_path(given["-dump"]), context, kind, selection)
@@ -127,7 +136,11 @@ def _duplicates(db: CrawlDb, given: Arguments, context: JobContext) -> None:
     from minutch.cycle.crawldb.duplicategroups import groups
     from minutch.cycle.crawldb.signed import GROUPS
 
-    group, order, near = given.get("-group", "none"), criteria_given(given, USAGE), bits_given(given, USAGE)
+    group, order, near = (
+        given.get("-group", "none"),
+        criteria_given(given, USAGE),
+        bits_given(given, USAGE),
+    )
     if group not in GROUPS:
         fail(f"-group: expected none, host or domain, found {group!r}", USAGE)
     found = pages = 0

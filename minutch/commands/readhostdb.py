@@ -1,11 +1,13 @@
 """readhostdb: the record of one host, or all of a HostDb as text.
 
-    hostname TAB unfetched TAB fetched TAB gone TAB redirTemp TAB redirPerm TAB notModified TAB numRecords TAB dnsFail
+    hostname TAB unfetched TAB fetched TAB gone TAB redirTemp TAB redirPerm TAB notModified TAB
+    numRecords TAB dnsFail
     TAB cnxFail TAB sumFail TAB score TAB lastCheck TAB homepage TAB (key ":" value "|||")* LF
 
-A dump has a file for each part of the HostDb, in its order, with a head line unless hostdb.dump.field.header is false.
--dumpHomepages and -dumpHostnames write these alone, a tab after each. Unlike in Nutch, which asks the opposite of what
-it means, -dumpHomepages has the hosts that have a home page.
+A dump has a file for each part of the HostDb, in its order, with a head line unless
+hostdb.dump.field.header is false. -dumpHomepages and -dumpHostnames write these alone, a tab after
+each. Unlike in Nutch, which asks the opposite of what it means, -dumpHomepages has the hosts that
+have a home page.
 
 Source: org.apache.nutch.hostdb.ReadHostDb, HostDatum.toString.
 """
@@ -30,7 +32,7 @@ USAGE: Final = """ReadHostDb <hostdb> [-get <url>] [<output> [-dumpHomepages | -
 \t<output>\twrite all records as text to this new folder
 \t-dumpHomepages\tonly the home pages, of hosts that have one
 \t-dumpHostnames\tonly the names of the hosts
-\t-expr <expr.>\tonly hosts for which the JEXL expression is true, such as "unfetched > 100 && gone == 0\""""
+\t-expr <expr.>\tonly hosts for which the JEXL expression is true, such as "unfetched > 100 && gone == 0\""""  # noqa: E501
 
 FLAGS: Final = (
     Flag("-get", value="url"),
@@ -52,7 +54,10 @@ def run(args: list[str], context: JobContext) -> int:
     if not rest:
         fail("say what to read: -get, or a folder to write to" if len(args) > 1 else "", USAGE)
     dump = Dump.from_conf(
-        context.conf, homepages=given["-dumpHomepages"], hostnames=given["-dumpHostnames"], expression=given["-expr"]
+        context.conf,
+        homepages=given["-dumpHomepages"],
+        hostnames=given["-dumpHostnames"],
+        expression=given["-expr"],
     )
     context.report("ReadHostDb", write(db, Path(rest[0]), dump, context))
     return 0

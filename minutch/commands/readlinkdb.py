@@ -2,9 +2,9 @@
 
     <url> TAB Inlinks: LF ( SP fromUrl: <url> SP anchor: <text> SP metadata: <metadata> LF )* LF
 
-A dump has a part file for each reducer (mapreduce.job.reduces). Links are printed in the order in which they are
-stored; what Nutch 1.20 wrote as 1.20 prints it, without metadata. Unlike in Nutch, which forgets it, -regex restricts
-the dump.
+A dump has a part file for each reducer (mapreduce.job.reduces). Links are printed in the order in
+which they are stored; what Nutch 1.20 wrote as 1.20 prints it, without metadata. Unlike in Nutch,
+which forgets it, -regex restricts the dump.
 
 Source: org.apache.nutch.crawl.LinkDbReader.
 """
@@ -28,7 +28,7 @@ USAGE: Final = """LinkDbReader <linkdb> (-dump <out_dir> [-regex <regex>] | -url
 \t\t-regex <regex>\tonly URLs that match the expression as a whole
 \t-url <url>\tprint the links to <url>
 \t-stdin\tprint the links to URLs that come on standard input, one on each line
-\t-listen <port> [-keepClientCnxOpen]\tanswer URLs that come over connections to <port> on this machine"""
+\t-listen <port> [-keepClientCnxOpen]\tanswer URLs that come over connections to <port> on this machine"""  # noqa: E501
 
 FLAGS: Final = (
     Flag("-dump", value="out_dir"),
@@ -56,7 +56,9 @@ def run(args: list[str], context: JobContext) -> int:
 
 
 def answer(db: LinkDb, url: str) -> str:
-    """The links to `url`, a line each, or that nothing is known of them. Raises StoreError, FormatError."""
+    """The links to `url`, a line each, or that nothing is known of them. Raises StoreError,
+    FormatError.
+    """
     inlinks = db.get(url)
     if inlinks is None:
         return " - no link information.\n"

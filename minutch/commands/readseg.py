@@ -1,7 +1,8 @@
 """`minutch readseg`: list segments, dump one as text, or show all that a segment holds of one URL.
 
-Different from Nutch on purpose: -list sorts by name and shows `?` for folders that are not there instead of ending in
-an error; in a dump, the parts of one URL follow each other in a fixed order; -get does not wait five seconds.
+Different from Nutch on purpose: -list sorts by name and shows `?` for folders that are not there
+instead of ending in an error; in a dump, the parts of one URL follow each other in a fixed order;
+-get does not wait five seconds.
 
 Source: org.apache.nutch.segment.SegmentReader.
 """
@@ -42,7 +43,7 @@ SegmentReader -list (<segment_dir1> ... | -dir <segments>) [general options]
 \tprints a line of counts for each segment, or for each one in the folder <segments>
 
 SegmentReader -get <segment_dir> <keyValue> [general options]
-\tprints what the segment holds of the URL <keyValue>"""
+\tprints what the segment holds of the URL <keyValue>"""  # noqa: E501
 
 _SWITCHES = {
     "-nocontent": CONTENT,
@@ -104,8 +105,8 @@ def _run_list(given: Arguments, folders: list[str], context: JobContext) -> None
 
 def _list_line(name: str, stats: Stats) -> str:
     return (
-        f"{name}\t{_count(stats.generated)}\t\t{'?	' if stats.start is None else _time(stats.start)}\t"
-        f"{'?' if stats.end is None else _time(stats.end)}\t{_count(stats.fetched)}\t{_count(stats.parsed)}"
+        f"{name}\t{_count(stats.generated)}\t\t{'?	' if stats.start is None else _time(stats.start)}\t"  # noqa: E501
+        f"{'?' if stats.end is None else _time(stats.end)}\t{_count(stats.fetched)}\t{_count(stats.parsed)}"  # noqa: E501
     )
 
 

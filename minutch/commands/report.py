@@ -36,7 +36,8 @@ def run(args: list[str], context: JobContext) -> int:
     facts = Gathering(crawl, context).facts(name)
     if earlier is not None and not is_same_crawl(earlier, facts):
         context.err.write(
-            f"{given['--compare']}: no segment of it is one of {name}'s: is it a report of another crawl?\n"
+            f"{given['--compare']}: no segment of it is one of {name}'s: is it a report of another"
+            " crawl?\n"
         )
     _write(target, page.write(facts, earlier))
     urls, rounds = facts.total("urls") or 0, facts.total("rounds") or 0
@@ -45,7 +46,9 @@ def run(args: list[str], context: JobContext) -> int:
 
 
 def read(path: Path) -> Facts:
-    """The facts of a report. Raises StoreError where there is none, FormatError for a damaged one."""
+    """The facts of a report. Raises StoreError where there is none, FormatError for a damaged
+    one.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -74,7 +77,8 @@ def _check(target: Path, *, force: bool) -> None:
         raise StoreError(f"{target}: {exc.strerror}") from exc
     if not is_report:
         raise StoreError(
-            f"{target} is there and is not a report", hint="-o names another file, --force replaces this one"
+            f"{target} is there and is not a report",
+            hint="-o names another file, --force replaces this one",
         )
 
 

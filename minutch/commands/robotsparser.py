@@ -1,4 +1,6 @@
-"""`minutch robotsparser`: which URLs of a list a robots.txt allows (org.apache.nutch.protocol.RobotRulesParser)."""
+"""`minutch robotsparser`: which URLs of a list a robots.txt allows
+(org.apache.nutch.protocol.RobotRulesParser).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ RobotRulesParser [ -Dproperty=... ] <robots-file-or-url> <url-file> [<agent-name
                       and without those the rules for everybody (`*`)
 
  -D fetcher.store.robotstxt=true          show the fetched robots.txt
- -D http.robot.rules.allowlist=<hosts>    hosts whose robots.txt is not asked for"""
+ -D http.robot.rules.allowlist=<hosts>    hosts whose robots.txt is not asked for"""  # noqa: E501
 
 _IS_URL = re.compile(r"(?:https?|ftp|file)://?")
 _FAILED = 255
@@ -65,9 +67,13 @@ def run(args: list[str], context: JobContext) -> int:
 
 
 def _with_agents(conf: Configuration, agents: str) -> Configuration:
-    """The configuration with a name for the crawler: the one given, that of the other agents, or `*`."""
+    """The configuration with a name for the crawler: the one given, that of the other agents, or
+    `*`.
+    """
     if agents:
-        return conf.with_values({"http.agent.name": agents.split(",", maxsplit=1)[0], "http.robots.agents": agents})
+        return conf.with_values(
+            {"http.agent.name": agents.split(",", maxsplit=1)[0], "http.robots.agents": agents}
+        )
     if conf.get("http.agent.name"):
         return conf
     first = (conf.get("http.robots.agents") or "").split(",")[0].strip()
@@ -93,7 +99,9 @@ def _rules(source: str, conf: Configuration) -> RobotRules:
 
 async def _fetched_rules(url: str, conf: Configuration) -> RobotRules:
     factory = ProtocolFactory(conf)
-    fetched: list[Content] | None = [] if conf.get_boolean("fetcher.store.robotstxt", False) else None
+    fetched: list[Content] | None = (
+        [] if conf.get_boolean("fetcher.store.robotstxt", False) else None
+    )
     try:
         rules = await factory.get_protocol(url).get_robot_rules(url, CrawlDatum(), fetched)
     finally:

@@ -1,7 +1,7 @@
 """scoreupdater: put the scores of a webgraph's nodes into a CrawlDb.
 
-Entries of pages that are no node get link.score.updater.clear.score (0). The CrawlDb before it stays as `old`, unless
-db.preserve.backup is false.
+Entries of pages that are no node get link.score.updater.clear.score (0). The CrawlDb before it
+stays as `old`, unless db.preserve.backup is false.
 
 Source: org.apache.nutch.scoring.webgraph.ScoreUpdater.
 """
@@ -31,6 +31,8 @@ def run(args: list[str], context: JobContext) -> int:
     given = parse(args, FLAGS, usage=USAGE, most=0)
     if given["-crawldb"] is None or given["-webgraphdb"] is None:
         fail("say both: -crawldb and -webgraphdb" if args else "", USAGE)
-    counters = scoreupdater(CrawlDb(Path(given["-crawldb"])), WebGraph(Path(given["-webgraphdb"])), context)
+    counters = scoreupdater(
+        CrawlDb(Path(given["-crawldb"])), WebGraph(Path(given["-webgraphdb"])), context
+    )
     context.report("ScoreUpdater", counters)
     return 0

@@ -15,7 +15,7 @@ USAGE: Final = """search <index> <query> [-n <hits>] [-from <hit>] [-json]
 \tquery\twords, "phrases", title:word, date:2024, -without; all words have to be there; quote it for the shell
 \t-n <hits>\thow many hits to show; 10 is the default
 \t-from <hit>\tthe number of the first one; 1 is the default
-\t-json\teach hit as JSON on a line, with all fields of the document"""
+\t-json\teach hit as JSON on a line, with all fields of the document"""  # noqa: E501
 FLAGS: Final = (
     Flag("-n", value="hits", convert=int),
     Flag("-from", value="hit", convert=int),
@@ -53,11 +53,15 @@ def _show(results: Results, documents: int, first: int, context: JobContext) -> 
         _show_hit(place, hit, context)
     if results.hits:
         last = first + len(results.hits) - 1
-        context.print(f"{first:,} to {last:,} of {results.count:,} found in {counted(documents, 'documents')}")
+        context.print(
+            f"{first:,} to {last:,} of {results.count:,} found in {counted(documents, 'documents')}"
+        )
 
 
 def _show_hit(number: int, hit: Hit, context: JobContext) -> None:
-    context.print(f"{number}. {visible_line(hit.title or hit.url)}", style=BOLD if context.colour else "")
+    context.print(
+        f"{number}. {visible_line(hit.title or hit.url)}", style=BOLD if context.colour else ""
+    )
     context.print(f"   {visible_line(hit.url)}  {hit.score:.2f}")
     if hit.snippet:
         context.print("   ", end="")
@@ -68,7 +72,9 @@ def _show_hit(number: int, hit: Hit, context: JobContext) -> None:
 
 
 def _show_piece(piece: Piece, context: JobContext) -> None:
-    """A piece of a snippet; what was searched for is bold, or between asterisks where there are no colours."""
+    """A piece of a snippet; what was searched for is bold, or between asterisks where there are no
+    colours.
+    """
     text, found = visible_line(piece[0]), piece[1]
     if found and context.colour:
         raw(context.out).write(BOLD)

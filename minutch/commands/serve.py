@@ -1,6 +1,8 @@
-"""`minutch serve`: a search page for the local index of a crawl, and what the crawl's files hold of each hit.
+"""`minutch serve`: a search page for the local index of a crawl, and what the crawl's files hold of
+each hit.
 
-It listens on loopback unless -host says otherwise, and shows a commit of the index as soon as there is one.
+It listens on loopback unless -host says otherwise, and shows a commit of the index as soon as there
+is one.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ USAGE: Final = """serve <crawl> [-port <port>] [-host <host>] [-index <index>]
 \tcrawl\tthe folder of a crawl
 \t-port <port>\tthe port to listen on; 8080 is the default, 0 takes a free one
 \t-host <host>\tthe host to listen on; localhost is the default. Whoever can connect can read all of the crawl
-\t-index <index>\tthe index, if it is not the folder `index` of the crawl"""
+\t-index <index>\tthe index, if it is not the folder `index` of the crawl"""  # noqa: E501
 FLAGS: Final = (
     Flag("-port", value="port", convert=int, aliases=("--port",)),
     Flag("-host", value="host", aliases=("--host",)),
@@ -64,7 +66,8 @@ async def _serve(
     running = server(make(searcher, crawl, frozenset(hosts)), longest_head=1 << 17)
     await to_thread.run_sync(searcher.search, "*")  # what the first page would wait for
     context.print(
-        f"{counted(searcher.count, 'documents')}: http://{shown}:{listener.getsockname()[1]}/ (Ctrl-C ends it)"
+        f"{counted(searcher.count, 'documents')}: http://{shown}:{listener.getsockname()[1]}/"
+        " (Ctrl-C ends it)"
     )
     context.out.flush()
     await running.serve(sockets=[listener])

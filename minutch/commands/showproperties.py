@@ -1,6 +1,8 @@
-"""`minutch showproperties`: every property with its value, and the reason at those that have no effect here.
+"""`minutch showproperties`: every property with its value, and the reason at those that have no
+effect here.
 
-Matched: org.apache.nutch.tools.ShowProperties (its columns: name, value, value after expansion); the mark is ours.
+Matched: org.apache.nutch.tools.ShowProperties (its columns: name, value, value after expansion);
+the mark is ours.
 """
 
 from __future__ import annotations

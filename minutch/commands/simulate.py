@@ -1,8 +1,10 @@
-"""simulate: what a fetch schedule would do with the pages of a crawl, judged by how often these were seen to change.
+"""simulate: what a fetch schedule would do with the pages of a crawl, judged by how often these
+were seen to change.
 
-The schedule and its settings are those of the configuration, `-D` included; beside them stand the settings of the
-configuration files alone, and for each the best that anybody could do with as many fetches (`poisson`). Pages are
-the entries of the CrawlDb with a copy; what is yet to be fetched, gone or a redirect is left out.
+The schedule and its settings are those of the configuration, `-D` included; beside them stand the
+settings of the configuration files alone, and for each the best that anybody could do with as many
+fetches (`poisson`). Pages are the entries of the CrawlDb with a copy; what is yet to be fetched,
+gone or a redirect is left out.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ USAGE: Final = """simulate <crawl> [-schedule <names>] [-days <n>] [-budget <n>[
 \t-sample <n>\tpages that are looked at, at most; they stand for all (1000000)
 \t-seed <n>\tof what is left to chance (0)
 \t-json\tthe numbers of each day as JSON
-\t-svg <file>\tthe plot as a picture"""
+\t-svg <file>\tthe plot as a picture"""  # noqa: E501
 
 
 def _positive(word: str) -> float:
@@ -115,7 +117,9 @@ def _asked(conf: Configuration, names: str | None) -> list[Asked]:
     """The settings of the files first, then what is asked for."""
     current = conf.of_files()
     found = [Asked.of(f"now: {_short(current)}", current)]
-    for name in [] if names is None else [name.strip() for name in names.split(",") if name.strip()]:
+    for name in (
+        [] if names is None else [name.strip() for name in names.split(",") if name.strip()]
+    ):
         chosen = conf.with_values({PROPERTY: SCHEDULES.get(name.lower(), name)})
         found.append(Asked.of(_short(chosen), chosen))
     if names is None and any(conf.source(name) == "command line" for name in conf):
@@ -126,4 +130,6 @@ def _asked(conf: Configuration, names: str | None) -> list[Asked]:
 def _short(conf: Configuration) -> str:
     """A schedule's short name."""
     name = conf.get_trimmed(PROPERTY) or SCHEDULES["default"]
-    return next((short for short, long in SCHEDULES.items() if long == name), name.rpartition(".")[2])
+    return next(
+        (short for short, long in SCHEDULES.items() if long == name), name.rpartition(".")[2]
+    )

@@ -1,7 +1,8 @@
 """sitemap: put the URLs of sitemaps into the CrawlDb.
 
-Sitemaps are those of a list of URLs, and those of hosts: in that list, or in a HostDb. See `sitemapfetch` for how they
-are found and fetched, `sitemapfile` for what they may be, `sitemapentries` for what becomes of their URLs.
+Sitemaps are those of a list of URLs, and those of hosts: in that list, or in a HostDb. See
+`sitemapfetch` for how they are found and fetched, `sitemapfile` for what they may be,
+`sitemapentries` for what becomes of their URLs.
 
 Source: org.apache.nutch.util.SitemapProcessor.
 """
@@ -29,7 +30,7 @@ USAGE: Final = """
 \t-force\t\t\tgo on even if the crawldb is locked
 \t-noStrict\t\ttake all URLs of a sitemap, not only those below its own folder
 \t-noFilter\t\tdo not filter the URLs
-\t-noNormalize\t\tdo not normalize the URLs"""
+\t-noNormalize\t\tdo not normalize the URLs"""  # noqa: E501
 
 FLAGS: Final = (
     Flag("-hostdb", "hostdb"),

@@ -26,7 +26,7 @@ USAGE: Final = """sql <crawl> ["<statement>"] [-csv | -json | -parquet <file>]
 \t\tand duplicates; `show tables` lists them, `select * from pages limit 1` shows the columns of one
 \t-csv\tthe rows as CSV
 \t-json\teach row as an object of JSON on a line
-\t-parquet <file>\tthe rows into a Parquet file"""
+\t-parquet <file>\tthe rows into a Parquet file"""  # noqa: E501
 FLAGS: Final = (Flag("-csv"), Flag("-json"), Flag("-parquet", "file"))
 
 
@@ -37,7 +37,12 @@ def run(args: list[str], context: JobContext) -> int:
         fail("one of -csv, -json and -parquet", USAGE)
     folder, *rest = given.positional
     session = Session(open_crawl(folder), context.clock.now())
-    answer = Answers(session, context, "csv" if given["-csv"] else "json" if given["-json"] else "", given["-parquet"])
+    answer = Answers(
+        session,
+        context,
+        "csv" if given["-csv"] else "json" if given["-json"] else "",
+        given["-parquet"],
+    )
     if rest:
         for statement in list(statements(rest[0])) or fail("the statement is empty", USAGE):
             answer(statement)
@@ -51,14 +56,18 @@ def run(args: list[str], context: JobContext) -> int:
 
 
 class Answers:
-    """Answers statements in one form: text unless `form` is csv or json, or there is a `file` to write."""
+    """Answers statements in one form: text unless `form` is csv or json, or there is a `file` to
+    write.
+    """
 
     def __init__(self, session: Session, context: JobContext, form: str, file: str | None) -> None:
         self._session, self._context, self._form = session, context, form
         self._file = None if file is None else Path(file)
 
     def __call__(self, statement: str) -> None:
-        """Print, or write, what a statement asks for. Raises QueryError and what reading the files raises."""
+        """Print, or write, what a statement asks for. Raises QueryError and what reading the files
+        raises.
+        """
         rows = self._session.query(statement)
         try:
             if self._file is not None:
@@ -73,7 +82,9 @@ class Answers:
 
     def _print_all(self, rows: pl.LazyFrame) -> None:
         frames = _batches(rows)
-        lines = csv_lines(frames, rows.collect_schema()) if self._form == "csv" else json_lines(frames)
+        lines = (
+            csv_lines(frames, rows.collect_schema()) if self._form == "csv" else json_lines(frames)
+        )
         for text in lines:
             self._context.print(text, end="")
 
@@ -84,7 +95,9 @@ class Answers:
             frame = rows.collect(engine="streaming")
         else:
             frame = first_rows(_batches(rows), rows.collect_schema(), MOST + 1)
-        for line in text_table(frame.head(MOST) if terminal else frame, _width() if terminal else None):
+        for line in text_table(
+            frame.head(MOST) if terminal else frame, _width() if terminal else None
+        ):
             self._context.print(line)
         if terminal and len(frame) > MOST:
             self._context.print(f"the first {MOST:,} rows; -csv and -json give all")

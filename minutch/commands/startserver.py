@@ -1,8 +1,8 @@
 """startserver: Nutch's REST service. See `minutch/commands/service/__init__.py`.
 
-It listens on loopback and asks for a token, which is made and printed at the start unless minutch.service.token has
-one.
-Source: org.apache.nutch.service.NutchServer (until Nutch 1.22), which listens for everybody's requests without asking.
+It listens on loopback and asks for a token, which is made and printed at the start unless
+minutch.service.token has one. Source: org.apache.nutch.service.NutchServer (until Nutch 1.22),
+which listens for everybody's requests without asking.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ USAGE: Final = """NutchServer [-help] [-host <host>] [-port <port>] [-root <fold
 \t-help\tshow this help
 \t-host <host>\tthe host to listen on; localhost is the default
 \t-port <port>\tthe port to listen on; 8081 is the default, 0 takes a free one
-\t-root <folder>\twhere crawls lie; no path of a client leads outside; the working folder is the default"""
+\t-root <folder>\twhere crawls lie; no path of a client leads outside; the working folder is the default"""  # noqa: E501
 
 FLAGS: Final = (
     Flag("-host", value="host"),
@@ -48,7 +48,9 @@ def run(args: list[str], context: JobContext) -> int:
         fail(f"-port: expected 0 to {LAST_PORT}, found {port}", USAGE)
     host, folder = given.get("-host", "localhost"), Path(given.get("-root", "."))
     if not folder.is_dir():
-        raise MinutchError(f"{folder}: no such folder", hint="-root names the folder that crawls lie in")
+        raise MinutchError(
+            f"{folder}: no such folder", hint="-root names the folder that crawls lie in"
+        )
     token = token_from(context.conf, host)
     listener = listen(host, port)
     try:
@@ -64,7 +66,9 @@ def _names(host: str, conf: Configuration) -> frozenset[str]:
     return LOCAL | names if is_local(host) else frozenset(names)
 
 
-async def _serve(listener: socket.socket, host: str, folder: Path, token: str | None, context: JobContext) -> None:
+async def _serve(
+    listener: socket.socket, host: str, folder: Path, token: str | None, context: JobContext
+) -> None:
     from minutch.commands.service.app import Service, make
 
     conf, port = context.conf, listener.getsockname()[1]

@@ -1,6 +1,7 @@
 """`minutch text PATH... [-json]`: print SequenceFiles, MapFiles and whole folders of them.
 
-Folders, JSON and both layouts of Inlinks go beyond the command of Hadoop's that does the same for single files.
+Folders, JSON and both layouts of Inlinks go beyond the command of Hadoop's that does the same for
+single files.
 
 Source: `hadoop fs -text`.
 """
@@ -28,7 +29,9 @@ FLAGS = (Flag("-json"),)
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """Print all paths; 0 if all could be read, 1 if not (the errors are logged, the other files still printed)."""
+    """Print all paths; 0 if all could be read, 1 if not (the errors are logged, the other files
+    still printed).
+    """
     given = parse(args, FLAGS, usage=USAGE, least=1)
     failed = 0
     for word in given.positional:

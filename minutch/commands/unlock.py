@@ -1,7 +1,7 @@
 """unlock: remove the locks of a crawl folder or database whose owners no longer run.
 
-A lock of a running process stays. One of another machine or without an owner (Nutch writes such) can't be judged from
-here: -force removes it, too.
+A lock of a running process stays. One of another machine or without an owner (Nutch writes such)
+can't be judged from here: -force removes it, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from minutch.work.tables.lock import LOCK_NAME, Owner
 
 USAGE = """unlock <crawl_dir or database> ... [-force]
   <crawl_dir or database>  its lock, and those of the databases and segments in it
-  -force                   also remove locks of other machines, of unknown owners and of running processes"""
+  -force                   also remove locks of other machines, of unknown owners and of running processes"""  # noqa: E501
 
 FLAGS = (Flag("-force"),)
 
@@ -34,12 +34,17 @@ def run(args: list[str], context: JobContext) -> int:
         for path in locks:
             left += _unlock(path, context, force=given["-force"])
     if left:
-        raise LockedError("; ".join(left), hint="-force removes them all the same: make sure that nobody is at work")
+        raise LockedError(
+            "; ".join(left),
+            hint="-force removes them all the same: make sure that nobody is at work",
+        )
     return 0
 
 
 def _locks(folder: Path) -> Iterator[Path]:
-    """The lock files of a folder and of those in it, two levels down (segments of a crawl, the fetcher's in them)."""
+    """The lock files of a folder and of those in it, two levels down (segments of a crawl, the
+    fetcher's in them).
+    """
     for pattern in ("", "*/", "*/*/", "*/*/*/"):
         yield from sorted(folder.glob(f"{pattern}{LOCK_NAME}"))
 

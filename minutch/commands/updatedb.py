@@ -1,8 +1,8 @@
 """updatedb: merge the results of segments (fetches, parses, links) into the CrawlDb.
 
-Every URL of the CrawlDb and of the segments' crawl_fetch and crawl_parse leaves through one counter: by the status of
-its new entry, or by the reason why it has none. `transitions` decides which.
-Source: org.apache.nutch.crawl.CrawlDb.
+Every URL of the CrawlDb and of the segments' crawl_fetch and crawl_parse leaves through one
+counter: by the status of its new entry, or by the reason why it has none. `transitions` decides
+which. Source: org.apache.nutch.crawl.CrawlDb.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ USAGE: Final = """CrawlDb <crawldb> (-dir <segments> | <seg1> <seg2> ...) [-forc
 \t-force\tgo past another's lock on the CrawlDb
 \t-normalize\tnormalize the URLs of the CrawlDb and the segments (seldom needed)
 \t-filter\tfilter the URLs of the CrawlDb and the segments
-\t-noAdditions\tupdate known URLs only, add none"""
+\t-noAdditions\tupdate known URLs only, add none"""  # noqa: E501
 
 FLAGS: Final = (
     Flag("-dir", value="segments", repeats=True),

@@ -1,11 +1,13 @@
-"""updatehostdb: bring what the CrawlDb knows of hosts into the HostDb, and look hosts up in the DNS.
+"""updatehostdb: bring what the CrawlDb knows of hosts into the HostDb, and look hosts up in the
+DNS.
 
-One walk over the CrawlDb: each stretch of it becomes a few rows per host (`statistics`), which are sorted by host,
-partition by partition, and put together with the record that the host had (`merged`). Hosts that are to be looked up
-(`checks`) are asked for many at a time (`lookups`). Nothing is changed before all is done.
+One walk over the CrawlDb: each stretch of it becomes a few rows per host (`statistics`), which are
+sorted by host, partition by partition, and put together with the record that the host had
+(`merged`). Hosts that are to be looked up (`checks`) are asked for many at a time (`lookups`).
+Nothing is changed before all is done.
 
-Nutch takes the hostdb.check.* of the configuration for nothing: only the switches count. Here they count, too, where
-somebody has set them; the shipped `true` alone asks nobody.
+Nutch takes the hostdb.check.* of the configuration for nothing: only the switches count. Here they
+count, too, where somebody has set them; the shipped `true` alone asks nobody.
 
 Source: org.apache.nutch.hostdb.UpdateHostDb, UpdateHostDbReducer.
 """
@@ -34,7 +36,7 @@ USAGE: Final = """UpdateHostDb -hostdb <hostdb> [-tophosts <tophosts>] [-crawldb
 \t-force\tlook up those that are not due yet, too
 \t-filter\tleave out hosts whose http://host/ the URL filters reject
 \t-normalize\tnormalize http://host/ for each host
-\t-urlLimit <N>\tonly hosts with at least N pages"""
+\t-urlLimit <N>\tonly hosts with at least N pages"""  # noqa: E501
 
 FLAGS: Final = (
     Flag("-hostdb", value="hostdb"),
@@ -57,7 +59,10 @@ def run(args: list[str], context: JobContext) -> int:
     given = parse(args, FLAGS, usage=USAGE, most=0)
     if given["-hostdb"] is None:
         fail("hostDb is mandatory" if args else "", USAGE)
-    sources = {name: None if given[f"-{name}"] is None else Path(given[f"-{name}"]) for name in ("crawldb", "tophosts")}
+    sources = {
+        name: None if given[f"-{name}"] is None else Path(given[f"-{name}"])
+        for name in ("crawldb", "tophosts")
+    }
     options = Options.from_conf(
         context.conf,
         check={kind for kind, switch in CHECKS.items() if given["-checkAll"] or given[switch]},

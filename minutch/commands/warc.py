@@ -2,12 +2,13 @@
 
     <output>/part-r-00000.seg-NNNNN.attempt-00000.warc[.gz]
 
-`warc.output.segment.size` says after how many bytes the next file begins; with `mapreduce.output.fileoutputformat
-.compress` each record is a gzip member. Each fetch of a page is a capture: a page of two segments is written twice.
+`warc.output.segment.size` says after how many bytes the next file begins; with
+`mapreduce.output.fileoutputformat .compress` each record is a gzip member. Each fetch of a page is
+a capture: a page of two segments is written twice.
 
-Different from Nutch on purpose: `WARC-IP-Address` is the address, not `IP`; cut-off pages are marked; resource records
-have a type, and all records digests; what no URI may hold is encoded, where Nutch left the page out; of a page in
-several segments Nutch wrote one fetch, by chance.
+Different from Nutch on purpose: `WARC-IP-Address` is the address, not `IP`; cut-off pages are
+marked; resource records have a type, and all records digests; what no URI may hold is encoded,
+where Nutch left the page out; of a page in several segments Nutch wrote one fetch, by chance.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from typing import Final
 
 from minutch.archives.warcexporter import export
 from minutch.commands.arguments import Flag, fail, parse
-from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment, segments_in
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    PARSE_DATA,
+    PARSE_TEXT,
+    Segment,
+    segments_in,
+)
 from minutch.job import JobContext
 
 log = logging.getLogger(__name__)
@@ -52,7 +60,9 @@ def run(args: list[str], context: JobContext) -> int:
         fail("no segments", USAGE)
     folders = [CONTENT, CRAWL_FETCH]
     folders += [PARSE_DATA] * given["-includeParseData"] + [PARSE_TEXT] * given["-includeParseText"]
-    only = given["-onlySuccessfulResponses"] or context.conf.get_boolean(ONLY_SUCCESSFUL_PROPERTY, False)
+    only = given["-onlySuccessfulResponses"] or context.conf.get_boolean(
+        ONLY_SUCCESSFUL_PROPERTY, False
+    )
     log.info("WARCExporter: starting")
     counters = export(segments, Path(output), folders, context, only_successful=bool(only))
     context.report("WARCExporter", counters)

@@ -1,4 +1,6 @@
-"""`minutch warm`: compile the kernels ahead of time, as bin/* do when they install. Nothing to do is no error."""
+"""`minutch warm`: compile the kernels ahead of time, as bin/* do when they install. Nothing to do
+is no error.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from minutch.job import JobContext
 from minutch.kernels import library
 
 USAGE = """warm
-\tcompiles the code that jobs on whole databases run in, once on a machine (about 20 s); otherwise the first job does"""
+\tcompiles the code that jobs on whole databases run in, once on a machine (about 20 s); otherwise the first job does"""  # noqa: E501
 
 
 def run(args: list[str], context: JobContext) -> int:

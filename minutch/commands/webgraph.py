@@ -1,11 +1,13 @@
 """webgraph: make the graph of links that linkrank works on, or add segments to it.
 
-Three databases come of it (see `store`): the links of each page's newest version, as `rules` lets them count; the same
-links by the page that they lead to; and a node for each page at either end, with its numbers of links and score 0.
+Three databases come of it (see `store`): the links of each page's newest version, as `rules` lets
+them count; the same links by the page that they lead to; and a node for each page at either end,
+with its numbers of links and score 0.
 
-A page is as old as its fetch: the time that stands in its parse (fetcher.parse=true leaves one), else that of the job.
-With link.delete.gone, pages that were gone or redirected are taken out, unless a later segment has links of them. The
-three databases are all written before the first takes its place.
+A page is as old as its fetch: the time that stands in its parse (fetcher.parse=true leaves one),
+else that of the job. With link.delete.gone, pages that were gone or redirected are taken out,
+unless a later segment has links of them. The three databases are all written before the first takes
+its place.
 
 Source: org.apache.nutch.scoring.webgraph.WebGraph.
 """
@@ -30,7 +32,7 @@ USAGE: Final = """WebGraph -webgraphdb <webgraphdb> (-segment <segment> ... | -s
 \t-segment <segment> ...\tthe segments
 \t-segmentDir <segmentDir>\tthe directory of the segments
 \t-n, -normalize\tnormalize the URLs of links, old ones too
-\t-f, -filter\tfilter the URLs of links, old ones too"""
+\t-f, -filter\tfilter the URLs of links, old ones too"""  # noqa: E501
 
 FLAGS: Final = (
     Flag("-webgraphdb", value="webgraphdb"),
@@ -42,13 +44,28 @@ FLAGS: Final = (
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: exit code 0; 255 for wrong arguments, 254 (and an error) where the webgraph stays as it was."""
+    """The command: exit code 0; 255 for wrong arguments, 254 (and an error) where the webgraph
+    stays as it was.
+    """
     given = parse(args, FLAGS, usage=USAGE, most=0)
     segments = [Path(name) for name in given.get("-segment", [])]
-    segments += [segment.path for folder in given.get("-segmentDir", []) for segment in segments_in(Path(folder))]
+    segments += [
+        segment.path
+        for folder in given.get("-segmentDir", [])
+        for segment in segments_in(Path(folder))
+    ]
     if given["-webgraphdb"] is None or (given["-segment"] is None and given["-segmentDir"] is None):
-        fail("say which webgraph, and which segments: -webgraphdb, -segment or -segmentDir" if args else "", USAGE)
+        fail(
+            (
+                "say which webgraph, and which segments: -webgraphdb, -segment or -segmentDir"
+                if args
+                else ""
+            ),
+            USAGE,
+        )
     graph = WebGraph(Path(given["-webgraphdb"]))
-    counters = webgraph(graph, segments, context, normalize=given["-normalize"], filtering=given["-filter"])
+    counters = webgraph(
+        graph, segments, context, normalize=given["-normalize"], filtering=given["-filter"]
+    )
     context.report("WebGraph", counters)
     return 0

@@ -1,4 +1,6 @@
-"""Hadoop's Configuration: named strings from XML files and the command line, and what is probably wrong in them."""
+"""Hadoop's Configuration: named strings from XML files and the command line, and what is probably
+wrong in them.
+"""
 
 from minutch.conf.configuration import DEFAULTS, HOME, Configuration
 

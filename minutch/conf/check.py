@@ -1,13 +1,19 @@
 """What is probably wrong in a configuration, said before the first job.
 
-    wrong type          a property whose default is a truth value or a number, set to something else    error
-    wrong word          what `minutch.conf.kinds` does not allow: words, lists, sizes, patterns ...     error
-    misspelt name       not a property, but nearly one                                                  warning
-    name of old         a property that Nutch has renamed                                               warning
-    no such plugin      an alternative of plugin.includes that matches none                             warning
+    wrong type          a property whose default is a truth value or a number, set to something else
+                        error
+    wrong word          what `minutch.conf.kinds` does not allow: words, lists, sizes, patterns ...
+                        error
+    misspelt name       not a property, but nearly one
+                        warning
+    name of old         a property that Nutch has renamed
+                        warning
+    no such plugin      an alternative of plugin.includes that matches none
+                        warning
 
-Properties that nothing here knows and that resemble nothing are somebody's own, a plugin's or Hadoop's, and pass.
-Only what the user sets is examined: nutch-default.xml, the shipped one or Nutch's own, is right by definition.
+Properties that nothing here knows and that resemble nothing are somebody's own, a plugin's or
+Hadoop's, and pass. Only what the user sets is examined: nutch-default.xml, the shipped one or
+Nutch's own, is right by definition.
 """
 
 from __future__ import annotations
@@ -59,7 +65,7 @@ UNLISTED: Final = frozenset(
     urlfilter.prefix.rules urlfilter.regex.rules urlfilter.suffix.rules urlnormalizer.hosts.file
     urlnormalizer.hosts.rules urlnormalizer.regex.rules urlnormalizer.slashes.file urlnormalizer.slashes.rules
     warc.exporter.only.successful.responses webgraph.url.filters webgraph.url.normalizers
-    """.split()  # noqa: SIM905
+    """.split()  # noqa: E501, SIM905
 )
 """Properties that Nutch reads and its nutch-default.xml does not list."""
 
@@ -80,8 +86,17 @@ _KINDS: Final = (
         "a number",
     ),
 )
-"""What a default looks like, what its property's values have to look like, and how that is called."""
-_TRUTHS: Final = {"yes": "true", "on": "true", "1": "true", "no": "false", "off": "false", "0": "false"}
+"""What a default looks like, what its property's values have to look like, and how that is
+called.
+"""
+_TRUTHS: Final = {
+    "yes": "true",
+    "on": "true",
+    "1": "true",
+    "no": "false",
+    "off": "false",
+    "0": "false",
+}
 
 
 def check(conf: Configuration) -> None:

@@ -3,7 +3,8 @@
 Resources, each overriding the ones before it:
 
     conf/nutch-default.xml      as shipped with minutch
-    nutch-default.xml           of the first configuration folder that has one (a Nutch installation's own conf/)
+    nutch-default.xml           of the first configuration folder that has one (a Nutch
+                                installation's own conf/)
     nutch-site.xml              of the first configuration folder that has one, else the shipped one
     -conf FILE                  in the order given
     -D name=value               wins over everything, `<final>` included
@@ -12,9 +13,10 @@ Resources, each overriding the ones before it:
       <property><name>…</name><value>…</value><final>true</final></property>
     </configuration>
 
-A property without a value (`<value/>`) is not set at all and overrides nothing; `<final>true</final>` keeps later
-*files* from changing it. Matched: org.apache.hadoop.conf.Configuration (loadResource, substituteVars, getInt, …)
-and Nutch's NutchConfiguration. Reading never touches the network: `xi:include` takes local files only, entities
+A property without a value (`<value/>`) is not set at all and overrides nothing;
+`<final>true</final>` keeps later *files* from changing it. Matched:
+org.apache.hadoop.conf.Configuration (loadResource, substituteVars, getInt, …) and Nutch's
+NutchConfiguration. Reading never touches the network: `xi:include` takes local files only, entities
 that a document declares itself are refused.
 """
 
@@ -41,7 +43,9 @@ def _home() -> Path:
 
 
 HOME = _home()
-"""Where the shipped conf/ and plugins/ lie: the checkout, or `_home` in the package where a wheel was installed."""
+"""Where the shipped conf/ and plugins/ lie: the checkout, or `_home` in the package where a wheel
+was installed.
+"""
 
 DEFAULTS = "nutch-default.xml"
 SITE = "nutch-site.xml"
@@ -50,8 +54,12 @@ _MAX_SUBSTITUTIONS = 20
 _VARIABLE = re.compile(r"\$\{([^}$ ]+)\}")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _HEX = re.compile(r"(-?)0[xX]((?<!-0[xX])[+-]?[0-9a-fA-F]+|[0-9a-fA-F]+)")
-_FLOAT = re.compile(r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?")
-_HEX_FLOAT = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
+_FLOAT = re.compile(
+    r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?"
+)
+_HEX_FLOAT = re.compile(
+    r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?"
+)
 _SIZE = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?)\s*([kmgtpe]?)b?", re.IGNORECASE)
 _COMMA = re.compile(r"\s*[,\n]\s*", re.ASCII)
 _FLOAT_NAMES = {"Infinity": "inf", "+Infinity": "inf", "-Infinity": "-inf"}
@@ -73,7 +81,9 @@ _RENAMED = {
 
 
 class Configuration:
-    """Named strings. Values are expanded when they are read, so a variable may be set after its use."""
+    """Named strings. Values are expanded when they are read, so a variable may be set after its
+    use.
+    """
 
     __slots__ = (
         "__weakref__",
@@ -101,7 +111,9 @@ class Configuration:
         self._system: Mapping[str, str] = {}
         self._frozen = False
         self.clock: Clock = SystemClock()
-        """The time of the job that is configured; plugins have it from here (`ExtensionBase.clock`)."""
+        """The time of the job that is configured; plugins have it from here
+        (`ExtensionBase.clock`).
+        """
         self.home = HOME
 
     @classmethod
@@ -117,9 +129,10 @@ class Configuration:
     ) -> Configuration:
         """Read all resources (see the module docstring).
 
-        `extra` are `-conf` files, `overrides` what `-D` gave. `environment` answers `${env.NAME}`; `system` stands
-        for Java's system properties (`user.home`, `user.dir`, …), which come before properties in `${name}`.
-        Raises ConfigError, with file and line, for a file that can't be read.
+        `extra` are `-conf` files, `overrides` what `-D` gave. `environment` answers `${env.NAME}`;
+        `system` stands for Java's system properties (`user.home`, `user.dir`, …), which come before
+        properties in `${name}`. Raises ConfigError, with file and line, for a file that can't be
+        read.
         """
         conf = cls()
         conf.home = home
@@ -139,13 +152,17 @@ class Configuration:
         return conf
 
     def of_files(self) -> Configuration:
-        """A copy, not frozen, with what the files say, and nothing of what the command line or a program has set."""
+        """A copy, not frozen, with what the files say, and nothing of what the command line or a
+        program has set.
+        """
         copy = self.with_values({})
         copy._values, copy._sources = map(dict, self._files)
         return copy
 
     def add_resource(self, path: Path) -> list[Property]:
-        """Read one XML file over what is there; final properties stay. Returns what the file has."""
+        """Read one XML file over what is there; final properties stay. Returns what the file
+        has.
+        """
         self._refuse_if_frozen(str(path))
         items = read_properties(path)
         for item in items:
@@ -194,7 +211,7 @@ class Configuration:
         copy.home, copy._dirs = home, tuple(conf_dirs)
         return copy.freeze()
 
-    # -- reading -----------------------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------
 
     def __contains__(self, name: str) -> bool:
         return _key(name) in self._values
@@ -223,7 +240,9 @@ class Configuration:
         return self._defaults
 
     def default(self, name: str) -> str | None:
-        """The shipped default of a property, as written; None for a property that is not among the shipped ones."""
+        """The shipped default of a property, as written; None for a property that is not among the
+        shipped ones.
+        """
         return self._defaults.get(_key(name))
 
     @overload
@@ -292,7 +311,9 @@ class Configuration:
     def get_double(self, name: str, default: float) -> float: ...
 
     def get_double(self, name: str, default: float | None = None) -> float | None:
-        """A number as java.lang.Double.parseDouble reads it. Raises ConfigError for anything else."""
+        """A number as java.lang.Double.parseDouble reads it. Raises ConfigError for anything
+        else.
+        """
         text = self.get_trimmed(name)
         if text is None:
             return default
@@ -317,7 +338,9 @@ class Configuration:
     def get_size(self, name: str, default: int) -> int: ...
 
     def get_size(self, name: str, default: int | None = None) -> int | None:
-        """A number of bytes with an optional binary prefix, `512m`, `1.5g` (Hadoop's getLongBytes, with fractions)."""
+        """A number of bytes with an optional binary prefix, `512m`, `1.5g` (Hadoop's getLongBytes,
+        with fractions).
+        """
         text = self.get_trimmed(name)
         if not text:
             return default
@@ -342,24 +365,28 @@ class Configuration:
         return items
 
     def get_word(self, name: str, default: str) -> str:
-        """The trimmed value of a property of `minutch.conf.kinds`. Raises ConfigError for one that does not belong."""
+        """The trimmed value of a property of `minutch.conf.kinds`. Raises ConfigError for one that
+        does not belong.
+        """
         value = self.get_trimmed(name) or default
         if not KINDS[name].fits(value):
             raise self.wrong(name, KINDS[name].expected, value)
         return value
 
     def wrong(self, name: str, expected: str, found: str) -> ConfigError:
-        """The error for a value that can't be: where it is from, the property, what is allowed, what was found."""
+        """The error for a value that can't be: where it is from, the property, what is allowed,
+        what was found.
+        """
         return ConfigError(f"{name} ({self.source(name)}): expected {expected}, found {found!r}")
 
-    # -- variables ---------------------------------------------------------------------------------------------
+    # -- variables ---------------------------------------------------------------------------------
 
     def expand(self, text: str) -> str:
         """Put in `${name}`, innermost first, at most twenty times, ConfigError after that.
 
-        Configuration.substituteVars: at the first unknown name the text is returned as far as it got, at a value
-        that holds its own name as it was given. `${env.NAME}`, `${env.NAME-default}` and
-        `${env.NAME:-default}` ask the environment.
+        Configuration.substituteVars: at the first unknown name the text is returned as far as it
+        got, at a value that holds its own name as it was given. `${env.NAME}`,
+        `${env.NAME-default}` and `${env.NAME:-default}` ask the environment.
         """
         if "${" not in text:
             return text
@@ -374,10 +401,16 @@ class Configuration:
             if match[0] in value:
                 return text
             result = result[: match.start()] + value + result[match.end() :]
-        raise ConfigError(f"more than {_MAX_SUBSTITUTIONS} variables to put in, one after the other: {text!r}")
+        raise ConfigError(
+            f"more than {_MAX_SUBSTITUTIONS} variables to put in, one after the other: {text!r}"
+        )
 
     def _variable(self, name: str) -> str | None:
-        value = self._environment_value(name[4:]) if name.startswith("env.") and name != "env." else None
+        value = (
+            self._environment_value(name[4:])
+            if name.startswith("env.") and name != "env."
+            else None
+        )
         if value is None:
             value = self._system.get(name)
         return self._values.get(_key(name)) if value is None else value
@@ -390,15 +423,19 @@ class Configuration:
         missing = not value if match[2] == ":-" else value is None
         return match[3] if missing else value
 
-    # -- rule files --------------------------------------------------------------------------------------------
+    # -- rule files --------------------------------------------------------------------------------
 
     @property
     def conf_dirs(self) -> tuple[Path, ...]:
-        """Folders that rule files are looked up in, first hit wins; the shipped conf/ comes last."""
+        """Folders that rule files are looked up in, first hit wins; the shipped conf/ comes
+        last.
+        """
         return self._dirs
 
     def resource(self, name: str) -> Path | None:
-        """The rule file of that name in the configuration folders (an absolute path is taken as it is)."""
+        """The rule file of that name in the configuration folders (an absolute path is taken as it
+        is).
+        """
         return _first(self._dirs or (HOME / "conf",), name)
 
     def file_to_edit(self, name: str) -> str:
@@ -410,7 +447,9 @@ class Configuration:
         return str(found or (own[0] if own else self.home / "conf") / name)
 
     def read_resource(self, name: str) -> str:
-        """The text of a rule file (UTF-8, any line ends). Raises ConfigError if it can't be found or read."""
+        """The text of a rule file (UTF-8, any line ends). Raises ConfigError if it can't be found
+        or read.
+        """
         path = self.resource(name)
         if path is None:
             folders = ", ".join(map(str, self._dirs or (HOME / "conf",)))

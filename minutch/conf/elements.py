@@ -1,4 +1,5 @@
-"""XML files of Nutch's that are trees of elements with attributes: index-writers.xml, exchanges.xml.
+"""XML files of Nutch's that are trees of elements with attributes: index-writers.xml,
+exchanges.xml.
 
 Namespaces don't count. Nothing outside the file is opened.
 """

@@ -1,8 +1,10 @@
-"""What values properties take, where their defaults don't tell: words, lists, sizes, patterns, networks.
+"""What values properties take, where their defaults don't tell: words, lists, sizes, patterns,
+networks.
 
-The one list of it. A property that is neither here nor has a truth value or a number for its default takes any text.
-`minutch/conf/check.py` goes by it before the first job; whoever reads such a property raises `conf.wrong` for the same
-reason. What needs more than a look at the text (classes, expressions, rule files) is said by its reader alone.
+The one list of it. A property that is neither here nor has a truth value or a number for its
+default takes any text. `minutch/conf/check.py` goes by it before the first job; whoever reads such
+a property raises `conf.wrong` for the same reason. What needs more than a look at the text
+(classes, expressions, rule files) is said by its reader alone.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ def _is_number(text: str, least: float, most: float) -> bool:
 
 def _numbers(least: float, most: float) -> Kind:
     expected = f"numbers from {least:g} to {most:g}, separated by commas"
-    return Kind(expected, lambda value: all(_is_number(item, least, most) for item in _items(value)))
+    return Kind(
+        expected, lambda value: all(_is_number(item, least, most) for item in _items(value))
+    )
 
 
 def _is_pattern(text: str) -> bool:
@@ -73,7 +77,9 @@ def _is_network(text: str) -> bool:
     return True
 
 
-WHOLE: Final = Kind("a whole number", lambda value: re.fullmatch(r"[+-]?(\d+|0[xX][0-9a-fA-F]+)", value) is not None)
+WHOLE: Final = Kind(
+    "a whole number", lambda value: re.fullmatch(r"[+-]?(\d+|0[xX][0-9a-fA-F]+)", value) is not None
+)
 _A_SIZE: Final = re.compile(r"[+-]?\d+(\.\d+)?[kmgtpe]?", re.IGNORECASE)
 SIZE: Final = Kind("a size such as 512m or 4g", lambda value: _A_SIZE.fullmatch(value) is not None)
 PATTERN: Final = Kind("a regular expression", _is_pattern, wrong="(")
@@ -83,7 +89,9 @@ NETWORKS: Final = Kind(
 )
 POOL: Final = Kind(
     "three numbers: pools, connections in each, seconds",
-    lambda value: len(_items(value)) == 3 and all(item.isdecimal() and int(item) for item in _items(value)),
+    lambda value: (
+        len(_items(value)) == 3 and all(item.isdecimal() and int(item) for item in _items(value))
+    ),
 )
 NGRAMS: Final = Kind(
     "one or two whole numbers, separated by a comma",

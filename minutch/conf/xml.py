@@ -1,11 +1,14 @@
 """Hadoop's configuration XML as a list of properties, read with expat.
 
     configuration   = (property | configuration | xi:include)*
-    property        = name, value?, final?          elements, or attributes of <property>; others are skipped
-    xi:include      = href of a local file, relative to the including one; xi:fallback where it may be missing
+    property        = name, value?, final?          elements, or attributes of <property>; others
+                    are skipped
+    xi:include      = href of a local file, relative to the including one; xi:fallback where it may
+                    be missing
 
-Text of `name` is trimmed, text of `value` is not; an empty value counts as none. Matched: Configuration.Parser of
-Hadoop 3. Harmless by construction: external DTDs and entities are never opened, declared entities are an error.
+Text of `name` is trimmed, text of `value` is not; an empty value counts as none. Matched:
+Configuration.Parser of Hadoop 3. Harmless by construction: external DTDs and entities are never
+opened, declared entities are an error.
 """
 
 from __future__ import annotations
@@ -64,7 +67,9 @@ class _Reader:
         try:
             parser.Parse(data, True)
         except expat.ExpatError as exc:
-            raise ConfigError(f"{self.path}, line {exc.lineno}: {expat.ErrorString(exc.code)}") from exc
+            raise ConfigError(
+                f"{self.path}, line {exc.lineno}: {expat.ErrorString(exc.code)}"
+            ) from exc
         return self.items
 
     def _where(self) -> str:
@@ -80,7 +85,9 @@ class _Reader:
         elif tag not in _TAGS:
             self._unknown(tag)
         elif tag == "property":
-            self.current = {key: value for key, value in attributes.items() if key in ("name", "value", "final")}
+            self.current = {
+                key: value for key, value in attributes.items() if key in ("name", "value", "final")
+            }
         elif self.current is not None and tag in ("name", "value", "final"):
             self.text = []
 
@@ -93,7 +100,9 @@ class _Reader:
             self.in_fallback -= 1
         elif tag == "description":
             self.in_description -= 1
-        elif self.text is not None and self.current is not None and tag in ("name", "value", "final"):
+        elif (
+            self.text is not None and self.current is not None and tag in ("name", "value", "final")
+        ):
             if self.text:
                 self.current[tag] = "".join(self.text)
             self.text = None
@@ -123,7 +132,9 @@ class _Reader:
         parts = urlsplit(href)
         self.use_fallback = False
         if parts.scheme not in ("", "file") or parts.netloc:
-            log.warning("%s: xi:include takes local files only, %s is left out", self._where(), href)
+            log.warning(
+                "%s: xi:include takes local files only, %s is left out", self._where(), href
+            )
             self.use_fallback = True
             return
         target = self.path.parent / unquote(parts.path)

@@ -1,8 +1,8 @@
 """Compiled expressions: the tree as closures, and the rules for unknown variables.
 
-A variable without dots that is not among the values fails; with dots it is null. Next to `?:`, `??` and `?` an unknown
-variable, member or method is null as well, and so is anything that fails after `empty` and `size`. A failure elsewhere
-makes the whole expression null.
+A variable without dots that is not among the values fails; with dots it is null. Next to `?:`, `??`
+and `?` an unknown variable, member or method is null as well, and so is anything that fails after
+`empty` and `size`. A failure elsewhere makes the whole expression null.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ class Expression:
             return None
 
     def matches(self, variables: Variables) -> bool:
-        """Whether the value is true itself: numbers and strings don't count (CrawlDatum.execute)."""
+        """Whether the value is true itself: numbers and strings don't count
+        (CrawlDatum.execute).
+        """
         return self.evaluate(variables) is True
 
     def names(self) -> frozenset[str]:
@@ -80,7 +82,9 @@ class Expression:
 
 
 def compile_expression(text: str) -> Expression:
-    """The compiled expression; dates in `text` become milliseconds. Raises ExpressionError with the position."""
+    """The compiled expression; dates in `text` become milliseconds. Raises ExpressionError with the
+    position.
+    """
     return Expression(text)
 
 
@@ -110,7 +114,9 @@ def _null_on(failures: tuple[type[Exception], ...], run: Evaluate) -> Evaluate:
 
 
 def _condition(node: Node) -> Evaluate:
-    """`node` as the condition of a choice: null where it uses something unknown or operates on null."""
+    """`node` as the condition of a choice: null where it uses something unknown or operates on
+    null.
+    """
     known = isinstance(node, Reference | Member | Call)
     return _null_on(_FAILURES if known else (NullOperand,), _compile(node))
 
@@ -167,7 +173,9 @@ def _call(node: Call) -> Evaluate:
     name = node.method
 
     def call(variables: Variables) -> object:
-        return methods.call(target(variables), name, [argument(variables) for argument in arguments])
+        return methods.call(
+            target(variables), name, [argument(variables) for argument in arguments]
+        )
 
     return call
 

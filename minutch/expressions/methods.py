@@ -1,6 +1,8 @@
-"""What expressions may call of strings, numbers and the configuration, by Java's names; each a pure function.
+"""What expressions may call of strings, numbers and the configuration, by Java's names; each a pure
+function.
 
-A position outside the string, or an argument of the wrong kind, raises `Failure`, as Java's methods throw.
+A position outside the string, or an argument of the wrong kind, raises `Failure`, as Java's methods
+throw.
 """
 
 from __future__ import annotations
@@ -61,7 +63,8 @@ def _compare_to(left: str, right: str) -> int:
 
 
 class JavaObject:
-    """An object that a caller puts among the variables: what expressions may call of it, and its members.
+    """An object that a caller puts among the variables: what expressions may call of it, and its
+    members.
 
     The names of its methods have to be in OBJECT_METHODS.
     """
@@ -72,7 +75,9 @@ class JavaObject:
         self.methods, self.members = methods, members
 
 
-OBJECT_METHODS: Final = frozenset({"getField", "getFieldNames", "getFieldValue", "getValues", "getWeight"})
+OBJECT_METHODS: Final = frozenset(
+    {"getField", "getFieldNames", "getFieldValue", "getValues", "getWeight"}
+)
 """The methods of documents (NutchDocument, NutchField)."""
 
 _STRING: Final[Mapping[str, Method]] = {
@@ -152,7 +157,8 @@ METHODS: Final = frozenset(name for _, table in _BY_TYPE for name in table) | OB
 def call(target: object, name: str, arguments: list[object]) -> object:
     """`target.name(arguments)`; null where the target has no such method.
 
-    Raises Failure, or TypeError, ValueError, IndexError, ConfigError, TimeoutError for the arguments.
+    Raises Failure, or TypeError, ValueError, IndexError, ConfigError, TimeoutError for the
+    arguments.
     """
     if isinstance(target, JavaObject):
         return target.methods[name](*arguments) if name in target.methods else None

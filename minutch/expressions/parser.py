@@ -1,16 +1,18 @@
-"""Tokens -> tree, by operator precedence; everything outside the subset is refused with its position.
+"""Tokens -> tree, by operator precedence; everything outside the subset is refused with its
+position.
 
     script     = statement*
-    statement  = "{" script "}" | "if" "(" expression ")" statement [ "else" statement ] | [ "return" ] expression ";"
+    statement  = "{" script "}" | "if" "(" expression ")" statement [ "else" statement ] | [
+               "return" ] expression ";"
     expression = or-term [ "?" expression ":" expression | ("?:" | "??") expression ]
     binary operators, loosest first: || && | ^ & (== !=) (< > <= >= =~ ...) (<< >>) (+ -) (* / %)
     unary      = ("-" | "+" | "!" | "~" | "size" | "empty") unary | postfix
     postfix    = primary { "." name [ "(" arguments ")" ] | "?." ... | "[" expression "]" }
     primary    = number | string | true | false | null | name | "(" expression ")" | "[" items "]"
 
-The last `;` of a script or block may be missing, and that before `else`; no script begins with a block. Comparisons
-don't chain (`1 < 2 < 3` is an error).
-Source: the grammar of Apache Commons JEXL 3, compared by running it.
+The last `;` of a script or block may be missing, and that before `else`; no script begins with a
+block. Comparisons don't chain (`1 < 2 < 3` is an error). Source: the grammar of Apache Commons JEXL
+3, compared by running it.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ _LEVELS: Final[tuple[tuple[str, ...], ...]] = (
     ("+", "-"),
     ("*", "/", "%"),
 )
-_LEVEL_OF: Final = {operator: level for level, operators in enumerate(_LEVELS) for operator in operators}
+_LEVEL_OF: Final = {
+    operator: level for level, operators in enumerate(_LEVELS) for operator in operators
+}
 _LOGICAL: Final = ("||", "&&")
 _SINGLE: Final = frozenset(_LEVELS[5] + _LEVELS[6])  # don't chain
 _PREFIXES: Final = frozenset(["-", "+", "!", "~"])
@@ -152,7 +156,9 @@ class _Parser:
         if token.kind == "end":
             return fail(self.text, token.position, "the expression ends too early")
         if token.text == "=":
-            return fail(self.text, token.position, "'=' assigns, which is not supported; '==' compares")
+            return fail(
+                self.text, token.position, "'=' assigns, which is not supported; '==' compares"
+            )
         if token.text in KEYWORDS:
             return fail(self.text, token.position, f"'{token.text}' is not supported")
         return fail(self.text, token.position, f"unexpected '{token.text}'")
@@ -176,7 +182,9 @@ class _Parser:
         return left
 
     def binary(self, loosest: int) -> Node:
-        """An operand and the operators after it that bind at least as tightly as level `loosest`."""
+        """An operand and the operators after it that bind at least as tightly as level
+        `loosest`.
+        """
         left = self.unary()
         for _ in range(MAX_TERMS):
             operator = self.token.text if self.token.kind == "op" else ""
@@ -207,7 +215,11 @@ class _Parser:
         self.deeper()
         operand = self.unary()
         self.depth -= 1
-        if token.text == "-" and isinstance(operand, Literal) and type(operand.value) in (int, float):
+        if (
+            token.text == "-"
+            and isinstance(operand, Literal)
+            and type(operand.value) in (int, float)
+        ):
             return Literal(-operand.value)  # type: ignore[operator]
         return Unary(token.text, operand)
 
@@ -218,7 +230,11 @@ class _Parser:
             return Literal(token.value)
         if token.kind == "name" and token.text not in KEYWORDS:
             self.next += 1
-            return Literal(_CONSTANTS[token.text]) if token.text in _CONSTANTS else Reference((token.text,))
+            return (
+                Literal(_CONSTANTS[token.text])
+                if token.text in _CONSTANTS
+                else Reference((token.text,))
+            )
         if self.accept("("):
             inner = self.expression()
             self.expect(")")

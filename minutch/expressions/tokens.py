@@ -1,6 +1,7 @@
 """The words of an expression: text -> tokens, each with its position.
 
-    number   digits, 0x hex, 0 octal, decimals, exponents, with the suffixes l h (integers) and f d b (reals)
+    number   digits, 0x hex, 0 octal, decimals, exponents, with the suffixes l h (integers) and f d
+             b (reals)
     string   '...' or "..." with backslash escapes
     name     letters, digits, _ and $; operators that are words (and, eq, ...) become operators here
     op       the longest match of OPERATORS
@@ -36,13 +37,57 @@ WORD_OPERATORS: Final = {
 }
 KEYWORDS: Final = frozenset(
     (
-        *("if", "else", "for", "foreach", "while", "do", "new", "var", "let", "const", "return", "break", "continue"),
-        *("try", "function", "catch", "throw", "switch", "case", "instanceof", "import", "pragma", "in"),
+        *(
+            "if",
+            "else",
+            "for",
+            "foreach",
+            "while",
+            "do",
+            "new",
+            "var",
+            "let",
+            "const",
+            "return",
+            "break",
+            "continue",
+        ),
+        *(
+            "try",
+            "function",
+            "catch",
+            "throw",
+            "switch",
+            "case",
+            "instanceof",
+            "import",
+            "pragma",
+            "in",
+        ),
     )
 )
 OPERATORS: Final = (
     *("===", "!==", ">>>", "..."),
-    *("==", "!=", "<=", ">=", "=~", "!~", "=^", "!^", "=$", "!$", "&&", "||", "??", "?:", "?.", "<<", ">>", ".."),
+    *(
+        "==",
+        "!=",
+        "<=",
+        ">=",
+        "=~",
+        "!~",
+        "=^",
+        "!^",
+        "=$",
+        "!$",
+        "&&",
+        "||",
+        "??",
+        "?:",
+        "?.",
+        "<<",
+        ">>",
+        "..",
+    ),
     *("->", "=>", "+=", "-=", "*=", "/=", "++", "--"),
     *"+-*/%<>!~&|^?:.,()[]{};=@#",
 )
@@ -54,7 +99,7 @@ _TOKEN = re.compile(
       | (?P<integer> (?: 0[xX][0-9a-fA-F]+ | \d+ ) [lLhH]? )
       | (?P<string> '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )
       | (?P<name> [^\W\d][\w$]* | \$[\w$]* )
-      | (?P<op> """
+      | (?P<op> """  # noqa: E501
     + "|".join(re.escape(op) for op in OPERATORS)
     + r""" )""",
     re.VERBOSE | re.DOTALL,
@@ -65,7 +110,9 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\\": 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One word: `kind` is number, string, name, op or end; `text` as written (operators in their symbol form)."""
+    """One word: `kind` is number, string, name, op or end; `text` as written (operators in their
+    symbol form).
+    """
 
     kind: str
     text: str
@@ -79,7 +126,8 @@ def fail(text: str, position: int, problem: str) -> ExpressionError:
 
 
 def replace_dates(text: str) -> str:
-    """`text` with each date replaced by its milliseconds since the epoch (UTC). Raises ExpressionError.
+    """`text` with each date replaced by its milliseconds since the epoch (UTC). Raises
+    ExpressionError.
 
     JexlUtil.parseExpression does it for the first date, in the time zone of the machine.
     """
@@ -97,14 +145,20 @@ def replace_dates(text: str) -> str:
 def tokenize(text: str) -> list[Token]:
     """The tokens of `text`, the last one of kind `end`. Raises ExpressionError."""
     if len(text) > MAX_LENGTH:
-        raise ExpressionError(f"expression of {len(text)} characters: at most {MAX_LENGTH} are allowed")
+        raise ExpressionError(
+            f"expression of {len(text)} characters: at most {MAX_LENGTH} are allowed"
+        )
     tokens: list[Token] = []
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
             unfinished = text[position] in "'\""
-            raise fail(text, position, "string without an end" if unfinished else f"unexpected '{text[position]}'")
+            raise fail(
+                text,
+                position,
+                "string without an end" if unfinished else f"unexpected '{text[position]}'",
+            )
         if match.lastgroup != "blank":
             tokens.append(_token(text, match))
         position = match.end()
@@ -145,7 +199,9 @@ def _integer(text: str, word: str, start: int) -> int:
 
 
 def _string(word: str) -> str:
-    """The string between the quotes; a backslash before the other kind of quote stays, as in JEXL."""
+    """The string between the quotes; a backslash before the other kind of quote stays, as in
+    JEXL.
+    """
     quote = word[0]
 
     def unescape(match: re.Match[str]) -> str:

@@ -14,7 +14,9 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A variable, `path` being the names between the dots; how many of them name the variable depends on the values."""
+    """A variable, `path` being the names between the dots; how many of them name the variable
+    depends on the values.
+    """
 
     path: tuple[str, ...]
 
@@ -40,7 +42,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A variable, member or call in brackets, which `?:` and `??` beside it no longer protect from being unknown."""
+    """A variable, member or call in brackets, which `?:` and `??` beside it no longer protect from
+    being unknown.
+    """
 
     inner: Node
 
@@ -113,4 +117,18 @@ class Block:
     statements: tuple[Node, ...]
 
 
-Node = Literal | Reference | Member | Call | Group | Listing | Unary | Binary | Logical | Choice | If | Return | Block
+Node = (
+    Literal
+    | Reference
+    | Member
+    | Call
+    | Group
+    | Listing
+    | Unary
+    | Binary
+    | Logical
+    | Choice
+    | If
+    | Return
+    | Block
+)

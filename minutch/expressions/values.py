@@ -1,8 +1,10 @@
-"""How operators work on values: numbers, strings, booleans and null, with the conversions of JEXL's arithmetic.
+"""How operators work on values: numbers, strings, booleans and null, with the conversions of JEXL's
+arithmetic.
 
-`Failure` is raised where there is no result (null operands, words as numbers, division by zero); the expression around
-it is then null. Integers are 64 bits wide in bit operations and unbounded elsewhere, as they widen in JEXL.
-Source: org.apache.commons.jexl3.JexlArithmetic, strict, compared by running it.
+`Failure` is raised where there is no result (null operands, words as numbers, division by zero);
+the expression around it is then null. Integers are 64 bits wide in bit operations and unbounded
+elsewhere, as they widen in JEXL. Source: org.apache.commons.jexl3.JexlArithmetic, strict, compared
+by running it.
 """
 
 from __future__ import annotations
@@ -95,8 +97,12 @@ def real_of(value: object) -> float:
 
 
 def number_of(value: object) -> Number:
-    """`value` as the operand of arithmetic: strings with a point or an exponent are doubles, others integers."""
-    if isinstance(value, float) or (isinstance(value, str) and _FLOAT_STRING.fullmatch(value) and value):
+    """`value` as the operand of arithmetic: strings with a point or an exponent are doubles, others
+    integers.
+    """
+    if isinstance(value, float) or (
+        isinstance(value, str) and _FLOAT_STRING.fullmatch(value) and value
+    ):
         return real_of(value)
     return long_of(value)
 
@@ -106,7 +112,12 @@ def _not_a_number(value: object) -> Failure:
 
 
 def _parse(text: str, kind: type[N]) -> N:
-    if not text.isascii() or "_" in text or (kind is int and text != text.strip()) or len(text) > 400:
+    if (
+        not text.isascii()
+        or "_" in text
+        or (kind is int and text != text.strip())
+        or len(text) > 400
+    ):
         raise Failure("not a number")
     try:
         return kind(text)

@@ -1,1 +1,3 @@
-"""Extension points, plugin manifests, the repository that loads them, and the chains that call them."""
+"""Extension points, plugin manifests, the repository that loads them, and the chains that call
+them.
+"""

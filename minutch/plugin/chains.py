@@ -1,8 +1,11 @@
-"""The extensions of a point, called one after the other as Nutch calls them; row and column methods alike.
+"""The extensions of a point, called one after the other as Nutch calls them; row and column methods
+alike.
 
-    URLFilters            urlfilter.order             each sees what the one before returned; None ends it
+    URLFilters            urlfilter.order             each sees what the one before returned; None
+                          ends it
     URLNormalizers        urlnormalizer.order[.SCOPE] the same, up to urlnormalizer.loop.count times
-    URLExemptionFilters                               all have to agree; without any nothing is exempted
+    URLExemptionFilters                               all have to agree; without any nothing is
+                                                      exempted
     ScoringFilters        scoring.filter.order        each gets the value of the one before
     HtmlParseFilters      htmlparsefilter.order       until one fails
     SegmentMergeFilters                               all have to agree
@@ -76,7 +79,9 @@ def _call(method: Callable[..., _T], *args: Any) -> _T:
 
 
 class _Chain:
-    """Extensions in their order. In another process it is made anew: modules of plugins are known in this one alone."""
+    """Extensions in their order. In another process it is made anew: modules of plugins are known
+    in this one alone.
+    """
 
     _made_of: tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -136,20 +141,28 @@ class URLNormalizers(_Chain):
     def __init__(self, conf: Configuration, scope: str = SCOPE_DEFAULT) -> None:
         self.scope = scope
         repository = PluginRepository.of(conf)
-        extensions = _normalizer_extensions(conf, repository.extensions(URLNormalizer.point_id), scope)
+        extensions = _normalizer_extensions(
+            conf, repository.extensions(URLNormalizer.point_id), scope
+        )
         self.normalizers = [instance_of(extension, URLNormalizer) for extension in extensions]
         self.loop_count = conf.get_int("urlnormalizer.loop.count", 1)
 
     def normalize(self, url: str | None, scope: str | None = None) -> str | None:
-        """The normal form, None if a normalizer drops the URL. Raises UrlError if it is malformed."""
+        """The normal form, None if a normalizer drops the URL. Raises UrlError if it is
+        malformed.
+        """
         normal = url
         if url is not None:
             for _, result in self.steps(url, scope):
                 normal = result
         return normal
 
-    def steps(self, url: str, scope: str | None = None) -> Iterator[tuple[URLNormalizer, str | None]]:
-        """Each normalizer that is asked, and what it makes of the URL. Raises UrlError if it is malformed."""
+    def steps(
+        self, url: str, scope: str | None = None
+    ) -> Iterator[tuple[URLNormalizer, str | None]]:
+        """Each normalizer that is asked, and what it makes of the URL. Raises UrlError if it is
+        malformed.
+        """
         scope = scope or self.scope
         normal: str | None = url
         before = normal
@@ -163,13 +176,18 @@ class URLNormalizers(_Chain):
                 break
             before = normal
 
-    def normalize_column(self, urls: pl.Series, scope: str | None = None, *, distinct: bool = False) -> pl.Series:
-        """The same for a column of strings, each distinct URL once; null where dropped or malformed.
+    def normalize_column(
+        self, urls: pl.Series, scope: str | None = None, *, distinct: bool = False
+    ) -> pl.Series:
+        """The same for a column of strings, each distinct URL once; null where dropped or
+        malformed.
 
         With `distinct` the caller says that it does not matter if some are asked for again.
         """
         if self.normalizers and not distinct:
-            return by_distinct(urls, lambda values: self.normalize_column(values, scope, distinct=True))
+            return by_distinct(
+                urls, lambda values: self.normalize_column(values, scope, distinct=True)
+            )
         steps, result = [normalizer.normalize_column for normalizer in self.normalizers], urls
         for turn in range(self.loop_count):
             before, result = result, _in_turn(result, steps, scope or self.scope)
@@ -189,10 +207,16 @@ def _known(said: Iterable[_T | None]) -> list[_T] | None:
     return known if len(known) == len(found) else None
 
 
-def _normalizer_extensions(conf: Configuration, extensions: Sequence[Extension], scope: str) -> list[Extension]:
-    """What `urlnormalizer.scope.SCOPE` allows: first the extensions named in the order property, then the others."""
+def _normalizer_extensions(
+    conf: Configuration, extensions: Sequence[Extension], scope: str
+) -> list[Extension]:
+    """What `urlnormalizer.scope.SCOPE` allows: first the extensions named in the order property,
+    then the others.
+    """
     allowed = set((conf.get(f"urlnormalizer.scope.{scope}") or "").split())
-    chosen = {e.implementation.class_name: e for e in extensions if not allowed or allowed & set(e.names)}
+    chosen = {
+        e.implementation.class_name: e for e in extensions if not allowed or allowed & set(e.names)
+    }
     order = conf.get(f"urlnormalizer.order.{scope}", conf.get("urlnormalizer.order")) or ""
     first: dict[str, Extension] = {}
     for name in order.split():
@@ -203,7 +227,9 @@ def _normalizer_extensions(conf: Configuration, extensions: Sequence[Extension],
 
 
 def by_distinct(urls: pl.Series, change: Callable[[pl.Series], pl.Series]) -> pl.Series:
-    """`change` of the distinct strings of a column, the results in their places; null stays null."""
+    """`change` of the distinct strings of a column, the results in their places; null stays
+    null.
+    """
     if urls.is_empty():
         return urls
     if urls.null_count():
@@ -218,7 +244,9 @@ def by_distinct(urls: pl.Series, change: Callable[[pl.Series], pl.Series]) -> pl
 
 
 def _in_turn(urls: pl.Series, steps: Sequence[Callable[..., pl.Series]], *more: str) -> pl.Series:
-    """The results of `steps` one after the other; what one of them makes null the next ones do not see."""
+    """The results of `steps` one after the other; what one of them makes null the next ones do not
+    see.
+    """
     import polars as pl
 
     results = urls
@@ -230,7 +258,9 @@ def _in_turn(urls: pl.Series, steps: Sequence[Callable[..., pl.Series]], *more: 
 
 
 def _numbered(values: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """The first row of each distinct string of a column without nulls, and of each row which of these it is."""
+    """The first row of each distinct string of a column without nulls, and of each row which of
+    these it is.
+    """
     import numpy as np
     import polars as pl
 
@@ -239,7 +269,11 @@ def _numbered(values: pl.Series) -> tuple[pl.Series, pl.Series]:
 
     strings, count = from_series(values), len(values)
     slots = np.zeros(1 << max(4, (2 * count).bit_length()), np.int32)
-    hashes, rows, numbers = np.empty(count, np.uint64), np.empty(count, np.uint32), np.empty(count, np.uint32)
+    hashes, rows, numbers = (
+        np.empty(count, np.uint64),
+        np.empty(count, np.uint32),
+        np.empty(count, np.uint32),
+    )
     found = distinct.number(*strings[:2], seeded.SEED, slots, hashes, rows, numbers)
     return pl.Series(rows[:found]), pl.Series(numbers)
 
@@ -265,9 +299,15 @@ class HtmlParseFilters(_Chain):
         self.filters = PluginRepository.of(conf).ordered(HtmlParseFilter, "htmlparsefilter.order")
 
     def filter(
-        self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
+        self,
+        content: Content,
+        result: ParseResult,
+        metatags: HTMLMetaTags,
+        document: LexborHTMLParser,
     ) -> ParseResult:
-        """The result after all filters; after a failure the failed documents are dropped and no more filters run."""
+        """The result after all filters; after a failure the failed documents are dropped and no
+        more filters run.
+        """
         for parse_filter in self.filters:
             result = _call(parse_filter.filter, content, result, metatags, document)
             if not result.is_success:
@@ -297,9 +337,11 @@ class IndexingFilters(_Chain):
     def filter_columns(
         indexing: IndexingFilter, documents: Documents, pages: Pages
     ) -> tuple[Documents, pl.Series | None]:
-        """The documents after one of the filters, and which stay (see `IndexingFilter.filter_columns`).
+        """The documents after one of the filters, and which stay (see
+        `IndexingFilter.filter_columns`).
 
-        A filter whose column method fails for them all works document by document, so that it fails for one alone.
+        A filter whose column method fails for them all works document by document, so that it fails
+        for one alone.
         """
         if not indexing.overrides("filter_columns"):
             return documents, indexing.filter_columns(documents, pages)
@@ -307,7 +349,12 @@ class IndexingFilters(_Chain):
         try:
             return documents, indexing.filter_columns(documents, pages)
         except Exception as error:
-            log.warning("%s works page by page: %s: %s", type(indexing).__name__, type(error).__name__, error)
+            log.warning(
+                "%s works page by page: %s: %s",
+                type(indexing).__name__,
+                type(error).__name__,
+                error,
+            )
             return before, IndexingFilter.filter_columns(indexing, before, pages)
 
 
@@ -347,7 +394,14 @@ class ScoringFilters(_Chain):
         all_count: int,
     ) -> CrawlDatum | None:
         for scoring in self.filters:
-            adjust = _call(scoring.distribute_score_to_outlinks, from_url, parse_data, targets, adjust, all_count)
+            adjust = _call(
+                scoring.distribute_score_to_outlinks,
+                from_url,
+                parse_data,
+                targets,
+                adjust,
+                all_count,
+            )
         return adjust
 
     def outlink_score(self, parse_data: ParseData, kept: int, all_count: int) -> float | None:
@@ -358,7 +412,9 @@ class ScoringFilters(_Chain):
                 score = _call(scoring.outlink_score, parse_data, kept, all_count, score)
         return score
 
-    def update_db_score(self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]) -> None:
+    def update_db_score(
+        self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]
+    ) -> None:
         for scoring in self.filters:
             _call(scoring.update_db_score, url, old, datum, inlinked)
 
@@ -377,15 +433,19 @@ class ScoringFilters(_Chain):
         init_score: float,
     ) -> float:
         for scoring in self.filters:
-            init_score = _call(scoring.indexer_score, url, doc, db_datum, fetch_datum, parse, inlinks, init_score)
+            init_score = _call(
+                scoring.indexer_score, url, doc, db_datum, fetch_datum, parse, inlinks, init_score
+            )
         return init_score
 
-    def indexer_score_columns(self, documents: Documents, pages: Pages, init: pl.Series) -> pl.Series:
+    def indexer_score_columns(
+        self, documents: Documents, pages: Pages, init: pl.Series
+    ) -> pl.Series:
         for scoring in self.filters:
             init = _call(scoring.indexer_score_columns, documents, pages, init)
         return init
 
-    # -- columns -------------------------------------------------------------------------------------------------
+    # -- columns -----------------------------------------------------------------------------------
 
     def inject_score_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
         for scoring in self.filters:
@@ -402,7 +462,9 @@ class ScoringFilters(_Chain):
             init = _call(scoring.generator_sort_value_columns, frame, init)
         return init
 
-    def update_db_score_columns(self, frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame) -> pl.DataFrame:
+    def update_db_score_columns(
+        self, frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame
+    ) -> pl.DataFrame:
         for scoring in self.filters:
             frame = _call(scoring.update_db_score_columns, frame, old, inlinked)
         return frame

@@ -1,17 +1,21 @@
 """Columns for plugins: what a column twin is given, what it returns, and the helpers to write one.
 
-Jobs work on whole databases as Polars columns. Each method of a URL filter, URL normalizer or scoring filter that such
-a job calls has a twin for columns (`filter` and `filter_column`, `inject_score` and `inject_score_columns` …). A plugin
-that has only the row method works: the base class calls it row by row. A twin is written for speed, and has to give
-exactly what the row method gives.
+Jobs work on whole databases as Polars columns. Each method of a URL filter, URL normalizer or
+scoring filter that such a job calls has a twin for columns (`filter` and `filter_column`,
+`inject_score` and `inject_score_columns` …). A plugin that has only the row method works: the base
+class calls it row by row. A twin is written for speed, and has to give exactly what the row method
+gives.
 
-URLs come as a Series of strings. A twin returns a Series of the same length and name, with null where the URL is
-rejected, dropped or malformed; null stays null. The usual shape: let an expression decide the plain rows and ask the
-row method about the rest (`rewrite`, `patch`), or ask once per distinct host (`host_column`, `map_distinct`).
+URLs come as a Series of strings. A twin returns a Series of the same length and name, with null
+where the URL is rejected, dropped or malformed; null stays null. The usual shape: let an expression
+decide the plain rows and ask the row method about the rest (`rewrite`, `patch`), or ask once per
+distinct host (`host_column`, `map_distinct`).
 
-Records come as a table, a row per page (`schema`); a twin returns it with changed columns, rows in the same order:
+Records come as a table, a row per page (`schema`); a twin returns it with changed columns, rows in
+the same order:
 
-    key             Binary    the URL's bytes, as they stand in the file; `urls_of` decodes them, `keys_of` encodes
+    key             Binary    the URL's bytes, as they stand in the file; `urls_of` decodes them,
+                    `keys_of` encodes
     status          UInt8     a CrawlDatum status (minutch.records.crawldatum)
     fetch_time      Int64     milliseconds since the epoch
     modified_time   Int64     milliseconds since the epoch, 0 where unknown
@@ -19,13 +23,15 @@ Records come as a table, a row per page (`schema`); a twin returns it with chang
     fetch_interval  Int32     seconds
     score           Float32
     signature       Binary    null where there is none
-    metadata        Binary    null where empty, else a serialized MapWritable (`MapWritable.from_bytes`)
+    metadata        Binary    null where empty, else a serialized MapWritable
+                    (`MapWritable.from_bytes`)
 
-More columns may follow; they stay as they are. `records` and `map_records` go through a table record by record, for the
-rows that need it. `unpack` gives the whole records of a table that has only key, status, fetch time and score as
-columns (the `inlinked` of `update_db_score_columns`).
+More columns may follow; they stay as they are. `records` and `map_records` go through a table
+record by record, for the rows that need it. `unpack` gives the whole records of a table that has
+only key, status, fetch time and score as columns (the `inlinked` of `update_db_score_columns`).
 
-Importing this module does not load Polars: a plugin that only ever sees single records should not pay for it.
+Importing this module does not load Polars: a plugin that only ever sees single records should not
+pay for it.
 """
 
 from __future__ import annotations
@@ -40,7 +46,7 @@ if TYPE_CHECKING:
 
     from minutch.records.crawldatum import CrawlDatum
 
-# -- strings -----------------------------------------------------------------------------------------------------
+# -- strings ---------------------------------------------------------------------------------------
 
 
 def map_strings(values: pl.Series, change: Callable[[str], str | None]) -> pl.Series:
@@ -71,7 +77,9 @@ def patch(column: pl.Series, where: pl.Series, values: pl.Series) -> pl.Series:
 
 
 def rewrite(column: pl.Series, where: pl.Series, change: Callable[[str], str | None]) -> pl.Series:
-    """A copy of a column of strings with `change` applied in the rows that `where` marks; a UrlError makes a null."""
+    """A copy of a column of strings with `change` applied in the rows that `where` marks; a
+    UrlError makes a null.
+    """
     where = where.fill_null(False)
     return patch(column, where, map_strings(column.filter(where), change))
 
@@ -97,7 +105,7 @@ def domain_column(hosts: pl.Series) -> pl.Series:
     return domains_of(hosts)
 
 
-# -- records -----------------------------------------------------------------------------------------------------
+# -- records ---------------------------------------------------------------------------------------
 
 
 def schema() -> pl.Schema:
@@ -108,7 +116,9 @@ def schema() -> pl.Schema:
 
 
 def urls_of(frame: pl.DataFrame) -> pl.Series:
-    """The URLs of a table as strings; bytes that are not UTF-8 become U+FFFD, as Text.toString makes them."""
+    """The URLs of a table as strings; bytes that are not UTF-8 become U+FFFD, as Text.toString
+    makes them.
+    """
     from minutch.work.tables.frame import decode_keys
 
     return decode_keys(frame["key"])
@@ -129,7 +139,9 @@ def records(frame: pl.DataFrame) -> Iterator[tuple[str, CrawlDatum]]:
 
 
 def map_records(frame: pl.DataFrame, change: Callable[[str, CrawlDatum], object]) -> pl.DataFrame:
-    """The table after `change(url, datum)` on each row; `change` alters the datum. Further columns stay."""
+    """The table after `change(url, datum)` on each row; `change` alters the datum. Further columns
+    stay.
+    """
     from minutch.work.tables import rows
 
     return rows.map_rows(frame, change)
@@ -141,7 +153,9 @@ def map_updates(
     inlinked: pl.DataFrame,
     update: Callable[[str, CrawlDatum | None, CrawlDatum, list[CrawlDatum]], object],
 ) -> pl.DataFrame:
-    """The table after `update(url, old, datum, inlinked)` on each row (see `update_db_score_columns`)."""
+    """The table after `update(url, old, datum, inlinked)` on each row (see
+    `update_db_score_columns`).
+    """
     was_there = old["status"].is_not_null()
     before = records(old.filter(was_there))
     links: dict[int, list[CrawlDatum]] = {}

@@ -1,14 +1,18 @@
-"""Documents for the index and the pages that they are made of, as columns: what indexing filters and writers work on.
+"""Documents for the index and the pages that they are made of, as columns: what indexing filters
+and writers work on.
 
     Pages        what a chunk of the index job knows of its pages, a row each
     Documents    the documents made of them, a row each: a column per field
 
-A plugin that has only row methods sees neither: the base classes in `points` make records of the rows (`Pages.rows`,
-`Documents.rows`), once for all plugins of a chain. A column of a field is null where a document lacks the field, and is
+A plugin that has only row methods sees neither: the base classes in `points` make records of the
+rows (`Pages.rows`, `Documents.rows`), once for all plugins of a chain. A column of a field is null
+where a document lacks the field, and is
 
-    String, Boolean, Int32, Int64, Float32, Datetime("ms")     where no document has more than one value
+    String, Boolean, Int32, Int64, Float32, Datetime("ms")     where no document has more than one
+    value
     List of one of them                                        where some have several
-    Object: Python lists of values                             where values of one field differ in type
+    Object: Python lists of values                             where values of one field differ in
+    type
 
 for str, bool, int, Long, float and Date of `records.document`. Dates are in UTC.
 """
@@ -59,11 +63,13 @@ _TYPES: Final[dict[type, pl.DataType]] = {
 _MAKERS: Final[dict[pl.DataType, Callable[[Any], FieldValue]]] = {pl.Int64(): Long, _DATE: Date}
 
 
-# -- pages -------------------------------------------------------------------------------------------------------
+# -- pages -----------------------------------------------------------------------------------------
 
 
 class Page(NamedTuple):
-    """One page: what an indexing filter is given of it, and its entry in the CrawlDb (None: not there)."""
+    """One page: what an indexing filter is given of it, and its entry in the CrawlDb (None: not
+    there).
+    """
 
     url: str
     parse: Parse
@@ -74,7 +80,9 @@ class Page(NamedTuple):
 
 @dataclass
 class Links:
-    """The links to pages: rows of INLINKS_SCHEMA, `count[i]` of page i from `start[i]` on, -1: no record."""
+    """The links to pages: rows of INLINKS_SCHEMA, `count[i]` of page i from `start[i]` on, -1: no
+    record.
+    """
 
     rows: pl.DataFrame
     start: npt.NDArray[np.int64]
@@ -85,9 +93,9 @@ class Links:
 class Pages:
     """Pages as columns, row for row.
 
-    `keys` are URLs as bytes; `fetch` what became of the fetch, with the signature of the CrawlDb, and `db` the entries
-    of the CrawlDb (null everywhere where there is none), both of CRAWLDB_SCHEMA; `texts` (Binary) and `parse` come
-    from the parse; `links` from the LinkDb.
+    `keys` are URLs as bytes; `fetch` what became of the fetch, with the signature of the CrawlDb,
+    and `db` the entries of the CrawlDb (null everywhere where there is none), both of
+    CRAWLDB_SCHEMA; `texts` (Binary) and `parse` come from the parse; `links` from the LinkDb.
     """
 
     keys: pl.Series
@@ -117,7 +125,9 @@ class Pages:
         return decode_keys(self.parse.titles())
 
     def meta(self, name: str) -> pl.Series:
-        """The first value of `name` in the parse's metadata, else in the content's (ParseData.getMeta); or null."""
+        """The first value of `name` in the parse's metadata, else in the content's
+        (ParseData.getMeta); or null.
+        """
         own = self.parse.first_values(name, "parse")
         if own.null_count():
             own = own.zip_with(own.is_not_null(), self.parse.first_values(name, "content"))
@@ -132,7 +142,9 @@ class Pages:
         return decode_keys(self.parse.first_values(name, "parse"))
 
     def content_values(self, name: str) -> pl.DataFrame:
-        """All values of `name` in the content's metadata: `row` (of the page), `value` as a string, in order."""
+        """All values of `name` in the content's metadata: `row` (of the page), `value` as a string,
+        in order.
+        """
         return self._values(name, "content")
 
     def parse_values(self, name: str) -> pl.DataFrame:
@@ -146,7 +158,11 @@ class Pages:
     def content_types(self) -> pl.Series:
         """`content_type` for each page."""
         found = self.fetch_meta(CONTENT_TYPE_KEY)
-        return found.zip_with(found.is_not_null(), self.meta(CONTENT_TYPE_KEY)) if found.null_count() else found
+        return (
+            found.zip_with(found.is_not_null(), self.meta(CONTENT_TYPE_KEY))
+            if found.null_count()
+            else found
+        )
 
     def fetch_meta(self, name: str) -> pl.Series:
         """What `name` stands for in the metadata of `fetch`, as text, or null."""
@@ -157,16 +173,26 @@ class Pages:
         return decode_keys(text_values(self.db["metadata"], self.keys, name))
 
     def inlinks(self) -> pl.DataFrame:
-        """The links to the pages: `row` (of the page), `from_url`, `anchor` as strings, in the order of the LinkDb."""
+        """The links to the pages: `row` (of the page), `from_url`, `anchor` as strings, in the
+        order of the LinkDb.
+        """
         count = np.maximum(self.links.count, 0)
         row = np.repeat(np.arange(len(self)), count)
         first = np.repeat(self.links.start - np.concatenate(([0], np.cumsum(count)[:-1])), count)
-        taken = self.links.rows[pl.Series(first + np.arange(len(row)))] if len(row) else self.links.rows[:0]
+        taken = (
+            self.links.rows[pl.Series(first + np.arange(len(row)))]
+            if len(row)
+            else self.links.rows[:0]
+        )
         strings = [decode_keys(taken[name]) for name in ("from_url", "anchor")]
-        return pl.DataFrame([pl.Series("row", row, dtype=pl.Int64), *strings]).filter(pl.col("from_url").is_not_null())
+        return pl.DataFrame([pl.Series("row", row, dtype=pl.Int64), *strings]).filter(
+            pl.col("from_url").is_not_null()
+        )
 
     def outlinks(self) -> pl.DataFrame:
-        """The links out of the pages: `row` (of the page), `to_url` as a string, in the order of the page."""
+        """The links out of the pages: `row` (of the page), `to_url` as a string, in the order of
+        the page.
+        """
         found = self.parse.outlinks()
         return found.with_columns(decode_keys(found["to_url"]))
 
@@ -196,35 +222,47 @@ class Pages:
     def _read_rows(self) -> Iterator[Page]:
         fetch, db = (frame.drop("key").iter_rows() for frame in (self.fetch, self.db))
         links = self.links.rows.select("from_url", "anchor", "metadata").rows()
-        for number, (url, text, fetched, known) in enumerate(zip(self.urls, self.text, fetch, db, strict=True)):
+        for number, (url, text, fetched, known) in enumerate(
+            zip(self.urls, self.text, fetch, db, strict=True)
+        ):
             entry = None if known[0] is None else to_datum(known)
             start, count = int(self.links.start[number]), int(self.links.count[number])
             inlinks = None if count < 0 else _inlinks(links[start : start + count])
-            yield Page(url, Parse(text, self.parse.record(number)), to_datum(fetched), entry, inlinks)
+            yield Page(
+                url, Parse(text, self.parse.record(number)), to_datum(fetched), entry, inlinks
+            )
 
 
 def content_type(datum: CrawlDatum, data: ParseData) -> str | None:
-    """The Content-Type of a page: that of its fetch, else that in the metadata of parse and content."""
+    """The Content-Type of a page: that of its fetch, else that in the metadata of parse and
+    content.
+    """
     found = datum.metadata.get(Text(CONTENT_TYPE_KEY))
     return data.meta(CONTENT_TYPE_KEY) if found is None else str(found)
 
 
 def _inlinks(rows: list[tuple[bytes | None, bytes, bytes | None]]) -> Inlinks:
     return Inlinks(
-        Inlink(decode_text(url), decode_text(anchor), None if data is None else MapWritable.from_bytes(data))
+        Inlink(
+            decode_text(url),
+            decode_text(anchor),
+            None if data is None else MapWritable.from_bytes(data),
+        )
         for url, anchor, data in rows
         if url is not None
     )
 
 
-# -- documents ---------------------------------------------------------------------------------------------------
+# -- documents -------------------------------------------------------------------------------------
 
 
 class Documents:
     """Documents as columns, row for row; a field is added at the end."""
 
     def __init__(self, keys: pl.Series) -> None:
-        """Documents without fields; `keys` are their URLs (String), by which writers delete them, too."""
+        """Documents without fields; `keys` are their URLs (String), by which writers delete them,
+        too.
+        """
         self.keys = keys
         self.fields: dict[str, pl.Series] = {}
         self.weights = pl.Series("weight", [1.0], dtype=pl.Float32).new_from_index(0, len(keys))
@@ -251,7 +289,9 @@ class Documents:
         return list(self.fields)
 
     def add(self, name: str, values: pl.Series) -> None:
-        """Add a value, or those of a list, to a field of each document; none where `values` is null."""
+        """Add a value, or those of a list, to a field of each document; none where `values` is
+        null.
+        """
         self._settle()
         if values.null_count() == len(values):
             return
@@ -259,11 +299,17 @@ class Documents:
         self.fields[name] = (values if before is None else _joined(before, values)).alias(name)
 
     def add_rows(self, name: str, rows: pl.Series, values: pl.Series) -> None:
-        """Add each of `values` to a field of the document whose number stands in `rows`, in order."""
+        """Add each of `values` to a field of the document whose number stands in `rows`, in
+        order.
+        """
         if not len(rows):
             return
         if rows.is_unique().all():
-            column = pl.Series([None], dtype=values.dtype).new_from_index(0, len(self)).scatter(rows, values)
+            column = (
+                pl.Series([None], dtype=values.dtype)
+                .new_from_index(0, len(self))
+                .scatter(rows, values)
+            )
         else:
             table = pl.DataFrame([rows.cast(pl.Int64).alias("row"), values.alias("value")])
             lists = table.group_by("row", maintain_order=True).agg("value")
@@ -308,7 +354,9 @@ class Documents:
         return kept
 
     def rows(self) -> list[NutchDocument]:
-        """The documents as records. They hold from now on: what is changed in them shows in the columns."""
+        """The documents as records. They hold from now on: what is changed in them shows in the
+        columns.
+        """
         if self._rows is None:
             self._rows = [NutchDocument(weight=weight) for weight in self.weights]
             for name, values in self.fields.items():
@@ -366,14 +414,19 @@ def column_of(name: str, found: Sequence[list[FieldValue] | None]) -> pl.Series:
 
 def _joined(before: pl.Series, more: pl.Series) -> pl.Series:
     """The values of both columns, document by document."""
-    kinds = {column.dtype.inner if isinstance(column.dtype, pl.List) else column.dtype for column in (before, more)}
+    kinds = {
+        column.dtype.inner if isinstance(column.dtype, pl.List) else column.dtype
+        for column in (before, more)
+    }
     if len(kinds) > 1 or pl.Object in kinds:
         pairs = zip(_lists(before), _lists(more), strict=True)
         return column_of(before.name, [_both(old, new) for old, new in pairs])
     if not (before.is_not_null() & more.is_not_null()).any() and before.dtype == more.dtype:
         return before.zip_with(before.is_not_null(), more)
     old, new = as_lists(before), as_lists(more)
-    both = pl.select(pl.concat_list(pl.lit(old), pl.lit(new))).to_series()  # null where one of them is
+    both = pl.select(
+        pl.concat_list(pl.lit(old), pl.lit(new))
+    ).to_series()  # null where one of them is
     return both.zip_with(both.is_not_null(), old.zip_with(old.is_not_null(), new))
 
 
@@ -385,14 +438,23 @@ def as_lists(values: pl.Series) -> pl.Series:
     """A column of lists, whatever it was; null stays null."""
     if isinstance(values.dtype, pl.List):
         return values
-    lists = values.reshape((len(values), 1)).arr.to_list() if len(values) else values.cast(pl.List(values.dtype))
+    lists = (
+        values.reshape((len(values), 1)).arr.to_list()
+        if len(values)
+        else values.cast(pl.List(values.dtype))
+    )
     return lists.to_frame("v").select(pl.when(values.is_not_null()).then(pl.col("v"))).to_series()
 
 
 def texts_of(values: pl.Series) -> pl.Series:
-    """A column's values as Java prints them: String where there is one value each, else List(String)."""
+    """A column's values as Java prints them: String where there is one value each, else
+    List(String).
+    """
     if values.dtype == pl.Object:
-        found = [None if items is None else [value_text(item) for item in items] for items in _lists(values)]
+        found = [
+            None if items is None else [value_text(item) for item in items]
+            for items in _lists(values)
+        ]
         return pl.Series(values.name, found, dtype=pl.List(pl.String))
     if not isinstance(values.dtype, pl.List):
         return _texts(values)
@@ -401,11 +463,17 @@ def texts_of(values: pl.Series) -> pl.Series:
     lengths = values.list.len()
     flat = _texts(values.filter(lengths > 0).explode())
     owner = np.repeat(np.arange(len(values)), lengths.fill_null(0).to_numpy())
-    grouped = pl.DataFrame({"row": owner, "text": flat}).group_by("row", maintain_order=True).agg("text")
+    grouped = (
+        pl.DataFrame({"row": owner, "text": flat}).group_by("row", maintain_order=True).agg("text")
+    )
     every = pl.DataFrame({"row": np.arange(len(values)), "there": values.is_not_null()})
     joined = every.join(grouped, on="row", how="left", maintain_order="left")
     empty = pl.lit([], dtype=pl.List(pl.String))
-    return joined.select(pl.when("there").then(pl.col("text").fill_null(empty))).to_series().alias(values.name)
+    return (
+        joined.select(pl.when("there").then(pl.col("text").fill_null(empty)))
+        .to_series()
+        .alias(values.name)
+    )
 
 
 def _texts(values: pl.Series) -> pl.Series:
@@ -426,7 +494,9 @@ def _dates(values: pl.Series) -> pl.Series:
 
 
 def cut_texts(values: pl.Series, length: int) -> pl.Series:
-    """Strings of at most `length` UTF-16 units; half a character that is left over becomes a question mark."""
+    """Strings of at most `length` UTF-16 units; half a character that is left over becomes a
+    question mark.
+    """
     too_long = (values.str.len_bytes() > length).fill_null(False)
     if not too_long.any():
         return values
@@ -436,18 +506,25 @@ def cut_texts(values: pl.Series, length: int) -> pl.Series:
     beyond = long.str.contains("[\U00010000-\U0010ffff]").arg_true()  # characters of two units
     if len(beyond):
         units = (text.encode("utf-16-le")[: 2 * max(length, 0)] for text in long.gather(beyond))
-        texts = [piece.decode("utf-16-le", "surrogatepass").encode("utf-8", "replace").decode() for piece in units]
+        texts = [
+            piece.decode("utf-16-le", "surrogatepass").encode("utf-8", "replace").decode()
+            for piece in units
+        ]
         cut = cut.scatter(beyond, pl.Series(texts, dtype=pl.String))
     return values.clone().scatter(rows, cut)
 
 
-# -- the loops of the base classes -------------------------------------------------------------------------------
+# -- the loops of the base classes -----------------------------------------------------------------
 
 
 def map_documents(
-    documents: Documents, pages: Pages, change: Callable[[NutchDocument, Page], NutchDocument | None]
+    documents: Documents,
+    pages: Pages,
+    change: Callable[[NutchDocument, Page], NutchDocument | None],
 ) -> pl.Series:
-    """Let `change` work on each document; the mask of those that stay: False for None, null for an error (logged)."""
+    """Let `change` work on each document; the mask of those that stay: False for None, null for an
+    error (logged).
+    """
     stays: list[bool | None] = []
     rows = documents.rows()
     for number, (document, page) in enumerate(zip(rows, pages.rows(), strict=True)):
@@ -463,14 +540,20 @@ def map_documents(
     return pl.Series(stays, dtype=pl.Boolean)
 
 
-def map_scores(documents: Documents, pages: Pages, init: pl.Series, score: Callable[..., float]) -> pl.Series:
-    """`indexer_score` of each document (Float32); null where it failed (logged), or had failed before."""
+def map_scores(
+    documents: Documents, pages: Pages, init: pl.Series, score: Callable[..., float]
+) -> pl.Series:
+    """`indexer_score` of each document (Float32); null where it failed (logged), or had failed
+    before.
+    """
     results: list[float | None] = []
     for document, page, before in zip(documents.rows(), pages.rows(), init, strict=True):
         url, parse, datum, db_datum, inlinks = page
         try:
             known = before is not None
-            results.append(score(url, document, db_datum, datum, parse, inlinks, before) if known else None)
+            results.append(
+                score(url, document, db_datum, datum, parse, inlinks, before) if known else None
+            )
         except Exception as error:
             log.warning("Error calculating score %s: %s", url, described(error))
             results.append(None)

@@ -1,8 +1,11 @@
-"""What `plugin.includes` and `plugin.excludes` ask for that is not there: plugins minutch lacks, and misspelt ids.
+"""What `plugin.includes` and `plugin.excludes` ask for that is not there: plugins minutch lacks,
+and misspelt ids.
 
-    protocol-http|parse-(html|tika)|indexer-solr   →   protocol-http  parse-html  parse-tika  indexer-solr
+    protocol-http|parse-(html|tika)|indexer-solr   →   protocol-http  parse-html  parse-tika
+                                                   indexer-solr
 
-Only groups and `|` are taken apart; an alternative keeps whatever else it has and is tried as a pattern.
+Only groups and `|` are taken apart; an alternative keeps whatever else it has and is tried as a
+pattern.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ urlfilter-prefix urlfilter-regex urlfilter-suffix urlfilter-validator
 urlnormalizer-ajax urlnormalizer-basic urlnormalizer-host urlnormalizer-pass urlnormalizer-protocol
 urlnormalizer-querystring urlnormalizer-regex urlnormalizer-slash
 nutch-extensionpoints
-"""
+"""  # noqa: E501
 NUTCH_PLUGINS = frozenset(_NUTCH.split())
 """The ids of all plugins of Nutch 1.23 (the folders of src/plugin)."""
 
@@ -37,18 +40,28 @@ _BEFORE_GROUP = re.compile(r"(?:[^\\(\[]|\\.)*\((?!\?(?!:))")
 
 
 def missing_plugins(pattern: str, names: Sequence[str]) -> list[str]:
-    """The alternatives that choose nothing because they are plugins of Nutch's that are not in `names`."""
-    return [one for one in unmatched_alternatives(pattern, names) if _matches_any(one, sorted(NUTCH_PLUGINS))]
+    """The alternatives that choose nothing because they are plugins of Nutch's that are not in
+    `names`.
+    """
+    return [
+        one
+        for one in unmatched_alternatives(pattern, names)
+        if _matches_any(one, sorted(NUTCH_PLUGINS))
+    ]
 
 
 def misspelt_plugins(pattern: str, names: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """The alternatives that choose neither one of `names` nor a plugin of Nutch's, with the ids that look like them."""
+    """The alternatives that choose neither one of `names` nor a plugin of Nutch's, with the ids
+    that look like them.
+    """
     unknown = unmatched_alternatives(pattern, [*names, *sorted(NUTCH_PLUGINS)])
     return [(one, get_close_matches(one, names, cutoff=_CLOSE)) for one in unknown]
 
 
 def unmatched_alternatives(pattern: str, names: Sequence[str]) -> list[str]:
-    """The alternatives of `pattern` that match none of `names` as a whole; empty if it can't be taken apart."""
+    """The alternatives of `pattern` that match none of `names` as a whole; empty if it can't be
+    taken apart.
+    """
     alternatives = expand(pattern)
     if len(alternatives) > _MAX:
         return []
@@ -93,7 +106,9 @@ def _split(pattern: str) -> list[str]:
 
 
 def _group_start(branch: str) -> int:
-    """Where the first group begins, if it is a plain or a non-capturing one and no class stands before it; else -1."""
+    """Where the first group begins, if it is a plain or a non-capturing one and no class stands
+    before it; else -1.
+    """
     match = _BEFORE_GROUP.match(branch)
     return match.end() - 1 if match else -1
 

@@ -11,10 +11,11 @@
       </extension>
     </plugin>
 
-Nutch's format with two differences. `class` is Python's, `module:Class` with the module's file in the plugin's folder.
-`stands-for` names another plugin of Nutch's whose work this one does: plugin.includes may choose it by that id too.
-`id` is the name that properties such as urlfilter.order and files such as parse-plugins.xml use; for Nutch's own
-plugins it is Nutch's. Where Nutch orders by a class name that is not its id, `nutch-class` gives that name.
+Nutch's format with two differences. `class` is Python's, `module:Class` with the module's file in
+the plugin's folder. `stands-for` names another plugin of Nutch's whose work this one does:
+plugin.includes may choose it by that id too. `id` is the name that properties such as
+urlfilter.order and files such as parse-plugins.xml use; for Nutch's own plugins it is Nutch's.
+Where Nutch orders by a class name that is not its id, `nutch-class` gives that name.
 
 Source: org.apache.nutch.plugin.PluginManifestParser.
 """
@@ -44,7 +45,11 @@ class Implementation:
     def names(self) -> tuple[str, ...]:
         """The names that an ordering property may call it by."""
         module, _, name = self.path.partition(":")
-        return tuple(dict.fromkeys(n for n in (self.id, self.nutch_class, self.path, f"{module}.{name}") if n))
+        return tuple(
+            dict.fromkeys(
+                n for n in (self.id, self.nutch_class, self.path, f"{module}.{name}") if n
+            )
+        )
 
     @property
     def class_name(self) -> str:
@@ -73,7 +78,9 @@ class Manifest:
     @property
     def is_java(self) -> bool:
         """Whether it is a plugin of Nutch's own, whose classes Python can't load."""
-        return self.has_jars or any(":" not in implementation.path for implementation in self.implementations)
+        return self.has_jars or any(
+            ":" not in implementation.path for implementation in self.implementations
+        )
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -129,7 +136,9 @@ class _Reader:
         try:
             parser.Parse(data, True)
         except expat.ExpatError as exc:
-            raise PluginError(f"{self.path}, line {exc.lineno}: {expat.ErrorString(exc.code)}") from exc
+            raise PluginError(
+                f"{self.path}, line {exc.lineno}: {expat.ErrorString(exc.code)}"
+            ) from exc
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         handler = self._handlers.get(tag)
@@ -165,9 +174,13 @@ class _Reader:
             line = self._parser.CurrentLineNumber
             raise PluginError(f"{self.path}, line {line}: <implementation> has no class")
         self.implementations.append(
-            Implementation(self._point, attributes.get("id", path), path, attributes.get("nutch-class", ""), {})
+            Implementation(
+                self._point, attributes.get("id", path), path, attributes.get("nutch-class", ""), {}
+            )
         )
 
     def _parameter(self, attributes: dict[str, str]) -> None:
         if self.implementations:
-            self.implementations[-1].parameters[attributes.get("name", "")] = attributes.get("value", "")
+            self.implementations[-1].parameters[attributes.get("name", "")] = attributes.get(
+                "value", ""
+            )

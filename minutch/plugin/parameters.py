@@ -45,4 +45,6 @@ class Parameters(dict[str, str]):
 
     def wrong(self, name: str, expected: str) -> ConfigError:
         """The error for a value that makes no sense."""
-        return ConfigError(f"{self.owner}: parameter {name}: expected {expected}, found {self.get(name)!r}")
+        return ConfigError(
+            f"{self.owner}: parameter {name}: expected {expected}, found {self.get(name)!r}"
+        )

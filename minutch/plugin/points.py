@@ -1,9 +1,11 @@
 """Every extension point, one base class each: what a plugin may implement.
 
     point                                        class               asked by
-    org.apache.nutch.net.URLFilter               URLFilter           inject, generate, parse, updatedb, invertlinks
+    org.apache.nutch.net.URLFilter               URLFilter           inject, generate, parse,
+                                                 updatedb, invertlinks
     org.apache.nutch.net.URLNormalizer           URLNormalizer       the same, per scope
-    org.apache.nutch.net.URLExemptionFilter      URLExemptionFilter  parse, fetch (db.ignore.external.links)
+    org.apache.nutch.net.URLExemptionFilter      URLExemptionFilter  parse, fetch
+                                                 (db.ignore.external.links)
     org.apache.nutch.protocol.Protocol           Protocol            fetch, updatehostdb
     org.apache.nutch.parse.Parser                Parser              parse
     org.apache.nutch.parse.HtmlParseFilter       HtmlParseFilter     the HTML parsers
@@ -14,9 +16,10 @@
     org.apache.nutch.exchange.Exchange           Exchange            index
     org.apache.nutch.publisher.NutchPublisher    NutchPublisher      fetch
 
-An extension is created once per configuration, `cls(conf, parameters)`; `parameters` are those of `<implementation>` in
-plugin.xml. Where a job works on columns, each method for one record has a twin for a column. A class that has only the
-row method works there, too (the base class loops); one that has both is fast in both (see `minutch.plugin.columns`).
+An extension is created once per configuration, `cls(conf, parameters)`; `parameters` are those of
+`<implementation>` in plugin.xml. Where a job works on columns, each method for one record has a
+twin for a column. A class that has only the row method works there, too (the base class loops); one
+that has both is fast in both (see `minutch.plugin.columns`).
 """
 
 from __future__ import annotations
@@ -70,7 +73,7 @@ __all__ = [
 ]
 
 
-# -- the points ------------------------------------------------------------------------------------------------
+# -- the points ------------------------------------------------------------------------------------
 
 
 class ExtensionBase(ABC):
@@ -84,10 +87,13 @@ class ExtensionBase(ABC):
         self.conf = conf
         self.parameters = parameters
         self.clock: Clock = conf.clock
-        """The job's clock, which a test may stop. Extensions take the time from here and nowhere else."""
+        """The job's clock, which a test may stop. Extensions take the time from here and nowhere
+        else.
+        """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """A class that overrides a row method without its column twin gets the base class's twin back, which loops.
+        """A class that overrides a row method without its column twin gets the base class's twin
+        back, which loops.
 
         An inherited twin would still do what the overridden method did.
         """
@@ -104,7 +110,11 @@ class ExtensionBase(ABC):
 
 def _point_of(cls: type[ExtensionBase]) -> type[ExtensionBase]:
     """The base class of the extension point that `cls` implements."""
-    return next(base for base in reversed(cls.__mro__) if "twins" in base.__dict__ and base is not ExtensionBase)
+    return next(
+        base
+        for base in reversed(cls.__mro__)
+        if "twins" in base.__dict__ and base is not ExtensionBase
+    )
 
 
 class URLFilter(ExtensionBase):
@@ -118,15 +128,21 @@ class URLFilter(ExtensionBase):
         """The URL (as it is, usually), or None to reject it."""
 
     def explain(self, url: str) -> str:
-        """What decides about `url`, for messages: file, line and rule; empty where the filter can't say."""
+        """What decides about `url`, for messages: file, line and rule; empty where the filter can't
+        say.
+        """
         return ""
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
-        """The same for a column of strings; null stays null. Values are distinct when a chain calls it."""
+        """The same for a column of strings; null stays null. Values are distinct when a chain calls
+        it.
+        """
         return map_strings(urls, self.filter)
 
     def verdicts(self) -> Verdicts | None:
-        """Which ordinary URLs surely pass, and which surely don't; None where the filter can't say."""
+        """Which ordinary URLs surely pass, and which surely don't; None where the filter can't
+        say.
+        """
         return None
 
 
@@ -134,7 +150,9 @@ class URLNormalizer(ExtensionBase):
     """Rewrites URLs."""
 
     point_id = "org.apache.nutch.net.URLNormalizer"
-    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"normalize": ("normalize_column", "untouched")}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "normalize": ("normalize_column", "untouched")
+    }
 
     @abstractmethod
     def normalize(self, url: str, scope: str) -> str | None:
@@ -172,11 +190,17 @@ class Protocol(ExtensionBase):
         """Fetch one page. Never raises for what the server does: that is a status."""
 
     @abstractmethod
-    async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> RobotRules:
-        """The robots.txt rules for a URL; what was fetched for them is appended to `robots_content` if given."""
+    async def get_robot_rules(
+        self, url: str, datum: CrawlDatum, robots_content: list[Content] | None
+    ) -> RobotRules:
+        """The robots.txt rules for a URL; what was fetched for them is appended to `robots_content`
+        if given.
+        """
 
     def known_robots(self, url: str, folder: Path) -> KnownRobots | None:
-        """What is remembered of the robots.txt for a URL in the state folder of a crawl; no host is asked."""
+        """What is remembered of the robots.txt for a URL in the state folder of a crawl; no host is
+        asked.
+        """
         return None
 
     def address_refusal(self, address: str) -> str:
@@ -184,7 +208,9 @@ class Protocol(ExtensionBase):
         return ""
 
     def look_ahead(self, url: str) -> None:
-        """Prepare for this URL's host, from which pages will be fetched soon, without waiting. May do nothing."""
+        """Prepare for this URL's host, from which pages will be fetched soon, without waiting. May
+        do nothing.
+        """
 
     async def addresses_of(self, host: str) -> list[str]:
         """The addresses of a host (in ASCII), as requests find them; none where there is none."""
@@ -192,7 +218,9 @@ class Protocol(ExtensionBase):
         import socket
 
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            found = await asyncio.get_running_loop().getaddrinfo(
+                host, None, type=socket.SOCK_STREAM
+            )
         except (OSError, UnicodeError):
             return []
         return [str(address[0]) for *_, address in found]
@@ -202,7 +230,9 @@ class Protocol(ExtensionBase):
 
 
 class Parser(ExtensionBase):
-    """Makes text, metadata and links of fetched content; plugin.xml's `contentType` names the types."""
+    """Makes text, metadata and links of fetched content; plugin.xml's `contentType` names the
+    types.
+    """
 
     point_id = "org.apache.nutch.parse.Parser"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -220,13 +250,18 @@ class HtmlParseFilter(ExtensionBase):
 
     @abstractmethod
     def filter(
-        self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
+        self,
+        content: Content,
+        result: ParseResult,
+        metatags: HTMLMetaTags,
+        document: LexborHTMLParser,
     ) -> ParseResult:
         """The result, changed in place or new."""
 
 
 class ScoringFilter(ExtensionBase):
-    """Scores pages from injection to the index. Methods alter the datum they are given, scores are 32-bit floats.
+    """Scores pages from injection to the index. Methods alter the datum they are given, scores are
+    32-bit floats.
 
     `minutch.plugin.columns` says what the tables of the column twins hold.
     """
@@ -250,7 +285,9 @@ class ScoringFilter(ExtensionBase):
         """Set the score of a page that has just been found through a link."""
 
     def generator_sort_value(self, url: str, datum: CrawlDatum, init_sort: float) -> float:
-        """What generate sorts by, highest first; `init_sort` comes from the filter before (first: 1.0)."""
+        """What generate sorts by, highest first; `init_sort` comes from the filter before (first:
+        1.0).
+        """
         return init_sort
 
     def pass_score_before_parsing(self, url: str, datum: CrawlDatum, content: Content) -> None:
@@ -267,19 +304,26 @@ class ScoringFilter(ExtensionBase):
         adjust: CrawlDatum | None,
         all_count: int,
     ) -> CrawlDatum | None:
-        """Give the outlinks in `targets` (of `all_count`) their share; returns what the page itself gets back."""
+        """Give the outlinks in `targets` (of `all_count`) their share; returns what the page itself
+        gets back.
+        """
         return adjust
 
-    def outlink_score(self, parse_data: ParseData, kept: int, all_count: int, score: float) -> float | None:
-        """What `initial_score` and `distribute_score_to_outlinks` give each of `kept` outlinks without metadata.
+    def outlink_score(
+        self, parse_data: ParseData, kept: int, all_count: int, score: float
+    ) -> float | None:
+        """What `initial_score` and `distribute_score_to_outlinks` give each of `kept` outlinks
+        without metadata.
 
-        None where they may differ, or the page itself gets something back: then those two are asked. `score` comes
-        from the filter before.
+        None where they may differ, or the page itself gets something back: then those two are
+        asked. `score` comes from the filter before.
         """
         asked = self.overrides("initial_score") or self.overrides("distribute_score_to_outlinks")
         return None if asked else score
 
-    def update_db_score(self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]) -> None:
+    def update_db_score(
+        self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]
+    ) -> None:
         """Set the new score of `datum` from the old record and the links found to it."""
 
     def orphaned_score(self, url: str, datum: CrawlDatum) -> None:
@@ -298,8 +342,12 @@ class ScoringFilter(ExtensionBase):
         """The document's boost; `init_score` comes from the filter before (first: 1.0)."""
         return init_score
 
-    def indexer_score_columns(self, documents: Documents, pages: Pages, init: pl.Series) -> pl.Series:
-        """`indexer_score` for each document; `init` and the result are Float32, null where it failed (logged)."""
+    def indexer_score_columns(
+        self, documents: Documents, pages: Pages, init: pl.Series
+    ) -> pl.Series:
+        """`indexer_score` for each document; `init` and the result are Float32, null where it
+        failed (logged).
+        """
         if not self.overrides("indexer_score"):
             return init
         from minutch.plugin.documents import map_scores
@@ -328,19 +376,24 @@ class ScoringFilter(ExtensionBase):
         values = [self.generator_sort_value(url, datum, sort) for (url, datum), sort in rows]
         return pl.Series(init.name, values, dtype=pl.Float64).cast(pl.Float32)
 
-    def update_db_score_columns(self, frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame) -> pl.DataFrame:
+    def update_db_score_columns(
+        self, frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame
+    ) -> pl.DataFrame:
         """`update_db_score` for each row of `frame`.
 
-        `old` has the old records, row for row, with a null status where there was none; `inlinked` the records of
-        the links, in order, with the row of `frame` that each belongs to in its column `row`; they are packed (only
-        key, status, fetch time and score are columns), see `minutch.plugin.columns.unpack`.
+        `old` has the old records, row for row, with a null status where there was none; `inlinked`
+        the records of the links, in order, with the row of `frame` that each belongs to in its
+        column `row`; they are packed (only key, status, fetch time and score are columns), see
+        `minutch.plugin.columns.unpack`.
         """
         if not self.overrides("update_db_score"):
             return frame
         return map_updates(frame, old, inlinked, self.update_db_score)
 
     def linked_score_columns(self, scores: pl.Series, inlinked: pl.DataFrame) -> pl.Series | None:
-        """`update_db_score` for the `scores` (Float32) of entries that were linked to only; None if it changes more."""
+        """`update_db_score` for the `scores` (Float32) of entries that were linked to only; None if
+        it changes more.
+        """
         return None
 
     def _each_row(self, method: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -369,7 +422,9 @@ class SegmentMergeFilter(ExtensionBase):
 
 
 class IndexingFilter(ExtensionBase):
-    """Fills the document that goes to the index. `minutch.plugin.documents` says what the columns hold."""
+    """Fills the document that goes to the index. `minutch.plugin.documents` says what the columns
+    hold.
+    """
 
     point_id = "org.apache.nutch.indexer.IndexingFilter"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"filter": ("filter_columns",)}
@@ -380,28 +435,33 @@ class IndexingFilter(ExtensionBase):
     ) -> NutchDocument | None:
         """The document with its fields, None to leave the page out of the index.
 
-        `datum` is the entry of crawl_fetch with the CrawlDb's signature. A MinutchError leaves the document out, too,
-        and is counted as an error.
+        `datum` is the entry of crawl_fetch with the CrawlDb's signature. A MinutchError leaves the
+        document out, too, and is counted as an error.
         """
 
     def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
-        """`filter` for each of `documents`, which it adds fields to; `pages` has what is known, row for row.
+        """`filter` for each of `documents`, which it adds fields to; `pages` has what is known, row
+        for row.
 
-        Returns which stay, None for all: True, False for those that are left out, null after an error (logged).
+        Returns which stay, None for all: True, False for those that are left out, null after an
+        error (logged).
         """
         from minutch.plugin.documents import map_documents
 
         return map_documents(
-            documents, pages, lambda doc, page: self.filter(doc, page.parse, page.url, page.datum, page.inlinks)
+            documents,
+            pages,
+            lambda doc, page: self.filter(doc, page.parse, page.url, page.datum, page.inlinks),
         )
 
 
 class IndexWriter(ExtensionBase):
     """Writes documents to a search engine or a file, in batches. A writer has two lives:
 
-    1. In worker processes it makes bytes of documents: `configure`, then `encode` for each document.
-    2. In the job it sends them on: `configure`, `open`, `write` for each batch in the order of the URLs, `commit`
-       unless there is to be none, `close`; or `abort` in their place after an error.
+    1. In worker processes it makes bytes of documents: `configure`, then `encode` for each
+       document.
+    2. In the job it sends them on: `configure`, `open`, `write` for each batch in the order of the
+       URLs, `commit` unless there is to be none, `close`; or `abort` in their place after an error.
 
     So `configure` does no I/O, and `encode` knows nothing but the document and the parameters.
     """
@@ -410,7 +470,9 @@ class IndexWriter(ExtensionBase):
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"encode": ("encode_columns",)}
 
     writes_anew: bool = False
-    """Whether each job begins with an empty output, so that one of deletions alone would lose what is there."""
+    """Whether each job begins with an empty output, so that one of deletions alone would lose what
+    is there.
+    """
     batch_documents: int = 1000
     """Actions that `write` gets at most at a time; `configure` may set it."""
     batch_bytes: int = 1 << 24
@@ -418,7 +480,9 @@ class IndexWriter(ExtensionBase):
     retries: int = 10
     """How often a batch is tried again that the server is too busy for (IndexBusyError)."""
     backoff: float = 0.1
-    """Seconds before the first of these; each next wait is twice as long. What the server asks for goes before."""
+    """Seconds before the first of these; each next wait is twice as long. What the server asks for
+    goes before.
+    """
 
     def configure(self, parameters: Parameters) -> None:
         """Take the parameters of index-writers.xml. ConfigError for those that make no sense."""
@@ -438,9 +502,11 @@ class IndexWriter(ExtensionBase):
 
     @abstractmethod
     def write(self, actions: Sequence[Action]) -> Sequence[Refused]:
-        """Send a batch; returns what the server refuses, while all else of the batch has been taken.
+        """Send a batch; returns what the server refuses, while all else of the batch has been
+        taken.
 
-        Raises IndexBusyError where the server can't take (all of) it now, IndexWriterError where it never will.
+        Raises IndexBusyError where the server can't take (all of) it now, IndexWriterError where it
+        never will.
         """
 
     def commit(self) -> None:
@@ -495,6 +561,15 @@ class NutchPublisher(ExtensionBase):
 
 
 _OF_PAGES = (Exchange, IndexingFilter, IndexWriter, Parser, HtmlParseFilter, Protocol)
-_OF_URLS = (URLFilter, URLExemptionFilter, URLNormalizer, ScoringFilter, SegmentMergeFilter, NutchPublisher)
-POINTS: Mapping[str, type[ExtensionBase]] = {point.point_id: point for point in (*_OF_PAGES, *_OF_URLS)}
+_OF_URLS = (
+    URLFilter,
+    URLExemptionFilter,
+    URLNormalizer,
+    ScoringFilter,
+    SegmentMergeFilter,
+    NutchPublisher,
+)
+POINTS: Mapping[str, type[ExtensionBase]] = {
+    point.point_id: point for point in (*_OF_PAGES, *_OF_URLS)
+}
 """All points by Nutch's id, in the order of nutch-extensionpoints."""

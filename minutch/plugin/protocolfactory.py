@@ -1,13 +1,14 @@
-"""Which protocol plugin fetches a URL: by host, by scheme as configured, by what the plugins declare.
+"""Which protocol plugin fetches a URL: by host, by scheme as configured, by what the plugins
+declare.
 
 host-protocol-mapping.txt, a tab between the two columns, `#` starts a comment line:
 
     www.example.com   org.apache.nutch.protocol.okhttp.OkHttp     a host, or a domain
     protocol:https    org.apache.nutch.protocol.http.Http         a scheme
 
-The second column is an extension's id, or one of those that its `standsFor` parameter names; one that is not active is
-skipped. Without a line the first plugin whose
-`protocolName` parameter (a list) has the scheme is used. Source: org.apache.nutch.protocol.ProtocolFactory.
+The second column is an extension's id, or one of those that its `standsFor` parameter names; one
+that is not active is skipped. Without a line the first plugin whose `protocolName` parameter (a
+list) has the scheme is used. Source: org.apache.nutch.protocol.ProtocolFactory.
 """
 
 from __future__ import annotations
@@ -45,7 +46,12 @@ def read_mapping(text: str) -> ProtocolMapping:
             continue
         columns = [column.strip() for column in line.strip().split("\t")]
         if len(columns) != 2:
-            log.warning("%s, line %d: expected <host or protocol:scheme> <tab> <id>: %s", MAPPING_FILE, number, line)
+            log.warning(
+                "%s, line %d: expected <host or protocol:scheme> <tab> <id>: %s",
+                MAPPING_FILE,
+                number,
+                line,
+            )
         elif ":" in columns[0]:
             mapping.schemes[columns[0].split(":")[1].strip()] = columns[1]
         else:
@@ -59,10 +65,14 @@ class ProtocolFactory:
     def __init__(self, conf: Configuration) -> None:
         self.extensions = PluginRepository.of(conf).extensions(Protocol.point_id)
         has_file = conf.resource(MAPPING_FILE) is not None
-        self.mapping = read_mapping(conf.read_resource(MAPPING_FILE)) if has_file else ProtocolMapping()
+        self.mapping = (
+            read_mapping(conf.read_resource(MAPPING_FILE)) if has_file else ProtocolMapping()
+        )
 
     def get_protocol(self, url: str) -> Protocol:
-        """The protocol's object. Raises ProtocolError (PROTO_NOT_FOUND) if no active plugin handles the URL."""
+        """The protocol's object. Raises ProtocolError (PROTO_NOT_FOUND) if no active plugin handles
+        the URL.
+        """
         try:
             parsed = parts.parse(url)
         except UrlError as exc:
@@ -91,9 +101,21 @@ class ProtocolFactory:
     def _by_id(self, name: str | None) -> Extension | None:
         if name is None:
             return None
-        return next((e for e in self.extensions if name in (e.id, *e.parameters.get("standsFor", "").split())), None)
+        return next(
+            (
+                e
+                for e in self.extensions
+                if name in (e.id, *e.parameters.get("standsFor", "").split())
+            ),
+            None,
+        )
 
     def _by_scheme(self, scheme: str) -> Extension | None:
         return next(
-            (e for e in self.extensions if scheme in re.split("[, ]", e.parameters.get("protocolName", ""))), None
+            (
+                e
+                for e in self.extensions
+                if scheme in re.split("[, ]", e.parameters.get("protocolName", ""))
+            ),
+            None,
         )

@@ -1,15 +1,16 @@
 """Finds plugins, decides which are active, and creates their extensions.
 
-    plugin.folders            where plugins lie; the shipped ones are always found, a later folder wins over them
+    plugin.folders            where plugins lie; the shipped ones are always found, a later folder
+                              wins over them
     plugin.includes/excludes  regular expressions that a plugin's id must, must not match as a whole
     requires                  plugins that a plugin needs; plugin.auto-activation brings them in
 
-Source: org.apache.nutch.plugin.PluginRepository. A plugin whose requirements are missing is left out with a warning,
-as in Nutch. Where Nutch's order comes from a java.util.HashMap, so does ours.
+Source: org.apache.nutch.plugin.PluginRepository. A plugin whose requirements are missing is left
+out with a warning, as in Nutch. Where Nutch's order comes from a java.util.HashMap, so does ours.
 
 Plugin modules are loaded from their files, under names that belong to the set of folders:
-`minutch_plugins_<set>.<plugin id with underscores>.<module>`. So a plugin may import from one that it requires
-(`from ..lib_example.rules import Rules`), and two sets of folders never share a module.
+`minutch_plugins_<set>.<plugin id with underscores>.<module>`. So a plugin may import from one that
+it requires (`from ..lib_example.rules import Rules`), and two sets of folders never share a module.
 """
 
 from __future__ import annotations
@@ -73,10 +74,14 @@ class Extension:
         except MinutchError:
             raise
         except Exception as exc:
-            raise PluginError(f"{self._where}: can't be loaded: {type(exc).__name__}: {exc}") from exc
+            raise PluginError(
+                f"{self._where}: can't be loaded: {type(exc).__name__}: {exc}"
+            ) from exc
 
     def instance(self) -> ExtensionBase:
-        """The extension's object. Raises PluginError, or ConfigError for a mistake in the plugin's settings."""
+        """The extension's object. Raises PluginError, or ConfigError for a mistake in the plugin's
+        settings.
+        """
         if self._instance is None:
             self._instance = self.make()
         return self._instance
@@ -105,7 +110,9 @@ class PluginRepository:
     """The active plugins of one configuration."""
 
     def __init__(self, conf: Configuration, clock: Clock | None = None) -> None:
-        """`clock` is what the extensions have for a clock; by default the configuration's, which is the job's."""
+        """`clock` is what the extensions have for a clock; by default the configuration's, which is
+        the job's.
+        """
         self.conf = conf
         if clock is not None:
             conf.clock = clock
@@ -128,13 +135,18 @@ class PluginRepository:
         return _repositories[conf]
 
     def extensions(self, point_id: str) -> list[Extension]:
-        """The active extensions of a point. Raises PluginError if no active plugin declares the point."""
+        """The active extensions of a point. Raises PluginError if no active plugin declares the
+        point.
+        """
         if point_id not in self.points:
-            raise PluginError(f"extension point {point_id} is not declared: is nutch-extensionpoints included?")
+            raise PluginError(
+                f"extension point {point_id} is not declared: is nutch-extensionpoints included?"
+            )
         return self._extensions.get(point_id, [])
 
     def ordered(self, point: type[P], order: str) -> list[P]:
-        """The objects of a point: those that property `order` names, in its order; all of them if it is empty.
+        """The objects of a point: those that property `order` names, in its order; all of them if
+        it is empty.
 
         PluginRepository.getOrderedPlugins: what an order doesn't name is not run.
         """
@@ -142,14 +154,17 @@ class PluginRepository:
         names = (self.conf.get(order) or "").split()
         if not names:
             return [instance_of(extension, point) for extension in extensions]
-        by_name = {name: extension for extension in reversed(extensions) for name in extension.names}
+        by_name = {
+            name: extension for extension in reversed(extensions) for name in extension.names
+        }
         for name in names:
             if name not in by_name:
                 log.error("%s: %s is not in an active plugin, ignored", order, name)
         return [instance_of(by_name[name], point) for name in names if name in by_name]
 
     def unmatched_includes(self) -> list[tuple[str, list[str]]]:
-        """The words of plugin.includes and plugin.excludes that choose no plugin, each with the ids that look like it.
+        """The words of plugin.includes and plugin.excludes that choose no plugin, each with the ids
+        that look like it.
 
         Plugins of Nutch's that minutch lacks are no mistakes and not among them.
         """
@@ -168,7 +183,9 @@ class PluginRepository:
             {
                 name: manifest
                 for name, manifest in self.available.items()
-                if any(includes.fullmatch(one) and not excludes.fullmatch(one) for one in manifest.ids)
+                if any(
+                    includes.fullmatch(one) and not excludes.fullmatch(one) for one in manifest.ids
+                )
             }
         )
 
@@ -177,7 +194,9 @@ class PluginRepository:
         missing = missing_plugins(self.conf.get("plugin.includes", ""), self._known_ids())
         if missing:
             _say_once(
-                logging.INFO, f"plugin.includes: plugins of Nutch that minutch does not have: {', '.join(missing)}"
+                logging.INFO,
+                "plugin.includes: plugins of Nutch that minutch does not have:"
+                f" {', '.join(missing)}",
             )
         for name in _CHOICES:
             for word, close in self._misspelt(name):
@@ -196,7 +215,9 @@ class PluginRepository:
             for implementation in manifest.implementations:
                 point = implementation.point
                 if point not in self.points:
-                    raise PluginError(f"plugin {manifest.id}: extension point {point} does not exist")
+                    raise PluginError(
+                        f"plugin {manifest.id}: extension point {point} does not exist"
+                    )
                 extension = Extension(manifest, implementation, self.conf, package)
                 self._extensions.setdefault(point, []).append(extension)
 
@@ -211,12 +232,16 @@ def instance_of(extension: Extension, point: type[P]) -> P:
     """The extension's object, checked to be of the point. Raises PluginError if it is not."""
     instance = extension.instance()
     if not isinstance(instance, point):
-        raise PluginError(f"plugin {extension.plugin.id}: {extension.implementation.path} is no {point.__name__}")
+        raise PluginError(
+            f"plugin {extension.plugin.id}: {extension.implementation.path} is no {point.__name__}"
+        )
     return instance
 
 
 def plugin_folders(conf: Configuration) -> list[Path]:
-    """The folders of `plugin.folders`: as given if absolute, else in MINUTCH_HOME, else in the working directory."""
+    """The folders of `plugin.folders`: as given if absolute, else in MINUTCH_HOME, else in the
+    working directory.
+    """
     shipped = conf.home / "plugins"
     found = [shipped]
     for name in conf.get_trimmed_strings("plugin.folders", ["plugins"]):
@@ -228,12 +253,16 @@ def plugin_folders(conf: Configuration) -> list[Path]:
 
 
 def unmatched_includes(conf: Configuration) -> list[tuple[str, list[str]]]:
-    """`PluginRepository.unmatched_includes` of a configuration for which no repository has been made yet."""
+    """`PluginRepository.unmatched_includes` of a configuration for which no repository has been
+    made yet.
+    """
     return PluginRepository.of(conf).unmatched_includes()
 
 
 def only(conf: Configuration, name: str, order: str) -> Configuration:
-    """A configuration with the plugin of an extension's class, which alone is in the list `order`; or of a pattern."""
+    """A configuration with the plugin of an extension's class, which alone is in the list `order`;
+    or of a pattern.
+    """
     for manifest in _read_folders(plugin_folders(conf))[0].values():
         if any(name in implementation.names for implementation in manifest.implementations):
             return conf.with_values({"plugin.includes": re.escape(manifest.id), order: name})
@@ -264,7 +293,9 @@ def _read_folders(folders: Iterable[Path]) -> tuple[dict[str, Manifest], set[str
     return manifests, java
 
 
-def _with_requirements(chosen: dict[str, Manifest], reachable: dict[str, Manifest]) -> dict[str, Manifest]:
+def _with_requirements(
+    chosen: dict[str, Manifest], reachable: dict[str, Manifest]
+) -> dict[str, Manifest]:
     result: dict[str, Manifest] = {}
     for name, manifest in chosen.items():
         needed: dict[str, Manifest] = {}
@@ -277,7 +308,12 @@ def _with_requirements(chosen: dict[str, Manifest], reachable: dict[str, Manifes
     return result
 
 
-def _collect(manifest: Manifest, reachable: dict[str, Manifest], needed: dict[str, Manifest], branch: list[str]) -> str:
+def _collect(
+    manifest: Manifest,
+    reachable: dict[str, Manifest],
+    needed: dict[str, Manifest],
+    branch: list[str],
+) -> str:
     """Add what `manifest` requires to `needed`; returns the problem, if there is one."""
     branch = [*branch, manifest.id]
     for name in manifest.requires:

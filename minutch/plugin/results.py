@@ -1,4 +1,5 @@
-"""What travels between extensions and jobs: results of fetching and parsing, the actions of index writers.
+"""What travels between extensions and jobs: results of fetching and parsing, the actions of index
+writers.
 
 Plugins import these from `points`.
 """
@@ -27,9 +28,11 @@ class ProtocolOutput:
 
 
 class Parse:
-    """One parsed (sub-)document; `is_original` is False for pages found inside another (a feed's entries).
+    """One parsed (sub-)document; `is_original` is False for pages found inside another (a feed's
+    entries).
 
-    Its text may be given in UTF-8, which is what is stored: it becomes a string when somebody reads it.
+    Its text may be given in UTF-8, which is what is stored: it becomes a string when somebody reads
+    it.
     """
 
     __slots__ = ("_text", "data", "is_original")
@@ -58,7 +61,11 @@ class Parse:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Parse):
             return NotImplemented
-        return (self.text, self.data, self.is_original) == (other.text, other.data, other.is_original)
+        return (self.text, self.data, self.is_original) == (
+            other.text,
+            other.data,
+            other.is_original,
+        )
 
     __hash__ = None  # type: ignore[assignment]  # it may change
 
@@ -96,7 +103,9 @@ class ParseResult(dict[str, Parse]):
 
 @dataclass(slots=True)
 class HTMLMetaTags:
-    """What the head of an HTML page says; names of `general_tags` and `http_equiv_tags` are in lower case."""
+    """What the head of an HTML page says; names of `general_tags` and `http_equiv_tags` are in
+    lower case.
+    """
 
     no_index: bool = False
     no_follow: bool = False
@@ -110,7 +119,9 @@ class HTMLMetaTags:
 
 
 class Action(NamedTuple):
-    """One thing that a writer is to do: add the document `payload` under a URL, or (None) delete the URL's document."""
+    """One thing that a writer is to do: add the document `payload` under a URL, or (None) delete
+    the URL's document.
+    """
 
     key: str
     payload: bytes | None

@@ -1,7 +1,8 @@
-"""What normalizers and filters say of ordinary URLs, asked for whole columns: only the others reach them.
+"""What normalizers and filters say of ordinary URLs, asked for whole columns: only the others reach
+them.
 
-Most URLs of a crawl are normal, and rules decide most of them by a few characters. One automaton tells those in one
-pass over their bytes (`minutch.urls.sieve`).
+Most URLs of a crawl are normal, and rules decide most of them by a few characters. One automaton
+tells those in one pass over their bytes (`minutch.urls.sieve`).
 """
 
 from __future__ import annotations
@@ -35,8 +36,11 @@ class Sifter:
     def __reduce__(self) -> tuple[Any, ...]:
         return Sifter, (self._normalizers, self._filters)
 
-    def settle(self, urls: pl.Series, ask: Callable[[pl.Series], pl.Series]) -> tuple[pl.Series, int]:
-        """The `urls` (String) that pass, under their new names, null for the others; `ask` says so of any of them.
+    def settle(
+        self, urls: pl.Series, ask: Callable[[pl.Series], pl.Series]
+    ) -> tuple[pl.Series, int]:
+        """The `urls` (String) that pass, under their new names, null for the others; `ask` says so
+        of any of them.
 
         Returns, too, how many were rejected by filters without being asked about.
         """

@@ -1,4 +1,5 @@
-"""URL normalizers, then URL filters, for columns of URLs: what every job does with the URLs that it reads.
+"""URL normalizers, then URL filters, for columns of URLs: what every job does with the URLs that it
+reads.
 
 Source: org.apache.nutch.crawl.CrawlDbFilter, Injector.InjectMapper.filterNormalize.
 """
@@ -29,13 +30,22 @@ FILTERED: Final = "URLs rejected by filters"
 class UrlRules:
     """The normalizers and filters of a job; without either, URLs pass unchanged.
 
-    `keep_on_error` decides about a URL on which a plugin fails (a bug, not a verdict): kept, or dropped.
+    `keep_on_error` decides about a URL on which a plugin fails (a bug, not a verdict): kept, or
+    dropped.
     """
 
     def __init__(
-        self, conf: Configuration, *, normalize: bool, filtering: bool, scope: str, keep_on_error: bool
+        self,
+        conf: Configuration,
+        *,
+        normalize: bool,
+        filtering: bool,
+        scope: str,
+        keep_on_error: bool,
     ) -> None:
-        self._normalizers = URLNormalizers(conf, conf.get(SCOPE_PROPERTY) or scope) if normalize else None
+        self._normalizers = (
+            URLNormalizers(conf, conf.get(SCOPE_PROPERTY) or scope) if normalize else None
+        )
         self._filters = URLFilters(conf) if filtering else None
         self._sifter = Sifter(self._normalizers, self._filters)
         self._keep_on_error = keep_on_error
@@ -66,9 +76,13 @@ class UrlRules:
     def _ask(self, urls: pl.Series, counters: Counters) -> pl.Series:
         if self._normalizers is not None:
             normalizers = self._normalizers
-            urls = self._step(urls, normalizers.normalize_column, normalizers.normalize, MALFORMED, counters)
+            urls = self._step(
+                urls, normalizers.normalize_column, normalizers.normalize, MALFORMED, counters
+            )
         if self._filters is not None:
-            urls = self._step(urls, self._filters.filter_column, self._filters.filter, FILTERED, counters)
+            urls = self._step(
+                urls, self._filters.filter_column, self._filters.filter, FILTERED, counters
+            )
         return urls
 
     def _step(

@@ -62,17 +62,20 @@ _PACKAGES_OF_OLD = ("", "nutch.", "org.apache.nutch.")
 def old_names() -> dict[str, str]:
     """The other names of Nutch's old classes in files → their names in CLASSES.
 
-    Those of the class alone (WritableName, from Nutch 0.5 on), with another package, and Hadoop's classes when they
-    were Nutch's. What `org.apache.nutch.…` means today stays what it is.
+    Those of the class alone (WritableName, from Nutch 0.5 on), with another package, and Hadoop's
+    classes when they were Nutch's. What `org.apache.nutch.…` means today stays what it is.
     """
     names: dict[str, str] = {}
     for full in filter(lambda name: name.startswith("net.nutch."), CLASSES):
         short = full.removeprefix("net.nutch.")
-        names |= {full.rpartition(".")[2]: full} | {package + short: full for package in _PACKAGES_OF_OLD}
+        names |= {full.rpartition(".")[2]: full} | {
+            package + short: full for package in _PACKAGES_OF_OLD
+        }
     names["net.nutch.parse.Outlink"] = "net.nutch.fetcher.Outlink"
     for java in ("LongWritable", "MD5Hash", "NullWritable", "UTF8"):
         names |= {
-            f"{package}.io.{java}": f"org.apache.hadoop.io.{java}" for package in ("net.nutch", "org.apache.nutch")
+            f"{package}.io.{java}": f"org.apache.hadoop.io.{java}"
+            for package in ("net.nutch", "org.apache.nutch")
         }
     return {name: full for name, full in names.items() if name not in CLASSES}
 

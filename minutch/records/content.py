@@ -40,7 +40,10 @@ class Content(Writable):
             return cls._read_fields(data)
         if size < 0:
             raise FormatError(
-                "version of Content that minutch does not know", offset=start, expected=VERSION, found=size
+                "version of Content that minutch does not know",
+                offset=start,
+                expected=VERSION,
+                found=size,
             )
         inner = DataInput(inflate(data.read_bytes(size), start))
         read_version(inner, "Content", (0, 1, 2))
@@ -70,8 +73,8 @@ class Content(Writable):
         """Content.toString(charset): bytes that are not of `charset` become U+FFFD."""
         body = self.content.decode(charset, "replace")
         return (
-            f"Version: {self.version}\nurl: {self.url}\nbase: {self.base}\ncontentType: {self.content_type}\n"
-            f"metadata: {self.metadata}\nContent:\n{body}"
+            f"Version: {self.version}\nurl: {self.url}\nbase: {self.base}\ncontentType:"
+            f" {self.content_type}\nmetadata: {self.metadata}\nContent:\n{body}"
         )
 
     def __str__(self) -> str:

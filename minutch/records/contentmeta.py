@@ -1,4 +1,6 @@
-"""ParseData in bulk: one value of the content metadata replaced, the rest of each record as it is."""
+"""ParseData in bulk: one value of the content metadata replaced, the rest of each record as it
+is.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from minutch.records.parsedata import ParseData
 def with_content_meta(batch: Batch, name: str, value: str) -> Batch:
     """The records with `value` as the only value of `name` in the metadata of the content.
 
-    Metadata in which there is not exactly one are taken apart. Raises FormatError, which names the key.
+    Metadata in which there is not exactly one are taken apart. Raises FormatError, which names the
+    key.
     """
     place, size = np.empty(batch.size, np.int64), np.empty(batch.size, np.int32)
     single = np.empty(batch.size, np.uint8)
@@ -52,7 +55,9 @@ def _changed(metadata: bytes, name: str, value: str) -> bytes:
 
 
 def _checked(batch: Batch, row: int, place: Offsets, size: Lengths, name: str, value: str) -> bytes:
-    """The whole new record, for one that kernels can't walk: FormatError, or links with metadata of other classes."""
+    """The whole new record, for one that kernels can't walk: FormatError, or links with metadata of
+    other classes.
+    """
     try:
         record = ParseData.from_bytes(batch.value(row))
     except FormatError as exc:

@@ -1,4 +1,5 @@
-"""org.apache.nutch.crawl.CrawlDatum: what the CrawlDb knows about one URL, and what a segment says of it.
+"""org.apache.nutch.crawl.CrawlDatum: what the CrawlDb knows about one URL, and what a segment says
+of it.
 
     byte version (7)
     byte status
@@ -8,7 +9,8 @@
     float score
     long modified time (ms)                      from version 3
     byte length of the signature, signature      from version 3
-    boolean has metadata, [MapWritable]          from version 4; before version 7 usually Nutch's own map
+    boolean has metadata, [MapWritable]          from version 4; before version 7 usually Nutch's
+                                                 own map
 
 Versions before 5 have other status codes, which are mapped. minutch writes version 7.
 """
@@ -160,7 +162,9 @@ class CrawlDatum(Writable):
             if size > 0:
                 datum.signature = data.read_bytes(size)
             if data.read_boolean():
-                datum.metadata = MapWritable.read(data) if version == CUR_VERSION else _read_old_metadata(data)
+                datum.metadata = (
+                    MapWritable.read(data) if version == CUR_VERSION else _read_old_metadata(data)
+                )
             return datum
         data.pos = start
         return cls._read_old(data)
@@ -187,9 +191,17 @@ class CrawlDatum(Writable):
     def write(self, out: DataOutput) -> None:
         signature = self.signature or b""
         if len(signature) > MAX_SIGNATURE:
-            raise FormatError("signature too long", expected=f"at most {MAX_SIGNATURE} bytes", found=len(signature))
+            raise FormatError(
+                "signature too long",
+                expected=f"at most {MAX_SIGNATURE} bytes",
+                found=len(signature),
+            )
         out.buf += _BEFORE_SCORE.pack(
-            CUR_VERSION, self.status & 0xFF, self.fetch_time, self.retries & 0xFF, self.fetch_interval
+            CUR_VERSION,
+            self.status & 0xFF,
+            self.fetch_time,
+            self.retries & 0xFF,
+            self.fetch_interval,
         )
         out.write_float(self.score)
         out.buf += _BEHIND_SCORE.pack(self.modified_time, len(signature))
@@ -199,7 +211,9 @@ class CrawlDatum(Writable):
             self.metadata.write(out)
 
     def variables(self, url: str) -> dict[str, object]:
-        """What a filter expression may name (CrawlDatum.execute): the fields and the metadata; `-` in names as `_`."""
+        """What a filter expression may name (CrawlDatum.execute): the fields and the metadata; `-`
+        in names as `_`.
+        """
         result: dict[str, object] = {
             "url": url,
             "status": self.status_name,
@@ -229,7 +243,8 @@ class CrawlDatum(Writable):
             f"Retry interval: {self.fetch_interval} seconds ({days} days)\n"
             f"Score: {javahash.float_to_string(self.score)}\n"
             f"Signature: {signature}\n"
-            "Metadata: \n " + "".join(f"\t{key}={value}\n" for key, value in self.metadata.java_items())
+            "Metadata: \n "
+            + "".join(f"\t{key}={value}\n" for key, value in self.metadata.java_items())
         )
 
 
@@ -243,10 +258,12 @@ def java_round(value: float) -> int:
 
 
 def _read_old_metadata(data: DataInput) -> MapWritable:
-    """Metadata before version 7: Nutch's own map; but Nutch from 1.11 reads Hadoop's there, so take what fits.
+    """Metadata before version 7: Nutch's own map; but Nutch from 1.11 reads Hadoop's there, so take
+    what fits.
 
-    The two start alike for no non-empty map: Nutch's first byte is the high byte of a small int, so 0, as is the
-    count of new classes of most Hadoop maps. The reading that leaves the record exactly used up is the right one.
+    The two start alike for no non-empty map: Nutch's first byte is the high byte of a small int, so
+    0, as is the count of new classes of most Hadoop maps. The reading that leaves the record
+    exactly used up is the right one.
     """
     start = data.pos
     readings: list[tuple[OldMapWritable | MapWritable, int]] = []

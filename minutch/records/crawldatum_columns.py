@@ -1,11 +1,12 @@
 """CrawlDatum as columns: from a batch to a table, and back. The bytes are those of `crawldatum`.
 
-    version 7:  byte 7 | byte status | long fetch time | byte retries | int interval | float score
-                | long modified time | byte n | n bytes of signature, if n > 0 | boolean | MapWritable, if true
+    version 7:  byte 7 | byte status | long fetch time | byte retries | int interval | float score |
+                long modified time | byte n | n bytes of signature, if n > 0 | boolean |
+                MapWritable, if true
 
-Metadata is carried as it was stored, an empty map as none (Nutch writes none for it). Versions 1 to 6, and what is
-damaged, go through the dataclass, which knows their layouts and the errors.
-Source: org.apache.nutch.crawl.CrawlDatum.readFields and write.
+Metadata is carried as it was stored, an empty map as none (Nutch writes none for it). Versions 1 to
+6, and what is damaged, go through the dataclass, which knows their layouts and the errors. Source:
+org.apache.nutch.crawl.CrawlDatum.readFields and write.
 """
 
 from __future__ import annotations
@@ -16,7 +17,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Places, keys_of, places, string_column
+from minutch.hadoop.formats.batch import (
+    Batch,
+    Lengths,
+    Offsets,
+    Places,
+    keys_of,
+    places,
+    string_column,
+)
 from minutch.kernels import crawldatum as kernels
 from minutch.kernels import find, layout
 from minutch.kernels.arrow import Bytes, from_series
@@ -31,15 +40,20 @@ _RECORDS_AT_A_TIME = 1 << 15
 def decode(batch: Batch) -> pl.DataFrame:
     """The records of `batch` as a table: `key`, then the columns of CRAWLDB_SCHEMA.
 
-    Keys, signatures and metadata are views into the batch's buffers. Raises FormatError, which names the key.
+    Keys, signatures and metadata are views into the batch's buffers. Raises FormatError, which
+    names the key.
     """
     fields = crawldatum_fields.decode(batch, FIELDS)
     return pl.DataFrame([keys_of(batch), *map(fields.column, FIELDS)])
 
 
 def decode_packed(batch: Batch) -> pl.DataFrame:
-    """The records of `batch` as a table of PACKED_SCHEMA. Raises FormatError, which names the key."""
-    status, fetch_time, score = (np.empty(batch.size, NUMBERS[name]) for name in ("status", "fetch_time", "score"))
+    """The records of `batch` as a table of PACKED_SCHEMA. Raises FormatError, which names the
+    key.
+    """
+    status, fetch_time, score = (
+        np.empty(batch.size, NUMBERS[name]) for name in ("status", "fetch_time", "score")
+    )
     value = batch.values, batch.value_at, batch.value_len
     if not kernels.plain(*value, status, fetch_time, score.view(np.int32)):
         frame = decode(batch)
@@ -56,7 +70,9 @@ def decode_packed(batch: Batch) -> pl.DataFrame:
 
 
 def decode_optional(values: Bytes, at: Offsets, length: Lengths) -> list[pl.Series]:
-    """The columns of CRAWLDB_SCHEMA without `key`, of records of version 7; zeros and nulls where there is no byte."""
+    """The columns of CRAWLDB_SCHEMA without `key`, of records of version 7; zeros and nulls where
+    there is no byte.
+    """
     batch = Batch(values, at, length, values, at, length)
     fields = crawldatum_fields.decode_values(batch, FIELDS, optional=True)
     assert fields is not None, "records that were decoded or encoded before"
@@ -89,9 +105,15 @@ def records(frame: pl.DataFrame) -> Iterator[Places]:
 
 
 def patched_records(
-    table: pl.DataFrame, rows: pl.DataFrame, at: Offsets, before: Offsets, scored: Offsets, scores: pl.Series
+    table: pl.DataFrame,
+    rows: pl.DataFrame,
+    at: Offsets,
+    before: Offsets,
+    scored: Offsets,
+    scores: pl.Series,
 ) -> Iterator[Places]:
-    """The records of a packed table with `rows` put in: row i for record at[i], or if that is -1 before before[i].
+    """The records of a packed table with `rows` put in: row i for record at[i], or if that is -1
+    before before[i].
 
     The records `scored` are copied with new `scores` (Float32).
     """

@@ -1,7 +1,8 @@
 """Some fields of CrawlDatums in bulk, as arrays: what `crawldatum_columns` makes columns of.
 
-Fields that are not asked for are not looked at. Of plain files they are found and decoded in one pass (`scan`), of all
-others record by record first (`Batch`). The layout of the bytes is in `crawldatum_columns`.
+Fields that are not asked for are not looked at. Of plain files they are found and decoded in one
+pass (`scan`), of all others record by record first (`Batch`). The layout of the bytes is in
+`crawldatum_columns`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ Places = tuple[Offsets, Lengths]
 
 
 class Fields(NamedTuple):
-    """Fields by their names: numbers, and the places of strings in `values`; the key's are in `keys`."""
+    """Fields by their names: numbers, and the places of strings in `values`; the key's are in
+    `keys`.
+    """
 
     keys: Bytes
     values: Bytes
@@ -59,7 +62,10 @@ class Fields(NamedTuple):
     @property
     def columns(self) -> list[Any]:
         """The arrays in the order in which kernels take them; scores as the bits that they are."""
-        numbers = [column.view(np.int32) if name == "score" else column for name, column in self.numbers.items()]
+        numbers = [
+            column.view(np.int32) if name == "score" else column
+            for name, column in self.numbers.items()
+        ]
         return [*numbers, *(array for pair in self.places.values() for array in pair)]
 
     def first(self, count: int) -> Fields:
@@ -82,7 +88,9 @@ class Fields(NamedTuple):
         )
 
     def column(self, name: str) -> pl.Series:
-        """A field as a column; strings are views into the records. A string without a byte is null."""
+        """A field as a column; strings are views into the records. A string without a byte is
+        null.
+        """
         if name == KEY:
             return string_column(KEY, self.keys, *self.key_places)
         if name in NUMBERS:
@@ -95,8 +103,12 @@ def _places(count: int) -> Places:
 
 
 def scan(stretch: Stretch, names: Collection[str]) -> Fields | None:
-    """The fields of all records of <Text, CrawlDatum> in a part of a file; None if something looks wrong, or is old."""
-    room = (stretch.end - stretch.start) // kernels.LEAST_RECORD + 1  # what is not written to takes no memory
+    """The fields of all records of <Text, CrawlDatum> in a part of a file; None if something looks
+    wrong, or is old.
+    """
+    room = (
+        stretch.end - stretch.start
+    ) // kernels.LEAST_RECORD + 1  # what is not written to takes no memory
     found = Fields.room(stretch.data, stretch.data, names, room)
     count = kernels.scan(*stretch.place, *found.key_places, *found.columns)
     return None if count < 0 else found.first(count)
@@ -109,7 +121,9 @@ def decode(batch: Batch, names: Collection[str]) -> Fields:
 
 
 def decode_values(batch: Batch, names: Collection[str], *, optional: bool = False) -> Fields | None:
-    """The same if all are of version 7, else None. If `optional`, a value without a byte gives zeros and nulls."""
+    """The same if all are of version 7, else None. If `optional`, a value without a byte gives
+    zeros and nulls.
+    """
     found = Fields.room(batch.keys, batch.values, {*names} - {KEY}, batch.size)
     if not kernels.decode(batch.values, batch.value_at, batch.value_len, optional, *found.columns):
         return None

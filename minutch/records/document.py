@@ -1,10 +1,13 @@
-"""org.apache.nutch.indexer.NutchDocument, NutchField and NutchIndexAction: what goes to a search engine.
+"""org.apache.nutch.indexer.NutchDocument, NutchField and NutchIndexAction: what goes to a search
+engine.
 
-    NutchDocument       byte version (2), vint number of fields, (text name, NutchField)*, float weight, Metadata
+    NutchDocument       byte version (2), vint number of fields, (text name, NutchField)*, float
+                        weight, Metadata
     NutchField          float weight, int number of values, (text Java class, value)*
     NutchIndexAction    byte action, NutchDocument
 
-Values and their Java classes: str String, bool Boolean, int Integer, Long Long, float Float, Date Date (long, ms).
+Values and their Java classes: str String, bool Boolean, int Integer, Long Long, float Float, Date
+Date (long, ms).
 """
 
 from __future__ import annotations
@@ -111,7 +114,10 @@ class NutchDocument(Writable):
     def java_names(self) -> list[str]:
         """The field names in the order of Java's HashMap."""
         names = list(self.fields)
-        return [names[i] for i in javahash.hash_map_order([javahash.string_hash(name) for name in names])]
+        return [
+            names[i]
+            for i in javahash.hash_map_order([javahash.string_hash(name) for name in names])
+        ]
 
     @classmethod
     def read(cls, data: DataInput) -> Self:
@@ -132,7 +138,11 @@ class NutchDocument(Writable):
         self.metadata.write(out)
 
     def __str__(self) -> str:
-        return "doc {\n" + "".join(f"\t{name}:\t{self.fields[name]}\n" for name in self.java_names()) + "}\n"
+        return (
+            "doc {\n"
+            + "".join(f"\t{name}:\t{self.fields[name]}\n" for name in self.java_names())
+            + "}\n"
+        )
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """org.apache.nutch.hostdb.HostDatum: what the HostDb knows about one host.
 
-float score, long last check (ms), text home page, long DNS failures, long connection failures,
-long unfetched, fetched, not modified, redirected temporarily, redirected permanently, gone; MapWritable
+float score, long last check (ms), text home page, long DNS failures, long connection failures, long
+unfetched, fetched, not modified, redirected temporarily, redirected permanently, gone; MapWritable
 """
 
 from __future__ import annotations
@@ -38,7 +38,14 @@ class HostDatum(Writable):
 
     @property
     def num_records(self) -> int:
-        return self.unfetched + self.fetched + self.gone + self.redir_perm + self.redir_temp + self.not_modified
+        return (
+            self.unfetched
+            + self.fetched
+            + self.gone
+            + self.redir_perm
+            + self.redir_temp
+            + self.not_modified
+        )
 
     @classmethod
     def read(cls, data: DataInput) -> Self:
@@ -53,17 +60,40 @@ class HostDatum(Writable):
         out.write_text(self.homepage_url)
         out.write_long(self.dns_failures)
         out.write_long(self.connection_failures)
-        for count in (self.unfetched, self.fetched, self.not_modified, self.redir_temp, self.redir_perm, self.gone):
+        for count in (
+            self.unfetched,
+            self.fetched,
+            self.not_modified,
+            self.redir_temp,
+            self.redir_perm,
+            self.gone,
+        ):
             out.write_long(count)
         self.metadata.write(out)
 
     def __str__(self) -> str:
-        counts = (self.unfetched, self.fetched, self.gone, self.redir_temp, self.redir_perm, self.not_modified)
-        failures = (self.num_records, self.dns_failures, self.connection_failures, self.num_failures)
+        counts = (
+            self.unfetched,
+            self.fetched,
+            self.gone,
+            self.redir_temp,
+            self.redir_perm,
+            self.not_modified,
+        )
+        failures = (
+            self.num_records,
+            self.dns_failures,
+            self.connection_failures,
+            self.num_failures,
+        )
         fields = [
             *map(str, counts + failures),
             javahash.float_to_string(self.score),
             javahash.date_time_to_string(self.last_check),
             self.homepage_url,
         ]
-        return "\t".join(fields) + "\t" + "".join(f"{key}:{value}|||" for key, value in self.metadata.java_items())
+        return (
+            "\t".join(fields)
+            + "\t"
+            + "".join(f"{key}:{value}|||" for key, value in self.metadata.java_items())
+        )

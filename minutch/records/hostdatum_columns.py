@@ -1,10 +1,10 @@
 """HostDatum as columns: from a batch to a table, and back. The bytes are those of `hostdatum`.
 
-    float score | long last check | VInt n, n bytes of the home page's URL | 8 × long: counts | MapWritable
+    float score | long last check | VInt n, n bytes of the home page's URL | 8 × long: counts |
+    MapWritable
 
-Metadata is carried as it was stored, an empty map as none. What is not laid out so goes through the dataclass, which
-names the error.
-Source: org.apache.nutch.hostdb.HostDatum.readFields and write.
+Metadata is carried as it was stored, an empty map as none. What is not laid out so goes through the
+dataclass, which names the error. Source: org.apache.nutch.hostdb.HostDatum.readFields and write.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ _ROWS_AT_A_TIME: Final = 100_000
 
 
 def decode(batch: Batch) -> pl.DataFrame:
-    """The records of `batch` as a table of HOSTDB_SCHEMA. Raises FormatError, which names the key."""
+    """The records of `batch` as a table of HOSTDB_SCHEMA. Raises FormatError, which names the
+    key.
+    """
     at, size = batch.value_at, batch.value_len.astype(np.int64)
     url_size, url_at = _url(batch)
     counts_at = url_at + url_size
@@ -55,7 +57,10 @@ def decode(batch: Batch) -> pl.DataFrame:
         _explain(batch, int(np.flatnonzero(~(rest >= 5))[0]))
     score = _words(batch.values, at, 4).view(">f4").astype(np.float32)
     last_check = _words(batch.values, at + 4, 8).view(">i8").astype(np.int64)
-    counts = {name: _words(batch.values, counts_at + 8 * i, 8).view(">i8") for i, name in enumerate(COUNTS)}
+    counts = {
+        name: _words(batch.values, counts_at + 8 * i, 8).view(">i8")
+        for i, name in enumerate(COUNTS)
+    }
     is_empty = (_words(batch.values, rest_at, 5) == 0).reshape(-1, 5).all(axis=1)
     rest[is_empty & (rest == len(_NO_METADATA))] = 0
     return pl.DataFrame(
@@ -74,11 +79,15 @@ def _words(buffer: Bytes, at: Offsets, size: int) -> Bytes:
     """`size` bytes at each offset, one after the other."""
     if not len(at):
         return np.empty(0, np.uint8)
-    return np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(buffer, size)[at]).reshape(-1)
+    return np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(buffer, size)[at]).reshape(
+        -1
+    )
 
 
 def _url(batch: Batch) -> tuple[Offsets, Offsets]:
-    """The sizes of the URLs, and where they begin. Raises FormatError for records that end before, or make no sense."""
+    """The sizes of the URLs, and where they begin. Raises FormatError for records that end before,
+    or make no sense.
+    """
     at, end = batch.value_at, batch.value_at + batch.value_len
     short = np.flatnonzero(batch.value_len < _HEAD + 1 + _NUMBERS + 5)
     if len(short):
@@ -112,12 +121,20 @@ def encode(frame: pl.DataFrame) -> tuple[Bytes, Offsets, Lengths]:
     head = np.empty((len(frame), _HEAD), np.uint8)
     head[:, :4] = frame["score"].to_numpy().astype(">f4").reshape(-1, 1).view(np.uint8)
     head[:, 4:] = frame["last_check"].to_numpy().astype(">i8").reshape(-1, 1).view(np.uint8)
-    numbers = np.stack([frame[name].to_numpy() for name in COUNTS], axis=1).astype(">i8").view(np.uint8)
+    numbers = (
+        np.stack([frame[name].to_numpy() for name in COUNTS], axis=1).astype(">i8").view(np.uint8)
+    )
     urls = (encode_vlong(len(url)) + url for url in frame["homepage_url"])
-    pieces = zip(_rows(head), urls, _rows(numbers), frame["metadata"].fill_null(_NO_METADATA), strict=True)
+    pieces = zip(
+        _rows(head), urls, _rows(numbers), frame["metadata"].fill_null(_NO_METADATA), strict=True
+    )
     values = [b"".join(piece) for piece in pieces]
     length = np.fromiter(map(len, values), np.int32, len(values))
-    return np.frombuffer(b"".join(values) or b"\0", np.uint8), np.cumsum(length, dtype=np.int64) - length, length
+    return (
+        np.frombuffer(b"".join(values) or b"\0", np.uint8),
+        np.cumsum(length, dtype=np.int64) - length,
+        length,
+    )
 
 
 def _rows(table: Bytes) -> Iterator[bytes]:

@@ -1,12 +1,14 @@
-"""org.apache.nutch.parse.Outlink, org.apache.nutch.crawl.Inlink and Inlinks: links out of a page and into one.
+"""org.apache.nutch.parse.Outlink, org.apache.nutch.crawl.Inlink and Inlinks: links out of a page
+and into one.
 
     Outlink    text URL, text anchor, boolean has metadata, [MapWritable]
     Inlink     the same in Nutch from 1.21 (NUTCH-3101); text URL, text anchor alone until 1.20
     Inlinks    int count, Inlink*
 
-Nothing in a file tells which of the two Inlink layouts it has, and either Nutch fails on the other's or misreads it.
-A record has a layout if it is used up exactly. So the layout is decided for a whole database, from its records:
-`layouts_of` says which readings fit one record; the store combines them.
+Nothing in a file tells which of the two Inlink layouts it has, and either Nutch fails on the
+other's or misreads it. A record has a layout if it is used up exactly. So the layout is decided for
+a whole database, from its records: `layouts_of` says which readings fit one record; the store
+combines them.
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ class Outlink(Writable):
 
     def write(self, out: DataOutput) -> None:
         url, anchor = encode_text(self.to_url), encode_text(self.anchor)
-        if not self.metadata and len(url) < 128 and len(anchor) < 128:  # nearly all: lengths and flag of a byte each
+        if (
+            not self.metadata and len(url) < 128 and len(anchor) < 128
+        ):  # nearly all: lengths and flag of a byte each
             out.buf += b"%c%b%c%b\0" % (len(url), url, len(anchor), anchor)
             return
         out.write_text_bytes(url)
@@ -89,7 +93,10 @@ class Inlink(Writable):
             _write_metadata(out, self.metadata)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Inlink) and (self.from_url, self.anchor) == (other.from_url, other.anchor)
+        return isinstance(other, Inlink) and (self.from_url, self.anchor) == (
+            other.from_url,
+            other.anchor,
+        )
 
     def __hash__(self) -> int:
         return hash((self.from_url, self.anchor))
@@ -100,11 +107,17 @@ class Inlink(Writable):
     def to_string(self, layout: str) -> str:
         """Inlink.toString of the Nutch that writes `layout`."""
         text = f"fromUrl: {self.from_url} anchor: {self.anchor}"
-        return f"{text} metadata: {_metadata_to_string(self.metadata)}" if layout == LAYOUT_METADATA else text
+        return (
+            f"{text} metadata: {_metadata_to_string(self.metadata)}"
+            if layout == LAYOUT_METADATA
+            else text
+        )
 
 
 class Inlinks(Writable):
-    """The links to one page, each once, in the order in which they were added or read. (Nutch has a HashSet.)"""
+    """The links to one page, each once, in the order in which they were added or read. (Nutch has a
+    HashSet.)
+    """
 
     __slots__ = ("_links",)
     class_name = "org.apache.nutch.crawl.Inlinks"
@@ -124,8 +137,12 @@ class Inlinks(Writable):
         return iter(self._links)
 
     def anchors(self) -> list[str]:
-        """The texts of the links that have one, each once for each host that uses it (Inlinks.getAnchors)."""
-        seen = dict.fromkeys((_host(link.from_url), link.anchor) for link in self._links if link.anchor)
+        """The texts of the links that have one, each once for each host that uses it
+        (Inlinks.getAnchors).
+        """
+        seen = dict.fromkeys(
+            (_host(link.from_url), link.anchor) for link in self._links if link.anchor
+        )
         return [anchor for _, anchor in seen]
 
     @classmethod
@@ -164,7 +181,9 @@ def _host(url: str) -> str | None:
 
 
 def layouts_of(record: bytes) -> frozenset[str]:
-    """The layouts under which the bytes of one Inlinks record are used up exactly; none if it is damaged."""
+    """The layouts under which the bytes of one Inlinks record are used up exactly; none if it is
+    damaged.
+    """
     return frozenset(layout for layout in LAYOUTS if fits(record, layout))
 
 

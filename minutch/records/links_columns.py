@@ -6,9 +6,10 @@
     ParseStatus  byte 2 | byte major | short minor | int count | count × text
     Outlink      text URL | text anchor | boolean | MapWritable, if true
 
-Metadata is carried as it was stored, an empty map as none. Kernels pass over metadata of strings and numbers; a batch
-with any other, or with damage, goes through the dataclasses, which know the errors.
-Source: org.apache.nutch.crawl.Inlinks, Inlink; org.apache.nutch.parse.ParseData, ParseStatus, Outlink.
+Metadata is carried as it was stored, an empty map as none. Kernels pass over metadata of strings
+and numbers; a batch with any other, or with damage, goes through the dataclasses, which know the
+errors. Source: org.apache.nutch.crawl.Inlinks, Inlink; org.apache.nutch.parse.ParseData,
+ParseStatus, Outlink.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ _Row = tuple[bytes, bytes | None, bytes | None, bytes | None]
 
 
 def decode_inlinks(batch: Batch, layout: str) -> pl.DataFrame:
-    """The inlinks of `batch` as a table of INLINKS_SCHEMA, one row with nulls for a record without any.
+    """The inlinks of `batch` as a table of INLINKS_SCHEMA, one row with nulls for a record without
+    any.
 
     Raises FormatError for a record that is not of `layout`.
     """
@@ -62,15 +64,25 @@ def decode_outlinks(batch: Batch) -> pl.DataFrame:
     """The outlinks of a batch of ParseData as a table of OUTLINKS_SCHEMA. Raises FormatError."""
     links = _decode(batch, parse_data=True, flag=True)
     if links is None:
-        return _by_record(batch, _read_outlinks, None).drop("metadata").rename({"from_url": "to_url"})
+        return (
+            _by_record(batch, _read_outlinks, None).drop("metadata").rename({"from_url": "to_url"})
+        )
     key, (url, anchor, _) = links
-    columns = [key, string_column("to_url", batch.values, *url), string_column("anchor", batch.values, *anchor)]
+    columns = [
+        key,
+        string_column("to_url", batch.values, *url),
+        string_column("anchor", batch.values, *anchor),
+    ]
     return pl.DataFrame(columns)
 
 
-def _decode(batch: Batch, parse_data: bool, flag: bool) -> tuple[pl.Series, list[tuple[Offsets, Lengths]]] | None:
+def _decode(
+    batch: Batch, parse_data: bool, flag: bool
+) -> tuple[pl.Series, list[tuple[Offsets, Lengths]]] | None:
     first, count = np.empty(batch.size, np.int64), np.empty(batch.size, np.int64)
-    total = kernels.count_links(batch.values, batch.value_at, batch.value_len, parse_data, flag, first, count)
+    total = kernels.count_links(
+        batch.values, batch.value_at, batch.value_len, parse_data, flag, first, count
+    )
     if total < 0:
         return None
     rows = total if parse_data else int(np.maximum(count, 1).sum())
@@ -83,7 +95,11 @@ def _decode(batch: Batch, parse_data: bool, flag: bool) -> tuple[pl.Series, list
 
 
 def _by_record(
-    batch: Batch, read: Callable[[bytes], list[_Row]], layout: str | None, *, empty_row: bool = False
+    batch: Batch,
+    read: Callable[[bytes], list[_Row]],
+    layout: str | None,
+    *,
+    empty_row: bool = False,
 ) -> pl.DataFrame:
     """The links of a batch by the dataclasses: the URL of the other end, anchor and metadata."""
     rows: list[_Row] = []
@@ -107,14 +123,18 @@ def _row(url: str, link: Inlink | Outlink) -> _Row:
 
 
 def _read_inlinks(record: bytes, layout: str) -> list[_Row]:
-    """The links of a serialized Inlinks in `layout`. FormatError if they don't use up `record` exactly."""
+    """The links of a serialized Inlinks in `layout`. FormatError if they don't use up `record`
+    exactly.
+    """
     data = DataInput(record)
     count = data.read_int()
     if not 0 <= count <= data.remaining:
         raise FormatError("impossible number of inlinks", offset=0, found=count)
     links = [Inlink.read(data, layout) for _ in range(count)]
     if data.remaining:
-        raise FormatError("bytes left over after Inlinks", offset=data.pos, expected=data.pos, found=data.end)
+        raise FormatError(
+            "bytes left over after Inlinks", offset=data.pos, expected=data.pos, found=data.end
+        )
     return [_row(link.from_url, link) for link in links]
 
 
@@ -134,26 +154,35 @@ def _read_outlinks(record: bytes) -> list[_Row]:
 
 
 def _misfit(error: FormatError, value: bytes, layout: str) -> FormatError:
-    """The error for a record that is not in `layout`: a mixture of layouts, or the damage that `error` names."""
+    """The error for a record that is not in `layout`: a mixture of layouts, or the damage that
+    `error` names.
+    """
     fitting = layouts_of(value) - {layout}
     if not fitting:
         return error
     return FormatError(
-        "LinkDb with records in two layouts of Inlinks", offset=0, expected=layout, found=", ".join(fitting)
+        "LinkDb with records in two layouts of Inlinks",
+        offset=0,
+        expected=layout,
+        found=", ".join(fitting),
     )
 
 
 def layout_of(records: Iterable[bytes]) -> str:
-    """The layout that all of `records` share, decided by the first record that only one layout fits.
+    """The layout that all of `records` share, decided by the first record that only one layout
+    fits.
 
-    Records that fit both (they hold no links, or are forged) go by whether their links' URLs look like URLs; where
-    nothing tells, it is the newer layout. Raises FormatError at a record that fits none.
+    Records that fit both (they hold no links, or are forged) go by whether their links' URLs look
+    like URLs; where nothing tells, it is the newer layout. Raises FormatError at a record that fits
+    none.
     """
     likely = LAYOUT_METADATA
     for record in records:
         fitting = [layout for layout in LAYOUTS if _fits(record, layout)]
         if not fitting:
-            raise FormatError("neither layout of Inlinks fits a record", expected=" or ".join(LAYOUTS))
+            raise FormatError(
+                "neither layout of Inlinks fits a record", expected=" or ".join(LAYOUTS)
+            )
         if len(fitting) == 1:
             return fitting[0]
         if not _has_urls(record, likely):
@@ -162,11 +191,19 @@ def layout_of(records: Iterable[bytes]) -> str:
 
 
 def _fits(record: bytes, layout: str) -> bool:
-    """Whether the bytes of a record, of which there may be many, are used up exactly under a layout."""
-    value, place, length = np.frombuffer(record, np.uint8), np.zeros(1, np.int64), np.array([len(record)], np.int32)
+    """Whether the bytes of a record, of which there may be many, are used up exactly under a
+    layout.
+    """
+    value, place, length = (
+        np.frombuffer(record, np.uint8),
+        np.zeros(1, np.int64),
+        np.array([len(record)], np.int32),
+    )
     first, count = np.empty(1, np.int64), np.empty(1, np.int64)
     flag = layout == LAYOUT_METADATA
-    return kernels.count_links(value, place, length, False, flag, first, count) >= 0 or fits(record, layout)
+    return kernels.count_links(value, place, length, False, flag, first, count) >= 0 or fits(
+        record, layout
+    )
 
 
 def _has_urls(record: bytes, layout: str) -> bool:
@@ -189,7 +226,9 @@ class _LinkStrings(NamedTuple):
         present = links["from_url"].is_not_null().to_numpy()
         key, from_url, anchor = (from_series(links[name]) for name in ("key", "from_url", "anchor"))
         bare = "metadata" not in links.columns or links["metadata"].null_count() == len(links)
-        return cls(key, present, from_url, anchor, _NOTHING if bare else from_series(links["metadata"]))
+        return cls(
+            key, present, from_url, anchor, _NOTHING if bare else from_series(links["metadata"])
+        )
 
 
 _NOTHING = Strings(np.zeros((0, 4), np.int32), np.zeros(1, np.uint64), None)
@@ -204,20 +243,32 @@ class InlinksEncoder:
         self._places = deflate.new_places()
 
     def records(self, sets: LinkSets) -> Iterator[Places]:
-        """The records as they go into a file; each piece is good until the next one is asked for."""
+        """The records as they go into a file; each piece is good until the next one is asked
+        for.
+        """
         links = _LinkStrings.of(sets.links)
         with compressor(_LEVEL) as state:
             for first in range(0, sets.records, _KEYS_AT_A_TIME):
-                yield self._encode(links, sets.rows, sets.starts[first : first + _KEYS_AT_A_TIME + 1], state)
+                yield self._encode(
+                    links, sets.rows, sets.starts[first : first + _KEYS_AT_A_TIME + 1], state
+                )
 
     def _encode(self, links: _LinkStrings, rows: Rows, starts: Offsets, state: int) -> Places:
         count, size = len(starts) - 1, int(starts[-1] - starts[0])
         at, length = np.empty(count, np.int64), np.empty(count, np.int32)
         every = (links.key, links.from_url, links.anchor, links.metadata)
         sizes = (count, size, size, size if len(links.metadata.views) else 0)
-        own = [strings._replace(views=np.zeros((n, 4), np.int32)) for strings, n in zip(every, sizes, strict=True)]
+        own = [
+            strings._replace(views=np.zeros((n, 4), np.int32))
+            for strings, n in zip(every, sizes, strict=True)
+        ]
         sums = np.empty(2, np.int64)
-        columns: list[Any] = [links.present, *(strings.views for strings in every), self._flag, length]
+        columns: list[Any] = [
+            links.present,
+            *(strings.views for strings in every),
+            self._flag,
+            length,
+        ]
         columns += [*(strings.views for strings in own), sums]
         kernels.take_links(starts, rows, *columns)
         total, longest = sums.tolist()

@@ -1,4 +1,6 @@
-"""Inlinks records as rows of a table, which stay where they are: sorting and merging moves the rows' numbers."""
+"""Inlinks records as rows of a table, which stay where they are: sorting and merging moves the
+rows' numbers.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +48,12 @@ class LinkSets:
             yield type(self)(self.links, self.rows, self.starts[first : first + records + 1])
 
     def table(self) -> pl.DataFrame:
-        """The rows in a table of INLINKS_SCHEMA of their own, in which those of a key lie together."""
+        """The rows in a table of INLINKS_SCHEMA of their own, in which those of a key lie
+        together.
+        """
         table = self.links[self.rows[self.starts[0] : self.starts[-1]]]
-        return table if "metadata" in table.columns else table.with_columns(metadata=pl.lit(None, pl.Binary))
+        return (
+            table
+            if "metadata" in table.columns
+            else table.with_columns(metadata=pl.lit(None, pl.Binary))
+        )

@@ -1,4 +1,5 @@
-"""org.apache.nutch.metadata.Metadata: multi-valued string properties; and the names of the keys that Nutch uses.
+"""org.apache.nutch.metadata.Metadata: multi-valued string properties; and the names of the keys
+that Nutch uses.
 
     int number of names, (text name, int number of values, text value*)*
 
@@ -36,7 +37,9 @@ RESPONSE_HEADERS_KEY: Final = "_response.headers_"
 PROTOCOL_VERSIONS_KEY: Final = "_protocol_versions_"
 CONTENT_TYPE_KEY: Final = "Content-Type"
 CAPTURE: Final = "_warc_"
-"""The last capture of the page in WARC files (minutch.cycle.fetch.visits). Nutch has no such key."""
+"""The last capture of the page in WARC files (minutch.cycle.fetch.visits). Nutch has no such
+key.
+"""
 
 # Keys in the metadata of Content and ParseData
 ORIGINAL_CHAR_ENCODING_KEY: Final = "OriginalCharEncoding"
@@ -47,7 +50,9 @@ SCORE_KEY: Final = "nutch.crawl.score"
 CONTENT_FETCH_TIME_KEY: Final = "nutch.fetch.time"
 TRUNCATED_KEY: Final = "http.content.truncated"
 DAMAGED_KEY: Final = "http.content.damaged"
-"""The compressed content was damaged or cut off: what is there comes from before the damage. Nutch has no such key."""
+"""The compressed content was damaged or cut off: what is there comes from before the damage. Nutch
+has no such key.
+"""
 
 _ONE: Final = bytes((0, 0, 0, 1))
 """The number of values of most names."""
@@ -68,7 +73,12 @@ class Metadata(dict[str, list[str]], Writable):
     @classmethod
     def of(cls, values: Mapping[str, str | list[str]]) -> Self:
         """Metadata from a plain mapping."""
-        return cls({name: [value] if isinstance(value, str) else list(value) for name, value in values.items()})
+        return cls(
+            {
+                name: [value] if isinstance(value, str) else list(value)
+                for name, value in values.items()
+            }
+        )
 
     def first(self, name: str, default: str | None = None) -> str | None:
         """The first value of `name` (Metadata.get in Nutch)."""
@@ -130,7 +140,9 @@ class Metadata(dict[str, list[str]], Writable):
     def to_string(self, separator: str = " ", key_value_separator: str = "=") -> str:
         """Metadata.toString(separator, keyValueSeparator)."""
         return separator.join(
-            f"{name}{key_value_separator}{value}" for name in self.java_names() for value in self[name]
+            f"{name}{key_value_separator}{value}"
+            for name in self.java_names()
+            for value in self[name]
         )
 
     def __str__(self) -> str:
@@ -138,7 +150,9 @@ class Metadata(dict[str, list[str]], Writable):
 
 
 def _read_usual(data: DataInput, left: int, found: Metadata) -> int:
-    """Read names that have one value, both short, up to the first of the `left` that has not; how many are left."""
+    """Read names that have one value, both short, up to the first of the `left` that has not; how
+    many are left.
+    """
     near = bytes(data.buf[data.pos : min(data.pos + _NEAR, data.end)])
     at = 0
     with suppress(IndexError):
@@ -148,7 +162,12 @@ def _read_usual(data: DataInput, left: int, found: Metadata) -> int:
             value_at = name_end + len(_ONE) + 1
             value_size = near[value_at - 1]
             end = value_at + value_size
-            if name_size >= _SHORT or value_size >= _SHORT or end > len(near) or near[name_end : value_at - 1] != _ONE:
+            if (
+                name_size >= _SHORT
+                or value_size >= _SHORT
+                or end > len(near)
+                or near[name_end : value_at - 1] != _ONE
+            ):
                 break
             found.add(decode_text(near[at + 1 : name_end]), decode_text(near[value_at:end]))
             at = end
@@ -188,7 +207,8 @@ def _before(name: str) -> bytes:
 
 
 class MetaWrapper(Writable):
-    """org.apache.nutch.metadata.MetaWrapper: a NutchWritable with metadata beside it, inside mergesegs.
+    """org.apache.nutch.metadata.MetaWrapper: a NutchWritable with metadata beside it, inside
+    mergesegs.
 
     The value as NutchWritable writes it (a class index and the value), then a Metadata.
     """
@@ -211,7 +231,10 @@ class MetaWrapper(Writable):
         self.metadata.write(out)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, MetaWrapper) and (self.instance, self.metadata) == (other.instance, other.metadata)
+        return isinstance(other, MetaWrapper) and (self.instance, self.metadata) == (
+            other.instance,
+            other.metadata,
+        )
 
     def __hash__(self) -> int:
         return hash(self.instance)
@@ -221,9 +244,16 @@ class MetaWrapper(Writable):
 
 
 def read_version(data: DataInput, name: str, known: tuple[int, ...]) -> int:
-    """A version byte that must be one of `known`; raises FormatError (VersionMismatchException in Hadoop)."""
+    """A version byte that must be one of `known`; raises FormatError (VersionMismatchException in
+    Hadoop).
+    """
     start = data.pos
     version = data.read_byte()
     if version not in known:
-        raise FormatError(f"version of {name} that minutch does not know", offset=start, expected=known, found=version)
+        raise FormatError(
+            f"version of {name} that minutch does not know",
+            offset=start,
+            expected=known,
+            found=version,
+        )
     return version

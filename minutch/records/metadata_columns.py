@@ -1,9 +1,11 @@
-"""Metadata as a table: the entries of a column of serialized MapWritables, and such a column made of entries.
+"""Metadata as a table: the entries of a column of serialized MapWritables, and such a column made
+of entries.
 
     row      UInt32   the number of the map in its column
     name     Binary   the key, a Text's bytes
     kind     UInt8    the class of the value: TEXT, INT, LONG, FLOAT …, by Hadoop's ids; OTHER
-    value    Binary   the bytes of a Text without its length, or the number as stored; of OTHER what toString gives
+    value    Binary   the bytes of a Text without its length, or the number as stored; of OTHER what
+             toString gives
 
 Source: org.apache.hadoop.io.AbstractMapWritable, MapWritable; java.util.HashMap.
 """
@@ -27,8 +29,17 @@ from minutch.kernels.arrow import from_series
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.records.rawmap import RawMap
 
-TEXT, FLOAT, INT, LONG, STATUS, OTHER = maps.TEXT, maps.FLOAT, maps.INT, maps.LONG, maps.STATUS, maps.ODD
-SCHEMA: Final = pl.Schema({"row": pl.UInt32(), "name": pl.Binary(), "kind": pl.UInt8(), "value": pl.Binary()})
+TEXT, FLOAT, INT, LONG, STATUS, OTHER = (
+    maps.TEXT,
+    maps.FLOAT,
+    maps.INT,
+    maps.LONG,
+    maps.STATUS,
+    maps.ODD,
+)
+SCHEMA: Final = pl.Schema(
+    {"row": pl.UInt32(), "name": pl.Binary(), "kind": pl.UInt8(), "value": pl.Binary()}
+)
 
 _STATUS: Final = np.frombuffer(ProtocolStatus.class_name.encode(), np.uint8)
 _TYPICAL_ENTRIES: Final = 3
@@ -39,10 +50,11 @@ _CAPACITY: Final = 16  # of a new java.util.HashMap
 
 
 def entries(metadata: pl.Series, keys: pl.Series, names: Sequence[str] = ()) -> pl.DataFrame:
-    """The entries of a column of maps (null: none) whose keys are Texts, among `names` if there are any.
+    """The entries of a column of maps (null: none) whose keys are Texts, among `names` if there are
+    any.
 
-    In the order of the rows, and of each map as stored. Raises FormatError for a damaged map; `keys` are those of the
-    records that the maps are of.
+    In the order of the rows, and of each map as stored. Raises FormatError for a damaged map;
+    `keys` are those of the records that the maps are of.
     """
     strings = from_series(metadata)
     encoded = [name.encode() for name in names]
@@ -68,13 +80,20 @@ def entries(metadata: pl.Series, keys: pl.Series, names: Sequence[str] = ()) -> 
     odd = found.filter(pl.col("kind") == OTHER)["row"]
     if not len(odd):
         return found
-    slowly = [(number, *entry) for number in odd for entry in _slowly(metadata[number], keys[number], encoded)]
+    slowly = [
+        (number, *entry)
+        for number in odd
+        for entry in _slowly(metadata[number], keys[number], encoded)
+    ]
     rest = pl.DataFrame(slowly, schema=SCHEMA, orient="row")
     return pl.concat([found.filter(pl.col("kind") != OTHER), rest]).sort("row", maintain_order=True)
 
 
 def _gathered(name: str, at: Offsets, length: Lengths) -> pl.Series:
-    out, out_at = np.empty(int(length.sum(dtype=np.int64)) + 1, np.uint8), np.empty(len(at), np.int64)
+    out, out_at = (
+        np.empty(int(length.sum(dtype=np.int64)) + 1, np.uint8),
+        np.empty(len(at), np.int64),
+    )
     maps.gather(np.ascontiguousarray(at), np.ascontiguousarray(length), out, out_at)
     return string_column(name, out, out_at, np.ascontiguousarray(length))
 
@@ -102,7 +121,9 @@ def _entries_of(entries_of: RawMap, wanted: Sequence[bytes]) -> list[tuple[bytes
         elif kind in _PLAIN:
             found.append((name, kind, value.to_bytes()))
         else:
-            found.append((name, STATUS if isinstance(value, ProtocolStatus) else OTHER, _other(value)))
+            found.append(
+                (name, STATUS if isinstance(value, ProtocolStatus) else OTHER, _other(value))
+            )
     return found
 
 
@@ -111,7 +132,8 @@ def _other(value: object) -> bytes:
 
 
 def text_values(metadata: pl.Series, keys: pl.Series, name: str) -> pl.Series:
-    """What each map has under the Text `name`: a Text's bytes, of other values what toString gives; null for nothing.
+    """What each map has under the Text `name`: a Text's bytes, of other values what toString gives;
+    null for nothing.
 
     Raises FormatError as `entries`.
     """
@@ -119,7 +141,9 @@ def text_values(metadata: pl.Series, keys: pl.Series, name: str) -> pl.Series:
     texts = found.filter(pl.col("kind") == TEXT).select("row", "value")
     others = found.filter(pl.col("kind") != TEXT).select("row", "kind", "value")
     rest = pl.DataFrame(
-        [(row, shown(kind, value)) for row, kind, value in others.iter_rows()], schema=texts.schema, orient="row"
+        [(row, shown(kind, value)) for row, kind, value in others.iter_rows()],
+        schema=texts.schema,
+        orient="row",
     )
     values = pl.Series("value", [None], dtype=pl.Binary).new_from_index(0, len(metadata))
     return pl.concat([texts, rest]).pipe(lambda table: values.scatter(table["row"], table["value"]))
@@ -137,39 +161,57 @@ def stored(name: bytes) -> bytes:
 
 
 def stored_value(value: Writable) -> bytes:
-    """A value as it is stored, with the id of its class, which is one of Hadoop's. KeyError for any other."""
+    """A value as it is stored, with the id of its class, which is one of Hadoop's. KeyError for any
+    other.
+    """
     return bytes((_KINDS[value.class_name],)) + value.to_bytes()
 
 
 def maps_of(found: pl.DataFrame, rows: int) -> pl.Series:
     """A column of `rows` maps, null where there are no entries.
 
-    `found` has `row`, `key` and `value`, both as stored, class id and all, in the order in which the entries are put
-    into each map; keys of one map differ. The bytes are those that Hadoop writes: in the order of a HashMap.
+    `found` has `row`, `key` and `value`, both as stored, class id and all, in the order in which
+    the entries are put into each map; keys of one map differ. The bytes are those that Hadoop
+    writes: in the order of a HashMap.
     """
     if found.is_empty():
         return pl.Series("metadata", [None], dtype=pl.Binary).new_from_index(0, rows)
     owner = found["row"].to_numpy().astype(np.int64)
     sizes = np.bincount(owner, minlength=rows)
     names = found["key"].unique()
-    hashes = pl.Series([text_hash(DataInput(key[1:]).read_text_bytes()) & 0xFFFF_FFFF for key in names], dtype=pl.Int64)
-    bucket = hash_buckets(owner, found["key"].replace_strict(names, hashes, return_dtype=pl.Int64).to_numpy())
-    ordered = found.select("row", "key", "value", bucket=pl.Series(bucket)).sort("row", "bucket", maintain_order=True)
+    hashes = pl.Series(
+        [text_hash(DataInput(key[1:]).read_text_bytes()) & 0xFFFF_FFFF for key in names],
+        dtype=pl.Int64,
+    )
+    bucket = hash_buckets(
+        owner, found["key"].replace_strict(names, hashes, return_dtype=pl.Int64).to_numpy()
+    )
+    ordered = found.select("row", "key", "value", bucket=pl.Series(bucket)).sort(
+        "row", "bucket", maintain_order=True
+    )
     heads = np.flatnonzero(sizes)
-    head = pl.DataFrame({"row": heads.astype(np.uint32), "bytes": [_head(int(size)) for size in sizes[heads]]})
+    head = pl.DataFrame(
+        {"row": heads.astype(np.uint32), "bytes": [_head(int(size)) for size in sizes[heads]]}
+    )
     body = ordered.select("row", bytes=pl.concat_list("key", "value")).explode("bytes")
     pieces = pl.concat([head, body]).sort("row", maintain_order=True)
     data = np.frombuffer(b"".join(pieces["bytes"]), np.uint8)
-    length = np.bincount(pieces["row"].to_numpy(), pieces["bytes"].bin.size().to_numpy(), rows).astype(np.int32)
+    length = np.bincount(
+        pieces["row"].to_numpy(), pieces["bytes"].bin.size().to_numpy(), rows
+    ).astype(np.int32)
     at = np.cumsum(length, dtype=np.int64) - length
     return string_column("metadata", data, at, length, least=1)
 
 
-def hash_buckets(owner: npt.NDArray[np.int64], hashes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The bucket of each key in the java.util.HashMap of its owner, which has its owner's keys and no others.
+def hash_buckets(
+    owner: npt.NDArray[np.int64], hashes: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """The bucket of each key in the java.util.HashMap of its owner, which has its owner's keys and
+    no others.
 
-    `hashes` are the keys' hash codes without sign. Maps are iterated bucket by bucket; within one, in the order in
-    which keys came. (That a crowded bucket makes a small table grow early is not followed.)
+    `hashes` are the keys' hash codes without sign. Maps are iterated bucket by bucket; within one,
+    in the order in which keys came. (That a crowded bucket makes a small table grow early is not
+    followed.)
     """
     sizes = np.bincount(owner)
     capacity = np.full(len(sizes), _CAPACITY, np.int64)

@@ -1,16 +1,19 @@
-"""org.apache.nutch.crawl.NutchWritable: any of Nutch's values behind one byte that tells its class."""
+"""org.apache.nutch.crawl.NutchWritable: any of Nutch's values behind one byte that tells its
+class.
+"""
 
 from __future__ import annotations
 
 from minutch.hadoop.formats.writables import GenericWritable
 
 _HADOOP = (
-    "NullWritable BooleanWritable LongWritable ByteWritable BytesWritable FloatWritable IntWritable MapWritable Text"
+    "NullWritable BooleanWritable LongWritable ByteWritable BytesWritable FloatWritable IntWritable"
+    " MapWritable Text"
 )
 _NUTCH = (
-    "crawl.CrawlDatum crawl.Inlink crawl.Inlinks indexer.NutchIndexAction metadata.Metadata parse.Outlink "
-    "parse.ParseText parse.ParseData parse.ParseImpl parse.ParseStatus protocol.Content protocol.ProtocolStatus "
-    "scoring.webgraph.LinkDatum hostdb.HostDatum"
+    "crawl.CrawlDatum crawl.Inlink crawl.Inlinks indexer.NutchIndexAction metadata.Metadata"
+    " parse.Outlink parse.ParseText parse.ParseData parse.ParseImpl parse.ParseStatus"
+    " protocol.Content protocol.ProtocolStatus scoring.webgraph.LinkDatum hostdb.HostDatum"
 )
 
 

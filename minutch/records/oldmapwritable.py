@@ -1,9 +1,11 @@
-"""org.apache.nutch.crawl.MapWritable: the metadata of CrawlDatum versions 4 to 6, until Nutch took Hadoop's.
+"""org.apache.nutch.crawl.MapWritable: the metadata of CrawlDatum versions 4 to 6, until Nutch took
+Hadoop's.
 
     int size; if it is not 0: byte count of further classes, (byte id, text class name)*,
     then per entry: byte key class id, byte value class id, key, value
 
-Unlike Hadoop's, entries keep the order in which they were put, and both class ids stand before the key.
+Unlike Hadoop's, entries keep the order in which they were put, and both class ids stand before the
+key.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ class OldMapWritable(dict[Writable, Writable], Writable):
             ids = data.read_byte(), data.read_byte()
             unknown = [i for i in ids if i not in names]
             if unknown:
-                raise FormatError("class id that the MapWritable's table lacks", offset=start, found=unknown[0])
+                raise FormatError(
+                    "class id that the MapWritable's table lacks", offset=start, found=unknown[0]
+                )
             key = lookup(names[ids[0]], start).read(data)
             result[key] = lookup(names[ids[1]], start).read(data)
         return result

@@ -1,10 +1,12 @@
-"""The links of a page as one run of serialized Outlinks: what kernels walk and what a ParseData's bytes hold.
+"""The links of a page as one run of serialized Outlinks: what kernels walk and what a ParseData's
+bytes hold.
 
     run      outlink*
-    outlink  VInt length, URL in UTF-8 | VInt length, anchor in UTF-8 | boolean 0          (no metadata)
+    outlink  VInt length, URL in UTF-8 | VInt length, anchor in UTF-8 | boolean 0          (no
+             metadata)
 
-To code for single links a run is a sequence of Outlinks that are made when they are asked for. It never changes: a
-plugin that adds links puts a list in its place.
+To code for single links a run is a sequence of Outlinks that are made when they are asked for. It
+never changes: a plugin that adds links puts a list in its place.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""org.apache.nutch.parse.ParseData: what a parse found, but for the text; and ParseImpl, both together.
+"""org.apache.nutch.parse.ParseData: what a parse found, but for the text; and ParseImpl, both
+together.
 
-ParseData    byte version (5), ParseStatus, text title, int count, Outlink*, Metadata of the content,
+ParseData    byte version (5), ParseStatus, text title, int count, Outlink*, Metadata of the
+content,
              Metadata of the parse
 ParseImpl    boolean canonical, ParseText, ParseData
 """
@@ -36,7 +38,9 @@ class ParseData(Writable):
     parse_meta: Metadata = field(default_factory=Metadata)
 
     def meta(self, name: str) -> str | None:
-        """The first value of `name` in the parse metadata, else in the content's (ParseData.getMeta)."""
+        """The first value of `name` in the parse metadata, else in the content's
+        (ParseData.getMeta).
+        """
         value = self.parse_meta.first(name)
         return self.content_meta.first(name) if value is None else value
 
@@ -47,7 +51,11 @@ class ParseData(Writable):
         Source: org.apache.nutch.segment.SegmentReader.getCharset.
         """
         meta = self.parse_meta
-        name = meta.first(CHAR_ENCODING_FOR_CONVERSION_KEY) or meta.first("Content-Encoding") or "utf-8"
+        name = (
+            meta.first(CHAR_ENCODING_FOR_CONVERSION_KEY)
+            or meta.first("Content-Encoding")
+            or "utf-8"
+        )
         try:
             return codecs.lookup(name).name
         except (LookupError, ValueError):
@@ -80,9 +88,10 @@ class ParseData(Writable):
     def __str__(self) -> str:
         links = "".join(f"  outlink: {link}\n" for link in self.outlinks)
         return (
-            f"Version: {VERSION}\nStatus: {self.status}\nTitle: {self.title}\nOutlinks: {len(self.outlinks)}\n{links}"
-            f"Content Metadata:\n  {self.content_meta.to_string(chr(10) + '  ', ' = ')}\n"
-            f"Parse Metadata:\n  {self.parse_meta.to_string(chr(10) + '  ', ' = ')}\n"
+            f"Version: {VERSION}\nStatus: {self.status}\nTitle: {self.title}\nOutlinks:"
+            f" {len(self.outlinks)}\n{links}Content Metadata:\n "
+            f" {self.content_meta.to_string(chr(10) + '  ', ' = ')}\nParse Metadata:\n "
+            f" {self.parse_meta.to_string(chr(10) + '  ', ' = ')}\n"
         )
 
 

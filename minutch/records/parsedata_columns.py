@@ -1,8 +1,10 @@
-"""ParseData and ParseText as columns: from a batch to where the parts of each record lie, and to values of metadata.
+"""ParseData and ParseText as columns: from a batch to where the parts of each record lie, and to
+values of metadata.
 
-A `ParseTable` holds serialized ParseData in one buffer and the offsets of their parts. Most of a record (links, header
-fields) is never looked at; what a job asks for by name (`first_values`, `all_values`) is found in the bytes by kernels.
-A whole record is made an object by `record`, for code that thinks about one page.
+A `ParseTable` holds serialized ParseData in one buffer and the offsets of their parts. Most of a
+record (links, header fields) is never looked at; what a job asks for by name (`first_values`,
+`all_values`) is found in the bytes by kernels. A whole record is made an object by `record`, for
+code that thinks about one page.
 
 Source: org.apache.nutch.parse.ParseData, ParseText, org.apache.nutch.metadata.Metadata.
 """
@@ -69,36 +71,60 @@ class ParseTable:
 
     def titles(self) -> pl.Series:
         """The titles (Binary)."""
-        at, length = (np.ascontiguousarray(self.places[name].to_numpy()) for name in ("title_at", "title_len"))
+        at, length = (
+            np.ascontiguousarray(self.places[name].to_numpy()) for name in ("title_at", "title_len")
+        )
         return string_column("title", self.buffer, at, length)
 
     def first_values(self, name: str, of: str) -> pl.Series:
-        """The first value of `name` in the metadata `of` the "content" or of the "parse" (Binary); null for none."""
+        """The first value of `name` in the metadata `of` the "content" or of the "parse" (Binary);
+        null for none.
+        """
         at, length = np.empty(len(self), np.int64), np.empty(len(self), np.int32)
         start = np.ascontiguousarray(self.places[f"{of}_at"].to_numpy())
         kernels.first_values(self.buffer, start, len(self.buffer), _bytes(name), at, length)
         return string_column(name, self.buffer, at, length, least=0)
 
     def all_values(self, name: str, of: str) -> pl.DataFrame:
-        """All values of `name` in the metadata `of` the "content" or the "parse": `row`, `value` (Binary), in order."""
+        """All values of `name` in the metadata `of` the "content" or the "parse": `row`, `value`
+        (Binary), in order.
+        """
         start = np.ascontiguousarray(self.places[f"{of}_at"].to_numpy())
         first, count = np.empty(len(self), np.int64), np.empty(len(self), np.int64)
-        total = kernels.count_values(self.buffer, start, len(self.buffer), _bytes(name), first, count)
-        row, at, length = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.int32)
+        total = kernels.count_values(
+            self.buffer, start, len(self.buffer), _bytes(name), first, count
+        )
+        row, at, length = (
+            np.empty(total, np.int64),
+            np.empty(total, np.int64),
+            np.empty(total, np.int32),
+        )
         kernels.place_values(self.buffer, len(self.buffer), first, count, row, at, length)
-        return pl.DataFrame([pl.Series("row", row), string_column("value", self.buffer, at, length)])
+        return pl.DataFrame(
+            [pl.Series("row", row), string_column("value", self.buffer, at, length)]
+        )
 
     def outlinks(self) -> pl.DataFrame:
         """The links out of the pages: `row`, `to_url` (Binary), in order. Raises FormatError."""
-        at, length = (np.ascontiguousarray(self.places[name].to_numpy()) for name in ("at", "length"))
+        at, length = (
+            np.ascontiguousarray(self.places[name].to_numpy()) for name in ("at", "length")
+        )
         first, count = np.empty(len(self), np.int64), np.empty(len(self), np.int64)
         total = links.count_links(self.buffer, at, length, True, True, first, count)
         if total < 0:  # metadata that kernels don't know
-            pairs = [(row, encode_text(link.to_url)) for row in range(len(self)) for link in self.record(row).outlinks]
+            pairs = [
+                (row, encode_text(link.to_url))
+                for row in range(len(self))
+                for link in self.record(row).outlinks
+            ]
             return pl.DataFrame(pairs, schema={"row": pl.Int64, "to_url": pl.Binary}, orient="row")
         row = np.empty(total, np.int64)
-        url, anchor, metadata = ((np.empty(total, np.int64), np.empty(total, np.int32)) for _ in range(3))
-        links.read_links(self.buffer, len(self.buffer), first, count, True, False, row, *url, *anchor, *metadata)
+        url, anchor, metadata = (
+            (np.empty(total, np.int64), np.empty(total, np.int32)) for _ in range(3)
+        )
+        links.read_links(
+            self.buffer, len(self.buffer), first, count, True, False, row, *url, *anchor, *metadata
+        )
         return pl.DataFrame([pl.Series("row", row), string_column("to_url", self.buffer, *url)])
 
     def record(self, row: int) -> ParseData:
@@ -112,17 +138,25 @@ class ParseTable:
         if len(tables) == 1:
             return tables[0]
         if not tables:
-            return cls(np.empty(0, np.uint8), pl.DataFrame({name: np.empty(0, kind) for name, kind in _PLACES.items()}))
+            return cls(
+                np.empty(0, np.uint8),
+                pl.DataFrame({name: np.empty(0, kind) for name, kind in _PLACES.items()}),
+            )
         bases = np.cumsum([0, *(len(table.buffer) for table in tables)])
         places = [
-            table.places.with_columns(pl.col(_OFFSETS) + int(base)) for table, base in zip(tables, bases, strict=False)
+            table.places.with_columns(pl.col(_OFFSETS) + int(base))
+            for table, base in zip(tables, bases, strict=False)
         ]
         return cls(np.concatenate([table.buffer for table in tables]), pl.concat(places))
 
 
 def decode(batch: Batch) -> ParseTable:
-    """The records of a batch, whose keys the caller has. Raises FormatError, which names the key."""
-    columns: dict[str, npt.NDArray[Any]] = {name: np.empty(batch.size, kind) for name, kind in _PLACES.items()}
+    """The records of a batch, whose keys the caller has. Raises FormatError, which names the
+    key.
+    """
+    columns: dict[str, npt.NDArray[Any]] = {
+        name: np.empty(batch.size, kind) for name, kind in _PLACES.items()
+    }
     columns["at"], columns["length"] = batch.value_at, batch.value_len
     arrays = [columns[name] for name in _PLACES]
     if not kernels.split(batch.values, *arrays):
@@ -131,7 +165,9 @@ def decode(batch: Batch) -> ParseTable:
 
 
 def _split_by_record(batch: Batch, columns: dict[str, npt.NDArray[Any]]) -> None:
-    """What the kernel does, by the dataclasses: for links with unusual metadata, and to name an error."""
+    """What the kernel does, by the dataclasses: for links with unusual metadata, and to name an
+    error.
+    """
     for row in range(batch.size):
         base, data = int(batch.value_at[row]), DataInput(batch.value(row))
         try:
@@ -160,7 +196,9 @@ def _places(data: DataInput) -> dict[str, int]:
         places[name] = data.pos
         Metadata.read(data)
     if data.remaining:
-        raise FormatError("bytes left over after ParseData", offset=data.pos, expected=data.pos, found=data.end)
+        raise FormatError(
+            "bytes left over after ParseData", offset=data.pos, expected=data.pos, found=data.end
+        )
     return places
 
 
@@ -168,7 +206,11 @@ def decode_texts(batch: Batch) -> pl.Series:
     """The texts of a batch of ParseText (Binary). Raises FormatError, which names the key."""
     at, length = batch.value_at + 1, batch.value_len - 1
     versions = batch.values[batch.value_at[batch.value_len > 0]]
-    if len(versions) == batch.size and (versions == _TEXT_VERSION).all() and strip_lengths(batch.values, at, length):
+    if (
+        len(versions) == batch.size
+        and (versions == _TEXT_VERSION).all()
+        and strip_lengths(batch.values, at, length)
+    ):
         return string_column("text", batch.values, at, length)
     texts = []
     for row in range(batch.size):

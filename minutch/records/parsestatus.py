@@ -62,7 +62,11 @@ class ParseStatus(Writable):
     def read(cls, data: DataInput) -> Self:
         version = read_version(data, "ParseStatus", (1, 2))
         major, minor = data.read_byte(), data.read_short()
-        return cls(major, minor, read_string_array(data, read_compressed_string if version == 1 else read_string))
+        return cls(
+            major,
+            minor,
+            read_string_array(data, read_compressed_string if version == 1 else read_string),
+        )
 
     def write(self, out: DataOutput) -> None:
         out.write_byte(2)

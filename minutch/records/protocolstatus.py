@@ -57,7 +57,15 @@ CODE_NAMES: Final = {
     WOULDBLOCK: "wouldblock",
     BLOCKED: "blocked",
 }
-_TRANSIENT: Final = {ACCESS_DENIED, EXCEPTION, REDIR_EXCEEDED, RETRY, TEMP_MOVED, WOULDBLOCK, PROTO_NOT_FOUND}
+_TRANSIENT: Final = {
+    ACCESS_DENIED,
+    EXCEPTION,
+    REDIR_EXCEEDED,
+    RETRY,
+    TEMP_MOVED,
+    WOULDBLOCK,
+    PROTO_NOT_FOUND,
+}
 _PERMANENT: Final = {FAILED, GONE, MOVED, NOTFOUND, ROBOTS_DENIED}
 
 
@@ -106,7 +114,9 @@ class ProtocolStatus(Writable):
         version = read_version(data, "ProtocolStatus", (1, 2))
         code, last_modified = data.read_byte(), data.read_long()
         return cls(
-            code, read_string_array(data, read_compressed_string if version == 1 else read_string), last_modified
+            code,
+            read_string_array(data, read_compressed_string if version == 1 else read_string),
+            last_modified,
         )
 
     def write(self, out: DataOutput) -> None:

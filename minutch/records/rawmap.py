@@ -1,14 +1,16 @@
-"""Metadata edited as bytes: a serialized MapWritable taken apart, changed and put together without its values.
+"""Metadata edited as bytes: a serialized MapWritable taken apart, changed and put together without
+its values.
 
-    byte n | n × (byte id | writeUTF class name) | int size | size × (byte id | key | byte id | value)
+    byte n | n × (byte id | writeUTF class name) | int size | size × (byte id | key | byte id |
+    value)
 
-Most of a CrawlDb's metadata is only carried. Where an update has to merge two maps or drop a key, building every value
-as an object would cost more than the rest of the update; here entries stay the bytes they were, and only the order
-(Java's HashMap) and the class table are worked out. The results are those of `MapWritable`, which a property test
-holds against this module.
+Most of a CrawlDb's metadata is only carried. Where an update has to merge two maps or drop a key,
+building every value as an object would cost more than the rest of the update; here entries stay the
+bytes they were, and only the order (Java's HashMap) and the class table are worked out. The results
+are those of `MapWritable`, which a property test holds against this module.
 
-Source: org.apache.hadoop.io.MapWritable and AbstractMapWritable (put, putAll, remove, write; a class that was once
-put stays in the table, and the map's capacity never shrinks).
+Source: org.apache.hadoop.io.MapWritable and AbstractMapWritable (put, putAll, remove, write; a
+class that was once put stays in the table, and the map's capacity never shrinks).
 """
 
 from __future__ import annotations
@@ -27,9 +29,13 @@ _SIZE = struct.Struct(">i")
 _NAME_LENGTH = struct.Struct(">H")
 _TEXT = next(i & 0xFF for i, name in PREDEFINED_CLASSES.items() if name.endswith(".Text"))
 _FIXED_SIZES = {
-    i & 0xFF: {"IntWritable": 4, "LongWritable": 8, "FloatWritable": 4, "DoubleWritable": 8, "NullWritable": 0}.get(
-        name.rpartition(".")[2]
-    )
+    i & 0xFF: {
+        "IntWritable": 4,
+        "LongWritable": 8,
+        "FloatWritable": 4,
+        "DoubleWritable": 8,
+        "NullWritable": 0,
+    }.get(name.rpartition(".")[2])
     for i, name in PREDEFINED_CLASSES.items()
 }
 _NAMES = {i & 0xFF: name for i, name in PREDEFINED_CLASSES.items()}
@@ -46,7 +52,9 @@ def text_key(name: str) -> bytes:
 
 
 def _header(data: bytes) -> tuple[list[bytes], int, int]:
-    """The names of the class table as writeUTF writes them, the number of entries, and where they begin."""
+    """The names of the class table as writeUTF writes them, the number of entries, and where they
+    begin.
+    """
     classes, pos = [], 1
     for _ in range(data[0]):
         end = pos + 3 + _NAME_LENGTH.unpack_from(data, pos + 1)[0]
@@ -77,7 +85,9 @@ def _class_name(class_id: int, classes: list[bytes]) -> str:
 
 
 class RawMap:
-    """A MapWritable's entries as bytes: id byte and value, for key and value alike; in the order of insertion."""
+    """A MapWritable's entries as bytes: id byte and value, for key and value alike; in the order of
+    insertion.
+    """
 
     __slots__ = ("_peak", "classes", "entries")
 
@@ -99,7 +109,9 @@ class RawMap:
         except (IndexError, struct.error) as exc:
             raise TruncatedError("data ends inside metadata", offset=len(data)) from exc
         if pos != len(data):
-            raise FormatError("bytes left over after metadata", offset=pos, expected=pos, found=len(data))
+            raise FormatError(
+                "bytes left over after metadata", offset=pos, expected=pos, found=len(data)
+            )
 
     def put_all(self, other: RawMap) -> None:
         """Put every entry of `other`, in its order, as MapWritable.putAll does."""
@@ -115,7 +127,9 @@ class RawMap:
         self._peak = max(self._peak, len(self.entries))
 
     def _own(self, item: bytes, other: RawMap) -> bytes:
-        """`item` of `other` with the id that its class has here; a class new to this map joins its table."""
+        """`item` of `other` with the id that its class has here; a class new to this map joins its
+        table.
+        """
         class_id = item[0]
         if class_id in _NAMES:
             return item
@@ -128,7 +142,11 @@ class RawMap:
     def value(self, key: bytes) -> Writable | None:
         """The value of `key`."""
         item = self.entries.get(key)
-        return None if item is None else lookup(_class_name(item[0], self.classes)).from_bytes(item[1:])
+        return (
+            None
+            if item is None
+            else lookup(_class_name(item[0], self.classes)).from_bytes(item[1:])
+        )
 
     def to_bytes(self) -> bytes | None:
         """The map's bytes in Java's order; None if it is empty, as a CrawlDatum writes it."""
@@ -168,7 +186,8 @@ _SEEN_PER_CLASS = 8
 def _end_of_value(name: str, data: bytes, pos: int) -> int:
     """The position after the value of class `name` at `pos`.
 
-    Values delimit themselves, so one that starts with the bytes of a value met before is that value.
+    Values delimit themselves, so one that starts with the bytes of a value met before is that
+    value.
     """
     seen = _SEEN.setdefault(name, [])
     for value in seen:
@@ -183,7 +202,9 @@ def _end_of_value(name: str, data: bytes, pos: int) -> int:
 
 
 def merge(first: bytes | None, *others: bytes | None) -> bytes | None:
-    """A new map of `first`, then all entries of each of `others` put in turn; None stands for an empty map."""
+    """A new map of `first`, then all entries of each of `others` put in turn; None stands for an
+    empty map.
+    """
     if not any(others):
         return first
     result = RawMap(first)
@@ -196,7 +217,8 @@ def merge(first: bytes | None, *others: bytes | None) -> bytes | None:
 def with_defaults(new: bytes | None, old: bytes | None, *overlays: bytes | None) -> bytes | None:
     """`new`, the entries of `old` whose keys it lacks, then each of `overlays` put over them.
 
-    The bytes are those of `merge(new, old, new, *overlays)`, without an `old` of `merge(new, *overlays)`.
+    The bytes are those of `merge(new, old, new, *overlays)`, without an `old` of `merge(new,
+    *overlays)`.
     """
     if old is None or new is None:
         return merge(old or new, *overlays)
@@ -223,7 +245,9 @@ def without(data: bytes | None, key: bytes) -> bytes | None:
             if data[pos:middle] == key:
                 if size == 1:
                     return None
-                return b"".join((data[: start - _SIZE.size], _SIZE.pack(size - 1), data[start:pos], data[end:]))
+                return b"".join(
+                    (data[: start - _SIZE.size], _SIZE.pack(size - 1), data[start:pos], data[end:])
+                )
             pos = end
     except (IndexError, struct.error) as exc:
         raise TruncatedError("data ends inside metadata", offset=len(data)) from exc
@@ -231,7 +255,9 @@ def without(data: bytes | None, key: bytes) -> bytes | None:
 
 
 def values_of(metadata: pl.Series, key: bytes) -> dict[int, Writable]:
-    """The values of `key` (see `text_key`) in a column of metadata: row number -> value, where there is one."""
+    """The values of `key` (see `text_key`) in a column of metadata: row number -> value, where
+    there is one.
+    """
     rows = metadata.bin.contains(key).fill_null(False).arg_true()
     found = zip(rows, metadata.gather(rows), strict=True)
     return {i: value for i, data in found if (value := RawMap(data).value(key)) is not None}

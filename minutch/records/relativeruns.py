@@ -28,17 +28,28 @@ _NUTCHS_SCHEMES = ("http:", "https:", "ftp:", "file:")
 
 
 def resolve_all(resolver: Resolver | WhatwgResolver, links: Sequence[Outlink]) -> Sequence[Outlink]:
-    """Returns the links with absolute URLs; by Nutch's rules an OutlinkRun waits for the kernel (`resolve_runs`).
+    """Returns the links with absolute URLs; by Nutch's rules an OutlinkRun waits for the kernel
+    (`resolve_runs`).
 
     By the WHATWG's, links with a scheme that Nutch lacks are left out, too.
     """
     if isinstance(resolver, WhatwgResolver):
-        return [link for link in _resolve_each(resolver, links) if link.to_url.startswith(_NUTCHS_SCHEMES)]
-    return RelativeRun(resolver.base, links) if isinstance(links, OutlinkRun) else _resolve_each(resolver, links)
+        return [
+            link
+            for link in _resolve_each(resolver, links)
+            if link.to_url.startswith(_NUTCHS_SCHEMES)
+        ]
+    return (
+        RelativeRun(resolver.base, links)
+        if isinstance(links, OutlinkRun)
+        else _resolve_each(resolver, links)
+    )
 
 
 class RelativeRun(OutlinkRun):
-    """The links of a page as they stand in it; made absolute when they are looked at, or with those of other pages."""
+    """The links of a page as they stand in it; made absolute when they are looked at, or with those
+    of other pages.
+    """
 
     __slots__ = ("base", "given")
 
@@ -55,7 +66,9 @@ class RelativeRun(OutlinkRun):
 
 
 def resolve_runs(runs: Sequence[RelativeRun]) -> None:
-    """Make the links of pages absolute, by a kernel as far as it goes, without those that can't be resolved."""
+    """Make the links of pages absolute, by a kernel as far as it goes, without those that can't be
+    resolved.
+    """
     if not runs:
         return
     import numpy as np
@@ -82,12 +95,16 @@ def resolve_runs(runs: Sequence[RelativeRun]) -> None:
             state[kernel.TO] += len(found)
             counts[page] += 1
     absolute = out[: ends[-1]].tobytes()
-    for run, count, (start, end) in zip(runs, counts.tolist(), pairwise([0, *ends.tolist()]), strict=True):
+    for run, count, (start, end) in zip(
+        runs, counts.tolist(), pairwise([0, *ends.tolist()]), strict=True
+    ):
         run.length, run.data = count, absolute[start:end]
 
 
 def _prefixes(bases: Sequence[str]) -> tuple[Any, Any, Any]:
-    """The prefixes of targets by their bases, as the kernel takes them, and the size of the longest of each base."""
+    """The prefixes of targets by their bases, as the kernel takes them, and the size of the longest
+    of each base.
+    """
     import numpy as np
 
     texts: list[bytes] = []
@@ -97,11 +114,14 @@ def _prefixes(bases: Sequence[str]) -> tuple[Any, Any, Any]:
     for base in bases:
         plain = _PLAIN_BASE.fullmatch(base) if base.isascii() else None
         if plain is None:
-            prefixes = [None if text is None else encode_text(text) for text in Resolver(base).prefixes()]
+            prefixes = [
+                None if text is None else encode_text(text) for text in Resolver(base).prefixes()
+            ]
             text = b"".join(filter(None, prefixes))
             ends = accumulate((len(prefix or b"") for prefix in prefixes), initial=at)
             bounds += [
-                (start, -1 if p is None else end) for (start, end), p in zip(pairwise(ends), prefixes, strict=True)
+                (start, -1 if p is None else end)
+                for (start, end), p in zip(pairwise(ends), prefixes, strict=True)
             ]
         else:
             text = base.encode()

@@ -1,4 +1,6 @@
-"""Hadoop's WritableUtils for strings: with an int length, or gzip'd, one or many; null is told by a length of -1."""
+"""Hadoop's WritableUtils for strings: with an int length, or gzip'd, one or many; null is told by a
+length of -1.
+"""
 
 from __future__ import annotations
 
@@ -43,14 +45,18 @@ def inflate(compressed: bytes, offset: int, wbits: int = 15) -> bytes:
     except zlib.error as exc:
         raise FormatError("damaged compressed string", offset=offset, found=str(exc)) from exc
     if not decoder.eof:
-        raise FormatError("compressed string without its end", offset=offset, found=f"{len(compressed)} bytes")
+        raise FormatError(
+            "compressed string without its end", offset=offset, found=f"{len(compressed)} bytes"
+        )
     return result
 
 
 def read_string_array(
     data: DataInput, read: Callable[[DataInput], str | None] = read_string
 ) -> list[str | None] | None:
-    """WritableUtils.readStringArray, or with `read_compressed_string` readCompressedStringArray; null is None."""
+    """WritableUtils.readStringArray, or with `read_compressed_string` readCompressedStringArray;
+    null is None.
+    """
     count = data.read_int()
     return None if count == -1 else [read(data) for _ in range(count)]
 

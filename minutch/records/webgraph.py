@@ -1,11 +1,10 @@
 """The WebGraph's records (org.apache.nutch.scoring.webgraph).
 
-LinkDatum    text URL, text anchor, float score, long timestamp (ms), byte type (1 inlink, 2 outlink)
-Node         int inlinks, int outlinks, float inlink score, Metadata
-LinkNode     utf8 URL, Node
-LinkNodes    int count, LinkNode*; no bytes at all for no nodes
-Route        text outlink URL, text URL looked for, boolean found       (Loops, until Nutch 1.11)
-LoopSet      int count, text URL*                                        (Loops, until Nutch 1.11)
+LinkDatum    text URL, text anchor, float score, long timestamp (ms), byte type (1 inlink, 2
+outlink) Node         int inlinks, int outlinks, float inlink score, Metadata LinkNode     utf8 URL,
+Node LinkNodes    int count, LinkNode*; no bytes at all for no nodes Route        text outlink URL,
+text URL looked for, boolean found       (Loops, until Nutch 1.11) LoopSet      int count, text URL*
+(Loops, until Nutch 1.11)
 """
 
 from __future__ import annotations
@@ -37,7 +36,13 @@ class LinkDatum(Writable):
 
     @classmethod
     def read(cls, data: DataInput) -> Self:
-        return cls(data.read_text(), data.read_text(), data.read_float(), data.read_long(), data.read_byte())
+        return cls(
+            data.read_text(),
+            data.read_text(),
+            data.read_float(),
+            data.read_long(),
+            data.read_byte(),
+        )
 
     def write(self, out: DataOutput) -> None:
         out.write_text(self.url)
@@ -49,7 +54,10 @@ class LinkDatum(Writable):
     def __str__(self) -> str:
         kind = _LINK_TYPES.get(self.link_type, "unknown")
         score = javahash.float_to_string(self.score)
-        return f"url: {self.url}, anchor: {self.anchor}, score: {score}, timestamp: {self.timestamp}, link type: {kind}"
+        return (
+            f"url: {self.url}, anchor: {self.anchor}, score: {score}, timestamp: {self.timestamp},"
+            f" link type: {kind}"
+        )
 
 
 @dataclass(slots=True)
@@ -80,10 +88,12 @@ class Node(Writable):
         self.metadata.write(out)
 
     def __str__(self) -> str:
-        scores = [javahash.float_to_string(score) for score in (self.inlink_score, self.outlink_score)]
+        scores = [
+            javahash.float_to_string(score) for score in (self.inlink_score, self.outlink_score)
+        ]
         return (
-            f"num inlinks: {self.num_inlinks}, num outlinks: {self.num_outlinks}, inlink score: {scores[0]}, "
-            f"outlink score: {scores[1]}, metadata: {self.metadata}"
+            f"num inlinks: {self.num_inlinks}, num outlinks: {self.num_outlinks}, inlink score:"
+            f" {scores[0]}, outlink score: {scores[1]}, metadata: {self.metadata}"
         )
 
 
@@ -157,7 +167,9 @@ class LoopSet(Writable):
     def java_order(self) -> list[str]:
         """The URLs as Java's HashSet iterates over them."""
         urls = list(self.urls)
-        return [urls[i] for i in javahash.hash_map_order([javahash.string_hash(url) for url in urls])]
+        return [
+            urls[i] for i in javahash.hash_map_order([javahash.string_hash(url) for url in urls])
+        ]
 
     @classmethod
     def read(cls, data: DataInput) -> Self:

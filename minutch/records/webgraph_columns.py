@@ -1,9 +1,10 @@
-"""LinkDatum and Node as columns, and the outlinks of ParseData with the time of the fetch: tables and back.
+"""LinkDatum and Node as columns, and the outlinks of ParseData with the time of the fetch: tables
+and back.
 
-A link's URL, anchor, score, timestamp and type are columns of their own. Of a node, counts and score are; its metadata
-stays as it was stored, none where it is empty. A batch that makes no sense to a kernel goes through the dataclasses,
-which know the errors.
-Source: org.apache.nutch.scoring.webgraph.LinkDatum, Node, WebGraph.OutlinkDb.getFetchTime.
+A link's URL, anchor, score, timestamp and type are columns of their own. Of a node, counts and
+score are; its metadata stays as it was stored, none where it is empty. A batch that makes no sense
+to a kernel goes through the dataclasses, which know the errors. Source:
+org.apache.nutch.scoring.webgraph.LinkDatum, Node, WebGraph.OutlinkDb.getFetchTime.
 """
 
 from __future__ import annotations
@@ -39,7 +40,11 @@ def decode_link_data(batch: Batch) -> pl.DataFrame:
     url_len, anchor_len, score_bits = (np.empty(size, np.int32) for _ in range(3))
     kind = np.empty(size, np.int8)
     fields = (url_at, url_len, anchor_at, anchor_len, score_bits, timestamp, kind)
-    _require(kernels.read_link_data(batch.values, batch.value_at, batch.value_len, *fields), batch, LinkDatum)
+    _require(
+        kernels.read_link_data(batch.values, batch.value_at, batch.value_len, *fields),
+        batch,
+        LinkDatum,
+    )
     return pl.DataFrame(
         [
             string_column("key", batch.keys, batch.key_at, batch.key_len),
@@ -58,8 +63,14 @@ def link_data_records(table: pl.DataFrame) -> Iterator[Places]:
         keys, urls, anchors = (from_series(rows[name]) for name in ("key", "url", "anchor"))
         at, length = np.empty(len(rows), np.int64), np.empty(len(rows), np.int32)
         out = np.empty(kernels.measure_link_data(urls.views, anchors.views, at, length), np.uint8)
-        numbers = rows["score"].to_numpy().view(np.int32), rows["timestamp"].to_numpy(), rows["link_type"].to_numpy()
-        kernels.write_link_data(out, at, *urls[:2], *anchors[:2], *map(np.ascontiguousarray, numbers))
+        numbers = (
+            rows["score"].to_numpy().view(np.int32),
+            rows["timestamp"].to_numpy(),
+            rows["link_type"].to_numpy(),
+        )
+        kernels.write_link_data(
+            out, at, *urls[:2], *anchors[:2], *map(np.ascontiguousarray, numbers)
+        )
         yield Places.of(keys, out, at, length)
 
 
@@ -67,7 +78,12 @@ def decode_nodes(batch: Batch) -> pl.DataFrame:
     """The nodes of a batch as a table of NODES_SCHEMA. Raises FormatError."""
     if batch.size and batch.value_len.min() < _COUNTS + len(_NO_METADATA):
         _require(int(batch.value_len.argmin()), batch, Node)
-    counts = batch.values[batch.value_at[:, None] + np.arange(_COUNTS)].view(">i4").astype(np.int32).reshape(-1, 3)
+    counts = (
+        batch.values[batch.value_at[:, None] + np.arange(_COUNTS)]
+        .view(">i4")
+        .astype(np.int32)
+        .reshape(-1, 3)
+    )
     metadata_at, metadata_len = batch.value_at + _COUNTS, batch.value_len - np.int32(_COUNTS)
     return pl.DataFrame(
         [
@@ -75,7 +91,9 @@ def decode_nodes(batch: Batch) -> pl.DataFrame:
             pl.Series("num_inlinks", np.ascontiguousarray(counts[:, 0])),
             pl.Series("num_outlinks", np.ascontiguousarray(counts[:, 1])),
             pl.Series("inlink_score", np.ascontiguousarray(counts[:, 2]).view(np.float32)),
-            string_column("metadata", batch.values, metadata_at, metadata_len, least=len(_NO_METADATA) + 1),
+            string_column(
+                "metadata", batch.values, metadata_at, metadata_len, least=len(_NO_METADATA) + 1
+            ),
         ]
     )
 
@@ -103,7 +121,8 @@ def places_of(keys: pl.Series, values: pl.Series) -> Places:
 
 
 def decode_dated_outlinks(batch: Batch) -> pl.DataFrame:
-    """The outlinks of a batch of ParseData with the time of the fetch, null where the page does not say it.
+    """The outlinks of a batch of ParseData with the time of the fetch, null where the page does not
+    say it.
 
     OUTLINKS_SCHEMA and `timestamp`. Raises FormatError.
     """
@@ -127,7 +146,9 @@ def _read_time(batch: Batch, number: int) -> tuple[int, int]:
     except FormatError as exc:
         raise exc.at(f"record of {batch.key(number)!r}") from exc
     text = page.content_meta.first(FETCH_TIME_KEY) or ""
-    return len(page.outlinks), int(text) if re.fullmatch("[+-]?[0-9]{1,18}", text) else kernels.NO_TIME
+    return len(page.outlinks), int(text) if re.fullmatch(
+        "[+-]?[0-9]{1,18}", text
+    ) else kernels.NO_TIME
 
 
 def _require(wrong: int, batch: Batch, record: type[Writable]) -> None:
@@ -138,6 +159,8 @@ def _require(wrong: int, batch: Batch, record: type[Writable]) -> None:
     try:
         data = DataInput(value)
         record.read(data)
-        raise FormatError("bytes left over after a record", offset=data.pos, expected=data.pos, found=len(value))
+        raise FormatError(
+            "bytes left over after a record", offset=data.pos, expected=data.pos, found=len(value)
+        )
     except FormatError as exc:
         raise exc.at(f"record of {batch.key(wrong)!r}") from exc

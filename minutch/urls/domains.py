@@ -1,12 +1,14 @@
 """Which part of a host name was registered, and which is a public suffix, by Mozilla's list.
 
-The list is the snapshot that the package tldextract ships (no network), or a file in Mozilla's format
-(`effective_tld_names.dat` in the configuration directory, as with Nutch): `use_list`. Only the ICANN section counts;
-the private one (github.io, blogspot.com …) is left out, which is URLUtil's choice.
+The list is the snapshot that the package tldextract ships (no network), or a file in Mozilla's
+format (`effective_tld_names.dat` in the configuration directory, as with Nutch): `use_list`. Only
+the ICANN section counts; the private one (github.io, blogspot.com …) is left out, which is
+URLUtil's choice.
 
 Source: URLUtil.getDomainName, getDomainSuffix, getTopLevelDomainName and isSameDomainName, over
-EffectiveTldFinder of crawler-commons 1.6. Its quirks are kept: a host that is itself a wildcard's parent has the suffix
-before it; a host with no known suffix is its own domain; suffixes print with their `*.` and `!`.
+EffectiveTldFinder of crawler-commons 1.6. Its quirks are kept: a host that is itself a wildcard's
+parent has the suffix before it; a host with no known suffix is its own domain; suffixes print with
+their `*.` and `!`.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ _PRIVATE = re.compile("===BEGIN PRIVATE DOMAINS===.*?(?:===END PRIVATE DOMAINS==
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One line of the list: the suffix in ASCII, and whether it is a wildcard's parent or an exception."""
+    """One line of the list: the suffix in ASCII, and whether it is a wildcard's parent or an
+    exception.
+    """
 
     suffix: str
     wildcard: bool
@@ -37,11 +41,19 @@ class Rule:
     @property
     def printed(self) -> str:
         """As EffectiveTLD.getSuffix gives it."""
-        return f"*.{self.suffix}" if self.wildcard else f"!{self.suffix}" if self.exception else self.suffix
+        return (
+            f"*.{self.suffix}"
+            if self.wildcard
+            else f"!{self.suffix}"
+            if self.exception
+            else self.suffix
+        )
 
 
 class SuffixList:
-    """The rules of a public suffix list, by every spelling (Unicode, ASCII, mixed) of each suffix."""
+    """The rules of a public suffix list, by every spelling (Unicode, ASCII, mixed) of each
+    suffix.
+    """
 
     def __init__(self, text: str) -> None:
         self._rules: dict[str, Rule] = {}
@@ -106,16 +118,22 @@ def _list() -> SuffixList:
 
 
 def _bundled() -> Path:
-    """tldextract's snapshot, found without importing the package (which takes longer than a small job)."""
+    """tldextract's snapshot, found without importing the package (which takes longer than a small
+    job).
+    """
     spec = find_spec("tldextract")
     if spec is None or spec.origin is None:
-        raise ConfigError("the package tldextract, which brings the public suffix list, is not installed")
+        raise ConfigError(
+            "the package tldextract, which brings the public suffix list, is not installed"
+        )
     return Path(spec.origin).with_name(_SNAPSHOT)
 
 
 @lru_cache(maxsize=65536)
 def domain_of(host: str) -> str:
-    """The registered domain of a host in lower case; the host itself if there is none (getAssignedDomain)."""
+    """The registered domain of a host in lower case; the host itself if there is none
+    (getAssignedDomain).
+    """
     host = host.removesuffix(".").lower()
     if host.rpartition(".")[2].isdecimal() or host.endswith("]"):
         return host  # an IP address
@@ -140,7 +158,9 @@ def _is_label(label: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def suffix_of(host: str) -> str | None:
-    """The public suffix of a host as Nutch prints it, None if there is none (getEffectiveTLD; case-sensitive)."""
+    """The public suffix of a host as Nutch prints it, None if there is none (getEffectiveTLD;
+    case-sensitive).
+    """
     host = host.removesuffix(".")
     found = _list().find(host)
     return None if found is None else found[1].printed
@@ -168,7 +188,8 @@ def is_same_domain(first: str | Url, second: str | Url) -> bool:
 
 
 def choose_representative(source: str, target: str, temporary: bool) -> str:
-    """Which of two URLs stands for a page that redirects (URLUtil.chooseRepr); the target where either is no URL.
+    """Which of two URLs stands for a page that redirects (URLUtil.chooseRepr); the target where
+    either is no URL.
 
     The target, unless both URLs are of one domain, and then
     - permanent redirect: the source if it is a root, else the target;

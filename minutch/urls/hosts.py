@@ -1,7 +1,7 @@
 """Hosts and domains of columns of URLs: what fetch lists are partitioned and limited by.
 
-Plain URLs, which nearly all are, are taken apart by a kernel; the others, and each distinct host, by `urls.parts`
-and `urls.domains`.
+Plain URLs, which nearly all are, are taken apart by a kernel; the others, and each distinct host,
+by `urls.parts` and `urls.domains`.
 
 Source: java.net.URL.getHost, org.apache.nutch.util.URLUtil.getDomainName.
 """
@@ -23,10 +23,16 @@ from minutch.urls.parts import parse
 
 
 def hosts_of(urls: pl.Series) -> pl.Series:
-    """The host of each URL (String) as it is spelled there; null for what is no URL, and for null."""
+    """The host of each URL (String) as it is spelled there; null for what is no URL, and for
+    null.
+    """
     strings = from_series(urls)
     hosts, others = _plain_hosts(0, *places(strings))
-    return hosts.scatter(others, map_distinct(urls.gather(others), _host, pl.String())) if len(others) else hosts
+    return (
+        hosts.scatter(others, map_distinct(urls.gather(others), _host, pl.String()))
+        if len(others)
+        else hosts
+    )
 
 
 def hosts_at(keys: Bytes, at: Offsets, length: Lengths) -> pl.Series:
@@ -34,18 +40,26 @@ def hosts_at(keys: Bytes, at: Offsets, length: Lengths) -> pl.Series:
     hosts, others = _plain_hosts(keys.ctypes.data, at, length)
     if not len(others):
         return hosts
-    strange = [keys[at[row] : at[row] + length[row]].tobytes().decode("utf-8", "replace") for row in others]
+    strange = [
+        keys[at[row] : at[row] + length[row]].tobytes().decode("utf-8", "replace") for row in others
+    ]
     return hosts.scatter(others, pl.Series([_host(url) for url in strange], dtype=pl.String))
 
 
 def _plain_hosts(base: int, at: Offsets, length: Lengths) -> tuple[pl.Series, Offsets]:
-    """The hosts of the plain ones among URLs at distances from an address, and the rows of the others."""
+    """The hosts of the plain ones among URLs at distances from an address, and the rows of the
+    others.
+    """
     count = len(at)
-    out = np.empty(int(length.sum(dtype=np.int64)), np.uint8)  # what is not written to takes no memory
+    out = np.empty(
+        int(length.sum(dtype=np.int64)), np.uint8
+    )  # what is not written to takes no memory
     views, valid = np.empty((count, 4), np.int32), np.zeros(-(-count // 8), np.uint8)
     used = find_hosts(base, at, length, out, views, valid)
     others = np.flatnonzero(np.unpackbits(valid, count=count, bitorder="little") == 0)
-    return to_series("host", views, [out[:used]], valid if len(others) else None, is_text=True), others
+    return to_series(
+        "host", views, [out[:used]], valid if len(others) else None, is_text=True
+    ), others
 
 
 def _host(url: str) -> str | None:
@@ -60,7 +74,9 @@ def domains_of(hosts: pl.Series) -> pl.Series:
     return map_distinct(hosts, domain_of, pl.String()).alias("domain")
 
 
-def map_distinct(values: pl.Series, function: Callable[[Any], object], dtype: pl.DataType) -> pl.Series:
+def map_distinct(
+    values: pl.Series, function: Callable[[Any], object], dtype: pl.DataType
+) -> pl.Series:
     """`function` of each value, called once for each distinct one; null stays null."""
     distinct = values.drop_nulls().unique()
     results = pl.Series([function(value) for value in distinct], dtype=dtype)

@@ -1,8 +1,9 @@
 """Host names in other scripts: between Unicode and the ASCII form (`xn--…`), by two standards.
 
-IDNA 2003 (RFC 3490, nameprep) is java.net.IDN with ALLOW_UNASSIGNED; IDNA 2008 is ICU's UTS 46 processing,
-non-transitional, without STD3, bidi and joiner checks, which is what Nutch's URLUtil asks of it. Names are expected in
-lower case. Both raise UrlError where Nutch throws MalformedURLException.
+IDNA 2003 (RFC 3490, nameprep) is java.net.IDN with ALLOW_UNASSIGNED; IDNA 2008 is ICU's UTS 46
+processing, non-transitional, without STD3, bidi and joiner checks, which is what Nutch's URLUtil
+asks of it. Names are expected in lower case. Both raise UrlError where Nutch throws
+MalformedURLException.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def to_ascii_2003(host: str) -> str:
 
 
 def label_to_ascii_2003(label: str) -> str:
-    """RFC 3490's ToASCII of one label; UrlError for what nameprep forbids and for more than 63 characters."""
+    """RFC 3490's ToASCII of one label; UrlError for what nameprep forbids and for more than 63
+    characters.
+    """
     text = label if label.isascii() else _nameprep(label)
     if not text:
         raise UrlError("empty label in host name")
@@ -55,7 +58,9 @@ def _nameprep(label: str) -> str:
 
 
 def to_unicode_2003(host: str) -> str:
-    """Each label through ToUnicode (java.net.IDN.toUnicode); a label that can't be decoded stays as it is."""
+    """Each label through ToUnicode (java.net.IDN.toUnicode); a label that can't be decoded stays as
+    it is.
+    """
     if not host:
         return host
     return ".".join(_label_to_unicode_2003(label) for label in _DOTS.split(host))
@@ -101,7 +106,9 @@ def _map(host: str) -> str:
     try:
         return idna.uts46_remap(host, std3_rules=False, transitional=False)
     except (idna.IDNAError, UnicodeError) as exc:
-        raise UrlError(f"host name {host!r} has a character that no host name may have: {exc}") from exc
+        raise UrlError(
+            f"host name {host!r} has a character that no host name may have: {exc}"
+        ) from exc
 
 
 def _encode_label(label: str) -> str:
@@ -117,7 +124,9 @@ def _check_label(label: str, host: str) -> str:
         label = _decode_ace(label, host)
     units = label.encode("utf-16-be", "surrogatepass")
     if not label or label[0] == "-" or label[-1] == "-" or units[4:8] == b"\0-\0-":
-        raise UrlError(f"label {label!r} of host name {host!r} is empty or has a hyphen in a forbidden place")
+        raise UrlError(
+            f"label {label!r} of host name {host!r} is empty or has a hyphen in a forbidden place"
+        )
     if unicodedata.category(label[0]).startswith("M"):
         raise UrlError(f"label {label!r} of host name {host!r} starts with a combining mark")
     return label
@@ -128,13 +137,19 @@ def _decode_ace(label: str, host: str) -> str:
         decoded = label[4:].encode("ascii").decode("punycode")
     except ValueError as exc:
         raise UrlError(f"label {label!r} of host name {host!r} is not Punycode") from exc
-    if not decoded or decoded.isascii() or unicodedata.normalize("NFC", decoded) != decoded or _map(decoded) != decoded:
+    if (
+        not decoded
+        or decoded.isascii()
+        or unicodedata.normalize("NFC", decoded) != decoded
+        or _map(decoded) != decoded
+    ):
         raise UrlError(f"label {label!r} of host name {host!r} decodes to what it may not")
     return decoded
 
 
 def url_to_ascii(url: str) -> str | None:
-    """The URL with its host in ASCII and lower case (URLUtil.toASCII); None if there is no such URL.
+    """The URL with its host in ASCII and lower case (URLUtil.toASCII); None if there is no such
+    URL.
 
     A quirk: where the host changes, the rest is percent-encoded once more, `%` included.
     """
@@ -145,14 +160,22 @@ def url_to_ascii(url: str) -> str | None:
             return url
         ascii_host = to_ascii_2008(host)
         return build_uri(
-            parsed.protocol, parsed.user_info, ascii_host, parsed.port, parsed.path, parsed.query, parsed.ref
+            parsed.protocol,
+            parsed.user_info,
+            ascii_host,
+            parsed.port,
+            parsed.path,
+            parsed.query,
+            parsed.ref,
         )
     except UrlError:
         return None
 
 
 def url_to_unicode(url: str) -> str | None:
-    """The URL with its host in Unicode and lower case (URLUtil.toUNICODE); None if there is no such URL."""
+    """The URL with its host in Unicode and lower case (URLUtil.toUNICODE); None if there is no such
+    URL.
+    """
     try:
         parsed = parse(url)
         host = parsed.host.lower()

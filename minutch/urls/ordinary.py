@@ -1,6 +1,7 @@
 """What URL normalizers and filters say of ordinary URLs, so that they need not be asked one by one.
 
-They say it by strict patterns, of whole URLs between marks (`javaregex.marked`); `sieve` makes one automaton of all.
+They say it by strict patterns, of whole URLs between marks (`javaregex.marked`); `sieve` makes one
+automaton of all.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from minutch.urls.javaregex.marked import ANYTHING, NOTHING
 
 @dataclass(frozen=True, slots=True)
 class Untouched:
-    """The URLs that a normalizer leaves as they are: those that `normal` matches and `touched` does not.
+    """The URLs that a normalizer leaves as they are: those that `normal` matches and `touched` does
+    not.
 
-    `cuts`: it cuts off the fragment of a URL that is normal but for that. `squeezes`: it takes empty segments, and
-    climbs above the root, out of a URL without query, fragment and escapes that is normal but for those; or takes out
-    no more than some empty segments, if `collapses`.
+    `cuts`: it cuts off the fragment of a URL that is normal but for that. `squeezes`: it takes
+    empty segments, and climbs above the root, out of a URL without query, fragment and escapes that
+    is normal but for those; or takes out no more than some empty segments, if `collapses`.
     """
 
     normal: Pattern = ANYTHING
@@ -29,7 +31,8 @@ class Untouched:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """The URLs that a filter surely accepts, and those that it surely rejects, if they have no loop.
+    """The URLs that a filter surely accepts, and those that it surely rejects, if they have no
+    loop.
 
     `no_loops` says that it rejects URLs with a segment that comes back at every second place.
     """

@@ -4,12 +4,14 @@
     authority  = [ user-info "@" ] host [ ":" port ]
     file       = path [ "?" query ]
 
-Nothing is decoded, encoded or lower-cased here except the protocol; dot segments go only when a relative path is joined
-to a base. Only the schemes that have a handler are known (`PROTOCOLS`, and what a plugin registers), as with Nutch's
-URLStreamHandlerFactory: anything else is a UrlError, Nutch's MalformedURLException.
+Nothing is decoded, encoded or lower-cased here except the protocol; dot segments go only when a
+relative path is joined to a base. Only the schemes that have a handler are known (`PROTOCOLS`, and
+what a plugin registers), as with Nutch's URLStreamHandlerFactory: anything else is a UrlError,
+Nutch's MalformedURLException.
 
-Source: java.net.URL and URLStreamHandler of JDK 17 (`parse`, `compose`, `Url.__str__`), Nutch's URLUtil
-(`resolve_url`, `host_segments`, `choose_representative`, `is_home_page`, `page`) and TableUtil (`reverse_url`).
+Source: java.net.URL and URLStreamHandler of JDK 17 (`parse`, `compose`, `Url.__str__`), Nutch's
+URLUtil (`resolve_url`, `host_segments`, `choose_representative`, `is_home_page`, `page`) and
+TableUtil (`reverse_url`).
 """
 
 from __future__ import annotations
@@ -30,11 +32,15 @@ _DOTTED_IP = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}", re.ASCII)
 _HOST_TABOO = re.compile(
     "[\x00-\x1f/\x7f\u2047-\u2049\u2100\u2101\u2105\u2106\u2a74\ufe55\ufe56\ufe5f\ufe6b\uff03\uff0f\uff1a\uff1f\uff20]"
 )
-_PLAIN = re.compile(r"(https?)://([A-Za-z0-9._-]+)(?::([0-9]{1,5}))?(/[^?#\x00-\x20]*)?(?:\?([^#\x00-\x20]*))?")
+_PLAIN = re.compile(
+    r"(https?)://([A-Za-z0-9._-]+)(?::([0-9]{1,5}))?(/[^?#\x00-\x20]*)?(?:\?([^#\x00-\x20]*))?"
+)
 
 
 class Url(NamedTuple):
-    """One parsed URL; the fields are java.net.URL's, `None` where Java has null, port -1 where none is given."""
+    """One parsed URL; the fields are java.net.URL's, `None` where Java has null, port -1 where none
+    is given.
+    """
 
     protocol: str
     user_info: str | None
@@ -68,15 +74,26 @@ def register_protocol(name: str, default_port: int = -1) -> None:
 
 
 def parse(spec: str, context: Url | None = None) -> Url:
-    """The URL written in `spec`, relative to `context` if there is one (java.net.URL's constructor).
+    """The URL written in `spec`, relative to `context` if there is one (java.net.URL's
+    constructor).
 
-    Raises UrlError for an unknown or missing scheme, a port that is not a number and a broken IPv6 host.
+    Raises UrlError for an unknown or missing scheme, a port that is not a number and a broken IPv6
+    host.
     """
     plain = _PLAIN.fullmatch(spec) if context is None else None
     if plain is not None:
         protocol, host, port, path, query = plain.groups()
         authority = host if port is None else f"{host}:{port}"
-        return Url(protocol, None, host, -1 if port is None else int(port), authority, path or "", query, None)
+        return Url(
+            protocol,
+            None,
+            host,
+            -1 if port is None else int(port),
+            authority,
+            path or "",
+            query,
+            None,
+        )
     return _parse_any(spec, context)
 
 
@@ -99,7 +116,9 @@ def _parse_any(spec: str, context: Url | None) -> Url:
 
 
 def _split_protocol(text: str) -> tuple[str | None, str]:
-    """The lower-cased scheme before the first colon, unless a slash or a leading `#` shows that there is none."""
+    """The lower-cased scheme before the first colon, unless a slash or a leading `#` shows that
+    there is none.
+    """
     colon = text.find(":")
     if colon < 0 or text.startswith("#") or "/" in text[:colon]:
         return None, text
@@ -109,7 +128,9 @@ def _split_protocol(text: str) -> tuple[str | None, str]:
 
 
 def _parse_jar(spec: str, rest: str, empty: Url) -> Url:
-    """`jar:<url>!/<entry>`: the inner URL has to be one; all of it is the path (sun.net.www.protocol.jar.Handler)."""
+    """`jar:<url>!/<entry>`: the inner URL has to be one; all of it is the path
+    (sun.net.www.protocol.jar.Handler).
+    """
     text, sharp, ref = rest.partition("#")
     inner, bang, _ = text.rpartition("!/")
     if not bang or spec[:1] in _BLANK:
@@ -122,14 +143,22 @@ def _parse_jar(spec: str, rest: str, empty: Url) -> Url:
 
 
 def _parse_hierarchical(spec: str, rest: str, base: Url, *, inherit: bool) -> Url:
-    """Authority, path, query and ref of `rest`; missing ones come from `base` (URLStreamHandler.parseURL)."""
+    """Authority, path, query and ref of `rest`; missing ones come from `base`
+    (URLStreamHandler.parseURL).
+    """
     rest, sharp, fragment = rest.partition("#")
     ref = fragment if sharp else None
     if inherit and not rest:
         return base._replace(ref=ref if sharp else base.ref)
     text, mark, after = rest.partition("?")
     query = after if mark else None
-    user_info, host, port, authority, base_path = base.user_info, base.host, base.port, base.authority, base.path
+    user_info, host, port, authority, base_path = (
+        base.user_info,
+        base.host,
+        base.port,
+        base.authority,
+        base.path,
+    )
     has_authority = text.startswith("//") and not text.startswith("////")
     if has_authority:
         slash = text.find("/", 2)
@@ -147,7 +176,9 @@ def _parse_hierarchical(spec: str, rest: str, base: Url, *, inherit: bool) -> Ur
 
 
 def _joined(base: Url, text: str, *, has_authority: bool) -> str:
-    """The path that `text` gives after the base's path: dot segments are resolved only where the two are joined."""
+    """The path that `text` gives after the base's path: dot segments are resolved only where the
+    two are joined.
+    """
     if not text:
         return base.path
     if text[0] == "/":
@@ -163,7 +194,8 @@ def _joined(base: Url, text: str, *, has_authority: bool) -> str:
 def remove_dot_segments(path: str) -> str:
     """`path` without `.` and `..` as java.net.URL removes them from a joined path.
 
-    Quirks: a `..` that would climb above the root stays; in a longer run every third also removes one before it.
+    Quirks: a `..` that would climb above the root stays; in a longer run every third also removes
+    one before it.
     """
     if "/." not in path and not path.startswith("./"):
         return path
@@ -224,10 +256,12 @@ def _port_number(spec: str, text: str) -> int:
 
 
 def compose(protocol: str, host: str, port: int, file: str) -> Url:
-    """A URL of its parts (java.net.URL's four-argument constructor); `file` may carry a query and a ref.
+    """A URL of its parts (java.net.URL's four-argument constructor); `file` may carry a query and a
+    ref.
 
-    The query starts at the *last* question mark. Raises UrlError for an unknown scheme and a host with control
-    characters, a slash, or a character that host name mapping would turn into a delimiter.
+    The query starts at the *last* question mark. Raises UrlError for an unknown scheme and a host
+    with control characters, a slash, or a character that host name mapping would turn into a
+    delimiter.
     """
     protocol = protocol.lower()
     if ":" in host and not host.startswith("["):
@@ -243,7 +277,9 @@ def compose(protocol: str, host: str, port: int, file: str) -> Url:
     if _HOST_TABOO.search(host) is not None:
         raise UrlError(f"invalid host: {host!r}")
     authority = host if port == -1 else f"{host}:{port}"
-    return Url(protocol, None, host, port, authority, path, query if mark else None, ref if sharp else None)
+    return Url(
+        protocol, None, host, port, authority, path, query if mark else None, ref if sharp else None
+    )
 
 
 def host_of(url: str) -> str | None:
@@ -262,7 +298,9 @@ def host_segments(host: str) -> list[str]:
 
 
 def split_labels(text: str, separator: str = ".") -> list[str]:
-    """Java's String.split: like Python's, without the empty strings at the end (an empty text stays one)."""
+    """Java's String.split: like Python's, without the empty strings at the end (an empty text stays
+    one).
+    """
     parts = text.split(separator)
     while len(parts) > 1 and not parts[-1]:
         parts.pop()
@@ -281,11 +319,20 @@ def page_of(url: str) -> str | None:
 
 def is_home_page(url: Url, host: str) -> bool:
     """Whether `url` is `<protocol>://<host>/` and nothing more (URLUtil.isHomePageOf)."""
-    return (url.path, url.host, url.query, url.port, url.ref, url.user_info) == ("/", host, None, -1, None, None)
+    return (url.path, url.host, url.query, url.port, url.ref, url.user_info) == (
+        "/",
+        host,
+        None,
+        -1,
+        None,
+        None,
+    )
 
 
 def reverse_url(url: str) -> str:
-    """`com.example.www:http:8080/path?query`: sorted, the URLs of a domain lie together (TableUtil.reverseUrl)."""
+    """`com.example.www:http:8080/path?query`: sorted, the URLs of a domain lie together
+    (TableUtil.reverseUrl).
+    """
     parsed = parse(url)
     port = "" if parsed.port == -1 else f":{parsed.port}"
     slash = "" if parsed.file[:1] in ("", "/") else "/"
@@ -317,7 +364,9 @@ def is_ipv6(text: str) -> bool:
 
 
 def _groups(text: str, *, last: bool) -> int | None:
-    """How many 16-bit groups colon-separated `text` has (a trailing IPv4 address is two), None if malformed."""
+    """How many 16-bit groups colon-separated `text` has (a trailing IPv4 address is two), None if
+    malformed.
+    """
     if not text:
         return 0
     fields = text.split(":")
@@ -336,4 +385,8 @@ def _is_group(field: str) -> bool:
 def is_ipv4(text: str) -> bool:
     """Four decimal numbers up to 255 in at most 15 characters (IPAddressUtil)."""
     fields = text.split(".")
-    return len(text) <= 15 and len(fields) == 4 and all(re.fullmatch(r"[0-9]+", f) and int(f) < 256 for f in fields)
+    return (
+        len(text) <= 15
+        and len(fields) == 4
+        and all(re.fullmatch(r"[0-9]+", f) and int(f) < 256 for f in fields)
+    )

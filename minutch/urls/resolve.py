@@ -1,9 +1,10 @@
-"""Makes a link's target absolute: in Nutch's spelling (which its files hold), or by the WHATWG standard (browsers').
+"""Makes a link's target absolute: in Nutch's spelling (which its files hold), or by the WHATWG
+standard (browsers').
 
-`Resolver` is made once per page and resolves all its links. Most links are one of five shapes whose answer is a
-concatenation; they take well under a microsecond, in a kernel over the links of a page a few nanoseconds. The rest go
-through `parts.parse`, java.net.URL's rules; property tests hold the ways together. Nutch's spelling encodes and
-lower-cases nothing: normalizers do.
+`Resolver` is made once per page and resolves all its links. Most links are one of five shapes whose
+answer is a concatenation; they take well under a microsecond, in a kernel over the links of a page
+a few nanoseconds. The rest go through `parts.parse`, java.net.URL's rules; property tests hold the
+ways together. Nutch's spelling encodes and lower-cases nothing: normalizers do.
 
 Source: URLUtil.resolveURL, with its repair of java.net.URL for targets that are a query only.
 """
@@ -23,7 +24,9 @@ _RELATIVE = re.compile(r"[^:/?#.][^:/?#]*(?:/(?:[^:/?#.][^:/?#]*)?)*(?:[?#]|\Z)"
 
 
 class Resolver:
-    """Resolves targets against one base URL; the constructor raises UrlError if the base is not a URL."""
+    """Resolves targets against one base URL; the constructor raises UrlError if the base is not a
+    URL.
+    """
 
     def __init__(self, base: str) -> None:
         self.base = base
@@ -33,7 +36,9 @@ class Resolver:
         self._directory = self._directory_prefix()
 
     def _directory_prefix(self) -> str | None:
-        """The prefix of a plain relative target; None where joining would have to remove dot segments."""
+        """The prefix of a plain relative target; None where joining would have to remove dot
+        segments.
+        """
         path = self._base.path[: self._base.path.rfind("/") + 1] or "/"
         plain = self._base.authority is not None and path[0] == "/" and "/." not in path
         return self._root + path if plain and self._base.protocol != "jar" else None
@@ -42,12 +47,16 @@ class Resolver:
     def _query(self) -> str | None:
         """The prefix of a target that is a query only."""
         try:
-            return str(parse(self._base.path.rpartition("/")[2] + "?", self._base)).removesuffix("?")
+            return str(parse(self._base.path.rpartition("/")[2] + "?", self._base)).removesuffix(
+                "?"
+            )
         except UrlError:
             return None
 
     def based(self, href: str) -> Resolver:
-        """The resolver of a page with this base element, whose URL is java.net.URL's, as in Nutch's HtmlParser."""
+        """The resolver of a page with this base element, whose URL is java.net.URL's, as in Nutch's
+        HtmlParser.
+        """
         return Resolver(str(parse(href, self._base)))
 
     def resolve(self, target: str) -> str:
@@ -74,7 +83,9 @@ class Resolver:
         return self.resolve_slowly(target)
 
     def _climb(self, target: str) -> str:
-        """The same for a target that may start with `./` or `../` and whose base has a plain directory."""
+        """The same for a target that may start with `./` or `../` and whose base has a plain
+        directory.
+        """
         directory, rest = self._directory or "", target
         while rest.startswith(("./", "../")):
             up, rest = rest.startswith(".."), rest.partition("/")[2]
@@ -99,8 +110,16 @@ class Resolver:
         return str(parse(target, self._base))
 
     def prefixes(self) -> list[str | None]:
-        """What may stand before a target, as the kernel knows it; a query only is left to the full rules."""
-        return [self._root, self._directory, self._page, f"{self._base.protocol}:", self._base.path or None]
+        """What may stand before a target, as the kernel knows it; a query only is left to the full
+        rules.
+        """
+        return [
+            self._root,
+            self._directory,
+            self._page,
+            f"{self._base.protocol}:",
+            self._base.path or None,
+        ]
 
 
 def _text_before_path(url: Url) -> str:

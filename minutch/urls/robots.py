@@ -1,11 +1,13 @@
 """What robots.txt allows (RFC 9309): the rules for one crawler, checked URL by URL.
 
-The longest rule that matches decides, `Allow` wins a tie, and what no rule mentions is allowed. `*` stands for
-anything, `$` at the end for the end. Rules and URLs are compared after the same percent-encoding. Matching looks up
-plain rules by length and takes wildcards apart at their stars, so it is linear in the path whatever a file says.
+The longest rule that matches decides, `Allow` wins a tie, and what no rule mentions is allowed. `*`
+stands for anything, `$` at the end for the end. Rules and URLs are compared after the same
+percent-encoding. Matching looks up plain rules by length and takes wildcards apart at their stars,
+so it is linear in the path whatever a file says.
 
-Source: RFC 9309; Nutch's RobotRulesParser (agent names) over SimpleRobotRules of crawler-commons 1.6, whose additions
-are kept: an Allow of …/index.html also allows the folder's page. (crawler-commons lets a Disallow forbid it, too.)
+Source: RFC 9309; Nutch's RobotRulesParser (agent names) over SimpleRobotRules of crawler-commons
+1.6, whose additions are kept: an Allow of …/index.html also allows the folder's page.
+(crawler-commons lets a Disallow forbid it, too.)
 """
 
 from __future__ import annotations
@@ -20,14 +22,18 @@ from minutch.urls.robotsfile import MAX_BYTES, Group, RobotsFile, read_robots
 from minutch.urls.uri import normalize_escapes, parse_uri
 
 _TOKEN = re.compile("[a-z_-]+")
-_PLAIN_URL = re.compile(r"https?://[A-Za-z0-9._-]+(?::[0-9]{1,5})?(/[A-Za-z0-9/._~?=&;,:+!()'@-]*)?(?:#.*)?")
+_PLAIN_URL = re.compile(
+    r"https?://[A-Za-z0-9._-]+(?::[0-9]{1,5})?(/[A-Za-z0-9/._~?=&;,:+!()'@-]*)?(?:#.*)?"
+)
 _PLAIN_RULE = re.compile(r"[A-Za-z0-9/._~?=&;,:+!()'@*-]*\$?")
 _INDEX = re.compile(r"index\.html?$")
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule with its path in normal form, and the line of the file that it stands on first (0: none)."""
+    """One rule with its path in normal form, and the line of the file that it stands on first (0:
+    none).
+    """
 
     path: str
     allow: bool
@@ -42,7 +48,9 @@ class _Wildcard:
     to_end: bool
 
     def matches(self, path: str) -> bool:
-        """Each piece at its first place behind the one before; one that has to end the path, there."""
+        """Each piece at its first place behind the one before; one that has to end the path,
+        there.
+        """
         first, *middle = self.pieces
         if not path.startswith(first):
             return False
@@ -60,8 +68,9 @@ class _Wildcard:
 class RobotRules:
     """What holds for one crawler on one host.
 
-    `crawl_delay` in milliseconds, None if not set; `defer_visits`: the file could not be fetched, come back later;
-    `content_signals`: uses and whether they are wanted, as Content-Signal lines say.
+    `crawl_delay` in milliseconds, None if not set; `defer_visits`: the file could not be fetched,
+    come back later; `content_signals`: uses and whether they are wanted, as Content-Signal lines
+    say.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -95,23 +104,31 @@ class RobotRules:
                 table[text] = rule
 
     def is_allowed(self, url: str) -> bool:
-        """Whether the crawler may fetch `url`. A string that is not a URL is treated as the host's root."""
+        """Whether the crawler may fetch `url`. A string that is not a URL is treated as the host's
+        root.
+        """
         if self.allow_all or self.allow_none:
             return self.allow_all
         return self.is_path_allowed(normal_path(url))
 
     def is_path_allowed(self, path: str) -> bool:
-        """The same for a path with its query, in normal form; robots.txt itself is always allowed."""
+        """The same for a path with its query, in normal form; robots.txt itself is always
+        allowed.
+        """
         rule = self.deciding(path)
         return rule is None or rule.allow
 
     def deciding(self, path: str) -> Rule | None:
-        """The rule that decides about a path with its query, in normal form; None where none speaks of it."""
+        """The rule that decides about a path with its query, in normal form; None where none speaks
+        of it.
+        """
         if path == "/robots.txt":
             return None
         length, found = self._longest_plain(path)
         for wildcard in self._wildcards:
-            if wildcard.length < length or (wildcard.length == length and (found is None or found.allow)):
+            if wildcard.length < length or (
+                wildcard.length == length and (found is None or found.allow)
+            ):
                 break
             if wildcard.matches(path):
                 return wildcard.rule if wildcard.length > length or wildcard.rule.allow else found
@@ -132,9 +149,11 @@ class RobotRules:
 
 @dataclass(frozen=True, slots=True)
 class KnownRobots:
-    """What is remembered of a host's robots.txt: its rules, the answer that they came in, when it was fetched (ms).
+    """What is remembered of a host's robots.txt: its rules, the answer that they came in, when it
+    was fetched (ms).
 
-    An answer is good until `expires` (ms), then the host is asked again. `exempt`: the host is never asked.
+    An answer is good until `expires` (ms), then the host is asked again. `exempt`: the host is
+    never asked.
     """
 
     rules: RobotRules
@@ -169,7 +188,9 @@ def normal_path(url: str) -> str:
 
 
 def normal_rule(path: str) -> str:
-    """A rule's path as URLs are compared with it: its stars and a dollar at its end keep their meaning."""
+    """A rule's path as URLs are compared with it: its stars and a dollar at its end keep their
+    meaning.
+    """
     if _PLAIN_RULE.fullmatch(path) is not None:
         return path
     to_end = path.endswith("$")
@@ -177,12 +198,16 @@ def normal_rule(path: str) -> str:
 
 
 def parse_robots(
-    content: bytes, content_type: str, agents: Collection[str], url: str = "", limit: int = MAX_BYTES
+    content: bytes,
+    content_type: str,
+    agents: Collection[str],
+    url: str = "",
+    limit: int = MAX_BYTES,
 ) -> RobotRules:
     """The rules of a file for a crawler that goes by these names (in lower case, without `*`).
 
-    Groups that name one of them count together; without any, those for `*`. `url` is where the file was found, for
-    sitemaps given relative to it. At most `limit` bytes are read.
+    Groups that name one of them count together; without any, those for `*`. `url` is where the file
+    was found, for sitemaps given relative to it. At most `limit` bytes are read.
     """
     robots = read_robots(content, content_type, limit)
     if robots is None:
@@ -197,7 +222,9 @@ def parse_robots(
         rules=tuple(Rule(path, allow, rules[path, allow]) for path, allow in ordered),
         crawl_delay=min(delays, default=None),
         sitemaps=tuple(dict.fromkeys(_sitemaps(robots.sitemaps, url))),
-        content_signals={name: answer for group in groups for name, answer in group.signals.items()},
+        content_signals={
+            name: answer for group in groups for name, answer in group.signals.items()
+        },
     )
 
 
@@ -207,7 +234,10 @@ def _choose(robots: RobotsFile, agents: Collection[str]) -> tuple[list[Group], l
         groups = [group for group in robots.groups if any(map(is_ours, group.agents))]
         if groups:
             delays = (
-                group.delay_for(index) for group in groups for index, name in enumerate(group.agents) if is_ours(name)
+                group.delay_for(index)
+                for group in groups
+                for index, name in enumerate(group.agents)
+                if is_ours(name)
             )
             return groups, [delay for delay in delays if delay is not None]
     return [], []
@@ -226,7 +256,9 @@ def _is_named(name: str, agents: Collection[str]) -> bool:
 
 
 def _sitemaps(values: Iterable[str], base: str) -> Iterable[str]:
-    """Absolute URLs with a host; other values are skipped. A quirk: an empty value is the file's folder."""
+    """Absolute URLs with a host; other values are skipped. A quirk: an empty value is the file's
+    folder.
+    """
     for value in values:
         try:
             parse_uri(value)

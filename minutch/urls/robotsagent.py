@@ -1,9 +1,11 @@
-"""robots.txt for this crawler: the names that it answers to, and the parser that it reads the file with.
+"""robots.txt for this crawler: the names that it answers to, and the parser that it reads the file
+with.
 
-Properties: http.agent.name and http.robots.agents (the names), http.robots.parser (`minutch`, or `reppy` for the
-package of that name, extra `reppy`), http.robots.content.limit (bytes). What reppy can't say is ours: Content-Signal,
-several agent names at once (the first that the file names counts), an HTML page in place of the file. Its wildcards
-take exponential time on hostile files: not for crawls of the open web.
+Properties: http.agent.name and http.robots.agents (the names), http.robots.parser (`minutch`, or
+`reppy` for the package of that name, extra `reppy`), http.robots.content.limit (bytes). What reppy
+can't say is ours: Content-Signal, several agent names at once (the first that the file names
+counts), an HTML page in place of the file. Its wildcards take exponential time on hostile files:
+not for crawls of the open web.
 """
 
 from __future__ import annotations
@@ -37,11 +39,16 @@ def robots_limit(conf: Configuration) -> int:
 
 
 def agent_names(conf: Configuration) -> list[str]:
-    """http.agent.name and http.robots.agents in lower case, without `*`; ConfigError if there is no name."""
+    """http.agent.name and http.robots.agents in lower case, without `*`; ConfigError if there is no
+    name.
+    """
     name = (conf.get("http.agent.name") or "").strip()
     if not name:
         raise ConfigError("http.agent.name is not set: a crawler has to say who it is")
-    names = [name.lower(), *(other.lower() for other in conf.get_trimmed_strings("http.robots.agents"))]
+    names = [
+        name.lower(),
+        *(other.lower() for other in conf.get_trimmed_strings("http.robots.agents")),
+    ]
     return [name for name in dict.fromkeys(names) if name != "*"]
 
 
@@ -87,14 +94,21 @@ def reppy_parser(names: list[str], limit: int = MAX_BYTES) -> RobotsParser:
     try:
         from reppy.robots import Robots
     except ImportError as exc:
-        raise ConfigError("http.robots.parser is reppy, which is not installed: pip install minutch[reppy]") from exc
+        raise ConfigError(
+            "http.robots.parser is reppy, which is not installed: pip install minutch[reppy]"
+        ) from exc
 
     def parse_file(content: bytes, content_type: str, url: str = "") -> RobotRules:
         content = content if len(content) <= limit else whole_lines(content[:limit])
         own = parse_robots(content, content_type, names, url, limit)
-        return own if own.allow_all else ReppyRules.of(own, Robots.parse(url or _ROOT, content), names)
+        return (
+            own if own.allow_all else ReppyRules.of(own, Robots.parse(url or _ROOT, content), names)
+        )
 
     return parse_file
 
 
-_PARSERS: dict[str, Callable[[list[str], int], RobotsParser]] = {"minutch": own_parser, "reppy": reppy_parser}
+_PARSERS: dict[str, Callable[[list[str], int], RobotsParser]] = {
+    "minutch": own_parser,
+    "reppy": reppy_parser,
+}

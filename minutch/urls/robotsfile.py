@@ -1,16 +1,20 @@
-"""robots.txt as written: lines, directives and groups (RFC 9309, section 2.2), read as forgivingly as crawlers do.
+"""robots.txt as written: lines, directives and groups (RFC 9309, section 2.2), read as forgivingly
+as crawlers do.
 
     file   = *( group | sitemap | anything else )
-    group  = 1*( "user-agent" ":" name ) *( ( "allow" | "disallow" ) ":" path | "crawl-delay" ":" seconds | … )
+    group  = 1*( "user-agent" ":" name ) *( ( "allow" | "disallow" ) ":" path | "crawl-delay" ":"
+           seconds | … )
     line   = key ( [ blanks ] ":" [ blanks ] | blanks ) value [ "#" comment ]
 
-Keys are read without case and with the usual misspellings; a colon may be missing. Lines end at CR, LF, NEL, LS or PS.
-Bytes are UTF-8 unless a byte order mark says UTF-16; those after a limit don't count, nor does the line that it cuts
-(half a path would forbid more than its owner wrote), nor the rest of a line that is longer than 16,663 characters. An
-HTML page in place of the file is recognized; if it contains `User-agent:`, its lines are read without tags.
+Keys are read without case and with the usual misspellings; a colon may be missing. Lines end at CR,
+LF, NEL, LS or PS. Bytes are UTF-8 unless a byte order mark says UTF-16; those after a limit don't
+count, nor does the line that it cuts (half a path would forbid more than its owner wrote), nor the
+rest of a line that is longer than 16,663 characters. An HTML page in place of the file is
+recognized; if it contains `User-agent:`, its lines are read without tags.
 
-Source: RFC 9309; SimpleRobotRulesParser of crawler-commons 1.6, which Nutch uses, where the RFC leaves room (typing
-errors, HTML, which Crawl-delay counts); google/robotstxt for the line length and a mutilated byte order mark.
+Source: RFC 9309; SimpleRobotRulesParser of crawler-commons 1.6, which Nutch uses, where the RFC
+leaves room (typing errors, HTML, which Crawl-delay counts); google/robotstxt for the line length
+and a mutilated byte order mark.
 """
 
 from __future__ import annotations
@@ -25,8 +29,10 @@ MAX_LINE = 2083 * 8 - 1
 
 _SPELLINGS = {
     "user-agent": "user-agent useragent useg-agent ser-agent users-agent user-agnet user-agents",
-    "disallow": "disallow disallows desallow dissallow dissalow disalow "
-    "dssalow dsallow diasllow disallaw diallow disllow",
+    "disallow": (
+        "disallow disallows desallow dissallow dissalow disalow "
+        "dssalow dsallow diasllow disallaw diallow disllow"
+    ),
     "allow": "allow",
     "crawl-delay": "crawl-delay clawl-delay craw-delay crawl-deley",
     "sitemap": "sitemap sitemaps site-map",
@@ -36,7 +42,8 @@ _SPELLINGS = {
 _KEYS = {spelling: key for key, spellings in _SPELLINGS.items() for spelling in spellings.split()}
 _KEYS |= {"user agent": "user-agent", "crawl delay": "crawl-delay"}
 _LINE = re.compile(
-    rf"({'|'.join(sorted(map(re.escape, _KEYS), key=len, reverse=True))})(?:[ \t]*:|[ \t]+)[ \t]*(.*)",
+    rf"({'|'.join(sorted(map(re.escape, _KEYS), key=len, reverse=True))})(?:[ \t]*:|[ \t]+)["
+    r" \t]*(.*)",
     re.IGNORECASE | re.ASCII | re.DOTALL,
 )
 _LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
@@ -60,7 +67,9 @@ class RuleLine(NamedTuple):
 
 @dataclass(slots=True)
 class Group:
-    """Agents (in lower case) and what holds for them; a delay (ms) is kept with the number of agents before it."""
+    """Agents (in lower case) and what holds for them; a delay (ms) is kept with the number of
+    agents before it.
+    """
 
     agents: list[str] = field(default_factory=list)
     rules: list[RuleLine] = field(default_factory=list)
@@ -69,7 +78,9 @@ class Group:
     closed: bool = False
 
     def delay_for(self, index: int) -> int | None:
-        """The first Crawl-delay after the agent at `index`, in milliseconds; None if there is none."""
+        """The first Crawl-delay after the agent at `index`, in milliseconds; None if there is
+        none.
+        """
         return next((delay for count, delay in self.delays if count > index), None)
 
 
@@ -86,8 +97,12 @@ def whole_lines(content: bytes) -> bytes:
     return content[: max(content.rfind(b"\n"), content.rfind(b"\r")) + 1]
 
 
-def read_robots(content: bytes, content_type: str = "", limit: int = MAX_BYTES) -> RobotsFile | None:
-    """Read a file, at most `limit` bytes of it; None if it is empty or an HTML page without rules."""
+def read_robots(
+    content: bytes, content_type: str = "", limit: int = MAX_BYTES
+) -> RobotsFile | None:
+    """Read a file, at most `limit` bytes of it; None if it is empty or an HTML page without
+    rules.
+    """
     if len(content) > limit:
         content = whole_lines(content[:limit])
     if not content:

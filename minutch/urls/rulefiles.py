@@ -1,4 +1,6 @@
-"""Where a URL filter or normalizer finds its rules: inline in a property, else in a file that a property names."""
+"""Where a URL filter or normalizer finds its rules: inline in a property, else in a file that a
+property names.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,9 @@ def rules_text(
 ) -> str | None:
     """The text of the rules; None where the file is not there.
 
-    `rules` is the property of inline rules (`empty_counts`: even if it is empty), `file` that of the file's name; the
-    parameter `file` of plugin.xml is the fallback. ConfigError if none of them is set.
+    `rules` is the property of inline rules (`empty_counts`: even if it is empty), `file` that of
+    the file's name; the parameter `file` of plugin.xml is the fallback. ConfigError if none of them
+    is set.
     """
     inline = conf.get(rules)
     if inline is not None and (inline or empty_counts):
@@ -36,7 +39,9 @@ def file_name(conf: Configuration, file: str, parameters: Mapping[str, str] | No
     return name
 
 
-def rule_place(conf: Configuration, prefix: str, parameters: Mapping[str, str] | None = None) -> str:
+def rule_place(
+    conf: Configuration, prefix: str, parameters: Mapping[str, str] | None = None
+) -> str:
     """Where the rules of `PREFIX.rules` (inline) or `PREFIX.file` stand, for messages."""
     if conf.get(f"{prefix}.rules") is not None:
         return f"{prefix}.rules ({conf.source(f'{prefix}.rules')})"

@@ -1,14 +1,18 @@
-"""Ordinary URLs, told by one automaton over their bytes: what normalizers and filters make of them, without asking.
+"""Ordinary URLs, told by one automaton over their bytes: what normalizers and filters make of them,
+without asking.
 
-They say so themselves, by strict patterns (`ordinary`). A URL on which they don't speak is to be asked about. The
-states are made when they are first reached, in Python; `minutch.kernels.sieve` runs through those that are there.
+They say so themselves, by strict patterns (`ordinary`). A URL on which they don't speak is to be
+asked about. The states are made when they are first reached, in Python; `minutch.kernels.sieve`
+runs through those that are there.
 
-    state    what is left of three patterns: URLs to keep, URLs to reject, URLs that a normalizer may touch
+    state    what is left of three patterns: URLs to keep, URLs to reject, URLs that a normalizer
+             may touch
     table    [state × 128 + character]: the next state, UNKNOWN where it was not asked for yet
-    verdicts [state]: what is said of a URL that ends there: ASK, KEEP or REJECT; TOUCHED if that may be so
+    verdicts [state]: what is said of a URL that ends there: ASK, KEEP or REJECT; TOUCHED if that
+    may be so
 
-A fragment is cut off, empty segments and climbs above the root are taken out, where a normalizer does so; the URL
-before and the URL after that must both be untouched.
+A fragment is cut off, empty segments and climbs above the root are taken out, where a normalizer
+does so; the URL before and the URL after that must both be untouched.
 """
 
 from __future__ import annotations
@@ -28,7 +32,9 @@ _MOST_STATES: Final = 1 << 12
 _MOST_STEPS: Final = 1 << 14
 """Entries of the table that are made; each costs Python some 20 us, more for larger patterns."""
 _LARGEST: Final = 5000
-"""Characters in patterns, with each as often as it may be repeated; the usual rules have some hundreds."""
+"""Characters in patterns, with each as often as it may be repeated; the usual rules have some
+hundreds.
+"""
 _ORDINARY: Final = range(0x21, 0x7F)
 
 Triple = tuple[State, State, State]
@@ -40,8 +46,14 @@ class Sieve:
     @classmethod
     def of(cls, normalizers: Sequence[Untouched], filters: Sequence[Verdicts]) -> Sieve | None:
         """None if their patterns are so large that asking costs less."""
-        patterns = [pattern for normalizer in normalizers for pattern in (normalizer.normal, normalizer.touched)]
-        patterns += [pattern for verdicts in filters for pattern in (verdicts.accepted, verdicts.rejected)]
+        patterns = [
+            pattern
+            for normalizer in normalizers
+            for pattern in (normalizer.normal, normalizer.touched)
+        ]
+        patterns += [
+            pattern for verdicts in filters for pattern in (verdicts.accepted, verdicts.rejected)
+        ]
         try:
             return cls(normalizers, filters) if size_of(patterns, _LARGEST) < _LARGEST else None
         except RecursionError:
@@ -50,7 +62,8 @@ class Sieve:
     def __init__(self, normalizers: Sequence[Untouched], filters: Sequence[Verdicts]) -> None:
         self.cuts = any(normalizer.cuts for normalizer in normalizers)
         self.squeezes = any(normalizer.squeezes for normalizer in normalizers) and all(
-            normalizer.squeezes or normalizer.collapses or normalizer.normal is ANYTHING for normalizer in normalizers
+            normalizer.squeezes or normalizer.collapses or normalizer.normal is ANYTHING
+            for normalizer in normalizers
         )
         self.no_loops = any(verdicts.no_loops for verdicts in filters)
         touched = _any(normalizer.touched for normalizer in normalizers)

@@ -1,12 +1,14 @@
-"""java.net.URI's view of a URL: stricter than parts.py, and the one place that normalizes paths; percent-encoding.
+"""java.net.URI's view of a URL: stricter than parts.py, and the one place that normalizes paths;
+percent-encoding.
 
     uri           = scheme ":" ( hierarchical | opaque ) [ "#" fragment ]
     hierarchical  = [ "//" authority ] path [ "?" query ]
     opaque        = anything that does not start with a slash
     authority     = server-based: [ user-info "@" ] host [ ":" port ], else registry-based (no host)
 
-RFC 2396 with the JDK's additions: visible characters outside ASCII are legal, an authority may be empty. Nutch uses
-it in URLUtil.toASCII (quoting) and in urlnormalizer-basic (`normalize`). Source: java.net.URI of JDK 17.
+RFC 2396 with the JDK's additions: visible characters outside ASCII are legal, an authority may be
+empty. Nutch uses it in URLUtil.toASCII (quoting) and in urlnormalizer-basic (`normalize`). Source:
+java.net.URI of JDK 17.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ _SERVER_SCOPED = re.compile(f"(?:[{_USER_CHARS}@\\[\\]%]|{_UNIT})*")
 _REGISTRY = re.compile(f"(?:[{_UNRESERVED}$,;:@&=+]|{_UNIT})*")
 _LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _HOST = re.compile(rf"(?:{_LABEL}\.)*[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.?|{_LABEL}\.?")
-_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])")
+_IPV4 = re.compile(
+    r"(?:(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"
+)
 _SCOPE = re.compile(r"[A-Za-z0-9_.]+")
 _DIGITS = re.compile(r"[0-9]*")
 _SLASHES = re.compile("/+")
@@ -48,7 +52,8 @@ _FORM = re.compile(r"\+|(?:%..?)+|%", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Uri:
-    """A URI's parts as written; `None` where there is none. `opaque` replaces authority, path and query.
+    """A URI's parts as written; `None` where there is none. `opaque` replaces authority, path and
+    query.
 
     `text` is what it was parsed from, None once a part has been changed.
     """
@@ -120,7 +125,9 @@ def _check(allowed: re.Pattern[str], part: str, name: str, text: str) -> None:
 
 
 def _host_of(authority: str, text: str) -> str | None:
-    """The host of a server-based authority; None for a registry-based one; UrlError if it is neither."""
+    """The host of a server-based authority; None for a registry-based one; UrlError if it is
+    neither.
+    """
     literal = authority.find("]") > 0
     server = (_SERVER_SCOPED if literal else _SERVER).fullmatch(authority) is not None
     host = _server_host(authority) if server else None
@@ -166,14 +173,17 @@ def _is_port(text: str) -> bool:
     if not text:
         return True
     digits = text[1:]
-    return text[0] == ":" and _DIGITS.fullmatch(digits) is not None and int(digits or 0) <= _MAX_PORT
+    return (
+        text[0] == ":" and _DIGITS.fullmatch(digits) is not None and int(digits or 0) <= _MAX_PORT
+    )
 
 
 def normalize_path(path: str) -> str:
-    """`path` without `.`, without `..` that has a name before it, and without empty segments (URI.normalize).
+    """`path` without `.`, without `..` that has a name before it, and without empty segments
+    (URI.normalize).
 
-    A `..` that would climb above the root stays. A relative path that would then start with a segment that holds a
-    colon gets `./` in front.
+    A `..` that would climb above the root stays. A relative path that would then start with a
+    segment that holds a colon gets `./` in front.
     """
     segments = [segment for segment in path.split("/") if segment]
     if not segments:
@@ -194,15 +204,28 @@ def normalize_path(path: str) -> str:
 
 
 def quote(text: str, allowed: str) -> str:
-    """Percent-encode what is not in the character class `allowed` (`%` included), as URI's long constructor does."""
+    """Percent-encode what is not in the character class `allowed` (`%` included), as URI's long
+    constructor does.
+    """
     keep = re.compile(f"[{allowed}]|[^{_NOT_OTHER}]")
-    return "".join(c if keep.match(c) else "".join(f"%{b:02X}" for b in c.encode("utf-8", "replace")) for c in text)
+    return "".join(
+        c if keep.match(c) else "".join(f"%{b:02X}" for b in c.encode("utf-8", "replace"))
+        for c in text
+    )
 
 
 def build_uri(
-    scheme: str, user_info: str | None, host: str, port: int, path: str, query: str | None, fragment: str | None
+    scheme: str,
+    user_info: str | None,
+    host: str,
+    port: int,
+    path: str,
+    query: str | None,
+    fragment: str | None,
 ) -> str:
-    """The text of a URI with these unquoted parts (java.net.URI's seven-argument constructor), or UrlError."""
+    """The text of a URI with these unquoted parts (java.net.URI's seven-argument constructor), or
+    UrlError.
+    """
     if path and path[0] != "/":
         raise UrlError(f"relative path {path!r} in an absolute URI")
     user = "" if user_info is None else quote(user_info, _USER_CHARS) + "@"
@@ -222,7 +245,9 @@ def build_uri(
 
 
 def unescape_unreserved(text: str) -> str:
-    """Decode what never needs encoding, and write the hexadecimal digits of the rest in capitals."""
+    """Decode what never needs encoding, and write the hexadecimal digits of the rest in
+    capitals.
+    """
     return _ESCAPED.sub(_unescape, text) if "%" in text else text
 
 
@@ -232,7 +257,9 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def escape_unsafe(text: str) -> str:
-    """Encode control characters, blanks, quotes, brackets and the like, all beyond ASCII (as UTF-8), and a lone `%`."""
+    """Encode control characters, blanks, quotes, brackets and the like, all beyond ASCII (as
+    UTF-8), and a lone `%`.
+    """
     return _TO_ESCAPE.sub(_escape, text)
 
 
@@ -247,7 +274,9 @@ def normalize_escapes(file: str) -> str:
 
 
 def form_decode(text: str) -> str:
-    """java.net.URLDecoder.decode with UTF-8: `+` is a blank; UrlError for an incomplete or broken escape."""
+    """java.net.URLDecoder.decode with UTF-8: `+` is a blank; UrlError for an incomplete or broken
+    escape.
+    """
     return _FORM.sub(_form_part, text)
 
 

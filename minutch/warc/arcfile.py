@@ -1,10 +1,12 @@
-"""ARC files, version 1, as Common Crawl wrote them until 2012: a gzip member a record, files by size.
+"""ARC files, version 1, as Common Crawl wrote them until 2012: a gzip member a record, files by
+size.
 
     file    :=  description record*
     record  :=  URL " " IP address " " date " " media type " " length LF   HTTP head and body   LF
 
-The description is a record `filedesc://<name>` of what the fields are called. The words of a head hold no blanks.
-Source: the Internet Archive's ARC File Format, version 1.0; the Common Crawl data set of 2008 to 2012.
+The description is a record `filedesc://<name>` of what the fields are called. The words of a head
+hold no blanks. Source: the Internet Archive's ARC File Format, version 1.0; the Common Crawl data
+set of 2008 to 2012.
 """
 
 from __future__ import annotations
@@ -35,8 +37,12 @@ _NO_WORD: Final = re.compile(r"[\x00-\x20\x7f]+")
 class ArcFiles:
     """Writes records into one file after the other."""
 
-    def __init__(self, open_file: Callable[[int, int], tuple[str, Output]], *, limit: int = DEFAULT_LIMIT) -> None:
-        """`open_file(number, time)` opens a file whose first record is of `time` (ms), and returns its name with it."""
+    def __init__(
+        self, open_file: Callable[[int, int], tuple[str, Output]], *, limit: int = DEFAULT_LIMIT
+    ) -> None:
+        """`open_file(number, time)` opens a file whose first record is of `time` (ms), and returns
+        its name with it.
+        """
         self._open_file, self._limit = open_file, limit
         self._file: Output | None = None
         self._size = self._number = 0
@@ -45,11 +51,18 @@ class ArcFiles:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         if self._file is not None:
             self._file.close()
 
-    def write(self, url: str, time: int, block: bytes, *, media_type: str = "", address: str = "") -> None:
+    def write(
+        self, url: str, time: int, block: bytes, *, media_type: str = "", address: str = ""
+    ) -> None:
         """Append a record of `time` (ms); `url` is a URI in ASCII, `block` an HTTP answer."""
         if self._file is None or self._size > self._limit:
             self._open(time)
@@ -68,7 +81,9 @@ class ArcFiles:
         assert self._file is not None
         words = (url, address, arc_date(time), media_type)
         head = " ".join(_NO_WORD.sub("", word) for word in words)
-        data = _member(b"%s %d\n%s\n" % (head.encode("utf-8", "surrogateescape"), len(block), block))
+        data = _member(
+            b"%s %d\n%s\n" % (head.encode("utf-8", "surrogateescape"), len(block), block)
+        )
         self._file.write(data)
         self._size += len(data)
 

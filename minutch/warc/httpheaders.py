@@ -1,12 +1,13 @@
-"""The head of an HTTP message: as it came, made to fit the body as it is kept, or made anew. Pure: no I/O.
+"""The head of an HTTP message: as it came, made to fit the body as it is kept, or made anew. Pure:
+no I/O.
 
-The body is kept unchunked and uncompressed, so Content-Encoding and Transfer-Encoding no longer hold, and
-Content-Length may not: they get the prefix `X-Crawler-`, and a right Content-Length is put behind the wrong one. Lines
-without a colon go. The head ends with one empty line.
+The body is kept unchunked and uncompressed, so Content-Encoding and Transfer-Encoding no longer
+hold, and Content-Length may not: they get the prefix `X-Crawler-`, and a right Content-Length is
+put behind the wrong one. Lines without a colon go. The head ends with one empty line.
 
-Where no head was kept, one is made of the status code and of the headers that the page's metadata has: one value of
-each name, in another order than they came in, and without what the server said of its reasons. The line MADE_HEAD
-marks it.
+Where no head was kept, one is made of the status code and of the headers that the page's metadata
+has: one value of each name, in another order than they came in, and without what the server said of
+its reasons. The line MADE_HEAD marks it.
 
 Source: org.apache.nutch.tools.WARCUtils.fixHttpHeaders.
 """
@@ -18,12 +19,20 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Final
 
-from minutch.records.metadata import CONTENT_FETCH_TIME_KEY, SCORE_KEY, SEGMENT_NAME_KEY, SIGNATURE_KEY, Metadata
+from minutch.records.metadata import (
+    CONTENT_FETCH_TIME_KEY,
+    SCORE_KEY,
+    SEGMENT_NAME_KEY,
+    SIGNATURE_KEY,
+    Metadata,
+)
 
 MADE_HEAD: Final = "X-Crawler-Head: made, none was stored"
 """A line by which a head is marked that is not the server's."""
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^`|~0-9A-Za-z-][!#$%&'*+.^_`|~0-9A-Za-z-]*")
-"""A header's name (RFC 9110, section 5.6.2); one that begins with an underscore is the crawler's own."""
+"""A header's name (RFC 9110, section 5.6.2); one that begins with an underscore is the crawler's
+own.
+"""
 _OWN: Final = frozenset({SEGMENT_NAME_KEY, SIGNATURE_KEY, SCORE_KEY, CONTENT_FETCH_TIME_KEY})
 _OWN_BEGINNINGS: Final = ("nutch.", "http.content.", "robotstxt.")
 _LINE_ENDS: Final = re.compile(r"[\r\n\0]+")
@@ -64,7 +73,9 @@ def rebuilt_head(code: int, metadata: Metadata, length: int) -> str:
     for name in metadata.java_names():
         if _TOKEN.fullmatch(name) and name not in _OWN and not name.startswith(_OWN_BEGINNINGS):
             lines += [f"{name}: {_LINE_ENDS.sub(' ', value)}" for value in metadata[name]]
-    if code != HTTPStatus.NOT_MODIFIED and not any(line.lower().startswith("content-length:") for line in lines):
+    if code != HTTPStatus.NOT_MODIFIED and not any(
+        line.lower().startswith("content-length:") for line in lines
+    ):
         lines.append(f"Content-Length: {length}")
     return fitted_head("\r\n".join((*lines, MADE_HEAD)), length)
 

@@ -20,7 +20,15 @@ from minutch.records.metadata import Metadata
 Json = str | None | Mapping[str, "Json"] | Sequence["Json"]
 
 _ESCAPED: Final = re.compile(r'["\\\x00-\x1f\U00010000-\U0010ffff]')
-_SHORT: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+_SHORT: Final = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\b": "\\b",
+    "\t": "\\t",
+    "\n": "\\n",
+    "\f": "\\f",
+    "\r": "\\r",
+}
 _HTML: Final = {ord(c): f"\\u{ord(c):04x}" for c in "<>&='\u2028\u2029"}
 
 
@@ -34,12 +42,16 @@ def valid(text: str) -> str:
 
 
 def string(text: str) -> str:
-    """A JSON string as Jackson writes it: hexadecimal digits are capitals, characters beyond U+FFFF two escapes."""
+    """A JSON string as Jackson writes it: hexadecimal digits are capitals, characters beyond U+FFFF
+    two escapes.
+    """
     return f'"{_ESCAPED.sub(_escape, valid(text))}"'
 
 
 def _escape(match: re.Match[str]) -> str:
-    return _SHORT.get(match[0]) or re.sub("(....)", r"\\u\1", match[0].encode("utf-16-be").hex().upper())
+    return _SHORT.get(match[0]) or re.sub(
+        "(....)", r"\\u\1", match[0].encode("utf-16-be").hex().upper()
+    )
 
 
 def pretty(value: Json, indent: str = "") -> str:
@@ -50,7 +62,9 @@ def pretty(value: Json, indent: str = "") -> str:
         return string(value)
     if isinstance(value, Mapping):
         inner = f"{indent}  "
-        members = ",\n".join(f"{inner}{string(name)} : {pretty(member, inner)}" for name, member in value.items())
+        members = ",\n".join(
+            f"{inner}{string(name)} : {pretty(member, inner)}" for name, member in value.items()
+        )
         return f"{{\n{members}\n{indent}}}" if members else "{ }"
     return f"[ {', '.join(pretty(element, indent) for element in value)} ]" if value else "[ ]"
 

@@ -6,7 +6,9 @@ import socket
 
 
 def this_machine() -> tuple[str, str]:
-    """Name and address of this machine, empty where they are not known (InetAddress.getLocalHost)."""
+    """Name and address of this machine, empty where they are not known
+    (InetAddress.getLocalHost).
+    """
     name = socket.gethostname()
     try:
         return name, socket.gethostbyname(name)

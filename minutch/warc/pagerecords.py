@@ -1,15 +1,19 @@
 """The WARC records of a fetched page.
 
-    response     the HTTP head as it was stored (store.http.headers), fitted to the body, and the body
+    response     the HTTP head as it was stored (store.http.headers), fitted to the body, and the
+                 body
     resource     the body alone, where there is no head
-    revisit      the head alone: the page had the same bytes as when it was fetched before; nothing at all, if the
-                 server said so (304): the page then looks as it did, and what was said stands in the metadata record
+    revisit      the head alone: the page had the same bytes as when it was fetched before; nothing
+                 at all, if the server said so (304): the page then looks as it did, and what was
+                 said stands in the metadata record
     request      as it was stored (store.http.request), where that is wished
-    metadata     of the fetch and of the parse: as fields, or {"contentMeta": …, "parseMeta": …} as JSON
+    metadata     of the fetch and of the parse: as fields, or {"contentMeta": …, "parseMeta": …} as
+                 JSON
     conversion   the text that parsing found
 
-Source: org.apache.nutch.tools.warc.WARCExporter (WARCReducer), tools.CommonCrawlFormatWARC; ISO 28500:2017, sections
-6.3 to 6.8; the fields of metadata records are those of Heritrix, and of the Common Crawl.
+Source: org.apache.nutch.tools.warc.WARCExporter (WARCReducer), tools.CommonCrawlFormatWARC; ISO
+28500:2017, sections 6.3 to 6.8; the fields of metadata records are those of Heritrix, and of the
+Common Crawl.
 """
 
 from __future__ import annotations
@@ -34,7 +38,15 @@ from minutch.records.parsetext import ParseText
 from minutch.records.truncation import is_truncated
 from minutch.warc.httpheaders import fitted_head, rebuilt_head
 from minutch.warc.jsontext import gson, metadata_object, valid
-from minutch.warc.warcfile import FIELDS, PAYLOAD_DIGEST, REQUEST, RESPONSE, WarcFiles, warc_date, warc_fields
+from minutch.warc.warcfile import (
+    FIELDS,
+    PAYLOAD_DIGEST,
+    REQUEST,
+    RESPONSE,
+    WarcFiles,
+    warc_date,
+    warc_fields,
+)
 
 LANGUAGE: Final = "WARC-Identified-Content-Language"
 NOT_MODIFIED: Final = "http://netpreserve.org/warc/{}/revisit/server-not-modified"
@@ -48,7 +60,9 @@ _DEEPEST: Final = 10_000
 
 
 class Original(NamedTuple):
-    """What a revisit refers to: when the page was fetched, the digest of what it was, and the ID of the record."""
+    """What a revisit refers to: when the page was fetched, the digest of what it was, and the ID of
+    the record.
+    """
 
     time: int
     digest: str
@@ -65,9 +79,11 @@ def write_page(
     code: int | None = None,
     digest: str = "",
 ) -> str:
-    """A page as a response or resource record; returns its ID. `target` is its URI, `time` when it was fetched (ms).
+    """A page as a response or resource record; returns its ID. `target` is its URI, `time` when it
+    was fetched (ms).
 
-    `code` is the HTTP status that a head is made of where none was stored; `digest` the page's, where it is known.
+    `code` is the HTTP status that a head is made of where none was stored; `digest` the page's,
+    where it is known.
     """
     head = _head(content, code)
     more = list(_connection(content.metadata))
@@ -77,7 +93,9 @@ def write_page(
     if digest:
         more.append((PAYLOAD_DIGEST, digest))
     if not head:
-        return files.write("resource", time, target, content.content, content.content_type, head=b"", more=more)
+        return files.write(
+            "resource", time, target, content.content, content.content_type, head=b"", more=more
+        )
     return files.write("response", time, target, content.content, RESPONSE, head=head, more=more)
 
 
@@ -94,8 +112,8 @@ def write_revisit(
 ) -> str:
     """A revisit record; `original` is what the page was like, None if that is not known.
 
-    Replay tools show the original's head where the revisit has none; that of a 304 they would show as it is, without
-    a page. `code` is the HTTP status, None where no HTTP was spoken.
+    Replay tools show the original's head where the revisit has none; that of a 304 they would show
+    as it is, without a page. `code` is the HTTP status, None where no HTTP was spoken.
     """
     head = b"" if profile == NOT_MODIFIED else _head(content, code)
     more = [*_connection(content.metadata), ("WARC-Profile", profile.format(version))]
@@ -154,12 +172,19 @@ def write_fetch_data(
     """
     fields = [*_of_fetch(datum), *_of_answer(answer), *_of_parse(data)]
     if fields:
-        files.write("metadata", time, target, warc_fields(fields), FIELDS, more=[("WARC-Refers-To", page)])
+        files.write(
+            "metadata", time, target, warc_fields(fields), FIELDS, more=[("WARC-Refers-To", page)]
+        )
 
 
 def _of_fetch(datum: CrawlDatum | None) -> Iterator[tuple[str, str]]:
-    """How long the answer took (store.response.time), and how far the page is from its seed (scoring-depth)."""
-    took, depth = (None if datum is None else datum.metadata.get(Text(key)) for key in (RESPONSE_TIME_KEY, _DEPTH_KEY))
+    """How long the answer took (store.response.time), and how far the page is from its seed
+    (scoring-depth).
+    """
+    took, depth = (
+        None if datum is None else datum.metadata.get(Text(key))
+        for key in (RESPONSE_TIME_KEY, _DEPTH_KEY)
+    )
     if took is not None:
         yield "fetchTimeMs", str(took)
     text = "" if depth is None else str(depth)
@@ -185,16 +210,30 @@ def _of_parse(data: ParseData | None) -> Iterable[tuple[str, str]]:
 
 def write_parse_data(files: WarcFiles, time: int, target: str, data: ParseData, page: str) -> None:
     """The metadata of a page and of its parse."""
-    meta = {"contentMeta": metadata_object(data.content_meta), "parseMeta": metadata_object(data.parse_meta)}
+    meta = {
+        "contentMeta": metadata_object(data.content_meta),
+        "parseMeta": metadata_object(data.parse_meta),
+    }
     block = f"{gson(meta)}\r\n".encode()
-    files.write("metadata", time, target, block, "application/json", more=[("WARC-Refers-To", page)])
+    files.write(
+        "metadata", time, target, block, "application/json", more=[("WARC-Refers-To", page)]
+    )
 
 
 def write_parse_text(
-    files: WarcFiles, time: int, target: str, text: ParseText, page: str, *, language: str | None = None, end: str = ""
+    files: WarcFiles,
+    time: int,
+    target: str,
+    text: ParseText,
+    page: str,
+    *,
+    language: str | None = None,
+    end: str = "",
 ) -> None:
     """The text of a page, with `end` behind it, and its language (ISO 639-3)."""
     more = [("WARC-Refers-To", page)]
     if language is not None:
         more.append((LANGUAGE, language))
-    files.write("conversion", time, target, f"{valid(text.text)}{end}".encode(), "text/plain", more=more)
+    files.write(
+        "conversion", time, target, f"{valid(text.text)}{end}".encode(), "text/plain", more=more
+    )

@@ -14,7 +14,9 @@ NO_URI: Final = "pages without a URI"
 
 
 def uri_of(url: str) -> str | None:
-    """A page's URL as a URI, by which archives know it; None, and a warning, where none can be made of it (NO_URI)."""
+    """A page's URL as a URI, by which archives know it; None, and a warning, where none can be made
+    of it (NO_URI).
+    """
     try:
         return target_uri(url)
     except UrlError as error:

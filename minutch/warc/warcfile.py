@@ -1,14 +1,19 @@
-"""WARC files (ISO 28500, versions 1.0 and 1.1): records with digests, each a gzip member of its own, files by size.
+"""WARC files (ISO 28500, versions 1.0 and 1.1): records with digests, each a gzip member of its
+own, files by size.
 
     record  :=  "WARC/" version CRLF  (name ": " value CRLF)*  CRLF  block  CRLF CRLF
-    block   :=  head payload                the head is that of an HTTP message, empty for a resource
+    block   :=  head payload                the head is that of an HTTP message, empty for a
+            resource
 
-A record's ID is made of what it says, so that the same records get the same IDs each time, in whatever file they are.
+A record's ID is made of what it says, so that the same records get the same IDs each time, in
+whatever file they are.
 
     with WarcFiles(open_file, compress=True, limit=1 << 30) as files:
         files.begin_page()                      # a new file where the last one is full
-        id = files.write("response", date, target, body, "application/http; msgtype=response", head=b"HTTP/1.1 200 …")
-        files.write("metadata", date, target, json, "application/json", more=[("WARC-Refers-To", id)])
+        id = files.write("response", date, target, body, "application/http; msgtype=response",
+        head=b"HTTP/1.1 200 …")
+        files.write("metadata", date, target, json, "application/json", more=[("WARC-Refers-To",
+        id)])
 
 Source: ISO 28500:2009 (WARC 1.0) and 2017 (1.1), annex D for compression.
 """
@@ -81,9 +86,9 @@ class Record(NamedTuple):
 class WarcFiles:
     """Writes records into one file after the other.
 
-    `open_file` opens the file of a number, from `number` on, under the name that it returns. `info` makes the fields of
-    the warcinfo record that each file begins with; None leaves it out. `written` is told of each record. `level` is
-    that of ISA-L, 0 to 3.
+    `open_file` opens the file of a number, from `number` on, under the name that it returns. `info`
+    makes the fields of the warcinfo record that each file begins with; None leaves it out.
+    `written` is told of each record. `level` is that of ISA-L, 0 to 3.
     """
 
     def __init__(
@@ -113,7 +118,12 @@ class WarcFiles:
         self.open_next()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -123,7 +133,9 @@ class WarcFiles:
             self._file = None
 
     def begin_page(self) -> None:
-        """Records that belong together follow: they go into one file, a new one if the last one is full."""
+        """Records that belong together follow: they go into one file, a new one if the last one is
+        full.
+        """
         if self._file is None or self.size > self._limit:
             self.open_next()
 
@@ -139,7 +151,14 @@ class WarcFiles:
         self.size = 0
         if self._info is not None:
             time, fields = self._info()
-            self.write("warcinfo", time, "", warc_fields(fields.items()), FIELDS, more=[("WARC-Filename", self.name)])
+            self.write(
+                "warcinfo",
+                time,
+                "",
+                warc_fields(fields.items()),
+                FIELDS,
+                more=[("WARC-Filename", self.name)],
+            )
 
     def write(
         self,
@@ -154,13 +173,15 @@ class WarcFiles:
     ) -> str:
         """Append a record of `time` (ms) and return its ID, angle brackets included.
 
-        `target` is a URI, or empty; `head` stands before the payload in the block, None says that the block has none.
-        A payload digest among `more` is that of a payload that lies elsewhere.
+        `target` is a URI, or empty; `head` stands before the payload in the block, None says that
+        the block has none. A payload digest among `more` is that of a payload that lies elsewhere.
         """
         assert self._file is not None
         before = head or b""
         digest = self.digest(body, before)
-        record_id = _record_id(f"{kind} {time} {target} {digest} {self.name if kind == 'warcinfo' else ''}")
+        record_id = _record_id(
+            f"{kind} {time} {target} {digest} {self.name if kind == 'warcinfo' else ''}"
+        )
         text = f"WARC/{self._version}\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {record_id}\r\n"
         text += f"WARC-Date: {warc_date(time, self._version)}\r\n"
         if target:
@@ -178,7 +199,9 @@ class WarcFiles:
         header = text.encode("utf-8", "replace")
         data = b"".join((header, before, body, b"\r\n\r\n"))
         if self._compress:
-            data = igzip_lib.compress(data, self._level, igzip_lib.COMP_GZIP, igzip_lib.MEM_LEVEL_EXTRA_LARGE)
+            data = igzip_lib.compress(
+                data, self._level, igzip_lib.COMP_GZIP, igzip_lib.MEM_LEVEL_EXTRA_LARGE
+            )
         self._file.write(data)
         if self._written is not None:
             trailer = data[-8:] if self._compress else b""
@@ -191,8 +214,8 @@ class WarcFiles:
     def digest(self, body: bytes, head: bytes = b"") -> str:
         """A digest as it stands in fields.
 
-        SHA-1 in base 32 (RFC 4648), as indexes have it; SHA-256, whose base 32 would end in `=`, which a digest in a
-        field can't, in hexadecimal digits.
+        SHA-1 in base 32 (RFC 4648), as indexes have it; SHA-256, whose base 32 would end in `=`,
+        which a digest in a field can't, in hexadecimal digits.
         """
         if not head:
             hashed = self._hash(body, usedforsecurity=False)
@@ -226,7 +249,9 @@ def _record_id(text: str) -> str:
 
 def warc_fields(fields: Iterable[tuple[str, str]]) -> bytes:
     """A block of the type application/warc-fields."""
-    return "".join(f"{name}: {one_line(value)}\r\n" for name, value in fields).encode("utf-8", "replace")
+    return "".join(f"{name}: {one_line(value)}\r\n" for name, value in fields).encode(
+        "utf-8", "replace"
+    )
 
 
 def one_line(value: str) -> str:
@@ -236,14 +261,22 @@ def one_line(value: str) -> str:
 
 @lru_cache(maxsize=64)
 def warc_date(ms: int, version: str = V1_0) -> str:
-    """A time as `WARC-Date` has it: to the second in 1.0, to the millisecond in 1.1; within the years 1970 to 9999."""
+    """A time as `WARC-Date` has it: to the second in 1.0, to the millisecond in 1.1; within the
+    years 1970 to 9999.
+    """
     ms = max(0, min(ms, _LAST_SECOND * 1000))
-    text = (_EPOCH + timedelta(milliseconds=ms)).replace(tzinfo=None).isoformat(timespec="milliseconds")
+    text = (
+        (_EPOCH + timedelta(milliseconds=ms))
+        .replace(tzinfo=None)
+        .isoformat(timespec="milliseconds")
+    )
     return f"{text[:-4] if version == V1_0 else text}Z"
 
 
 def target_uri(url: str) -> str:
-    """A URL as a URI in ASCII, what is not allowed in one encoded. UrlError for what has no scheme."""
+    """A URL as a URI in ASCII, what is not allowed in one encoded. UrlError for what has no
+    scheme.
+    """
     text = url.replace(" ", "%20")
     try:
         parsed = parse_uri(text)

@@ -1,4 +1,5 @@
-"""What a WARC file says of the crawler that made it: the fields of its warcinfo record. Pure: no I/O.
+"""What a WARC file says of the crawler that made it: the fields of its warcinfo record. Pure: no
+I/O.
 
 Source: org.apache.nutch.tools.WARCUtils (getWARCInfoContent, getAgentString).
 """
@@ -14,8 +15,12 @@ _SPECIFICATIONS = {
 }
 
 
-def crawler_info(conf: Configuration, host: str, address: str, version: str = V1_0) -> dict[str, str]:
-    """Format, crawler, machine and operator; `host` and `address` are this machine's, http.agent.host comes first."""
+def crawler_info(
+    conf: Configuration, host: str, address: str, version: str = V1_0
+) -> dict[str, str]:
+    """Format, crawler, machine and operator; `host` and `address` are this machine's,
+    http.agent.host comes first.
+    """
     email = conf.get("http.agent.email") or ""
     fields = {
         "format": f"WARC File Format {version}",
@@ -34,7 +39,8 @@ def crawler_info(conf: Configuration, host: str, address: str, version: str = V1
 def agent_text(conf: Configuration) -> str:
     """`name/version (description; url; email)`, without what is not set."""
     name, version, *rest = (
-        (conf.get(f"http.agent.{part}") or "").strip() for part in ("name", "version", "description", "url", "email")
+        (conf.get(f"http.agent.{part}") or "").strip()
+        for part in ("name", "version", "description", "url", "email")
     )
     comment = "; ".join(filter(None, rest))
     return f"{name}{f'/{version}' if version else ''}{f' ({comment})' if comment else ''}"

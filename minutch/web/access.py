@@ -1,11 +1,12 @@
 """Who may ask a server of minutch for anything. The one home of that decision. No I/O.
 
-Host             has to be the server's own name: else a page of the web, whose name was made to point here,
+Host             has to be the server's own name: else a page of the web, whose name was made to
+point here,
                  could ask through its reader's browser (DNS rebinding)
-Origin,          where a browser sends them, have to be the server's own: else a page of the web could start or
-Sec-Fetch-Site   stop jobs with a picture or a form
-Authorization    `Bearer <token>`, or `Basic` with the token as the password, as Nutch's clients have it
-Cookie           of a name that the server chooses, with the token
+Origin,          where a browser sends them, have to be the server's own: else a page of the web
+could start or Sec-Fetch-Site   stop jobs with a picture or a form Authorization    `Bearer
+<token>`, or `Basic` with the token as the password, as Nutch's clients have it Cookie           of
+a name that the server chooses, with the token
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ class Access:
             return None
         if self.cookie and self.is_token(_cookie(headers.get("cookie", ""), self.cookie)):
             return None
-        return Denied(401, "a token is needed: `Authorization: Bearer …`, or Basic with the token as the password")
+        return Denied(
+            401,
+            "a token is needed: `Authorization: Bearer …`, or Basic with the token as the password",
+        )
 
     def is_token(self, given: str) -> bool:
         """Whether that is the token; takes as long whatever is given."""
@@ -92,5 +96,11 @@ def _cookie(header: str, name: str) -> str:
 def host_of(header: str) -> str:
     """The host of a Host header: without port, in lower case, IPv6 in its brackets."""
     text = header.strip().lower()
-    end = text.rfind("]") + 1 if text.startswith("[") else text.find(":") if ":" in text else len(text)
+    end = (
+        text.rfind("]") + 1
+        if text.startswith("[")
+        else text.find(":")
+        if ":" in text
+        else len(text)
+    )
     return text[:end]

@@ -1,4 +1,6 @@
-"""Requests at the door: they are judged before anything else is done with them, and answers get their headers."""
+"""Requests at the door: they are judged before anything else is done with them, and answers get
+their headers.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,18 @@ Judge = Callable[[str, Mapping[str, str]], Denied | None]
 
 
 class Door:
-    """Lets in what `judge` lets in, and puts `headers` on what goes out, where the answer has none of that name."""
+    """Lets in what `judge` lets in, and puts `headers` on what goes out, where the answer has none
+    of that name.
+    """
 
-    def __init__(self, app: ASGIApp, judge: Judge, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, judge: Judge, headers: Mapping[str, str] | None = None
+    ) -> None:
         self._app = app
         self._judge = judge
-        self._headers = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
+        self._headers = [
+            (name.lower().encode(), value.encode()) for name, value in (headers or {}).items()
+        ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -44,15 +52,24 @@ class Door:
             await send(message)
 
         headers = headers_of(scope)
-        denied = Denied(400, "expected one Host header") if headers is None else self._judge(scope["path"], headers)
+        denied = (
+            Denied(400, "expected one Host header")
+            if headers is None
+            else self._judge(scope["path"], headers)
+        )
         if denied is None:
             await self._app(scope, receive, dressed)
             return
         more = {"WWW-Authenticate": 'Basic realm="minutch"'} if denied.status == 401 else None
-        await PlainTextResponse(denied.text + "\n", denied.status, headers=more)(scope, receive, dressed)
+        await PlainTextResponse(denied.text + "\n", denied.status, headers=more)(
+            scope, receive, dressed
+        )
 
 
 def headers_of(scope: Scope) -> dict[str, str] | None:
     """The headers of a request, names in lower case; None with more than one Host."""
-    pairs = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
+    pairs = [
+        (name.decode("latin-1").lower(), value.decode("latin-1"))
+        for name, value in scope["headers"]
+    ]
     return None if sum(name == "host" for name, _ in pairs) > 1 else dict(pairs)

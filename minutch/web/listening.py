@@ -33,18 +33,24 @@ def is_local(host: str) -> bool:
 
 
 def listen(host: str, port: int, option: str = "-port") -> socket.socket:
-    """A socket that listens; port 0 takes a free one. Raises MinutchError; `option` is what chooses the port."""
+    """A socket that listens; port 0 takes a free one. Raises MinutchError; `option` is what chooses
+    the port.
+    """
     name = "127.0.0.1" if host.lower() == "localhost" else host.strip("[]")
     family = socket.AF_INET6 if ":" in name else socket.AF_INET
     try:
         return socket.create_server((name, port), family=family)
     except (OSError, OverflowError) as exc:
         reason = getattr(exc, "strerror", None) or str(exc)
-        raise MinutchError(f"can't listen on {host}:{port}: {reason}", hint=f"{option} takes another port") from exc
+        raise MinutchError(
+            f"can't listen on {host}:{port}: {reason}", hint=f"{option} takes another port"
+        ) from exc
 
 
 def token_from(conf: Configuration, host: str) -> str | None:
-    """The token that is asked for; None if authentication is off, which is for loopback alone. Raises ConfigError."""
+    """The token that is asked for; None if authentication is off, which is for loopback alone.
+    Raises ConfigError.
+    """
     if not conf.get_boolean(AUTH_PROPERTY, True):
         if not is_local(host):
             raise ConfigError(f"{AUTH_PROPERTY}=false is for loopback alone, not for {host}")
@@ -52,7 +58,9 @@ def token_from(conf: Configuration, host: str) -> str | None:
         return None
     token = conf.get(TOKEN_PROPERTY, "").strip()
     if token and (len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable()):
-        raise ConfigError(f"{TOKEN_PROPERTY}: expected {LEAST_TOKEN} printable ASCII characters at least")
+        raise ConfigError(
+            f"{TOKEN_PROPERTY}: expected {LEAST_TOKEN} printable ASCII characters at least"
+        )
     return token or secrets.token_urlsafe(32)
 
 
@@ -62,7 +70,9 @@ def is_made(conf: Configuration) -> bool:
 
 
 def server(app: ASGIApp, *, patience: int = 2, longest_head: int = 1 << 16) -> uvicorn.Server:
-    """A server of `app`: it logs through us, says nothing of itself, and waits `patience` s for answers at its end."""
+    """A server of `app`: it logs through us, says nothing of itself, and waits `patience` s for
+    answers at its end.
+    """
     import uvicorn
 
     return uvicorn.Server(

@@ -1,4 +1,6 @@
-"""HTML made of elements: all text and all attributes are escaped, so that no page can be more than text. Pure."""
+"""HTML made of elements: all text and all attributes are escaped, so that no page can be more than
+text. Pure.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def text(value: str) -> Markup:
 
 
 def element(tag: str, *children: Child, **attributes: str | bool | None) -> Markup:
-    """An element; names of attributes may end in an underscore, others stand for dashes. None and False leave out."""
+    """An element; names of attributes may end in an underscore, others stand for dashes. None and
+    False leave out.
+    """
     written = "".join(
         f" {name.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{text(value)}"')
         for name, value in attributes.items()
@@ -37,4 +41,6 @@ def element(tag: str, *children: Child, **attributes: str | bool | None) -> Mark
 
 def joined(*children: Child) -> Markup:
     """Pieces side by side."""
-    return Markup("".join(child if isinstance(child, Markup) else text(child) for child in children if child))
+    return Markup(
+        "".join(child if isinstance(child, Markup) else text(child) for child in children if child)
+    )

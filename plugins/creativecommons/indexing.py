@@ -43,13 +43,21 @@ class CCIndexingFilter(IndexingFilter):
 
     def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
         licenses = pages.parse_meta(LICENSE_URL)
-        pairs = [(one, feature) for one in licenses.drop_nulls().unique() for feature in _features(one)]
-        features = pl.DataFrame(pairs, schema={"license": pl.String, "feature": pl.String}, orient="row")
+        pairs = [
+            (one, feature) for one in licenses.drop_nulls().unique() for feature in _features(one)
+        ]
+        features = pl.DataFrame(
+            pairs, schema={"license": pl.String, "feature": pl.String}, orient="row"
+        )
         found = (
-            licenses.to_frame("license").with_row_index("row").join(features, "license", maintain_order="left_right")
+            licenses.to_frame("license")
+            .with_row_index("row")
+            .join(features, "license", maintain_order="left_right")
         )
         documents.add_rows(FIELD, found["row"], found["feature"])
-        documents.add(FIELD, map_distinct(pages.parse_meta(LICENSE_LOCATION), lambda place: f"meta={place}"))
+        documents.add(
+            FIELD, map_distinct(pages.parse_meta(LICENSE_LOCATION), lambda place: f"meta={place}")
+        )
         documents.add(FIELD, pages.parse_meta(WORK_TYPE))
         return None
 

@@ -1,14 +1,16 @@
-"""creativecommons: the licence that a page is under, and what kind of work it is, as parse metadata.
+"""creativecommons: the licence that a page is under, and what kind of work it is, as parse
+metadata.
 
     License-Url        https://creativecommons.org/licenses/by/4.0/
-    License-Location   where it was found: rdf (RDF in a comment), rel (<a rel="license">) or a (any other link to one)
+    License-Location   where it was found: rdf (RDF in a comment), rel (<a rel="license">) or a (any
+                       other link to one)
     Work-Type          video, image, audio, text, interactive or software, from RDF
 
 RDF counts more than rel, and rel more than a plain link; of several links the first.
 creativecommons.exclude.unlicensed=true makes the parse of every other page fail.
 
-Source: org.creativecommons.nutch.CCParseFilter, which knows http: licences alone (today's are https:) and takes `rel`
-for one word.
+Source: org.creativecommons.nutch.CCParseFilter, which knows http: licences alone (today's are
+https:) and takes `rel` for one word.
 """
 
 from __future__ import annotations
@@ -80,7 +82,11 @@ class CCParseFilter(HtmlParseFilter):
         self.exclude = conf.get_boolean("creativecommons.exclude.unlicensed", False)
 
     def filter(
-        self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
+        self,
+        content: Content,
+        result: ParseResult,
+        metatags: HTMLMetaTags,
+        document: LexborHTMLParser,
     ) -> ParseResult:
         found = Found()
         _look_at_links(document, parse_url(content.base), found)
@@ -118,7 +124,11 @@ def _look_at_links(document: LexborHTMLParser, base: Url, found: Found) -> None:
 def _is_licence(url: Url) -> bool:
     host = url.host.lower().removeprefix("www.")
     path = url.path.removeprefix(_LICENSES)
-    return url.protocol in ("http", "https") and host == "creativecommons.org" and path not in ("", url.path)
+    return (
+        url.protocol in ("http", "https")
+        and host == "creativecommons.org"
+        and path not in ("", url.path)
+    )
 
 
 def _comments(document: LexborHTMLParser) -> Iterator[str]:

@@ -3,8 +3,8 @@
     doc.getFieldValue('host') == 'www.example.org'
     doc.getField('anchor').getValues().size() > 3, doc.getWeight() >= 1, doc.host =~ '.*\\.org'
 
-An expression that fails is not true. In Nutch, whose sandbox refuses the methods of documents, none ever is.
-Source: org.apache.nutch.exchange.jexl.JexlExchange.
+An expression that fails is not true. In Nutch, whose sandbox refuses the methods of documents, none
+ever is. Source: org.apache.nutch.exchange.jexl.JexlExchange.
 """
 
 from __future__ import annotations

@@ -47,6 +47,8 @@ class FeedIndexingFilter(IndexingFilter):
             documents.add_rows(name, values["row"], values["value"])
         documents.add(FEED, pages.parse_meta(FEED))
         for name, target in _DATES.items():
-            times = map_distinct(pages.parse_meta(name), lambda text: text if _MILLISECONDS.fullmatch(text) else None)
+            times = map_distinct(
+                pages.parse_meta(name), lambda text: text if _MILLISECONDS.fullmatch(text) else None
+            )
             documents.add(target, times.cast(pl.Int64).cast(pl.Datetime("ms")))
         return None

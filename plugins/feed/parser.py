@@ -1,8 +1,10 @@
-"""feed: RSS and Atom; each entry whose link passes normalizers and filters becomes a document of its own.
+"""feed: RSS and Atom; each entry whose link passes normalizers and filters becomes a document of
+its own.
 
-An entry's text is parsed by the parser for its type, links included; author, tag, published, updated and feed go into
-its metadata. The feed itself has its description for text and no links. Unlike in Nutch, the content metadata of the
-feed and of the other entries stay as they are. Source: org.apache.nutch.parse.feed.FeedParser.
+An entry's text is parsed by the parser for its type, links included; author, tag, published,
+updated and feed go into its metadata. The feed itself has its description for text and no links.
+Unlike in Nutch, the content metadata of the feed and of the other entries stay as they are. Source:
+org.apache.nutch.parse.feed.FeedParser.
 """
 
 from __future__ import annotations
@@ -65,7 +67,9 @@ class FeedParser(Parser):
 
     def _entry(self, link: str, entry: Entry, feed_link: str | None, content: Content) -> Parse:
         metadata = _entry_metadata(entry, feed_link)
-        content_metadata = Metadata({name: list(values) for name, values in content.metadata.items()})
+        content_metadata = Metadata(
+            {name: list(values) for name, values in content.metadata.items()}
+        )
         parsed = self._parsed(link, entry, content_metadata)
         content_metadata.pop(CONTENT_TYPE_KEY, None)
         title = _untagged(entry.title)
@@ -73,7 +77,13 @@ class FeedParser(Parser):
             data = ParseData(ParseStatus(FAILED), title, [], content_metadata, metadata)
             return Parse(entry.content, data, is_original=False)
         parsed.data.parse_meta.add_all(metadata)
-        data = ParseData(ParseStatus(SUCCESS), title, parsed.data.outlinks, content_metadata, parsed.data.parse_meta)
+        data = ParseData(
+            ParseStatus(SUCCESS),
+            title,
+            parsed.data.outlinks,
+            content_metadata,
+            parsed.data.parse_meta,
+        )
         return Parse(parsed.text, data, is_original=False)
 
     def _parsed(self, link: str, entry: Entry, metadata: Metadata) -> Parse | None:

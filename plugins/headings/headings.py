@@ -30,7 +30,11 @@ class HeadingsParseFilter(HtmlParseFilter):
         self.multivalued = conf.get_boolean("headings.multivalued", False)
 
     def filter(
-        self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
+        self,
+        content: Content,
+        result: ParseResult,
+        metatags: HTMLMetaTags,
+        document: LexborHTMLParser,
     ) -> ParseResult:
         metadata = result[content.url].data.parse_meta
         for name in self.names:

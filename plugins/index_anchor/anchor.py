@@ -1,7 +1,8 @@
 """index-anchor: the field `anchor`, with the texts of the links to a page.
 
-Each text counts once for each host that uses it; with anchorIndexingFilter.deduplicate once in all, whatever its case.
-Source: org.apache.nutch.indexer.anchor.AnchorIndexingFilter, org.apache.nutch.crawl.Inlinks.getAnchors.
+Each text counts once for each host that uses it; with anchorIndexingFilter.deduplicate once in all,
+whatever its case. Source: org.apache.nutch.indexer.anchor.AnchorIndexingFilter,
+org.apache.nutch.crawl.Inlinks.getAnchors.
 """
 
 from __future__ import annotations
@@ -44,13 +45,17 @@ class AnchorIndexingFilter(IndexingFilter):
         links = _once_a_host(links)
         if self.deduplicates:
             lower = pl.Series([anchor.lower() for anchor in links["anchor"]])
-            links = links.with_columns(lower.alias("lower")).unique(["row", "lower"], keep="first", maintain_order=True)
+            links = links.with_columns(lower.alias("lower")).unique(
+                ["row", "lower"], keep="first", maintain_order=True
+            )
         documents.add_rows("anchor", links["row"], links["anchor"])
         return None
 
 
 def _once_a_host(links: pl.DataFrame) -> pl.DataFrame:
-    """The links without those whose host has said the same of the page before. Hosts count where texts repeat."""
+    """The links without those whose host has said the same of the page before. Hosts count where
+    texts repeat.
+    """
     text = pl.col("anchor").hash() ^ (pl.col("row").cast(pl.UInt64) * _ODD)
     repeats = links.select(text.is_duplicated()).to_series()
     if not repeats.any():

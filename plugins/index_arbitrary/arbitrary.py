@@ -3,17 +3,21 @@
 index.arbitrary.function.count says how many there are; the settings of the first end in .0:
 
     index.arbitrary.fieldName.0            the field
-    index.arbitrary.className.0            module.name of a function or class; the module is on Python's path, or is a
-                                           file MODULE.py in a configuration folder
-    index.arbitrary.constructorArgs.0      further arguments, separated by commas: name(url, *arguments)
-    index.arbitrary.all.fields.access.0    true: name(url, *arguments, doc=…, parse=…, datum=…, inlinks=…)
-    index.arbitrary.methodName.0           a method of what comes of that call, which makes the value
+    index.arbitrary.className.0            module.name of a function or class; the module is on
+                                           Python's path, or is a file MODULE.py in a configuration
+                                           folder
+    index.arbitrary.constructorArgs.0      further arguments, separated by commas: name(url,
+                                           *arguments)
+    index.arbitrary.all.fields.access.0    true: name(url, *arguments, doc=…, parse=…, datum=…,
+                                           inlinks=…)
+    index.arbitrary.methodName.0           a method of what comes of that call, which makes the
+                                           value
     index.arbitrary.methodArgs.0           its arguments
     index.arbitrary.overwrite.0            true: what the field has is removed
 
-Without a method, what comes of the call is the value: None for none, a list for several. An exception goes to the log,
-and the document goes on without the value.
-Source: org.apache.nutch.indexer.arbitrary.ArbitraryIndexingFilter, which calls Java classes.
+Without a method, what comes of the call is the value: None for none, a list for several. An
+exception goes to the log, and the document goes on without the value. Source:
+org.apache.nutch.indexer.arbitrary.ArbitraryIndexingFilter, which calls Java classes.
 """
 
 from __future__ import annotations
@@ -84,7 +88,11 @@ class ArbitraryIndexingFilter(IndexingFilter):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        count = conf.get_int("index.arbitrary.function.count", 1) if conf.get("index.arbitrary.function.count") else 1
+        count = (
+            conf.get_int("index.arbitrary.function.count", 1)
+            if conf.get("index.arbitrary.function.count")
+            else 1
+        )
         self.makers = [Maker.read(conf, number) for number in range(count)]
 
     def filter(
@@ -95,7 +103,14 @@ class ArbitraryIndexingFilter(IndexingFilter):
             try:
                 values = maker.values(url, seen)
             except Exception as error:
-                log.error("%s: no field %s, %s: %s: %s", url, maker.field, maker.name, type(error).__name__, error)
+                log.error(
+                    "%s: no field %s, %s: %s: %s",
+                    url,
+                    maker.field,
+                    maker.name,
+                    type(error).__name__,
+                    error,
+                )
                 continue
             if maker.overwrites:
                 doc.fields.pop(maker.field, None)
@@ -122,13 +137,18 @@ def _load(conf: Configuration, name: str, where: str) -> Callable[..., Any]:
         found = getattr(_module(conf, module_name), attribute, None) if module_name else None
     except ModuleNotFoundError as exc:
         raise ConfigError(
-            f"{where}: {name} is not there in Python: {exc}. Java classes can't be called: expected MODULE.NAME of a "
-            f"Python function or class, with MODULE.py in a configuration folder or on Python's path"
+            f"{where}: {name} is not there in Python: {exc}. Java classes can't be called: expected"
+            " MODULE.NAME of a Python function or class, with MODULE.py in a configuration folder"
+            " or on Python's path"
         ) from exc
     except Exception as exc:
-        raise ConfigError(f"{where}: importing {module_name} failed: {type(exc).__name__}: {exc}") from exc
+        raise ConfigError(
+            f"{where}: importing {module_name} failed: {type(exc).__name__}: {exc}"
+        ) from exc
     if not callable(found):
-        raise ConfigError(f"{where}: expected MODULE.NAME of a Python function or class, found {name!r}")
+        raise ConfigError(
+            f"{where}: expected MODULE.NAME of a Python function or class, found {name!r}"
+        )
     loaded: Callable[..., Any] = found
     return loaded
 

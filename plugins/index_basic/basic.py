@@ -8,8 +8,9 @@
     cache     what of the page is not to be shown from a cache: `content` or `all`
     tstamp    when it was fetched
 
-Characters are UTF-16 units, as in Java. U+FFFD, which stands for bytes that could not be decoded, is left out.
-Source: org.apache.nutch.indexer.basic.BasicIndexingFilter, StringUtil.cleanField, URLUtil.getDomainName.
+Characters are UTF-16 units, as in Java. U+FFFD, which stands for bytes that could not be decoded,
+is left out. Source: org.apache.nutch.indexer.basic.BasicIndexingFilter, StringUtil.cleanField,
+URLUtil.getDomainName.
 """
 
 from __future__ import annotations

@@ -1,13 +1,16 @@
-"""index-geoip: fields about where the server of a page stands, by its address (store.ip.address must be true).
+"""index-geoip: fields about where the server of a page stands, by its address (store.ip.address
+must be true).
 
-    index.geoip.db.KIND              database files in MaxMind's format, in a configuration folder; KIND is anonymous,
-                                     asn, city, connection, country, domain or isp
-    index.geoip.insights.userid      account and key for MaxMind's web service, which is asked once for each address;
+    index.geoip.db.KIND              database files in MaxMind's format, in a configuration folder;
+                                     KIND is anonymous, asn, city, connection, country, domain or
+                                     isp
+    index.geoip.insights.userid      account and key for MaxMind's web service, which is asked once
+                                     for each address;
     index.geoip.insights.licensekey  index.geoip.insights.host is its host
 
-Fields are added once, whichever databases know them; `lookups` has their names. Needs geoip2: `minutch[geoip]`.
-Source: org.apache.nutch.indexer.geoip.GeoIPIndexingFilter. A database that is not there or is of another kind is an
-error here, where Nutch goes on without it.
+Fields are added once, whichever databases know them; `lookups` has their names. Needs geoip2:
+`minutch[geoip]`. Source: org.apache.nutch.indexer.geoip.GeoIPIndexingFilter. A database that is not
+there or is of another kind is an error here, where Nutch goes on without it.
 """
 
 from __future__ import annotations
@@ -41,12 +44,19 @@ class GeoIPIndexingFilter(IndexingFilter):
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
         if not conf.get_boolean("store.ip.address", False):
-            log.warning("index-geoip is active but addresses are not stored: set store.ip.address to true")
-        self.sources = {kind: _database(conf, kind) for kind in DATABASES if conf.get(f"index.geoip.db.{kind}")}
+            log.warning(
+                "index-geoip is active but addresses are not stored: set store.ip.address to true"
+            )
+        self.sources = {
+            kind: _database(conf, kind) for kind in DATABASES if conf.get(f"index.geoip.db.{kind}")
+        }
         if conf.get("index.geoip.insights.userid") and conf.get("index.geoip.insights.licensekey"):
             self.sources["insights"] = _service(conf)
         if not self.sources:
-            log.warning("index-geoip has nothing to ask: set index.geoip.db.KIND or index.geoip.insights.userid")
+            log.warning(
+                "index-geoip has nothing to ask: set index.geoip.db.KIND or"
+                " index.geoip.insights.userid"
+            )
         self.fields = lru_cache(maxsize=65536)(self._fields)
 
     def _fields(self, address: str) -> dict[str, list[FieldValue]]:
@@ -56,9 +66,17 @@ class GeoIPIndexingFilter(IndexingFilter):
             try:
                 known = [field for field in source(address) if field[1] is not None]
             except Exception as error:
-                log.error("Error querying %s for IP %s: %s: %s", kind, address, type(error).__name__, error)
+                log.error(
+                    "Error querying %s for IP %s: %s: %s",
+                    kind,
+                    address,
+                    type(error).__name__,
+                    error,
+                )
                 continue
-            for name, value in [("ip", address), *known] if known or kind in ("city", "insights") else []:
+            for name, value in (
+                [("ip", address), *known] if known or kind in ("city", "insights") else []
+            ):
                 if value is not None and value not in found.setdefault(name, []):
                     found[name].append(value)
         return found
@@ -86,11 +104,18 @@ class GeoIPIndexingFilter(IndexingFilter):
 
 
 def _add(
-    documents: Documents, name: str, addresses: pl.Series, distinct: pl.Series, known: list[list[FieldValue] | None]
+    documents: Documents,
+    name: str,
+    addresses: pl.Series,
+    distinct: pl.Series,
+    known: list[list[FieldValue] | None],
 ) -> None:
     """Add a field by the addresses of the documents."""
     table = pl.DataFrame([distinct.alias("ip"), column_of("value", known)])
-    documents.add(name, addresses.to_frame("ip").join(table, on="ip", how="left", maintain_order="left")["value"])
+    documents.add(
+        name,
+        addresses.to_frame("ip").join(table, on="ip", how="left", maintain_order="left")["value"],
+    )
 
 
 def _database(conf: Configuration, kind: str) -> _Source:
@@ -115,7 +140,9 @@ def _database(conf: Configuration, kind: str) -> _Source:
     try:
         source("127.0.0.1")
     except TypeError as exc:
-        raise ConfigError(f"{name}: {path} is a database of another kind: {reader.metadata().database_type}") from exc
+        raise ConfigError(
+            f"{name}: {path} is a database of another kind: {reader.metadata().database_type}"
+        ) from exc
     return source
 
 
@@ -135,4 +162,6 @@ def _library(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as exc:
-        raise ConfigError(f"index-geoip needs the package geoip2 (pip install minutch[geoip]): {exc}") from exc
+        raise ConfigError(
+            f"index-geoip needs the package geoip2 (pip install minutch[geoip]): {exc}"
+        ) from exc

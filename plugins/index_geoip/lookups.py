@@ -1,7 +1,7 @@
 """What databases and the web service of MaxMind know of an address, as fields of a document.
 
-Names and values are Nutch's: the country is that of registration, `latLon` has a comma, and all that is not known is
-left out. Source: org.apache.nutch.indexer.geoip.GeoIPDocumentCreator.
+Names and values are Nutch's: the country is that of registration, `latLon` has a comma, and all
+that is not known is left out. Source: org.apache.nutch.indexer.geoip.GeoIPDocumentCreator.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _TRAITS: Final = {
     "isTorExitNode": "is_tor_exit_node",
 }
 _COUNTRY_TRAITS: Final = {
-    name: field for name, field in _TRAITS.items() if name not in ("isHostingProvider", "isLegitimateProxy")
+    name: field
+    for name, field in _TRAITS.items()
+    if name not in ("isHostingProvider", "isLegitimateProxy")
 }
 
 
@@ -100,7 +102,10 @@ def _place(found: Any, network: str) -> Iterator[Field]:
     yield "postalConfidence", found.postal.confidence
     yield "countryType", found.represented_country.type
     divisions = found.subdivisions
-    for name, division in (("most", divisions.most_specific), ("least", next(iter(divisions), None))):
+    for name, division in (
+        ("most", divisions.most_specific),
+        ("least", next(iter(divisions), None)),
+    ):
         if division is not None:
             yield f"{name}SpecificSubDivName", division.name
             yield f"{name}SpecificSubDivIsoCode", division.iso_code
@@ -156,4 +161,6 @@ DATABASES: Final[dict[str, tuple[str, Callable[[Any], Iterator[Field]]]]] = {
     "domain": ("domain", domain),
     "isp": ("isp", isp),
 }
-"""Kind of a database (the last word of its property): the method of geoip2's reader, and the fields of its answer."""
+"""Kind of a database (the last word of its property): the method of geoip2's reader, and the fields
+of its answer.
+"""

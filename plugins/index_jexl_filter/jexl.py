@@ -1,10 +1,13 @@
 """index-jexl-filter: only documents for which the expression index.jexl.filter is true are indexed.
 
-    status, fetchTime, modifiedTime, retries, interval, score, signature    of the fetch (crawl_fetch)
+    status, fetchTime, modifiedTime, retries, interval, score, signature    of the fetch
+    (crawl_fetch)
     url, text, title
-    httpStatus.majorCode, .minorCode, .message                              of the parse, in spite of the name
+    httpStatus.majorCode, .minorCode, .message                              of the parse, in spite
+    of the name
     documentMeta, contentMeta, parseMeta                                    maps of values
-    doc                                                                     the fields that the document has so far
+    doc                                                                     the fields that the
+    document has so far
 
 A value that is there several times is a list. An expression that fails is not true.
 Source: org.apache.nutch.indexer.jexl.JexlIndexingFilter.
@@ -50,7 +53,11 @@ class JexlIndexingFilter(IndexingFilter):
 
 def _variables(doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum) -> dict[str, object]:
     data = parse.data
-    status = {"majorCode": data.status.major, "minorCode": data.status.minor, "message": data.status.message}
+    status = {
+        "majorCode": data.status.major,
+        "minorCode": data.status.minor,
+        "message": data.status.message,
+    }
     return {
         "status": status_name(datum.status),
         "fetchTime": datum.fetch_time,

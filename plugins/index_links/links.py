@@ -1,8 +1,9 @@
-"""index-links: the fields `outlinks` and `inlinks`, with the URLs of the links of a page and of those to it.
+"""index-links: the fields `outlinks` and `inlinks`, with the URLs of the links of a page and of
+those to it.
 
-With index.links.outlinks.host.ignore and index.links.inlinks.host.ignore links within a host are left out, with
-index.links.hosts.only the fields have the hosts in the place of the URLs, each once. What is no URL is left out.
-Source: org.apache.nutch.indexer.links.LinksIndexingFilter.
+With index.links.outlinks.host.ignore and index.links.inlinks.host.ignore links within a host are
+left out, with index.links.hosts.only the fields have the hosts in the place of the URLs, each once.
+What is no URL is left out. Source: org.apache.nutch.indexer.links.LinksIndexingFilter.
 """
 
 from __future__ import annotations
@@ -63,9 +64,13 @@ class LinksIndexingFilter(IndexingFilter):
         self._add(documents, pages, INLINKS, inlinks["row"], inlinks["from_url"])
         return None
 
-    def _add(self, documents: Documents, pages: Pages, field: str, rows: pl.Series, urls: pl.Series) -> None:
+    def _add(
+        self, documents: Documents, pages: Pages, field: str, rows: pl.Series, urls: pl.Series
+    ) -> None:
         hosts = host_column(urls).str.to_lowercase()
-        links = pl.DataFrame([rows.alias("row"), urls.alias("url"), hosts.alias("host")]).drop_nulls("host")
+        links = pl.DataFrame(
+            [rows.alias("row"), urls.alias("url"), hosts.alias("host")]
+        ).drop_nulls("host")
         if self.leaves_out_own[field]:
             own = host_column(pages.urls).str.to_lowercase().gather(links["row"])
             links = links.filter((links["host"] != own).fill_null(False))

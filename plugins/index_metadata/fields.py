@@ -1,12 +1,14 @@
 """index-metadata: values of metadata as fields of the same names.
 
-    index.db.md         names in the metadata of the entry in crawl_fetch (from the seed list, scoring filters, …)
+    index.db.md         names in the metadata of the entry in crawl_fetch (from the seed list,
+                        scoring filters, …)
     index.parse.md      names in the parse's metadata (metatag.description, h1, …)
     index.content.md    names in the content's metadata: headers
 
-index.metadata.separator splits the values of the fields that index.metadata.multivalued.fields names. Blanks around a
-value are left out, and so are empty values.
-Source: org.apache.nutch.indexer.metadata.MetadataIndexer, which takes the separator for a regular expression.
+index.metadata.separator splits the values of the fields that index.metadata.multivalued.fields
+names. Blanks around a value are left out, and so are empty values. Source:
+org.apache.nutch.indexer.metadata.MetadataIndexer, which takes the separator for a regular
+expression.
 """
 
 from __future__ import annotations
@@ -45,21 +47,28 @@ class MetadataIndexer(IndexingFilter):
             known = datum.metadata.get(Text(name))
             if known is not None:
                 self._add(doc, name, str(known))
-        for names, metadata in ((self.of_parse, parse.data.parse_meta), (self.of_content, parse.data.content_meta)):
+        for names, metadata in (
+            (self.of_parse, parse.data.parse_meta),
+            (self.of_content, parse.data.content_meta),
+        ):
             for name in names:
                 for value in metadata.get(name, ()):
                     self._add(doc, name, value)
         return doc
 
     def _add(self, doc: NutchDocument, name: str, value: str) -> None:
-        for part in value.split(self.separator) if self.separator and name in self.several else [value]:
+        for part in (
+            value.split(self.separator) if self.separator and name in self.several else [value]
+        ):
             if part.strip(BLANKS):
                 doc.add(name, part.strip(BLANKS))
 
     def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
         for name in self.of_db:
             values = pages.fetch_meta(name)
-            self._add_rows(documents, name, pl.DataFrame({"value": values}).with_row_index("row").drop_nulls())
+            self._add_rows(
+                documents, name, pl.DataFrame({"value": values}).with_row_index("row").drop_nulls()
+            )
         for name in self.of_parse:
             self._add_rows(documents, name, pages.parse_values(name))
         for name in self.of_content:
@@ -69,5 +78,7 @@ class MetadataIndexer(IndexingFilter):
     def _add_rows(self, documents: Documents, name: str, found: pl.DataFrame) -> None:
         if self.separator and name in self.several:
             found = found.with_columns(pl.col("value").str.split(self.separator)).explode("value")
-        trimmed = found.with_columns(pl.col("value").str.strip_chars(BLANKS)).filter(pl.col("value") != "")
+        trimmed = found.with_columns(pl.col("value").str.strip_chars(BLANKS)).filter(
+            pl.col("value") != ""
+        )
         documents.add_rows(name, trimmed["row"], trimmed["value"])

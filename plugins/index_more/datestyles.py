@@ -1,11 +1,13 @@
 """Dates in the styles of date-styles.txt: patterns of java.text.SimpleDateFormat, read leniently.
 
     EEE day of the week (has no weight)   MMM name of the month   MM, dd, HH, mm, ss, SSS numbers
-    yyyy year   yy year of the last 80 or the next 20   zzz zone: GMT, EST, GMT+01:00, +0100   XXX zone: Z, +01:00
+    yyyy year   yy year of the last 80 or the next 20   zzz zone: GMT, EST, GMT+01:00, +0100   XXX
+                zone: Z, +01:00
     'T' text as it is
 
 Numbers that are too large go on counting (the 32nd of January is the 1st of February), as in Java.
-Source: java.text.SimpleDateFormat, org.apache.commons.lang3.time.DateUtils.parseDate, HttpDateFormat.PARSE_FORMAT.
+Source: java.text.SimpleDateFormat, org.apache.commons.lang3.time.DateUtils.parseDate,
+HttpDateFormat.PARSE_FORMAT.
 """
 
 from __future__ import annotations
@@ -91,7 +93,9 @@ class DateStyle:
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        self._regex = re.compile("".join(map(self._part, _TOKEN.finditer(pattern))), re.IGNORECASE | re.ASCII)
+        self._regex = re.compile(
+            "".join(map(self._part, _TOKEN.finditer(pattern))), re.IGNORECASE | re.ASCII
+        )
 
     def _part(self, token: re.Match[str]) -> str:
         text, letter = token[0], token[2]
@@ -123,10 +127,16 @@ class DateStyle:
         number = {name: int(found.get(name) or 0) for name in ("hour", "minute", "second", "milli")}
         try:
             year = _year(found, now)
-            month = _MONTHS.index(_month(found["name"])) if found.get("name") else int(found.get("month") or 1) - 1
+            month = (
+                _MONTHS.index(_month(found["name"]))
+                if found.get("name")
+                else int(found.get("month") or 1) - 1
+            )
             start = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
             day = timedelta(days=int(found.get("day") or 1) - 1)
-            clock = timedelta(hours=number["hour"], minutes=number["minute"], seconds=number["second"])
+            clock = timedelta(
+                hours=number["hour"], minutes=number["minute"], seconds=number["second"]
+            )
             moment = start + day + clock - timedelta(minutes=offset)
         except (ValueError, OverflowError):
             return None
@@ -168,6 +178,10 @@ def read_styles(text: str) -> list[DateStyle]:
 
 
 def parse_date(text: str, styles: Sequence[DateStyle], now: int) -> int | None:
-    """The first style that fits; `now` (ms) decides about years of two digits. None if none does."""
+    """The first style that fits; `now` (ms) decides about years of two digits. None if none
+    does.
+    """
     moment = datetime.fromtimestamp(now / 1000, UTC)
-    return next((found for style in styles if (found := style.parse(text, moment)) is not None), None)
+    return next(
+        (found for style in styles if (found := style.parse(text, moment)) is not None), None
+    )

@@ -6,9 +6,9 @@
     type             media type, its first part, its second (moreIndexingFilter.indexMimeTypeParts)
     title            the file name of the Content-Disposition header, if the document has no title
 
-With moreIndexingFilter.mapMimeTypes types are replaced by those of contenttype-mapping.txt, or these go into the field
-moreIndexingFilter.mapMimeTypes.field. Dates may be in any style of date-styles.txt.
-Source: org.apache.nutch.indexer.more.MoreIndexingFilter.
+With moreIndexingFilter.mapMimeTypes types are replaced by those of contenttype-mapping.txt, or
+these go into the field moreIndexingFilter.mapMimeTypes.field. Dates may be in any style of
+date-styles.txt. Source: org.apache.nutch.indexer.more.MoreIndexingFilter.
 """
 
 from __future__ import annotations
@@ -35,8 +35,15 @@ from .datestyles import DEFAULT, HTTP, DateStyle, parse_date, read_styles
 log = logging.getLogger(__name__)
 
 STYLES, MAPPING = "date-styles.txt", "contenttype-mapping.txt"
-LAST_MODIFIED, CONTENT_LENGTH, CONTENT_DISPOSITION = "Last-Modified", "Content-Length", "Content-Disposition"
-_FILE_NAMES = (re.compile(r"\bfilename=['\"]([^\"]+)", re.ASCII), re.compile(r"\bfilename=(\S+)\b", re.ASCII))
+LAST_MODIFIED, CONTENT_LENGTH, CONTENT_DISPOSITION = (
+    "Last-Modified",
+    "Content-Length",
+    "Content-Disposition",
+)
+_FILE_NAMES = (
+    re.compile(r"\bfilename=['\"]([^\"]+)", re.ASCII),
+    re.compile(r"\bfilename=(\S+)\b", re.ASCII),
+)
 
 
 class MoreIndexingFilter(IndexingFilter):
@@ -46,7 +53,9 @@ class MoreIndexingFilter(IndexingFilter):
         super().__init__(conf, parameters)
         self.mime = MimeUtil(conf)
         self.splits = conf.get_boolean("moreIndexingFilter.indexMimeTypeParts", True)
-        self.mapping = _mapping(conf) if conf.get_boolean("moreIndexingFilter.mapMimeTypes", False) else {}
+        self.mapping = (
+            _mapping(conf) if conf.get_boolean("moreIndexingFilter.mapMimeTypes", False) else {}
+        )
         self.mapped_field = conf.get("moreIndexingFilter.mapMimeTypes.field") or None
         self.styles = [DateStyle(HTTP), *_styles(conf)]
         self._time = lru_cache(maxsize=4096)(self._parse_time)
@@ -71,22 +80,28 @@ class MoreIndexingFilter(IndexingFilter):
 
     def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
         headers = pages.meta(LAST_MODIFIED)
-        times = [self._modified(header, url) for header, url in zip(headers, pages.urls, strict=True)]
+        times = [
+            self._modified(header, url) for header, url in zip(headers, pages.urls, strict=True)
+        ]
         modified = pl.Series("date", times, dtype=pl.Int64)
         documents.add("lastModified", modified.cast(pl.Datetime("ms")))
         changed, fetched = pages.fetch["modified_time"], pages.fetch["fetch_time"]
         unknown = changed.zip_with(changed > 0, fetched)
-        documents.add("date", modified.zip_with(modified.is_not_null(), unknown).cast(pl.Datetime("ms")))
+        documents.add(
+            "date", modified.zip_with(modified.is_not_null(), unknown).cast(pl.Datetime("ms"))
+        )
         length = map_distinct(pages.meta(CONTENT_LENGTH), lambda text: _trimmed(text) or None)
         documents.add("contentLength", length)
         self._add_types(documents, pages)
         titles = map_distinct(pages.meta(CONTENT_DISPOSITION), _file_name)
         if titles.null_count() < len(titles):
             known = documents.column("title")
-            documents.add("title", titles if known is None else titles.set(known.is_not_null(), None))
+            documents.add(
+                "title", titles if known is None else titles.set(known.is_not_null(), None)
+            )
         return None
 
-    # -- dates -------------------------------------------------------------------------------------------------------
+    # -- dates -------------------------------------------------------------------------------------
 
     def _modified(self, header: str | None, url: str) -> int | None:
         if header is None:
@@ -99,7 +114,7 @@ class MoreIndexingFilter(IndexingFilter):
     def _parse_time(self, header: str) -> int | None:
         return parse_date(header, self.styles, self.clock.now())
 
-    # -- types -------------------------------------------------------------------------------------------------------
+    # -- types -------------------------------------------------------------------------------------
 
     def _add_type(self, doc: NutchDocument, declared: str | None, url: str) -> None:
         name = self.mime.stated(declared, url)
@@ -116,9 +131,16 @@ class MoreIndexingFilter(IndexingFilter):
         if self.mapped_field:
             documents.add(self.mapped_field, map_distinct(names, self.mapping.get))
         distinct = names.drop_nulls().unique()
-        lists = pl.Series("type", [self._values(name) for name in distinct], dtype=pl.List(pl.String))
+        lists = pl.Series(
+            "type", [self._values(name) for name in distinct], dtype=pl.List(pl.String)
+        )
         table = pl.DataFrame({"name": distinct, "type": lists})
-        documents.add("type", names.to_frame("name").join(table, on="name", how="left", maintain_order="left")["type"])
+        documents.add(
+            "type",
+            names.to_frame("name").join(table, on="name", how="left", maintain_order="left")[
+                "type"
+            ],
+        )
 
     def _values(self, name: str) -> list[str]:
         """The values of the field `type`."""
@@ -143,7 +165,9 @@ def _mapping(conf: Configuration) -> dict[str, str]:
             continue
         target, *types = line.strip().split("\t")
         if not types:
-            log.warning("%s, line %d: expected a type, a tab, and the types that become it", MAPPING, number)
+            log.warning(
+                "%s, line %d: expected a type, a tab, and the types that become it", MAPPING, number
+            )
         mapping |= {name.strip(): target.strip() for name in types}
     return mapping
 

@@ -1,7 +1,7 @@
 """index-replace: replacements in fields by the rules of index.replace.regexp (see `rules`).
 
-It works on the fields that filters before it have made (indexingfilter.order). A field of which nothing is text stays
-as it is. A pattern that takes too long on a value fails for its document.
+It works on the fields that filters before it have made (indexingfilter.order). A field of which
+nothing is text stays as it is. A pattern that takes too long on a value fails for its document.
 Source: org.apache.nutch.indexer.replace.ReplaceIndexer.
 """
 
@@ -57,13 +57,26 @@ class ReplaceIndexer(IndexingFilter):
                     for replacer in rules.replacers:
                         _replace(replacer, documents, where, failed)
         for row in np.flatnonzero(failed):
-            log.warning("Error indexing %s: a pattern of %s took too long", documents.keys[int(row)], PROPERTY)
-        return pl.select(pl.when(~pl.Series(failed)).then(True)).to_series() if failed.any() else None
+            log.warning(
+                "Error indexing %s: a pattern of %s took too long",
+                documents.keys[int(row)],
+                PROPERTY,
+            )
+        return (
+            pl.select(pl.when(~pl.Series(failed)).then(True)).to_series() if failed.any() else None
+        )
 
     def _has_texts(self, documents: Documents) -> bool:
-        """Whether the fields of the rules hold strings alone, and documents one host and one URL each."""
+        """Whether the fields of the rules hold strings alone, and documents one host and one URL
+        each.
+        """
         keys = (documents.column(key) for key in (HOST, URL))
-        names = {name for rules in self.sets for one in rules.replacers for name in (one.source, one.target)}
+        names = {
+            name
+            for rules in self.sets
+            for one in rules.replacers
+            for name in (one.source, one.target)
+        }
         fields = (documents.column(name) for name in names)
         one_each = all(column is None or column.dtype == pl.String for column in keys)
         return one_each and all(column is None or column.dtype in _TEXTS for column in fields)
@@ -72,14 +85,20 @@ class ReplaceIndexer(IndexingFilter):
 def _apply(rules: RuleSet, doc: NutchDocument) -> None:
     for replacer in rules.replacers:
         found = doc.fields.get(replacer.source)
-        values = [replacer.replace(value) for value in found.values if isinstance(value, str)] if found else []
+        values = (
+            [replacer.replace(value) for value in found.values if isinstance(value, str)]
+            if found
+            else []
+        )
         if values:
             doc.fields.pop(replacer.target, None)
             doc.fields[replacer.target] = NutchField([*values])
 
 
 def _marked(rules: RuleSet, values: pl.Series, failed: np.ndarray) -> pl.Series:
-    """The documents that the rules are for, by their hosts or URLs; those that take too long fail."""
+    """The documents that the rules are for, by their hosts or URLs; those that take too long
+    fail.
+    """
     if rules.is_for_all:
         return values.is_not_null()
     marks = np.zeros(len(values), dtype=bool)
@@ -91,7 +110,9 @@ def _marked(rules: RuleSet, values: pl.Series, failed: np.ndarray) -> pl.Series:
     return pl.Series(marks)
 
 
-def _replace(replacer: Replacer, documents: Documents, where: pl.Series, failed: np.ndarray) -> None:
+def _replace(
+    replacer: Replacer, documents: Documents, where: pl.Series, failed: np.ndarray
+) -> None:
     """One rule for the documents that `where` marks."""
     source = documents.column(replacer.source)
     if source is None:

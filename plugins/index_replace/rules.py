@@ -2,12 +2,14 @@
 
     title=/pattern/replacement/2       in the field title, with flags (2: without case)
     title:short=/pattern/replacement/  the result goes into the field short
-    hostmatch=.*\\.example\\.org         what follows is for documents whose field host it is found in
+    hostmatch=.*\\.example\\.org         what follows is for documents whose field host it is found
+                                         in
     urlmatch=/news/                    what follows is for documents whose field url it is found in
 
-Rules are lines, and any character may stand for `/`. Flags are the sum of those of java.util.regex.Pattern. A rule that
-makes no sense is left out, with an error in the log; after a hostmatch or urlmatch that makes none, nothing applies.
-Source: org.apache.nutch.indexer.replace.ReplaceIndexer, FieldReplacer.
+Rules are lines, and any character may stand for `/`. Flags are the sum of those of
+java.util.regex.Pattern. A rule that makes no sense is left out, with an error in the log; after a
+hostmatch or urlmatch that makes none, nothing applies. Source:
+org.apache.nutch.indexer.replace.ReplaceIndexer, FieldReplacer.
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ class Replacer:
 
 @dataclass
 class RuleSet:
-    """The rules for the documents in whose field `key`, host or url, `regex` is found; None: in none."""
+    """The rules for the documents in whose field `key`, host or url, `regex` is found; None: in
+    none.
+    """
 
     key: str
     regex: JavaRegex | None
@@ -76,7 +80,11 @@ def read_rules(text: str) -> list[RuleSet]:
         name = name.strip()
         if not equals:
             if line.strip():
-                log.error("%s: expected FIELD=/PATTERN/REPLACEMENT/FLAGS, found %r", PROPERTY, line.strip())
+                log.error(
+                    "%s: expected FIELD=/PATTERN/REPLACEMENT/FLAGS, found %r",
+                    PROPERTY,
+                    line.strip(),
+                )
         elif name in ("hostmatch", "urlmatch"):
             sets.append(RuleSet(name.removesuffix("match"), _compiled(value, line)))
         elif (replacer := _replacer(name, value, line)) is not None:
@@ -89,7 +97,9 @@ def _replacer(name: str, value: str, line: str) -> Replacer | None:
     source, colon, target = (part.strip() for part in name.partition(":"))
     pattern, between, rest = value[1:].partition(value[:1] or "/")
     replacement, _, flags = rest.partition(value[:1])
-    if not (source and pattern.strip() and between) or (flags.strip() and not flags.strip().isdecimal()):
+    if not (source and pattern.strip() and between) or (
+        flags.strip() and not flags.strip().isdecimal()
+    ):
         log.error("%s: expected FIELD=/PATTERN/REPLACEMENT/FLAGS, found %r", PROPERTY, line.strip())
         return None
     regex = _compiled(_with_flags(pattern, int(flags.strip() or 0)), line)

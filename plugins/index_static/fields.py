@@ -2,10 +2,10 @@
 
     index.static = source:news,kind:small site
 
-gives `source` the value news, and `kind` the values small and site. index.static.fieldsep (,), index.static.keysep (:)
-and index.static.valuesep (a blank) may be other characters. What is not a name and values is left out with a warning;
-of a name that is there twice, the last counts.
-Source: org.apache.nutch.indexer.staticfield.StaticFieldIndexer.
+gives `source` the value news, and `kind` the values small and site. index.static.fieldsep (,),
+index.static.keysep (:) and index.static.valuesep (a blank) may be other characters. What is not a
+name and values is left out with a warning; of a name that is there twice, the last counts. Source:
+org.apache.nutch.indexer.staticfield.StaticFieldIndexer.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ class StaticFieldIndexer(IndexingFilter):
         return None
 
 
-def _fields(text: str, between_fields: str, after_name: str, between_values: str) -> dict[str, list[str]]:
+def _fields(
+    text: str, between_fields: str, after_name: str, between_values: str
+) -> dict[str, list[str]]:
     """Field → values."""
     fields: dict[str, list[str]] = {}
     for item in text.split(between_fields):

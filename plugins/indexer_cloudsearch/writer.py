@@ -1,17 +1,20 @@
-"""indexer-cloudsearch: batches of documents for Amazon CloudSearch. Needs boto3 (extra `cloudsearch`).
+"""indexer-cloudsearch: batches of documents for Amazon CloudSearch. Needs boto3 (extra
+`cloudsearch`).
 
     endpoint         the domain's document endpoint, as AWS shows it
     region           of AWS; empty: as AWS's own tools find it, which goes for the credentials, too
-    batch.dump       batches go into files CloudSearch_*.json in the folder for temporary files instead (false); boto3
-                     is not needed then
+    batch.dump       batches go into files CloudSearch_*.json in the folder for temporary files
+                     instead (false); boto3 is not needed then
     batch.maxSize    documents in a batch (-1: any number; never more than 5 MB)
 
-and of our own: config.endpoint (where the domain is described, for a stand-in). No server of this kind can be run, so
-this writer has met the stand-in of its tests and boto3's own checks, and not the service itself.
+and of our own: config.endpoint (where the domain is described, for a stand-in). No server of this
+kind can be run, so this writer has met the stand-in of its tests and boto3's own checks, and not
+the service itself.
 
-A batch is a JSON array of {"type": "add", "id", "fields"} and {"type": "delete", "id"}. The id is the SHA-512 of the
-URL; names of fields are in small letters, with an underscore for what is no letter or digit; fields that the domain
-lacks are left out. A document of more than 1 MB is refused. A batch that fails ends the job; Nutch goes on without it.
+A batch is a JSON array of {"type": "add", "id", "fields"} and {"type": "delete", "id"}. The id is
+the SHA-512 of the URL; names of fields are in small letters, with an underscore for what is no
+letter or digit; fields that the domain lacks are left out. A document of more than 1 MB is refused.
+A batch that fails ends the job; Nutch goes on without it.
 
 Source: org.apache.nutch.indexwriter.cloudsearch.CloudSearchIndexWriter, CloudSearchUtils.
 """
@@ -62,7 +65,7 @@ class CloudSearchIndexWriter(IndexWriter):
         self._fields: set[str] = set()
         self._client: Any = None
 
-    # -- documents ---------------------------------------------------------------------------------------------------
+    # -- documents ---------------------------------------------------------------------------------
 
     def encode(self, doc: NutchDocument) -> bytes:
         return bytes(self.encode_columns(Documents.of(doc))[0])
@@ -74,7 +77,7 @@ class CloudSearchIndexWriter(IndexWriter):
             renamed.add(_OTHER.sub("_", name.lower()), without(values, _NOT_TAKEN))
         return json_objects(columns_of(renamed), len(documents))
 
-    # -- the service -------------------------------------------------------------------------------------------------
+    # -- the service -------------------------------------------------------------------------------
 
     def open(self) -> None:
         if self.dumps:
@@ -84,13 +87,17 @@ class CloudSearchIndexWriter(IndexWriter):
             from botocore.config import Config
         except ImportError as exc:
             hint = "pip install 'minutch[cloudsearch]', or batch.dump=true"
-            raise IndexWriterError("indexer-cloudsearch needs the package boto3", hint=hint) from exc
+            raise IndexWriterError(
+                "indexer-cloudsearch needs the package boto3", hint=hint
+            ) from exc
         region = self.region or None
         once = Config(retries={"total_max_attempts": 1})  # the job waits, and says so
         document = self.endpoint if "://" in self.endpoint else f"https://{self.endpoint}"
         self._fields = self._asked(
             lambda: self._described(
-                boto3.client("cloudsearch", region, endpoint_url=self.config_endpoint or None, config=once)
+                boto3.client(
+                    "cloudsearch", region, endpoint_url=self.config_endpoint or None, config=once
+                )
             )
         )
         self._client = self._asked(
@@ -111,7 +118,11 @@ class CloudSearchIndexWriter(IndexWriter):
         for action in actions:
             operation = self._operation(action)
             if len(operation) > LARGEST_DOCUMENT:
-                refused.append(Refused(action.key, f"has {len(operation)} bytes, {LARGEST_DOCUMENT} are the most"))
+                refused.append(
+                    Refused(
+                        action.key, f"has {len(operation)} bytes, {LARGEST_DOCUMENT} are the most"
+                    )
+                )
             else:
                 fitting.append(operation)
         for batch in _batches(fitting):
@@ -123,23 +134,36 @@ class CloudSearchIndexWriter(IndexWriter):
         if action.payload is None:
             return json.dumps({"type": "delete", "id": name}).encode()
         fields = json.loads(action.payload)
-        known = fields if self.dumps else {name: fields[name] for name in fields if name in self._fields}
+        known = (
+            fields
+            if self.dumps
+            else {name: fields[name] for name in fields if name in self._fields}
+        )
         return json.dumps({"type": "add", "id": name, "fields": known}, ensure_ascii=False).encode()
 
     def _upload(self, body: bytes) -> None:
         if self.dumps:
             try:
-                with tempfile.NamedTemporaryFile(prefix="CloudSearch_", suffix=".json", delete=False) as file:
+                with tempfile.NamedTemporaryFile(
+                    prefix="CloudSearch_", suffix=".json", delete=False
+                ) as file:
                     file.write(body)
             except OSError as exc:
                 raise IndexWriterError(f"the batch file can't be written: {exc.strerror}") from exc
             log.info("Wrote batch file %s", file.name)
             return
-        self._asked(lambda: self._client.upload_documents(documents=body, contentType="application/json"))
+        self._asked(
+            lambda: self._client.upload_documents(documents=body, contentType="application/json")
+        )
 
     def _asked(self, request: Callable[[], T]) -> T:
         """What the service answers. Raises IndexBusyError, IndexWriterError."""
-        from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionError, HTTPClientError
+        from botocore.exceptions import (
+            BotoCoreError,
+            ClientError,
+            EndpointConnectionError,
+            HTTPClientError,
+        )
 
         try:
             return request()
@@ -150,7 +174,9 @@ class CloudSearchIndexWriter(IndexWriter):
             raise (IndexBusyError(reason) if code in BUSY else IndexWriterError(reason)) from exc
         except (EndpointConnectionError, HTTPClientError) as exc:
             reason = f"CloudSearch, {self.endpoint}: {exc}"
-            raise (IndexBusyError(reason) if self._client is not None else IndexWriterError(reason)) from exc
+            raise (
+                IndexBusyError(reason) if self._client is not None else IndexWriterError(reason)
+            ) from exc
         except (BotoCoreError, ValueError) as exc:
             raise IndexWriterError(f"CloudSearch, {self.endpoint}: {exc}") from exc
 

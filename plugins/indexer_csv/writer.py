@@ -5,14 +5,17 @@
     separator        between columns (,)
     valuesep         between several values of a field (|)
     quotechar        around values that hold a quote, or a character of a separator (")
-    escapechar       before a quote in a quoted value ("); it is the quote, too, whatever quotechar says
+    escapechar       before a quote in a quoted value ("); it is the quote, too, whatever quotechar
+                     says
     maxfieldlength   UTF-16 units that are kept of each value (4096)
-    maxfieldvalues   has no effect beyond telling one value from several (12): all values are written
+    maxfieldvalues   has no effect beyond telling one value from several (12): all values are
+                     written
     header           whether the first line has the names of the columns (true); if not, it is empty
     outpath          folder of the file nutch.csv (csvindexwriter)
 
-Fields with several values are always quoted. Lines end in CR LF. Documents can't be deleted. The file appears whole
-when the job has ended. Unlike Nutch, which fails at them, numbers and truth values are written as text.
+Fields with several values are always quoted. Lines end in CR LF. Documents can't be deleted. The
+file appears whole when the job has ended. Unlike Nutch, which fails at them, numbers and truth
+values are written as text.
 
 Source: org.apache.nutch.indexwriter.csv.CSVIndexWriter, CSVConstants.
 """
@@ -58,7 +61,7 @@ class CSVIndexWriter(IndexWriter):
             raise parameters.wrong("charset", "the name of a charset") from None
         self._special = list(dict.fromkeys([self.quote, *self.separator, *END]))
 
-    # -- lines -------------------------------------------------------------------------------------------------------
+    # -- lines -------------------------------------------------------------------------------------
 
     def encode(self, doc: NutchDocument) -> bytes:
         return bytes(self.encode_columns(Documents.of(doc))[0])
@@ -91,7 +94,11 @@ class CSVIndexWriter(IndexWriter):
         rows = careful.arg_true()
         quoted = self._quoted(joined) if not several.all() else joined
         lines = self._in_quotes(joined).zip_with(several, quoted)
-        return lines.scatter(rows, self._lists(texts.gather(rows), several.gather(rows))) if len(rows) else lines
+        return (
+            lines.scatter(rows, self._lists(texts.gather(rows), several.gather(rows)))
+            if len(rows)
+            else lines
+        )
 
     def _lists(self, texts: pl.Series, several: pl.Series) -> pl.Series:
         """Lists of texts, each cut and escaped by itself."""
@@ -116,7 +123,9 @@ class CSVIndexWriter(IndexWriter):
         if not self.quote:
             return cut
         column = pl.col(texts.name)
-        found = [column.str.contains(character, literal=True) for character in self._special]  # faster than any of them
+        found = [
+            column.str.contains(character, literal=True) for character in self._special
+        ]  # faster than any of them
         special = texts.to_frame().select(pl.any_horizontal(found)).to_series()
         if not special.any():
             return cut
@@ -128,9 +137,11 @@ class CSVIndexWriter(IndexWriter):
 
     def _escaped(self, texts: pl.Series) -> pl.Series:
         """Quotes in texts twice."""
-        return texts.str.replace_all(self.quote, self.quote * 2, literal=True) if self.quote else texts
+        return (
+            texts.str.replace_all(self.quote, self.quote * 2, literal=True) if self.quote else texts
+        )
 
-    # -- the file ----------------------------------------------------------------------------------------------------
+    # -- the file ----------------------------------------------------------------------------------
 
     def open(self) -> None:
         try:
@@ -138,11 +149,15 @@ class CSVIndexWriter(IndexWriter):
             names = self.separator.join(self.fields) if self.header else ""
             self._file.write((names + END).encode(self.codec, "replace"))
         except OSError as exc:
-            raise IndexWriterError(f"{self.folder / FILE}: can't be written: {exc.strerror}") from exc
+            raise IndexWriterError(
+                f"{self.folder / FILE}: can't be written: {exc.strerror}"
+            ) from exc
 
     def write(self, actions: Sequence[Action]) -> Sequence[Refused]:
         try:
-            self._file.write(b"".join(action.payload for action in actions if action.payload is not None))
+            self._file.write(
+                b"".join(action.payload for action in actions if action.payload is not None)
+            )
         except OSError as exc:
             raise IndexWriterError(f"{self._file.path}: can't be written: {exc.strerror}") from exc
         return ()

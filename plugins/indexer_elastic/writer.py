@@ -1,9 +1,12 @@
-"""indexer-elastic: documents into Elasticsearch. `lib_indexer/bulk.py` says what the parameters mean; here
+"""indexer-elastic: documents into Elasticsearch. `lib_indexer/bulk.py` says what the parameters
+mean; here
 
     auth                 whether username (elastic) and password are sent (false)
-    trust.store.path     certificates that are trusted, of our own: PEM, JKS or PKCS12; trust.store.password
+    trust.store.path     certificates that are trusted, of our own: PEM, JKS or PKCS12;
+                         trust.store.password
 
-Unlike Nutch, which trusts any certificate, those of https are verified; tls.certificates.check=false brings that back.
+Unlike Nutch, which trusts any certificate, those of https are verified;
+tls.certificates.check=false brings that back.
 
 Source: org.apache.nutch.indexwriter.elastic.ElasticIndexWriter.
 """

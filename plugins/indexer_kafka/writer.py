@@ -1,4 +1,5 @@
-"""indexer-kafka: a message in JSON for each document, to a topic of Apache Kafka. Needs kafka-python (extra `kafka`).
+"""indexer-kafka: a message in JSON for each document, to a topic of Apache Kafka. Needs
+kafka-python (extra `kafka`).
 
     host              brokers to begin with, with commas between
     port              theirs (9092)
@@ -7,9 +8,10 @@
     key.serializer    has no effect: messages have no key, as in Nutch
     value.serializer  org.apache.kafka.connect.json.JsonSerializer; nothing else is there
 
-and of our own: timeout (seconds for a batch, 120). A message is an object with an array for each field, which holds its
-values as Java prints them, each once. Deletions can't be said in this way and are left out, as in Nutch. A batch has
-arrived when all replicas that are in step have it; one that has to go out again may leave some messages twice.
+and of our own: timeout (seconds for a batch, 120). A message is an object with an array for each
+field, which holds its values as Java prints them, each once. Deletions can't be said in this way
+and are left out, as in Nutch. A batch has arrived when all replicas that are in step have it; one
+that has to go out again may leave some messages twice.
 
 Source: org.apache.nutch.indexwriter.kafka.KafkaIndexWriter.
 """
@@ -75,8 +77,12 @@ class KafkaIndexWriter(IndexWriter):
             import kafka
         except ImportError as exc:
             hint = "pip install 'minutch[kafka]'"
-            raise IndexWriterError("indexer-kafka needs the package kafka-python", hint=hint) from exc
-        logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it tells each error before it raises it
+            raise IndexWriterError(
+                "indexer-kafka needs the package kafka-python", hint=hint
+            ) from exc
+        logging.getLogger("kafka").setLevel(
+            logging.CRITICAL
+        )  # it tells each error before it raises it
         milliseconds = math.ceil(self.timeout * 1000)
         try:
             self._producer = kafka.KafkaProducer(
@@ -117,7 +123,9 @@ class KafkaIndexWriter(IndexWriter):
                 rest.append(action)
                 failure = self._passing(exc)
         if failure is not None:
-            raise IndexBusyError(f"Kafka, topic {self.topic}: {_reason(failure)}", rest=rest, refused=refused)
+            raise IndexBusyError(
+                f"Kafka, topic {self.topic}: {_reason(failure)}", rest=rest, refused=refused
+            )
         return refused
 
     def _passing(self, error: KafkaError) -> KafkaError:

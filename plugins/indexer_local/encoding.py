@@ -1,4 +1,6 @@
-"""Documents as tantivy's JSON: known fields by their names, all others below `other`. See `minutch.inspect.search.fields`."""
+"""Documents as tantivy's JSON: known fields by their names, all others below `other`. See
+`minutch.inspect.search.fields`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _DATE: Final = pl.Datetime("ms")
 _PLAIN: Final = (pl.String(), pl.Boolean(), pl.Int32(), pl.Int64())
 _RFC_3339: Final = "%Y-%m-%dT%H:%M:%S%.3fZ"
 _SPAN: Final = (-9_214_560_000_000, 9_214_646_399_999)
-"""Milliseconds from 1678 to 2261, what tantivy's dates, which count nanoseconds, can hold; others are left out."""
+"""Milliseconds from 1678 to 2261, what tantivy's dates, which count nanoseconds, can hold; others
+are left out.
+"""
 
 
 def encoded(documents: Documents) -> pl.Series:
@@ -69,7 +73,9 @@ def _dates(values: pl.Series) -> pl.Series:
     if isinstance(values.dtype, pl.List):
         held = values.list.eval(pl.element().filter(pl.element().cast(pl.Int64).is_between(*_SPAN)))
         return held.list.eval(pl.element().dt.strftime(_RFC_3339))
-    held = values.zip_with(values.cast(pl.Int64).is_between(*_SPAN).fill_null(False), _nulls(values))
+    held = values.zip_with(
+        values.cast(pl.Int64).is_between(*_SPAN).fill_null(False), _nulls(values)
+    )
     return held.dt.strftime(_RFC_3339)
 
 
@@ -81,7 +87,8 @@ def _base64(values: pl.Series) -> pl.Series:
     """Bytes that came as text."""
     texts = _words(values, pair=False)
     return pl.Series(
-        [None if text is None else base64.b64encode(text.encode()).decode() for text in texts], dtype=pl.String
+        [None if text is None else base64.b64encode(text.encode()).decode() for text in texts],
+        dtype=pl.String,
     )
 
 
@@ -95,7 +102,9 @@ def _words(values: pl.Series, *, pair: bool = True) -> pl.Series:
     rows = texts.str.contains(f"{HAS_CJK}|{HAS_MARK}").fill_null(False).arg_true()
     if not len(rows):
         return texts
-    return texts.clone().scatter(rows, pl.Series([paired(text) for text in texts.gather(rows)], dtype=pl.String))
+    return texts.clone().scatter(
+        rows, pl.Series([paired(text) for text in texts.gather(rows)], dtype=pl.String)
+    )
 
 
 def _languages(documents: Documents) -> pl.Series | None:
@@ -122,11 +131,17 @@ def _by_language(name: str, texts: pl.Series, languages: pl.Series | None) -> di
 
 
 def _json(own: dict[str, pl.Series], others: dict[str, pl.Series]) -> pl.Series:
-    """An object for each row, without the fields that it lacks: rows that have the same ones are written together."""
-    frame = pl.DataFrame([values.alias(f"o{n}") for n, values in enumerate((*own.values(), *others.values()))])
+    """An object for each row, without the fields that it lacks: rows that have the same ones are
+    written together.
+    """
+    frame = pl.DataFrame(
+        [values.alias(f"o{n}") for n, values in enumerate((*own.values(), *others.values()))]
+    )
     names = dict(zip(frame.columns, (*own, *others), strict=True))
     mine = set(frame.columns[: len(own)])
-    missing = frame.select(pl.concat_str([pl.col(c).is_null().cast(pl.Int8) for c in frame.columns])).to_series()
+    missing = frame.select(
+        pl.concat_str([pl.col(c).is_null().cast(pl.Int8) for c in frame.columns])
+    ).to_series()
     result = pl.Series("payload", [], dtype=pl.String).extend_constant("", len(frame))
     for pattern in missing.unique(maintain_order=True):
         rows = (missing == pattern).arg_true()

@@ -1,13 +1,15 @@
-"""indexer-local: an index beside the crawl, without a server; `minutch search` and `minutch serve` look into it.
+"""indexer-local: an index beside the crawl, without a server; `minutch search` and `minutch serve`
+look into it.
 
-    path       folder of the index, below that of the crawl unless it is absolute (index); indexchecker, which knows no
-               crawl, takes the working folder
+    path       folder of the index, below that of the crawl unless it is absolute (index);
+               indexchecker, which knows no crawl, takes the working folder
     memory     megabytes for documents that are not on disk yet (128)
     threads    that make the index (0: half as many as there are cores, four at most)
 
-Documents are replaced and deleted by their URLs. What is written shows at the end of the job: a job that is killed
-leaves the index of the one before. The end of a job is a commit, with -noCommit too, as nobody else could make one.
-With `minutch.index.local.rebuild` a new index takes the place of the old one, whatever version wrote that.
+Documents are replaced and deleted by their URLs. What is written shows at the end of the job: a job
+that is killed leaves the index of the one before. The end of a job is a commit, with -noCommit too,
+as nobody else could make one. With `minutch.index.local.rebuild` a new index takes the place of the
+old one, whatever version wrote that.
 """
 
 from __future__ import annotations
@@ -40,10 +42,15 @@ class LocalIndexWriter(IndexWriter):
     """Writes one index."""
 
     def configure(self, parameters: Parameters) -> None:
-        crawl, own = as_path(self.conf.get(CRAWL_PROPERTY) or "."), Path(parameters.get("path") or "index")
+        crawl, own = (
+            as_path(self.conf.get(CRAWL_PROPERTY) or "."),
+            Path(parameters.get("path") or "index"),
+        )
         self.path = own if own.is_absolute() else crawl / own
         if not is_local(self.path):
-            raise parameters.wrong("path", f"the whole path of a folder on this machine, as the crawl is in {crawl}")
+            raise parameters.wrong(
+                "path", f"the whole path of a folder on this machine, as the crawl is in {crawl}"
+            )
         self.memory = parameters.get_int("memory", 128)
         self.threads = parameters.get_int("threads", 0)
         if self.threads < 0:
@@ -76,18 +83,24 @@ class LocalIndexWriter(IndexWriter):
                 folder = self._held.enter_context(place.replacement(keep_old=False))
                 index = created(folder)
             self._before, self._last = index.searcher(), ""
-            self._writer = index.writer(max(self.memory, LEAST_MEMORY * self.threads) * 1_000_000, self.threads)
+            self._writer = index.writer(
+                max(self.memory, LEAST_MEMORY * self.threads) * 1_000_000, self.threads
+            )
             self._clear(folder)
         except BaseException as exc:
             self._release(exc)
             if isinstance(exc, LockedError):
-                raise IndexWriterError(f"another job writes to the index: {exc}", hint=exc.hint) from exc
+                raise IndexWriterError(
+                    f"another job writes to the index: {exc}", hint=exc.hint
+                ) from exc
             if isinstance(exc, OSError):
                 raise IndexWriterError(f"{self.path}: can't be written: {exc.strerror}") from exc
             raise
 
     def _clear(self, folder: Path) -> None:
-        """Remove the files of a job that was killed: tantivy would stop at those that it is to make again."""
+        """Remove the files of a job that was killed: tantivy would stop at those that it is to make
+        again.
+        """
         self._committed(self._writer.garbage_collect_files)
         for path in folder.glob(".tmp*"):
             path.unlink(missing_ok=True)
@@ -102,13 +115,16 @@ class LocalIndexWriter(IndexWriter):
             try:
                 self._writer.add_json(payload.decode())
             except ValueError as exc:
-                if not str(exc).startswith("The "):  # of the document: "The field …", "The provided string …"
+                if not str(exc).startswith(
+                    "The "
+                ):  # of the document: "The field …", "The provided string …"
                     raise IndexWriterError(f"{self.path}: can't be written: {exc}") from exc
                 refused.append(Refused(key, str(exc)))
         return refused
 
     def _may_have(self, key: str) -> bool:
-        """Whether the index may have a document of this URL; in vain, a deletion costs as much as a document.
+        """Whether the index may have a document of this URL; in vain, a deletion costs as much as a
+        document.
 
         Actions come in the order of the URLs: one that is not behind the last may have come before.
         """

@@ -1,11 +1,13 @@
-"""indexer-opensearch-1x: documents into OpenSearch 1, 2 and 3. `lib_indexer/bulk.py` has the parameters; here
+"""indexer-opensearch-1x: documents into OpenSearch 1, 2 and 3. `lib_indexer/bulk.py` has the
+parameters; here
 
     username, password                   admin, admin; nothing is sent if the name is empty
     trust.store.path, .password, .type   certificates that are trusted
     key.store.path, .password, .type     key and certificate that the client shows
 
-`lib_indexer/keystores.py` says which files these may be. Unlike Nutch, which without a trust store takes any
-certificate that is signed by itself, certificates are verified; tls.certificates.check=false takes all.
+`lib_indexer/keystores.py` says which files these may be. Unlike Nutch, which without a trust store
+takes any certificate that is signed by itself, certificates are verified;
+tls.certificates.check=false takes all.
 
 Source: org.apache.nutch.indexwriter.opensearch1x.OpenSearch1xIndexWriter.
 """

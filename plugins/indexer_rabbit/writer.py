@@ -5,19 +5,25 @@
     routingkey                           nutch.queue
     binding                              whether exchange and queue are made and bound (false), with
     exchange.options                     type=direct|topic|fanout|headers,durable=true
-    queue.name, queue.options            nutch.queue; durable=true,exclusive=false,auto-delete=false,arguments={a:1;b:2}
+    queue.name, queue.options            nutch.queue;
+                                         durable=true,exclusive=false,auto-delete=false,arguments={a:1;b:2}
     binding.arguments                    a=1,b=2, for an exchange of type headers
-    commit.mode                          multiple: many documents in a message; single: one, with the header `action`
+    commit.mode                          multiple: many documents in a message; single: one, with
+                                         the header `action`
     commit.size                          documents in a message, or messages in a batch (250)
-    headers.static, headers.dynamic      name=value,…; names of fields whose first value is a header (single only)
+    headers.static, headers.dynamic      name=value,…; names of fields whose first value is a header
+                                         (single only)
 
 A message of many is {"docsToWrite": […], "docsToUpdate": [], "docsToDelete": [URL, …]}, a document
-{"fields": [{"key", "weight", "values"}, …], "documentBoost"}; a deletion on its own is the URL with action=delete.
+{"fields": [{"key", "weight", "values"}, …], "documentBoost"}; a deletion on its own is the URL with
+action=delete.
 
-The broker confirms each message. One that no queue takes ends the job, where Nutch lets it vanish; dates are in UTC
-(2026-11-22T16:00:00Z), where Nutch prints them in the words of its machine's language.
+The broker confirms each message. One that no queue takes ends the job, where Nutch lets it vanish;
+dates are in UTC (2026-11-22T16:00:00Z), where Nutch prints them in the words of its machine's
+language.
 
-Source: org.apache.nutch.indexwriter.rabbit.RabbitIndexWriter, RabbitMessage, RabbitDocument; rabbitmq.RabbitMQClient.
+Source: org.apache.nutch.indexwriter.rabbit.RabbitIndexWriter, RabbitMessage, RabbitDocument;
+rabbitmq.RabbitMQClient.
 """
 
 from __future__ import annotations
@@ -57,12 +63,14 @@ class RabbitIndexWriter(IndexWriter):
         self.mode = parameters.get("commit.mode", "").strip() or MULTIPLE
         self.batch_documents = max(1, parameters.get_int("commit.size", 250))
         self.dynamic = [name.strip() for name in parameters.get_strings("headers.dynamic")]
-        self.static = read_values(f"{parameters.owner}: parameter headers.static", parameters.get("headers.static", ""))
+        self.static = read_values(
+            f"{parameters.owner}: parameter headers.static", parameters.get("headers.static", "")
+        )
         values = {name.replace(".", "_"): value.strip() for name, value in parameters.items()}
         binding = Binding.read(f"{parameters.owner}: parameter ", values)
         self._client = RabbitMQClient(self.uri, binding if self.binding else None, confirms=True)
 
-    # -- documents ---------------------------------------------------------------------------------------------------
+    # -- documents ---------------------------------------------------------------------------------
 
     def encode(self, doc: NutchDocument) -> bytes:
         return bytes(self.encode_columns(Documents.of(doc))[0])
@@ -71,9 +79,13 @@ class RabbitIndexWriter(IndexWriter):
         """Field → values, and the weight, as an array; `_document` makes a message of it."""
         objects = json_objects(columns_of(documents), len(documents), arrays=True).cast(pl.String)
         weights = texts_of(documents.weights)
-        return pl.select("[" + pl.lit(objects) + "," + pl.lit(weights) + "]").to_series().cast(pl.Binary)
+        return (
+            pl.select("[" + pl.lit(objects) + "," + pl.lit(weights) + "]")
+            .to_series()
+            .cast(pl.Binary)
+        )
 
-    # -- the broker --------------------------------------------------------------------------------------------------
+    # -- the broker --------------------------------------------------------------------------------
 
     def open(self) -> None:
         try:
@@ -90,12 +102,16 @@ class RabbitIndexWriter(IndexWriter):
         except StoreError as error:
             if type(error.__cause__).__name__ == "UnroutableError":
                 hint = "binding=true makes a queue and binds it"
-                raise IndexWriterError(f"RabbitMQ: no queue takes what goes to {self._target()}", hint=hint) from error
+                raise IndexWriterError(
+                    f"RabbitMQ: no queue takes what goes to {self._target()}", hint=hint
+                ) from error
             raise IndexBusyError(str(error), rest=self._rest(actions, sent)) from error
         return ()
 
     def _rest(self, actions: Sequence[Action], sent: int) -> Sequence[Action]:
-        """What is to go out again after `sent` messages: all that stands in one message goes together."""
+        """What is to go out again after `sent` messages: all that stands in one message goes
+        together.
+        """
         if self.mode != SINGLE:
             return actions
         return [*_deletions(actions), *_additions(actions)][sent:]
@@ -104,7 +120,9 @@ class RabbitIndexWriter(IndexWriter):
         """Bodies and headers, deletions first, as Nutch sends them."""
         deletions, additions = _deletions(actions), _additions(actions)
         if self.mode == SINGLE:
-            gone = [(action.key.encode(), {**self.static, "action": "delete"}) for action in deletions]
+            gone = [
+                (action.key.encode(), {**self.static, "action": "delete"}) for action in deletions
+            ]
             return gone + [self._single(action.payload or b"") for action in additions]
         whole = {
             "docsToWrite": [_document(*json.loads(action.payload or b"")) for action in additions],

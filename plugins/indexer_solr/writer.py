@@ -1,8 +1,10 @@
 """indexer-solr: documents into Apache Solr, as commands in JSON to its update handler.
 
-    type                  http: each URL gets all documents; cloud: any node of a SolrCloud does; lb: the URLs lead to
-                          one index and get batches in turn. A URL that can't be reached is passed over in these two
-    url                   with commas between: of cores or collections (http, lb), or Solr's root (cloud)
+    type                  http: each URL gets all documents; cloud: any node of a SolrCloud does;
+                          lb: the URLs lead to one index and get batches in turn. A URL that can't
+                          be reached is passed over in these two
+    url                   with commas between: of cores or collections (http, lb), or Solr's root
+                          (cloud)
     collection            where documents go (cloud)
     commitSize            actions in a request (1000); nothing is committed before the end
     weight.field          field that gets the document's weight, if any
@@ -10,12 +12,14 @@
     username, password    basic authentication
     auth.header.name, auth.header.value    Authorization: NAME VALUE, instead
 
-and of our own: timeout (seconds for an answer, 120), trust.store.path, trust.store.password (certificates that are
-trusted), tls.certificates.check (true). `index -params "commitWithin=10000&…"` goes into each update. In title and
-content, code points that stand for no character are left out, as in Nutch.
+and of our own: timeout (seconds for an answer, 120), trust.store.path, trust.store.password
+(certificates that are trusted), tls.certificates.check (true). `index -params
+"commitWithin=10000&…"` goes into each update. In title and content, code points that stand for no
+character are left out, as in Nutch.
 
-Nutch asks for an optimized index after every batch, which commits it as well; here there is one commit, at the end. It
-has no `lb`, and deletes nothing without -deleteGone, even where a property (indexer.delete.robots.noindex) asks for it.
+Nutch asks for an optimized index after every batch, which commits it as well; here there is one
+commit, at the end. It has no `lb`, and deletes nothing without -deleteGone, even where a property
+(indexer.delete.robots.noindex) asks for it.
 
 Source: org.apache.nutch.indexwriter.solr.SolrIndexWriter, SolrUtils.
 """
@@ -36,7 +40,15 @@ from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action, IndexWriter, Refused
 from minutch.records.document import NutchDocument
 
-from ..lib_indexer.client import TIMEOUT_SECONDS, MissingError, SearchServer, at_start, masked, send_in_halves, shown
+from ..lib_indexer.client import (
+    TIMEOUT_SECONDS,
+    MissingError,
+    SearchServer,
+    at_start,
+    masked,
+    send_in_halves,
+    shown,
+)
 from ..lib_indexer.jsondocs import columns_of, json_objects, without_noncharacters
 from ..lib_indexer.keystores import store_of, tls_context
 
@@ -67,14 +79,17 @@ class SolrIndexWriter(IndexWriter):
         self.weight_field = parameters.get("weight.field", "").strip()
         self.auth = parameters.get_boolean("auth", False)
         self.user, self.password = parameters.get("username", ""), parameters.get("password", "")
-        self.header = parameters.get("auth.header.name", ""), parameters.get("auth.header.value", "")
+        self.header = (
+            parameters.get("auth.header.name", ""),
+            parameters.get("auth.header.value", ""),
+        )
         self.timeout = parameters.get_float("timeout", TIMEOUT_SECONDS)
         self.verifies = parameters.get_boolean("tls.certificates.check", True)
         self._trusted = store_of(parameters, "trust.store")
         self._params = _pairs(self.conf.get(PARAMS_PROPERTY) or "")
         self._servers: list[SearchServer] = []
 
-    # -- documents ---------------------------------------------------------------------------------------------------
+    # -- documents ---------------------------------------------------------------------------------
 
     def encode(self, doc: NutchDocument) -> bytes:
         return bytes(self.encode_columns(Documents.of(doc))[0])
@@ -89,7 +104,7 @@ class SolrIndexWriter(IndexWriter):
             fields |= {self.weight_field: columns_of(with_weight)[self.weight_field]}
         return json_objects(fields, len(documents))
 
-    # -- the server --------------------------------------------------------------------------------------------------
+    # -- the server --------------------------------------------------------------------------------
 
     def open(self) -> None:
         self.abort()
@@ -119,7 +134,9 @@ class SolrIndexWriter(IndexWriter):
             try:
                 found = send_in_halves(actions, partial(self._send, server))
             except IndexBusyError as error:
-                if len(self._servers) > 1:  # others have less or more of the batch: all of it, again
+                if (
+                    len(self._servers) > 1
+                ):  # others have less or more of the batch: all of it, again
                     error.rest, error.refused = None, ()
                 raise
             refused |= {item.key: item for item in found}
@@ -159,7 +176,9 @@ class SolrIndexWriter(IndexWriter):
 def _commands(actions: Sequence[Action]) -> bytes:
     """Additions and deletions, in order, as one JSON object with repeated names."""
     commands = [
-        b'"delete":' + json.dumps({"id": key}).encode() if payload is None else b'"add":{"doc":' + payload + b"}"
+        b'"delete":' + json.dumps({"id": key}).encode()
+        if payload is None
+        else b'"add":{"doc":' + payload + b"}"
         for key, payload in actions
     ]
     return b"{" + b",".join(commands) + b"}"
@@ -170,7 +189,9 @@ def _update(server: SearchServer, body: bytes, params: Sequence[tuple[str, str]]
 
 
 def _update_patiently(server: SearchServer, body: bytes, params: Sequence[tuple[str, str]]) -> None:
-    """The same for an index that was there before: a SolrCloud that starts again answers 404 for some seconds."""
+    """The same for an index that was there before: a SolrCloud that starts again answers 404 for
+    some seconds.
+    """
     try:
         _update(server, body, params)
     except MissingError as error:

@@ -18,7 +18,7 @@ os,oss pa,pan pi,pli pl,pol ps,pus pt,por qu,que rm,roh rn,run ro,ron,rum ru,rus
 sg,sag si,sin sk,slk,slo sl,slv sm,smo sn,sna so,som sq,sqi,alb sr,srp,scc ss,ssw st,sot su,sun sv,swe sw,swa ta,tam
 te,tel tg,tgk th,tha ti,tir tk,tuk tl,tgl tn,tsn to,ton tr,tur ts,tso tt,tat tw,twi ty,tah ug,uig uk,ukr ur,urd uz,uzb
 ve,ven vi,vie vo,vol wa,wln wo,wol xh,xho yi,yid yo,yor za,zha zh,zho,chi zu,zul
-"""
+"""  # noqa: E501
 
 CODES = {code: group.split(",")[0] for group in _TABLE.split() for code in group.split(",")}
 """Code of two or three letters → code of two."""

@@ -40,7 +40,9 @@ class LanguageIndexingFilter(IndexingFilter):
 
     def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
         found = pages.parse_meta("language")
-        found = found.zip_with(found.is_not_null(), pages.content_meta("Content-Language")).fill_null("")
+        found = found.zip_with(
+            found.is_not_null(), pages.content_meta("Content-Language")
+        ).fill_null("")
         languages = found.set(found == "", UNKNOWN)
         if not self._wanted:
             documents.add("lang", languages)

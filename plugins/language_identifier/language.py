@@ -1,11 +1,14 @@
-"""language-identifier: the language of an HTML page, as ISO 639-1 code in the parse metadata under `language`.
+"""language-identifier: the language of an HTML page, as ISO 639-1 code in the parse metadata under
+`language`.
 
 lang.extraction.policy lists how the language is found, in order:
 
-    detect      what the page says: metadata of other filters (dc.language, content-language, lang), the first lang
-                attribute, meta dc.language, meta http-equiv content-language, at last the Content-Language header
-    identify    what the first lang.analyze.max.length characters of title and text look like (py3langid, 97 languages);
-                with lang.identification.only.certain only a sure guess counts
+    detect      what the page says: metadata of other filters (dc.language, content-language, lang),
+                the first lang attribute, meta dc.language, meta http-equiv content-language, at
+                last the Content-Language header
+    identify    what the first lang.analyze.max.length characters of title and text look like
+                (py3langid, 97 languages); with lang.identification.only.certain only a sure guess
+                counts
 
 Source: org.apache.nutch.analysis.lang.HTMLLanguageParser, which identifies by another library.
 """
@@ -43,12 +46,18 @@ class HTMLLanguageParser(HtmlParseFilter):
             "detect": self._detect,
             "identify": self._identify,
         }
-        self._ways = [ways[name] for name in conf.get_strings("lang.extraction.policy") if name in ways]
+        self._ways = [
+            ways[name] for name in conf.get_strings("lang.extraction.policy") if name in ways
+        ]
         if self._identify in self._ways:
             _identifier()  # unpacks a file, which no parse worker may do later on
 
     def filter(
-        self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
+        self,
+        content: Content,
+        result: ParseResult,
+        metatags: HTMLMetaTags,
+        document: LexborHTMLParser,
     ) -> ParseResult:
         parse = result[content.url]
         language = next(filter(None, (way(parse, document) for way in self._ways)), None)
@@ -58,7 +67,9 @@ class HTMLLanguageParser(HtmlParseFilter):
 
     def _detect(self, parse: Parse, document: LexborHTMLParser) -> str | None:
         metadata = parse.data.parse_meta
-        named = next(filter(None, map(metadata.first, ("dc.language", "content-language", "lang"))), None)
+        named = next(
+            filter(None, map(metadata.first, ("dc.language", "content-language", "lang"))), None
+        )
         return named or _stated(document) or parse.data.content_meta.first("Content-Language")
 
     def _identify(self, parse: Parse, document: LexborHTMLParser) -> str | None:
@@ -80,7 +91,11 @@ def _identifier() -> Any:
 
 def _stated(document: LexborHTMLParser) -> str | None:
     """The language that a page states: lang attribute, then dc.language, then content-language."""
-    for values in (_attributes(document), _metas(document, "name", "dc.language"), _equivalents(document)):
+    for values in (
+        _attributes(document),
+        _metas(document, "name", "dc.language"),
+        _equivalents(document),
+    ):
         for value in values:
             language = primary_language(value)
             if language is not None:
@@ -108,7 +123,9 @@ def _nodes(document: LexborHTMLParser, query: str) -> list[LexborNode]:
 
 
 def primary_language(value: str) -> str | None:
-    """The first language that a value names, as ISO 639-1 code: `de-AT, en` is de, `deu` too; None if there is none."""
+    """The first language that a value names, as ISO 639-1 code: `de-AT, en` is de, `deu` too; None
+    if there is none.
+    """
     for part in _SEPARATORS.split(value):
         code = CODES.get(re.split("[-_]", part)[0].lower())
         if code is not None:

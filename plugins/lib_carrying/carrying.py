@@ -1,6 +1,8 @@
-"""Metadata travels with a page: from the CrawlDb through content and parse to the pages that it links to.
+"""Metadata travels with a page: from the CrawlDb through content and parse to the pages that it
+links to.
 
-What scoring-metadata and urlmeta share. Source: org.apache.nutch.scoring.metadata.MetadataScoringFilter.
+What scoring-metadata and urlmeta share. Source:
+org.apache.nutch.scoring.metadata.MetadataScoringFilter.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ class CarryingFilter(ScoringFilter):
                 datum.metadata[Text(name)] = Text(value)
         return adjust
 
-    def outlink_score(self, parse_data: ParseData, kept: int, all_count: int, score: float) -> float | None:
+    def outlink_score(
+        self, parse_data: ParseData, kept: int, all_count: int, score: float
+    ) -> float | None:
         return None if self._carried(parse_data) else score
 
     def _carried(self, parse_data: ParseData) -> list[tuple[str, str]]:

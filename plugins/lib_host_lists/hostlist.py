@@ -1,4 +1,6 @@
-"""A list of hosts, domains and public suffixes, one on each line; lines are lower-cased, `#` starts a comment line."""
+"""A list of hosts, domains and public suffixes, one on each line; lines are lower-cased, `#` starts
+a comment line.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class HostList:
-    """The names of a rule file (readConfiguration of Nutch's DomainURLFilter and DomainDenylistURLFilter).
+    """The names of a rule file (readConfiguration of Nutch's DomainURLFilter and
+    DomainDenylistURLFilter).
 
     `names` has the number of each one's line.
     """
@@ -54,7 +57,9 @@ class HostList:
         return f"{source}: not listed" if name is None else f"{source}:{self.names[name]}: {name}"
 
     def choose(self, urls: pl.Series, listed: bool) -> pl.Series:
-        """The URLs that are on the list (or those that are not); null for the others and for malformed ones."""
+        """The URLs that are on the list (or those that are not); null for the others and for
+        malformed ones.
+        """
         hosts = host_column(urls)
         chosen = map_distinct(hosts, lambda host: "" if self.has_host(host) is listed else None)
         return keep(urls, chosen.is_not_null())

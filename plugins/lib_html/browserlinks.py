@@ -1,8 +1,10 @@
-"""Links of a page that a browser follows or loads and Nutch does not take: a second look at the tree, if asked for.
+"""Links of a page that a browser follows or loads and Nutch does not take: a second look at the
+tree, if asked for.
 
-Each is one of the kinds of `linkkinds`. They come after the page's other links, each target once, without an anchor. As
-in the first walk, an element with rel=nofollow is passed over, and so is one that parser.html.outlinks.ignore_tags
-names. Pages within a page (srcdoc, conditional comments, data: URLs) give all their links, `DEEPEST` levels down.
+Each is one of the kinds of `linkkinds`. They come after the page's other links, each target once,
+without an anchor. As in the first walk, an element with rel=nofollow is passed over, and so is one
+that parser.html.outlinks.ignore_tags names. Pages within a page (srcdoc, conditional comments,
+data: URLs) give all their links, `DEEPEST` levels down.
 """
 
 from __future__ import annotations
@@ -31,11 +33,16 @@ DEEPEST: Final = 3
 _HEAD: Final = 4096
 """Bytes in which a document type may stand."""
 
-_DOCTYPE: Final = re.compile(rb"\s*+<!doctype\s++[^\s>]++\s++system\s*+([\"'])([^\"'>]++)\1", re.IGNORECASE)
-_FRAME: Final = re.compile(
-    rb"<frame\s(?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+(?:>|\Z|(?=<)|[\"'].*)", re.IGNORECASE | re.DOTALL
+_DOCTYPE: Final = re.compile(
+    rb"\s*+<!doctype\s++[^\s>]++\s++system\s*+([\"'])([^\"'>]++)\1", re.IGNORECASE
 )
-_DATA: Final = re.compile(r"data:(?:image/svg\+xml|text/html)([^,]{0,99}+),(.*)", re.IGNORECASE | re.DOTALL)
+_FRAME: Final = re.compile(
+    rb"<frame\s(?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+(?:>|\Z|(?=<)|[\"'].*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_DATA: Final = re.compile(
+    r"data:(?:image/svg\+xml|text/html)([^,]{0,99}+),(.*)", re.IGNORECASE | re.DOTALL
+)
 _READERS: Final[Mapping[str, Callable[[str], Iterable[str]]]] = {
     URL: lambda value: (value,),
     URLS: in_list,
@@ -61,12 +68,18 @@ class BrowserLinks:
     def __bool__(self) -> bool:
         return bool(self.kinds)
 
-    def links(self, data: bytes, document: LexborHTMLParser, page: Page, read: Read) -> list[Outlink]:
-        """The links of a page: its bytes in UTF-8, its tree, what was found in it; `read` is for pages within it."""
+    def links(
+        self, data: bytes, document: LexborHTMLParser, page: Page, read: Read
+    ) -> list[Outlink]:
+        """The links of a page: its bytes in UTF-8, its tree, what was found in it; `read` is for
+        pages within it.
+        """
         found = dict.fromkeys(self._targets(data, document, page, read, 1))
         return [Outlink(target) for target in found if target and not target.startswith("#")]
 
-    def _targets(self, data: bytes, document: LexborHTMLParser, page: Page, read: Read, level: int) -> Iterator[str]:
+    def _targets(
+        self, data: bytes, document: LexborHTMLParser, page: Page, read: Read, level: int
+    ) -> Iterator[str]:
         inside: list[bytes] = []
         kinds = self.kinds
         if "doctype" in kinds and (match := _DOCTYPE.match(data[:_HEAD])):
@@ -111,23 +124,39 @@ class BrowserLinks:
                 inside += _page_in_url(value)
         special = _SPECIAL.get(tag)
         if special is not None:
-            yield from special(self, node, {name: value or "" for name, value in attributes.items()}, inside)
+            yield from special(
+                self, node, {name: value or "" for name, value in attributes.items()}, inside
+            )
 
-    def _of_anchor(self, node: LexborNode, attributes: Mapping[str, str], inside: list[bytes]) -> Iterator[str]:
-        if "empty" in self.kinds and "a" in self._elements.link_attributes and node.first_child is None:
+    def _of_anchor(
+        self, node: LexborNode, attributes: Mapping[str, str], inside: list[bytes]
+    ) -> Iterator[str]:
+        if (
+            "empty" in self.kinds
+            and "a" in self._elements.link_attributes
+            and node.first_child is None
+        ):
             yield attributes.get("href", "")
 
-    def _of_form(self, node: LexborNode, attributes: Mapping[str, str], inside: list[bytes]) -> Iterator[str]:
+    def _of_form(
+        self, node: LexborNode, attributes: Mapping[str, str], inside: list[bytes]
+    ) -> Iterator[str]:
         posts = attributes.get("method", "").lower() == "post"
-        is_known = not posts and "form" in self._elements.link_attributes and node.first_child is not None
+        is_known = (
+            not posts and "form" in self._elements.link_attributes and node.first_child is not None
+        )
         if not is_known and ("post" if posts else "form") in self.kinds:
             yield attributes.get("action", "")
 
-    def _of_base(self, node: LexborNode, attributes: Mapping[str, str], inside: list[bytes]) -> Iterator[str]:
+    def _of_base(
+        self, node: LexborNode, attributes: Mapping[str, str], inside: list[bytes]
+    ) -> Iterator[str]:
         if "base" in self.kinds:
             yield attributes.get("href", "")
 
-    def _of_meta(self, node: LexborNode, attributes: Mapping[str, str], inside: list[bytes]) -> Iterator[str]:
+    def _of_meta(
+        self, node: LexborNode, attributes: Mapping[str, str], inside: list[bytes]
+    ) -> Iterator[str]:
         content = attributes.get("content", "")
         if "meta" not in self.kinds or not content:
             return
@@ -144,8 +173,20 @@ class BrowserLinks:
 
 
 def _selectors(places: Mapping[str, Place]) -> Iterator[str]:
-    """CSS selectors of all elements that may have links; of what is in svg, that is a matter of `_elements`."""
-    yield from ("a:empty", "base", "form", "math", "meta", "style", "svg", "[src^='data:' i]", "[data^='data:' i]")
+    """CSS selectors of all elements that may have links; of what is in svg, that is a matter of
+    `_elements`.
+    """
+    yield from (
+        "a:empty",
+        "base",
+        "form",
+        "math",
+        "meta",
+        "style",
+        "svg",
+        "[src^='data:' i]",
+        "[data^='data:' i]",
+    )
     for name, place in places.items():
         if ":" not in name:
             yield from (f"{element}[{name}]" for element in place.elements or ("",))

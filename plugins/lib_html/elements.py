@@ -1,7 +1,8 @@
-"""The elements that count in a page, as configured: those with links, those that end a line, those left out.
+"""The elements that count in a page, as configured: those with links, those that end a line, those
+left out.
 
-Properties: parser.html.form.use_action, parser.html.outlinks.ignore_tags, parser.html.line.separators,
-parser.html.outlinks.htmlnode_metadata_name.
+Properties: parser.html.form.use_action, parser.html.outlinks.ignore_tags,
+parser.html.line.separators, parser.html.outlinks.htmlnode_metadata_name.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ class Elements:
 
 
 def link_attributes(conf: Configuration) -> dict[str, str]:
-    """The elements whose links count: parser.html.form.use_action, parser.html.outlinks.ignore_tags."""
+    """The elements whose links count: parser.html.form.use_action,
+    parser.html.outlinks.ignore_tags.
+    """
     attributes = dict(LINK_ATTRIBUTES)
     use_action = conf.get_boolean("parser.html.form.use_action", True)
     forced = use_action and conf.get("parser.html.form.use_action") is not None

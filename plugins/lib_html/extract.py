@@ -2,16 +2,18 @@ r"""Text, title and links of an HTML tree, as Nutch's DOMContentUtils takes them
 
 One walk over the tree collects everything:
 
-    text     every text node but those of script and style (the title's included), blanks folded, joined by a blank;
-             by a line end where a node is one of parser.html.line.separators or follows one, and where a text node
-             is nothing but blanks
+    text     every text node but those of script and style (the title's included), blanks folded,
+             joined by a blank; by a line end where a node is one of parser.html.line.separators or
+             follows one, and where a text node is nothing but blanks
     title    the text of the first title before the body
-    links    the elements of `LINK_ATTRIBUTES`, with the text inside for an anchor, else the alternative texts of its
-             images; elements with rel=nofollow, method=post or (a, form) without anything inside are left out
+    links    the elements of `LINK_ATTRIBUTES`, with the text inside for an anchor, else the
+             alternative texts of its images; elements with rel=nofollow, method=post or (a, form)
+             without anything inside are left out
 
-The walk is the kernel of `tree_reader`. The one in Python (`walk`) takes its place where Lexbor's trees are not laid
-out as the kernel expects (`tree_layout`, asked once), and for what the kernel leaves to it: metadata of links
-(parser.html.outlinks.htmlnode_metadata_name) and `nofollow` beside characters that are not ASCII.
+The walk is the kernel of `tree_reader`. The one in Python (`walk`) takes its place where Lexbor's
+trees are not laid out as the kernel expects (`tree_layout`, asked once), and for what the kernel
+leaves to it: metadata of links (parser.html.outlinks.htmlnode_metadata_name) and `nofollow` beside
+characters that are not ASCII.
 """
 
 from __future__ import annotations
@@ -44,14 +46,18 @@ class Extractor:
 
     @cached_property
     def _reader(self) -> TreeReader | None:
-        """The kernel's side; None if pages are walked in Python. With it, memory is kept for the trees of all pages."""
+        """The kernel's side; None if pages are walked in Python. With it, memory is kept for the
+        trees of all pages.
+        """
         _keep_memory()
         return tree_reader(self.elements)
 
     def read(self, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, Page]:
-        """The tree of a page in UTF-8, and everything about it; `marked` pages had a byte order mark before it.
+        """The tree of a page in UTF-8, and everything about it; `marked` pages had a byte order
+        mark before it.
 
-        The mark is a text of its own then, as it is for Nutch. Raises ParseError for a page beyond the limits.
+        The mark is a text of its own then, as it is for Nutch. Raises ParseError for a page beyond
+        the limits.
         """
         self._limits.check(data)
         if self._reader is None:
@@ -63,7 +69,9 @@ class Extractor:
         document = build_tree(data if data.isascii() else clean(data))
         return document, Walk(self.elements).page(document, marked=marked)
 
-    def read_by_kernel(self, reader: TreeReader, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, Page]:
+    def read_by_kernel(
+        self, reader: TreeReader, data: bytes, *, marked: bool = False
+    ) -> tuple[LexborHTMLParser, Page]:
         """The same by the kernel, as far as it goes."""
         if not data.isascii() and not reader.is_utf8(data):
             data = clean(data)
@@ -82,7 +90,9 @@ def clean(data: bytes) -> bytes:
 
 @cache
 def _keep_memory() -> None:
-    """Have the C library keep the memory of a tree for the next one: allocating it takes half of Lexbor's time."""
+    """Have the C library keep the memory of a tree for the next one: allocating it takes half of
+    Lexbor's time.
+    """
     with suppress(OSError, AttributeError):  # only glibc has this
         library = ctypes.CDLL(None)
         for parameter, value in _ALLOCATOR.items():

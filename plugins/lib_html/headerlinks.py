@@ -1,7 +1,7 @@
 """Links in the headers that came with a page: Link, Refresh and Content-Location.
 
-They are relative to the page's URL, whatever its base element says. Sources: RFC 8288 section 3.2, RFC 9110 section
-8.7, HTML standard ("shared declarative refresh steps").
+They are relative to the page's URL, whatever its base element says. Sources: RFC 8288 section 3.2,
+RFC 9110 section 8.7, HTML standard ("shared declarative refresh steps").
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def _targets(metadata: Metadata) -> Iterator[str]:
         match name.lower():
             case "link":
                 for value in values:
-                    yield from (target for target, rest in in_link_header(value) if not is_nofollow(rest))
+                    yield from (
+                        target for target, rest in in_link_header(value) if not is_nofollow(rest)
+                    )
             case "refresh":
                 yield from (found[1] for value in values if (found := read_refresh(value)))
             case "content-location":

@@ -1,8 +1,9 @@
 """Pages whose tree would take more time than a page is worth are refused before it is built.
 
-Lexbor looks through all open elements at many a tag, and through all attributes of an element at each further one: a
-page of a megabyte can take minutes. How deep a tree would be is measured by the kernel `markup`, in pages that are
-large enough to do harm. Properties: parser.html.max.depth, parser.html.max.attributes.
+Lexbor looks through all open elements at many a tag, and through all attributes of an element at
+each further one: a page of a megabyte can take minutes. How deep a tree would be is measured by the
+kernel `markup`, in pages that are large enough to do harm. Properties: parser.html.max.depth,
+parser.html.max.attributes.
 """
 
 from __future__ import annotations
@@ -29,14 +30,18 @@ _DEEPEST: Final = 100_000
 _LESS_THAN: Final = 0x3C
 
 _NAMES: Final = {
-    kernels.VOID: "area base basefont bgsound br col embed frame hr image img input keygen link meta param source track"
-    " wbr",
+    kernels.VOID: (
+        "area base basefont bgsound br col embed frame hr image img input keygen link meta param"
+        " source track wbr"
+    ),
     kernels.RAW: "iframe noembed noframes script style textarea title xmp",
     kernels.FORMATTING: "a b big code em font i nobr s small strike strong tt u",
     kernels.ALONE: "a nobr",
-    kernels.CLOSES_P: "address article aside blockquote center dd details dialog dir div dl dt fieldset figcaption"
-    " figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr li listing main menu nav ol p plaintext pre search section"
-    " summary ul xmp",
+    kernels.CLOSES_P: (
+        "address article aside blockquote center dd details dialog dir div dl dt fieldset"
+        " figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr li listing main menu nav"
+        " ol p plaintext pre search section summary ul xmp"
+    ),
     kernels.IS_P: "p",
     kernels.ITEM: "li",
     kernels.TERM: "dd dt",
@@ -49,14 +54,20 @@ _NAMES: Final = {
     kernels.BARRIER: "applet button caption marquee object select table td template th",
     kernels.MARKER: "applet caption marquee object td template th",
     kernels.PLAIN: "address div p",
-    kernels.SPECIAL: "address applet article aside blockquote button caption center colgroup dd details dir div dl dt"
-    " fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup li listing main marquee menu nav"
-    " noscript object ol p pre search section select summary table tbody td template tfoot th thead tr ul",
+    kernels.SPECIAL: (
+        "address applet article aside blockquote button caption center colgroup dd details dir div"
+        " dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup li listing"
+        " main marquee menu nav noscript object ol p pre search section select summary table tbody"
+        " td template tfoot th thead tr ul"
+    ),
     kernels.ONCE: "body head html",
     kernels.LAST: "plaintext",
     kernels.VALUE: "option",
-    kernels.LEAVES: "b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li"
-    " listing menu meta nobr ol p pre ruby s small span strike strong sub sup table tt u ul var",
+    kernels.LEAVES: (
+        "b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img"
+        " li listing menu meta nobr ol p pre ruby s small span strike strong sub sup table tt u"
+        " ul var"
+    ),
     kernels.RUBY: "rb rp rt rtc",
     kernels.FORM: "form",
     kernels.SVG: "svg",
@@ -67,8 +78,12 @@ _NAMES: Final = {
 }
 _REASONS: Final = {
     kernels.TOO_DEEP: "elements nested deeper than parser.html.max.depth = {depth}",
-    kernels.TOO_MANY_ATTRIBUTES: "an element with more attributes than parser.html.max.attributes = {attributes}",
-    kernels.TOO_MANY_COPIES: f"more than {kernels.COPIES} formatting elements to be repeated in later blocks",
+    kernels.TOO_MANY_ATTRIBUTES: (
+        "an element with more attributes than parser.html.max.attributes = {attributes}"
+    ),
+    kernels.TOO_MANY_COPIES: (
+        f"more than {kernels.COPIES} formatting elements to be repeated in later blocks"
+    ),
 }
 
 
@@ -102,7 +117,12 @@ class Limits:
         state = np.zeros(kernels.SCRATCH + 1, np.int64)
         with self._lock:
             end = kernels.measure(
-                np.frombuffer(data, np.uint8), *self._names, self._stack, self._formats, state, self._attributes
+                np.frombuffer(data, np.uint8),
+                *self._names,
+                self._stack,
+                self._formats,
+                state,
+                self._attributes,
             )
         return end, int(state[kernels.DEEPEST])
 

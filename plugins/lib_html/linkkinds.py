@@ -1,7 +1,8 @@
-"""The kinds of links that Nutch does not take, and where in a page they stand. The one home of that table.
+"""The kinds of links that Nutch does not take, and where in a page they stand. The one home of that
+table.
 
-Properties: parser.html.outlinks.browser turns all kinds on; parser.html.outlinks.kinds names some of them, or takes
-some away (`-ping`). Nutch's own links are those of `elements`.
+Properties: parser.html.outlinks.browser turns all kinds on; parser.html.outlinks.kinds names some
+of them, or takes some away (`-ping`). Nutch's own links are those of `elements`.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ BROWSER_PROPERTY: Final = "parser.html.outlinks.browser"
 KINDS_PROPERTY: Final = "parser.html.outlinks.kinds"
 
 URL, URLS, SRCSET, CSS, MARKUP, LIKELY = "url", "urls", "srcset", "css", "markup", "likely"
-"""What an attribute holds: a URL; some of them, between blanks or commas; candidates with descriptors; a style; a page;
-anything, that counts if it looks like a URL."""
+"""What an attribute holds: a URL; some of them, between blanks or commas; candidates with
+descriptors; a style; a page; anything, that counts if it looks like a URL."""
 
 
 class Place(NamedTuple):

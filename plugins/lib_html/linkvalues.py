@@ -1,6 +1,8 @@
-"""The links in the values of attributes and headers, in style sheets and in text. All of them take time in proportion.
+"""The links in the values of attributes and headers, in style sheets and in text. All of them take
+time in proportion.
 
-Sources: HTML standard (srcset), CSS Syntax Level 3 (strings, url(), comments), RFC 8288 section 3 (Link).
+Sources: HTML standard (srcset), CSS Syntax Level 3 (strings, url(), comments), RFC 8288 section 3
+(Link).
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ _IN_LINK_HEADER: Final = re.compile(
     rf"\s*+<([^<>]{{0,{LONGEST}}}+)>((?:[^,\"]++|\"(?:[^\"\\]++|\\.)*+(?:\"|\Z))*+),?", re.DOTALL
 )
 _LIKELY: Final = re.compile(r"(?:https?://|//?|\.\.?/)[\w~%-][^\s<>\"']*+", re.IGNORECASE)
-_PATH: Final = re.compile(r"\.(?<!\S\.)\.?/[\w~-][\w./~%-]{1,250}+(?:\?[\w.~%=&;+-]{0,250}+)?(?!\S)", re.ASCII)
+_PATH: Final = re.compile(
+    r"\.(?<!\S\.)\.?/[\w~-][\w./~%-]{1,250}+(?:\?[\w.~%=&;+-]{0,250}+)?(?!\S)", re.ASCII
+)
 
 
 def in_srcset(value: str) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """What the meta and base elements of a head say: robots, refresh, base, and everything by name.
 
-Source: org.apache.nutch.parse.html.HTMLMetaProcessor, quirks included: directives are found anywhere in the value
-(`noindexed` counts); but a refresh is read as the HTML standard says (Nutch leaves quotes in its URL).
+Source: org.apache.nutch.parse.html.HTMLMetaProcessor, quirks included: directives are found
+anywhere in the value (`noindexed` counts); but a refresh is read as the HTML standard says (Nutch
+leaves quotes in its URL).
 """
 
 from __future__ import annotations
@@ -19,16 +20,24 @@ _REFRESH: Final = re.compile(
     r"(?P<separator>[ \t\n\f\r]*[;,]|[ \t\n\f\r]+|)[ \t\n\f\r]*(?P<rest>.*)",
     re.DOTALL,
 )
-_REFRESH_URL: Final = re.compile(r"url[ \t\n\f\r]*=[ \t\n\f\r]*(?P<url>.*)", re.IGNORECASE | re.DOTALL)
+_REFRESH_URL: Final = re.compile(
+    r"url[ \t\n\f\r]*=[ \t\n\f\r]*(?P<url>.*)", re.IGNORECASE | re.DOTALL
+)
 _AGENT: Final = re.compile(r"\s*([A-Za-z_-]+)\s*:")
-_WITH_VALUE: Final = frozenset(("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"))
+_WITH_VALUE: Final = frozenset(
+    ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
+)
 _MAX_INT: Final = (1 << 31) - 1
 _MOST_DIGITS: Final = 11
 _QUOTES: Final = ("'", '"')
 
 
-def read_metatags(metas: Iterable[Mapping[str, str]], bases: Iterable[Mapping[str, str]], context: Url) -> HTMLMetaTags:
-    """The tags of a page from the attributes of its meta and base elements; `context` is the page's base URL."""
+def read_metatags(
+    metas: Iterable[Mapping[str, str]], bases: Iterable[Mapping[str, str]], context: Url
+) -> HTMLMetaTags:
+    """The tags of a page from the attributes of its meta and base elements; `context` is the page's
+    base URL.
+    """
     tags = HTMLMetaTags()
     for attributes in metas:
         if "content" not in attributes:
@@ -51,7 +60,9 @@ def _named(tags: HTMLMetaTags, name: str, content: str) -> None:
 
 
 def apply_robots_header(tags: HTMLMetaTags, value: str, agent: str) -> None:
-    """Follow an X-Robots-Tag header (Nutch does not); one that begins with another agent's name is ignored."""
+    """Follow an X-Robots-Tag header (Nutch does not); one that begins with another agent's name is
+    ignored.
+    """
     match = _AGENT.match(value)
     if match and match[1].lower() not in _WITH_VALUE:
         if match[1].lower() != agent:
@@ -85,7 +96,8 @@ def _refresh(tags: HTMLMetaTags, content: str, context: Url) -> None:
 
 
 def read_refresh(value: str) -> tuple[int, str] | None:
-    """Seconds and target (empty for the page itself) of a refresh, in an element or a header; None if it is none.
+    """Seconds and target (empty for the page itself) of a refresh, in an element or a header; None
+    if it is none.
 
     Source: HTML standard, "shared declarative refresh steps".
     """

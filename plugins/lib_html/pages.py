@@ -1,6 +1,8 @@
-"""From the content of an HTML page to its parse: charset, tree, meta tags, text, links, parse filters.
+"""From the content of an HTML page to its parse: charset, tree, meta tags, text, links, parse
+filters.
 
-Used by parse-html, and by parse-tika for HTML that no other parser takes. Source: HtmlParser.getParse.
+Used by parse-html, and by parse-tika for HTML that no other parser takes. Source:
+HtmlParser.getParse.
 """
 
 from __future__ import annotations
@@ -50,16 +52,22 @@ class HtmlPages:
         self._charsets = CharsetDetector(conf)
         self._extractor = Extractor(conf)
         self._more_links = BrowserLinks(conf, self._extractor.elements)
-        self._caching_policy = conf.get("parser.caching.forbidden.policy", CACHING_FORBIDDEN_CONTENT)
+        self._caching_policy = conf.get(
+            "parser.caching.forbidden.policy", CACHING_FORBIDDEN_CONTENT
+        )
         self._agent = (conf.get("http.agent.name") or "").lower()
         self._obeys_header = conf.get_boolean("parser.x.robots.tag", True)
-        self._resolver = WhatwgResolver if conf.get_boolean("parser.html.outlinks.whatwg", False) else Resolver
+        self._resolver = (
+            WhatwgResolver if conf.get_boolean("parser.html.outlinks.whatwg", False) else Resolver
+        )
 
     @cached_property
     def _filters(self) -> HtmlParseFilters:
         return HtmlParseFilters(self._conf)
 
-    def parse(self, content: Content, text_of: Callable[[bytes, Page], str | bytes] | None = None) -> ParseResult:
+    def parse(
+        self, content: Content, text_of: Callable[[bytes, Page], str | bytes] | None = None
+    ) -> ParseResult:
         """The parse of a page; `text_of` its markup in UTF-8 takes the place of all of its text."""
         try:
             base = parse_url(content.base)
@@ -95,7 +103,9 @@ class HtmlPages:
                 parse.data.parse_meta.set(CACHING_FORBIDDEN_KEY, self._caching_policy)
         return result
 
-    def _outlinks(self, content: Content, markup: bytes, document: LexborHTMLParser, page: Page) -> Sequence[Outlink]:
+    def _outlinks(
+        self, content: Content, markup: bytes, document: LexborHTMLParser, page: Page
+    ) -> Sequence[Outlink]:
         """The links of a page with absolute URLs, without those that can't be resolved.
 
         A base element that is not a URL is ignored.

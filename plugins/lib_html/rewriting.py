@@ -1,13 +1,15 @@
-"""Markup that Lexbor takes for text, or keeps out of the tree, rewritten so that it is the page's, as it is for Nutch.
+"""Markup that Lexbor takes for text, or keeps out of the tree, rewritten so that it is the page's,
+as it is for Nutch.
 
     template                    gets another name, so that its content is markup like any other
     iframe with an end tag      likewise, if there is something inside
     iframe without one          gets another name and ends at once; so does `<iframe … />`
-    noembed, noframes, xmp      get another name where the end tag is missing: a browser would take the rest of the page
-                                for their text
+    noembed, noframes, xmp      get another name where the end tag is missing: a browser would take
+                                the rest of the page for their text
 
-An iframe has no end tag if the next one comes first: there can't be an iframe in an iframe. Comments are left as they
-are, and so is the text of script, style, title and textarea, to the end of the page if they have no end tag.
+An iframe has no end tag if the next one comes first: there can't be an iframe in an iframe.
+Comments are left as they are, and so is the text of script, style, title and textarea, to the end
+of the page if they have no end tag.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ class _Rewriter:
         yield data[done:]
 
     def _find(self, text: bytes, start: int) -> int:
-        """Where a text comes next; -1 if it does not. Remembers, so that all calls together take one pass."""
+        """Where a text comes next; -1 if it does not. Remembers, so that all calls together take
+        one pass.
+        """
         found = self._next.get(text, 0)
         if 0 <= found < start:
             found = self._next[text] = self._lower.find(text, start)

@@ -1,4 +1,6 @@
-"""Trees of pages, as browsers build them, but for what `rewriting` makes markup, as it is for Nutch's parser."""
+"""Trees of pages, as browsers build them, but for what `rewriting` makes markup, as it is for
+Nutch's parser.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Whether Lexbor's trees are laid out in memory as the kernel `html` expects.
 
-A small page is read twice: by selectolax, and by the kernel's offsets through /proc/self/mem, which answers a wrong
-address with an error where a kernel would crash the process. The kernel is used only if both agree on every node, text
-and attribute; so a version of selectolax with another layout costs speed and nothing else.
+A small page is read twice: by selectolax, and by the kernel's offsets through /proc/self/mem, which
+answers a wrong address with an error where a kernel would crash the process. The kernel is used
+only if both agree on every node, text and attribute; so a version of selectolax with another layout
+costs speed and nothing else.
 """
 
 from __future__ import annotations
@@ -22,15 +23,18 @@ log = logging.getLogger(__name__)
 
 _MARKUP: Final = (
     "".join(f"<i {name}=={name}></i>" for name in kernels.ATTRIBUTES)
-    + "<p class=one id alt='' name='a&amp;b' lang>text é<b> </b><!-- c -->\n<x-iframe src=s>in it</x-iframe>"
-    "<svg><a xlink:href=x href=y>z</a><![CDATA[data]]></svg><a-name-of-its-own-that-is-long>end</a-name-of-its-own>"
+    + "<p class=one id alt='' name='a&amp;b' lang>text é<b> </b><!-- c -->\n<x-iframe src=s>in"
+    " it</x-iframe><svg><a xlink:href=x"
+    " href=y>z</a><![CDATA[data]]></svg><a-name-of-its-own-that-is-long>end</a-name-of-its-own>"
 )
 _MOST_ATTRIBUTES: Final = 8
 
 
 @cache
 def attribute_numbers() -> dict[str, int] | None:
-    """Lexbor's numbers of the kernel's attributes, where it has one; None if trees are laid out otherwise."""
+    """Lexbor's numbers of the kernel's attributes, where it has one; None if trees are laid out
+    otherwise.
+    """
     try:
         memory = os.open("/proc/self/mem", os.O_RDONLY)
     except OSError as error:
@@ -41,7 +45,9 @@ def attribute_numbers() -> dict[str, int] | None:
             raise _OtherLayout("a machine of another kind")
         return _Check(memory).run()
     except (_OtherLayout, OSError, OverflowError, ValueError) as error:
-        log.warning("pages are walked in Python: selectolax's trees are not as expected (%s)", error)
+        log.warning(
+            "pages are walked in Python: selectolax's trees are not as expected (%s)", error
+        )
         return None
     finally:
         os.close(memory)
@@ -80,7 +86,9 @@ class _Check:
             (kernels.FIRST_CHILD, node.first_child),
         ):
             if other is not None or offset != kernels.PARENT:
-                _same("node", self._word(address + offset), other.mem_id if other is not None else 0)
+                _same(
+                    "node", self._word(address + offset), other.mem_id if other is not None else 0
+                )
         _same("name", self._word(address + kernels.LOCAL_NAME), node.tag_id)
         kind = self._word(address + kernels.TYPE) & 0xFFFF_FFFF
         _same("text", kind == kernels.TEXT, node.is_text_node)
@@ -89,9 +97,15 @@ class _Check:
             _same("text", self._string(address + kernels.TEXT_STRING), node.text_content)
         elif node.is_element_node:
             if node.tag_id >= kernels.NUMBERED_NAMES:
-                _same("name", self._name(node.tag_id), node.tag if len(node.tag or "") <= kernels.SHORT_NAME else None)
+                _same(
+                    "name",
+                    self._name(node.tag_id),
+                    node.tag if len(node.tag or "") <= kernels.SHORT_NAME else None,
+                )
             known = {number: name for name, number in attributes.items()}
-            for (name, value), (expected, text) in zip(self._attributes(address), node.attributes.items(), strict=True):
+            for (name, value), (expected, text) in zip(
+                self._attributes(address), node.attributes.items(), strict=True
+            ):
                 _same("attribute", value, text or "")
                 if expected in kernels.ATTRIBUTES:
                     _same("attribute", known.get(name) if isinstance(name, int) else name, expected)
@@ -104,7 +118,9 @@ class _Check:
         for _ in range(_MOST_ATTRIBUTES):
             if not attribute:
                 return
-            number = self._word(attribute + kernels.ATTRIBUTE_QUALIFIED) or self._word(attribute + kernels.LOCAL_NAME)
+            number = self._word(attribute + kernels.ATTRIBUTE_QUALIFIED) or self._word(
+                attribute + kernels.LOCAL_NAME
+            )
             value = self._word(attribute + kernels.ATTRIBUTE_VALUE)
             name = number if number < kernels.NUMBERED_NAMES else self._name(number)
             yield name, self._string(value) if value else ""
@@ -116,7 +132,10 @@ class _Check:
         return self._bytes(entry, size).decode() if size <= kernels.SHORT_NAME else None
 
     def _string(self, address: int) -> str:
-        data, size = self._word(address + kernels.STRING_DATA), self._word(address + kernels.STRING_LENGTH)
+        data, size = (
+            self._word(address + kernels.STRING_DATA),
+            self._word(address + kernels.STRING_LENGTH),
+        )
         return self._bytes(data, size).decode() if data else ""
 
     def _word(self, address: int) -> int:

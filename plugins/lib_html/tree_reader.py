@@ -1,4 +1,6 @@
-"""The kernel `html` called for a page: the elements as tables, its buffers, and the strings that it found."""
+"""The kernel `html` called for a page: the elements as tables, its buffers, and the strings that it
+found.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ _Tables: TypeAlias = tuple[Any, ...]
 def tree_reader(elements: Elements) -> TreeReader | None:
     """A reader for these elements; None where pages have to be walked in Python.
 
-    That is where Lexbor's trees are laid out in another way, for a line separator with a long name, and where links
-    get metadata.
+    That is where Lexbor's trees are laid out in another way, for a line separator with a long name,
+    and where links get metadata.
     """
     numbers = attribute_numbers()
     fits = all(len(name.encode()) <= kernels.SHORT_NAME for name in elements.separators)
@@ -43,7 +45,9 @@ def tree_reader(elements: Elements) -> TreeReader | None:
 
 
 class TreeReader:
-    """Reads pages by the kernel. It runs without Python's lock, but has one set of buffers: one page at a time."""
+    """Reads pages by the kernel. It runs without Python's lock, but has one set of buffers: one
+    page at a time.
+    """
 
     def __init__(self, elements: Elements, numbers: Mapping[str, int]) -> None:
         self._elements = _element_tables(elements)
@@ -65,8 +69,12 @@ class TreeReader:
         """Whether these are bytes of UTF-8; in less than half the time of decoding them."""
         return bool(kernels.is_utf8(np.frombuffer(data, np.uint8)))
 
-    def read(self, document: LexborHTMLParser, *, marked: bool = False, rewritten: bool = False) -> Page | None:
-        """The content of a page's tree; None if that takes Python, or if the page has to be rewritten first."""
+    def read(
+        self, document: LexborHTMLParser, *, marked: bool = False, rewritten: bool = False
+    ) -> Page | None:
+        """The content of a page's tree; None if that takes Python, or if the page has to be
+        rewritten first.
+        """
         root = document.root
         if root is None:
             return Page()
@@ -75,7 +83,9 @@ class TreeReader:
             kinds = kinds & ~(kernels.REWRITE | kernels.REWRITE_FILLED)
         tables = (root.mem_id, kinds, *elements, *self._attributes)
         with self._lock:
-            while (end := kernels.walk(*(*tables, *self._room, self._found, marked))) == kernels.FULL:
+            while (
+                end := kernels.walk(*(*tables, *self._room, self._found, marked))
+            ) == kernels.FULL:
                 self._make_room(2 * self._size)
             page = self._page() if end == kernels.DONE else None
             if self._size > _MOST_KEPT:
@@ -156,4 +166,6 @@ def _names(names: Sequence[str]) -> _Tables:
     """Names as an array of bytes, and their sizes."""
     data = [name.encode() for name in names]
     padded = b"".join(name.ljust(kernels.SHORT_NAME, b"\0") for name in data)
-    return np.frombuffer(padded, np.uint8).reshape(-1, kernels.SHORT_NAME), np.array([*map(len, data)], np.int64)
+    return np.frombuffer(padded, np.uint8).reshape(-1, kernels.SHORT_NAME), np.array(
+        [*map(len, data)], np.int64
+    )

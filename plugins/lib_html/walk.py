@@ -1,6 +1,7 @@
 """The walk over a page's tree in Python: the yardstick of the kernel `html`, and its substitute.
 
-A page is walked here where the kernel can't be used or leaves the decision to Python's Unicode (see `extract`).
+A page is walked here where the kernel can't be used or leaves the decision to Python's Unicode (see
+`extract`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ TRIMMED: Final = "".join(map(chr, range(0x21)))
 BYTE_ORDER_MARK: Final = "\ufeff"
 
 _MARK: Final = "\0"
-"""A line end, or a separator by which texts are counted. No tree has this character: Lexbor drops or replaces it."""
+"""A line end, or a separator by which texts are counted. No tree has this character: Lexbor drops
+or replaces it.
+"""
 _MARK_BYTES: Final = _MARK.encode()
 _MARK_WORD: Final = b" " + _MARK_BYTES + b" "
 _BLANK_TEXT: Final = _MARK + " "
@@ -76,7 +79,11 @@ class Walk:
     def _run(self, root: LexborNode) -> None:
         """Collect pieces of text, link elements, and what stands in the head."""
         elements = self.elements
-        interesting, separators, attributes = elements.interesting, elements.separators, elements.link_attributes
+        interesting, separators, attributes = (
+            elements.interesting,
+            elements.separators,
+            elements.link_attributes,
+        )
         add, found = self.pieces.append, self.found
         after_block: set[int] = set()
         silent: set[int] = set()
@@ -90,7 +97,9 @@ class Walk:
                 text = node.text_content or ""
                 if silent and node.mem_id in silent:
                     add("")
-                elif not text.isspace() or text.strip(BLANKS):  # isspace is faster, but matches no-break spaces too
+                elif not text.isspace() or text.strip(
+                    BLANKS
+                ):  # isspace is faster, but matches no-break spaces too
                     add(text)
                     broken = False
                 else:
@@ -147,7 +156,9 @@ class Walk:
         return MapWritable({Text(key): Text(_ORIGINAL.get(tag, tag))}) if key else None
 
     def _anchor(self, node: LexborNode, child: LexborNode, start: int) -> str:
-        """The text inside a link element, whose first child is `child`; else what its images say."""
+        """The text inside a link element, whose first child is `child`; else what its images
+        say.
+        """
         if child.next is None and child.tag == "-text":
             text = fold(self.pieces[start : start + 1])
         else:
@@ -174,7 +185,9 @@ def _head_attributes(node: LexborNode) -> dict[str, str]:
 
 
 def _alternatives(node: LexborNode) -> Iterator[str]:
-    """Alternative texts of the images in a link, and its text nodes (which are blank, or a script's)."""
+    """Alternative texts of the images in a link, and its text nodes (which are blank, or a
+    script's).
+    """
     for inner in node.traverse(include_text=True):
         text = inner.text_content if inner.tag == "-text" else None
         if inner.tag == "img":
@@ -185,7 +198,9 @@ def _alternatives(node: LexborNode) -> Iterator[str]:
 
 
 def fold(pieces: Sequence[str]) -> str:
-    """Blanks folded to one, the texts joined by it; line ends where there are breaks, none at the start."""
+    """Blanks folded to one, the texts joined by it; line ends where there are breaks, none at the
+    start.
+    """
     # bytes.split knows the same blanks as Java's `\\s`; str.split would take no-break spaces too.
     words = " ".join(pieces).encode().split()
     while words and words[0] == _MARK_BYTES:

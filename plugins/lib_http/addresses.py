@@ -1,12 +1,13 @@
 """Which addresses may be connected to: the guard against being led into the own network.
 
-    http.filter.ipaddress.include   if set, only these; the one way to reach the special ranges below
+    http.filter.ipaddress.include   if set, only these; the one way to reach the special ranges
+                                    below
     http.filter.ipaddress.exclude   never these
 
-Rules are networks (`10.0.0.0/8`, `fd00::/8`), single addresses, `loopback` (or `localhost`) and `sitelocal`. Without
-`include` every address outside the special ranges is allowed. Source: IPFilterRules and CIDR of protocol-okhttp,
-which however allow everything by default. An IPv6 address that stands for an IPv4 one (mapped, 6to4, NAT64, Teredo)
-is judged by both.
+Rules are networks (`10.0.0.0/8`, `fd00::/8`), single addresses, `loopback` (or `localhost`) and
+`sitelocal`. Without `include` every address outside the special ranges is allowed. Source:
+IPFilterRules and CIDR of protocol-okhttp, which however allow everything by default. An IPv6
+address that stands for an IPv4 one (mapped, 6to4, NAT64, Teredo) is judged by both.
 """
 
 from __future__ import annotations
@@ -70,9 +71,13 @@ SPECIAL: Final[tuple[Network, ...]] = tuple(
         "ff00::/8",
     )
 )
-"""IANA's special-purpose registries: nothing here is a public web server (169.254.169.254 is a cloud's metadata)."""
+"""IANA's special-purpose registries: nothing here is a public web server (169.254.169.254 is a
+cloud's metadata).
+"""
 
-_SITE_LOCAL: Final = tuple(ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fec0::/10"))
+_SITE_LOCAL: Final = tuple(
+    ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fec0::/10")
+)
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 _COMPATIBLE: Final = IPv6Network("::/96")
 _MAPPED_BITS: Final = 96
@@ -100,12 +105,21 @@ def is_special(address: Address) -> bool:
 
 def special_network(address: Address) -> Network | None:
     """The special range that an address is in."""
-    return next((network for network in SPECIAL if address.version == network.version and address in network), None)
+    return next(
+        (
+            network
+            for network in SPECIAL
+            if address.version == network.version and address in network
+        ),
+        None,
+    )
 
 
 def _in(networks: Iterable[Network]) -> Callable[[Address], bool]:
     kept = tuple(networks)
-    return lambda address: any(address.version == network.version and address in network for network in kept)
+    return lambda address: any(
+        address.version == network.version and address in network for network in kept
+    )
 
 
 _NAMED: Final[dict[str, Callable[[Address], bool]]] = {
@@ -137,7 +151,9 @@ class AddressRules:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> AddressRules:
-        """Rules of the two properties. Raises ConfigError: a rule left out would let in whom it should not."""
+        """Rules of the two properties. Raises ConfigError: a rule left out would let in whom it
+        should not.
+        """
         return cls(*(_read_rules(conf, name) for name in (INCLUDE, EXCLUDE)))
 
     def accepts(self, text: str) -> bool:
@@ -150,7 +166,9 @@ class AddressRules:
         return known
 
     def refusal(self, text: str) -> str:
-        """Why the address in `text` (a zone may follow) may not be connected to, by which rule; empty if it may."""
+        """Why the address in `text` (a zone may follow) may not be connected to, by which rule;
+        empty if it may.
+        """
         try:
             address = ip_address(text.partition("%")[0])
         except ValueError:
@@ -163,8 +181,14 @@ class AddressRules:
         if self._include:
             accepted = any(rule(a) for rule in self._include for a in addresses)
             return "" if accepted else f"{text} is in none of the networks of {INCLUDE}"
-        special = next((network for a in addresses if (network := special_network(a)) is not None), None)
-        return "" if special is None else f"{text} is in {special}, which is not the public net; see {INCLUDE}"
+        special = next(
+            (network for a in addresses if (network := special_network(a)) is not None), None
+        )
+        return (
+            ""
+            if special is None
+            else f"{text} is in {special}, which is not the public net; see {INCLUDE}"
+        )
 
 
 def _read_rules(conf: Configuration, name: str) -> list[Rule]:

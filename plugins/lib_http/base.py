@@ -1,8 +1,8 @@
 """HTTP for a crawler: one request as Nutch words it, and the answer as Nutch's records keep it.
 
-Source: HttpBase of lib-http (status codes, metadata), HttpResponse of protocol-http (request line, headers, bodies
-that break off) and OkHttpResponse (marking of truncated content). The request and the response are httpx's, through
-any httpx.AsyncBaseTransport.
+Source: HttpBase of lib-http (status codes, metadata), HttpResponse of protocol-http (request line,
+headers, bodies that break off) and OkHttpResponse (marking of truncated content). The request and
+the response are httpx's, through any httpx.AsyncBaseTransport.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class HttpBase(Protocol):
 
         self.robots = RobotsStore.from_conf(conf, self.fetch)
 
-    # -- the extension point -----------------------------------------------------------------------------------
+    # -- the extension point -----------------------------------------------------------------------
 
     async def get_protocol_output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
         """Fetch one page (HttpBase.getProtocolOutput)."""
@@ -126,7 +126,9 @@ class HttpBase(Protocol):
             started = time.monotonic()
             answer = await self.answer(parsed, datum)
             if self.settings.store_response_time:
-                datum.metadata[_RESPONSE_TIME] = IntWritable(round((time.monotonic() - started) * 1000))
+                datum.metadata[_RESPONSE_TIME] = IntWritable(
+                    round((time.monotonic() - started) * 1000)
+                )
             return self.output_of(answer, parsed, url, datum)
         except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
             text = _error_text(exc, url)
@@ -135,17 +137,29 @@ class HttpBase(Protocol):
             return ProtocolOutput(None, ProtocolStatus(codes.EXCEPTION, [text]))
 
     def output_of(self, answer: Answer, parsed: Url, url: str, datum: CrawlDatum) -> ProtocolOutput:
-        """What an answer means for the page at `url`. Raises UrlError for a redirect to what is no URL."""
+        """What an answer means for the page at `url`. Raises UrlError for a redirect to what is no
+        URL.
+        """
         datum.metadata[_RESPONSE_CODE] = _code_text(answer.code)
         text = str(parsed)
-        content = Content(text, answer.base or text, answer.body, answer.header("Content-Type") or "", answer.metadata)
+        content = Content(
+            text,
+            answer.base or text,
+            answer.body,
+            answer.header("Content-Type") or "",
+            answer.metadata,
+        )
         return ProtocolOutput(content, _status(answer, parsed, url))
 
     async def answer(self, url: Url, datum: CrawlDatum) -> Answer:
-        """The page's answer; what a plugin with a browser does more. Raises httpx.TransportError."""
+        """The page's answer; what a plugin with a browser does more. Raises
+        httpx.TransportError.
+        """
         return await self.fetch(url, datum)
 
-    async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> RobotRules:
+    async def get_robot_rules(
+        self, url: str, datum: CrawlDatum, robots_content: list[Content] | None
+    ) -> RobotRules:
         """The rules for a URL, from memory, from disk or from its host."""
         return await self.robots.rules(url, robots_content)
 
@@ -185,7 +199,7 @@ class HttpBase(Protocol):
         if self.names is not None:
             self.names.close()
 
-    # -- request -----------------------------------------------------------------------------------------------
+    # -- request -----------------------------------------------------------------------------------
 
     def _fixed_headers(self) -> list[tuple[bytes, bytes]]:
         settings = self.settings
@@ -208,14 +222,20 @@ class HttpBase(Protocol):
             headers[_AGENT] = (b"User-Agent", settings.user_agent().encode())
         if settings.send_cookies:
             cookie = datum.metadata.get(_COOKIE)
-            text = self.sessions.cookie(url.host) or settings.cookie_for(url) if cookie is None else str(cookie)
+            text = (
+                self.sessions.cookie(url.host) or settings.cookie_for(url)
+                if cookie is None
+                else str(cookie)
+            )
             if text is not None:
                 headers.append((b"Cookie", _CONTROLS.sub("", text).encode()))
         if settings.if_modified_since and datum.modified_time > 0:
             headers.append((b"If-Modified-Since", format_date(datum.modified_time).encode()))
             etag = entitytag.known_tag(str(url), datum) if settings.store_etag else None
             if etag is not None:
-                headers.append((b"If-None-Match", _CONTROLS.sub("", etag).encode("latin-1", "replace")))
+                headers.append(
+                    (b"If-None-Match", _CONTROLS.sub("", etag).encode("latin-1", "replace"))
+                )
         return headers
 
     async def fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None = None) -> Answer:
@@ -229,7 +249,11 @@ class HttpBase(Protocol):
         headers = self.request_headers(url, datum)
         metadata = SpellCheckedMetadata()
         metadata.add(CONTENT_FETCH_TIME_KEY, str(time.time_ns() // 1_000_000))
-        if self._curl is not None and not self.credentials.scopes and _PLAIN_HOST.fullmatch(url.host):
+        if (
+            self._curl is not None
+            and not self.credentials.scopes
+            and _PLAIN_HOST.fullmatch(url.host)
+        ):
             reply = await self._curl.transfer(self._order(url, target, headers, limit))
         else:
             reply = await self._exchange(self._request("GET", url, target, headers, limit), url)
@@ -237,7 +261,9 @@ class HttpBase(Protocol):
             metadata.add(REQUEST_KEY, self._request_text(target, headers, reply.version))
         return self.read_reply(reply, metadata, limit)
 
-    def _order(self, url: Url, target: str, headers: list[tuple[bytes, bytes]], limit: int) -> Order:
+    def _order(
+        self, url: Url, target: str, headers: list[tuple[bytes, bytes]], limit: int
+    ) -> Order:
         return Order(
             url.protocol,
             url.host.lower(),
@@ -249,7 +275,9 @@ class HttpBase(Protocol):
         )
 
     async def _exchange(self, request: httpx.Request, url: Url) -> Reply:
-        """The answer to a request of httpx's, with credentials if the server asks for some that we have."""
+        """The answer to a request of httpx's, with credentials if the server asks for some that we
+        have.
+        """
         response = await self._send(request, url)
         try:
             return await _reply(response, request.extensions["content_limit"])
@@ -257,7 +285,13 @@ class HttpBase(Protocol):
             await response.aclose()
 
     def _request(
-        self, method: str, url: Url, target: str, headers: list[tuple[bytes, bytes]], limit: int, content: bytes = b""
+        self,
+        method: str,
+        url: Url,
+        target: str,
+        headers: list[tuple[bytes, bytes]],
+        limit: int,
+        content: bytes = b"",
     ) -> httpx.Request:
         return httpx.Request(
             method,
@@ -286,7 +320,9 @@ class HttpBase(Protocol):
         await response.aclose()
         return await self._authorized(authorized(found[0], request, found[1]), url)
 
-    async def _authorized(self, flow: Generator[httpx.Request, httpx.Response, None], url: Url) -> httpx.Response:
+    async def _authorized(
+        self, flow: Generator[httpx.Request, httpx.Response, None], url: Url
+    ) -> httpx.Response:
         """The last answer of a dialogue about credentials."""
         response = await self.transport.handle_async_request(next(flow))
         while True:
@@ -300,26 +336,36 @@ class HttpBase(Protocol):
             self.credentials.forget(url)
         return response
 
-    async def _send_form(self, method: str, url: Url, more: Mapping[str, str], content: bytes) -> httpx.Response:
+    async def _send_form(
+        self, method: str, url: Url, more: Mapping[str, str], content: bytes
+    ) -> httpx.Response:
         """A request of a login: the usual headers, those of the form in their places."""
         own = {name.lower(): (name, value) for name, value in more.items()}
-        headers = [(n, v) for n, v in self.request_headers(url, CrawlDatum()) if n.decode().lower() not in own]
+        headers = [
+            (n, v)
+            for n, v in self.request_headers(url, CrawlDatum())
+            if n.decode().lower() not in own
+        ]
         headers += [(name.encode(), value.encode()) for name, value in own.values()]
         target = request_target(url.file)
         request = self._request(method, url, target, headers, self.settings.content_limit, content)
         return await self.transport.handle_async_request(request)
 
-    def _request_text(self, target: str, headers: list[tuple[bytes, bytes]], answered: bytes) -> str:
+    def _request_text(
+        self, target: str, headers: list[tuple[bytes, bytes]], answered: bytes
+    ) -> str:
         version = "1.0" if self.settings.http_version == "1.0" else "1.1"
         if answered == b"HTTP/2":
             version = "2"
         lines = [f"{name.decode()}: {value.decode()}\r\n" for name, value in headers]
         return f"GET {target} HTTP/{version}\r\n{''.join(lines)}\r\n"
 
-    # -- response ----------------------------------------------------------------------------------------------
+    # -- response ----------------------------------------------------------------------------------
 
     def read_reply(self, reply: Reply, metadata: SpellCheckedMetadata, limit: int) -> Answer:
-        """A reply as Nutch's records keep it: headers as metadata, content decoded, at most `limit` bytes of it."""
+        """A reply as Nutch's records keep it: headers as metadata, content decoded, at most `limit`
+        bytes of it.
+        """
         metadata.put_lines(reply.head, start=1)
         if reply.trailers:
             metadata.put_lines(reply.trailers)
@@ -327,7 +373,9 @@ class HttpBase(Protocol):
         if settings.store_address and reply.address is not None:
             metadata.set(IP_ADDRESS_KEY, reply.address[0])
         if settings.store_headers:
-            metadata.set(RESPONSE_HEADERS_KEY, "".join(f"{line}\r\n" for line in unfold(reply.head)) + "\r\n")
+            metadata.set(
+                RESPONSE_HEADERS_KEY, "".join(f"{line}\r\n" for line in unfold(reply.head)) + "\r\n"
+            )
         if settings.store_versions:
             _put_versions(metadata, reply)
         body, truncated = reply.body, reply.truncated
@@ -342,15 +390,25 @@ class HttpBase(Protocol):
                 metadata.set(DAMAGED_KEY, "true")
             if 0 <= limit < len(body):
                 body, truncated, whole = body[:limit], "length", False
-        if truncated is None and reply.error is None and is_shorter(body, metadata.first("Content-Length")):
-            metadata.set(TRUNCATED_KEY, "false")  # else the length before decoding would speak against it
+        if (
+            truncated is None
+            and reply.error is None
+            and is_shorter(body, metadata.first("Content-Length"))
+        ):
+            metadata.set(
+                TRUNCATED_KEY, "false"
+            )  # else the length before decoding would speak against it
         if truncated is not None:
             metadata.set(TRUNCATED_KEY, "true")
             metadata.set(TRUNCATED_REASON_KEY, truncated)
         return Answer(reply.code, body, metadata, whole, reply.head)
 
-    def _broken(self, code: int, body: bytes, error: Exception, metadata: Metadata) -> tuple[bytes, str | None]:
-        """Content that broke off: an error page may go without, a page cut off by a plain close is kept as it is."""
+    def _broken(
+        self, code: int, body: bytes, error: Exception, metadata: Metadata
+    ) -> tuple[bytes, str | None]:
+        """Content that broke off: an error page may go without, a page cut off by a plain close is
+        kept as it is.
+        """
         if self.settings.partial_as_truncated and body:
             return body, "time" if isinstance(error, httpx.TimeoutException) else "disconnect"
         if code != _OK:
@@ -379,7 +437,9 @@ def _timeouts(milliseconds: int) -> dict[str, float]:
 
 
 def _request_url(url: Url, target: str) -> httpx.URL:
-    """httpx's form of the URL; where it can't have one, that of the host alone (the target goes along as it is)."""
+    """httpx's form of the URL; where it can't have one, that of the host alone (the target goes
+    along as it is).
+    """
     try:
         return httpx.URL(_origin_text(url.protocol, url.host, url.port) + target)
     except httpx.InvalidURL:
@@ -404,7 +464,9 @@ def _header_lines(headers: tuple[tuple[bytes, bytes], ...], accepts: bool) -> li
 
 
 def _origin(url: Url) -> httpx.URL:
-    """Scheme, host and port; kept, since taking a URL apart costs httpx as much as the rest of a request."""
+    """Scheme, host and port; kept, since taking a URL apart costs httpx as much as the rest of a
+    request.
+    """
     return _origin_url(url.protocol, url.host, url.port)
 
 
@@ -422,7 +484,9 @@ def _origin_text(scheme: str, host: str, port: int) -> str:
 def _head_of(response: httpx.Response) -> list[bytes]:
     """Header lines of a response whose transport does not keep them."""
     version = response.extensions.get("http_version", b"HTTP/1.1")
-    reason = response.extensions.get("reason_phrase", response.reason_phrase.encode("ascii", "replace"))
+    reason = response.extensions.get(
+        "reason_phrase", response.reason_phrase.encode("ascii", "replace")
+    )
     first = b"%s %d %s" % (version, response.status_code, reason)
     return [first, *(name + b": " + value for name, value in response.headers.raw)]
 
@@ -432,7 +496,11 @@ async def _reply(response: httpx.Response, limit: int) -> Reply:
     extensions = response.extensions
     stream = response.stream
     if isinstance(stream, BodyStream):
-        body, error, truncated = stream.body, extensions.get("body_error"), extensions.get("truncated")
+        body, error, truncated = (
+            stream.body,
+            extensions.get("body_error"),
+            extensions.get("truncated"),
+        )
     else:
         body, error, truncated = await _drain(response, limit)
     return Reply(
@@ -448,7 +516,9 @@ async def _reply(response: httpx.Response, limit: int) -> Reply:
     )
 
 
-async def _drain(response: httpx.Response, limit: int) -> tuple[bytes, Exception | None, str | None]:
+async def _drain(
+    response: httpx.Response, limit: int
+) -> tuple[bytes, Exception | None, str | None]:
     """Read a stream up to `limit` bytes: content, the error that ended it, why it is not whole."""
     pieces: list[bytes] = []
     size = 0
@@ -482,7 +552,9 @@ def _status(answer: Answer, url: Url, given: str) -> ProtocolStatus:
         return ProtocolStatus(codes.TEMP_MOVED, [str(parse(answer.moved, url))])
     if code == _OK:
         modified = answer.header("Last-Modified")
-        return ProtocolStatus(codes.SUCCESS, last_modified=(parse_date(modified) if modified else None) or 0)
+        return ProtocolStatus(
+            codes.SUCCESS, last_modified=(parse_date(modified) if modified else None) or 0
+        )
     if _FIRST_REDIRECT <= code <= _LAST_REDIRECT:
         target = parse(answer.location, url)
         return ProtocolStatus(_REDIRECTS.get(code, codes.MOVED), [str(target)])

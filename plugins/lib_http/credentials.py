@@ -1,15 +1,18 @@
 """httpclient-auth.xml: whose name and password are shown to a server that asks for them.
 
-    <credentials username= password=>   (<authscope host= port= realm= scheme=/> | <default realm= scheme=/>)*
+    <credentials username= password=>   (<authscope host= port= realm= scheme=/> | <default realm=
+                                        scheme=/>)*
     <credentials authMethod="formAuth" …>   a login form, see loginform.py
 
-    http.auth.basic.REALM.user, .password      the same for basic authentication in a realm, as properties
+    http.auth.basic.REALM.user, .password      the same for basic authentication in a realm, as
+                                               properties
 
-What a scope leaves out matches everything. `<default>` is for servers that no scope names. Nothing is sent before a
-server asks (401), and to nobody else; then each further request to it carries what worked. Schemes: basic and digest.
-NTLM, which Nutch's protocol-httpclient speaks, is not among them: it rests on MD4 and DES, ties a login to one
-connection, and libcurl comes without it by now. A server that asks for nothing else is named in the log; with
-http.auth.verbose=true, so is each server that gets credentials, with the realm and the user.
+What a scope leaves out matches everything. `<default>` is for servers that no scope names. Nothing
+is sent before a server asks (401), and to nobody else; then each further request to it carries what
+worked. Schemes: basic and digest. NTLM, which Nutch's protocol-httpclient speaks, is not among
+them: it rests on MD4 and DES, ties a login to one connection, and libcurl comes without it by now.
+A server that asks for nothing else is named in the log; with http.auth.verbose=true, so is each
+server that gets credentials, with the realm and the user.
 
 Source: Http of protocol-httpclient (setCredentials, resolveCredentials).
 """
@@ -65,7 +68,11 @@ class Scope:
     def names(self, url: Url) -> bool:
         """Whether this scope names the server of `url`."""
         port = url.default_port if url.port == -1 else url.port
-        return not self.is_default and self.host in (None, url.host.lower()) and self.port in (None, port)
+        return (
+            not self.is_default
+            and self.host in (None, url.host.lower())
+            and self.port in (None, port)
+        )
 
     def takes(self, challenge: Challenge) -> bool:
         """Whether it belongs to this challenge."""
@@ -80,14 +87,22 @@ def challenges(headers: Iterable[str]) -> list[Challenge]:
         for match, after in zip(starts, [*starts[1:], None], strict=True):
             text = header[match.start(1) : after.start() if after else None]
             realm = _REALM.search(text)
-            found.append(Challenge(match[1].lower(), (realm[1] or realm[2] or "") if realm else "", text))
+            found.append(
+                Challenge(match[1].lower(), (realm[1] or realm[2] or "") if realm else "", text)
+            )
     return found
 
 
 class Credentials:
     """The file's content, and what has worked so far."""
 
-    def __init__(self, scopes: Iterable[Scope] = (), forms: Iterable[LoginForm] = (), *, verbose: bool = False) -> None:
+    def __init__(
+        self,
+        scopes: Iterable[Scope] = (),
+        forms: Iterable[LoginForm] = (),
+        *,
+        verbose: bool = False,
+    ) -> None:
         self.verbose = verbose
         self.scopes = tuple(scopes)
         self.forms = tuple(forms)
@@ -95,10 +110,16 @@ class Credentials:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> Credentials:
-        """The file that http.auth.file names, if it is there, and http.auth.basic.*. Raises ConfigError."""
+        """The file that http.auth.file names, if it is there, and http.auth.basic.*. Raises
+        ConfigError.
+        """
         path = conf.resource(conf.get("http.auth.file", "httpclient-auth.xml"))
         scopes, forms = ([], []) if path is None else read_credentials(path)
-        return cls([*scopes, *_scopes_of_realms(conf)], forms, verbose=conf.get_boolean("http.auth.verbose", False))
+        return cls(
+            [*scopes, *_scopes_of_realms(conf)],
+            forms,
+            verbose=conf.get_boolean("http.auth.verbose", False),
+        )
 
     def known(self, url: Url) -> httpx.Auth | None:
         """What this server accepted before."""
@@ -111,17 +132,27 @@ class Credentials:
         scopes = named or [scope for scope in self.scopes if scope.is_default]
         for scheme in SCHEMES:
             for challenge in asked:
-                scope = next((s for s in scopes if challenge.scheme == scheme and s.takes(challenge)), None)
+                scope = next(
+                    (s for s in scopes if challenge.scheme == scheme and s.takes(challenge)), None
+                )
                 if scope is not None:
                     if self.verbose:
-                        log.info("%s, realm %r: %s as %s", url.host, challenge.realm, scheme, scope.username)
+                        log.info(
+                            "%s, realm %r: %s as %s",
+                            url.host,
+                            challenge.realm,
+                            scheme,
+                            scope.username,
+                        )
                     kind = httpx.DigestAuth if scheme == "digest" else httpx.BasicAuth
                     auth = self._known[_server(url)] = kind(scope.username, scope.password)
                     return auth, challenge
         if scopes:
             wanted = ", ".join(c.scheme for c in asked) or "nothing that is known"
             spoken = ", ".join(SCHEMES)
-            log.info("%s asks for %s, which no credentials answer (spoken: %s)", url.host, wanted, spoken)
+            log.info(
+                "%s asks for %s, which no credentials answer (spoken: %s)", url.host, wanted, spoken
+            )
         return None
 
     def forget(self, url: Url) -> None:
@@ -132,12 +163,16 @@ class Credentials:
 def authorized(
     auth: httpx.Auth, request: httpx.Request, challenge: Challenge | None
 ) -> Generator[httpx.Request, httpx.Response, None]:
-    """The requests to send, one after the other, with the answers sent in; `challenge` came with an earlier 401."""
+    """The requests to send, one after the other, with the answers sent in; `challenge` came with an
+    earlier 401.
+    """
     flow = auth.auth_flow(request)
     following = next(flow)
     if challenge is not None and "Authorization" not in following.headers:
         try:
-            following = flow.send(httpx.Response(401, headers={"WWW-Authenticate": challenge.text}, request=request))
+            following = flow.send(
+                httpx.Response(401, headers={"WWW-Authenticate": challenge.text}, request=request)
+            )
         except StopIteration:
             return
     while True:

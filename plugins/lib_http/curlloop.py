@@ -1,8 +1,9 @@
 """Drives libcurl's multi interface on an asyncio event loop.
 
-libcurl says which sockets it waits for and for how long (M_SOCKETFUNCTION, M_TIMERFUNCTION); they go into an epoll set
-of our own, whose descriptor is the one thing that asyncio watches (one registration, not one per connection). When a
-transfer is done its `done` is called with 0 or libcurl's error code.
+libcurl says which sockets it waits for and for how long (M_SOCKETFUNCTION, M_TIMERFUNCTION); they
+go into an epoll set of our own, whose descriptor is the one thing that asyncio watches (one
+registration, not one per connection). When a transfer is done its `done` is called with 0 or
+libcurl's error code.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ _MAX_WAIT: Final = 3600.0
 
 
 class CurlLoop:
-    """One multi handle on the running event loop; connections are kept and reused across transfers."""
+    """One multi handle on the running event loop; connections are kept and reused across
+    transfers.
+    """
 
     def __init__(self, max_connections: int) -> None:
         """`max_connections` idle ones are kept open."""
@@ -67,7 +70,7 @@ class CurlLoop:
         self.multi.close()
         self._epoll.close()
 
-    # -- libcurl's callbacks -----------------------------------------------------------------------------------
+    # -- libcurl's callbacks -----------------------------------------------------------------------
 
     def _on_socket(self, what: int, descriptor: int, multi: Any, data: Any) -> None:
         known = descriptor in self._masks
@@ -76,7 +79,9 @@ class CurlLoop:
                 del self._masks[descriptor]
                 self._unregister(descriptor)
             return
-        mask = (select.EPOLLIN if what & pycurl.POLL_IN else 0) | (select.EPOLLOUT if what & pycurl.POLL_OUT else 0)
+        mask = (select.EPOLLIN if what & pycurl.POLL_IN else 0) | (
+            select.EPOLLOUT if what & pycurl.POLL_OUT else 0
+        )
         if not known:
             self._epoll.register(descriptor, mask)
         elif self._masks[descriptor] != mask:
@@ -90,25 +95,32 @@ class CurlLoop:
             return  # libcurl has closed it already, which takes it out of the set too
 
     def _on_timer(self, milliseconds: int) -> None:
-        """libcurl wants to be called after so long, in place of when it said before; -1: not at all.
+        """libcurl wants to be called after so long, in place of when it said before; -1: not at
+        all.
 
-        It says so twice a page. So a timer that is set stays, and looks again if it is too early; and one call is
-        enough for all transfers that begin in the same turn of the loop.
+        It says so twice a page. So a timer that is set stays, and looks again if it is too early;
+        and one call is enough for all transfers that begin in the same turn of the loop.
         """
         if milliseconds == 0:
             if self._soon is None:
                 self._soon = self._loop.call_soon(self._on_turn)
             return
-        self._due = math.inf if milliseconds < 0 else self._loop.time() + min(milliseconds / 1000, _MAX_WAIT)
+        self._due = (
+            math.inf
+            if milliseconds < 0
+            else self._loop.time() + min(milliseconds / 1000, _MAX_WAIT)
+        )
         if self._timer is None or self._due < self._timer.when():
             self._set_timer()
 
     def _set_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = None if self._due == math.inf else self._loop.call_at(self._due, self._on_time)
+        self._timer = (
+            None if self._due == math.inf else self._loop.call_at(self._due, self._on_time)
+        )
 
-    # -- asyncio's callbacks -----------------------------------------------------------------------------------
+    # -- asyncio's callbacks -----------------------------------------------------------------------
 
     def _on_turn(self) -> None:
         self._soon = None

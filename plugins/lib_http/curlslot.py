@@ -1,7 +1,9 @@
-"""One place for a transfer: a libcurl handle that is used again and again, and what its current transfer has received.
+"""One place for a transfer: a libcurl handle that is used again and again, and what its current
+transfer has received.
 
-libcurl calls `_on_header` for each header line and `_on_body` for each piece of content; both refuse more when a bound
-is reached, which ends the transfer (error 23) without losing what came before.
+libcurl calls `_on_header` for each header line and `_on_body` for each piece of content; both
+refuse more when a bound is reached, which ends the transfer (error 23) without losing what came
+before.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ MAX_HEAD_LINES: Final = 5000
 """Lines of the same; more of either is an error, and the URL is tried again."""
 _REFUSE: Final = 0
 _SUPPRESS_CONNECT_HEADERS: Final = 265
-"""libcurl's number; pycurl has no name for it. What a proxy says to CONNECT is no answer of the server's."""
+"""libcurl's number; pycurl has no name for it. What a proxy says to CONNECT is no answer of the
+server's.
+"""
 _BUFFER: Final = 64 * 1024
 
 
@@ -77,7 +81,9 @@ class CurlSlot:
         self._set_up(settings)
 
     def reset(self, limit: int) -> None:
-        """Forget the transfer before; `limit` bytes of content are taken at most, a negative one means all."""
+        """Forget the transfer before; `limit` bytes of content are taken at most, a negative one
+        means all.
+        """
         self.lines: list[bytes] = []
         self.trailers: list[bytes] = []
         self.chunks: list[bytes] = []
@@ -148,7 +154,7 @@ class CurlSlot:
         """What has come of the content."""
         return self.chunks[0] if len(self.chunks) == 1 else b"".join(self.chunks)
 
-    # -- libcurl's callbacks -----------------------------------------------------------------------------------
+    # -- libcurl's callbacks -----------------------------------------------------------------------
 
     def _on_header(self, line: bytes) -> int | None:
         self.last = time.monotonic()

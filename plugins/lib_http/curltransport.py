@@ -1,4 +1,5 @@
-"""The transport of httpx over libcurl: takes an httpx.Request, gives an httpx.Response, bounded in every way.
+"""The transport of httpx over libcurl: takes an httpx.Request, gives an httpx.Response, bounded in
+every way.
 
 A request may carry in its `extensions`
     target          bytes sent as the request target as they are (else the URL's path and query)
@@ -14,7 +15,8 @@ A response has in its `extensions`
     tls             (protocol, cipher, verified) where that is recorded
 Anything that prevents an answer is raised as an httpx.TransportError (see failures.py).
 
-`transfer` does the same without httpx's objects, which cost as much as the rest of a request: an Order in, a Reply out.
+`transfer` does the same without httpx's objects, which cost as much as the rest of a request: an
+Order in, a Reply out.
 """
 
 from __future__ import annotations
@@ -31,7 +33,14 @@ import pycurl
 from .curlloop import CurlLoop
 from .curlslot import CurlSettings, CurlSlot
 from .exchange import Order, Reply
-from .failures import ForbiddenAddress, MalformedHead, TlsFailure, TooLarge, UnknownHost, connect_error
+from .failures import (
+    ForbiddenAddress,
+    MalformedHead,
+    TlsFailure,
+    TooLarge,
+    UnknownHost,
+    connect_error,
+)
 from .lenient import ask_again, is_interim
 from .resolver import ResolverCache
 
@@ -43,7 +52,9 @@ _PARTIAL: Final = 18
 _EMPTY: Final = 52
 _LINE_END: Final = b"\r\n"
 MOST_IDLE: Final = 256
-"""Slots that wait for the next transfer to the server that they served last; most of their options still hold."""
+"""Slots that wait for the next transfer to the server that they served last; most of their options
+still hold.
+"""
 MOST_TLS: Final = 10_000
 """Servers whose protocol and cipher are remembered, for connections that are used again."""
 
@@ -64,7 +75,9 @@ class BodyStream(httpx.AsyncByteStream):
 class CurlResponse(httpx.Response):
     """A response whose headers are parsed when they are first asked for."""
 
-    def __init__(self, code: int, stream: BodyStream, extensions: dict[str, Any], request: httpx.Request) -> None:
+    def __init__(
+        self, code: int, stream: BodyStream, extensions: dict[str, Any], request: httpx.Request
+    ) -> None:
         self._parsed: httpx.Headers | None = None
         super().__init__(code, stream=stream, extensions=extensions, request=request)
 
@@ -81,7 +94,9 @@ class CurlResponse(httpx.Response):
 
 
 class CurlTransport(httpx.AsyncBaseTransport):
-    """Transfers on the running event loop; made lazily, so that it may be constructed outside of one."""
+    """Transfers on the running event loop; made lazily, so that it may be constructed outside of
+    one.
+    """
 
     def __init__(
         self,
@@ -90,7 +105,9 @@ class CurlTransport(httpx.AsyncBaseTransport):
         content_limit: int = -1,
         names: ResolverCache | None = None,
     ) -> None:
-        """`accepts` says which addresses may be connected to; without `names` libcurl looks hosts up by itself."""
+        """`accepts` says which addresses may be connected to; without `names` libcurl looks hosts
+        up by itself.
+        """
         self._settings = settings
         self._accepts = accepts
         self._limit = content_limit
@@ -106,7 +123,9 @@ class CurlTransport(httpx.AsyncBaseTransport):
         """Fetch one answer; redirects are the caller's business."""
         order = _order(request, self._limit)
         reply = await self.transfer(order)
-        return CurlResponse(reply.code, BodyStream(reply.body, reply.error), _extensions(reply), request)
+        return CurlResponse(
+            reply.code, BodyStream(reply.body, reply.error), _extensions(reply), request
+        )
 
     async def transfer(self, order: Order) -> Reply:
         """Fetch one answer."""
@@ -156,7 +175,7 @@ class CurlTransport(httpx.AsyncBaseTransport):
         self._idle.clear()
         self._idle_count = 0
 
-    # -- request -----------------------------------------------------------------------------------------------
+    # -- request -----------------------------------------------------------------------------------
 
     async def _addresses(self, order: Order) -> list[str]:
         """Where to connect to; nothing if libcurl has to find out, or need not."""
@@ -166,7 +185,9 @@ class CurlTransport(httpx.AsyncBaseTransport):
         return await self._names.find(order.host) if known is None else known
 
     def _slot(self, authority: str) -> CurlSlot:
-        """A slot that served this server, if there is one; else a new one, or one of the server served longest ago."""
+        """A slot that served this server, if there is one; else a new one, or one of the server
+        served longest ago.
+        """
         known = authority if authority in self._idle else None
         if known is None:
             if self._idle_count < MOST_IDLE:
@@ -182,14 +203,14 @@ class CurlTransport(httpx.AsyncBaseTransport):
     def _rest(self, slot: CurlSlot, authority: str) -> None:
         """Keep a slot for the next transfer, whatever became of the last one.
 
-        A handle and its callbacks hold each other: one that was let go would keep its memory until Python looks for
-        cycles among all objects, which it does the more seldom the more there are.
+        A handle and its callbacks hold each other: one that was let go would keep its memory until
+        Python looks for cycles among all objects, which it does the more seldom the more there are.
         """
         slot.reset(0)
         self._idle.setdefault(authority, []).append(slot)
         self._idle_count += 1
 
-    # -- progress ----------------------------------------------------------------------------------------------
+    # -- progress ----------------------------------------------------------------------------------
 
     def _done(self, slot: CurlSlot, order: Order, code: int, message: str) -> None:
         future = self._busy.get(slot)
@@ -208,25 +229,33 @@ class CurlTransport(httpx.AsyncBaseTransport):
                 self._give_up(slot, future, httpx.ReadTimeout("Time limit reached"))
             elif (now - self._heard(slot)) * 1000 > settings.read_timeout:
                 self._give_up(slot, future, httpx.ReadTimeout("Read timed out"))
-        self._sweeper = asyncio.get_running_loop().call_later(SWEEP, self._sweep) if self._busy else None
+        self._sweeper = (
+            asyncio.get_running_loop().call_later(SWEEP, self._sweep) if self._busy else None
+        )
 
     @staticmethod
     def _heard(slot: CurlSlot) -> float:
-        """When the transfer last moved: data came, or the request was sent (connecting has its own limit)."""
+        """When the transfer last moved: data came, or the request was sent (connecting has its own
+        limit).
+        """
         if slot.head_lines or slot.size:
             return slot.last
         sent = slot.handle.getinfo(pycurl.PRETRANSFER_TIME)
         return slot.started + sent if sent > 0 else time.monotonic()
 
-    def _give_up(self, slot: CurlSlot, future: asyncio.Future[Exception | None], error: Exception) -> None:
+    def _give_up(
+        self, slot: CurlSlot, future: asyncio.Future[Exception | None], error: Exception
+    ) -> None:
         assert self._curl is not None
         self._curl.remove(slot.handle)
         future.set_result(error)
 
-    # -- response ----------------------------------------------------------------------------------------------
+    # -- response ----------------------------------------------------------------------------------
 
     def _reply(self, slot: CurlSlot, order: Order, error: Exception | None) -> Reply:
-        has_head = (slot.head_done and not is_interim(slot.lines[0])) or (not slot.head_lines and slot.size > 0)
+        has_head = (slot.head_done and not is_interim(slot.lines[0])) or (
+            not slot.head_lines and slot.size > 0
+        )
         if not has_head and (error is not None or slot.head_lines):
             raise error or MalformedHead("Connection closed in the headers")
         handle = slot.handle
@@ -239,7 +268,9 @@ class CurlTransport(httpx.AsyncBaseTransport):
             error if slot.truncated is None else None,
             slot.truncated,
             (handle.getinfo(pycurl.PRIMARY_IP), handle.getinfo(pycurl.PRIMARY_PORT)),
-            self._tls_facts(slot, order) if self._settings.record_tls and order.scheme == "https" else None,
+            self._tls_facts(slot, order)
+            if self._settings.record_tls and order.scheme == "https"
+            else None,
         )
 
     def _tls_facts(self, slot: CurlSlot, order: Order) -> tuple[str, str, bool]:
@@ -272,7 +303,11 @@ def _order(request: httpx.Request, limit: int) -> Order:
 
 def _extensions(reply: Reply) -> dict[str, Any]:
     """What a response carries of a reply."""
-    extensions: dict[str, Any] = {"head": reply.head, "http_version": reply.version, "address": reply.address}
+    extensions: dict[str, Any] = {
+        "head": reply.head,
+        "http_version": reply.version,
+        "address": reply.address,
+    }
     if reply.trailers:
         extensions["trailers"] = reply.trailers
     if reply.truncated is not None:
@@ -293,7 +328,9 @@ def _authority(host: str, port: int | None) -> str:
 def _prepare(slot: CurlSlot, order: Order, authority: str, addresses: list[str]) -> None:
     slot.reset(order.limit)
     slot.set(pycurl.URL, f"{order.scheme}://{authority}/")
-    if addresses and (order.port or 0) <= MAX_PORT:  # for each transfer: libcurl forgets them afterwards
+    if (
+        addresses and (order.port or 0) <= MAX_PORT
+    ):  # for each transfer: libcurl forgets them afterwards
         slot.handle.setopt(pycurl.RESOLVE, [_pin(order, addresses)])
     slot.direct = not order.proxy
     slot.set(pycurl.PROXY, order.proxy)
@@ -307,7 +344,9 @@ def _prepare(slot: CurlSlot, order: Order, authority: str, addresses: list[str])
 
 
 def _header_lines(request: httpx.Request) -> list[bytes]:
-    """The request's headers; names that libcurl would add by itself and the request does not have are switched off."""
+    """The request's headers; names that libcurl would add by itself and the request does not have
+    are switched off.
+    """
     raw = request.headers.raw
     lines = [name + b": " + value for name, value in raw]
     names = {name.lower() for name, _ in raw}
@@ -315,7 +354,9 @@ def _header_lines(request: httpx.Request) -> list[bytes]:
 
 
 def _pin(order: Order, addresses: list[str]) -> str:
-    """libcurl's `+host:port:address[,address]…`: this host is at these addresses, for the usual time."""
+    """libcurl's `+host:port:address[,address]…`: this host is at these addresses, for the usual
+    time.
+    """
     port = order.port or (443 if order.scheme == "https" else 80)
     return f"+{order.host}:{port}:{','.join(f'[{a}]' if ':' in a else a for a in addresses)}"
 
@@ -363,10 +404,18 @@ def _error(slot: CurlSlot, order: Order, code: int, message: str) -> Exception:
     if code in _TLS_CODES:
         return TlsFailure(message)
     if code == 7:
-        refused_by_proxy = "CONNECT tunnel" in message  # an error number may be left from another address
-        return connect_error(0 if refused_by_proxy else slot.handle.getinfo(pycurl.OS_ERRNO), message)
+        refused_by_proxy = (
+            "CONNECT tunnel" in message
+        )  # an error number may be left from another address
+        return connect_error(
+            0 if refused_by_proxy else slot.handle.getinfo(pycurl.OS_ERRNO), message
+        )
     if code == 28:
-        return httpx.ReadTimeout("Read timed out") if slot.head_lines else httpx.ConnectTimeout("Connect timed out")
+        return (
+            httpx.ReadTimeout("Read timed out")
+            if slot.head_lines
+            else httpx.ConnectTimeout("Connect timed out")
+        )
     if code in _RESET_CODES:
         if "eset" in message or slot.handle.getinfo(pycurl.OS_ERRNO) == 104:
             return _RESET_CODES[code]("Connection reset")

@@ -9,9 +9,23 @@ from functools import lru_cache
 from typing import Final
 
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTHS: Final = (
+    "Jan",
+    "Feb",
+    "Mar",
+    "Apr",
+    "May",
+    "Jun",
+    "Jul",
+    "Aug",
+    "Sep",
+    "Oct",
+    "Nov",
+    "Dec",
+)
 _PATTERN: Final = re.compile(
-    r"([A-Z][a-z]{2}), ([0-9]{1,2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) ([A-Z]{1,4})"
+    r"([A-Z][a-z]{2}), ([0-9]{1,2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2})"
+    r" ([A-Z]{1,4})"
     r"(?:([+-])([0-9]{1,2})(?::?([0-9]{2}))?)?"
 )
 _ZONES: Final = {
@@ -42,7 +56,9 @@ def format_date(milliseconds: int) -> str:
 
 @lru_cache(maxsize=1024)
 def parse_date(text: str) -> int | None:
-    """ms since the epoch, None if `text` is not a date of that form (a wrong day of the week included)."""
+    """ms since the epoch, None if `text` is not a date of that form (a wrong day of the week
+    included).
+    """
     match = _PATTERN.fullmatch(text)
     if match is None or match[1] not in _DAYS or match[3] not in _MONTHS or match[8] not in _ZONES:
         return None
@@ -54,7 +70,9 @@ def parse_date(text: str) -> int | None:
     when = date(year, month, min(day, calendar.monthrange(year, month)[1]))
     if when.weekday() != _DAYS.index(match[1]):
         return None
-    seconds = calendar.timegm((when.year, when.month, when.day, hour, minute, second)) - _offset(match)
+    seconds = calendar.timegm((when.year, when.month, when.day, hour, minute, second)) - _offset(
+        match
+    )
     return seconds * 1000
 
 

@@ -1,8 +1,9 @@
 """Content codings undone within a limit: gzip, deflate (zlib-wrapped or raw), br and zstd.
 
-Each decoder yields as much as it can and stops at `limit` bytes, so a bomb costs no more than a page. Damaged or cut
-off data gives what came before the damage, as Nutch's GZIPUtils.unzipBestEffort does, and says so. (Nutch's own reading
-of `deflate` knows only the raw form and gives nothing for the zlib-wrapped one, which is the standard.)
+Each decoder yields as much as it can and stops at `limit` bytes, so a bomb costs no more than a
+page. Damaged or cut off data gives what came before the damage, as Nutch's
+GZIPUtils.unzipBestEffort does, and says so. (Nutch's own reading of `deflate` knows only the raw
+form and gives nothing for the zlib-wrapped one, which is the standard.)
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ Decoded = tuple[bytes, bool]
 
 
 def _before_damage(stream: Any, data: bytes, limit: int) -> bytes:
-    """What comes out of the rest of a stream before the byte that is wrong, be it the last one of a checksum."""
+    """What comes out of the rest of a stream before the byte that is wrong, be it the last one of a
+    checksum.
+    """
     pieces: list[bytes] = []
     size = at = 0
     for step in (4096, 64, 1):
@@ -62,7 +65,11 @@ def _inflate(data: bytes, limit: int, window: int) -> Decoded:
 
 def gunzip(data: bytes, limit: int) -> Decoded:
     """gzip and x-gzip; data that is not gzip at all is taken as it is."""
-    return _inflate(data, limit, zlib.MAX_WBITS | 16) if data.startswith(_GZIP_MAGIC) else (data[:limit], True)
+    return (
+        _inflate(data, limit, zlib.MAX_WBITS | 16)
+        if data.startswith(_GZIP_MAGIC)
+        else (data[:limit], True)
+    )
 
 
 def undeflate(data: bytes, limit: int) -> Decoded:
@@ -100,7 +107,11 @@ def unzstd(data: bytes, limit: int) -> Decoded:
     try:
         while data and size < limit:
             frame = zstd.decompressor(23)
-            while size < limit and not frame.eof and (piece := frame.decompress(data, min(CHUNK * 4, limit - size))):
+            while (
+                size < limit
+                and not frame.eof
+                and (piece := frame.decompress(data, min(CHUNK * 4, limit - size)))
+            ):
                 pieces.append(piece)
                 size += len(piece)
                 data = b""

@@ -1,7 +1,8 @@
-"""Questions to DNS servers by c-ares (pycares), which says how long an answer holds; /etc/hosts comes first.
+"""Questions to DNS servers by c-ares (pycares), which says how long an answer holds; /etc/hosts
+comes first.
 
-c-ares says which sockets it waits on; they are watched by the running event loop. A timer gives it the time of day as
-long as questions are open.
+c-ares says which sockets it waits on; they are watched by the running event loop. A timer gives it
+the time of day as long as questions are open.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ class DnsQuery:
     """A c-ares channel on the event loop that is running when the first question is asked."""
 
     def __init__(self, servers: Sequence[str] = (), timeout: float = 5) -> None:
-        """`servers` as `address[:port]`, those of the system if there are none; `timeout` (s) of the first try."""
+        """`servers` as `address[:port]`, those of the system if there are none; `timeout` (s) of
+        the first try.
+        """
         self._servers = servers
         self._timeout = timeout
         self._channel: pycares.Channel | None = None
@@ -49,7 +52,11 @@ class DnsQuery:
 
         self._open += 1
         channel.getaddrinfo(
-            host.removesuffix("."), None, family=socket.AF_UNSPEC, type=socket.SOCK_STREAM, callback=on_answer
+            host.removesuffix("."),
+            None,
+            family=socket.AF_UNSPEC,
+            type=socket.SOCK_STREAM,
+            callback=on_answer,
         )
         self._set_timer()
         return await future
@@ -70,7 +77,10 @@ class DnsQuery:
     def _begin(self) -> pycares.Channel:
         self._loop = asyncio.get_running_loop()
         self._channel = pycares.Channel(
-            sock_state_cb=self._on_state, timeout=self._timeout, tries=TRIES, servers=self._servers or None
+            sock_state_cb=self._on_state,
+            timeout=self._timeout,
+            tries=TRIES,
+            servers=self._servers or None,
         )
         return self._channel
 

@@ -1,4 +1,6 @@
-"""One request and its answer, as plain as they can be: what passes between plugin, transport and robots.txt."""
+"""One request and its answer, as plain as they can be: what passes between plugin, transport and
+robots.txt.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _UNSAFE: Final = re.compile(r"[\x00-\x20\x7f]")
 
 @dataclass(slots=True)
 class Order:
-    """What to ask for. `host` is ASCII, IPv6 without brackets; `headers` are whole lines in the order to send."""
+    """What to ask for. `host` is ASCII, IPv6 without brackets; `headers` are whole lines in the
+    order to send.
+    """
 
     scheme: str
     host: str
@@ -33,7 +37,9 @@ class Order:
 
 @dataclass(slots=True)
 class Reply:
-    """What came back: `head` are the header lines of the last answer as they came, status line first."""
+    """What came back: `head` are the header lines of the last answer as they came, status line
+    first.
+    """
 
     code: int
     head: list[bytes]
@@ -92,7 +98,8 @@ def is_shorter(body: bytes, length: str | None) -> bool:
 
 
 def request_target(file: str) -> str:
-    """A URL's path and query as they stand in a request line: what would end the line, or a word in it, is escaped.
+    """A URL's path and query as they stand in a request line: what would end the line, or a word in
+    it, is escaped.
 
     No other character is touched: the filters and normalizers have had their say.
     """

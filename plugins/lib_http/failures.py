@@ -1,7 +1,8 @@
-"""What can go wrong on the way to a page, as httpx exceptions, and the names that Nutch's records give to it.
+"""What can go wrong on the way to a page, as httpx exceptions, and the names that Nutch's records
+give to it.
 
-A failed fetch leaves a ProtocolStatus whose argument is the `toString` of a Java exception; the same failure gets the
-same words here, so that `_pst_` reads alike whoever fetched.
+A failed fetch leaves a ProtocolStatus whose argument is the `toString` of a Java exception; the
+same failure gets the same words here, so that `_pst_` reads alike whoever fetched.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ class UnknownHost(httpx.ConnectError):
 
 
 class ForbiddenAddress(httpx.ConnectError):
-    """The address is not to be connected to (http.filter.ipaddress.*); the message is the address."""
+    """The address is not to be connected to (http.filter.ipaddress.*); the message is the
+    address.
+    """
 
 
 class NoRoute(httpx.ConnectError):

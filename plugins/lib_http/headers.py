@@ -1,6 +1,8 @@
-"""Response headers as Nutch keeps them: names looked up without case, well-known names spelled right, last value wins.
+"""Response headers as Nutch keeps them: names looked up without case, well-known names spelled
+right, last value wins.
 
-Source: org.apache.nutch.metadata.SpellCheckedMetadata, and the header loop of protocol-http's HttpResponse.
+Source: org.apache.nutch.metadata.SpellCheckedMetadata, and the header loop of protocol-http's
+HttpResponse.
 """
 
 from __future__ import annotations
@@ -30,13 +32,17 @@ WELL_KNOWN: Final = (
 """org.apache.nutch.metadata.HttpHeaders: the names that misspelled ones are corrected to."""
 
 LONGEST_KEPT: Final = 512
-"""Bytes of a line, and of all names of an answer, that are kept for the next answer; longer ones are hardly alike."""
+"""Bytes of a line, and of all names of an answer, that are kept for the next answer; longer ones
+are hardly alike.
+"""
 _MAX_DISTANCE: Final = 3
 _LETTERS_PER_ERROR: Final = 3
 
 
 class SpellCheckedMetadata(Metadata):
-    """Metadata with case-insensitive, spell-checked names; written in the order that Nutch's maps give."""
+    """Metadata with case-insensitive, spell-checked names; written in the order that Nutch's maps
+    give.
+    """
 
     __slots__ = ("_names",)
 
@@ -75,7 +81,9 @@ class SpellCheckedMetadata(Metadata):
                 self[known(folded, spelled)] = [value]
 
     def java_names(self) -> Iterator[str]:
-        """Nutch's TreeMap orders names without case; after one more copy they stand in a HashMap."""
+        """Nutch's TreeMap orders names without case; after one more copy they stand in a
+        HashMap.
+        """
         names = tuple(self)
         usual = sum(map(len, names)) <= LONGEST_KEPT
         return iter(_kept_java_names(names) if usual else _java_names(names))
@@ -104,7 +112,9 @@ _BY_LETTERS: Final = {_letters(name): name for name in WELL_KNOWN}
 
 
 def spell_check(name: str) -> str:
-    """The well-known name that `name` is or nearly is, else `name` itself (SpellCheckedMetadata.getNormalizedName)."""
+    """The well-known name that `name` is or nearly is, else `name` itself
+    (SpellCheckedMetadata.getNormalizedName).
+    """
     letters = _letters(name)
     exact = _BY_LETTERS.get(letters)
     if exact is not None:
@@ -129,11 +139,15 @@ def _distance(first: str, second: str) -> int:
 def field_values(lines: Iterable[bytes], name: str) -> list[str]:
     """The values of all header lines of a name (in lower case), in order."""
     start = f"{name}:"
-    return [line[len(start) :].strip() for line in unfold(lines) if line[: len(start)].lower() == start]
+    return [
+        line[len(start) :].strip() for line in unfold(lines) if line[: len(start)].lower() == start
+    ]
 
 
 def unfold(lines: Iterable[bytes]) -> Iterator[str]:
-    """Header lines with continuation lines joined to the one before, as text (each byte a character)."""
+    """Header lines with continuation lines joined to the one before, as text (each byte a
+    character).
+    """
     pending: str | None = None
     for line in lines:
         text = line.decode("latin-1").rstrip("\r\n")
@@ -148,7 +162,9 @@ def unfold(lines: Iterable[bytes]) -> Iterator[str]:
 
 
 def _field(line: bytes) -> tuple[str, str, str] | None:
-    """A header line's name spelled right, what it is looked up by, and the value; None if the line is none."""
+    """A header line's name spelled right, what it is looked up by, and the value; None if the line
+    is none.
+    """
     name, colon, value = line.decode("latin-1").rstrip("\r\n").partition(":")
     return (*_fold(name), value.lstrip(" \t")) if colon else None
 

@@ -1,12 +1,12 @@
-"""Reads answers whose head libcurl refuses, as browsers and Nutch do: header lines without a colon, lengths that are no
-number, a page that begins without the blank line before it.
+"""Reads answers whose head libcurl refuses, as browsers and Nutch do: header lines without a colon,
+lengths that are no number, a page that begins without the blank line before it.
 
     answer  = status line, *header line, blank line, content
     content begins at the blank line, or at a line that begins with `<html` or `<!doctype`
 
-libcurl has no switch for it, so the page is asked for once more, by `Connection: close` on a connection of its own.
-What is malformed beyond that (NUL bytes, lengths that differ, no end of the head) stays an error.
-Source: HttpResponse.parseHeaders of protocol-http.
+libcurl has no switch for it, so the page is asked for once more, by `Connection: close` on a
+connection of its own. What is malformed beyond that (NUL bytes, lengths that differ, no end of the
+head) stays an error. Source: HttpResponse.parseHeaders of protocol-http.
 """
 
 from __future__ import annotations
@@ -34,9 +34,15 @@ _NO_LIMIT: Final = 1 << 40
 
 
 async def ask_again(
-    order: Order, addresses: list[str], settings: CurlSettings, accepts: Callable[[str], bool], refused: MalformedHead
+    order: Order,
+    addresses: list[str],
+    settings: CurlSettings,
+    accepts: Callable[[str], bool],
+    refused: MalformedHead,
 ) -> Reply:
-    """The answer to `order`. Raises `refused` if it can't be read either, or an error of the connection."""
+    """The answer to `order`. Raises `refused` if it can't be read either, or an error of the
+    connection.
+    """
     if order.proxy or order.auth is not None or order.method != "GET":
         raise refused
     data, address, error = await _receive(order, addresses, settings, accepts)
@@ -46,14 +52,24 @@ async def ask_again(
 async def _receive(
     order: Order, addresses: list[str], settings: CurlSettings, accepts: Callable[[str], bool]
 ) -> tuple[bytes, tuple[str, int], Exception | None]:
-    """All that the server sends, up to the limits; its address; what ended it other than its end."""
+    """All that the server sends, up to the limits; its address; what ended it other than its
+    end.
+    """
     reader, writer, address = await _connect(order, addresses, settings, accepts)
     pieces: list[bytes] = []
     most = MAX_HEAD_BYTES + (_NO_LIMIT if order.limit < 0 else 2 * order.limit)
-    end = time.monotonic() + (settings.total_timeout / 1000 if settings.total_timeout >= 0 else _NO_LIMIT)
+    end = time.monotonic() + (
+        settings.total_timeout / 1000 if settings.total_timeout >= 0 else _NO_LIMIT
+    )
     try:
-        headers = [line for line in order.headers if not line.endswith(b":")]  # libcurl's sign to leave one out
-        writer.write(b"\r\n".join([b"GET %s HTTP/1.1" % order.target, *headers, b"Connection: close", b"", b""]))
+        headers = [
+            line for line in order.headers if not line.endswith(b":")
+        ]  # libcurl's sign to leave one out
+        writer.write(
+            b"\r\n".join(
+                [b"GET %s HTTP/1.1" % order.target, *headers, b"Connection: close", b"", b""]
+            )
+        )
         while most > 0:
             wait = min(settings.read_timeout / 1000, end - time.monotonic())
             piece = await asyncio.wait_for(reader.read(_PIECE), max(wait, 0))
@@ -75,7 +91,11 @@ async def _connect(
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, tuple[str, int]]:
     """A connection to the first address that is allowed and answers."""
     port = order.port or (443 if order.scheme == "https" else 80)
-    tls = settings.tls.context(verify=settings.verify, ca_file=settings.ca_file) if order.scheme == "https" else None
+    tls = (
+        settings.tls.context(verify=settings.verify, ca_file=settings.ca_file)
+        if order.scheme == "https"
+        else None
+    )
     failure: Exception = UnknownHost(order.host)
     for address in addresses or await _look_up(order.host, port):
         if not accepts(address):
@@ -102,9 +122,15 @@ async def _look_up(host: str, port: int) -> list[str]:
 
 
 def read_answer(
-    data: bytes, limit: int, address: tuple[str, int], error: Exception | None, refused: MalformedHead
+    data: bytes,
+    limit: int,
+    address: tuple[str, int],
+    error: Exception | None,
+    refused: MalformedHead,
 ) -> Reply:
-    """The answer in `data`, which `error` may have cut off. Raises `refused` where there is none."""
+    """The answer in `data`, which `error` may have cut off. Raises `refused` where there is
+    none.
+    """
     lines, body = _split(data, refused)
     status = _STATUS.match(lines[0])
     lengths = {text for text in field_values(lines, "content-length") if _LENGTH.fullmatch(text)}
@@ -117,7 +143,9 @@ def read_answer(
         if len(body) >= length:
             body, error = body[:length], None
         else:
-            error = error or httpx.RemoteProtocolError("Connection closed before the end of the content")
+            error = error or httpx.RemoteProtocolError(
+                "Connection closed before the end of the content"
+            )
     truncated = None
     if 0 <= limit < len(body):
         body, error, truncated = body[:limit], None, "length"
@@ -165,4 +193,6 @@ def _unchunked(data: bytes, error: Exception | None) -> tuple[bytes, Exception |
             break
         at = head.end() + size
         at += 2 if data.startswith(b"\r\n", at) else data.startswith(b"\n", at)
-    return b"".join(pieces), error or httpx.RemoteProtocolError("Connection closed before the end of the content")
+    return b"".join(pieces), error or httpx.RemoteProtocolError(
+        "Connection closed before the end of the content"
+    )

@@ -4,8 +4,8 @@
       <loginPostData><field name= value=/>*</loginPostData>
       <additionalPostHeaders>…  <removedFormFields>…
 
-The form's own fields are sent too, with the values of loginPostData in their places. Source: HttpFormAuthentication
-of protocol-httpclient.
+The form's own fields are sent too, with the values of loginPostData in their places. Source:
+HttpFormAuthentication of protocol-httpclient.
 """
 
 from __future__ import annotations
@@ -65,12 +65,19 @@ def read_form(element: ElementTree.Element, path: Path) -> LoginForm:
 
 
 def form_fields(html: bytes, form: LoginForm) -> tuple[str, dict[str, str]]:
-    """Action and fields of the form with that id (or name) in a page; only our fields if it is not there."""
+    """Action and fields of the form with that id (or name) in a page; only our fields if it is not
+    there.
+    """
     from selectolax.lexbor import LexborHTMLParser
 
     page = LexborHTMLParser(html)
     found = next(
-        (f for f in page.css("form") if form.form_id in (f.attributes.get("id"), f.attributes.get("name"))), None
+        (
+            f
+            for f in page.css("form")
+            if form.form_id in (f.attributes.get("id"), f.attributes.get("name"))
+        ),
+        None,
     )
     if found is None:
         log.warning("%s: no form %s", form.url, form.form_id)
@@ -84,7 +91,9 @@ def form_fields(html: bytes, form: LoginForm) -> tuple[str, dict[str, str]]:
 
 
 class Sessions:
-    """Cookies of the hosts that were logged in to; each form is sent once, before the first page of its host."""
+    """Cookies of the hosts that were logged in to; each form is sent once, before the first page of
+    its host.
+    """
 
     def __init__(self, forms: tuple[LoginForm, ...], send: Send) -> None:
         self._waiting = {form.url.host.lower(): form for form in forms}
@@ -118,9 +127,16 @@ class Sessions:
                 break
             url = parse(location, url)
             response = await self._ask("GET", url, {}, b"")
-        log.info("logged in at %s: status %d, %d cookies", form.url, response.status_code, len(self._cookies))
+        log.info(
+            "logged in at %s: status %d, %d cookies",
+            form.url,
+            response.status_code,
+            len(self._cookies),
+        )
 
-    async def _ask(self, method: str, url: Url, headers: Mapping[str, str], content: bytes) -> httpx.Response:
+    async def _ask(
+        self, method: str, url: Url, headers: Mapping[str, str], content: bytes
+    ) -> httpx.Response:
         response = await self._send(method, url, headers, content)
         jar = self._cookies.setdefault(url.host.lower(), {})
         for line in response.headers.get_list("set-cookie"):

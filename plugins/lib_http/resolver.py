@@ -1,13 +1,15 @@
-"""Addresses of hosts, kept for as long as their DNS records say, and looked up ahead of the requests that need them.
+"""Addresses of hosts, kept for as long as their DNS records say, and looked up ahead of the
+requests that need them.
 
-    http.dns.resolver           cares (lifetimes are known) or system (libcurl asks the C library, and knows none)
+    http.dns.resolver           cares (lifetimes are known) or system (libcurl asks the C library,
+                                and knows none)
     http.dns.servers            servers to ask, `address[:port]`; empty: those of the system
     http.dns.cache.seconds      no answer is kept for longer
     http.dns.cache.min.seconds  none for shorter (a record of /etc/hosts has no lifetime at all)
     http.dns.negative.seconds   for so long a host without addresses is not asked for again
 
-A request goes to the addresses that were found here (they are handed to libcurl), and the address rules judge the one
-that is connected to. Java and Nutch keep answers for a fixed 30 s.
+A request goes to the addresses that were found here (they are handed to libcurl), and the address
+rules judge the one that is connected to. Java and Nutch keep answers for a fixed 30 s.
 """
 
 from __future__ import annotations
@@ -103,7 +105,8 @@ class ResolverCache:
         self.close = close
 
     def known(self, host: str) -> list[str] | None:
-        """The addresses of `host` if they need not be asked for; none at all for what is an address itself.
+        """The addresses of `host` if they need not be asked for; none at all for what is an address
+        itself.
 
         Raises UnknownHost if it was found to have none a short while ago.
         """
@@ -118,7 +121,9 @@ class ResolverCache:
         return found[1]
 
     async def find(self, host: str) -> list[str]:
-        """The addresses of `host` (a name), asked for once however many want them. Raises UnknownHost."""
+        """The addresses of `host` (a name), asked for once however many want them. Raises
+        UnknownHost.
+        """
         addresses = self.known(host) or await asyncio.shield(self._begin(host))
         if not addresses:
             raise UnknownHost(host)
@@ -127,7 +132,11 @@ class ResolverCache:
     def look_ahead(self, host: str) -> None:
         """Begin to ask for a host that will soon be needed, unless many are asked for already."""
         found = self._known.get(host)
-        if (found is None or found[0] <= self._now()) and len(self._asked) < MOST_AHEAD and not _LITERAL.search(host):
+        if (
+            (found is None or found[0] <= self._now())
+            and len(self._asked) < MOST_AHEAD
+            and not _LITERAL.search(host)
+        ):
             self._begin(host)
 
     def _begin(self, host: str) -> asyncio.Task[list[str]]:

@@ -1,10 +1,12 @@
-"""The robots.txt files of the last day on disk, in one file (minutch.state) that the processes of a fetch share.
+"""The robots.txt files of the last day on disk, in one file (minutch.state) that the processes of a
+fetch share.
 
-    robotstxt(key TEXT PRIMARY KEY, fetched REAL, code INTEGER, content BLOB, content_type TEXT, url TEXT,
+    robotstxt(key TEXT PRIMARY KEY, fetched REAL, code INTEGER, content BLOB, content_type TEXT, url
+    TEXT,
               sitemaps TEXT, signals TEXT)
 
-`url` is where the file was found in the end; `sitemaps` (a list of URLs) and `signals` (Content-Signal for this
-crawler, an object) are JSON, for those who look into the file.
+`url` is where the file was found in the end; `sitemaps` (a list of URLs) and `signals`
+(Content-Signal for this crawler, an object) are JSON, for those who look into the file.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ _SCHEMA: Final = (
 
 @dataclass(frozen=True, slots=True)
 class StoredRobots:
-    """One robots.txt: when it was fetched (seconds since the epoch), what came and from where, what it names."""
+    """One robots.txt: when it was fetched (seconds since the epoch), what came and from where, what
+    it names.
+    """
 
     fetched: float
     code: int
@@ -53,7 +57,9 @@ class RobotsDisk(StateFile):
 
     def get(self, key: str, since: float) -> StoredRobots | None:
         """The file of `key` if it was fetched after `since`."""
-        rows = self.read(f"SELECT {_COLUMNS} FROM robotstxt WHERE key = ? AND fetched > ?", (key, since))
+        rows = self.read(
+            f"SELECT {_COLUMNS} FROM robotstxt WHERE key = ? AND fetched > ?", (key, since)
+        )
         try:
             return _stored(*rows[0]) if rows else None
         except (zlib.error, ValueError, TypeError) as exc:
@@ -80,8 +86,16 @@ class RobotsDisk(StateFile):
 
 
 def _stored(
-    fetched: float, code: int, content: bytes, content_type: str, url: str, sitemaps: str, signals: str
+    fetched: float,
+    code: int,
+    content: bytes,
+    content_type: str,
+    url: str,
+    sitemaps: str,
+    signals: str,
 ) -> StoredRobots:
     """A row of the table. Raises zlib.error, ValueError or TypeError if it is damaged."""
     found = zlib.decompress(content)
-    return StoredRobots(fetched, code, found, content_type, url, tuple(json.loads(sitemaps)), json.loads(signals))
+    return StoredRobots(
+        fetched, code, found, content_type, url, tuple(json.loads(sitemaps)), json.loads(signals)
+    )

@@ -1,4 +1,5 @@
-"""robots.txt: fetching it, following its redirects, and what its absence means (RFC 9309, section 2.3.1).
+"""robots.txt: fetching it, following its redirects, and what its absence means (RFC 9309, section
+2.3.1).
 
     2xx                     the rules in it
     4xx                     everything allowed; 403 nothing where http.robots.403.allow=false
@@ -6,11 +7,12 @@
     no answer               nothing allowed
     too many redirects      everything allowed (http.robots.redirect.max)
 
-`http.robots.unreachable.allow=true` restores Nutch, which allows everything where "nothing allowed" stands for a host
-that fails. Rules are kept in memory and, for http.robots.cache.seconds, on disk, so that the next round does not ask
-again; failures are not kept. Hosts of http.robot.rules.allowlist are not asked at all. What a file says of sitemaps and
-uses (Content-Signal) is kept beside the rules and in the metadata of the Content that fetcher.store.robotstxt stores.
-Source: HttpRobotRulesParser and RobotRulesParser.
+`http.robots.unreachable.allow=true` restores Nutch, which allows everything where "nothing allowed"
+stands for a host that fails. Rules are kept in memory and, for http.robots.cache.seconds, on disk,
+so that the next round does not ask again; failures are not kept. Hosts of
+http.robot.rules.allowlist are not asked at all. What a file says of sitemaps and uses
+(Content-Signal) is kept beside the rules and in the metadata of the Content that
+fetcher.store.robotstxt stores. Source: HttpRobotRulesParser and RobotRulesParser.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ log = logging.getLogger(__name__)
 
 MAX_IN_MEMORY: Final = 50_000
 SITEMAP_KEY: Final = "robotstxt.sitemap"
-"""In the metadata of a robots.txt that is stored: the URL of each sitemap that it names, made absolute."""
+"""In the metadata of a robots.txt that is stored: the URL of each sitemap that it names, made
+absolute.
+"""
 SIGNAL_KEY: Final = "robotstxt.content-signal"
 """And each use of the content that it speaks of to this crawler: `search=yes`, `ai-train=no`."""
 _HTTP: Final = ("http://", "https://")
@@ -76,7 +80,9 @@ Fetch = Callable[[Url, CrawlDatum, int], Awaitable[HttpAnswer]]
 
 
 class Unreachable(RobotRules):
-    """The host did not give its rules: nothing may be fetched now. `failure` is the status for its pages."""
+    """The host did not give its rules: nothing may be fetched now. `failure` is the status for its
+    pages.
+    """
 
     failure: ProtocolStatus
 
@@ -127,7 +133,9 @@ class RobotsStore:
 
     @classmethod
     def from_conf(cls, conf: Configuration, fetch: Fetch) -> RobotsStore:
-        """The properties http.robots.*; the cache on disk lies in `minutch.fetch.state`, if that is set."""
+        """The properties http.robots.*; the cache on disk lies in `minutch.fetch.state`, if that is
+        set.
+        """
         folder = conf.get("minutch.fetch.state")
         life = conf.get_int("http.robots.cache.seconds", 86_400)
         return cls(
@@ -138,7 +146,9 @@ class RobotsStore:
             defer=conf.get_boolean("http.robots.503.defer.visits", True),
             allow_unreachable=conf.get_boolean("http.robots.unreachable.allow", False),
             limit=robots_limit(conf),
-            allow_list=tuple(host for host in conf.get_strings("http.robot.rules.allowlist") if host),
+            allow_list=tuple(
+                host for host in conf.get_strings("http.robot.rules.allowlist") if host
+            ),
             disk=RobotsDisk(Path(folder) / FILE_NAME) if folder and life > 0 else None,
             now=lambda: conf.clock.now() / 1000,
             life=life,
@@ -146,7 +156,9 @@ class RobotsStore:
 
     async def rules(self, url: str, contents: list[Content] | None = None) -> RobotRules:
         """The rules that apply to `url`; what was fetched for them is appended to `contents`."""
-        key = _key_of(url[: url.find("/", _AFTER_SCHEME) + 1] or url if url.startswith(_HTTP) else url)
+        key = _key_of(
+            url[: url.find("/", _AFTER_SCHEME) + 1] or url if url.startswith(_HTTP) else url
+        )
         known = self._known.get(key)
         if known is not None and self._now() - known[0] < self._life:
             return known[1]
@@ -175,7 +187,9 @@ class RobotsStore:
             del self._asked[key]
 
     def known(self, url: str, folder: Path) -> KnownRobots | None:
-        """What the cache in a state folder has for a URL, however old; the host is not asked, nothing is written."""
+        """What the cache in a state folder has for a URL, however old; the host is not asked,
+        nothing is written.
+        """
         parsed = parse(url)
         if self._allow_list and parsed.host.endswith(self._allow_list):
             return KnownRobots(ALLOW_ALL, exempt=True)
@@ -184,7 +198,9 @@ class RobotsStore:
         if found is None:
             return None
         rules = self._judge(found.code, found.content, found.content_type, found.url)
-        fetched, expires = (round(time * 1000) for time in (found.fetched, found.fetched + self._life))
+        fetched, expires = (
+            round(time * 1000) for time in (found.fetched, found.fetched + self._life)
+        )
         return KnownRobots(rules, fetched, expires, found.code, found.url, found.content)
 
     def close(self) -> None:
@@ -219,14 +235,22 @@ class RobotsStore:
         if answer.code >= _SERVER_ERROR or answer.code == _TOO_MANY:
             if self._defer:
                 return DEFER_VISITS
-            return self._failed(ProtocolStatus(codes.ROBOTS_DENIED, [f"robots.txt: http code={answer.code}"]))
+            return self._failed(
+                ProtocolStatus(codes.ROBOTS_DENIED, [f"robots.txt: http code={answer.code}"])
+            )
         content_type = answer.header("Content-Type") or ""
         body = answer.body if answer.whole else whole_lines(answer.body)
         rules = self._judge(answer.code, body, content_type, location)
         if contents:
             _describe(contents[-1].metadata, rules)
         found = StoredRobots(
-            self._now(), answer.code, body, content_type, location, rules.sitemaps, rules.content_signals
+            self._now(),
+            answer.code,
+            body,
+            content_type,
+            location,
+            rules.sitemaps,
+            rules.content_signals,
         )
         for name in (key, *keys):
             self._keep(name, rules)
@@ -243,10 +267,14 @@ class RobotsStore:
             return self._parse(body, content_type, location)
         return ALLOW_NONE if code == _FORBIDDEN and not self._allow_forbidden else ALLOW_ALL
 
-    async def _get(self, url: Url, contents: list[Content] | None) -> tuple[HttpAnswer | None, str, list[str]]:
-        """The answer after redirects, where it came from, and the keys of other hosts that it is the robots.txt of.
+    async def _get(
+        self, url: Url, contents: list[Content] | None
+    ) -> tuple[HttpAnswer | None, str, list[str]]:
+        """The answer after redirects, where it came from, and the keys of other hosts that it is
+        the robots.txt of.
 
-        None if a redirect led to another host's robots.txt whose rules are known: under the one key returned.
+        None if a redirect led to another host's robots.txt whose rules are known: under the one key
+        returned.
         """
         location = parse("/robots.txt", url)
         keys: list[str] = []
@@ -274,7 +302,11 @@ class RobotsStore:
         answer = await self._fetch(url, CrawlDatum(), self._limit)
         if contents is not None:
             text = str(url)
-            contents.append(Content(text, text, answer.body, answer.header("Content-Type") or "", answer.metadata))
+            contents.append(
+                Content(
+                    text, text, answer.body, answer.header("Content-Type") or "", answer.metadata
+                )
+            )
         return answer
 
 
@@ -288,7 +320,9 @@ def _describe(metadata: Metadata, rules: RobotRules) -> None:
 
 @lru_cache(maxsize=4096)
 def _key_of(start: str) -> str:
-    """The key of a URL's rules, by its beginning up to the slash behind the authority. Kept, since it recurs."""
+    """The key of a URL's rules, by its beginning up to the slash behind the authority. Kept, since
+    it recurs.
+    """
     return cache_key(parse(start))
 
 

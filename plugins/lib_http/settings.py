@@ -1,7 +1,7 @@
 """The `http.*` and `store.*` properties that every HTTP protocol plugin obeys (HttpBase.setConf).
 
-Defaults are Nutch's, except that certificates are checked (`http.tls.certificates.check`) and that no page takes longer
-than five minutes where `http.time.limit` sets nothing.
+Defaults are Nutch's, except that certificates are checked (`http.tls.certificates.check`) and that
+no page takes longer than five minutes where `http.time.limit` sets nothing.
 """
 
 from __future__ import annotations
@@ -25,13 +25,24 @@ log = logging.getLogger(__name__)
 
 LONGEST_PAGE: Final = 300
 """Seconds for one page where http.time.limit is not set."""
-_PROXY_SCHEMES: Final = {"HTTP": "http", "HTTPS": "https", "SOCKS": "socks5h", "SOCKS4": "socks4a", "SOCKS5": "socks5h"}
+_PROXY_SCHEMES: Final = {
+    "HTTP": "http",
+    "HTTPS": "https",
+    "SOCKS": "socks5h",
+    "SOCKS4": "socks4a",
+    "SOCKS5": "socks5h",
+}
 
 
 def agent_string(
-    name: str | None, version: str | None, description: str | None, url: str | None, email: str | None
+    name: str | None,
+    version: str | None,
+    description: str | None,
+    url: str | None,
+    email: str | None,
 ) -> str:
-    """The User-Agent header: `name/version (description; url; email)`; a separator follows by Nutch's rule.
+    """The User-Agent header: `name/version (description; url; email)`; a separator follows by
+    Nutch's rule.
 
     The rule: `; ` comes before a property that is set, even to nothing.
     """
@@ -68,11 +79,15 @@ class ProxySettings:
 
             login = f"{quote(user, safe='')}:{quote(conf.get('http.proxy.password', ''), safe='')}@"
         url = f"{_PROXY_SCHEMES[kind]}://{login}{host}:{conf.get_int('http.proxy.port', 8080)}"
-        exceptions = tuple(name for name in conf.get_strings("http.proxy.exception.list") if name.strip())
+        exceptions = tuple(
+            name for name in conf.get_strings("http.proxy.exception.list") if name.strip()
+        )
         return cls(url, exceptions)
 
     def proxy_for(self, host: str) -> str:
-        """The proxy's URL, `""` if requests to `host` go straight. Exceptions may start or end with `*`."""
+        """The proxy's URL, `""` if requests to `host` go straight. Exceptions may start or end with
+        `*`.
+        """
         if not self.url or any(_matches(pattern, host) for pattern in self.exceptions):
             return ""
         return self.url
@@ -115,7 +130,9 @@ class HttpSettings:
     names: ResolverSettings = field(default_factory=ResolverSettings)
     tls: TlsSettings = field(default_factory=TlsSettings)
     pool: tuple[int, int] | None = None
-    """Idle connections that are kept at most, and for how many seconds; None: the transport's own choice."""
+    """Idle connections that are kept at most, and for how many seconds; None: the transport's own
+    choice.
+    """
     ca_file: str = ""
     suppressed: frozenset[str] = frozenset()
     """Java names of exceptions that are logged without a traceback."""
@@ -126,7 +143,11 @@ class HttpSettings:
         seconds = conf.get_int("http.time.limit", -1)
         timeout = conf.get_int("http.timeout", 10_000)
         if 0 <= seconds * 1000 < timeout:
-            log.warning("http.time.limit=%d s ends a page before http.timeout=%d ms ends a read", seconds, timeout)
+            log.warning(
+                "http.time.limit=%d s ends a page before http.timeout=%d ms ends a read",
+                seconds,
+                timeout,
+            )
         version = "1.1" if conf.get_boolean("http.useHttp11", True) else "1.0"
         send_cookies = conf.get_boolean("http.enable.cookie.header", True)
         return cls(
@@ -170,7 +191,11 @@ class HttpSettings:
 
     def curl(self) -> CurlSettings:
         """The part that the transport needs."""
-        pool = {} if self.pool is None else {"max_connections": self.pool[0], "max_idle_seconds": self.pool[1]}
+        pool = (
+            {}
+            if self.pool is None
+            else {"max_connections": self.pool[0], "max_idle_seconds": self.pool[1]}
+        )
         return CurlSettings(
             connect_timeout=self.timeout,
             read_timeout=self.timeout,
@@ -186,13 +211,16 @@ class HttpSettings:
 
 
 def _pool(conf: Configuration) -> tuple[int, int] | None:
-    """http.connection.pool.okhttp: pools, connections in each, seconds. One pool here, as large as all of them."""
+    """http.connection.pool.okhttp: pools, connections in each, seconds. One pool here, as large as
+    all of them.
+    """
     given = conf.get_trimmed_strings("http.connection.pool.okhttp")
     if not given:
         return None
     if len(given) != 3 or not all(part.isdecimal() and int(part) for part in given):
         log.warning(
-            "http.connection.pool.okhttp: expected pools, size and seconds, found %s: left out", ",".join(given)
+            "http.connection.pool.okhttp: expected pools, size and seconds, found %s: left out",
+            ",".join(given),
         )
         return None
     pools, size, seconds = map(int, given)
@@ -202,12 +230,19 @@ def _pool(conf: Configuration) -> tuple[int, int] | None:
 def _bundled_authorities() -> str:
     """certifi's file, which comes with httpx; `""` leaves it to libcurl."""
     spec = find_spec("certifi")
-    path = None if spec is None or spec.origin is None else Path(spec.origin).with_name("cacert.pem")
+    path = (
+        None if spec is None or spec.origin is None else Path(spec.origin).with_name("cacert.pem")
+    )
     return str(path) if path is not None and path.is_file() else ""
 
 
 def _user_agents(conf: Configuration) -> list[str]:
-    own = agent_string(*(conf.get(f"http.agent.{part}") for part in ("name", "version", "description", "url", "email")))
+    own = agent_string(
+        *(
+            conf.get(f"http.agent.{part}")
+            for part in ("name", "version", "description", "url", "email")
+        )
+    )
     if not conf.get_boolean("http.agent.rotate", False):
         return [own]
     name = conf.get("http.agent.rotate.file", "agents.txt")
@@ -222,7 +257,9 @@ def _user_agents(conf: Configuration) -> list[str]:
 
 
 def _host_cookies(conf: Configuration) -> dict[str, str]:
-    """http.agent.host.cookie.file: `host <tab> cookie` lines; a `#` anywhere makes a line a comment."""
+    """http.agent.host.cookie.file: `host <tab> cookie` lines; a `#` anywhere makes a line a
+    comment.
+    """
     name = conf.get("http.agent.host.cookie.file", "cookies.txt")
     if conf.resource(name) is None:
         return {}

@@ -1,7 +1,8 @@
-"""httpx's own transport, for machines without pycurl (`http.transport=httpx`): much slower, otherwise the same answers.
+"""httpx's own transport, for machines without pycurl (`http.transport=httpx`): much slower,
+otherwise the same answers.
 
-Addresses are checked before httpx connects: the host is looked up here and the request goes to the address found, with
-the host's name in the Host header and in TLS.
+Addresses are checked before httpx connects: the host is looked up here and the request goes to the
+address found, with the host's name in the Host header and in TLS.
 """
 
 from __future__ import annotations
@@ -21,20 +22,30 @@ from .settings import HttpSettings
 class StockTransport(httpx.AsyncBaseTransport):
     """Wraps httpx.AsyncHTTPTransport."""
 
-    def __init__(self, settings: HttpSettings, addresses: AddressRules, names: ResolverCache | None = None) -> None:
+    def __init__(
+        self, settings: HttpSettings, addresses: AddressRules, names: ResolverCache | None = None
+    ) -> None:
         """Without `names` the system looks hosts up."""
         self._addresses = addresses
         self._names = names
         self._proxy = settings.proxy
         kept, seconds = settings.pool or (200, 118)
-        limits = httpx.Limits(max_connections=1000, max_keepalive_connections=kept, keepalive_expiry=seconds)
+        limits = httpx.Limits(
+            max_connections=1000, max_keepalive_connections=kept, keepalive_expiry=seconds
+        )
         self._direct = self._make(settings, limits, None)
-        self._proxied = self._make(settings, limits, settings.proxy.url) if settings.proxy.url else self._direct
+        self._proxied = (
+            self._make(settings, limits, settings.proxy.url) if settings.proxy.url else self._direct
+        )
 
     @staticmethod
-    def _make(settings: HttpSettings, limits: httpx.Limits, proxy: str | None) -> httpx.AsyncHTTPTransport:
+    def _make(
+        settings: HttpSettings, limits: httpx.Limits, proxy: str | None
+    ) -> httpx.AsyncHTTPTransport:
         return httpx.AsyncHTTPTransport(
-            verify=settings.tls.context(verify=settings.check_certificates, ca_file=settings.ca_file),
+            verify=settings.tls.context(
+                verify=settings.check_certificates, ca_file=settings.ca_file
+            ),
             http2=settings.http_version == "2" and find_spec("h2") is not None,
             limits=limits,
             proxy=proxy,
@@ -58,7 +69,10 @@ class StockTransport(httpx.AsyncBaseTransport):
             except httpx.ConnectError as exc:
                 failure = exc
                 continue
-            response.extensions = {**response.extensions, "address": (address, request.url.port or 0)}
+            response.extensions = {
+                **response.extensions,
+                "address": (address, request.url.port or 0),
+            }
             return response
         raise failure
 
@@ -70,7 +84,9 @@ class StockTransport(httpx.AsyncBaseTransport):
         if known:
             return known
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            found = await asyncio.get_running_loop().getaddrinfo(
+                host, port, type=socket.SOCK_STREAM
+            )
         except (OSError, UnicodeError) as exc:
             raise UnknownHost(host) from exc
         return list(dict.fromkeys(str(entry[4][0]) for entry in found))

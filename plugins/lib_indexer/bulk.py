@@ -1,4 +1,5 @@
-"""Documents into Elasticsearch or OpenSearch by the bulk API, which both have alike from version 7 and 1 on.
+"""Documents into Elasticsearch or OpenSearch by the bulk API, which both have alike from version 7
+and 1 on.
 
     host                          names or addresses, with commas between; any of them is asked
     port                          9300
@@ -7,14 +8,17 @@
     username, password            basic authentication
     max.bulk.docs                 documents in a request (250)
     max.bulk.size                 bytes of a request (2500500)
-    exponential.backoff.millis    before a request that the server is too busy for goes out again (100)
+    exponential.backoff.millis    before a request that the server is too busy for goes out again
+                                  (100)
     exponential.backoff.retries   how often (10)
     bulk.close.timeout            seconds for the last request, which makes all visible (600)
 
-and of our own: timeout (seconds for an answer, 120), tls.certificates.check (true). `options`, which Nutch's files
-name, has no effect, there or here. The id of a document is its URL; one of more than 512 bytes no server takes.
+and of our own: timeout (seconds for an answer, 120), tls.certificates.check (true). `options`,
+which Nutch's files name, has no effect, there or here. The id of a document is its URL; one of more
+than 512 bytes no server takes.
 
-Source: org.apache.nutch.indexwriter.elastic.ElasticIndexWriter, ….opensearch1x.OpenSearch1xIndexWriter.
+Source: org.apache.nutch.indexwriter.elastic.ElasticIndexWriter,
+….opensearch1x.OpenSearch1xIndexWriter.
 """
 
 from __future__ import annotations
@@ -102,7 +106,7 @@ class BulkWriter(IndexWriter):
         self._stores = self._trusted(parameters), self._own(parameters)
         self._server: SearchServer | None = None
 
-    # -- documents ---------------------------------------------------------------------------------------------------
+    # -- documents ---------------------------------------------------------------------------------
 
     def encode(self, doc: NutchDocument) -> bytes:
         return bytes(self.encode_columns(Documents.of(doc))[0])
@@ -110,7 +114,7 @@ class BulkWriter(IndexWriter):
     def encode_columns(self, documents: Documents) -> pl.Series:
         return json_objects(columns_of(documents), len(documents))
 
-    # -- the server --------------------------------------------------------------------------------------------------
+    # -- the server --------------------------------------------------------------------------------
 
     def open(self) -> None:
         tls = tls_context(*self._stores, verify=self.verifies) if self.scheme == "https" else None
@@ -132,13 +136,19 @@ class BulkWriter(IndexWriter):
     def write(self, actions: Sequence[Action]) -> Sequence[Refused]:
         too_long = [action.key for action in actions if len(action.key.encode()) > LONGEST_ID]
         refused = [Refused(key, f"its id has more than {LONGEST_ID} bytes") for key in too_long]
-        sent = [action for action in actions if action.key not in set(too_long)] if too_long else actions
+        sent = (
+            [action for action in actions if action.key not in set(too_long)]
+            if too_long
+            else actions
+        )
         if sent:
             refused += send_in_halves(sent, self._send)
         return refused
 
     def commit(self) -> None:
-        """Make documents visible at once. A user who may only write has to wait for the server to do it."""
+        """Make documents visible at once. A user who may only write has to wait for the server to
+        do it.
+        """
         try:
             self._ask("POST", f"/{self._path()}/_refresh", timeout=self.close_timeout)
         except IndexBusyError:
@@ -162,7 +172,9 @@ class BulkWriter(IndexWriter):
         answer = self._ask("POST", f"/{self._path()}/_bulk", body=body, kind="application/x-ndjson")
         items = answer.get("items") if isinstance(answer, Mapping) else None
         if not isinstance(items, list) or len(items) != len(actions):
-            raise IndexWriterError(f"{self.engine} answered a bulk request of {len(actions)} with something else")
+            raise IndexWriterError(
+                f"{self.engine} answered a bulk request of {len(actions)} with something else"
+            )
         refused: list[Refused] = []
         busy: list[Action] = []
         reason = ""
@@ -173,12 +185,16 @@ class BulkWriter(IndexWriter):
             reason = f"{status}: {reason_of(error)}"
             if status in BUSY:
                 busy.append(action)
-            elif status in FORBIDDEN or (isinstance(error, Mapping) and error.get("type") == _NO_INDEX):
+            elif status in FORBIDDEN or (
+                isinstance(error, Mapping) and error.get("type") == _NO_INDEX
+            ):
                 raise IndexWriterError(f"{self.engine}, index {self.index}: {reason}")
             else:
                 refused.append(Refused(action.key, reason))
         if busy:
-            raise IndexBusyError(f"{len(busy)} of {len(actions)} actions: {reason}", rest=busy, refused=refused)
+            raise IndexBusyError(
+                f"{len(busy)} of {len(actions)} actions: {reason}", rest=busy, refused=refused
+            )
         return refused
 
     def _ask(self, method: str, path: str, **more: Any) -> Any:

@@ -1,4 +1,5 @@
-"""Requests to search servers over HTTP: one of several servers that answers, and errors that say what to do.
+"""Requests to search servers over HTTP: one of several servers that answers, and errors that say
+what to do.
 
     answer                                  what comes of it
     200 to 299                              the answer
@@ -7,10 +8,12 @@
     400, 409, 413, 422                      RefusedError: the server does not take what was sent
     404                                     MissingError: there is no such index
     anything else                           IndexWriterError
-    no connection, no answer in time        IndexBusyError; IndexWriterError while the writer is opened
+    no connection, no answer in time        IndexBusyError; IndexWriterError while the writer is
+                                            opened
 
-Batches that a server refuses as a whole are halved until what it doesn't like stands alone (`send_in_halves`).
-Redirects are not followed and the proxies of the environment not asked; credentials never stand in a message.
+Batches that a server refuses as a whole are halved until what it doesn't like stands alone
+(`send_in_halves`). Redirects are not followed and the proxies of the environment not asked;
+credentials never stand in a message.
 """
 
 from __future__ import annotations
@@ -55,7 +58,9 @@ class ForbiddenError(IndexWriterError):
     """Wrong credentials (401), or some that are not enough (403)."""
 
     def __init__(self, message: str, code: int) -> None:
-        super().__init__(message, hint="look at the writer's user and password in index-writers.xml")
+        super().__init__(
+            message, hint="look at the writer's user and password in index-writers.xml"
+        )
         self.code = code
 
 
@@ -105,7 +110,9 @@ class SearchServer:
         Raises IndexBusyError, RefusedError, IndexWriterError.
         """
         headers = {"Accept": "application/json"} | ({} if body is None else {"Content-Type": kind})
-        more: dict[str, Any] = {} if timeout is None else {"timeout": httpx.Timeout(timeout, connect=CONNECT_SECONDS)}
+        more: dict[str, Any] = (
+            {} if timeout is None else {"timeout": httpx.Timeout(timeout, connect=CONNECT_SECONDS)}
+        )
         failure: tuple[str, httpx.TransportError] | None = None
         for _ in self.urls:
             url = self.urls[self._turn % len(self.urls)]
@@ -118,7 +125,9 @@ class SearchServer:
             except httpx.TransportError as exc:
                 reason = f"{shown(url)}: {_transport_reason(exc)}"
                 if isinstance(exc, httpx.ConnectError) and "CERTIFICATE_VERIFY" in str(exc):
-                    raise IndexWriterError(reason, hint="a parameter of the writer may name the certificates") from exc
+                    raise IndexWriterError(
+                        reason, hint="a parameter of the writer may name the certificates"
+                    ) from exc
                 log.info("%s", reason)
                 failure = reason, exc
                 continue
@@ -143,19 +152,25 @@ class SearchServer:
         raise MissingError(reason) if code == MISSING else IndexWriterError(reason)
 
     def _retry_after(self, answer: httpx.Response) -> float | None:
-        """Retry-After in seconds (RFC 9110, section 10.2.3); None where there is none that can be read."""
+        """Retry-After in seconds (RFC 9110, section 10.2.3); None where there is none that can be
+        read.
+        """
         text = answer.headers.get("retry-after", "").strip()
         if text.isascii() and text.isdigit():
             return float(text[:9])
         try:
-            return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - self._clock.now() / 1000)
+            return max(
+                0.0, email.utils.parsedate_to_datetime(text).timestamp() - self._clock.now() / 1000
+            )
         except (ValueError, TypeError, OverflowError):
             return None
 
 
 @contextmanager
 def at_start() -> Iterator[None]:
-    """Around the first request: a server that can't be reached now is no server, nothing of the job is lost yet."""
+    """Around the first request: a server that can't be reached now is no server, nothing of the job
+    is lost yet.
+    """
     try:
         yield
     except IndexBusyError as error:
@@ -164,8 +179,11 @@ def at_start() -> Iterator[None]:
         raise
 
 
-def send_in_halves(actions: Sequence[Action], send: Callable[[Sequence[Action]], Sequence[Refused]]) -> list[Refused]:
-    """`send` a batch; one that is refused as a whole goes out again in halves. Returns what is refused alone.
+def send_in_halves(
+    actions: Sequence[Action], send: Callable[[Sequence[Action]], Sequence[Refused]]
+) -> list[Refused]:
+    """`send` a batch; one that is refused as a whole goes out again in halves. Returns what is
+    refused alone.
 
     An IndexBusyError leaves with what is left to be sent.
     """

@@ -1,7 +1,8 @@
 """Documents as JSON objects, column by column.
 
-A field with one value is that value, one with several an array; a field that a document lacks is left out. Dates are
-in UTC as Java's ISO_INSTANT prints them: 2026-11-22T16:00:00Z, with milliseconds where there are some.
+A field with one value is that value, one with several an array; a field that a document lacks is
+left out. Dates are in UTC as Java's ISO_INSTANT prints them: 2026-11-22T16:00:00Z, with
+milliseconds where there are some.
 
 >>> documents = Documents(pl.Series(["http://a.org/"]))
 >>> documents.add("title", pl.Series(["A"]))
@@ -29,20 +30,31 @@ _NO_CHARACTERS: Final = r"[\p{NChar}\x00-\x08\x0b\x0c\x0e-\x1f]"
 
 def columns_of(documents: Documents) -> dict[str, pl.Series]:
     """The fields with their columns."""
-    return {name: values for name in documents.names() if (values := documents.column(name)) is not None}
+    return {
+        name: values for name in documents.names() if (values := documents.column(name)) is not None
+    }
 
 
 def json_objects(fields: Mapping[str, pl.Series], count: int, *, arrays: bool = False) -> pl.Series:
-    """An object for each of `count` documents (Binary), in UTF-8. `arrays`: one value is an array, too."""
+    """An object for each of `count` documents (Binary), in UTF-8. `arrays`: one value is an array,
+    too.
+    """
     members = [_members(values.alias(name), arrays) for name, values in fields.items()]
     if not members:
         return pl.Series("payload", [b"{}"] * count, dtype=pl.Binary)
     inside = pl.concat_str([pl.lit(column) for column in members], separator=",", ignore_nulls=True)
-    return pl.select(pl.concat_str(pl.lit("{"), inside, pl.lit("}"))).to_series().cast(pl.Binary).alias("payload")
+    return (
+        pl.select(pl.concat_str(pl.lit("{"), inside, pl.lit("}")))
+        .to_series()
+        .cast(pl.Binary)
+        .alias("payload")
+    )
 
 
 def without_noncharacters(values: pl.Series) -> pl.Series:
-    """Texts without code points that stand for no character, and without control characters but tab, CR and LF."""
+    """Texts without code points that stand for no character, and without control characters but
+    tab, CR and LF.
+    """
     return without(values, _NO_CHARACTERS)
 
 
@@ -58,7 +70,9 @@ def without(values: pl.Series, pattern: str) -> pl.Series:
 def _members(values: pl.Series, arrays: bool) -> pl.Series:
     """`"name":value` for each document, null where it has none."""
     if values.dtype == pl.Object:
-        members = [None if found is None else _member(values.name, found, arrays) for found in values]
+        members = [
+            None if found is None else _member(values.name, found, arrays) for found in values
+        ]
         return pl.Series(values.name, members, dtype=pl.String)
     column = pl.col(values.name)
     if values.dtype == _DATE:
@@ -75,7 +89,9 @@ def _members(values: pl.Series, arrays: bool) -> pl.Series:
 
 def _present(texts: pl.Series, values: pl.Series) -> pl.Series:
     """`texts` where there are values, null elsewhere."""
-    return pl.select(pl.when(pl.lit(values.is_not_null())).then(pl.lit(texts)).alias(values.name)).to_series()
+    return pl.select(
+        pl.when(pl.lit(values.is_not_null())).then(pl.lit(texts)).alias(values.name)
+    ).to_series()
 
 
 def _encoded(column: pl.DataFrame) -> pl.Series:

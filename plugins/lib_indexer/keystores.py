@@ -1,14 +1,17 @@
-"""TLS for index writers: certificates that are trusted, and the one that the client shows, from PEM or Java's files.
+"""TLS for index writers: certificates that are trusted, and the one that the client shows, from PEM
+or Java's files.
 
     trust store    PEM; JKS; PKCS12 (with the package cryptography, extra `keystores`)
     key store      PEM with key and certificates; PKCS12
 
-Which one it is shows in the first bytes, whatever the configuration says: Java, too, reads either under the type JKS.
-A JKS file's private keys are enciphered in a way of its own; `keytool -importkeystore … -deststoretype PKCS12` converts
-it. Certificates are verified unless a parameter says otherwise.
+Which one it is shows in the first bytes, whatever the configuration says: Java, too, reads either
+under the type JKS. A JKS file's private keys are enciphered in a way of its own; `keytool
+-importkeystore … -deststoretype PKCS12` converts it. Certificates are verified unless a parameter
+says otherwise.
 
-    JKS    magic FEEDFEED, version 2, number of entries, (tag 2, alias UTF, time 8, type UTF, length, certificate)*,
-           SHA-1 of the password in UTF-16BE, "Mighty Aphrodite" and all of the above
+    JKS    magic FEEDFEED, version 2, number of entries, (tag 2, alias UTF, time 8, type UTF,
+           length, certificate)*, SHA-1 of the password in UTF-16BE, "Mighty Aphrodite" and all of
+           the above
 
 Source: sun.security.provider.JavaKeyStore for the layout.
 """
@@ -46,8 +49,11 @@ def store_of(parameters: Parameters, name: str) -> Store | None:
     return Store(Path(path), parameters.get(f"{name}.password", "")) if path else None
 
 
-def tls_context(trusted: Store | None = None, own: Store | None = None, *, verify: bool = True) -> ssl.SSLContext:
-    """A context that trusts the certificates of a store (else the usual authorities) and shows those of another.
+def tls_context(
+    trusted: Store | None = None, own: Store | None = None, *, verify: bool = True
+) -> ssl.SSLContext:
+    """A context that trusts the certificates of a store (else the usual authorities) and shows
+    those of another.
 
     Raises ConfigError, naming the file.
     """
@@ -82,7 +88,10 @@ def _trust(context: ssl.SSLContext, store: Store, data: bytes) -> None:
 
 def _show(context: ssl.SSLContext, store: Store, data: bytes) -> None:
     if data.startswith(JKS_MAGIC):
-        hint = "keytool -importkeystore -srckeystore FILE -destkeystore NEW.p12 -deststoretype PKCS12 makes one of it"
+        hint = (
+            "keytool -importkeystore -srckeystore FILE -destkeystore NEW.p12 -deststoretype PKCS12"
+            " makes one of it"
+        )
         raise ConfigError(f"{store.path}: a key store has to be PKCS12 or PEM, not JKS", hint=hint)
     if PEM_MARK in data:
         context.load_cert_chain(store.path, password=store.password)
@@ -121,19 +130,29 @@ def _after_text(body: bytes, position: int) -> int:
 
 
 def _pkcs12(store: Store, data: bytes) -> tuple[bytes, list[bytes]]:
-    """Key and certificates as PEM, the key enciphered with the store's password; and the certificates in DER."""
+    """Key and certificates as PEM, the key enciphered with the store's password; and the
+    certificates in DER.
+    """
     try:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.serialization import pkcs12
     except ImportError as exc:
         hint = "pip install 'minutch[keystores]', or give the certificates as PEM"
-        raise ConfigError(f"{store.path}: PKCS12 needs the package cryptography", hint=hint) from exc
+        raise ConfigError(
+            f"{store.path}: PKCS12 needs the package cryptography", hint=hint
+        ) from exc
     encoding, secret = serialization.Encoding, store.password.encode()
     content = pkcs12.load_pkcs12(data, secret or None)
-    certificates = [item.certificate for item in (content.cert, *content.additional_certs) if item is not None]
+    certificates = [
+        item.certificate for item in (content.cert, *content.additional_certs) if item is not None
+    ]
     key = b""
     if content.key is not None:
-        cipher = serialization.BestAvailableEncryption(secret) if secret else serialization.NoEncryption()
+        cipher = (
+            serialization.BestAvailableEncryption(secret)
+            if secret
+            else serialization.NoEncryption()
+        )
         key = content.key.private_bytes(encoding.PEM, serialization.PrivateFormat.PKCS8, cipher)
     pem = key + b"".join(item.public_bytes(encoding.PEM) for item in certificates)
     return pem, [item.public_bytes(encoding.DER) for item in certificates]

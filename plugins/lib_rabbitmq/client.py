@@ -1,7 +1,7 @@
 """A connection to RabbitMQ: an exchange and a queue declared and bound, messages sent, by pika.
 
-Waiting for the server has an end (`TIMEOUT`), also where it lets its clients wait because its memory or disk is full.
-Source: org.apache.nutch.rabbitmq.RabbitMQClient.
+Waiting for the server has an end (`TIMEOUT`), also where it lets its clients wait because its
+memory or disk is full. Source: org.apache.nutch.rabbitmq.RabbitMQClient.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ TYPES: Final = ("direct", "fanout", "headers", "topic")
 
 @dataclass(frozen=True)
 class Binding:
-    """An exchange and a queue that belong together, and what makes a message of the one go to the other."""
+    """An exchange and a queue that belong together, and what makes a message of the one go to the
+    other.
+    """
 
     exchange: str = ""
     exchange_type: str = "direct"
@@ -44,14 +46,16 @@ class Binding:
 
     @classmethod
     def read(cls, prefix: str, values: Mapping[str, str]) -> Binding:
-        """From properties without their `prefix`, `_` for a dot: exchange_name, exchange_options, queue_name,
-        queue_options, routingkey, binding_arguments. Raises ConfigError.
+        """From properties without their `prefix`, `_` for a dot: exchange_name, exchange_options,
+        queue_name, queue_options, routingkey, binding_arguments. Raises ConfigError.
         """
         exchange = read_options(f"{prefix}exchange.options", values.get("exchange_options", ""))
         queue = read_options(f"{prefix}queue.options", values.get("queue_options", ""))
         kind = exchange.get("type", "direct")
         if kind not in TYPES:
-            raise ConfigError(f"{prefix}exchange.options: type: expected {', '.join(TYPES)}, found {kind!r}")
+            raise ConfigError(
+                f"{prefix}exchange.options: type: expected {', '.join(TYPES)}, found {kind!r}"
+            )
         return cls(
             values.get("exchange_name", ""),
             kind,
@@ -67,7 +71,9 @@ class Binding:
 
 
 class RabbitMQClient:
-    """A connection with one channel. Its methods raise StoreError; then it is closed, and `connect` makes it anew."""
+    """A connection with one channel. Its methods raise StoreError; then it is closed, and `connect`
+    makes it anew.
+    """
 
     def __init__(self, uri: str, binding: Binding | None, *, confirms: bool = False) -> None:
         """`uri` is amqp://user:password@host:port/vhost; `binding` is made with each connection.
@@ -93,7 +99,9 @@ class RabbitMQClient:
         try:
             parameters = pika.URLParameters(self._uri)
         except (ValueError, TypeError, KeyError, IndexError) as exc:
-            raise ConfigError(f"not a URI of RabbitMQ, as amqp://user:password@host:5672/: {exc}") from exc
+            raise ConfigError(
+                f"not a URI of RabbitMQ, as amqp://user:password@host:5672/: {exc}"
+            ) from exc
         parameters.socket_timeout = parameters.stack_timeout = TIMEOUT
         parameters.blocked_connection_timeout = TIMEOUT
         parameters.connection_attempts = 1
@@ -120,7 +128,9 @@ class RabbitMQClient:
         )
         if not binding.exchange:
             return  # the default exchange: every queue is bound to it by its name
-        channel.exchange_declare(binding.exchange, binding.exchange_type, durable=binding.exchange_durable)
+        channel.exchange_declare(
+            binding.exchange, binding.exchange_type, durable=binding.exchange_durable
+        )
         by_key = binding.exchange_type in ("direct", "topic")
         arguments = dict(binding.arguments) if binding.exchange_type == "headers" else None
         key = (binding.key or binding.queue) if by_key else ""
@@ -135,7 +145,7 @@ class RabbitMQClient:
         properties = pika.BasicProperties(content_type="application/json", headers=dict(headers))
         try:
             self._channel.basic_publish(exchange, key, body, properties, mandatory=self._confirms)
-        except Exception as exc:  # pika's own, the socket's, and assertions of pika's where a connection breaks off
+        except Exception as exc:  # pika's own, the socket's, and assertions of pika's where a connection breaks off  # noqa: E501
             self.close()
             raise StoreError(f"RabbitMQ: {_words(exc)}") from exc
 
@@ -151,7 +161,9 @@ class RabbitMQClient:
         """Disconnect; what was sent arrives."""
         connection, self._connection, self._channel = self._connection, None, None
         if connection is not None and connection.is_open:
-            with contextlib.suppress(Exception):  # whatever pika says of a connection that is given up
+            with contextlib.suppress(
+                Exception
+            ):  # whatever pika says of a connection that is given up
                 connection.close()
 
 

@@ -4,7 +4,8 @@
     durable=true,arguments={x-max-length:10;x-a:b}       queues
     key=value,key=value                                  headers, arguments of a binding
 
-A value is a whole number, a number, true or false, or a text. Source: org.apache.nutch.rabbitmq.RabbitMQOptionParser.
+A value is a whole number, a number, true or false, or a text. Source:
+org.apache.nutch.rabbitmq.RabbitMQOptionParser.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def read_values(name: str, text: str) -> dict[str, Value]:
 
 def read_arguments(name: str, text: str) -> dict[str, Value]:
     """What stands in braces, `{key:value;key:value}`. Raises ConfigError."""
-    return {key: typed(value) for key, value in _pairs(name, text.strip().strip("{}"), ";", ":").items()}
+    return {
+        key: typed(value) for key, value in _pairs(name, text.strip().strip("{}"), ";", ":").items()
+    }
 
 
 def typed(text: str) -> Value:
@@ -49,6 +52,8 @@ def _pairs(name: str, text: str, between: str, within: str) -> dict[str, str]:
     for part in filter(None, map(str.strip, text.split(between))):
         key, sign, value = part.partition(within)
         if not sign or not key.strip():
-            raise ConfigError(f"{name}: expected key{within}value, separated by {between!r}, found {part!r}")
+            raise ConfigError(
+                f"{name}: expected key{within}value, separated by {between!r}, found {part!r}"
+            )
         found[key.strip()] = value.strip()
     return found

@@ -18,12 +18,16 @@ _ODD_ASCII = "[\n\r]"
 
 
 def accepted(rules: RuleFilter, urls: pl.Series) -> pl.Series:
-    """Whether each URL passes; null for null. URLs with odd characters go through the row method."""
+    """Whether each URL passes; null for null. URLs with odd characters go through the row
+    method.
+    """
     plain = (~_is_odd(urls)).fill_null(False)
     if plain.all():
         return _Column(rules, urls).decide()
     odd = urls.filter(~plain)
-    verdicts = pl.Series([None if url is None else rules.verdict(url) for url in odd], dtype=pl.Boolean)
+    verdicts = pl.Series(
+        [None if url is None else rules.verdict(url) for url in odd], dtype=pl.Boolean
+    )
     decided = _Column(rules, urls.filter(plain)).decide()
     order = pl.concat([plain.arg_true(), (~plain).arg_true()]).arg_sort()
     return pl.concat([decided, verdicts]).gather(order)
@@ -63,7 +67,9 @@ class _Column:
         return ((self.hosts == rule.place) | (self.domains == rule.place)).fill_null(False)
 
     def _matched(self, rule: Rule, due: pl.Series) -> pl.Series:
-        """Which of the due URLs match; where Polars can't decide, each URL that may match is searched by itself."""
+        """Which of the due URLs match; where Polars can't decide, each URL that may match is
+        searched by itself.
+        """
         matcher = rule.matcher
         decided = matcher.search_column(self.urls)
         if decided is not None:
@@ -76,8 +82,12 @@ class _Column:
             possible = candidates.str.contains(matcher.superset)
             where, candidates = where.filter(possible), candidates.filter(possible)
         verdicts = [self._asked(rule, url) for url in candidates]
-        self._close(where.filter(pl.Series([verdict is None for verdict in verdicts], dtype=pl.Boolean)))
-        return self._mask(where.filter(pl.Series([verdict is True for verdict in verdicts], dtype=pl.Boolean)))
+        self._close(
+            where.filter(pl.Series([verdict is None for verdict in verdicts], dtype=pl.Boolean))
+        )
+        return self._mask(
+            where.filter(pl.Series([verdict is True for verdict in verdicts], dtype=pl.Boolean))
+        )
 
     def _close(self, where: pl.Series) -> None:
         """These URLs are rejected."""

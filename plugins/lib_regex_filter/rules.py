@@ -6,8 +6,9 @@
     end      = "<" anything               … up to here
     comment  = "" | ( "#" | " " ) anything
 
-A URL that nothing matches is rejected. Unlike in Nutch, a pattern that takes too long on a URL rejects that URL, with a
-warning for the first and a count (`timeouts`). Source: RegexURLFilterBase of Nutch's lib-regex-filter.
+A URL that nothing matches is rejected. Unlike in Nutch, a pattern that takes too long on a URL
+rejects that URL, with a warning for the first and a count (`timeouts`). Source: RegexURLFilterBase
+of Nutch's lib-regex-filter.
 """
 
 from __future__ import annotations
@@ -107,7 +108,9 @@ class RuleFilter(ExtensionBase):
             elif sign and sign in "+-":
                 rules.append(Rule(sign == "+", self._compiled(line[1:], number), place, number))
             elif sign not in ("", " ", "#"):
-                raise ConfigError(f"{self.source}, line {number}: a rule has to start with + - # > or <: {line}")
+                raise ConfigError(
+                    f"{self.source}, line {number}: a rule has to start with + - # > or <: {line}"
+                )
         return rules
 
     def _compiled(self, pattern: str, number: int) -> Matcher:
@@ -149,10 +152,17 @@ class RuleFilter(ExtensionBase):
         """Count a rule that took too long."""
         self.timeouts += 1
         report = log.warning if self.timeouts == 1 else log.debug
-        report("%s: rule %s took too long, rejected: %s", type(self).__name__, rule.matcher.pattern, url)
+        report(
+            "%s: rule %s took too long, rejected: %s",
+            type(self).__name__,
+            rule.matcher.pattern,
+            url,
+        )
 
     def sure_verdicts(self) -> Verdicts:
-        """What the rules say for certain: those before the first whose matches can't be said by a strict pattern."""
+        """What the rules say for certain: those before the first whose matches can't be said by a
+        strict pattern.
+        """
         accepted: Pattern = NOTHING
         rejected: Pattern = NOTHING
         left: Pattern = ANYTHING

@@ -1,11 +1,14 @@
-"""HTTP with a browser: a page is fetched once, as protocol-http would, and if it is HTML, the browser shows it.
+"""HTTP with a browser: a page is fetched once, as protocol-http would, and if it is HTML, the
+browser shows it.
 
     the answer is no 200, or no HTML     it stands as it came
-    a script or refresh leads elsewhere  a redirect (temporarily moved) to there, which the fetcher judges as any other
-    else                                 the content is the document after scripts and loads, in UTF-8
+    a script or refresh leads elsewhere  a redirect (temporarily moved) to there, which the fetcher
+                                         judges as any other
+    else                                 the content is the document after scripts and loads, in
+                                         UTF-8
 
-Source: HttpResponse of protocol-selenium and of protocol-htmlunit, which fetch each page twice, once without and once
-with the browser, and follow wherever scripts lead.
+Source: HttpResponse of protocol-selenium and of protocol-htmlunit, which fetch each page twice,
+once without and once with the browser, and follow wherever scripts lead.
 """
 
 from __future__ import annotations
@@ -47,7 +50,10 @@ class BrowserHttp(HttpBase):
     html_unit: ClassVar[bool] = False
 
     def __init__(
-        self, conf: Configuration, parameters: Mapping[str, str], transport: httpx.AsyncBaseTransport | None = None
+        self,
+        conf: Configuration,
+        parameters: Mapping[str, str],
+        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         super().__init__(conf, parameters, transport)
         self.browsing = BrowserSettings.from_conf(conf, html_unit=self.html_unit)
@@ -66,7 +72,9 @@ class BrowserHttp(HttpBase):
                 async with asyncio.timeout(self.browsing.page_time):
                     shown = await self.work(page, str(url), answer)
             except TimeoutError as exc:
-                raise BrowserFailure(f"the browser took more than {self.browsing.page_time:g} s") from exc
+                raise BrowserFailure(
+                    f"the browser took more than {self.browsing.page_time:g} s"
+                ) from exc
         return self._rendered(answer, shown, kind)
 
     async def work(self, page: Page, url: str, answer: Answer) -> Rendered:
@@ -84,12 +92,17 @@ class BrowserHttp(HttpBase):
         folder = self.browsing.screenshot_folder
         if folder is None:
             if not self._warned:
-                log.warning("take.screenshot is true, but screenshot.location names no folder: no picture is kept")
+                log.warning(
+                    "take.screenshot is true, but screenshot.location names no folder: no picture"
+                    " is kept"
+                )
             self._warned = True
             return
         picture = await page.picture()
         now = self.clock.now()
-        await asyncio.to_thread(_store, folder, f"{hashlib.sha256(url.encode()).hexdigest()[:32]}-{now}.png", picture)
+        await asyncio.to_thread(
+            _store, folder, f"{hashlib.sha256(url.encode()).hexdigest()[:32]}-{now}.png", picture
+        )
 
     async def close(self) -> None:
         """End the browser, then close all connections."""
@@ -108,13 +121,17 @@ class BrowserHttp(HttpBase):
         return await self.fetch(parsed, datum, most)
 
     def _rendered(self, answer: Answer, shown: Rendered, kind: str) -> Answer:
-        """The answer with the document in place of what came; as it came, where it leads elsewhere."""
+        """The answer with the document in place of what came; as it came, where it leads
+        elsewhere.
+        """
         if shown.moved is not None:
             return replace(answer, moved=shown.moved)
         limit, metadata = self.settings.content_limit, answer.metadata
         body = shown.text.encode("utf-8", "replace")
         metadata.set("Content-Type", f"{kind.partition(';')[0].strip()}; charset=UTF-8")
-        metadata.set(TRUNCATED_KEY, "false")  # else Content-Length, which is that of what came, would speak against it
+        metadata.set(
+            TRUNCATED_KEY, "false"
+        )  # else Content-Length, which is that of what came, would speak against it
         if 0 <= limit < len(body):
             body = body[:limit].decode("utf-8", "ignore").encode()
             metadata.set(TRUNCATED_KEY, "true")

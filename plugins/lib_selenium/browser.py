@@ -1,4 +1,6 @@
-"""One browser for all pages of a process: started with the first of them, started again when it has ended."""
+"""One browser for all pages of a process: started with the first of them, started again when it has
+ended.
+"""
 
 from __future__ import annotations
 
@@ -60,13 +62,16 @@ class Browser:
             return self._running
 
     async def _watch(self, browser: Chromium) -> None:
-        """End a browser that grows beyond its bound; the pages that are in it fail, the next one gets a new browser."""
+        """End a browser that grows beyond its bound; the pages that are in it fail, the next one
+        gets a new browser.
+        """
         limit = self._settings.memory_max
         while limit > 0 and not browser.connection.lost.is_set():
             used = await asyncio.to_thread(browser.memory)
             if used > limit:
                 log.warning(
-                    "the browser has %d MiB of memory, %d are allowed (minutch.browser.memory.max): it is ended",
+                    "the browser has %d MiB of memory, %d are allowed (minutch.browser.memory.max):"
+                    " it is ended",
                     used >> 20,
                     limit >> 20,
                 )

@@ -1,11 +1,12 @@
 """Chromium on this machine: how it is found, started and ended, and what it may not do.
 
-The browser has no network at all: every name and address resolves to nothing, and WebRTC may use no UDP. What a page
-asks for comes to us over the DevTools pipe and is fetched by lib-http, which has the rules about addresses, robots.txt,
-certificates, cookies and sizes. What does not come that way (WebSockets, prefetches of names, updates, service workers'
-own requests) fails.
+The browser has no network at all: every name and address resolves to nothing, and WebRTC may use no
+UDP. What a page asks for comes to us over the DevTools pipe and is fetched by lib-http, which has
+the rules about addresses, robots.txt, certificates, cookies and sizes. What does not come that way
+(WebSockets, prefetches of names, updates, service workers' own requests) fails.
 
-It ends when its pipe is closed, so it can't outlive this process, however that ends. Its profile is a temporary folder.
+It ends when its pipe is closed, so it can't outlive this process, however that ends. Its profile is
+a temporary folder.
 """
 
 from __future__ import annotations
@@ -88,11 +89,15 @@ def arguments(settings: BrowserSettings) -> list[str]:
 
 
 def find(named: str) -> str:
-    """The browser's program: the one that is named, else the first on PATH. Raises ConfigError if there is none."""
+    """The browser's program: the one that is named, else the first on PATH. Raises ConfigError if
+    there is none.
+    """
     if named:
         found = shutil.which(named)
         if found is None:
-            raise ConfigError(f"selenium.grid.binary: expected a browser's program, found none at {named}")
+            raise ConfigError(
+                f"selenium.grid.binary: expected a browser's program, found none at {named}"
+            )
         return found
     for name in NAMES:
         found = shutil.which(name)
@@ -118,7 +123,8 @@ class Chromium:
         program = find(settings.binary)
         if os.geteuid() == 0:
             log.warning(
-                "the browser runs as root, so it has no sandbox of its own: run crawls with a browser as a user"
+                "the browser runs as root, so it has no sandbox of its own: run crawls with a"
+                " browser as a user"
             )
         profile = scratch.make("browser")
         started = time.monotonic()
@@ -131,11 +137,15 @@ class Chromium:
             words = browser._last_words()
             await browser.close()
             raise BrowserFailure(f"{program} did not start: {words or exc}") from exc
-        log.info("%s started in %.1f s", version.get("product", program), time.monotonic() - started)
+        log.info(
+            "%s started in %.1f s", version.get("product", program), time.monotonic() - started
+        )
         return browser
 
     def memory(self) -> int:
-        """Bytes that the browser and its processes have for themselves; 0 where /proc does not tell."""
+        """Bytes that the browser and its processes have for themselves; 0 where /proc does not
+        tell.
+        """
         return sum(_own_memory(pid) for pid in _descendants(self.pid))
 
     def kill(self) -> None:
@@ -160,20 +170,35 @@ class Chromium:
 
     def _last_words(self) -> str:
         with contextlib.suppress(OSError):
-            text = (self._profile / "stderr").read_text(encoding="utf-8", errors="replace")[-_LAST_WORDS:]
+            text = (self._profile / "stderr").read_text(encoding="utf-8", errors="replace")[
+                -_LAST_WORDS:
+            ]
             return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
         return ""
 
 
 def _spawn(program: str, words: list[str], profile: Path) -> tuple[int, int, int]:
-    """Start the program with the far ends of two pipes as its files 3 and 4; its pid and our ends."""
+    """Start the program with the far ends of two pipes as its files 3 and 4; its pid and our
+    ends.
+    """
     read_theirs, write_ours = _pipe()
     read_ours, write_theirs = _pipe()
-    environment = {**os.environ, "HOME": str(profile), "XDG_CONFIG_HOME": str(profile), "XDG_CACHE_HOME": str(profile)}
+    environment = {
+        **os.environ,
+        "HOME": str(profile),
+        "XDG_CONFIG_HOME": str(profile),
+        "XDG_CACHE_HOME": str(profile),
+    }
     try:
         pid = os.posix_spawn(
             program,
-            [program, "--remote-debugging-pipe", f"--user-data-dir={profile / 'profile'}", *words, "about:blank"],
+            [
+                program,
+                "--remote-debugging-pipe",
+                f"--user-data-dir={profile / 'profile'}",
+                *words,
+                "about:blank",
+            ],
             environment,
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -212,7 +237,9 @@ def _has_ended(pid: int) -> bool:
 
 def _parent_of(pid: int) -> int:
     try:
-        return int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+        return int(
+            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1]
+        )
     except (OSError, ValueError, IndexError):
         return 0
 

@@ -1,11 +1,14 @@
-"""The Chrome DevTools protocol: commands with their answers, and events, over a channel of JSON messages.
+"""The Chrome DevTools protocol: commands with their answers, and events, over a channel of JSON
+messages.
 
     {"id": 1, "method": "Page.navigate", "params": {…}, "sessionId": "…"}      a command
-    {"id": 1, "result": {…}, "sessionId": "…"}                                its answer; `error` if it failed
+    {"id": 1, "result": {…}, "sessionId": "…"}                                its answer; `error` if
+    it failed
     {"method": "Page.loadEventFired", "params": {…}, "sessionId": "…"}        an event
 
-A session is a conversation with one target (a page, a frame, a worker); "" is the one with the browser itself.
-The channel is a pair of pipes, with messages ended by a NUL (`--remote-debugging-pipe`), or a WebSocket.
+A session is a conversation with one target (a page, a frame, a worker); "" is the one with the
+browser itself. The channel is a pair of pipes, with messages ended by a NUL
+(`--remote-debugging-pipe`), or a WebSocket.
 """
 
 from __future__ import annotations
@@ -48,7 +51,9 @@ class Channel(Protocol):
 class PipeChannel:
     """A pair of pipes."""
 
-    def __init__(self, reader: asyncio.StreamReader, transport: asyncio.ReadTransport, target: int) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, transport: asyncio.ReadTransport, target: int
+    ) -> None:
         self._reader = reader
         self._transport = transport
         self._target = target
@@ -113,8 +118,12 @@ class Connection:
         """Set when the browser has hung up."""
         self._reading = asyncio.create_task(self._read())
 
-    async def send(self, method: str, session: str = "", timeout: float = 30, **params: Any) -> dict[str, Any]:
-        """Give a command and wait for its answer, `timeout` seconds at most. Raises BrowserFailure."""
+    async def send(
+        self, method: str, session: str = "", timeout: float = 30, **params: Any
+    ) -> dict[str, Any]:
+        """Give a command and wait for its answer, `timeout` seconds at most. Raises
+        BrowserFailure.
+        """
         if self.lost.is_set():
             raise BrowserFailure("the browser has ended")
         number = next(self._numbers)
@@ -128,7 +137,9 @@ class Connection:
                 await self._channel.send(json.dumps(message))
                 return await future
         except TimeoutError as exc:
-            raise BrowserFailure(f"{method}: no answer from the browser within {timeout:g} s") from exc
+            raise BrowserFailure(
+                f"{method}: no answer from the browser within {timeout:g} s"
+            ) from exc
         except OSError as exc:
             raise BrowserFailure("the browser has ended") from exc
         finally:
@@ -142,7 +153,9 @@ class Connection:
             self._listeners[session] = listener
 
     def begin(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Do something that an event asks for, beside all else. Its failure is a failed page's, and no more."""
+        """Do something that an event asks for, beside all else. Its failure is a failed page's, and
+        no more.
+        """
         task = asyncio.create_task(_quietly(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -170,7 +183,9 @@ class Connection:
             if future is None or future.done():
                 return
             if "error" in message:
-                future.set_exception(BrowserFailure(str(message["error"].get("message", message["error"]))))
+                future.set_exception(
+                    BrowserFailure(str(message["error"].get("message", message["error"])))
+                )
             else:
                 future.set_result(message.get("result", {}))
             return

@@ -1,14 +1,16 @@
-"""What handlers of protocol-interactiveselenium drive: the page, by the names that Selenium's WebDriver has in Python.
+"""What handlers of protocol-interactiveselenium drive: the page, by the names that Selenium's
+WebDriver has in Python.
 
-A handler is plain code in a thread of its own; each call here is done in the fetcher's event loop and waited for.
+A handler is plain code in a thread of its own; each call here is done in the fetcher's event loop
+and waited for.
 
     def process_driver(self, driver: Driver) -> str | None:
         for link in driver.find_elements("css selector", "a.more"):
             link.click()
         return driver.page_source
 
-The ways to find elements are Selenium's: id, name, class name, tag name, css selector, xpath, link text,
-partial link text. Source: org.openqa.selenium.WebDriver, as far as pages are read with it.
+The ways to find elements are Selenium's: id, name, class name, tag name, css selector, xpath, link
+text, partial link text. Source: org.openqa.selenium.WebDriver, as far as pages are read with it.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ _FIND: Final = """function(way, value) {
     },
   };
   return Array.from(by[way]()).slice(0, 1000);
-}"""
+}"""  # noqa: E501
 WAYS: Final = (
     "id",
     "name",
@@ -57,7 +59,7 @@ class Driver:
         self._page = page
         self._loop = loop
 
-    # -- the page ----------------------------------------------------------------------------------------------
+    # -- the page ----------------------------------------------------------------------------------
 
     @property
     def page_source(self) -> str:
@@ -85,8 +87,12 @@ class Driver:
         self.wait()
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait for what the page loads; for libselenium.page.load.delay seconds at most, if nothing else is said."""
-        self._do(self._page.settle(self._page.settings.handler_delay if seconds is None else seconds))
+        """Wait for what the page loads; for libselenium.page.load.delay seconds at most, if nothing
+        else is said.
+        """
+        self._do(
+            self._page.settle(self._page.settings.handler_delay if seconds is None else seconds)
+        )
 
     def execute_script(self, script: str, *arguments: Any) -> Any:
         """Run a function's body in the page; what it returns as JSON has it."""
@@ -100,22 +106,33 @@ class Driver:
         """The first element that matches. Raises LookupError if none does."""
         return _first(self.find_elements(by, value), by, value)
 
-    # -- how ---------------------------------------------------------------------------------------------------
+    # -- how ---------------------------------------------------------------------------------------
 
     def _do(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(self._page.settings.page_time)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(
+            self._page.settings.page_time
+        )
 
-    def _call(self, function: str, *arguments: Any, element: str | None = None, by_value: bool = True) -> Any:
+    def _call(
+        self, function: str, *arguments: Any, element: str | None = None, by_value: bool = True
+    ) -> Any:
         return self._do(self._call_on(function, arguments, element, by_value))
 
-    async def _call_on(self, function: str, arguments: tuple[Any, ...], element: str | None, by_value: bool) -> Any:
-        target = element or result_object(await self._page.send("Runtime.evaluate", expression="window"))
+    async def _call_on(
+        self, function: str, arguments: tuple[Any, ...], element: str | None, by_value: bool
+    ) -> Any:
+        target = element or result_object(
+            await self._page.send("Runtime.evaluate", expression="window")
+        )
         done = await self._page.send(
             "Runtime.callFunctionOn",
             self._page.settings.page_time,
             functionDeclaration=function,
             objectId=target,
-            arguments=[{"objectId": a.number} if isinstance(a, Element) else {"value": a} for a in arguments],
+            arguments=[
+                {"objectId": a.number} if isinstance(a, Element) else {"value": a}
+                for a in arguments
+            ],
             returnByValue=by_value,
             userGesture=True,
             awaitPromise=True,
@@ -126,7 +143,9 @@ class Driver:
         if by not in WAYS:
             raise LookupError(f"expected one of {', '.join(WAYS)}, found {by!r}")
         listed = self._call(_FIND, by, value, element=element, by_value=False)
-        own = self._do(self._page.send("Runtime.getProperties", objectId=listed, ownProperties=True))
+        own = self._do(
+            self._page.send("Runtime.getProperties", objectId=listed, ownProperties=True)
+        )
         return [
             Element(self, entry["value"]["objectId"])
             for entry in own.get("result", ())
@@ -156,7 +175,9 @@ class Element:
 
     def get_attribute(self, name: str) -> str | None:
         """An attribute as it is written, else a property of that name (`innerHTML`, `value`)."""
-        found = self._call("const v = this.getAttribute(a) ?? this[a]; return v == null ? null : String(v)", name)
+        found = self._call(
+            "const v = this.getAttribute(a) ?? this[a]; return v == null ? null : String(v)", name
+        )
         return None if found is None else str(found)
 
     def click(self) -> None:
@@ -167,8 +188,8 @@ class Element:
     def send_keys(self, text: str) -> None:
         """Write into a field."""
         self._call(
-            "this.focus(); this.value = (this.value ?? '') + a;"
-            "for (const kind of ['input', 'change']) this.dispatchEvent(new Event(kind, {bubbles: true}))",
+            "this.focus(); this.value = (this.value ?? '') + a;for (const kind of ['input',"
+            " 'change']) this.dispatchEvent(new Event(kind, {bubbles: true}))",
             text,
         )
 
@@ -188,7 +209,9 @@ def _first(found: list[Element], by: str, value: str) -> Element:
 
 
 def result_object(done: dict[str, Any]) -> str:
-    """The handle of what an evaluation gave. Raises BrowserFailure for a script that raised, or gave no object."""
+    """The handle of what an evaluation gave. Raises BrowserFailure for a script that raised, or
+    gave no object.
+    """
     if "exceptionDetails" in done:
         result_of(done)
     with contextlib.suppress(KeyError):

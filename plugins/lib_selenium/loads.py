@@ -1,12 +1,11 @@
 """What a page in the browser may load. The one home of that decision. No I/O.
 
-GET, http or https                            asked of robots.txt, then fetched by lib-http
-other methods, other schemes                  refused: a crawler reads
-pictures, sound, pings, ...                   refused as configured: they add nothing to a page's text
-the page's own document                       the answer that is there already
-the main frame on its way to another URL      refused, and noted as a redirect, which the fetcher follows or not
-the main frame at the same URL again          fetched again, twice at most
-more than the page's bounds                   refused
+GET, http or https                            asked of robots.txt, then fetched by lib-http other
+methods, other schemes                  refused: a crawler reads pictures, sound, pings, ...
+refused as configured: they add nothing to a page's text the page's own document
+the answer that is there already the main frame on its way to another URL      refused, and noted as
+a redirect, which the fetcher follows or not the main frame at the same URL again          fetched
+again, twice at most more than the page's bounds                   refused
 """
 
 from __future__ import annotations
@@ -16,7 +15,9 @@ from enum import Enum
 from typing import Any, Final
 
 RELOADS: Final = 2
-NEVER: Final = frozenset({"Media", "TextTrack", "Prefetch", "Ping", "CSPViolationReport", "Manifest", "EventSource"})
+NEVER: Final = frozenset(
+    {"Media", "TextTrack", "Prefetch", "Ping", "CSPViolationReport", "Manifest", "EventSource"}
+)
 """Kinds of resources (Network.ResourceType) that no text comes from, or that have no end."""
 
 

@@ -1,7 +1,9 @@
-"""One page in the browser, in a context of its own: no cookie, no storage, no cache of another page is there.
+"""One page in the browser, in a context of its own: no cookie, no storage, no cache of another page
+is there.
 
-What the page asks for is held by the browser (Fetch.requestPaused) until `loads.py` has judged it and `fetch` has
-brought it. The page's text is read from a world that its scripts do not see, so they can't forge or block the reading.
+What the page asks for is held by the browser (Fetch.requestPaused) until `loads.py` has judged it
+and `fetch` has brought it. The page's text is read from a world that its scripts do not see, so
+they can't forge or block the reading.
 """
 
 from __future__ import annotations
@@ -44,11 +46,15 @@ _UNSENT: Final = (
 """Headers that speak of how content came, which is not how it goes on."""
 _REFUSED: Final = "BlockedByClient"
 _STAYS: Final = "Aborted"
-"""The document that is there stays, where any other reason puts a page about the error in its place."""
+"""The document that is there stays, where any other reason puts a page about the error in its
+place.
+"""
 _MOST_SCRIPT_TIMES: Final = 2
 
 FetchLoad = Callable[[str, int, str | None], Awaitable[Answer | None]]
-"""Brings what a page asks for: URL, most bytes, cookies; None where robots.txt or the address rules say no."""
+"""Brings what a page asks for: URL, most bytes, cookies; None where robots.txt or the address rules
+say no.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,12 @@ class Page:
     """A tab. Made by `Browser.page`."""
 
     def __init__(
-        self, connection: Connection, settings: BrowserSettings, fetch: FetchLoad, agent: str, limit: int
+        self,
+        connection: Connection,
+        settings: BrowserSettings,
+        fetch: FetchLoad,
+        agent: str,
+        limit: int,
     ) -> None:
         self.settings = settings
         self._line = connection
@@ -86,18 +97,26 @@ class Page:
         self._stir = asyncio.Event()
         self.moved: str | None = None
 
-    # -- life --------------------------------------------------------------------------------------------------
+    # -- life --------------------------------------------------------------------------------------
 
     async def open(self) -> None:
         """Make the context and the tab."""
-        self._context = (await self._line.send("Target.createBrowserContext", disposeOnDetach=True))["browserContextId"]
-        made = await self._line.send("Target.createTarget", url="about:blank", browserContextId=self._context)
+        self._context = (
+            await self._line.send("Target.createBrowserContext", disposeOnDetach=True)
+        )["browserContextId"]
+        made = await self._line.send(
+            "Target.createTarget", url="about:blank", browserContextId=self._context
+        )
         frame = made["targetId"]
         attached = await self._line.send("Target.attachToTarget", targetId=frame, flatten=True)
         self._session = attached["sessionId"]
         settings = self.settings
-        self._loads = Loads("", frame, settings.not_loaded, settings.requests_max, settings.bytes_max)
-        await self._line.send("Browser.setDownloadBehavior", behavior="deny", browserContextId=self._context)
+        self._loads = Loads(
+            "", frame, settings.not_loaded, settings.requests_max, settings.bytes_max
+        )
+        await self._line.send(
+            "Browser.setDownloadBehavior", behavior="deny", browserContextId=self._context
+        )
         await self.send("Page.enable")
         await self.send("Inspector.enable")
         if not settings.scripts:
@@ -109,7 +128,9 @@ class Page:
         self._line.listen(self._session, None)
         if self._context and not self._line.lost.is_set():
             with contextlib.suppress(BrowserFailure):
-                await self._line.send("Target.disposeBrowserContext", timeout=5, browserContextId=self._context)
+                await self._line.send(
+                    "Target.disposeBrowserContext", timeout=5, browserContextId=self._context
+                )
 
     async def send(self, method: str, timeout: float = 30, **params: Any) -> dict[str, Any]:
         """A DevTools command to the page."""
@@ -118,19 +139,27 @@ class Page:
         return await self._line.send(method, self._session, timeout, **params)
 
     async def _guard(self, session: str) -> None:
-        """Hold all that a target asks for, from its first request on; the same for frames and workers below it."""
+        """Hold all that a target asks for, from its first request on; the same for frames and
+        workers below it.
+        """
         self._line.listen(session, lambda method, params: self._take(session, method, params))
         await self._line.send("Fetch.enable", session, patterns=[{"urlPattern": "*"}])
         with contextlib.suppress(BrowserFailure):  # workers have no Emulation
             await self._line.send("Emulation.setUserAgentOverride", session, userAgent=self._agent)
         with contextlib.suppress(BrowserFailure):
             await self._line.send(
-                "Target.setAutoAttach", session, autoAttach=True, waitForDebuggerOnStart=True, flatten=True
+                "Target.setAutoAttach",
+                session,
+                autoAttach=True,
+                waitForDebuggerOnStart=True,
+                flatten=True,
             )
 
     async def _let_run(self, session: str) -> None:
         with contextlib.suppress(BrowserFailure):
-            await self._guard(session)  # a worker has no loads to hold: what it asks for meets no network
+            await self._guard(
+                session
+            )  # a worker has no loads to hold: what it asks for meets no network
         await self._line.send("Runtime.runIfWaitingForDebugger", session)
 
     def _take(self, session: str, method: str, params: dict[str, Any]) -> None:
@@ -147,7 +176,7 @@ class Page:
             self._crashed.set()
             self._stir.set()
 
-    # -- loads -------------------------------------------------------------------------------------------------
+    # -- loads -------------------------------------------------------------------------------------
 
     async def _answer(self, session: str, event: dict[str, Any]) -> None:
         verdict = self._loads.judge(event)
@@ -162,25 +191,35 @@ class Page:
         if verdict is not Verdict.FETCH:
             log.debug("browser: not loaded: %s", event["request"]["url"][:200])
             reason = _STAYS if verdict is Verdict.LEAVE else _REFUSED
-            await self._line.send("Fetch.failRequest", session, requestId=number, errorReason=reason)
+            await self._line.send(
+                "Fetch.failRequest", session, requestId=number, errorReason=reason
+            )
             return
         self._under_way += 1
         self._stir.set()
         try:
             async with self._turn:
-                answer = await self._load(event["request"]["url"], event.get("resourceType") == "Document")
+                answer = await self._load(
+                    event["request"]["url"], event.get("resourceType") == "Document"
+                )
             if answer is None:
-                await self._line.send("Fetch.failRequest", session, requestId=number, errorReason=_REFUSED)
+                await self._line.send(
+                    "Fetch.failRequest", session, requestId=number, errorReason=_REFUSED
+                )
             else:
-                await self._fulfill(session, number, answer, own=self._is_own(event["request"]["url"]))
+                await self._fulfill(
+                    session, number, answer, own=self._is_own(event["request"]["url"])
+                )
         finally:
             self._under_way -= 1
             self._stir.set()
 
     async def _load(self, url: str, document: bool) -> Answer | None:
-        """Fetch for the page; None if it may not be, fails, or is more than the page may still load.
+        """Fetch for the page; None if it may not be, fails, or is more than the page may still
+        load.
 
-        A document that is cut off is shown as far as it goes; half a script or picture is of no use.
+        A document that is cut off is shown as far as it goes; half a script or picture is of no
+        use.
         """
         url = url.partition("#")[0]
         try:
@@ -208,7 +247,11 @@ class Page:
         lines = []
         for line in answer.head[1:]:
             name, colon, value = line.partition(b":")
-            kept = colon and name.strip().lower() not in _UNSENT and (own or name.strip().lower() != b"set-cookie")
+            kept = (
+                colon
+                and name.strip().lower() not in _UNSENT
+                and (own or name.strip().lower() != b"set-cookie")
+            )
             if kept and not any(byte in line.rstrip(b"\r\n") for byte in b"\0\r\n"):
                 lines.append(name.strip() + b": " + value.strip())
         await self._line.send(
@@ -220,10 +263,12 @@ class Page:
             body=base64.b64encode(answer.body).decode(),
         )
 
-    # -- what is done with a page ------------------------------------------------------------------------------
+    # -- what is done with a page ------------------------------------------------------------------
 
     async def show(self, url: str, answer: Answer | None) -> None:
-        """Go to `url`, with the document that `answer` has (None: fetch it), and wait for what it loads."""
+        """Go to `url`, with the document that `answer` has (None: fetch it), and wait for what it
+        loads.
+        """
         url = url.partition("#")[0]
         self._loads.url, self._host, self._own = url, httpx.URL(url).host, answer
         self._loads.opened = answer is None
@@ -235,7 +280,11 @@ class Page:
         """Wait until the page is loaded and nothing more comes, for so many seconds at most."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while not self._left.is_set() and not self._crashed.is_set() and not self._line.lost.is_set():
+                while (
+                    not self._left.is_set()
+                    and not self._crashed.is_set()
+                    and not self._line.lost.is_set()
+                ):
                     self._stir.clear()
                     calm = self._loaded.is_set() and self._under_way == 0
                     try:
@@ -248,7 +297,9 @@ class Page:
     def begin_again(self) -> None:
         """The page is shown once more: what it may load is as at first."""
         settings, frame = self.settings, self._loads.frame
-        self._loads = Loads("", frame, settings.not_loaded, settings.requests_max, settings.bytes_max)
+        self._loads = Loads(
+            "", frame, settings.not_loaded, settings.requests_max, settings.bytes_max
+        )
 
     def follow(self) -> None:
         """From now on the page may go to other URLs: it is handlers that lead it there."""
@@ -265,18 +316,30 @@ class Page:
         return Rendered(text, url, self.moved)
 
     async def _in_own_world(self, expression: str) -> Any:
-        """Evaluate where the page's scripts can't reach; a script that keeps the page busy is ended."""
+        """Evaluate where the page's scripts can't reach; a script that keeps the page busy is
+        ended.
+        """
         for time in range(_MOST_SCRIPT_TIMES):
             try:
                 patience = self.settings.script_time
-                world = await self.send("Page.createIsolatedWorld", patience, frameId=self._loads.frame)
+                world = await self.send(
+                    "Page.createIsolatedWorld", patience, frameId=self._loads.frame
+                )
                 made = world["executionContextId"]
                 done = await self.send(
-                    "Runtime.evaluate", patience, expression=expression, contextId=made, returnByValue=True
+                    "Runtime.evaluate",
+                    patience,
+                    expression=expression,
+                    contextId=made,
+                    returnByValue=True,
                 )
                 return result_of(done)
             except BrowserFailure:
-                if time + 1 == _MOST_SCRIPT_TIMES or self._line.lost.is_set() or self._crashed.is_set():
+                if (
+                    time + 1 == _MOST_SCRIPT_TIMES
+                    or self._line.lost.is_set()
+                    or self._crashed.is_set()
+                ):
                     raise
                 log.debug("browser: a script keeps %s busy and is ended", self._loads.url[:200])
                 with contextlib.suppress(BrowserFailure):
@@ -295,6 +358,8 @@ def result_of(done: dict[str, Any]) -> Any:
     if "exceptionDetails" in done:
         details = done["exceptionDetails"]
         thrown = details.get("exception", {})
-        raise BrowserFailure(str(thrown.get("description") or thrown.get("value") or details.get("text")))
+        raise BrowserFailure(
+            str(thrown.get("description") or thrown.get("value") or details.get("text"))
+        )
     result: dict[str, Any] = done.get("result", {})
     return result.get("value")

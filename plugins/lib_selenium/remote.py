@@ -1,7 +1,9 @@
-"""A browser of a Selenium grid: a session by the WebDriver protocol, then DevTools over the WebSocket that it names.
+"""A browser of a Selenium grid: a session by the WebDriver protocol, then DevTools over the
+WebSocket that it names.
 
-The session's capabilities say where: `se:cdp` (Selenium Grid 4), else the address in `goog:chromeOptions`
-(a ChromeDriver without a grid, on this machine). Source: HttpWebClient.createChromeRemoteWebDriver.
+The session's capabilities say where: `se:cdp` (Selenium Grid 4), else the address in
+`goog:chromeOptions` (a ChromeDriver without a grid, on this machine). Source:
+HttpWebClient.createChromeRemoteWebDriver.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ def require_websockets() -> None:
     """Raises ConfigError where the package of the extra is missing."""
     if find_spec(_PACKAGE) is None:
         raise ConfigError(
-            f"selenium.driver=remote needs the package {_PACKAGE}", hint="python -m pip install 'minutch[browser]'"
+            f"selenium.driver=remote needs the package {_PACKAGE}",
+            hint="python -m pip install 'minutch[browser]'",
         )
 
 
@@ -78,19 +81,29 @@ class Remote:
         options: dict[str, Any] = {"args": arguments(settings)}
         if settings.binary:
             options["binary"] = settings.binary
-        wanted = {"capabilities": {"alwaysMatch": {"browserName": "chrome", "goog:chromeOptions": options}}}
+        wanted = {
+            "capabilities": {
+                "alwaysMatch": {"browserName": "chrome", "goog:chromeOptions": options}
+            }
+        }
         try:
             async with httpx.AsyncClient(timeout=settings.start_time, trust_env=False) as client:
                 answer = await client.post(f"{settings.hub}/session", json=wanted)
                 value = answer.json()["value"]
                 if answer.status_code != 200:
-                    raise BrowserFailure(f"{settings.hub}: {value.get('message', value)}".splitlines()[0])
+                    raise BrowserFailure(
+                        f"{settings.hub}: {value.get('message', value)}".splitlines()[0]
+                    )
                 address = await _address(client, value["capabilities"])
-            socket = await connect(address, max_size=LONGEST_MESSAGE, open_timeout=settings.start_time, proxy=None)
+            socket = await connect(
+                address, max_size=LONGEST_MESSAGE, open_timeout=settings.start_time, proxy=None
+            )
         except BrowserFailure:
             raise
         except (httpx.HTTPError, OSError, TimeoutError) as exc:
-            raise BrowserFailure(f"no browser by {settings.hub}: {exc or type(exc).__name__}") from exc
+            raise BrowserFailure(
+                f"no browser by {settings.hub}: {exc or type(exc).__name__}"
+            ) from exc
         except (ValueError, KeyError, TypeError) as exc:
             raise BrowserFailure(f"{settings.hub} does not answer as a WebDriver does") from exc
         log.info("session with %s begun", settings.hub)

@@ -1,4 +1,6 @@
-"""The properties of the protocol plugins with a browser (HttpWebClient and HtmlUnitWebDriver), read once."""
+"""The properties of the protocol plugins with a browser (HttpWebClient and HtmlUnitWebDriver), read
+once.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,11 @@ class BrowserSettings:
         not_loaded: frozenset[str] = frozenset()
         if html_unit or conf.get("selenium.firefox.load.image", "1").strip() != _LOADED:
             not_loaded |= _PICTURES
-        if not conf.get_boolean("htmlunit.enable.css", False) if html_unit else _without_styles(conf):
+        if (
+            not conf.get_boolean("htmlunit.enable.css", False)
+            if html_unit
+            else _without_styles(conf)
+        ):
             not_loaded |= _STYLES
         place = conf.get("screenshot.location", "").strip()
         limit = conf.get_int("http.time.limit", -1)
@@ -59,7 +65,9 @@ class BrowserSettings:
             driver=driver,
             hub=_hub(conf) if driver == "remote" else "",
             binary=conf.get("selenium.grid.binary", "").strip(),
-            headless=html_unit or conf.get_boolean("selenium.enable.headless", False) or not _has_screen(conf),
+            headless=html_unit
+            or conf.get_boolean("selenium.enable.headless", False)
+            or not _has_screen(conf),
             load_delay=max(conf.get_long("page.load.delay", 3), 0),
             start_time=max(conf.get_int("selenium.firefox.binary.timeout", 45), 1),
             script_time=max(conf.get_long("htmlunit.javascript.timeout", 3500), 100) / 1000,
@@ -83,9 +91,15 @@ def _without_styles(conf: Configuration) -> bool:
 def _one_of(conf: Configuration, name: str, default: str, allowed: tuple[str, ...]) -> str:
     value = conf.get(name, default).strip().lower() or default
     if value not in allowed:
-        hint = "Firefox has given up the protocol by which pages' loads are guarded" if value == "firefox" else ""
+        hint = (
+            "Firefox has given up the protocol by which pages' loads are guarded"
+            if value == "firefox"
+            else ""
+        )
         words = " or ".join(allowed)
-        raise ConfigError(f"{name} ({conf.source(name)}): expected {words}, found {value!r}", hint=hint)
+        raise ConfigError(
+            f"{name} ({conf.source(name)}): expected {words}, found {value!r}", hint=hint
+        )
     return value
 
 
@@ -95,10 +109,16 @@ def _hub(conf: Configuration) -> str:
     scheme = conf.get("selenium.hub.protocol", "http").strip().lower()
     if scheme not in ("http", "https"):
         raise ConfigError(
-            f"selenium.hub.protocol ({conf.source('selenium.hub.protocol')}): expected http or https, found {scheme!r}"
+            f"selenium.hub.protocol ({conf.source('selenium.hub.protocol')}): expected http or"
+            f" https, found {scheme!r}"
         )
-    host, port = conf.get("selenium.hub.host", "localhost").strip(), conf.get_int("selenium.hub.port", 4444)
-    return f"{scheme}://{host}:{port}/{conf.get('selenium.hub.path', '/wd/hub').strip().strip('/')}".rstrip("/")
+    host, port = (
+        conf.get("selenium.hub.host", "localhost").strip(),
+        conf.get_int("selenium.hub.port", 4444),
+    )
+    return f"{scheme}://{host}:{port}/{conf.get('selenium.hub.path', '/wd/hub').strip().strip('/')}".rstrip(  # noqa: E501
+        "/"
+    )
 
 
 def _has_screen(conf: Configuration) -> bool:

@@ -1,9 +1,9 @@
 """RSS (0.9 to 2.0, RDF included) and Atom as one kind of feed.
 
-    RSS     channel: title, link, description; item: title, link (or guid), description, content:encoded, author or
-            dc:creator, category, pubDate or dc:date
-    Atom    feed: title, link, subtitle; entry: title, link rel=alternate, summary, content, author/name,
-            category/@term, published, updated
+    RSS     channel: title, link, description; item: title, link (or guid), description,
+            content:encoded, author or dc:creator, category, pubDate or dc:date
+    Atom    feed: title, link, subtitle; entry: title, link rel=alternate, summary, content,
+            author/name, category/@term, published, updated
 
 Elements are recognized by their local names, since feeds in the wild use any namespace.
 """
@@ -51,7 +51,9 @@ class Feed:
 
 def is_feed(root: etree._Element) -> bool:
     """Whether an element is the root of a feed."""
-    return local_name(root) in ("rss", "feed") or (local_name(root) == "RDF" and child(root, "channel") is not None)
+    return local_name(root) in ("rss", "feed") or (
+        local_name(root) == "RDF" and child(root, "channel") is not None
+    )
 
 
 def read_feed(data: bytes, charset: str | None = None) -> Feed:
@@ -68,17 +70,25 @@ def feed_of(root: etree._Element) -> Feed:
     channel = child(root, "channel")
     head = root if channel is None else channel
     items = [*children(root, "item"), *(children(channel, "item") if channel is not None else ())]
-    feed = Feed(text_of(child(head, "link")), text_of(child(head, "title")), text_of(child(head, "description")))
+    feed = Feed(
+        text_of(child(head, "link")),
+        text_of(child(head, "title")),
+        text_of(child(head, "description")),
+    )
     usual = PLAIN if local_name(root) == "RDF" or root.get("version") == "0.91" else "html"
     feed.entries = [_rss_entry(item, usual) for item in items]
     return feed
 
 
 def _rss_entry(item: etree._Element, usual: str) -> Entry:
-    """An item; `usual` is the type of descriptions that name none: markup from RSS 0.92 on, as in ROME."""
+    """An item; `usual` is the type of descriptions that name none: markup from RSS 0.92 on, as in
+    ROME.
+    """
     encoded, description = child(item, "encoded"), child(item, "description")
     body = description if text_of(description) else encoded
-    declared = body.get("type", usual if body is description else "html") if body is not None else ""
+    declared = (
+        body.get("type", usual if body is description else "html") if body is not None else ""
+    )
     return Entry(
         link=text_of(child(item, "link")) or _permalink(item),
         title=text_of(child(item, "title")),
@@ -101,13 +111,17 @@ def _texts(element: etree._Element, name: str) -> Iterator[str]:
 
 def _atom(root: etree._Element) -> Feed:
     title = text_of(child(root, "title"))
-    feed = Feed(_atom_link(root), title, text_of(child(root, "subtitle")) or text_of(child(root, "tagline")))
+    feed = Feed(
+        _atom_link(root), title, text_of(child(root, "subtitle")) or text_of(child(root, "tagline"))
+    )
     feed.entries = [_atom_entry(entry) for entry in children(root, "entry")]
     return feed
 
 
 def _atom_link(element: etree._Element) -> str:
-    links = (link for link in children(element, "link") if link.get("rel", "alternate") == "alternate")
+    links = (
+        link for link in children(element, "link") if link.get("rel", "alternate") == "alternate"
+    )
     return next((link.get("href", "").strip() for link in links), "")
 
 
@@ -122,7 +136,11 @@ def _atom_entry(entry: etree._Element) -> Entry:
         content=_markup(body) if declared == "xhtml" else text_of(body),
         content_type=_TYPES.get(declared, declared),
         authors=[name for name in names if name],
-        tags=[tag for tag in (category.get("term", "") for category in children(entry, "category")) if tag],
+        tags=[
+            tag
+            for tag in (category.get("term", "") for category in children(entry, "category"))
+            if tag
+        ],
         published=_time(text_of(child(entry, "published")) or text_of(child(entry, "issued"))),
         updated=_time(text_of(child(entry, "updated")) or text_of(child(entry, "modified"))),
     )
@@ -141,7 +159,11 @@ def _time(text: str) -> int | None:
     if not text:
         return None
     try:
-        time = parsedate_to_datetime(text) if text[:1].isalpha() or " " in text else datetime.fromisoformat(text)
+        time = (
+            parsedate_to_datetime(text)
+            if text[:1].isalpha() or " " in text
+            else datetime.fromisoformat(text)
+        )
     except (ValueError, TypeError, IndexError):
         return None
     if time.tzinfo is None:

@@ -1,4 +1,6 @@
-"""XML from the web, read safely: no network, no entities but XML's own; broken XML is read as far as possible."""
+"""XML from the web, read safely: no network, no entities but XML's own; broken XML is read as far
+as possible.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ _BLANKS = " \t\n\x0b\f\r"
 
 
 def parse_xml(data: bytes, charset: str | None = None) -> etree._Element:
-    """The root element. `charset` overrides the XML declaration. Raises ParseError if there is no element at all."""
+    """The root element. `charset` overrides the XML declaration. Raises ParseError if there is no
+    element at all.
+    """
     if charset is not None:
         data = data.decode(charset, "replace").encode("utf-8")
     parser = etree.XMLParser(

@@ -1,7 +1,8 @@
 """microformats-reltag: `<a rel="tag" href="http://…/crawling">` tags a page with `crawling`.
 
-The parse filter puts the tags, sorted, under `Rel-Tag` into the parse metadata; the indexing filter makes fields `tag`
-of them. Only absolute URLs count. Source: org.apache.nutch.microformats.reltag.{RelTagParser,RelTagIndexingFilter}.
+The parse filter puts the tags, sorted, under `Rel-Tag` into the parse metadata; the indexing filter
+makes fields `tag` of them. Only absolute URLs count. Source:
+org.apache.nutch.microformats.reltag.{RelTagParser,RelTagIndexingFilter}.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ class RelTagParser(HtmlParseFilter):
     """Tags into the parse metadata."""
 
     def filter(
-        self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
+        self,
+        content: Content,
+        result: ParseResult,
+        metatags: HTMLMetaTags,
+        document: LexborHTMLParser,
     ) -> ParseResult:
         metadata = result[content.url].data.parse_meta
         for tag in sorted(set(_tags(document))):

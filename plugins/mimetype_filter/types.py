@@ -1,8 +1,9 @@
 """mimetype-filter: only documents of some media types are indexed.
 
-The file that mimetype.filter.file names has a line `-` (nothing but the types that follow) or `+` (all but those), and
-the beginnings of types, one on each line: `text/html`, `image/`. `#` begins a comment; without a `-` or `+`, it is `+`.
-Source: org.apache.nutch.indexer.filter.MimeTypeIndexingFilter.
+The file that mimetype.filter.file names has a line `-` (nothing but the types that follow) or `+`
+(all but those), and the beginnings of types, one on each line: `text/html`, `image/`. `#` begins a
+comment; without a `-` or `+`, it is `+`. Source:
+org.apache.nutch.indexer.filter.MimeTypeIndexingFilter.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class MimeTypeIndexingFilter(IndexingFilter):
         file = conf.get("mimetype.filter.file")
         if not file:
             log.warning("Missing mimetype.filter.file property, ALL mimetypes will be allowed")
-        self.accepts_others, self.beginnings = _read(conf.read_resource(file)) if file else (True, ())
+        self.accepts_others, self.beginnings = (
+            _read(conf.read_resource(file)) if file else (True, ())
+        )
 
     def _accepts(self, name: str | None) -> bool:
         listed = name is not None and name.startswith(self.beginnings)
@@ -42,7 +45,9 @@ class MimeTypeIndexingFilter(IndexingFilter):
     def filter(
         self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
     ) -> NutchDocument | None:
-        return doc if self._accepts(self.mime.stated(content_type(datum, parse.data), url)) else None
+        return (
+            doc if self._accepts(self.mime.stated(content_type(datum, parse.data), url)) else None
+        )
 
     def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
         names = self.mime.stated_column(pages.content_types(), pages.urls)

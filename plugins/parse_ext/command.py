@@ -1,7 +1,8 @@
-"""parse-ext: parses content by a command of the user's; its output is the text, and the URLs in it are the links.
+"""parse-ext: parses content by a command of the user's; its output is the text, and the URLs in it
+are the links.
 
-Parameters in plugin.xml, for each type: `command`, `timeout` (s, 30), `encoding` of the output (UTF-8). No shell is
-involved. Source: org.apache.nutch.parse.ext.ExtParser.
+Parameters in plugin.xml, for each type: `command`, `timeout` (s, 30), `encoding` of the output
+(UTF-8). No shell is involved. Source: org.apache.nutch.parse.ext.ExtParser.
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.records.content import Content
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import FAILED, FAILED_EXCEPTION, FAILED_TRUNCATED, SUCCESS, ParseStatus
+from minutch.records.parsestatus import (
+    FAILED,
+    FAILED_EXCEPTION,
+    FAILED_TRUNCATED,
+    SUCCESS,
+    ParseStatus,
+)
 
 TIMEOUT = 30
 
@@ -40,10 +47,15 @@ class ExtParser(Parser):
     def get_parse(self, content: Content) -> ParseResult:
         """One document."""
         if not self._command:
-            return _failed(content, 0, f"No external command defined for contentType: {content.content_type}")
+            return _failed(
+                content, 0, f"No external command defined for contentType: {content.content_type}"
+            )
         length = (content.metadata.first("Content-Length") or "").strip()
         if length.isdecimal() and int(length) != len(content.content):
-            reason = f"Content truncated at {len(content.content)} bytes. Parser can't handle incomplete "
+            reason = (
+                f"Content truncated at {len(content.content)} bytes. Parser can't handle"
+                " incomplete "
+            )
             return _failed(content, FAILED_TRUNCATED, f"{reason}{content.content_type} file.")
         try:
             done = subprocess.run(
@@ -57,9 +69,13 @@ class ExtParser(Parser):
             return _failed(content, FAILED_EXCEPTION, str(error))
         if done.returncode:
             complaint = done.stderr.decode("utf-8", "replace").strip()
-            return _failed(content, 0, f"External command {self._command[0]} failed with error: {complaint}")
+            return _failed(
+                content, 0, f"External command {self._command[0]} failed with error: {complaint}"
+            )
         text = self._charset.decode(done.stdout)
-        data = ParseData(ParseStatus(SUCCESS), "", text_outlinks(text), content.metadata, Metadata())
+        data = ParseData(
+            ParseStatus(SUCCESS), "", text_outlinks(text), content.metadata, Metadata()
+        )
         return ParseResult.of(content.url, Parse(text, data))
 
 

@@ -1,7 +1,8 @@
 """parse-html: pages as browsers read them (selectolax, Lexbor), stored as Nutch stores them.
 
-Source: org.apache.nutch.parse.html.HtmlParser. noindex leaves text and title empty, nofollow the links; a meta
-refresh makes the status a redirect; noarchive (or Pragma: no-cache) sets caching.forbidden for the index.
+Source: org.apache.nutch.parse.html.HtmlParser. noindex leaves text and title empty, nofollow the
+links; a meta refresh makes the status a redirect; noarchive (or Pragma: no-cache) sets
+caching.forbidden for the index.
 """
 
 from __future__ import annotations

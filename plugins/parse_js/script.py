@@ -1,8 +1,8 @@
 """parse-js: quoted strings in JavaScript that look like URLs are links, without an anchor.
 
-A string counts if it has no blanks and, not at its ends, a slash or a dot. In HTML pages scripts, event attributes and
-`javascript:` links are searched, and what is found stands before the page's other links. Source:
-org.apache.nutch.parse.js.JSParseFilter.
+A string counts if it has no blanks and, not at its ends, a slash or a dot. In HTML pages scripts,
+event attributes and `javascript:` links are searched, and what is found stands before the page's
+other links. Source: org.apache.nutch.parse.js.JSParseFilter.
 """
 
 from __future__ import annotations
@@ -62,9 +62,15 @@ class JSParseFilter(HtmlParseFilter):
     """JavaScript within HTML pages."""
 
     def filter(
-        self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
+        self,
+        content: Content,
+        result: ParseResult,
+        metatags: HTMLMetaTags,
+        document: LexborHTMLParser,
     ) -> ParseResult:
-        found = [link for script in _scripts(document) for link in script_links(script, content.base)]
+        found = [
+            link for script in _scripts(document) for link in script_links(script, content.base)
+        ]
         data = result[content.url].data
         data.outlinks = [*found, *data.outlinks]
         return result
@@ -79,5 +85,7 @@ def _scripts(document: LexborHTMLParser) -> Iterator[str]:
             yield node.text()
             continue
         for name, value in node.attributes.items():
-            if value and (name.startswith("on") or (name == "href" and "javascript:" in value.lower())):
+            if value and (
+                name.startswith("on") or (name == "href" and "javascript:" in value.lower())
+            ):
                 yield value

@@ -1,4 +1,5 @@
-"""parse-metatags: meta tags of HTML pages as parse metadata, `metatag.NAME`, where index-metadata finds them.
+"""parse-metatags: meta tags of HTML pages as parse metadata, `metatag.NAME`, where index-metadata
+finds them.
 
 `metatags.names` lists the names (of name= and http-equiv= alike), `*` or nothing means all.
 Source: org.apache.nutch.parse.metatags.MetaTagsParser.
@@ -28,7 +29,11 @@ class MetaTagsParser(HtmlParseFilter):
         self.names = {name.lower() for name in conf.get_strings("metatags.names", ["*"])}
 
     def filter(
-        self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
+        self,
+        content: Content,
+        result: ParseResult,
+        metatags: HTMLMetaTags,
+        document: LexborHTMLParser,
     ) -> ParseResult:
         metadata = result[content.url].data.parse_meta
         for name, values in metatags.general_tags.items():

@@ -1,8 +1,9 @@
-"""Documents inside of documents (tika.parse.embedded): attachments of a PDF, objects in an OOXML file.
+"""Documents inside of documents (tika.parse.embedded): attachments of a PDF, objects in an OOXML
+file.
 
-Only texts are taken, of documents of the same kinds and of plain text, in the order of their names, down to MOST_DEPTH.
-What can't be read is passed over. Sizes are bounded: MOST_BYTES of one, MOST_DOCUMENTS in all.
-Source: TikaParser (AutoDetectParser in the ParseContext).
+Only texts are taken, of documents of the same kinds and of plain text, in the order of their names,
+down to MOST_DEPTH. What can't be read is passed over. Sizes are bounded: MOST_BYTES of one,
+MOST_DOCUMENTS in all. Source: TikaParser (AutoDetectParser in the ParseContext).
 """
 
 from __future__ import annotations
@@ -28,7 +29,15 @@ _PDF: Final = b"%PDF-"
 _ZIP: Final = b"PK\x03\x04"
 _PLAIN: Final = (".txt", ".csv", ".md")
 _FOLDERS: Final = ("word/embeddings/", "xl/embeddings/", "ppt/embeddings/")
-_BROKEN: Final = (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, ValueError, OSError)
+_BROKEN: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    RuntimeError,
+    NotImplementedError,
+    EOFError,
+    ValueError,
+    OSError,
+)
 
 
 def embedded_texts(data: bytes) -> list[str]:

@@ -1,11 +1,13 @@
-"""The main text of an HTML page, without navigation, advertisements and footers (tika.extractor=boilerpipe).
+"""The main text of an HTML page, without navigation, advertisements and footers
+(tika.extractor=boilerpipe).
 
     tika.extractor.boilerpipe.algorithm    one of ALGORITHMS
     tika.extractor.boilerpipe.mime.types   the types it is for
 
-boilerpy3 has the algorithms of Java's boilerpipe (Kohlschütter, Fankhauser, Nejdl 2010), which Nutch gets with Tika. It
-is given the tree that the browser's rules make of a page, written out again. The text begins with the title; links,
-meta tags and all else come from the whole page. Source: TikaParser and BoilerpipeExtractorRepository.
+boilerpy3 has the algorithms of Java's boilerpipe (Kohlschütter, Fankhauser, Nejdl 2010), which
+Nutch gets with Tika. It is given the tree that the browser's rules make of a page, written out
+again. The text begins with the title; links, meta tags and all else come from the whole page.
+Source: TikaParser and BoilerpipeExtractorRepository.
 """
 
 from __future__ import annotations
@@ -49,12 +51,18 @@ class MainText:
         """tika.extractor and what follows from it. Raises ConfigError."""
         extractor = conf.get_trimmed("tika.extractor") or "none"
         if extractor not in EXTRACTORS:
-            raise ConfigError(f"tika.extractor: expected {' or '.join(EXTRACTORS)}, found {extractor!r}")
+            raise ConfigError(
+                f"tika.extractor: expected {' or '.join(EXTRACTORS)}, found {extractor!r}"
+            )
         algorithm = conf.get_trimmed("tika.extractor.boilerpipe.algorithm") or "ArticleExtractor"
         if algorithm not in ALGORITHMS:
             known = ", ".join(ALGORITHMS)
-            raise ConfigError(f"tika.extractor.boilerpipe.algorithm: expected one of {known}, found {algorithm!r}")
-        types = conf.get_trimmed_strings("tika.extractor.boilerpipe.mime.types", ["text/html", "application/xhtml+xml"])
+            raise ConfigError(
+                f"tika.extractor.boilerpipe.algorithm: expected one of {known}, found {algorithm!r}"
+            )
+        types = conf.get_trimmed_strings(
+            "tika.extractor.boilerpipe.mime.types", ["text/html", "application/xhtml+xml"]
+        )
         return cls(algorithm, frozenset(types if extractor == "boilerpipe" else ()))
 
     def of(self, media_type: str) -> Callable[[bytes, Page], str] | None:

@@ -2,13 +2,15 @@
 
     word/document.xml                      paragraphs             a line each
     ppt/slides/slide*.xml                  slides                 a line for each paragraph
-    xl/worksheets/sheet*.xml               sheets                 a line for each row; xl/sharedStrings.xml has texts
-    content.xml                            OpenDocument           a line for each paragraph or heading
+    xl/worksheets/sheet*.xml               sheets                 a line for each row;
+                                           xl/sharedStrings.xml has texts
+    content.xml                            OpenDocument           a line for each paragraph or
+                                           heading
     META-INF/container.xml -> *.opf        EPUB                   the pages of the spine
 
-The title is that of docProps/core.xml, meta.xml or the .opf file. Links are those that lead out of the document:
-relationships with TargetMode="External", xlink:href, href. Unpacked bytes are bounded; XML is read without entities.
-Sources: ECMA-376, OASIS OpenDocument 1.3, EPUB 3.3.
+The title is that of docProps/core.xml, meta.xml or the .opf file. Links are those that lead out of
+the document: relationships with TargetMode="External", xlink:href, href. Unpacked bytes are
+bounded; XML is read without entities. Sources: ECMA-376, OASIS OpenDocument 1.3, EPUB 3.3.
 """
 
 from __future__ import annotations
@@ -35,7 +37,25 @@ OfficeDocument = tuple[str, str, list[tuple[str, str]]]
 Links = list[tuple[str, str]]
 
 _BLANKS = frozenset(("tab", "br", "cr", "s", "line-break", "noBreakHyphen", "soft-page-break"))
-_LINES = frozenset(("p", "h", "h1", "h2", "h3", "h4", "h5", "h6", "li", "div", "tr", "dt", "dd", "blockquote", "title"))
+_LINES = frozenset(
+    (
+        "p",
+        "h",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "li",
+        "div",
+        "tr",
+        "dt",
+        "dd",
+        "blockquote",
+        "title",
+    )
+)
 _HIDDEN = frozenset(("Fallback", "tracked-changes", "script", "style", "head"))
 _NUMBER = re.compile(r"\d+")
 _OUTSIDE = re.compile(r"(?:https?|ftp)://", re.IGNORECASE)
@@ -65,7 +85,9 @@ class Package:
     def numbered(self, pattern: str) -> list[str]:
         """The members that match, by the first number in their names."""
         found = [name for name in self.names if re.fullmatch(pattern, name)]
-        return sorted(found, key=lambda name: int(match[0]) if (match := _NUMBER.search(name)) else 0)
+        return sorted(
+            found, key=lambda name: int(match[0]) if (match := _NUMBER.search(name)) else 0
+        )
 
     def targets(self, name: str) -> dict[str, str]:
         """The targets of a member's relationships that lead outside, by id."""
@@ -78,14 +100,24 @@ class Package:
 
 
 def read_office(data: bytes) -> OfficeDocument:
-    """The document in an archive. Raises ParseError if it is of no known kind, or if it can't be read."""
+    """The document in an archive. Raises ParseError if it is of no known kind, or if it can't be
+    read.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             package = Package(archive)
             for mark, read in _READERS.items():
                 if mark in package.names:
                     return read(package)
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, ValueError, OSError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        RuntimeError,
+        NotImplementedError,
+        EOFError,
+        ValueError,
+        OSError,
+    ) as error:
         raise ParseError(f"not an office document that can be read: {error}") from error
     raise ParseError("not an office document of a kind that is known")
 
@@ -134,9 +166,13 @@ def _relations(root: etree._Element, targets: dict[str, str]) -> Links:
     links = []
     for element in root.iter("{*}hyperlink", "{*}hlinkClick"):
         names = (name for name in element.attrib if isinstance(name, str) and name.endswith("}id"))
-        target = next((targets[element.attrib[name]] for name in names if element.attrib[name] in targets), "")
+        target = next(
+            (targets[element.attrib[name]] for name in names if element.attrib[name] in targets), ""
+        )
         if target:
-            run = element.getparent().getparent() if local_name(element) == "hlinkClick" else element
+            run = (
+                element.getparent().getparent() if local_name(element) == "hlinkClick" else element
+            )
             anchor = "".join(_runs(run)) if run is not None else ""
             links.append((target, anchor or element.get("display", "")))
     return links
@@ -150,7 +186,9 @@ def _sheets(package: Package) -> OfficeDocument:
     for name in package.numbered(r"xl/worksheets/sheet\d+\.xml"):
         root = package.root(name)
         if root is not None:
-            texts += (" ".join(_cell(cell, strings) for cell in row) + "\n" for row in root.iter("{*}row"))
+            texts += (
+                " ".join(_cell(cell, strings) for cell in row) + "\n" for row in root.iter("{*}row")
+            )
             links += _relations(root, package.targets(name))
     return _lines(texts), _core_title(package), links
 
@@ -170,9 +208,15 @@ def _core_title(package: Package) -> str:
 def _open_document(package: Package) -> OfficeDocument:
     root = package.root("content.xml")
     body = child(root, "body") if root is not None else None
-    links = [(target, text_of(a)) for a in body.iter("{*}a") if (target := _href(a))] if body is not None else []
+    links = (
+        [(target, text_of(a)) for a in body.iter("{*}a") if (target := _href(a))]
+        if body is not None
+        else []
+    )
     meta = package.root("meta.xml")
-    title = next((text_of(found) for found in meta.iter("{*}title")), "") if meta is not None else ""
+    title = (
+        next((text_of(found) for found in meta.iter("{*}title")), "") if meta is not None else ""
+    )
     return _lines(["".join(_mixed(body))] if body is not None else []), title, links
 
 
@@ -191,7 +235,11 @@ def _mixed(element: etree._Element) -> Iterator[str]:
 
 def _href(element: etree._Element) -> str:
     """The target of an element's link, if it is outside of the document."""
-    targets = (str(value) for name, value in element.attrib.items() if str(name).rpartition("}")[2] == "href")
+    targets = (
+        str(value)
+        for name, value in element.attrib.items()
+        if str(name).rpartition("}")[2] == "href"
+    )
     return next((target for target in targets if _OUTSIDE.match(target)), "")
 
 
@@ -203,12 +251,18 @@ def _book(package: Package) -> OfficeDocument:
     if root is None:
         raise ParseError(f"the book has no {path or 'rootfile'}")
     manifest, spine = child(root, "manifest"), child(root, "spine")
-    hrefs = {item.get("id"): item.get("href", "") for item in manifest} if manifest is not None else {}
+    hrefs = (
+        {item.get("id"): item.get("href", "") for item in manifest} if manifest is not None else {}
+    )
     texts: list[str] = []
     links: Links = []
     for reference in children(spine, "itemref") if spine is not None else ():
         name = unquote(hrefs.get(reference.get("idref"), ""))
-        page = package.root(posixpath.normpath(posixpath.join(posixpath.dirname(path), name))) if name else None
+        page = (
+            package.root(posixpath.normpath(posixpath.join(posixpath.dirname(path), name)))
+            if name
+            else None
+        )
         if page is not None:
             texts.append("".join(_mixed(page)))
             links += [(target, text_of(a)) for a in page.iter("{*}a") if (target := _href(a))]

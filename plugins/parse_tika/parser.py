@@ -1,4 +1,5 @@
-"""parse-tika: the parser for every type that no other parser handles, under the id that Nutch's configurations name.
+"""parse-tika: the parser for every type that no other parser handles, under the id that Nutch's
+configurations name.
 
     HTML, XHTML                  as parse-html; with tika.extractor=boilerpipe only the main text
     RSS, Atom                    title; descriptions and titles for text; the entries' links
@@ -10,9 +11,10 @@
     and OOXML
     text/*, JSON, scripts        the text, blanks folded
 
-A document without links of its own has those that stand in its text. Parse filters see each document as a page of HTML
-with its title, and its lines as paragraphs. For other types the status is a failure that
-says so, as Nutch's for a type that its Tika has no parser for. Source: org.apache.nutch.parse.tika.TikaParser.
+A document without links of its own has those that stand in its text. Parse filters see each
+document as a page of HTML with its title, and its lines as paragraphs. For other types the status
+is a failure that says so, as Nutch's for a type that its Tika has no parser for. Source:
+org.apache.nutch.parse.tika.TikaParser.
 """
 
 from __future__ import annotations
@@ -106,11 +108,15 @@ class TikaParser(Parser):
             return self._pages.parse(content, self._main_text.of(name))
         read = self._reader(name)
         if read is None:
-            return _failed(content, f"Can't retrieve Tika parser for mime-type {content.content_type}")
+            return _failed(
+                content, f"Can't retrieve Tika parser for mime-type {content.content_type}"
+            )
         try:
             document = read(content)
             if self._with_embedded:
-                document.text = "\n".join(filter(None, [document.text, *embedded_texts(content.content)]))
+                document.text = "\n".join(
+                    filter(None, [document.text, *embedded_texts(content.content)])
+                )
         except ParseError as error:
             return _failed(content, str(error))
         document.metadata.set(CONTENT_TYPE_KEY, content.content_type)
@@ -118,10 +124,14 @@ class TikaParser(Parser):
         if "header" in self._kinds:
             headers = [(link.to_url, link.anchor) for link in header_links(content.metadata)]
             outlinks += _absolute(headers, content.base)
-        data = ParseData(ParseStatus(SUCCESS), document.title, outlinks, content.metadata, document.metadata)
+        data = ParseData(
+            ParseStatus(SUCCESS), document.title, outlinks, content.metadata, document.metadata
+        )
         result = ParseResult.of(content.url, Parse(document.text, data))
         return (
-            self._filters.filter(content, result, HTMLMetaTags(), _page(document)) if self._filters.filters else result
+            self._filters.filter(content, result, HTMLMetaTags(), _page(document))
+            if self._filters.filters
+            else result
         )
 
     @cached_property
@@ -135,7 +145,11 @@ class TikaParser(Parser):
             return _pdf
         if name.startswith(_OFFICE):
             return _office
-        return self._text if name.startswith("text/") or name.endswith("+json") or name in _TEXT else None
+        return (
+            self._text
+            if name.startswith("text/") or name.endswith("+json") or name in _TEXT
+            else None
+        )
 
     def _text(self, content: Content) -> Document:
         header = content.metadata.first(CONTENT_TYPE_KEY)
@@ -154,7 +168,9 @@ class TikaParser(Parser):
             return _feed(feed_of(root))
         if local_name(root) in ("urlset", "sitemapindex"):
             locations = [text_of(child(entry, "loc")) for entry in root]
-            return Document(all_text(root), links=[(location, "") for location in locations if location])
+            return Document(
+                all_text(root), links=[(location, "") for location in locations if location]
+            )
         return Document(all_text(root), text_of(child(root, "title")))
 
 

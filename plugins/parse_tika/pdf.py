@@ -1,4 +1,6 @@
-"""Text, title and links of a PDF, by pypdf. Runs inside a parse worker, which bounds time and memory."""
+"""Text, title and links of a PDF, by pypdf. Runs inside a parse worker, which bounds time and
+memory.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ _MOST_PAGES = 2000
 
 
 def read_pdf(data: bytes) -> tuple[str, str, list[str]]:
-    """Text (a line end after each page), title, targets of the link annotations. Raises ParseError."""
+    """Text (a line end after each page), title, targets of the link annotations. Raises
+    ParseError.
+    """
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
@@ -31,7 +35,16 @@ def read_pdf(data: bytes) -> tuple[str, str, list[str]]:
             links += _links(page)
     except ParseError:
         raise
-    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OSError) as error:
+    except (
+        PyPdfError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        RecursionError,
+        OSError,
+    ) as error:
         raise ParseError(f"not a PDF that can be read: {type(error).__name__}: {error}") from error
     return "\n".join(text for text in texts if text), title.strip(), links
 
@@ -50,7 +63,9 @@ def _links(page: Any) -> Iterator[str]:
 
 
 def attachments(data: bytes, most: int) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of the files that a PDF carries, by name; larger ones than `most` bytes are left out."""
+    """Names and contents of the files that a PDF carries, by name; larger ones than `most` bytes
+    are left out.
+    """
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
@@ -62,5 +77,14 @@ def attachments(data: bytes, most: int) -> Iterator[tuple[str, bytes]]:
             for content in files[name]:
                 if len(content) <= most:
                     yield str(name), bytes(content)
-    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OSError) as error:
+    except (
+        PyPdfError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        RecursionError,
+        OSError,
+    ) as error:
         logging.getLogger(__name__).debug("attachments can't be read: %s", error)

@@ -1,9 +1,11 @@
-"""parse-zip: the members of an archive, each parsed by the parser for its type; their texts and links together.
+"""parse-zip: the members of an archive, each parsed by the parser for its type; their texts and
+links together.
 
-The type is that of name and content. The text has each member's name before its text. Members without a suffix, and
-those that no parser handles, are skipped. At most `MOST_MEMBERS` members and `MOST_BYTES` unpacked bytes are read,
-those of archives inside the archive included, and `MOST_NESTED` archives inside each other: a small archive can't grow
-without end. Source: org.apache.nutch.parse.zip.{ZipParser,ZipTextExtractor}.
+The type is that of name and content. The text has each member's name before its text. Members
+without a suffix, and those that no parser handles, are skipped. At most `MOST_MEMBERS` members and
+`MOST_BYTES` unpacked bytes are read, those of archives inside the archive included, and
+`MOST_NESTED` archives inside each other: a small archive can't grow without end. Source:
+org.apache.nutch.parse.zip.{ZipParser,ZipTextExtractor}.
 """
 
 from __future__ import annotations
@@ -51,10 +53,17 @@ class ZipParser(Parser):
         """One document for the archive."""
         length = (content.metadata.first(_LENGTH) or "").strip()
         if length.isdecimal() and int(length) != len(content.content):
-            reason = f"Content truncated at {len(content.content)} bytes. Parser can't handle incomplete zip file."
+            reason = (
+                f"Content truncated at {len(content.content)} bytes. Parser can't handle incomplete"
+                " zip file."
+            )
             return _failed(content, FAILED_TRUNCATED, reason)
         if self._nested >= MOST_NESTED:
-            return _failed(content, 0, f"Can't be handled as Zip document. More than {MOST_NESTED} inside each other")
+            return _failed(
+                content,
+                0,
+                f"Can't be handled as Zip document. More than {MOST_NESTED} inside each other",
+            )
         if not self._nested:
             self._members_left, self._bytes_left = MOST_MEMBERS, MOST_BYTES
         self._nested += 1
@@ -70,7 +79,14 @@ class ZipParser(Parser):
             for name, parse in self._members(content):
                 texts.append(f"{name} {parse.text} ")
                 links += parse.data.outlinks
-        except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, ValueError) as error:
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            RuntimeError,
+            NotImplementedError,
+            EOFError,
+            ValueError,
+        ) as error:
             return _failed(content, 0, f"Can't be handled as Zip document. {error}")
         data = ParseData(ParseStatus(SUCCESS), "", links, content.metadata, Metadata())
         return ParseResult.of(content.url, Parse("".join(texts), data))
@@ -88,7 +104,11 @@ class ZipParser(Parser):
                     data = stream.read(max(0, self._bytes_left) + 1)
                 self._bytes_left -= len(data)
                 if self._bytes_left < 0:
-                    log.warning("%s: more than %d bytes unpacked, the rest is left out", content.url, MOST_BYTES)
+                    log.warning(
+                        "%s: more than %d bytes unpacked, the rest is left out",
+                        content.url,
+                        MOST_BYTES,
+                    )
                     return
                 parse = self._parse(f"{content.url}/{member.filename}", data)
                 if parse is not None:

@@ -1,4 +1,5 @@
-"""parsefilter-debug: the tree of a page as HTML under `DOM` in the parse metadata, to see what the parser made of it.
+"""parsefilter-debug: the tree of a page as HTML under `DOM` in the parse metadata, to see what the
+parser made of it.
 
 Source: org.apache.nutch.parsefilter.debug.DebugParseFilter.
 """
@@ -20,7 +21,11 @@ class DebugParseFilter(HtmlParseFilter):
     """The filter; see the module."""
 
     def filter(
-        self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
+        self,
+        content: Content,
+        result: ParseResult,
+        metatags: HTMLMetaTags,
+        document: LexborHTMLParser,
     ) -> ParseResult:
         result[content.url].data.parse_meta.set(DOM, document.html or "")
         return result

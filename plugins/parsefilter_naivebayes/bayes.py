@@ -1,14 +1,17 @@
-"""parsefilter-naivebayes: a page that is not on the subject loses its links, save those with one of the words wished.
+"""parsefilter-naivebayes: a page that is not on the subject loses its links, save those with one of
+the words wished.
 
-    parsefilter.naivebayes.trainfile   examples, one a line: 1 (on the subject) or 0, a tab, the text
+    parsefilter.naivebayes.trainfile   examples, one a line: 1 (on the subject) or 0, a tab, the
+                                       text
     parsefilter.naivebayes.wordlist    words, one a line; a URL that has one keeps its link
 
-Of a text only the letters A to Z and blanks count. Training is cheap and done anew at each start; Nutch keeps a file
-`naivebayes-model` in its working directory and never looks at the examples again.
+Of a text only the letters A to Z and blanks count. Training is cheap and done anew at each start;
+Nutch keeps a file `naivebayes-model` in its working directory and never looks at the examples
+again.
 
-Source: NaiveBayesParseFilter, Train and Classify of parsefilter-naivebayes, whose sums stay as they are: a word of
-either class weighs log(count) + 1 - log(words of the class + words known), one that is not known as if it stood there
-once, and of equals the page is on the subject.
+Source: NaiveBayesParseFilter, Train and Classify of parsefilter-naivebayes, whose sums stay as they
+are: a word of either class weighs log(count) + 1 - log(words of the class + words known), one that
+is not known as if it stood there once, and of equals the page is on the subject.
 """
 
 from __future__ import annotations
@@ -37,7 +40,9 @@ _OTHER: Final = re.compile(r"[^a-zA-Z ]")
 
 
 def words_of(text: str) -> list[str]:
-    """The words that count; two blanks in a row have an empty one between them, as in Nutch, but none ends a text."""
+    """The words that count; two blanks in a row have an empty one between them, as in Nutch, but
+    none ends a text.
+    """
     return _OTHER.sub("", text).lower().rstrip(" ").split(" ")
 
 
@@ -55,7 +60,9 @@ class Subject:
         self.counts.update(word for word in words if word)
 
     def weight(self, found: Mapping[str, int], known: int, texts: int) -> float:
-        """How well words go with this class, as a sum of logarithms; `texts` is the number of all examples."""
+        """How well words go with this class, as a sum of logarithms; `texts` is the number of all
+        examples.
+        """
         if not self.texts:
             return -math.inf
         base = 1 - math.log(self.words + known)
@@ -80,7 +87,10 @@ class Classifier:
     def is_relevant(self, text: str) -> bool:
         """Whether a text is on the subject."""
         found = Counter(words_of(text))
-        weights = {kind: subject.weight(found, self.known, self.texts) for kind, subject in self.subjects.items()}
+        weights = {
+            kind: subject.weight(found, self.known, self.texts)
+            for kind, subject in self.subjects.items()
+        }
         return weights[True] >= weights[False]
 
 
@@ -97,13 +107,24 @@ class NaiveBayesParseFilter(HtmlParseFilter):
         self.words = [line for line in _read(conf, WORD_LIST, words or "").splitlines() if line]
 
     def filter(
-        self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
+        self,
+        content: Content,
+        result: ParseResult,
+        metatags: HTMLMetaTags,
+        document: LexborHTMLParser,
     ) -> ParseResult:
         parse = result[content.url]
         if not self.classifier.is_relevant(parse.text):
             links = parse.data.outlinks
-            parse.data.outlinks = [link for link in links if any(word in link.to_url for word in self.words)]
-            log.info("%s is not on the subject: %d of %d links stay", content.url, len(parse.data.outlinks), len(links))
+            parse.data.outlinks = [
+                link for link in links if any(word in link.to_url for word in self.words)
+            ]
+            log.info(
+                "%s is not on the subject: %d of %d links stay",
+                content.url,
+                len(parse.data.outlinks),
+                len(links),
+            )
         return result
 
 
@@ -115,14 +136,20 @@ def _read(conf: Configuration, key: str, name: str) -> str:
 
 
 def _examples(text: str, name: str) -> list[tuple[bool, str]]:
-    """The examples of a training file; a line that is none is reported and left out. ConfigError without any."""
+    """The examples of a training file; a line that is none is reported and left out. ConfigError
+    without any.
+    """
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         target, tab, example = line.partition("\t")
         if tab and target in ("0", "1"):
             found.append((target == "1", example))
         elif line.strip() and not line.startswith("#"):
-            log.warning("%s, line %d: expected 0 or 1, a tab and a text, found %s", name, number, line[:60])
+            log.warning(
+                "%s, line %d: expected 0 or 1, a tab and a text, found %s", name, number, line[:60]
+            )
     if not found:
-        raise ConfigError(f"{TRAIN_FILE}: no example in {name}: expected lines of 0 or 1, a tab and a text")
+        raise ConfigError(
+            f"{TRAIN_FILE}: no example in {name}: expected lines of 0 or 1, a tab and a text"
+        )
     return found

@@ -1,8 +1,10 @@
-"""parsefilter-regex: a field of the parse metadata is `true` where a regular expression matches the page, else `false`.
+"""parsefilter-regex: a field of the parse metadata is `true` where a regular expression matches the
+page, else `false`.
 
-A rule is a line of three words, field, source (html or text), Java regular expression. Rules stand in
-parsefilter.regex.rules, else in the file that parsefilter.regex.file or plugin.xml names. A match that takes longer
-than a second counts as none. Source: org.apache.nutch.parsefilter.regex.RegexParseFilter.
+A rule is a line of three words, field, source (html or text), Java regular expression. Rules stand
+in parsefilter.regex.rules, else in the file that parsefilter.regex.file or plugin.xml names. A
+match that takes longer than a second counts as none. Source:
+org.apache.nutch.parsefilter.regex.RegexParseFilter.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ class Rule:
 def read_rules(text: str) -> list[Rule]:
     """The rules; of several for a field the last counts. A malformed line is reported and skipped.
 
-    One blank stands between the three. A rule for neither html nor text is reported and never matches.
+    One blank stands between the three. A rule for neither html nor text is reported and never
+    matches.
     """
     rules: dict[str, Rule] = {}
     for line in text.splitlines():
@@ -48,7 +51,10 @@ def read_rules(text: str) -> list[Rule]:
         if len(words) == 3:
             rules[words[0]] = Rule(words[0], words[1].lower(), JavaRegex(words[2]))
         if len(words) != 3 or words[1].lower() not in ("html", "text"):
-            log.warning("parsefilter-regex: expected field, html or text, and a regular expression: %s", line)
+            log.warning(
+                "parsefilter-regex: expected field, html or text, and a regular expression: %s",
+                line,
+            )
     return list(rules.values())
 
 
@@ -59,16 +65,24 @@ class RegexParseFilter(HtmlParseFilter):
         super().__init__(conf, parameters)
         text = conf.get("parsefilter.regex.rules")
         if text is None:
-            text = conf.read_resource(conf.get("parsefilter.regex.file") or parameters.get("file", ""))
+            text = conf.read_resource(
+                conf.get("parsefilter.regex.file") or parameters.get("file", "")
+            )
         self.rules = read_rules(text)
 
     def filter(
-        self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
+        self,
+        content: Content,
+        result: ParseResult,
+        metatags: HTMLMetaTags,
+        document: LexborHTMLParser,
     ) -> ParseResult:
         parse = result[content.url]
         sources = {"html": content.content.decode("utf-8", "replace"), "text": parse.text}
         for rule in self.rules:
-            parse.data.parse_meta.set(rule.field, "true" if _matches(rule, sources.get(rule.source)) else "false")
+            parse.data.parse_meta.set(
+                rule.field, "true" if _matches(rule, sources.get(rule.source)) else "false"
+            )
         return result
 
 

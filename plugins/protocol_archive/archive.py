@@ -1,10 +1,12 @@
 """http and https answered from archives, as if they were the web: pages, redirects, robots.txt.
 
-`archive.files` names the archives (WARC, ARC, WACZ, CDXJ, folders of them). Of several visits to a URL the newest
-answers, or the newest up to `archive.until`. What is not there is 404. Nothing is asked of the web.
+`archive.files` names the archives (WARC, ARC, WACZ, CDXJ, folders of them). Of several visits to a
+URL the newest answers, or the newest up to `archive.until`. What is not there is 404. Nothing is
+asked of the web.
 
-The archives are read once, for an index of what is in them, which lies beside the other state of the fetch and serves
-until they change. `import` uses this plugin too: for what an archived answer means.
+The archives are read once, for an index of what is in them, which lies beside the other state of
+the fetch and serves until they change. `import` uses this plugin too: for what an archived answer
+means.
 """
 
 from __future__ import annotations
@@ -24,7 +26,12 @@ from minutch.hadoop.formats.writables import IntWritable, Text
 from minutch.plugin.points import ProtocolOutput
 from minutch.records import protocolstatus as codes
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.metadata import CONTENT_FETCH_TIME_KEY, REQUEST_KEY, RESPONSE_HEADERS_KEY, RESPONSE_TIME_KEY
+from minutch.records.metadata import (
+    CONTENT_FETCH_TIME_KEY,
+    REQUEST_KEY,
+    RESPONSE_HEADERS_KEY,
+    RESPONSE_TIME_KEY,
+)
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
 from minutch.warc.reading.archiveindex import ArchiveIndex, open_index
@@ -66,7 +73,9 @@ class Archive(HttpBase):
         self._lock = Lock()
 
     async def fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None = None) -> Answer:
-        """The newest visit's answer; 404 where there is none. StoreError, FormatError if archives can't be read."""
+        """The newest visit's answer; 404 where there is none. StoreError, FormatError if archives
+        can't be read.
+        """
         limit = self.settings.content_limit if content_limit is None else content_limit
         visit = await asyncio.to_thread(self._newest, str(url))
         if visit is None:
@@ -83,7 +92,9 @@ class Archive(HttpBase):
         limit = self.settings.content_limit
         folder = Path(self.conf.get(STATE_PROPERTY) or gettempdir())
         try:
-            return open_index(self._files, folder, _MOST if limit < 0 else min(_MOST, limit + _HEAD_ROOM))
+            return open_index(
+                self._files, folder, _MOST if limit < 0 else min(_MOST, limit + _HEAD_ROOM)
+            )
         except FormatError as exc:
             raise StoreError(str(exc)) from exc
 
@@ -95,7 +106,9 @@ class Archive(HttpBase):
             parsed = parse(url)
             if visit.took is not None and self.settings.store_response_time:
                 datum.metadata[_RESPONSE_TIME] = IntWritable(visit.took)
-            return self.output_of(self._answer_of(visit, self.settings.content_limit), parsed, url, datum)
+            return self.output_of(
+                self._answer_of(visit, self.settings.content_limit), parsed, url, datum
+            )
         except (httpx.TransportError, UrlError) as exc:
             return ProtocolOutput(None, ProtocolStatus(codes.EXCEPTION, [str(exc)]))
 
@@ -129,5 +142,7 @@ def _until(conf: Configuration) -> int:
     text = conf.get_trimmed(UNTIL_PROPERTY)
     time = warc_time(text) if text else _EVER
     if not time:
-        raise ConfigError(f"{UNTIL_PROPERTY}: expected a time such as 2026-01-31T12:00:00Z, found {text!r}")
+        raise ConfigError(
+            f"{UNTIL_PROPERTY}: expected a time such as 2026-01-31T12:00:00Z, found {text!r}"
+        )
     return time

@@ -1,10 +1,11 @@
 """file: URLs: a file's content, a directory as a page of links, a symbolic link as a redirect.
 
-    200  file or directory            401  not readable            300  not the canonical path: a symbolic link, `..`
+    200  file or directory            401  not readable            300  not the canonical path: a
+         symbolic link, `..`
     304  not newer than modifiedTime  404  not there               500  neither file nor directory
 
-Source: File and FileResponse of protocol-file. Listings are sorted by name (Nutch: as the file system has them), and
-characters that would break a link are escaped in them.
+Source: File and FileResponse of protocol-file. Listings are sorted by name (Nutch: as the file
+system has them), and characters that would break a link are escaped in them.
 """
 
 from __future__ import annotations
@@ -75,7 +76,9 @@ class File(Protocol):
         except OSError as exc:
             return _failed(f"java.io.IOException: {exc.strerror or exc}")
 
-    async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> RobotRules:
+    async def get_robot_rules(
+        self, url: str, datum: CrawlDatum, robots_content: list[Content] | None
+    ) -> RobotRules:
         """Files have no robots.txt."""
         return ALLOW_ALL
 
@@ -86,7 +89,9 @@ class File(Protocol):
             content = _content(parsed, answer)
             if answer.code == 200:
                 modified = parse_date(answer.headers.first("Last-Modified") or "") or 0
-                return ProtocolOutput(content, ProtocolStatus(codes.SUCCESS, last_modified=modified))
+                return ProtocolOutput(
+                    content, ProtocolStatus(codes.SUCCESS, last_modified=modified)
+                )
             if answer.code != 300:
                 break
             target = parse(answer.headers.first("Location") or "")
@@ -127,14 +132,18 @@ class File(Protocol):
         with path.open("rb") as file:
             body = file.read(size if self.limit < 0 else min(size, self.limit))
         headers.set("Content-Length", str(size))
-        headers.set("Content-Type", mimetypes.guess_type(path.name)[0] or "application/octet-stream")
+        headers.set(
+            "Content-Type", mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+        )
         if len(body) < size:
             headers.set(TRUNCATED_KEY, "true")
             headers.set(TRUNCATED_KEY + ".reason", "length")
         return _Answer(200, body, headers)
 
     def _list(self, path: Path, headers: Metadata) -> _Answer:
-        body = listing(path, parent=self.crawl_parent and str(path) != "/").encode("utf-8", "surrogateescape")
+        body = listing(path, parent=self.crawl_parent and str(path) != "/").encode(
+            "utf-8", "surrogateescape"
+        )
         headers.set("Content-Length", str(len(body)))
         headers.set("Content-Type", "text/html")
         return _Answer(200, body, headers)
@@ -143,7 +152,10 @@ class File(Protocol):
 def listing(path: Path, *, parent: bool) -> str:
     """The page of links that stands for a directory."""
     title = html.escape(str(path), quote=False)
-    lines = [f"<html><head><title>Index of {title}</title></head>\n<body><h1>Index of {title}</h1><pre>\n"]
+    lines = [
+        f"<html><head><title>Index of {title}</title></head>\n<body><h1>Index of"
+        f" {title}</h1><pre>\n"
+    ]
     if parent:
         lines.append("<a href='../'>../</a>\t-\t-\t-\n")
     for entry in sorted(path.iterdir()):
@@ -151,7 +163,9 @@ def listing(path: Path, *, parent: bool) -> str:
             slash, size = ("/", "-") if entry.is_dir() else ("", str(entry.stat().st_size))
             time = format_date(entry.stat().st_mtime_ns // 1_000_000)
             text = html.escape(entry.name, quote=False)
-            lines.append(f"<a href='{_link(entry.name)}{slash}'>{text}{slash}</a>\t{time}\t{size}\n")
+            lines.append(
+                f"<a href='{_link(entry.name)}{slash}'>{text}{slash}</a>\t{time}\t{size}\n"
+            )
     lines.append("</pre></body></html>\n")
     return "".join(lines)
 
@@ -161,7 +175,9 @@ def _link(name: str) -> str:
 
 
 def _path_of(url: Url) -> Path:
-    """The path, percent-decoded; `+` is a blank as in Nutch, unless only the literal name exists."""
+    """The path, percent-decoded; `+` is a blank as in Nutch, unless only the literal name
+    exists.
+    """
     text = url.path or "/"
     decoded = Path(unquote_plus(text, errors="surrogateescape"))
     literal = Path(unquote(text, errors="surrogateescape"))
@@ -176,7 +192,9 @@ def _url_of(path: Path) -> str:
 
 def _content(url: Url, answer: _Answer) -> Content:
     text = str(url)
-    return Content(text, text, answer.body, answer.headers.first("Content-Type") or "", answer.headers)
+    return Content(
+        text, text, answer.body, answer.headers.first("Content-Type") or "", answer.headers
+    )
 
 
 def _failed(message: str) -> ProtocolOutput:

@@ -1,18 +1,22 @@
-"""ftp: URLs: a file's content, a directory as a page of links. The codes of HTTP stand for what came of it:
+"""ftp: URLs: a file's content, a directory as a page of links. The codes of HTTP stand for what
+came of it:
 
     200  file or directory      301  a directory whose URL has no slash at its end     401  no login
-    304  not newer than before  404  neither file nor directory                        500  anything else
+    304  not newer than before  404  neither file nor directory                        500  anything
+         else
 
     ftp.username, ftp.password   for all servers; anonymous by default
-    ftp.content.limit            bytes of a file, or of a directory's list, that are kept; negative: all
+    ftp.content.limit            bytes of a file, or of a directory's list, that are kept; negative:
+                                 all
     ftp.timeout                  milliseconds without an answer; ten times that for all of a URL
-    ftp.keep.connection          whether a connection waits for the next URL of its server, and then for as long as
+    ftp.keep.connection          whether a connection waits for the next URL of its server, and then
+                                 for as long as
     ftp.server.timeout           the server keeps it open, or ftp.timeout if that is shorter
     ftp.follow.talk              log the dialogue
 
-Addresses are judged by http.filter.ipaddress.*, names looked up as for HTTP. /robots.txt of the server counts.
-Source: Ftp, FtpResponse and FtpRobotRulesParser of protocol-ftp. There a missing file is an error to be tried again,
-and so is one that is not newer.
+Addresses are judged by http.filter.ipaddress.*, names looked up as for HTTP. /robots.txt of the
+server counts. Source: Ftp, FtpResponse and FtpRobotRulesParser of protocol-ftp. There a missing
+file is an error to be tried again, and so is one that is not newer.
 """
 
 from __future__ import annotations
@@ -94,7 +98,7 @@ class Ftp(Protocol):
         self._threads = ThreadPoolExecutor(_THREADS, "ftp")
         self._kept: dict[tuple[str, int], tuple[float, Session]] = {}
 
-    # -- the extension point ---------------------------------------------------------------------------------------
+    # -- the extension point -----------------------------------------------------------------------
 
     async def get_protocol_output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
         """Fetch a file or a directory (Ftp.getProtocolOutput)."""
@@ -107,10 +111,14 @@ class Ftp(Protocol):
             return ProtocolOutput(None, ProtocolStatus(codes.EXCEPTION, [_java_text(exc, url)]))
         datum.metadata[Text(RESPONSE_CODE_KEY)] = Text(str(answer.code))
         text = str(parsed)
-        content = Content(text, text, answer.body, answer.header("Content-Type") or "", answer.metadata)
+        content = Content(
+            text, text, answer.body, answer.header("Content-Type") or "", answer.metadata
+        )
         return ProtocolOutput(content, _status(answer, text))
 
-    async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> RobotRules:
+    async def get_robot_rules(
+        self, url: str, datum: CrawlDatum, robots_content: list[Content] | None
+    ) -> RobotRules:
         """The rules in the /robots.txt of the server."""
         return await self.robots.rules(url, robots_content)
 
@@ -132,13 +140,15 @@ class Ftp(Protocol):
             self._threads.submit(session.leave)
         await asyncio.to_thread(self._threads.shutdown)
 
-    # -- connections -----------------------------------------------------------------------------------------------
+    # -- connections -------------------------------------------------------------------------------
 
     async def _fetch(self, url: Url, datum: CrawlDatum, limit: int) -> Answer:
         """What a server has for a URL. Raises httpx.TransportError."""
         if url.query is not None:
             log.warning("%s: the query of an ftp URL counts for nothing", url)
-        path = unquote_to_bytes((url.path or "/").encode("utf-8", "surrogateescape")).decode("latin-1")
+        path = unquote_to_bytes((url.path or "/").encode("utf-8", "surrogateescape")).decode(
+            "latin-1"
+        )
         if any(char in path for char in _NO_LINE):
             return Answer(404, b"", Metadata())
         host, port = url.host.strip("[]"), url.default_port if url.port == -1 else url.port
@@ -146,7 +156,9 @@ class Ftp(Protocol):
         waiting = self._waiting(host, port)
         try:
             if waiting is not None:
-                with contextlib.suppress(*_BROKEN):  # closed by the server since: once more from the start
+                with contextlib.suppress(
+                    *_BROKEN
+                ):  # closed by the server since: once more from the start
                     return await self._talk(task(waiting), [], host, port)
             return await self._talk(task(), self._allowed(await self._addresses(host)), host, port)
         except TimeoutError as exc:
@@ -154,9 +166,15 @@ class Ftp(Protocol):
         except _BROKEN as exc:
             raise FtpFailure(str(exc) or "connection closed") from exc
 
-    async def _talk(self, exchange: _Exchange, addresses: list[str], host: str, port: int) -> Answer:
-        """Run an exchange in a thread, for so long. Raises httpx.TransportError, or one of _BROKEN."""
-        task = asyncio.get_running_loop().run_in_executor(self._threads, exchange.run, addresses, port)
+    async def _talk(
+        self, exchange: _Exchange, addresses: list[str], host: str, port: int
+    ) -> Answer:
+        """Run an exchange in a thread, for so long. Raises httpx.TransportError, or one of
+        _BROKEN.
+        """
+        task = asyncio.get_running_loop().run_in_executor(
+            self._threads, exchange.run, addresses, port
+        )
         try:
             answer = await asyncio.wait_for(asyncio.shield(task), self.timeout * ALL_TIMES)
         except BaseException as exc:
@@ -197,7 +215,9 @@ class Ftp(Protocol):
         if self.names is not None:
             return await self.names.find(host)
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            found = await asyncio.get_running_loop().getaddrinfo(
+                host, None, type=socket.SOCK_STREAM
+            )
         except (OSError, UnicodeError) as exc:
             raise UnknownHost(host) from exc
         return list(dict.fromkeys(str(entry[4][0]) for entry in found))
@@ -211,9 +231,13 @@ class Ftp(Protocol):
 
 
 class _Exchange:
-    """What is said about one URL, in a thread of its own; `session` is the connection, once there is one."""
+    """What is said about one URL, in a thread of its own; `session` is the connection, once there
+    is one.
+    """
 
-    def __init__(self, ftp: Ftp, path: str, modified_time: int, limit: int, session: Session | None = None) -> None:
+    def __init__(
+        self, ftp: Ftp, path: str, modified_time: int, limit: int, session: Session | None = None
+    ) -> None:
         self.ftp = ftp
         self.path = path
         self.modified_time = modified_time
@@ -244,7 +268,9 @@ class _Exchange:
         return answer
 
     def _connect(self, addresses: list[str], port: int) -> Session:
-        """A connection to the first address that answers, logged in. Raises as `run`, and Refused."""
+        """A connection to the first address that answers, logged in. Raises as `run`, and
+        Refused.
+        """
         failure: Exception = httpx.ConnectError("")
         for address in addresses:
             if self._is_cut:
@@ -262,7 +288,7 @@ class _Exchange:
             return self.session
         raise failure
 
-    # -- files -----------------------------------------------------------------------------------------------------
+    # -- files -------------------------------------------------------------------------------------
 
     def _file(self, session: Session) -> Answer:
         headers = Metadata()
@@ -277,12 +303,16 @@ class _Exchange:
         except Refused as exc:
             return self._no_file(session, exc)
         headers.set("Content-Length", str(len(body) if size is None or whole else size))
-        headers.set("Content-Type", mimetypes.guess_type(self.path)[0] or "application/octet-stream")
+        headers.set(
+            "Content-Type", mimetypes.guess_type(self.path)[0] or "application/octet-stream"
+        )
         _mark(headers, whole)
         return Answer(200, body, headers, whole)
 
     def _modified(self, session: Session) -> int | None:
-        """When the file was changed, in milliseconds since the epoch; from a list where the server knows no MDTM."""
+        """When the file was changed, in milliseconds since the epoch; from a list where the server
+        knows no MDTM.
+        """
         try:
             return parse_time(session.modified(self.path)[4:].strip())
         except Refused as exc:
@@ -306,7 +336,7 @@ class _Exchange:
         location = quote_from_bytes(self.path.encode("latin-1"), safe="/!$&'()*+,-.:;=@_~")
         return Answer(301, b"", Metadata.of({"Location": f"{location}/"}))
 
-    # -- directories -----------------------------------------------------------------------------------------------
+    # -- directories -------------------------------------------------------------------------------
 
     def _directory(self, session: Session) -> Answer:
         try:
@@ -347,7 +377,9 @@ def _status(answer: Answer, url: str) -> ProtocolStatus:
         return ProtocolStatus(codes.MOVED, [str(parse(answer.location, parse(url)))])
     if answer.code in _STATUSES:
         return ProtocolStatus(_STATUSES[answer.code], [url])
-    return ProtocolStatus(codes.EXCEPTION, [f"org.apache.nutch.protocol.ftp.FtpError: Ftp Error: {answer.code}"])
+    return ProtocolStatus(
+        codes.EXCEPTION, [f"org.apache.nutch.protocol.ftp.FtpError: Ftp Error: {answer.code}"]
+    )
 
 
 def _java_text(error: httpx.TransportError | UrlError, url: str) -> str:

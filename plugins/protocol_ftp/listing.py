@@ -1,9 +1,9 @@
 """The entries of an FTP directory, and the page of links that stands for it.
 
-Names are bytes to FTP; here they are strings with a character for each byte (Latin-1). Servers that know MLSD
-(RFC 3659) are asked in its words, with times in UTC; of others the output of LIST is read, of Unix and of Windows.
-Source: FtpResponse.list2html, which takes names as they come; here what would break a link is escaped, and names that
-no file can have (`../x`) are left out.
+Names are bytes to FTP; here they are strings with a character for each byte (Latin-1). Servers that
+know MLSD (RFC 3659) are asked in its words, with times in UTC; of others the output of LIST is
+read, of Unix and of Windows. Source: FtpResponse.list2html, which takes names as they come; here
+what would break a link is escaped, and names that no file can have (`../x`) are left out.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def parse_time(text: str) -> int | None:
     if match is None:
         return None
     year, month, day, hour, minute, second = map(int, match.groups())
-    if not (year and 1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second <= 60):
+    if not (
+        year and 1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second <= 60
+    ):
         return None
     return timegm((year, month, day, hour, minute, second)) * 1000
 
@@ -55,12 +57,16 @@ def facts(lines: Iterable[str]) -> Iterator[Entry]:
         if fact.get("type") in ("file", "dir") and _is_name(name):
             size = fact.get("size", "0")
             number = int(size) if size.isascii() and size.isdecimal() and len(size) < 19 else 0
-            yield Entry(name, fact["type"] == "dir", number, parse_time(fact.get("modify", "")) or 0)
+            yield Entry(
+                name, fact["type"] == "dir", number, parse_time(fact.get("modify", "")) or 0
+            )
 
 
 def listed(lines: Iterable[str]) -> Iterator[Entry]:
     """The entries in what LIST gives; lines that are none are skipped, links among them."""
-    with warnings.catch_warnings(action="ignore"):  # of a change of encodings that are not used here
+    with warnings.catch_warnings(
+        action="ignore"
+    ):  # of a change of encodings that are not used here
         from ftputil.error import FTPIOError, ParserError
         from ftputil.stat import MSParser, UnixParser
 
@@ -86,15 +92,20 @@ def _is_name(name: str) -> bool:
 def page(path: str, entries: Iterable[Entry]) -> bytes:
     """The page of links of a directory; `path` and names with a character for each byte."""
     title = _shown(path)
-    lines = [f"<html><head><title>Index of {title}</title></head>\n<body><h1>Index of {title}</h1><pre>\n"]
+    lines = [
+        f"<html><head><title>Index of {title}</title></head>\n<body><h1>Index of"
+        f" {title}</h1><pre>\n"
+    ]
     if path != "/":
         lines.append("<a href='../'>../</a>\t-\t-\t-\n")
     for entry in entries:
         slash, size = ("/", "-") if entry.is_dir else ("", str(entry.size))
         link = quote(entry.name.encode("latin-1", "replace"), safe=_SAFE_IN_LINKS)
-        link = link if ":" not in link else f"./{link}"  # else what stands before the colon would be a scheme
+        link = (
+            link if ":" not in link else f"./{link}"
+        )  # else what stands before the colon would be a scheme
         lines.append(
-            f"<a href='{link}{slash}'>{_shown(entry.name)}{slash}</a>\t{format_date(entry.modified)}\t{size}\n"
+            f"<a href='{link}{slash}'>{_shown(entry.name)}{slash}</a>\t{format_date(entry.modified)}\t{size}\n"  # noqa: E501
         )
     lines.append("</pre></body></html>\n")
     return "".join(lines).encode("utf-8")

@@ -1,8 +1,9 @@
-"""One connection to an FTP server: the dialogue of RFC 959 by ftplib, within bounds that a hostile server can't move.
+"""One connection to an FTP server: the dialogue of RFC 959 by ftplib, within bounds that a hostile
+server can't move.
 
-A data connection goes to the address of the control connection, whatever PASV names, and never to a port below 1024.
-Commands can't hold line ends. A reply of more than 256 KiB, and an answer that takes longer than the timeout, end the
-session. `cut`, from another thread, ends it at any time.
+A data connection goes to the address of the control connection, whatever PASV names, and never to a
+port below 1024. Commands can't hold line ends. A reply of more than 256 KiB, and an answer that
+takes longer than the timeout, end the session. `cut`, from another thread, ends it at any time.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class Refused(Exception):
 
 
 class Session(ftplib.FTP):
-    """A dialogue; strings have a character for each byte. OSError, EOFError and ftplib's errors for what breaks it."""
+    """A dialogue; strings have a character for each byte. OSError, EOFError and ftplib's errors for
+    what breaks it.
+    """
 
     def __init__(self, timeout: float, *, follow: bool) -> None:
         """`timeout` in seconds; `follow` logs what is said. `connect` comes next."""
@@ -48,7 +51,7 @@ class Session(ftplib.FTP):
         self.is_open = True
         super().__init__(timeout=timeout, encoding="latin-1")
 
-    # -- ftplib's seams --------------------------------------------------------------------------------------------
+    # -- ftplib's seams ----------------------------------------------------------------------------
 
     def putline(self, line: str) -> None:
         """Send a command."""
@@ -58,7 +61,9 @@ class Session(ftplib.FTP):
         super().putline(line)
 
     def getline(self) -> str:
-        """A line of a reply. Raises ftplib.error_proto for one without end, EOFError after `cut`."""
+        """A line of a reply. Raises ftplib.error_proto for one without end, EOFError after
+        `cut`.
+        """
         if not self.is_open:
             raise EOFError
         line: str = super().getline()
@@ -70,13 +75,15 @@ class Session(ftplib.FTP):
         return line
 
     def makepasv(self) -> tuple[str, int]:
-        """Where the data connection goes: to this server. Raises ftplib.error_proto for a port of the system's."""
+        """Where the data connection goes: to this server. Raises ftplib.error_proto for a port of
+        the system's.
+        """
         host, port = super().makepasv()
         if not LOWEST_PORT <= port < 65536:
             raise ftplib.error_proto(f"data connection to port {port}")
         return host, port
 
-    # -- what is asked for -----------------------------------------------------------------------------------------
+    # -- what is asked for -------------------------------------------------------------------------
 
     def enter(self, user: str, password: str) -> None:
         """Log in, and ask for bytes as they are. Raises Refused."""
@@ -114,9 +121,11 @@ class Session(ftplib.FTP):
         return self._has_facts
 
     def receive(self, command: str, limit: int) -> tuple[bytes, bool]:
-        """What a command sends over its data connection, up to `limit` bytes (negative: all), and whether that is all.
+        """What a command sends over its data connection, up to `limit` bytes (negative: all), and
+        whether that is all.
 
-        Raises Refused. After a cut the session is closed: servers disagree about what they then say.
+        Raises Refused. After a cut the session is closed: servers disagree about what they then
+        say.
         """
         with _refusals():
             self._data = self.transfercmd(command)

@@ -1,4 +1,6 @@
-"""protocol-htmlunit: HtmlUnit is a browser in Java, for scripts and without pictures; Chromium does its work here."""
+"""protocol-htmlunit: HtmlUnit is a browser in Java, for scripts and without pictures; Chromium does
+its work here.
+"""
 
 from __future__ import annotations
 

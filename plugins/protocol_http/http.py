@@ -1,4 +1,6 @@
-"""The http and https protocol: all of it is in lib-http, which other protocol plugins may build on too."""
+"""The http and https protocol: all of it is in lib-http, which other protocol plugins may build on
+too.
+"""
 
 from __future__ import annotations
 
@@ -6,4 +8,6 @@ from ..lib_http.base import HttpBase
 
 
 class Http(HttpBase):
-    """protocol-http: Nutch's plugin of that name, with connections that are kept and certificates that are checked."""
+    """protocol-http: Nutch's plugin of that name, with connections that are kept and certificates
+    that are checked.
+    """

@@ -1,8 +1,10 @@
-"""Handlers: what is done with a page in the browser before it is read (interactiveselenium.handlers).
+"""Handlers: what is done with a page in the browser before it is read
+(interactiveselenium.handlers).
 
     DefaultHandler                     nothing
     DefalultMultiInteractionHandler    nothing; a frame to fill in, in Nutch (its spelling)
-    DefaultClickAllAjaxLinksHandler    clicks on every link to `javascript:void(null);`, collecting the page after each
+    DefaultClickAllAjaxLinksHandler    clicks on every link to `javascript:void(null);`, collecting
+                                       the page after each
     package.module:Class               a user's own
 
 Source: org.apache.nutch.protocol.interactiveselenium.handlers.
@@ -53,11 +55,15 @@ class DefaultClickAllAjaxLinksHandler(DefaultHandler):
     def process_driver(self, driver: Driver) -> str | None:
         collected = []
         for number in range(_MOST_CLICKS):
-            links = [a for a in driver.find_elements("tag name", "a") if a.get_attribute("href") == _AJAX]
+            links = [
+                a for a in driver.find_elements("tag name", "a") if a.get_attribute("href") == _AJAX
+            ]
             if number >= len(links):
                 break
             links[number].click()
-            collected.append(driver.find_element("tag name", "body").get_attribute("innerHTML") or "")
+            collected.append(
+                driver.find_element("tag name", "body").get_attribute("innerHTML") or ""
+            )
             if number + 1 < len(links):
                 driver.refresh()
         return "".join(collected) or None
@@ -77,7 +83,9 @@ def load(conf: Configuration) -> list[Handler]:
 
 
 def _make(conf: Configuration, name: str) -> Handler:
-    own = OWN.get(name.rpartition(".")[2]) if name.startswith("org.apache.nutch.") else OWN.get(name)
+    own = (
+        OWN.get(name.rpartition(".")[2]) if name.startswith("org.apache.nutch.") else OWN.get(name)
+    )
     if own is not None:
         return own()
     where = f"{PROPERTY} ({conf.source(PROPERTY)})"
@@ -90,8 +98,14 @@ def _make(conf: Configuration, name: str) -> Handler:
     except ImportError as exc:
         raise ConfigError(f"{where}: {expected}, found {name!r}: {exc}") from exc
     except AttributeError as exc:
-        raise ConfigError(f"{where}: {expected}, found {name!r}: no class of that name is in {module}") from exc
-    missing = [word for word in ("should_process_url", "process_driver") if not callable(getattr(handler, word, None))]
+        raise ConfigError(
+            f"{where}: {expected}, found {name!r}: no class of that name is in {module}"
+        ) from exc
+    missing = [
+        word
+        for word in ("should_process_url", "process_driver")
+        if not callable(getattr(handler, word, None))
+    ]
     if missing:
         raise ConfigError(f"{where}: {name} has no method {missing[0]}")
     made: Handler = handler

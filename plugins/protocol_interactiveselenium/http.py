@@ -1,7 +1,8 @@
 """protocol-interactiveselenium: pages after handlers have worked on them in the browser.
 
-The content is what the handlers return, one after the other; for one that returns nothing, the document as it leaves
-it. Source: HttpResponse of protocol-interactiveselenium, whose pages are "null" by the default handler.
+The content is what the handlers return, one after the other; for one that returns nothing, the
+document as it leaves it. Source: HttpResponse of protocol-interactiveselenium, whose pages are
+"null" by the default handler.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ class Http(BrowserHttp):
     """org.apache.nutch.protocol.interactiveselenium.Http."""
 
     def __init__(
-        self, conf: Configuration, parameters: Mapping[str, str], transport: httpx.AsyncBaseTransport | None = None
+        self,
+        conf: Configuration,
+        parameters: Mapping[str, str],
+        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         super().__init__(conf, parameters, transport)
         self.handlers = load(conf)

@@ -1,16 +1,20 @@
-"""publish-rabbitmq: each event of a fetch (fetcher.publisher=true) as a message of JSON for RabbitMQ.
+"""publish-rabbitmq: each event of a fetch (fetcher.publisher=true) as a message of JSON for
+RabbitMQ.
 
-    {"eventType": "END", "eventData": {"status": "success"}, "url": "http://…", "timestamp": 1770000000000}
+    {"eventType": "END", "eventData": {"status": "success"}, "url": "http://…", "timestamp":
+    1770000000000}
 
     rabbitmq.publisher.server.uri                      the server, with user and password
-    rabbitmq.publisher.exchange.name, .routingkey      where messages go; without: to the queue, by its name
+    rabbitmq.publisher.exchange.name, .routingkey      where messages go; without: to the queue, by
+                                                       its name
     rabbitmq.publisher.headers.static                  headers of every message
-    rabbitmq.publisher.binding                         declare exchange and queue, and bind them, before the first one
+    rabbitmq.publisher.binding                         declare exchange and queue, and bind them,
+                                                       before the first one
     .exchange.options, .queue.name, .queue.options, .binding.arguments    how
 
-Messages are sent by a thread, so that no page waits for the server. Where it is away they are kept, up to MOST_KEPT;
-what comes after those is lost, and counted in the log.
-Source: org.apache.nutch.publisher.rabbitmq.RabbitMQPublisherImpl.
+Messages are sent by a thread, so that no page waits for the server. Where it is away they are kept,
+up to MOST_KEPT; what comes after those is lost, and counted in the log. Source:
+org.apache.nutch.publisher.rabbitmq.RabbitMQPublisherImpl.
 """
 
 from __future__ import annotations
@@ -50,7 +54,9 @@ class RabbitMQPublisher(NutchPublisher):
         super().__init__(conf, parameters)
         values = {
             "exchange_name": conf.get_trimmed("rabbitmq.publisher.exchange.name") or "",
-            "exchange_options": conf.get("rabbitmq.publisher.exchange.options", "type=direct,durable=true"),
+            "exchange_options": conf.get(
+                "rabbitmq.publisher.exchange.options", "type=direct,durable=true"
+            ),
             "queue_name": conf.get_trimmed("rabbitmq.publisher.queue.name") or "nutch.events.queue",
             "queue_options": conf.get("rabbitmq.publisher.queue.options", ""),
             "routingkey": conf.get_trimmed("rabbitmq.publisher.routingkey") or "",
@@ -59,9 +65,14 @@ class RabbitMQPublisher(NutchPublisher):
         binding = Binding.read(PREFIX, values)
         self.exchange = binding.exchange
         self.key = binding.key or binding.queue
-        self.headers = read_values("rabbitmq.publisher.headers.static", conf.get(PREFIX + "headers.static", ""))
+        self.headers = read_values(
+            "rabbitmq.publisher.headers.static", conf.get(PREFIX + "headers.static", "")
+        )
         binds = conf.get_boolean("rabbitmq.publisher.binding", False)
-        uri = conf.get_trimmed("rabbitmq.publisher.server.uri") or "amqp://guest:guest@localhost:5672/"
+        uri = (
+            conf.get_trimmed("rabbitmq.publisher.server.uri")
+            or "amqp://guest:guest@localhost:5672/"
+        )
         self.client = RabbitMQClient(uri, binding if binds else None)
         self._waiting: queue.Queue[bytes | None] = queue.Queue(MOST_KEPT)
         self._thread: threading.Thread | None = None
@@ -78,15 +89,24 @@ class RabbitMQPublisher(NutchPublisher):
         return True
 
     def publish(self, event: Mapping[str, Any]) -> None:
-        """Queue one event for sending. The thread starts with the first, when all forks of this process are made."""
+        """Queue one event for sending. The thread starts with the first, when all forks of this
+        process are made.
+        """
         if self._thread is None:
-            self._thread = threading.Thread(target=self._send_all, name="publish-rabbitmq", daemon=True)
+            self._thread = threading.Thread(
+                target=self._send_all, name="publish-rabbitmq", daemon=True
+            )
             self._thread.start()
         try:
-            self._waiting.put_nowait(json.dumps({**event, "eventData": event["eventData"] or None}).encode())
+            self._waiting.put_nowait(
+                json.dumps({**event, "eventData": event["eventData"] or None}).encode()
+            )
         except queue.Full:
             if not self._lost:
-                log.error("publish-rabbitmq: %d events wait for the server already: more are lost", MOST_KEPT)
+                log.error(
+                    "publish-rabbitmq: %d events wait for the server already: more are lost",
+                    MOST_KEPT,
+                )
             self._lost += 1
 
     def close(self) -> None:
@@ -102,7 +122,7 @@ class RabbitMQPublisher(NutchPublisher):
         if self._thread is None or not self._thread.is_alive():
             self.client.close()
 
-    # -- the thread ------------------------------------------------------------------------------------------------
+    # -- the thread --------------------------------------------------------------------------------
 
     def _send_all(self) -> None:
         while not (self._ending.is_set() and self._waiting.empty()):
@@ -115,7 +135,9 @@ class RabbitMQPublisher(NutchPublisher):
                 self._lost += 1
 
     def _send(self, message: bytes) -> bool:
-        """Send one message, however long the server is away, unless the fetch ends; whether that was done."""
+        """Send one message, however long the server is away, unless the fetch ends; whether that
+        was done.
+        """
         pause = 1.0
         while True:
             try:

@@ -1,6 +1,7 @@
 """scoring-depth: counts how many links a page is away from its seed, and stops at a maximum.
 
-    _depth_      IntWritable in a CrawlDatum's metadata, 1 for a seed; a string in the content's and parse's metadata
+    _depth_      IntWritable in a CrawlDatum's metadata, 1 for a seed; a string in the content's and
+                 parse's metadata
     _maxdepth_   the same for the page's own maximum, which a seed line may set and links inherit
 
 Near pages are fetched first. Source: org.apache.nutch.scoring.depth.DepthScoringFilter.
@@ -47,11 +48,15 @@ class DepthScoring(ScoringFilter):
             try:
                 self.override = re.compile(pattern, re.ASCII)
             except re.error as exc:
-                raise conf.wrong("scoring.depth.override.pattern", f"a regular expression ({exc})", pattern) from exc
+                raise conf.wrong(
+                    "scoring.depth.override.pattern", f"a regular expression ({exc})", pattern
+                ) from exc
 
     def inject_score(self, url: str, datum: CrawlDatum) -> None:
         own = datum.metadata.pop(_MAX_DEPTH_KEY, None)
-        datum.metadata[_MAX_DEPTH_KEY] = IntWritable(self.max_depth if own is None else int(str(own)))
+        datum.metadata[_MAX_DEPTH_KEY] = IntWritable(
+            self.max_depth if own is None else int(str(own))
+        )
         datum.metadata[_DEPTH_KEY] = IntWritable(1)
 
     def initial_score(self, url: str, datum: CrawlDatum) -> None:
@@ -66,21 +71,27 @@ class DepthScoring(ScoringFilter):
         return float32(init_sort * (1 + (0 if depth is None else maximum - depth)))
 
     def generator_sort_value_columns(self, frame: pl.DataFrame, init: pl.Series) -> pl.Series:
-        """Only rows with metadata go through the row method: without, a page counts as being as deep as allowed."""
+        """Only rows with metadata go through the row method: without, a page counts as being as
+        deep as allowed.
+        """
         known = frame["metadata"].is_not_null()
         if not known.any():
             return init
         values = super().generator_sort_value_columns(frame.filter(known), init.filter(known))
         return init.clone().scatter(known.arg_true(), values)
 
-    def update_db_score(self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]) -> None:
+    def update_db_score(
+        self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]
+    ) -> None:
         before = None
         if old is not None:
             before = _int(old, _DEPTH_KEY)
             if before is None:
                 self.initial_score(url, old)
         depths = [depth for linked in inlinked if (depth := _int(linked, _DEPTH_KEY)) is not None]
-        datum.metadata[_DEPTH_KEY] = IntWritable(min([DEFAULT_MAX_DEPTH if before is None else before, *depths]))
+        datum.metadata[_DEPTH_KEY] = IntWritable(
+            min([DEFAULT_MAX_DEPTH if before is None else before, *depths])
+        )
 
     def pass_score_before_parsing(self, url: str, datum: CrawlDatum, content: Content) -> None:
         for name, key in ((DEPTH, _DEPTH_KEY), (MAX_DEPTH, _MAX_DEPTH_KEY)):
@@ -102,7 +113,9 @@ class DepthScoring(ScoringFilter):
         adjust: CrawlDatum | None,
         all_count: int,
     ) -> CrawlDatum | None:
-        """Give the links their depth; all are dropped from `targets` where the maximum is reached or unknown."""
+        """Give the links their depth; all are dropped from `targets` where the maximum is reached
+        or unknown.
+        """
         if not targets:
             return adjust
         depth = _meta(parse_data, DEPTH)
@@ -121,7 +134,9 @@ class DepthScoring(ScoringFilter):
         return adjust
 
     def _own_maximum(self, url: str, parse_data: ParseData) -> int | None:
-        """The maximum that the page's links inherit: of the override pattern if there is one, else of the seed."""
+        """The maximum that the page's links inherit: of the override pattern if there is one, else
+        of the seed.
+        """
         if self.override is not None:
             return self.max_depth_override if self.override.search(url) else self.max_depth
         return _meta(parse_data, MAX_DEPTH)

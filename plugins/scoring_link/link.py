@@ -1,4 +1,5 @@
-"""scoring-link: scores come from LinkRank (webgraph, linkrank, scoreupdater) and are used as they are.
+"""scoring-link: scores come from LinkRank (webgraph, linkrank, scoreupdater) and are used as they
+are.
 
 Source: org.apache.nutch.scoring.link.LinkAnalysisScoringFilter.
 """
@@ -56,7 +57,9 @@ class LinkScoring(ScoringFilter):
     ) -> float:
         return init_score if db_datum is None else float32(self.normalized_score * db_datum.score)
 
-    def indexer_score_columns(self, documents: Documents, pages: Pages, init: pl.Series) -> pl.Series:
+    def indexer_score_columns(
+        self, documents: Documents, pages: Pages, init: pl.Series
+    ) -> pl.Series:
         import polars as pl
 
         boost = (pages.db["score"].cast(pl.Float64) * self.normalized_score).cast(pl.Float32)

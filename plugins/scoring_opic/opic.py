@@ -1,8 +1,8 @@
 """scoring-opic: a page passes its score on to the pages that it links to, in equal shares.
 
-New pages start at 0; each link found adds its share. All arithmetic is Java's, in 32-bit floats, link by link.
-Source: org.apache.nutch.scoring.opic.OPICScoringFilter, a variant of On-Line Page Importance Computation
-(Abiteboul, Preda, Cobena 2003) in which a page keeps what it passes on.
+New pages start at 0; each link found adds its share. All arithmetic is Java's, in 32-bit floats,
+link by link. Source: org.apache.nutch.scoring.opic.OPICScoringFilter, a variant of On-Line Page
+Importance Computation (Abiteboul, Preda, Cobena 2003) in which a page keeps what it passes on.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class OpicScoring(ScoringFilter):
         self.external_factor = conf.get_float("db.score.link.external", 1.0)
         self.count_filtered = conf.get_boolean("db.score.count.filtered", False)
 
-    # -- one record ------------------------------------------------------------------------------------------------
+    # -- one record --------------------------------------------------------------------------------
 
     def initial_score(self, url: str, datum: CrawlDatum) -> None:
         datum.score = 0.0
@@ -51,7 +51,9 @@ class OpicScoring(ScoringFilter):
     def generator_sort_value(self, url: str, datum: CrawlDatum, init_sort: float) -> float:
         return float32(datum.score * init_sort)
 
-    def update_db_score(self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]) -> None:
+    def update_db_score(
+        self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]
+    ) -> None:
         gained = 0.0
         for linked in inlinked:
             gained = float32(gained + linked.score)
@@ -105,18 +107,24 @@ class OpicScoring(ScoringFilter):
             return init_score
         return float32(float32(_power(db_datum.score, self.power)) * init_score)
 
-    def outlink_score(self, parse_data: ParseData, kept: int, all_count: int, score: float) -> float | None:
+    def outlink_score(
+        self, parse_data: ParseData, kept: int, all_count: int, score: float
+    ) -> float | None:
         internal, external = self._shares(parse_data, kept, all_count)
         return internal if internal == external else None
 
-    def indexer_score_columns(self, documents: Documents, pages: Pages, init: pl.Series) -> pl.Series:
+    def indexer_score_columns(
+        self, documents: Documents, pages: Pages, init: pl.Series
+    ) -> pl.Series:
         import polars as pl
 
-        powers = [None if score is None else _power(score, self.power) for score in pages.db["score"]]
+        powers = [
+            None if score is None else _power(score, self.power) for score in pages.db["score"]
+        ]
         boost = pl.Series(init.name, powers, dtype=pl.Float64).cast(pl.Float32) * init
         return boost.zip_with(boost.is_not_null(), init)
 
-    # -- columns ---------------------------------------------------------------------------------------------------
+    # -- columns -----------------------------------------------------------------------------------
 
     def initial_score_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
         import polars as pl
@@ -126,7 +134,9 @@ class OpicScoring(ScoringFilter):
     def generator_sort_value_columns(self, frame: pl.DataFrame, init: pl.Series) -> pl.Series:
         return frame["score"] * init
 
-    def update_db_score_columns(self, frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame) -> pl.DataFrame:
+    def update_db_score_columns(
+        self, frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame
+    ) -> pl.DataFrame:
         before = old["score"].zip_with(old["status"].is_not_null(), frame["score"])
         return frame.with_columns(score=self.linked_score_columns(before, inlinked))
 
@@ -135,12 +145,16 @@ class OpicScoring(ScoringFilter):
         import polars as pl
 
         gained = np.zeros(len(scores), np.float32)
-        np.add.at(gained, inlinked["row"].to_numpy(), inlinked["score"].to_numpy())  # one by one, in order
+        np.add.at(
+            gained, inlinked["row"].to_numpy(), inlinked["score"].to_numpy()
+        )  # one by one, in order
         return scores + pl.Series(gained)
 
 
 def _score_of(parse_data: ParseData) -> float:
-    """The page's score as the fetcher passed it on in the metadata; 0 if it is missing or not a number."""
+    """The page's score as the fetcher passed it on in the metadata; 0 if it is missing or not a
+    number.
+    """
     text = parse_data.content_meta.first(SCORE_KEY)
     if text is None:
         return 0.0

@@ -1,9 +1,11 @@
-"""scoring-orphan: pages that no link has been found to for a long time are marked as gone, then as orphans.
+"""scoring-orphan: pages that no link has been found to for a long time are marked as gone, then as
+orphans.
 
-    _orphan_   IntWritable in a CrawlDatum's metadata: seconds since the epoch when updatedb last saw a link to the page
+    _orphan_   IntWritable in a CrawlDatum's metadata: seconds since the epoch when updatedb last
+               saw a link to the page
 
-A page without that entry (a seed that nothing links to) is left alone. db.update.purge.orphans removes orphans.
-Source: org.apache.nutch.scoring.orphan.OrphanScoringFilter.
+A page without that entry (a seed that nothing links to) is left alone. db.update.purge.orphans
+removes orphans. Source: org.apache.nutch.scoring.orphan.OrphanScoringFilter.
 """
 
 from __future__ import annotations
@@ -39,8 +41,9 @@ class OrphanScoringFilter(ScoringFilter):
         self.orphan_after = conf.get_int("scoring.orphan.mark.orphan.after", ORPHAN_AFTER)
         if self.gone_after > self.orphan_after:
             log.warning(
-                "scoring.orphan.mark.gone.after (%d s) is longer than scoring.orphan.mark.orphan.after (%d s): "
-                "pages become orphans and are never marked as gone",
+                "scoring.orphan.mark.gone.after (%d s) is longer than"
+                " scoring.orphan.mark.orphan.after (%d s): pages become orphans and are never"
+                " marked as gone",
                 self.gone_after,
                 self.orphan_after,
             )
@@ -50,9 +53,11 @@ class OrphanScoringFilter(ScoringFilter):
         """Seconds since the epoch."""
         return self.clock.now() // 1000
 
-    # -- one record ------------------------------------------------------------------------------------------------
+    # -- one record --------------------------------------------------------------------------------
 
-    def update_db_score(self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]) -> None:
+    def update_db_score(
+        self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]
+    ) -> None:
         if inlinked:
             datum.metadata[LAST_LINKED] = IntWritable(self._now)
         else:
@@ -68,9 +73,11 @@ class OrphanScoringFilter(ScoringFilter):
         elif elapsed > self.gone_after:
             datum.status = STATUS_DB_GONE
 
-    # -- columns ---------------------------------------------------------------------------------------------------
+    # -- columns -----------------------------------------------------------------------------------
 
-    def update_db_score_columns(self, frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame) -> pl.DataFrame:
+    def update_db_score_columns(
+        self, frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame
+    ) -> pl.DataFrame:
         import numpy as np
         import polars as pl
 
@@ -88,17 +95,23 @@ class OrphanScoringFilter(ScoringFilter):
         return self._marked(frame, pl.repeat(True, len(frame), dtype=pl.Boolean, eager=True))
 
     def _marked(self, frame: pl.DataFrame, where: pl.Series) -> pl.DataFrame:
-        """The table with the new status of the pages in the rows `where` that no link was found to for too long."""
+        """The table with the new status of the pages in the rows `where` that no link was found to
+        for too long.
+        """
         elapsed = self._now - _last_linked(frame["metadata"])
         gone = (where & (elapsed > self.gone_after)).fill_null(False)
         orphaned = (where & (elapsed > self.orphan_after)).fill_null(False)
         if not (gone | orphaned).any():
             return frame
-        return frame.with_columns(status=frame["status"].set(gone, STATUS_DB_GONE).set(orphaned, STATUS_DB_ORPHAN))
+        return frame.with_columns(
+            status=frame["status"].set(gone, STATUS_DB_GONE).set(orphaned, STATUS_DB_ORPHAN)
+        )
 
 
 _ALONE: Final = MapWritable({LAST_LINKED: IntWritable(0)}).to_bytes()[:-4]
-"""The bytes of a map that has nothing else, before the number: those of most pages that were never fetched."""
+"""The bytes of a map that has nothing else, before the number: those of most pages that were never
+fetched.
+"""
 
 
 def _stamped(metadata: pl.Series, stamp: bytes) -> pl.Series:
@@ -106,13 +119,17 @@ def _stamped(metadata: pl.Series, stamp: bytes) -> pl.Series:
     import polars as pl
 
     alone = (metadata.is_null() | _is_alone(metadata)).fill_null(True)
-    stamped = pl.select(pl.when(alone).then(pl.lit(stamp, pl.Binary)).otherwise(metadata)).to_series()
+    stamped = pl.select(
+        pl.when(alone).then(pl.lit(stamp, pl.Binary)).otherwise(metadata)
+    ).to_series()
     others = [rawmap.merge(data, stamp) for data in metadata.filter(~alone)]
     return stamped.scatter((~alone).arg_true(), pl.Series(others, dtype=pl.Binary))
 
 
 def _last_linked(metadata: pl.Series) -> pl.Series:
-    """When a link to each page was seen last, in seconds since the epoch; null where that is not known."""
+    """When a link to each page was seen last, in seconds since the epoch; null where that is not
+    known.
+    """
     import polars as pl
 
     alone = _is_alone(metadata)
@@ -125,4 +142,6 @@ def _last_linked(metadata: pl.Series) -> pl.Series:
 
 def _is_alone(metadata: pl.Series) -> pl.Series:
     """The mask of the maps that hold `_orphan_` and nothing else."""
-    return (metadata.bin.starts_with(_ALONE) & (metadata.bin.size() == len(_ALONE) + 4)).fill_null(False)
+    return (metadata.bin.starts_with(_ALONE) & (metadata.bin.size() == len(_ALONE) + 4)).fill_null(
+        False
+    )

@@ -1,8 +1,10 @@
-"""scoring-similarity: a page scores by how like it is to a given text, and so do the pages that it links to.
+"""scoring-similarity: a page scores by how like it is to a given text, and so do the pages that it
+links to.
 
-The likeness is the cosine of the angle between two vectors: how often each term stands in the page's text, keywords
-and description, and in the gold standard (cosine.goldstandard.file). 0: nothing in common, 1: the same terms in the
-same proportions. scoring.similarity.ngrams compares runs of words (`2,3`) and not single ones (`1,1`).
+The likeness is the cosine of the angle between two vectors: how often each term stands in the
+page's text, keywords and description, and in the gold standard (cosine.goldstandard.file). 0:
+nothing in common, 1: the same terms in the same proportions. scoring.similarity.ngrams compares
+runs of words (`2,3`) and not single ones (`1,1`).
 
 Source: SimilarityScoringFilter, CosineSimilarity and Model of scoring-similarity.
 """
@@ -27,7 +29,9 @@ from .words import shingles, terms
 
 MODELS: Final = ("cosine",)
 _MOST_WORDS: Final = 10
-"""In a run; more are compared in no Nutch that anybody knows of, and cost memory with every page."""
+"""In a run; more are compared in no Nutch that anybody knows of, and cost memory with every
+page.
+"""
 _META_TAGS: Final = ("metatag.description", "metatag.keywords", "metatag.keyword")
 
 
@@ -38,20 +42,30 @@ class SimilarityScoringFilter(ScoringFilter):
         super().__init__(conf, parameters)
         model = conf.get_trimmed("scoring.similarity.model") or "cosine"
         if model not in MODELS:
-            raise ConfigError(f"scoring.similarity.model: expected {' or '.join(MODELS)}, found {model!r}")
+            raise ConfigError(
+                f"scoring.similarity.model: expected {' or '.join(MODELS)}, found {model!r}"
+            )
         self.sizes = _sizes(conf)
         name = conf.get_trimmed("scoring.similarity.stopword.file")
-        self.stopwords = _stopwords(conf.read_resource(name)) if name and self.sizes == (1, 1) else []
-        self.standard = self._standard(conf.get_trimmed("cosine.goldstandard.file") or "goldstandard.txt")
+        self.stopwords = (
+            _stopwords(conf.read_resource(name)) if name and self.sizes == (1, 1) else []
+        )
+        self.standard = self._standard(
+            conf.get_trimmed("cosine.goldstandard.file") or "goldstandard.txt"
+        )
 
     def _standard(self, name: str) -> Counter[str]:
         try:
             text = self.conf.read_resource(name)
         except ConfigError as exc:
-            raise ConfigError(f"cosine.goldstandard.file: {exc}: the text that pages are compared with") from exc
+            raise ConfigError(
+                f"cosine.goldstandard.file: {exc}: the text that pages are compared with"
+            ) from exc
         counts = self._terms(text)
         if not counts:
-            raise ConfigError(f"cosine.goldstandard.file: no words to compare in {self.conf.resource(name)}")
+            raise ConfigError(
+                f"cosine.goldstandard.file: no words to compare in {self.conf.resource(name)}"
+            )
         return counts
 
     def _terms(self, text: str) -> Counter[str]:
@@ -64,7 +78,9 @@ class SimilarityScoringFilter(ScoringFilter):
     def pass_score_after_parsing(self, url: str, content: Content, parse: Parse) -> None:
         meta = parse.data.parse_meta
         tags = [value for name in _META_TAGS if (value := meta.first(name)) is not None]
-        parse.data.content_meta.set(SCORE_KEY, float_to_string(self.score("\n".join([parse.text, *tags]))))
+        parse.data.content_meta.set(
+            SCORE_KEY, float_to_string(self.score("\n".join([parse.text, *tags])))
+        )
 
     def distribute_score_to_outlinks(
         self,
@@ -79,13 +95,17 @@ class SimilarityScoringFilter(ScoringFilter):
             datum.score = datum.score if score is None else score
         return adjust
 
-    def outlink_score(self, parse_data: ParseData, kept: int, all_count: int, score: float) -> float | None:
+    def outlink_score(
+        self, parse_data: ParseData, kept: int, all_count: int, score: float
+    ) -> float | None:
         own = _score_of(parse_data)
         return score if own is None else own
 
 
 def cosine(one: Counter[str], other: Counter[str]) -> float:
-    """The cosine of the angle between two vectors in Java's 32-bit floats; 0 where one of them is empty."""
+    """The cosine of the angle between two vectors in Java's 32-bit floats; 0 where one of them is
+    empty.
+    """
     small, large = sorted((one, other), key=len)
     product = sum(count * large[term] for term, count in small.items())
     return float32(product / (_norm(one) * _norm(other))) if product else 0.0
@@ -105,12 +125,16 @@ def _score_of(parse_data: ParseData) -> float | None:
 
 
 def _sizes(conf: Configuration) -> tuple[int, int]:
-    """scoring.similarity.ngrams: shortest and longest run of words; one number stands for both. ConfigError."""
+    """scoring.similarity.ngrams: shortest and longest run of words; one number stands for both.
+    ConfigError.
+    """
     given = conf.get_trimmed_strings("scoring.similarity.ngrams", ["1", "1"])
     numbers = [int(text) if text.isdecimal() and len(text) < 3 else 0 for text in given]
     if not 1 <= len(numbers) <= 2 or not all(1 <= number <= _MOST_WORDS for number in numbers):
         expected = f"one or two numbers from 1 to {_MOST_WORDS}, as 1,1"
-        raise ConfigError(f"scoring.similarity.ngrams: expected {expected}, found {','.join(given)!r}")
+        raise ConfigError(
+            f"scoring.similarity.ngrams: expected {expected}, found {','.join(given)!r}"
+        )
     shortest, longest = numbers[0], numbers[-1]
     return (1, 1) if shortest == 1 else (shortest, max(shortest, longest))
 

@@ -1,11 +1,14 @@
 """Text as counted terms: what a page and the gold standard are compared by.
 
-    words     Unicode's word boundaries (UAX 29), in lower case, what has no letter or digit left out
+    words     Unicode's word boundaries (UAX 29), in lower case, what has no letter or digit left
+              out
     terms     the words without stop words, cut down to their stems (Porter 1980)
-    shingles  runs of stems with a blank between them, for scoring.similarity.ngrams from 2 on; stop words count here
+    shingles  runs of stems with a blank between them, for scoring.similarity.ngrams from 2 on; stop
+              words count here
 
-Source: LuceneTokenizer of scoring-similarity and the filters of Lucene that it names. Porter's own later changes to
-his algorithm, which Lucene has (`possibly` to `possibl`), are not in the library here (`possibli`).
+Source: LuceneTokenizer of scoring-similarity and the filters of Lucene that it names. Porter's own
+later changes to his algorithm, which Lucene has (`possibly` to `possibl`), are not in the library
+here (`possibli`).
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import Stemmer
 _ENGLISH: Final = """
 a an and are as at be but by for if in into is it no not of on or such that the their then there these they this
 to was will with
-"""
+"""  # noqa: E501
 ENGLISH: Final = frozenset(_ENGLISH.split())
 """Lucene's stop words for English, which never count."""
 _WORD: Final = regex.compile(r"\b", regex.WORD | regex.V1)
@@ -51,7 +54,9 @@ def shingles(text: str, shortest: int, longest: int) -> Counter[str]:
     """How often each run of `shortest` to `longest` stems stands in a text."""
     stems = _stems(words(text))
     sizes = range(shortest, longest + 1)
-    return Counter(" ".join(stems[i : i + size]) for size in sizes for i in range(len(stems) - size + 1))
+    return Counter(
+        " ".join(stems[i : i + size]) for size in sizes for i in range(len(stems) - size + 1)
+    )
 
 
 def _stems(found: list[str]) -> list[str]:

@@ -1,4 +1,5 @@
-"""subcollection: names of parts of the crawl, by what stands in the URL, in the field `subcollection`.
+"""subcollection: names of parts of the crawl, by what stands in the URL, in the field
+`subcollection`.
 
     <subcollections>
       <subcollection>
@@ -12,10 +13,11 @@
       </subcollection>
     </subcollections>
 
-stand in subcollections.xml (subcollections.config). subcollection.default.fieldname names the field,
-subcollection.case.insensitive compares without case. A page with metadata `subcollection`
-(subcollection.metadata.source) names its part itself. Several parts of a page stand in the order of Java's HashMap.
-Source: org.apache.nutch.indexer.subcollection.SubcollectionIndexingFilter, org.apache.nutch.collection.*.
+stand in subcollections.xml (subcollections.config). subcollection.default.fieldname names the
+field, subcollection.case.insensitive compares without case. A page with metadata `subcollection`
+(subcollection.metadata.source) names its part itself. Several parts of a page stand in the order of
+Java's HashMap. Source: org.apache.nutch.indexer.subcollection.SubcollectionIndexingFilter,
+org.apache.nutch.collection.*.
 """
 
 from __future__ import annotations
@@ -55,11 +57,15 @@ class Subcollection:
 
     def has(self, url: str) -> bool:
         """Whether a page belongs to it."""
-        return not any(text in url for text in self.black) and any(text in url for text in self.white)
+        return not any(text in url for text in self.black) and any(
+            text in url for text in self.white
+        )
 
     def mask(self, urls: pl.Series) -> pl.Series:
         """The same for a column."""
-        white, black = (pl.Series(texts, dtype=pl.String).implode() for texts in (self.white, self.black))
+        white, black = (
+            pl.Series(texts, dtype=pl.String).implode() for texts in (self.white, self.black)
+        )
         return urls.str.contains_any(white) & ~urls.str.contains_any(black)
 
 
@@ -92,7 +98,9 @@ class SubcollectionIndexingFilter(IndexingFilter):
         documents.add(self.field, own)
         compared = pages.urls.str.to_lowercase() if self.ignores_case else pages.urls
         for part in self.parts:
-            names = pl.select(pl.when(part.mask(compared) & own.is_null()).then(pl.lit(part.name))).to_series()
+            names = pl.select(
+                pl.when(part.mask(compared) & own.is_null()).then(pl.lit(part.name))
+            ).to_series()
             documents.add(part.field or self.field, names)
         return None
 
@@ -105,7 +113,9 @@ def _read(conf: Configuration, ignores_case: bool) -> list[Subcollection]:
         name = _text(element, "name")
         if not name:
             raise ConfigError(f"{conf.resource(file)}: expected a <name> in each <subcollection>")
-        white, black = (_lines(_text(element, tag) or "", ignores_case) for tag in ("whitelist", "blacklist"))
+        white, black = (
+            _lines(_text(element, tag) or "", ignores_case) for tag in ("whitelist", "blacklist")
+        )
         parts[name] = Subcollection(name, _text(element, "key") or None, white, black)
     found = list(parts.values())
     return [found[at] for at in hash_map_order([string_hash(part.name) for part in found])]

@@ -1,6 +1,7 @@
 """tld: the field `tld`, with the public suffix of the page's host: `co.uk` for `www.example.co.uk`.
 
-Hosts without one (addresses, localhost) have no such field. Source: org.apache.nutch.indexer.tld.TLDIndexingFilter.
+Hosts without one (addresses, localhost) have no such field. Source:
+org.apache.nutch.indexer.tld.TLDIndexingFilter.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""urlfilter-automaton: `+` and `-` rules whose patterns match whole URLs in linear time (automaton-urlfilter.txt).
+"""urlfilter-automaton: `+` and `-` rules whose patterns match whole URLs in linear time
+(automaton-urlfilter.txt).
 
 Properties: urlfilter.automaton.rules (inline), urlfilter.automaton.file.
 """
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
 
 class AutomatonMatcher:
-    """One pattern: by its automaton for a URL; for columns by Polars' engine where the pattern is a plain one."""
+    """One pattern: by its automaton for a URL; for columns by Polars' engine where the pattern is a
+    plain one.
+    """
 
     needs = None
     is_loop_rule = False
@@ -62,7 +65,13 @@ def _is_plain(node: Pattern | Node) -> bool:
         return False
     if isinstance(node, Repeat):
         return _is_plain(node.item)
-    parts = node.items if isinstance(node, Sequence) else node.choices if isinstance(node, Alternation) else ()
+    parts = (
+        node.items
+        if isinstance(node, Sequence)
+        else node.choices
+        if isinstance(node, Alternation)
+        else ()
+    )
     return all(map(_is_plain, parts))
 
 
@@ -71,7 +80,11 @@ class AutomatonURLFilter(RuleFilter, URLFilter):
 
     def rule_text(self) -> str:
         inline = self.conf.get("urlfilter.automaton.rules")
-        return self.conf.read_resource(file_name(self.conf, "urlfilter.automaton.file")) if inline is None else inline
+        return (
+            self.conf.read_resource(file_name(self.conf, "urlfilter.automaton.file"))
+            if inline is None
+            else inline
+        )
 
     def rule_source(self) -> str:
         return rule_place(self.conf, "urlfilter.automaton")

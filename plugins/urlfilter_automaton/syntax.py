@@ -1,4 +1,5 @@
-"""The pattern language of urlfilter-automaton: regular expressions in the strict sense, which match whole strings.
+"""The pattern language of urlfilter-automaton: regular expressions in the strict sense, which match
+whole strings.
 
     union     = inter [ "|" union ]             either
     inter     = concat [ "&" inter ]            both
@@ -9,8 +10,9 @@
     simple    = "." | "#" | "@" | '"' text '"' | "(" [ union ] ")" | "<n-m>" | char
     char      = [ "\\" ] any character
 
-`#` matches nothing at all, `@` any string, `<n-m>` the numbers from n to m (with as many digits as both have, else with
-any number of leading zeros). Source: dk.brics.automaton.RegExp with all its flags on.
+`#` matches nothing at all, `@` any string, `<n-m>` the numbers from n to m (with as many digits as
+both have, else with any number of leading zeros). Source: dk.brics.automaton.RegExp with all its
+flags on.
 """
 
 from __future__ import annotations
@@ -138,7 +140,9 @@ class _Reader:
             inner = self.union()
             self.expect(")")
             return inner
-        return self.interval(self.until(">")) if self.match("<") else Chars(charclass.of(self.char()))
+        return (
+            self.interval(self.until(">")) if self.match("<") else Chars(charclass.of(self.char()))
+        )
 
     def until(self, end: str) -> str:
         start = self.at

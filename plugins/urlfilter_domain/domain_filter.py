@@ -1,4 +1,5 @@
-"""urlfilter-domain: only URLs whose host, domain or public suffix is listed (domain-urlfilter.txt); no list, no limit.
+"""urlfilter-domain: only URLs whose host, domain or public suffix is listed (domain-urlfilter.txt);
+no list, no limit.
 
 Properties: urlfilter.domain.rules (inline), urlfilter.domain.file.
 """
@@ -31,7 +32,11 @@ class DomainURLFilter(URLFilter):
         return url if not self.allowed or self.allowed.has(url) else None
 
     def explain(self, url: str) -> str:
-        return self.allowed.explain(url, self.source) if self.allowed else f"{self.source}: no names, all pass"
+        return (
+            self.allowed.explain(url, self.source)
+            if self.allowed
+            else f"{self.source}: no names, all pass"
+        )
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
         return self.allowed.choose(urls, listed=True) if self.allowed else urls

@@ -1,6 +1,8 @@
-"""urlfilter-domaindenylist: no URLs whose host, domain or public suffix is listed (domaindenylist-urlfilter.txt).
+"""urlfilter-domaindenylist: no URLs whose host, domain or public suffix is listed
+(domaindenylist-urlfilter.txt).
 
-Malformed URLs are rejected. Properties: urlfilter.domaindenylist.rules (inline), urlfilter.domaindenylist.file.
+Malformed URLs are rejected. Properties: urlfilter.domaindenylist.rules (inline),
+urlfilter.domaindenylist.file.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ class DomainDenylistURLFilter(URLFilter):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        text = rules_text(conf, "urlfilter.domaindenylist.rules", "urlfilter.domaindenylist.file", parameters)
+        text = rules_text(
+            conf, "urlfilter.domaindenylist.rules", "urlfilter.domaindenylist.file", parameters
+        )
         self.denied = HostList(text or "")
         self.source = rule_place(conf, "urlfilter.domaindenylist", parameters)
 

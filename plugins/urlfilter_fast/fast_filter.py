@@ -4,12 +4,12 @@
     section  = ( "Host" | "Domain" ) name     "Domain ." is for all
     rule     = "DenyPath" regex | "DenyPathQuery" regex     on the path; on path and query
 
-The regex may match anywhere; `.*` and `.?` reject everything. First the rules of the host, then those of the host as a
-domain, then those of ever shorter domains, then those of `.`. Malformed URLs are rejected, as are those that are too
-long (as a whole, the path, the query).
+The regex may match anywhere; `.*` and `.?` reject everything. First the rules of the host, then
+those of the host as a domain, then those of ever shorter domains, then those of `.`. Malformed URLs
+are rejected, as are those that are too long (as a whole, the path, the query).
 
-Properties: urlfilter.fast.file (plain, .gz or .bz2), urlfilter.fast.url.max.length, urlfilter.fast.url.path.max.length
-and urlfilter.fast.url.query.max.length (-1: no limit).
+Properties: urlfilter.fast.file (plain, .gz or .bz2), urlfilter.fast.url.max.length,
+urlfilter.fast.url.path.max.length and urlfilter.fast.url.query.max.length (-1: no limit).
 
 Source: org.apache.nutch.urlfilter.fast.FastURLFilter.
 """
@@ -70,7 +70,9 @@ class FastURLFilter(URLFilter):
             words = line.split()
             if line.startswith(("Host", "Domain")):
                 if len(words) < 2:
-                    raise ConfigError(f"{self._place}, line {number}: {line!r} names no host or domain")
+                    raise ConfigError(
+                        f"{self._place}, line {number}: {line!r} names no host or domain"
+                    )
                 table = self.hosts if line.startswith("Host") else self.domains
                 section = table.setdefault(words[1], [])
             elif line and section is not None:
@@ -81,7 +83,9 @@ class FastURLFilter(URLFilter):
             section.append(Rule(None, False, line, number))
         elif line.startswith("DenyPath") and len(words) > 1:
             try:
-                section.append(Rule(JavaRegex(words[1]), line.startswith("DenyPathQuery"), line, number))
+                section.append(
+                    Rule(JavaRegex(words[1]), line.startswith("DenyPathQuery"), line, number)
+                )
             except ConfigError as exc:
                 log.warning("%s, line %d is skipped: %s", self._place, number, exc)
         else:

@@ -1,6 +1,7 @@
 """urlfilter-ignoreexempt: external links that stay although db.ignore.external.links is set.
 
-The rules (db.ignore.external.exemptions.file, the format of regex-urlfilter.txt) apply to the link's target only.
+The rules (db.ignore.external.exemptions.file, the format of regex-urlfilter.txt) apply to the
+link's target only.
 """
 
 from __future__ import annotations

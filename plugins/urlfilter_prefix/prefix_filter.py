@@ -39,8 +39,14 @@ class PrefixURLFilter(URLFilter):
         return url if url.startswith(self.prefixes) else None
 
     def explain(self, url: str) -> str:
-        found = next((number for number, prefix in self.lines.items() if url.startswith(prefix)), None)
-        return f"{self.source}: no prefix fits" if found is None else f"{self.source}:{found}: {self.lines[found]}"
+        found = next(
+            (number for number, prefix in self.lines.items() if url.startswith(prefix)), None
+        )
+        return (
+            f"{self.source}: no prefix fits"
+            if found is None
+            else f"{self.source}:{found}: {self.lines[found]}"
+        )
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
         import polars as pl

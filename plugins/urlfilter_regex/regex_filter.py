@@ -1,6 +1,7 @@
 """urlfilter-regex: `+` and `-` rules with Java's regular expressions (regex-urlfilter.txt).
 
-Properties: urlfilter.regex.rules (inline), urlfilter.regex.file, urlfilter.regex.seconds (time for one rule and URL).
+Properties: urlfilter.regex.rules (inline), urlfilter.regex.file, urlfilter.regex.seconds (time for
+one rule and URL).
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ class RegexURLFilter(RuleFilter, URLFilter):
 
     def rule_text(self) -> str:
         inline = self.conf.get("urlfilter.regex.rules")
-        return self.conf.read_resource(file_name(self.conf, "urlfilter.regex.file")) if inline is None else inline
+        return (
+            self.conf.read_resource(file_name(self.conf, "urlfilter.regex.file"))
+            if inline is None
+            else inline
+        )
 
     def rule_source(self) -> str:
         return rule_place(self.conf, "urlfilter.regex")

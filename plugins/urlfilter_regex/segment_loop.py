@@ -1,7 +1,8 @@
-"""Nutch's rule against loops, without a regular expression: a path segment that comes back at every second place.
+"""Nutch's rule against loops, without a regular expression: a path segment that comes back at every
+second place.
 
-`(/[^/]+)/[^/]+\\1/[^/]+\\1/` stands in everybody's regex-urlfilter.txt and is the one rule there that needs a
-backtracking engine; split at its slashes, a URL is judged in a fraction of the time.
+`(/[^/]+)/[^/]+\\1/[^/]+\\1/` stands in everybody's regex-urlfilter.txt and is the one rule there
+that needs a backtracking engine; split at its slashes, a URL is judged in a fraction of the time.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ class SegmentLoop:
         if len(set(parts)) > len(parts) - 2:
             return False
         return any(
-            parts[at] and parts[at] == parts[at + 2] == parts[at + 4] and parts[at + 1] and parts[at + 3]
+            parts[at]
+            and parts[at] == parts[at + 2] == parts[at + 4]
+            and parts[at + 1]
+            and parts[at + 3]
             for at in range(1, len(parts) - 5)
         )
 

@@ -5,8 +5,8 @@
              "+": listed suffixes are rejected, "-" (and no mode at all): only listed ones pass
              P: look at the URL's path only; I: ignore case
 
-The last sign counts; P and I stay once given. Lines are trimmed. Without the file every URL is rejected.
-Properties: urlfilter.suffix.rules (inline), urlfilter.suffix.file.
+The last sign counts; P and I stay once given. Lines are trimmed. Without the file every URL is
+rejected. Properties: urlfilter.suffix.rules (inline), urlfilter.suffix.file.
 """
 
 from __future__ import annotations
@@ -71,13 +71,17 @@ class SuffixURLFilter(URLFilter):
 
     def explain(self, url: str) -> str:
         text, mode = self._judged(url), "rejects" if self.accept_others else "takes"
-        found = next((number for number, suffix in self.lines.items() if text.endswith(suffix)), None)
+        found = next(
+            (number for number, suffix in self.lines.items() if text.endswith(suffix)), None
+        )
         if found is None:
             return f"{self.source}: none of the suffixes that it {mode}"
         return f"{self.source}:{found}: {mode} {self.lines[found]}"
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
-        """Plain URLs (or all, unless only the path counts) by expressions, the others by the row method."""
+        """Plain URLs (or all, unless only the path counts) by expressions, the others by the row
+        method.
+        """
         import polars as pl
 
         text = urls.str.to_lowercase() if self.ignore_case else urls
@@ -88,6 +92,8 @@ class SuffixURLFilter(URLFilter):
         ends = pl.Series([False]).new_from_index(0, len(urls))
         for length in {len(suffix) for suffix in self.suffixes}:
             tails = text.str.tail(length)
-            ends |= tails.is_in([suffix for suffix in self.suffixes if len(suffix) == length]).fill_null(False)
+            ends |= tails.is_in(
+                [suffix for suffix in self.suffixes if len(suffix) == length]
+            ).fill_null(False)
         result = keep(urls, ~ends if self.accept_others else ends)
         return patch(result, odd, map_strings(urls.filter(odd), self.filter))

@@ -1,8 +1,8 @@
 """urlfilter-validator: only URLs that are well-formed by a strict reading of RFC 2396.
 
     scheme     letters
-    authority  IPv4 address, or a host of at least two labels whose last starts with a letter and has two characters;
-               no user info; a port has one to five digits
+    authority  IPv4 address, or a host of at least two labels whose last starts with a letter and
+               has two characters; no user info; a port has one to five digits
     path       a limited set of characters; no more `..` than there are directories to climb
     all        visible ASCII
 
@@ -77,7 +77,11 @@ def _is_authority(authority: str) -> bool:
     if port is not None and _PORT.fullmatch(port) is None:
         return False
     address = _IPV4.fullmatch(host)
-    return all(int(part) <= 255 for part in address.groups()) if address is not None else _is_host(host)
+    return (
+        all(int(part) <= 255 for part in address.groups())
+        if address is not None
+        else _is_host(host)
+    )
 
 
 def _is_host(host: str) -> bool:

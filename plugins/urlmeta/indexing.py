@@ -1,4 +1,5 @@
-"""Index fields from the tags of a seed, which have come along to the page (`urlmeta.tags` names them).
+"""Index fields from the tags of a seed, which have come along to the page (`urlmeta.tags` names
+them).
 
 Source: org.apache.nutch.indexer.urlmeta.URLMetaIndexingFilter.
 """

@@ -1,4 +1,5 @@
-"""urlmeta: tags that a seed list gives a seed go on to all pages that are found through it, and to the index.
+"""urlmeta: tags that a seed list gives a seed go on to all pages that are found through it, and to
+the index.
 
 `urlmeta.tags` names them. Source: org.apache.nutch.scoring.urlmeta.URLMetaScoringFilter.
 """
@@ -17,4 +18,6 @@ class URLMetaScoringFilter(CarryingFilter):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        self.from_db = self.from_content = self.from_parse = conf.get_trimmed_strings("urlmeta.tags")
+        self.from_db = self.from_content = self.from_parse = conf.get_trimmed_strings(
+            "urlmeta.tags"
+        )

@@ -1,7 +1,8 @@
 """urlnormalizer-ajax: `#!state` becomes `?_escaped_fragment_=state`, and back again for the index.
 
-Source: org.apache.nutch.net.urlnormalizer.ajax.AjaxURLNormalizer. Its quirk: on the way back the parameter is cut out
-as if it were a regular expression, so where it has special characters it stays in the query.
+Source: org.apache.nutch.net.urlnormalizer.ajax.AjaxURLNormalizer. Its quirk: on the way back the
+parameter is cut out as if it were a regular expression, so where it has special characters it stays
+in the query.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class AjaxURLNormalizer(URLNormalizer):
         return _to_parameter(url) if _BANG in url else url
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        touched = urls.str.contains(_BANG, literal=True) | urls.str.contains(_PARAMETER, literal=True)
+        touched = urls.str.contains(_BANG, literal=True) | urls.str.contains(
+            _PARAMETER, literal=True
+        )
         return rewrite(urls, touched, lambda url: self.normalize(url, scope))
 
 

@@ -5,11 +5,12 @@
 - an empty path becomes `/`; dot segments and empty segments go from the path
 - percent-encoding in path and query where it is needed, nowhere else, in capitals
 
-Properties: urlnormalizer.basic.host.idn (toAscii, toUnicode or nothing), urlnormalizer.basic.host.idna2008 (that
-standard, else IDNA 2003), urlnormalizer.basic.host.trim-trailing-dot.
+Properties: urlnormalizer.basic.host.idn (toAscii, toUnicode or nothing),
+urlnormalizer.basic.host.idna2008 (that standard, else IDNA 2003),
+urlnormalizer.basic.host.trim-trailing-dot.
 
-Source: org.apache.nutch.net.urlnormalizer.basic.BasicURLNormalizer. Its quirk: where the path can't be a URI's, dot
-segments stay.
+Source: org.apache.nutch.net.urlnormalizer.basic.BasicURLNormalizer. Its quirk: where the path can't
+be a URI's, dot segments stay.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ _CROWDED_PATH = re.compile(r"/[./]|\./")
 _DOTTED_PATH = re.compile(r"/\.|\./")
 _SLASHES = re.compile("/{2,}")
 
-# A URL that is normal already, but for a fragment: a plain host, no port that a scheme stands for (80, 443), and only
-# escapes that have to be there. A backslash may be none of its characters: with one, no path is put in order.
+# A URL that is normal already, but for a fragment: a plain host, no port that a scheme stands for
+# (80, 443), and only escapes that have to be there. A backslash may be none of its characters: with
+# one, no path is put in order.
 _PORT = "[1-9]|[1-79][0-9]|8[1-9]|[1-35-9][0-9][0-9]|4[0-35-9][0-9]|44[0-24-9]|[1-9][0-9]{3,4}"
 _HOST = rf"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*(?::(?:{_PORT}))?"
 _SAFE = r"!#$&'()*+,\-0-9:;=@A-Z_a-z~"
@@ -74,7 +76,9 @@ class BasicURLNormalizer(URLNormalizer):
         return plain if self._is_normal(plain) else self._squeezed(plain) or self.rewrite(url)
 
     def _squeezed(self, url: str) -> str | None:
-        """The normal form of a URL that is normal but for empty segments or a climb above the root; else None."""
+        """The normal form of a URL that is normal but for empty segments or a climb above the root;
+        else None.
+        """
         shape = None if "%" in url or (self.to_unicode and "xn--" in url) else _SHAPE.fullmatch(url)
         if shape is None:
             return None
@@ -95,7 +99,9 @@ class BasicURLNormalizer(URLNormalizer):
         return not (self.to_unicode and "xn--" in url)
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        """URLs that are normal already stay or lose their fragment, the others go through the row method."""
+        """URLs that are normal already stay or lose their fragment, the others go through the row
+        method.
+        """
         normal = urls.str.contains(_NORMAL_COLUMN)
         if self.to_unicode:
             normal &= ~urls.str.contains("xn--", literal=True)
@@ -125,7 +131,9 @@ class BasicURLNormalizer(URLNormalizer):
         changed |= file != parsed.file
         if parsed.protocol == "file":
             before = file
-            file = _plain_path(compose("file", parsed.host, parsed.port, file) if changed else parsed)
+            file = _plain_path(
+                compose("file", parsed.host, parsed.port, file) if changed else parsed
+            )
             changed |= file != before
         return _spelled(parsed, parsed.host, parsed.port, file) if changed else url
 
@@ -181,7 +189,9 @@ def _plain_path(url: Url) -> str:
 
 
 def _without_climbing(file: str) -> str:
-    """`file` without the `/..` that it starts with. A quirk: whether one ends there is judged by the first."""
+    """`file` without the `/..` that it starts with. A quirk: whether one ends there is judged by
+    the first.
+    """
     start = 0
     while file.startswith("/..", start) and (start + 3 == len(file) or file[3] == "/"):
         start += 3

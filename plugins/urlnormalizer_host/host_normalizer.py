@@ -1,11 +1,11 @@
 """urlnormalizer-host: one host name in place of others (host-urlnormalizer.txt).
 
-Lines `host target`; the host may be `*.domain`, which stands for every host below it, not for the domain itself. The
-host as such is looked up first, then the domains above it, the shortest (of two labels) first.
-Properties: urlnormalizer.hosts.rules (inline), urlnormalizer.hosts.file.
+Lines `host target`; the host may be `*.domain`, which stands for every host below it, not for the
+domain itself. The host as such is looked up first, then the domains above it, the shortest (of two
+labels) first. Properties: urlnormalizer.hosts.rules (inline), urlnormalizer.hosts.file.
 
-Source: org.apache.nutch.net.urlnormalizer.host.HostURLNormalizer. Its quirk: what is replaced is the first place
-where the host's name stands in the URL.
+Source: org.apache.nutch.net.urlnormalizer.host.HostURLNormalizer. Its quirk: what is replaced is
+the first place where the host's name stands in the URL.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class HostURLNormalizer(URLNormalizer):
                 if not blank:
                     where = rule_place(conf, "urlnormalizer.hosts", parameters)
                     raise ConfigError(
-                        f"{where}, line {number}: expected a host, a blank and its target, found {line!r}"
+                        f"{where}, line {number}: expected a host, a blank and its target, found"
+                        f" {line!r}"
                     )
                 self.targets[host] = target
 

@@ -1,4 +1,6 @@
-"""urlnormalizer-pass: leaves every URL as it is, for scopes that need a normalizer but no change."""
+"""urlnormalizer-pass: leaves every URL as it is, for scopes that need a normalizer but no
+change.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """urlnormalizer-protocol: the scheme that a host's URLs get (protocols.txt).
 
-Lines `host scheme`, a blank or a tab between them; the host may be `*.domain`, which stands for the domain and every
-host below it. A URL with a port stays.
-Properties: urlnormalizer.protocols.rules (inline), urlnormalizer.protocols.file.
+Lines `host scheme`, a blank or a tab between them; the host may be `*.domain`, which stands for the
+domain and every host below it. A URL with a port stays. Properties: urlnormalizer.protocols.rules
+(inline), urlnormalizer.protocols.file.
 
 Followed: org.apache.nutch.net.urlnormalizer.protocol.ProtocolURLNormalizer.
 """
@@ -46,7 +46,9 @@ class ProtocolURLNormalizer(URLNormalizer):
         host, delimiter, protocol = line.partition(" " if " " in line else "\t")
         protocol = protocol.strip()
         if not delimiter or _SCHEME.fullmatch(protocol) is None:
-            log.warning("%s, line %d left out, not a host and a scheme: %s", self._place, number, line)
+            log.warning(
+                "%s, line %d left out, not a host and a scheme: %s", self._place, number, line
+            )
         elif host.startswith("*."):
             self.domains[host[1:]] = protocol
             self.hosts[host[2:]] = protocol

@@ -1,6 +1,8 @@
-"""urlnormalizer-querystring: sorts the parameters of a query, so that URLs differ by more than their order.
+"""urlnormalizer-querystring: sorts the parameters of a query, so that URLs differ by more than
+their order.
 
-User info is lost on the way, as in org.apache.nutch.net.urlnormalizer.querystring.QuerystringURLNormalizer.
+User info is lost on the way, as in
+org.apache.nutch.net.urlnormalizer.querystring.QuerystringURLNormalizer.
 """
 
 from __future__ import annotations

@@ -4,11 +4,13 @@
       <regex><pattern>…</pattern><substitution>…</substitution></regex> …
     </regex-normalize>
 
-Properties: urlnormalizer.regex.rules (the XML itself), urlnormalizer.regex.file, urlnormalizer.regex.file.SCOPE (rules
-for one scope; without it the default ones), urlnormalizer.regex.seconds (time for one rule and URL).
+Properties: urlnormalizer.regex.rules (the XML itself), urlnormalizer.regex.file,
+urlnormalizer.regex.file.SCOPE (rules for one scope; without it the default ones),
+urlnormalizer.regex.seconds (time for one rule and URL).
 
-Source: org.apache.nutch.net.urlnormalizer.regex.RegexURLNormalizer. A file that can't be read gives no rules and a
-warning; a malformed rule is skipped. Unlike it, a rule that takes too long on a URL drops that URL.
+Source: org.apache.nutch.net.urlnormalizer.regex.RegexURLNormalizer. A file that can't be read gives
+no rules and a warning; a malformed rule is skipped. Unlike it, a rule that takes too long on a URL
+drops that URL.
 """
 
 from __future__ import annotations
@@ -63,7 +65,9 @@ class Rules:
 
     @cached_property
     def touches(self) -> list[str] | None:
-        """Patterns for Polars: a URL that none of them matches stays as it is. None if there are no such patterns."""
+        """Patterns for Polars: a URL that none of them matches stays as it is. None if there are no
+        such patterns.
+        """
         parts = [rule.regex.superset for rule in self.rules]
         if None in parts:
             return None
@@ -112,7 +116,9 @@ class RegexURLNormalizer(URLNormalizer):
         return Rules([rule for rule in found if rule is not None])
 
     def _rule(self, element: ElementTree.Element, where: str) -> Rule | None:
-        """One rule; None if a part is missing or wrong. An empty element of any name is an empty substitution."""
+        """One rule; None if a part is missing or wrong. An empty element of any name is an empty
+        substitution.
+        """
         pattern = substitution = None
         for field in element:
             if field.text is None:
@@ -154,12 +160,16 @@ class RegexURLNormalizer(URLNormalizer):
         return rewrite(urls, touched, lambda url: self._apply(rules, url))
 
     def untouched(self, scope: str) -> Untouched | None:
-        """By the patterns. Of Nutch's own rules one cuts off fragments, the last takes out empty segments."""
+        """By the patterns. Of Nutch's own rules one cuts off fragments, the last takes out empty
+        segments.
+        """
         touched: Pattern = NOTHING
         rules = self.rules(scope).rules
         collapses = rules and _is(rules[-1], _SLASHES, "/")
         for rule in rules[:-1] if collapses else rules:
-            found = _FRAGMENT_WITH_QUERY.found_in if _is(rule, _FRAGMENT, "$1") else rule.regex.found_in
+            found = (
+                _FRAGMENT_WITH_QUERY.found_in if _is(rule, _FRAGMENT, "$1") else rule.regex.found_in
+            )
             if found is None:
                 return None
             touched = Alternation((touched, found[0]))  # type: ignore[arg-type]

@@ -1,10 +1,11 @@
 """urlnormalizer-slash: paths with a slash at the end, or without, by host (slashes.txt).
 
-Lines `host sign`, a blank or a tab between them: `+` adds the slash (unless the path ends like a file name), anything
-else removes it. The path `/` stays. Properties: urlnormalizer.slashes.rules (inline), urlnormalizer.slashes.file.
+Lines `host sign`, a blank or a tab between them: `+` adds the slash (unless the path ends like a
+file name), anything else removes it. The path `/` stays. Properties: urlnormalizer.slashes.rules
+(inline), urlnormalizer.slashes.file.
 
-Source: org.apache.nutch.net.urlnormalizer.slash.SlashURLNormalizer, which loses port, user info and fragment of a URL
-that it changes.
+Source: org.apache.nutch.net.urlnormalizer.slash.SlashURLNormalizer, which loses port, user info and
+fragment of a URL that it changes.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ class SlashURLNormalizer(URLNormalizer):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        text = rules_text(conf, "urlnormalizer.slashes.rules", "urlnormalizer.slashes.file", parameters)
+        text = rules_text(
+            conf, "urlnormalizer.slashes.rules", "urlnormalizer.slashes.file", parameters
+        )
         self.hosts: dict[str, bool] = {}
         for number, line in enumerate(rule_lines(text or ""), 1):
             if line.strip() and line[0] != "#":
@@ -36,7 +39,10 @@ class SlashURLNormalizer(URLNormalizer):
                 host, delimiter, sign = text.partition(" " if " " in text else "\t")
                 if not delimiter:
                     where = rule_place(conf, "urlnormalizer.slashes", parameters)
-                    raise ConfigError(f"{where}, line {number}: expected a host, a blank and + or -, found {line!r}")
+                    raise ConfigError(
+                        f"{where}, line {number}: expected a host, a blank and + or -, found"
+                        f" {line!r}"
+                    )
                 self.hosts[host] = sign.strip() == "+"
 
     def normalize(self, url: str, scope: str) -> str | None:

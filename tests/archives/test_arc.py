@@ -20,15 +20,26 @@ from minutch.errors import StoreError, UsageError
 from minutch.hadoop.formats.writables import Text
 from minutch.job import Counters, JobContext
 from minutch.records.content import Content
-from minutch.records.crawldatum import STATUS_FETCH_GONE, STATUS_FETCH_REDIR_PERM, STATUS_FETCH_SUCCESS, CrawlDatum
-from minutch.records.metadata import CONTENT_FETCH_TIME_KEY, IP_ADDRESS_KEY, RESPONSE_HEADERS_KEY, Metadata
+from minutch.records.crawldatum import (
+    STATUS_FETCH_GONE,
+    STATUS_FETCH_REDIR_PERM,
+    STATUS_FETCH_SUCCESS,
+    CrawlDatum,
+)
+from minutch.records.metadata import (
+    CONTENT_FETCH_TIME_KEY,
+    IP_ADDRESS_KEY,
+    RESPONSE_HEADERS_KEY,
+    Metadata,
+)
 from minutch.warc.arcfile import arc_date
 from minutch.warc.reading.archivefiles import ArchiveFile, find_archives
 from minutch.warc.reading.visits import Visit
 
 TIME = 1_341_826_131_693
 HEAD = (
-    "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\n"
+    "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Encoding:"
+    " gzip\r\nContent-Length: 9\r\n\r\n"
 )
 
 
@@ -44,14 +55,22 @@ def segment(tmp_path: Path) -> Segment:
     segment = Segment(tmp_path / "segments" / segment_name(1_341_690_169_000))
     conf = Configuration()
     page = Metadata.of(
-        {RESPONSE_HEADERS_KEY: HEAD, IP_ADDRESS_KEY: "10.0.0.1", "Content-Type": "text/html; charset=utf-8"}
+        {
+            RESPONSE_HEADERS_KEY: HEAD,
+            IP_ADDRESS_KEY: "10.0.0.1",
+            "Content-Type": "text/html; charset=utf-8",
+        }
     )
     bare = Metadata.of({"Content-Type": "text/plain"})
     moved = Metadata.of({"Location": "http://h.example/\r\nX-Evil: 1", "Content-Type": "text/html"})
     robots = Metadata.of({CONTENT_FETCH_TIME_KEY: str(TIME + 9000), "Content-Type": "text/plain"})
     pages = {
-        "http://h.example/": Content("http://h.example/", "http://h.example/", b"<html>page</html>", "text/html", page),
-        "http://h.example/bare ä": Content("http://h.example/bare ä", "", b"\x00\xff\r\n\r\n", "text/plain", bare),
+        "http://h.example/": Content(
+            "http://h.example/", "http://h.example/", b"<html>page</html>", "text/html", page
+        ),
+        "http://h.example/bare ä": Content(
+            "http://h.example/bare ä", "", b"\x00\xff\r\n\r\n", "text/plain", bare
+        ),
         "http://h.example/moved": Content("http://h.example/moved", "", b"", "text/html", moved),
         "http://h.example/robots.txt": Content(
             "http://h.example/robots.txt", "", b"User-agent: *", "text/plain", robots
@@ -78,15 +97,20 @@ def segment(tmp_path: Path) -> Segment:
 def test_a_file_is_named_and_laid_out_as_those_of_2012(segment: Segment, tmp_path: Path) -> None:
     counters = exported(segment.path, tmp_path / "out")
     assert counters == {
-        "pages written": 4, "pages without content": 1, "pages without a fetch time": 0, "pages without a URI": 1,
+        "pages written": 4, "pages without content": 1, "pages without a fetch time": 0, "pages without a URI": 1,  # noqa: E501
         "ARC files": 1,
     }  # fmt: skip
     (path,) = (tmp_path / "out").rglob("*.arc.gz")
     assert str(path.relative_to(tmp_path / "out")) == f"segment/1341690169000/{TIME}_0.arc.gz"
     data = gzip.decompress(path.read_bytes())
     description = b"1 0 CommonCrawl\nURL IP-address Archive-date Content-type Archive-length\n"
-    head = b"filedesc://%d_0.arc.gz 0.0.0.0 20120709092851 text/plain %d\n" % (TIME, len(description))
-    assert data.startswith(head + description + b"\nhttp://h.example/ 10.0.0.1 20120709092851 text/html ")
+    head = b"filedesc://%d_0.arc.gz 0.0.0.0 20120709092851 text/plain %d\n" % (
+        TIME,
+        len(description),
+    )
+    assert data.startswith(
+        head + description + b"\nhttp://h.example/ 10.0.0.1 20120709092851 text/html "
+    )
     members = path.read_bytes().count(b"\x1f\x8b\x08\x00")
     assert members == 5
 
@@ -118,7 +142,9 @@ def test_other_libraries_read_it(segment: Segment, tmp_path: Path) -> None:
     for record in ArchiveIterator(io.BytesIO(path.read_bytes()), arc2warc=True):
         body = record.content_stream().read()
         if record.rec_type == "response":
-            found.append((record.rec_headers["WARC-Target-URI"], record.http_headers.get_statuscode(), body))
+            found.append(
+                (record.rec_headers["WARC-Target-URI"], record.http_headers.get_statuscode(), body)
+            )
     assert found == [
         ("http://h.example/", "200", b"<html>page</html>"),
         ("http://h.example/bare%20%C3%A4", "200", b"\x00\xff\r\n\r\n"),
@@ -127,9 +153,15 @@ def test_other_libraries_read_it(segment: Segment, tmp_path: Path) -> None:
     ]
 
 
-def test_files_are_of_a_size_and_lie_by_day_in_the_older_layout(segment: Segment, tmp_path: Path) -> None:
-    counters = exported("-layout", "crawl-001", "-size", "10", "-dir", segment.path.parent, tmp_path / "out")
-    paths = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.arc.gz"))
+def test_files_are_of_a_size_and_lie_by_day_in_the_older_layout(
+    segment: Segment, tmp_path: Path
+) -> None:
+    counters = exported(
+        "-layout", "crawl-001", "-size", "10", "-dir", segment.path.parent, tmp_path / "out"
+    )
+    paths = sorted(
+        str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.arc.gz")
+    )
     assert counters["ARC files"] == len(paths) == 4
     assert all(re.fullmatch(r"2012/07/09/(\d)/\d{13}_\1\.arc\.gz", path) for path in paths)
     archives = list(find_archives([tmp_path / "out"]))

@@ -1,4 +1,6 @@
-"""commoncrawldump: Nutch's documents of the golden crawl, byte for byte, and archives that outside readers take."""
+"""commoncrawldump: Nutch's documents of the golden crawl, byte for byte, and archives that outside
+readers take.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from minutch.archives import commoncrawldump
-from minutch.archives.commoncrawl import CHUNK, cbor_document, encoded_path, page_epoch, reversed_key
+from minutch.archives.commoncrawl import (
+    CHUNK,
+    cbor_document,
+    encoded_path,
+    page_epoch,
+    reversed_key,
+)
 from minutch.archives.names import url_md5
 from minutch.clock import FakeClock
 from minutch.commands import commoncrawldump as commoncrawldump_command
@@ -65,13 +73,18 @@ def test_documents_are_nutchs(case: str, tmp_path: Path) -> None:
 def test_times_apart_documents_are_nutchs(case: str, tmp_path: Path) -> None:
     """These pages have no Date: Nutch takes the time of the run, and minutch that of the fetch."""
     nutch = replay(f"rich-oldnames-{case}", tmp_path / "out")
-    ours, theirs = _without_times(files(tmp_path / "out")), _without_times(files(nutch.folder / "out"))
+    ours, theirs = (
+        _without_times(files(tmp_path / "out")),
+        _without_times(files(nutch.folder / "out")),
+    )
     assert theirs <= ours
     assert {name for name, _ in ours} == {name for name, _ in theirs}
 
 
 def _without_times(found: dict[str, bytes]) -> set[tuple[bytes, bytes]]:
-    """Names and contents. A page that was fetched twice has two, if the times in their names differ."""
+    """Names and contents. A page that was fetched twice has two, if the times in their names
+    differ.
+    """
     return {(_TIMES.sub(b"TIME", name.encode()), data) for name, data in _without_keys(found)}
 
 
@@ -88,7 +101,9 @@ def test_the_archive_has_nutchs_files(tmp_path: Path) -> None:
     with tarfile.open(archive) as ours:
         names = ours.getnames()
         assert len(names) == len(set(names)) == 75
-        assert all(re.fullmatch(r"rich-oldnames-gzipout/[0-9a-f]{32}_[^/]*\.cbor", name) for name in names)
+        assert all(
+            re.fullmatch(r"rich-oldnames-gzipout/[0-9a-f]{32}_[^/]*\.cbor", name) for name in names
+        )
         first = ours.extractfile(names[0])
         assert first is not None
         assert b'"key" : "pre-http://' in first.read()
@@ -100,15 +115,22 @@ def test_the_archive_has_nutchs_files(tmp_path: Path) -> None:
 @needs_golden("commands/commoncrawldump", "crawl-small/run-rich-r2/crawl")
 @pytest.mark.parametrize("case", ["warc", "warc-size"])
 def test_warc_files_have_nutchs_records(case: str, tmp_path: Path) -> None:
-    """The same pages and requests; Nutch has one file for each page, with the text of its record for a body."""
+    """The same pages and requests; Nutch has one file for each page, with the text of its record
+    for a body.
+    """
     nutch = replay(f"rich-oldnames-{case}", tmp_path / "out")
     ours = [record for path in sorted((tmp_path / "out").iterdir()) for record in checked(path)]
     theirs = []
     for path in (nutch.folder / "out").iterdir():
         with path.open("rb") as file:
-            theirs += [(r.rec_type, _target(r), r.rec_headers.get_header("WARC-Date")) for r in ArchiveIterator(file)]
+            theirs += [
+                (r.rec_type, _target(r), r.rec_headers.get_header("WARC-Date"))
+                for r in ArchiveIterator(file)
+            ]
     infos = [record for record in ours if record[0] == "warcinfo"]
-    assert sorted(record[:3] for record in ours if record not in infos) == sorted(r for r in theirs if r[1])
+    assert sorted(record[:3] for record in ours if record not in infos) == sorted(
+        r for r in theirs if r[1]
+    )
     assert len(infos) == len(list((tmp_path / "out").iterdir()))
     assert (len(infos) > 1) == (case == "warc-size")
     assert b"software: minutch-oracle\r\n" in infos[0][4]
@@ -126,7 +148,10 @@ def test_compressed_warc_of_some_types(tmp_path: Path) -> None:
     run("-outputDir", out, "-segment", segment.path, "-warc", "-gzip", "-mimetype", "text/plain")
     (path,) = out.iterdir()
     assert path.name == "WEB-20261122055654000-00000.warc.gz"
-    assert [record[0:2] for record in checked(path)] == [("warcinfo", None), ("resource", "http://a.example/x")]
+    assert [record[0:2] for record in checked(path)] == [
+        ("warcinfo", None),
+        ("resource", "http://a.example/x"),
+    ]
     with pytest.raises(StoreError, match="already exists"):
         run("-outputDir", out, "-segment", segment.path, "-warc", "-gzip")
 
@@ -147,14 +172,22 @@ def test_json_as_the_libraries_write_it() -> None:
         '{\n  "a" : [ ],\n  "b" : { },\n  "c" : null,\n  "d" : [ "x", "y" ]\n}'
     )
     assert pretty('\x1b"\\/\n\x7fé\udcff') == '"\\u001B\\"\\\\/\\n\x7fé\ufffd"'
-    assert gson({"a": "<&>='\u2028\x1b"}) == '{"a":"\\u003c\\u0026\\u003e\\u003d\\u0027\\u2028\\u001b"}'
+    assert (
+        gson({"a": "<&>='\u2028\x1b"})
+        == '{"a":"\\u003c\\u0026\\u003e\\u003d\\u0027\\u2028\\u001b"}'
+    )
 
 
 def test_keys_and_times() -> None:
-    assert encoded_path("http://a.example/x y?a=1+2&é#%") == "http://a.example/x%20y%3Fa=1%2B2&%C3%A9%23%25"
+    assert (
+        encoded_path("http://a.example/x y?a=1+2&é#%")
+        == "http://a.example/x%20y%3Fa=1%2B2&%C3%A9%23%25"
+    )
     assert reversed_key("http://www.a.example:80/", 5).startswith("example_a_www_")
     assert reversed_key("no url", 5).startswith("_")
-    dated = Content(metadata=Metadata.of({"Date": "Thu, 01 Jan 1970 00:00:07 GMT", "nutch.fetch.time": "9999"}))
+    dated = Content(
+        metadata=Metadata.of({"Date": "Thu, 01 Jan 1970 00:00:07 GMT", "nutch.fetch.time": "9999"})
+    )
     assert page_epoch(dated, 5555) == 7000
     dated.metadata["Date"] = ["yesterday"]
     assert page_epoch(dated, 5555) == 9000
@@ -162,10 +195,18 @@ def test_keys_and_times() -> None:
 
 
 def test_hostile_names_and_broken_text_stay_in_place(tmp_path: Path) -> None:
-    urls = ["http://../../x", "http://a.example/..\\..", "http://b\udcff.example/\udcff", "no url", "http://con/aux"]
+    urls = [
+        "http://../../x",
+        "http://a.example/..\\..",
+        "http://b\udcff.example/\udcff",
+        "no url",
+        "http://con/aux",
+    ]
     segment = make_segment(tmp_path / "20260101000000", dict.fromkeys(urls, b"\xff\x00"))
     (tmp_path / "box").mkdir()
-    for number, flags in enumerate([("-epochFilename",), ("-reverseKey",), ("-gzip", "-epochFilename")]):
+    for number, flags in enumerate(
+        [("-epochFilename",), ("-reverseKey",), ("-gzip", "-epochFilename")]
+    ):
         run("-outputDir", tmp_path / "box" / f"out{number}", "-segment", segment.path, *flags)
     assert sorted(path.name for path in (tmp_path / "box").iterdir()) == ["out0", "out1", "out2"]
     assert len(files(tmp_path / "box/out0")) == len(files(tmp_path / "box/out1")) == len(urls)
@@ -202,5 +243,7 @@ def test_wrong_arguments(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="warcSize"):
         run("-outputDir", tmp_path, "-segment", segment.path, "-warcSize", "many")
     with pytest.raises(StoreError):
-        run("-outputDir", tmp_path / "out", "-segment", segment.path, "-linkdb", tmp_path / "nosuch")
+        run(
+            "-outputDir", tmp_path / "out", "-segment", segment.path, "-linkdb", tmp_path / "nosuch"
+        )
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,6 @@
-"""dump: the files that Nutch writes of the golden crawl, and what it does with hostile URLs and bad input."""
+"""dump: the files that Nutch writes of the golden crawl, and what it does with hostile URLs and bad
+input.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def make_segment(path: Path, pages: dict[str, bytes]) -> Segment:
 @needs_golden("commands/dump", "crawl-small/run-rich-r2/crawl/segments")
 @pytest.mark.parametrize("case", ["rich-flat", "rich-plain", "rich-reverse-premade"])
 def test_files_are_nutchs(case: str, tmp_path: Path) -> None:
-    """Names and bytes; a page that two segments have is the first one's. Nutch makes no folders without -flatdir."""
+    """Names and bytes; a page that two segments have is the first one's. Nutch makes no folders
+    without -flatdir.
+    """
     nutch = NutchRun(f"dump/{case}")
     flags = [word for word in nutch.words if word in ("-flatdir", "-reverseUrlDirs")]
     run("-outputDir", tmp_path / "out", "-segment", SEGMENTS, *flags)
@@ -58,7 +62,9 @@ def test_files_are_nutchs(case: str, tmp_path: Path) -> None:
 def test_the_index_names_every_page(tmp_path: Path) -> None:
     run("-outputDir", tmp_path / "out", "-segment", SEGMENTS, "-flatdir")
     for theirs in (NutchRun("dump/rich-flat").folder / "out").glob("*.json"):
-        nutch = {path.rpartition("/")[2]: url for path, url in json.loads(theirs.read_bytes()).items()}
+        nutch = {
+            path.rpartition("/")[2]: url for path, url in json.loads(theirs.read_bytes()).items()
+        }
         ours = json.loads((tmp_path / "out" / theirs.name).read_bytes())
         assert {Path(path).name: url for path, url in ours.items()} == nutch
         assert all(Path(path).is_file() for path in ours)
@@ -85,7 +91,15 @@ def test_a_segment_may_be_named_itself(tmp_path: Path) -> None:
 def test_only_some_types(tmp_path: Path) -> None:
     pages = {"http://a.example/": b"<html><body>a", "http://a.example/x": b"plain"}
     segment = make_segment(tmp_path / "s" / "20260101000000", pages)
-    run("-outputDir", tmp_path / "out", "-segment", segment.path.parent, "-mimetype", "text/plain", "-flatdir")
+    run(
+        "-outputDir",
+        tmp_path / "out",
+        "-segment",
+        segment.path.parent,
+        "-mimetype",
+        "text/plain",
+        "-flatdir",
+    )
     assert list(files(tmp_path / "out").values()) == [b"plain"]
 
 
@@ -139,7 +153,10 @@ def test_names_that_collide_get_longer(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_what_is_there_stays(tmp_path: Path) -> None:
     first = make_segment(tmp_path / "s" / "20260101000000", {"http://a.example/x": b"first"})
-    make_segment(tmp_path / "s" / "20260102000000", {"http://a.example/x": b"second", "http://a.example/y": b"y"})
+    make_segment(
+        tmp_path / "s" / "20260102000000",
+        {"http://a.example/x": b"second", "http://a.example/y": b"y"},
+    )
     out = tmp_path / "out"
     run("-outputDir", out, "-segment", first.path, "-flatdir")
     (out / "mine.txt").write_text("kept")
@@ -149,7 +166,9 @@ def test_what_is_there_stays(tmp_path: Path) -> None:
 
 
 def test_damage_leaves_nothing(tmp_path: Path) -> None:
-    segment = make_segment(tmp_path / "20260101000000", {f"http://a.example/{n}": b"x" * 999 for n in range(50)})
+    segment = make_segment(
+        tmp_path / "20260101000000", {f"http://a.example/{n}": b"x" * 999 for n in range(50)}
+    )
     data = segment.data_files(CONTENT)[0]
     whole = data.read_bytes()
     data.write_bytes(whole[: len(whole) // 2])

@@ -32,9 +32,14 @@ def run(*words: object, **conf: str) -> None:
     assert warc_command.run(list(map(str, words)), context) == 0
 
 
-def make_segment(path: Path, pages: dict[str, Content], status: int = STATUS_FETCH_SUCCESS) -> Segment:
+def make_segment(
+    path: Path, pages: dict[str, Content], status: int = STATUS_FETCH_SUCCESS
+) -> Segment:
     conf = Configuration.load([])
-    with part_writer(path, CONTENT, 0, conf) as page, part_writer(path, CRAWL_FETCH, 0, conf) as datum:
+    with (
+        part_writer(path, CONTENT, 0, conf) as page,
+        part_writer(path, CRAWL_FETCH, 0, conf) as datum,
+    ):
         for url in sorted(pages):
             page(url, pages[url])
             datum(url, CrawlDatum(status, fetch_time=1_700_000_000_999))
@@ -49,14 +54,24 @@ def test_records_are_nutchs(case: str, tmp_path: Path) -> None:
     run(*(str(tmp_path / "out") if word == "out" else word for word in nutch.words))
     ours, theirs = checked(tmp_path / "out" / FILE), read_records(nutch.folder / "out" / FILE)
     assert sorted(map(_common, ours)) == sorted(map(_common, theirs))
-    addresses = {fields["WARC-IP-Address"] for kind, _, _, fields, _ in ours if kind in ("response", "resource")}
+    addresses = {
+        fields["WARC-IP-Address"]
+        for kind, _, _, fields, _ in ours
+        if kind in ("response", "resource")
+    }
     assert {"127.0.0.1", "127.0.0.2"} <= addresses <= {f"127.0.0.{n}" for n in range(1, 8)}
     verify_file(tmp_path / "out" / FILE)
 
 
 def _common(record: Record) -> tuple[str | None, ...]:
     kind, target, date, fields, block = record
-    return target, kind, date, fields.get("Content-Type") if kind != "resource" else "", block.decode("latin-1")
+    return (
+        target,
+        kind,
+        date,
+        fields.get("Content-Type") if kind != "resource" else "",
+        block.decode("latin-1"),
+    )
 
 
 @needs_golden("commands/warc", "crawl-small/run-rich-r2/crawl/segments")
@@ -89,7 +104,9 @@ def test_compressed_files_of_a_size(tmp_path: Path) -> None:
 
 
 def test_the_same_twice(tmp_path: Path) -> None:
-    segment = make_segment(tmp_path / "20260101000000", {"http://a.example/": Content(content=b"x")})
+    segment = make_segment(
+        tmp_path / "20260101000000", {"http://a.example/": Content(content=b"x")}
+    )
     for name in ("one", "two"):
         run(tmp_path / name, segment.path)
     assert (tmp_path / "one" / FILE).read_bytes() == (tmp_path / "two" / FILE).read_bytes()
@@ -103,19 +120,29 @@ def test_hostile_pages_make_valid_records(tmp_path: Path) -> None:
         "http://a.example/head": Content(
             content=b"body",
             metadata=Metadata.of(
-                {"_response.headers_": "HTTP/1.1 200 OK\r\nContent-Length: 99\r\nX\r\nTransfer-Encoding: chunked\r\n"}
+                {
+                    "_response.headers_": (
+                        "HTTP/1.1 200 OK\r\nContent-Length: 99\r\nX\r\nTransfer-Encoding:"
+                        " chunked\r\n"
+                    )
+                }
             ),
         ),
         "no uri": Content(content=b"x"),
-        "http://a.example/cut": Content(content=b"x", metadata=Metadata.of({"http.content.truncated": "true"})),
+        "http://a.example/cut": Content(
+            content=b"x", metadata=Metadata.of({"http.content.truncated": "true"})
+        ),
         "http://a.example/empty": Content(),
     }
     segment = make_segment(tmp_path / "20260101000000", pages)
     run(tmp_path / "out", segment.path)
-    records = {target: (fields, block) for _, target, _, fields, block in checked(tmp_path / "out" / FILE)}
+    records = {
+        target: (fields, block) for _, target, _, fields, block in checked(tmp_path / "out" / FILE)
+    }
     assert len(records) == len(pages) - 1
-    assert records["http://a.example/head"][1] == (
-        b"HTTP/1.1 200 OK\r\nX-Crawler-Content-Length: 99\r\nContent-Length: 4\r\n"
+    assert (
+        records["http://a.example/head"][1]
+        == b"HTTP/1.1 200 OK\r\nX-Crawler-Content-Length: 99\r\nContent-Length: 4\r\n"
         b"X-Crawler-Transfer-Encoding: chunked\r\n\r\nbody"
     )
     assert records["http://a.example/crlf"][0]["WARC-IP-Address"] == "1.2.3.4 WARC-Type: warcinfo"
@@ -124,10 +151,14 @@ def test_hostile_pages_make_valid_records(tmp_path: Path) -> None:
 
 
 def test_counts(tmp_path: Path) -> None:
-    """Every page leaves through one counter; what was not fetched well is left out if that is wished."""
+    """Every page leaves through one counter; what was not fetched well is left out if that is
+    wished.
+    """
     good = make_segment(tmp_path / "20260101000000", {"http://a.example/1": Content(content=b"x")})
     gone = make_segment(
-        tmp_path / "20260102000000", {"http://a.example/2": Content(content=b"x"), "x": Content()}, STATUS_FETCH_GONE
+        tmp_path / "20260102000000",
+        {"http://a.example/2": Content(content=b"x"), "x": Content()},
+        STATUS_FETCH_GONE,
     )
     with part_writer(good.path, CRAWL_FETCH, 1, Configuration.load([])) as append:
         append("http://a.example/3", CrawlDatum(STATUS_FETCH_GONE))
@@ -146,12 +177,16 @@ def test_counts(tmp_path: Path) -> None:
 def test_heads_fit_their_bodies() -> None:
     assert fitted_head("", 4) == fitted_head(" \r\n", 4) == ""
     assert (
-        fitted_head("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", 4) == "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
+        fitted_head("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", 4)
+        == "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
     )
-    assert fitted_head("HTTP/1.1 200 OK\r\ncontent-encoding: gzip", 4) == (
-        "HTTP/1.1 200 OK\r\nX-Crawler-content-encoding: gzip\r\n\r\n"
+    assert (
+        fitted_head("HTTP/1.1 200 OK\r\ncontent-encoding: gzip", 4)
+        == "HTTP/1.1 200 OK\r\nX-Crawler-content-encoding: gzip\r\n\r\n"
     )
-    assert fitted_head("HTTP/1.1 200\r\nContent-Length: " + "9" * 5000, 1).endswith("\r\nContent-Length: 1\r\n\r\n")
+    assert fitted_head("HTTP/1.1 200\r\nContent-Length: " + "9" * 5000, 1).endswith(
+        "\r\nContent-Length: 1\r\n\r\n"
+    )
 
 
 def test_dates_and_uris() -> None:
@@ -166,7 +201,9 @@ def test_dates_and_uris() -> None:
 
 
 def test_bad_input_leaves_nothing(tmp_path: Path) -> None:
-    segment = make_segment(tmp_path / "20260101000000", {"http://a.example/": Content(content=b"x")})
+    segment = make_segment(
+        tmp_path / "20260101000000", {"http://a.example/": Content(content=b"x")}
+    )
     out = tmp_path / "out"
     with pytest.raises(UsageError):
         run(out)

@@ -6,7 +6,9 @@ from minutch.warc.warcinfo import agent_text, crawler_info
 
 
 def info(warc: str = "1.0", /, **values: str) -> dict[str, str]:
-    conf = Configuration.load([], overrides={f"http.agent.{name}": value for name, value in values.items()})
+    conf = Configuration.load(
+        [], overrides={f"http.agent.{name}": value for name, value in values.items()}
+    )
     return crawler_info(conf, "machine", "192.0.2.1", warc)
 
 
@@ -27,5 +29,7 @@ def test_only_what_is_known_is_said() -> None:
 
 def test_the_agent_has_its_parts_in_nutchs_order() -> None:
     values = {"name": "n", "version": "v", "description": "d", "url": "u", "email": "e"}
-    conf = Configuration.load([], overrides={f"http.agent.{name}": value for name, value in values.items()})
+    conf = Configuration.load(
+        [], overrides={f"http.agent.{name}": value for name, value in values.items()}
+    )
     assert agent_text(conf) == "n/v (d; u; e)"

@@ -1,9 +1,11 @@
-"""How many records of a WARC file are read in a second of CPU: beside fastwarc and warcio, with damage; and an import.
+"""How many records of a WARC file are read in a second of CPU: beside fastwarc and warcio, with
+damage; and an import.
 
     python -m tests.benchmarks.archivereading [--pages DIR] [--count 4000] [--rounds 5]
 
-All read the same gzip file, a member a record, and the blocks of all its records, one after the other in each round.
-`import` is the whole job, in a process of its own, its start not counted. Prints a Markdown table and a line of JSON.
+All read the same gzip file, a member a record, and the blocks of all its records, one after the
+other in each round. `import` is the whole job, in a process of its own, its start not counted.
+Prints a Markdown table and a line of JSON.
 """
 
 from __future__ import annotations
@@ -47,15 +49,25 @@ def by_minutch(path: Path) -> int:
 
 def by_fastwarc(path: Path) -> int:
     with path.open("rb") as file:
-        return sum(1 for record in FastIterator(file, parse_http=False) if record.reader.read() is not None)
+        return sum(
+            1 for record in FastIterator(file, parse_http=False) if record.reader.read() is not None
+        )
 
 
 def by_warcio(path: Path) -> int:
     with path.open("rb") as file:
-        return sum(1 for record in ArchiveIterator(file, no_record_parse=True) if record.raw_stream.read() is not None)
+        return sum(
+            1
+            for record in ArchiveIterator(file, no_record_parse=True)
+            if record.raw_stream.read() is not None
+        )
 
 
-READERS: dict[str, Callable[[Path], int]] = {"minutch": by_minutch, "fastwarc": by_fastwarc, "warcio": by_warcio}
+READERS: dict[str, Callable[[Path], int]] = {
+    "minutch": by_minutch,
+    "fastwarc": by_fastwarc,
+    "warcio": by_warcio,
+}
 
 
 def damage(path: Path, every: int) -> Path:
@@ -79,7 +91,9 @@ def import_cpu(path: Path, out: Path) -> float:
     """CPU seconds of the job in a process of its own."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
-        [sys.executable, "-m", "minutch", "import", "warc", str(path), str(out)], check=True, capture_output=True
+        [sys.executable, "-m", "minutch", "import", "warc", str(path), str(out)],
+        check=True,
+        capture_output=True,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -98,7 +112,9 @@ def main() -> None:
         write_archive(path, pages, given.count)
         write_archive(empty, pages, 1)
         bad = damage(path, 1 << 20)
-        times: dict[str, list[float]] = {name: [] for name in (*READERS, "minutch, damaged", "import")}
+        times: dict[str, list[float]] = {
+            name: [] for name in (*READERS, "minutch, damaged", "import")
+        }
         for number in range(given.rounds):
             for name, read in READERS.items():
                 seconds, found = cpu_of(lambda read=read: read(path))
@@ -114,7 +130,9 @@ def report(pages: list[bytes], count: int, times: dict[str, list[float]]) -> Non
     """The table, and the same as JSON."""
     rates = {name: round(count / statistics.median(taken)) for name, taken in times.items()}
     ratio = {
-        other: round(statistics.median(b / a for a, b in zip(times["minutch"], times[other], strict=True)), 2)
+        other: round(
+            statistics.median(b / a for a, b in zip(times["minutch"], times[other], strict=True)), 2
+        )
         for other in ("fastwarc", "warcio")
     }
     print("| | pages per CPU second |\n|---|---|")

@@ -1,9 +1,11 @@
-"""Measures archives: WARC files written by minutch and by the libraries that are maintained, from the same pages.
+"""Measures archives: WARC files written by minutch and by the libraries that are maintained, from
+the same pages.
 
     python -m tests.benchmarks.archives [--pages 2000]
 
-Prints a Markdown table of records per second of CPU time, the best of three, each written with digests, as a gzip
-member of its own; then what whole exports of a segment of the same pages do. The pages are those of `corpus`.
+Prints a Markdown table of records per second of CPU time, the best of three, each written with
+digests, as a gzip member of its own; then what whole exports of a segment of the same pages do. The
+pages are those of `corpus`.
 """
 
 from __future__ import annotations
@@ -30,7 +32,11 @@ from minutch.warc.warcfile import RESPONSE, WarcFiles
 from tests.benchmarks.corpus import corpus
 
 _NOW = 1_700_000_000_000
-_FIELDS = [("Server", "nginx"), ("Content-Type", "text/html; charset=utf-8"), ("Date", "Sun, 22 Nov 2026 10:00:00 GMT")]
+_FIELDS = [
+    ("Server", "nginx"),
+    ("Content-Type", "text/html; charset=utf-8"),
+    ("Date", "Sun, 22 Nov 2026 10:00:00 GMT"),
+]
 HEAD = "HTTP/1.1 200 OK\r\n" + "".join(f"{name}: {value}\r\n" for name, value in _FIELDS) + "\r\n"
 
 
@@ -92,7 +98,10 @@ def make_segment(folder: Path, pages: Sequence[bytes]) -> Path:
     path = folder / "20260101000000"
     conf = Configuration.load([])
     metadata = Metadata.of({"_response.headers_": HEAD, "Content-Type": "text/html"})
-    with part_writer(path, CONTENT, 0, conf) as page_to, part_writer(path, CRAWL_FETCH, 0, conf) as datum_to:
+    with (
+        part_writer(path, CONTENT, 0, conf) as page_to,
+        part_writer(path, CRAWL_FETCH, 0, conf) as datum_to,
+    ):
         for number, page in enumerate(pages):
             page_to(url(number), Content(url(number), url(number), page, "text/html", metadata))
             datum_to(url(number), CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=_NOW + number))

@@ -5,7 +5,7 @@
 
 These packages have some 6,300 pages of 2 to 200 KB in 26 languages. A page is chosen by the hash of its path, so that
 another release of a package changes little. Where too few are installed, pages are made up, and a message says so.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PACKAGES: Final = (
 DOCUMENTATION: Final = Path("/usr/share/doc")
 
 _WORDS: Final = tuple(
-    "crawl page link text host queue fetch robot index score parse segment graph shard token anchor".split()  # noqa: SIM905
+    "crawl page link text host queue fetch robot index score parse segment graph shard token anchor".split()  # noqa: E501, SIM905
 )
 
 
@@ -57,19 +57,34 @@ class Corpus:
 
 
 def corpus(count: int = PAGES, folder: Path | None = None) -> Corpus:
-    """`count` pages of the packages, of `folder` if that is given, or made-up ones if there are hardly any."""
-    folders = sorted(path for name in PACKAGES for path in DOCUMENTATION.glob(name)) if folder is None else [folder]
+    """`count` pages of the packages, of `folder` if that is given, or made-up ones if there are
+    hardly any.
+    """
+    folders = (
+        sorted(path for name in PACKAGES for path in DOCUMENTATION.glob(name))
+        if folder is None
+        else [folder]
+    )
     pages = real_pages(folders, count)
     if len(pages) >= min(count, FEWEST):
         return Corpus(pages, "Debian's documentation packages" if folder is None else str(folder))
-    log.warning("%d HTML files found (%s): taking made-up pages", len(pages), ", ".join(map(str, folders or PACKAGES)))
+    log.warning(
+        "%d HTML files found (%s): taking made-up pages",
+        len(pages),
+        ", ".join(map(str, folders or PACKAGES)),
+    )
     return Corpus(made_up_pages(count), "made up")
 
 
 def real_pages(folders: Iterable[Path], count: int) -> list[bytes]:
     """At most `count` HTML files below `folders`."""
     found = [
-        (blake2b(str(path.relative_to(folder)).encode("utf-8", "surrogateescape"), digest_size=8).digest(), path)
+        (
+            blake2b(
+                str(path.relative_to(folder)).encode("utf-8", "surrogateescape"), digest_size=8
+            ).digest(),
+            path,
+        )
         for folder in folders
         for path in folder.rglob("*.html")
         if path.is_file() and not path.is_symlink() and SMALLEST <= path.stat().st_size < LARGEST
@@ -80,7 +95,9 @@ def real_pages(folders: Iterable[Path], count: int) -> list[bytes]:
 def made_up_pages(count: int) -> list[bytes]:
     """Pages of about 22 KB with 50 links, a third of them in a menu that all pages share."""
     rng = random.Random(1)
-    menu = "".join(f'<li><a href="/section{i}/index.html">Section {i}</a></li>\n' for i in range(16))
+    menu = "".join(
+        f'<li><a href="/section{i}/index.html">Section {i}</a></li>\n' for i in range(16)
+    )
     return [_made_up_page(rng, menu, number).encode() for number in range(count)]
 
 

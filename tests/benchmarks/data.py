@@ -1,15 +1,18 @@
-"""Made-up databases, the same at every run: what a crawl of many millions of pages looks like to the jobs.
+"""Made-up databases, the same at every run: what a crawl of many millions of pages looks like to
+the jobs.
 
-    CrawlDb   URLs of about 70 bytes on 100,000 hosts, the k-th host with a share of 1/k; three in five not fetched yet;
-              a fifth of the signatures shared by pages; metadata on a tenth of the entries
-    segment   pages of that CrawlDb with 50 outlinks each, of which 45 are in crawl_parse; popular pages are linked to
-              most, and half of the targets are new
+    CrawlDb   URLs of about 70 bytes on 100,000 hosts, the k-th host with a share of 1/k; three in
+              five not fetched yet; a fifth of the signatures shared by pages; metadata on a tenth
+              of the entries
+    segment   pages of that CrawlDb with 50 outlinks each, of which 45 are in crawl_parse; popular
+              pages are linked to most, and half of the targets are new
     webgraph  of all links of the segment
     seeds     the CrawlDb's URLs and as many others in no order; metadata on a tenth
 
     python -m tests.benchmarks.data FOLDER URLS PAGES       makes all four
 
-Numbers come from a generator seeded with the URL's number, so a database of ten million begins with one of a million.
+Numbers come from a generator seeded with the URL's number, so a database of ten million begins with
+one of a million.
 """
 
 from __future__ import annotations
@@ -67,7 +70,16 @@ ALL_LINKS = {
 
 _CHUNK = 1_000_000
 _TLDS = ("com", "org", "net", "de", "co.uk", "fr")
-_SECTIONS = ("news", "articles", "products", "blog/archive", "community/forum", "research/papers", "docs", "en/topics")
+_SECTIONS = (
+    "news",
+    "articles",
+    "products",
+    "blog/archive",
+    "community/forum",
+    "research/papers",
+    "docs",
+    "en/topics",
+)
 _STATUSES = (
     (STATUS_DB_UNFETCHED, 60),
     (STATUS_DB_FETCHED, 25),
@@ -100,13 +112,17 @@ def _fraction(numbers: Numbers, salt: int) -> npt.NDArray[np.float64]:
 
 def urls(numbers: Numbers) -> pl.Series:
     """The URL of each number, as String; different for different numbers."""
-    host = np.power(HOSTS, _fraction(numbers, 1)).astype(np.int64)  # the k-th with a share of about 1/k
+    host = np.power(HOSTS, _fraction(numbers, 1)).astype(
+        np.int64
+    )  # the k-th with a share of about 1/k
     tlds, sections = pl.Series(_TLDS), pl.Series(_SECTIONS)
     frame = pl.DataFrame(
         {
             "host": host,
             "tld": tlds.gather(host % len(_TLDS)),
-            "section": sections.gather((_mix(numbers, 2) % np.uint64(len(_SECTIONS))).astype(np.int64)),
+            "section": sections.gather(
+                (_mix(numbers, 2) % np.uint64(len(_SECTIONS))).astype(np.int64)
+            ),
             "year": 2005 + (_mix(numbers, 3) % np.uint64(20)).astype(np.int64),
             "slug": _mix(numbers, 4),
             "number": numbers,
@@ -135,7 +151,9 @@ def urls(numbers: Numbers) -> pl.Series:
 def _signatures(numbers: Numbers, total: int, present: npt.NDArray[np.bool_]) -> pl.Series:
     """16 bytes where `present`; a fifth of the pages share theirs with about ten others."""
     shared = _fraction(numbers, 11) < 0.2
-    source = np.where(shared, _mix(numbers, 12) % np.uint64(total // 50 + 1), numbers + np.uint64(1 << 40))
+    source = np.where(
+        shared, _mix(numbers, 12) % np.uint64(total // 50 + 1), numbers + np.uint64(1 << 40)
+    )
     data = np.stack([_mix(source, 13), _mix(source, 14)], axis=1).view(np.uint8).ravel()
     at = np.arange(0, len(data), 16)
     return string_column("signature", data, at, np.where(present, 16, 0).astype(np.int32), least=1)
@@ -144,7 +162,9 @@ def _signatures(numbers: Numbers, total: int, present: npt.NDArray[np.bool_]) ->
 def crawldb_rows(first: int, count: int, total: int) -> pl.DataFrame:
     """Entries of the CrawlDb by the numbers of their URLs, not sorted."""
     numbers = np.arange(first, first + count, dtype=np.uint64)
-    codes = np.repeat([code for code, _ in _STATUSES], [share for _, share in _STATUSES]).astype(np.uint8)
+    codes = np.repeat([code for code, _ in _STATUSES], [share for _, share in _STATUSES]).astype(
+        np.uint8
+    )
     status = codes[(_mix(numbers, 6) % np.uint64(100)).astype(np.int64)]
     fetched = (status == STATUS_DB_FETCHED) | (status == STATUS_DB_NOTMODIFIED)
     due = NOW + ((_fraction(numbers, 7) - 0.8) * 30 * DAY).astype(np.int64)
@@ -159,7 +179,9 @@ def crawldb_rows(first: int, count: int, total: int) -> pl.DataFrame:
             "fetch_interval": np.full(count, INTERVAL, np.int32),
             "score": np.round(_fraction(numbers, 10) ** 8 * 10, 4).astype(np.float32),
             "signature": _signatures(numbers, total, fetched),
-            "metadata": pl.select(pl.when(some).then(pl.lit(_METADATA)).otherwise(None)).to_series(),
+            "metadata": pl.select(
+                pl.when(some).then(pl.lit(_METADATA)).otherwise(None)
+            ).to_series(),
         },
         schema=CRAWLDB_SCHEMA,
     )
@@ -169,7 +191,9 @@ def write_crawldb(path: Path, total: int, parts: int = PARTS) -> None:
     """Write a CrawlDb of `total` entries in `parts` partitions."""
     held: list[list[pl.DataFrame]] = [[] for _ in range(parts)]
     for first in range(0, total, _CHUNK):
-        for part, frame in enumerate(split(crawldb_rows(first, min(_CHUNK, total - first), total), parts)):
+        for part, frame in enumerate(
+            split(crawldb_rows(first, min(_CHUNK, total - first), total), parts)
+        ):
             held[part].append(frame)
     for part, frames in enumerate(held):
         with CrawlDataWriter(path / "current" / part_name(part)) as writer:
@@ -177,7 +201,9 @@ def write_crawldb(path: Path, total: int, parts: int = PARTS) -> None:
 
 
 def write_seeds(path: Path, total: int) -> None:
-    """Write `total` seeds to a file: half of them URLs of the CrawlDb, in the order of their numbers' hashes."""
+    """Write `total` seeds to a file: half of them URLs of the CrawlDb, in the order of their
+    numbers' hashes.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     numbers = np.arange(total // 2, total // 2 + total, dtype=np.uint64)
     numbers = numbers[np.argsort(_mix(numbers, 20))]
@@ -186,7 +212,10 @@ def write_seeds(path: Path, total: int) -> None:
             some = numbers[first : first + _CHUNK]
             metadata = pl.Series(_fraction(some, 21) < 0.1)
             line = pl.DataFrame({"url": urls(some), "some": metadata}).select(
-                pl.col("url") + pl.when("some").then(pl.lit("\tnutch.score=2.5\tkind=seed\n")).otherwise(pl.lit("\n"))
+                pl.col("url")
+                + pl.when("some")
+                .then(pl.lit("\tnutch.score=2.5\tkind=seed\n"))
+                .otherwise(pl.lit("\n"))
             )
             file.write("".join(line["url"]).encode())
 
@@ -203,7 +232,9 @@ def _targets(pages: Numbers, total: int) -> Numbers:
 
 
 def write_segment(path: Path, pages: int, total: int, parts: int = PARTS) -> None:
-    """Write crawl_fetch, crawl_parse and parse_data of `pages` pages of a CrawlDb of `total` entries."""
+    """Write crawl_fetch, crawl_parse and parse_data of `pages` pages of a CrawlDb of `total`
+    entries.
+    """
     numbers = np.arange(pages, dtype=np.uint64) * np.uint64(max(total // pages, 1))
     keys = urls(numbers).cast(pl.Binary)
     fetched = _fetched(keys)
@@ -235,8 +266,13 @@ def _fetched(keys: pl.Series) -> pl.DataFrame:
 
 def _write_parsed(path: Path, name: str, numbers: Numbers, total: int) -> None:
     """One part of crawl_parse and parse_data, page by page."""
-    data = MapFileWriter(path / "parse_data" / name, TEXT, ParseData.class_name, compression="RECORD")
-    with data, CrawlDataWriter(path / "crawl_parse" / name, mapfile=False, compression="RECORD") as parsed:
+    data = MapFileWriter(
+        path / "parse_data" / name, TEXT, ParseData.class_name, compression="RECORD"
+    )
+    with (
+        data,
+        CrawlDataWriter(path / "crawl_parse" / name, mapfile=False, compression="RECORD") as parsed,
+    ):
         for first in range(0, len(numbers), _CHUNK // LINKS_PER_PAGE):
             pages = numbers[first : first + _CHUNK // LINKS_PER_PAGE]
             targets = urls(_targets(pages, total))
@@ -246,18 +282,29 @@ def _write_parsed(path: Path, name: str, numbers: Numbers, total: int) -> None:
 
 
 def _parse_rows(pages: Numbers, targets: pl.Series, total: int) -> pl.DataFrame:
-    """What parse puts into crawl_parse: for each page the links that are kept, then its signature."""
+    """What parse puts into crawl_parse: for each page the links that are kept, then its
+    signature.
+    """
     place = np.tile(np.arange(LINKS_PER_PAGE), len(pages))
     kept = pl.Series(place < PARSED_LINKS_PER_PAGE)
     page = np.repeat(np.arange(len(pages)), LINKS_PER_PAGE)
-    links = pl.DataFrame({"page": page, "key": targets.cast(pl.Binary), "place": place}).filter(kept)
+    links = pl.DataFrame({"page": page, "key": targets.cast(pl.Binary), "place": place}).filter(
+        kept
+    )
     own = pl.DataFrame(
-        {"page": np.arange(len(pages)), "key": urls(pages).cast(pl.Binary), "place": LINKS_PER_PAGE},
+        {
+            "page": np.arange(len(pages)),
+            "key": urls(pages).cast(pl.Binary),
+            "place": LINKS_PER_PAGE,
+        },
         schema=links.schema,
     )
-    links = links.with_columns(status=pl.lit(STATUS_LINKED, pl.UInt8), signature=pl.lit(None, pl.Binary))
+    links = links.with_columns(
+        status=pl.lit(STATUS_LINKED, pl.UInt8), signature=pl.lit(None, pl.Binary)
+    )
     own = own.with_columns(
-        status=pl.lit(STATUS_SIGNATURE, pl.UInt8), signature=_signatures(pages, total, np.ones(len(pages), np.bool_))
+        status=pl.lit(STATUS_SIGNATURE, pl.UInt8),
+        signature=_signatures(pages, total, np.ones(len(pages), np.bool_)),
     )
     linked = pl.col("status") == STATUS_LINKED
     return (
@@ -278,10 +325,18 @@ def _parse_rows(pages: Numbers, targets: pl.Series, total: int) -> pl.DataFrame:
 
 
 def _parse_data(pages: Numbers, targets: pl.Series) -> Iterator[bytes]:
-    """Serialized ParseData of each page: title, links with anchors, a little metadata. All of it is ASCII."""
+    """Serialized ParseData of each page: title, links with anchors, a little metadata. All of it is
+    ASCII.
+    """
     place = pl.Series(np.tile(np.arange(LINKS_PER_PAGE), len(pages)))
     anchors = "link text " + (place * 7919).cast(pl.String)
-    links = pl.DataFrame({"page": np.repeat(np.arange(len(pages)), LINKS_PER_PAGE), "url": targets, "anchor": anchors})
+    links = pl.DataFrame(
+        {
+            "page": np.repeat(np.arange(len(pages)), LINKS_PER_PAGE),
+            "url": targets,
+            "anchor": anchors,
+        }
+    )
     text = pl.concat_str(_prefixed("url"), _prefixed("anchor"), pl.lit("\0"))
     joined = links.group_by("page", maintain_order=True).agg(text.str.join("")).to_series(1)
     status = b"\x02\x01\0\0\xff\xff\xff\xff"  # success, no arguments

@@ -1,19 +1,22 @@
 """Measures the jobs that walk whole databases.
 
-    python -m tests.benchmarks.databases [--urls 1000000 5000000 10000000] [--pages 100000] [--jobs updatedb …]
-                                         [--folder DIR] [--json FILE] [--nutch-at 5000000 | --no-nutch] [--repeat 3]
+    python -m tests.benchmarks.databases [--urls 1000000 5000000 10000000] [--pages 100000] [--jobs
+    updatedb …]
+                                         [--folder DIR] [--json FILE] [--nutch-at 5000000 |
+                                         --no-nutch] [--repeat 3]
                                          [--in-proportion]
 
-Prints a Markdown table of what each job took, and one of the cost per record at each size and its growth; --json writes
-the same as JSON, anew after each job. Each job runs once on a small database first, so that kernels are compiled; of
---repeat runs the fastest counts. `cp -r` and Nutch are measured in the same run, on the same files. Peak memory is that
-of the job's process, which starts no others, with the pages of mapped files; `private` is without them.
+Prints a Markdown table of what each job took, and one of the cost per record at each size and its
+growth; --json writes the same as JSON, anew after each job. Each job runs once on a small database
+first, so that kernels are compiled; of --repeat runs the fastest counts. `cp -r` and Nutch are
+measured in the same run, on the same files. Peak memory is that of the job's process, which starts
+no others, with the pages of mapped files; `private` is without them.
 
-updatedb, invertlinks and others that read the segment have as much work at every size, unless the segment is made
---in-proportion to the database.
+updatedb, invertlinks and others that read the segment have as much work at every size, unless the
+segment is made --in-proportion to the database.
 
-Data are made in --folder (some 20 GB with ten million URLs) and stay there: what is complete is used by the next run.
-Without --folder they are in a temporary folder that goes away.
+Data are made in --folder (some 20 GB with ten million URLs) and stay there: what is complete is
+used by the next run. Without --folder they are in a temporary folder that goes away.
 """
 
 from __future__ import annotations
@@ -46,7 +49,9 @@ WARM_UP = 150_000
 
 @dataclass
 class Result:
-    """One job at one size. Times in seconds, memory in bytes; None where there was nothing to compare with."""
+    """One job at one size. Times in seconds, memory in bytes; None where there was nothing to
+    compare with.
+    """
 
     job: str
     urls: int
@@ -65,10 +70,13 @@ class Result:
 def make_inputs(folder: Path, urls: int, pages: int) -> Workspace:
     """The databases of one size, which may be there already (made by this version of `data`).
 
-    They are made by a process of their own: the memory that this one has had counts as its children's peak, too.
+    They are made by a process of their own: the memory that this one has had counts as its
+    children's peak, too.
     """
     version = hashlib.sha256(Path(data.__file__).read_bytes()).hexdigest()[:8]
-    work = Workspace(folder / f"inputs-{urls}-{pages}-{version}", folder / f"run-{os.getpid()}", urls, pages)
+    work = Workspace(
+        folder / f"inputs-{urls}-{pages}-{version}", folder / f"run-{os.getpid()}", urls, pages
+    )
     if not work.inputs.exists():
         unfinished = work.inputs.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -84,14 +92,19 @@ def run_minutch(job: Job, work: Workspace) -> Cost:
     words = [sys.executable, "-m", "minutch", job.command]
     words += [f"-D{name}={value}" for name, value in PROPERTIES.items()]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT), "MINUTCH_HOME": str(PROJECT)}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled modules are kept, as where minutch is installed
+    environment.pop(
+        "PYTHONDONTWRITEBYTECODE", None
+    )  # compiled modules are kept, as where minutch is installed
     return run([*words, *job.arguments(work)], cwd=work.run, env=environment)
 
 
 def run_nutch(peer: nutch.Nutch, job: Job, work: Workspace) -> Cost:
     """The same by Nutch."""
     work.fresh()
-    own = {"hadoop.tmp.dir": str(work.run / "hadoop"), "mapreduce.task.io.sort.mb": HADOOPS_SORT_BUFFER}
+    own = {
+        "hadoop.tmp.dir": str(work.run / "hadoop"),
+        "mapreduce.task.io.sort.mb": HADOOPS_SORT_BUFFER,
+    }
     words = peer.command(job.command, {**PROPERTIES, **own}, job.arguments(work))
     return run(words, cwd=work.run, env=dict(os.environ))
 
@@ -122,31 +135,48 @@ def measure(job: Job, work: Workspace, peer: nutch.Nutch | None, repeat: int) ->
 def markdown(results: list[Result]) -> str:
     """The table, and that of the growth where there are several sizes."""
     lines = [
-        "| job | URLs | seconds | CPU s | records/s | peak memory | private | × `cp -r` | Nutch, s | × faster |",
+        (
+            "| job | URLs | seconds | CPU s | records/s | peak memory | private | × `cp -r` |"
+            " Nutch, s | × faster |"
+        ),
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for r in results:
-        theirs = f"{r.nutch_seconds:.1f} | {r.nutch_ratio:.1f}" if r.nutch_seconds and r.nutch_ratio else "– | –"
+        theirs = (
+            f"{r.nutch_seconds:.1f} | {r.nutch_ratio:.1f}"
+            if r.nutch_seconds and r.nutch_ratio
+            else "– | –"
+        )
         lines.append(
-            f"| {r.job} | {r.urls / 1e6:g} M | {r.seconds:.2f} | {r.cpu_seconds:.2f} | {r.records_per_second:,.0f} "
-            f"| {r.peak_bytes / 1e9:.2f} GB | {r.private_bytes / 1e9:.2f} GB | {r.copy_ratio:.1f} | {theirs} |"
+            f"| {r.job} | {r.urls / 1e6:g} M | {r.seconds:.2f} | {r.cpu_seconds:.2f} |"
+            f" {r.records_per_second:,.0f} | {r.peak_bytes / 1e9:.2f} GB |"
+            f" {r.private_bytes / 1e9:.2f} GB | {r.copy_ratio:.1f} | {theirs} |"
         )
     return "\n".join([*lines, *growth(results)])
 
 
 def growth(results: list[Result]) -> list[str]:
-    """A table of what a record costs at each size, and by how much more at the largest than at the smallest."""
+    """A table of what a record costs at each size, and by how much more at the largest than at the
+    smallest.
+    """
     sizes = sorted({r.urls for r in results})
     if len(sizes) == 1:
         return []
-    lines = ["", "| job, µs per record | " + " | ".join(f"{size / 1e6:g} M" for size in sizes) + " | growth | of CPU |"]
+    lines = [
+        "",
+        "| job, µs per record | "
+        + " | ".join(f"{size / 1e6:g} M" for size in sizes)
+        + " | growth | of CPU |",
+    ]
     lines.append("|---|" + "--:|" * (len(sizes) + 2))
     cost = {(r.job, r.urls): r.seconds / r.records * 1e6 for r in results}
     cpu = {(r.job, r.urls): r.cpu_seconds / r.records for r in results}
     for name in dict.fromkeys(r.job for r in results):
         row = [cost.get((name, size)) for size in sizes]
         shown = ["–" if value is None else f"{value:.2f}" for value in row]
-        shown += [_change(of.get((name, sizes[0])), of.get((name, sizes[-1]))) for of in (cost, cpu)]
+        shown += [
+            _change(of.get((name, sizes[0])), of.get((name, sizes[-1]))) for of in (cost, cpu)
+        ]
         lines.append(f"| {name} | " + " | ".join(shown) + " |")
     return lines
 
@@ -168,17 +198,27 @@ def machine() -> dict[str, str]:
 
 def main() -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.databases", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.databases", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("--urls", type=int, nargs="+", default=[1_000_000, 5_000_000, 10_000_000])
     parser.add_argument("--pages", type=int, default=100_000, help="of the segment, at every size")
-    parser.add_argument("--in-proportion", action="store_true", help="so many at the largest size, fewer at others")
     parser.add_argument(
-        "--jobs", nargs="+", default=[], help="beginnings of the names of the jobs to run; default: all"
+        "--in-proportion", action="store_true", help="so many at the largest size, fewer at others"
+    )
+    parser.add_argument(
+        "--jobs",
+        nargs="+",
+        default=[],
+        help="beginnings of the names of the jobs to run; default: all",
     )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--folder", type=Path, help="where data are made, and found again")
     parser.add_argument(
-        "--nutch-at", type=int, nargs="+", help="numbers of URLs with which Nutch runs, too; default: all"
+        "--nutch-at",
+        type=int,
+        nargs="+",
+        help="numbers of URLs with which Nutch runs, too; default: all",
     )
     parser.add_argument("--no-nutch", action="store_true")
     parser.add_argument("--repeat", type=int, default=3)
@@ -186,7 +226,9 @@ def main() -> int:
     jobs = [job for job in JOBS if not options.jobs or job.name.startswith(tuple(options.jobs))]
     nutch_at = [] if options.no_nutch else options.nutch_at or options.urls
     with ExitStack() as stack:
-        folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="minutch-benchmark-")))
+        folder = options.folder or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="minutch-benchmark-"))
+        )
         folder.mkdir(parents=True, exist_ok=True)
         stack.callback(shutil.rmtree, folder / f"run-{os.getpid()}", ignore_errors=True)
         try:
@@ -194,12 +236,21 @@ def main() -> int:
         except Failed as exc:
             print(exc, file=sys.stderr)
             return 1
-    print(", ".join(f"{name} {value}" for name, value in machine().items()), "\n", markdown(results), sep="\n")
+    print(
+        ", ".join(f"{name} {value}" for name, value in machine().items()),
+        "\n",
+        markdown(results),
+        sep="\n",
+    )
     return 0
 
 
 def measure_all(
-    folder: Path, jobs: list[Job], sizes: list[int], nutch_at: list[int], options: argparse.Namespace
+    folder: Path,
+    jobs: list[Job],
+    sizes: list[int],
+    nutch_at: list[int],
+    options: argparse.Namespace,
 ) -> list[Result]:
     """All jobs at all sizes."""
     peer = nutch.find(folder / "nutch") if nutch_at else "not asked for"

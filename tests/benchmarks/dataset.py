@@ -1,9 +1,11 @@
-"""How many pages `minutch export commoncrawl` does in a second of CPU, beside `minutch parse`, and its memory.
+"""How many pages `minutch export commoncrawl` does in a second of CPU, beside `minutch parse`, and
+its memory.
 
     python -m tests.benchmarks.dataset [--pages DIR] [--count 20000] [--rounds 3] [--memory 200000]
 
-Both see the same segment, one after the other in each round; CPU time is that of a process and its workers. Prints a
-Markdown table. With --memory also the peak memory of the job's process over so many pages, and over a tenth of them.
+Both see the same segment, one after the other in each round; CPU time is that of a process and its
+workers. Prints a Markdown table. With --memory also the peak memory of the job's process over so
+many pages, and over a tenth of them.
 """
 
 from __future__ import annotations
@@ -17,7 +19,15 @@ import tempfile
 from pathlib import Path
 
 from minutch.conf import Configuration
-from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment, part_writer
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    CRAWL_PARSE,
+    PARSE_DATA,
+    PARSE_TEXT,
+    Segment,
+    part_writer,
+)
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.records import protocolstatus
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, CrawlDatum
@@ -33,7 +43,10 @@ def write_fetched(folder: Path, pages: list[bytes], count: int) -> Segment:
     segment, conf = write_segment(folder, pages, count), Configuration.load([])
     outcome = MapWritable({Text(PROTO_STATUS_KEY): ProtocolStatus(protocolstatus.SUCCESS)})
     datum = CrawlDatum(STATUS_FETCH_SUCCESS, 86_400, 1.0, 1_700_000_000_000, metadata=outcome)
-    with segment.writing([CRAWL_FETCH]) as directory, part_writer(directory, CRAWL_FETCH, 0, conf) as append:
+    with (
+        segment.writing([CRAWL_FETCH]) as directory,
+        part_writer(directory, CRAWL_FETCH, 0, conf) as append,
+    ):
         for url, _ in segment.records(CONTENT):
             append(url, datum)
     return segment
@@ -58,12 +71,18 @@ def measure(folder: Path, pages: list[bytes], count: int, rounds: int) -> tuple[
 
 
 def peak(folder: Path, pages: list[bytes], count: int) -> int:
-    """The most memory that the export of so many pages takes, in bytes; its workers have limits of their own."""
+    """The most memory that the export of so many pages takes, in bytes; its workers have limits of
+    their own.
+    """
     folder.mkdir()
     segment = write_fetched(folder, pages, count)
     cpu_of(words("parse", segment.path))
     command = [sys.executable, *words("export commoncrawl", segment.path, folder / "out")]
-    cost = run(command, cwd=folder, env={**os.environ, "PYTHONPATH": str(PROJECT), "MINUTCH_HOME": str(PROJECT)})
+    cost = run(
+        command,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(PROJECT), "MINUTCH_HOME": str(PROJECT)},
+    )
     shutil.rmtree(folder)
     return cost.peak_bytes
 

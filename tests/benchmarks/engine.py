@@ -1,12 +1,15 @@
-"""Measures the jobs that run on Spark: the engine of one machine beside Spark with one core, and with two.
+"""Measures the jobs that run on Spark: the engine of one machine beside Spark with one core, and
+with two.
 
-    python -m tests.benchmarks.engine [--urls 5000000 20000000] [--pages 100000] [--jobs updatedb …] [--folder DIR]
+    python -m tests.benchmarks.engine [--urls 5000000 20000000] [--pages 100000] [--jobs updatedb …]
+    [--folder DIR]
                                       [--masters local[1] local[2]] [--json FILE] [--repeat 1]
 
-Prints a Markdown table. For Spark, `in jobs` is the time in which Spark's jobs ran: without the start of the process,
-of Java and of Spark. `shuffled` is what was written for Spark's shuffles, compressed as it travels, also for each
-record of the job (see `jobs`). CPU seconds and peak memory are those of the process and all that it started, sampled.
-Data are made and found as by `databases`, whose other remarks hold here as well.
+Prints a Markdown table. For Spark, `in jobs` is the time in which Spark's jobs ran: without the
+start of the process, of Java and of Spark. `shuffled` is what was written for Spark's shuffles,
+compressed as it travels, also for each record of the job (see `jobs`). CPU seconds and peak memory
+are those of the process and all that it started, sampled. Data are made and found as by
+`databases`, whose other remarks hold here as well.
 """
 
 from __future__ import annotations
@@ -31,7 +34,16 @@ from tests.benchmarks.jobs import JOBS, Job, Workspace
 from tests.benchmarks.measure import Failed
 from tests.benchmarks.shuffled import EVENTS, read_log
 
-COMMANDS: Final = {"readdb", "generate", "updatedb", "dedup", "inject", "invertlinks", "scoreupdater", "mergesegs"}
+COMMANDS: Final = {
+    "readdb",
+    "generate",
+    "updatedb",
+    "dedup",
+    "inject",
+    "invertlinks",
+    "scoreupdater",
+    "mergesegs",
+}
 """Of the jobs that are measured those that run on Spark."""
 LOCAL: Final = "local engine"
 _SAMPLE: Final = 0.1
@@ -55,7 +67,9 @@ class Result:
 
 
 class Watcher(threading.Thread):
-    """Looks at a process and its descendants as long as it runs: their anonymous memory, and their time."""
+    """Looks at a process and its descendants as long as it runs: their anonymous memory, and their
+    time.
+    """
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -82,7 +96,9 @@ class Watcher(threading.Thread):
         return int(found[1]) * 1024 if found else 0
 
     def stop(self) -> tuple[float, int]:
-        """The seconds of CPU of all processes, up to the last look at each, and the greatest sum of their memory."""
+        """The seconds of CPU of all processes, up to the last look at each, and the greatest sum of
+        their memory.
+        """
         self._over.set()
         self.join()
         return sum(self._cpu.values()), self.peak
@@ -116,13 +132,21 @@ def measure(job: Job, work: Workspace, engine: str) -> Result:
             "spark.eventLog.dir": events.as_uri(),
             **EVENTS,
         }
-    words = [sys.executable, "-m", "minutch", job.command, *(f"-D{name}={value}" for name, value in properties.items())]
+    words = [
+        sys.executable,
+        "-m",
+        "minutch",
+        job.command,
+        *(f"-D{name}={value}" for name, value in properties.items()),
+    ]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT), "MINUTCH_HOME": str(PROJECT)}
     log = work.run / "command.log"
     arguments = [str(word) for word in job.arguments(work)]
     with log.open("wb") as output:
         start = time.monotonic()
-        process = subprocess.Popen([*words, *arguments], cwd=work.run, env=environment, stdout=output, stderr=output)
+        process = subprocess.Popen(
+            [*words, *arguments], cwd=work.run, env=environment, stdout=output, stderr=output
+        )
         watcher = Watcher(process.pid)
         code = process.wait()
         seconds = time.monotonic() - start
@@ -143,17 +167,20 @@ def measure(job: Job, work: Workspace, engine: str) -> Result:
 def markdown(results: list[Result]) -> str:
     """The table; `×` is the time beside that of the local engine, also of Spark's jobs alone."""
     lines = [
-        "| job | URLs | engine | seconds | × | in jobs | × | CPU s | peak memory | shuffled | bytes a record |",
+        (
+            "| job | URLs | engine | seconds | × | in jobs | × | CPU s | peak memory | shuffled |"
+            " bytes a record |"
+        ),
         "|---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     local = {(r.job, r.urls): r.seconds for r in results if r.engine == LOCAL}
     for r in results:
         base = local.get((r.job, r.urls))
         lines.append(
-            f"| {r.job} | {r.urls / 1e6:g} M | {r.engine} | {r.seconds:.1f} | {_ratio(r.seconds, base)} "
-            f"| {_shown(r.job_seconds)} | {_ratio(r.job_seconds, base)} | {r.cpu_seconds:.1f} "
-            f"| {r.peak_bytes / 1e9:.2f} GB | {_megabytes(r.shuffled_bytes)} "
-            f"| {_shown(None if r.shuffled_bytes is None else r.shuffled_bytes / r.records)} |"
+            f"| {r.job} | {r.urls / 1e6:g} M | {r.engine} | {r.seconds:.1f} |"
+            f" {_ratio(r.seconds, base)} | {_shown(r.job_seconds)} | {_ratio(r.job_seconds, base)}"
+            f" | {r.cpu_seconds:.1f} | {r.peak_bytes / 1e9:.2f} GB | {_megabytes(r.shuffled_bytes)}"
+            f" | {_shown(None if r.shuffled_bytes is None else r.shuffled_bytes / r.records)} |"
         )
     return "\n".join(lines)
 
@@ -172,20 +199,28 @@ def _ratio(seconds: float | None, base: float | None) -> str:
 
 def main() -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.engine", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.engine", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("--urls", type=int, nargs="+", default=[5_000_000, 20_000_000])
     parser.add_argument("--pages", type=int, default=100_000, help="of the segment, at every size")
-    parser.add_argument("--jobs", nargs="+", default=[], help="beginnings of the names of the jobs; default: all")
+    parser.add_argument(
+        "--jobs", nargs="+", default=[], help="beginnings of the names of the jobs; default: all"
+    )
     parser.add_argument("--masters", nargs="+", default=["local[1]", "local[2]"])
     parser.add_argument("--folder", type=Path, help="where data are made, and found again")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--repeat", type=int, default=1, help="runs of each, of which the fastest counts")
+    parser.add_argument(
+        "--repeat", type=int, default=1, help="runs of each, of which the fastest counts"
+    )
     options = parser.parse_args()
     chosen = [job for job in JOBS if job.command in COMMANDS]
     jobs = [job for job in chosen if not options.jobs or job.name.startswith(tuple(options.jobs))]
     results: list[Result] = []
     with ExitStack() as stack:
-        folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="minutch-benchmark-")))
+        folder = options.folder or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="minutch-benchmark-"))
+        )
         folder = folder.absolute()
         folder.mkdir(parents=True, exist_ok=True)
         stack.callback(shutil.rmtree, folder / f"run-{os.getpid()}", ignore_errors=True)
@@ -201,12 +236,20 @@ def main() -> int:
                         results.append(min(runs, key=lambda run: run.seconds))
                         print(results[-1], file=sys.stderr)
                         if options.json:
-                            report = {"machine": machine(), "results": [asdict(result) for result in results]}
+                            report = {
+                                "machine": machine(),
+                                "results": [asdict(result) for result in results],
+                            }
                             options.json.write_text(json.dumps(report, indent=2), encoding="utf-8")
         except Failed as exc:
             print(exc, file=sys.stderr)
             return 1
-    print(", ".join(f"{name} {value}" for name, value in machine().items()), "\n", markdown(results), sep="\n")
+    print(
+        ", ".join(f"{name} {value}" for name, value in machine().items()),
+        "\n",
+        markdown(results),
+        sep="\n",
+    )
     return 0
 
 

@@ -1,4 +1,6 @@
-"""What is measured when pages are fetched: minutch in three ways, and its peers on the same URLs."""
+"""What is measured when pages are fetched: minutch in three ways, and its peers on the same
+URLs.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ PACKAGES: Final = ("scrapy", "crawlee[parsel]")
 PROPERTIES: Final = {
     "http.agent.name": "benchmark",
     "http.filter.ipaddress.include": "loopback",
-    "plugin.includes": "protocol-http|urlfilter-regex|parse-html|scoring-opic|urlnormalizer-(pass|regex|basic)",
+    "plugin.includes": (
+        "protocol-http|urlfilter-regex|parse-html|scoring-opic|urlnormalizer-(pass|regex|basic)"
+    ),
     "fetcher.server.delay": "0",
     "fetcher.threads.start.delay": "0",
     "fetcher.timelimit.mins": "180",
@@ -33,7 +37,9 @@ PROPERTIES: Final = {
 
 @dataclass(frozen=True)
 class Work:
-    """One run: a folder of its own, the URLs to fetch in their order, and with how many threads and processes."""
+    """One run: a folder of its own, the URLs to fetch in their order, and with how many threads and
+    processes.
+    """
 
     folder: Path
     urls: Sequence[str]
@@ -66,7 +72,9 @@ def install_peers(folder: Path) -> None:
     """Make the virtual environment of the Python peers, unless it is there."""
     if not (folder / "bin" / "python").exists():
         venv.create(folder, with_pip=True)
-        subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+        subprocess.run(
+            [folder / "bin" / "python", "-m", "pip", "install", "--quiet", *PACKAGES], check=True
+        )
 
 
 def _together(first: Cost, second: Cost) -> Cost:
@@ -96,7 +104,9 @@ def _records(segment: Segment, folder: str) -> int:
 def _minutch(work: Work, command: str, properties: dict[str, str], *arguments: str | Path) -> Cost:
     options = [f"-D{name}={value}" for name, value in (PROPERTIES | properties).items()]
     words: list[str | Path] = [sys.executable, "-m", "minutch", command, *options, *arguments]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
     compiled = {"PYTHONPYCACHEPREFIX": str(work.folder.with_name("compiled"))}
     return run(
         words,
@@ -107,7 +117,10 @@ def _minutch(work: Work, command: str, properties: dict[str, str], *arguments: s
 
 def _fetch(work: Work, *, parse: bool) -> tuple[Segment, Cost]:
     segment = work.segment()
-    properties = {"fetcher.parse": str(parse).lower(), "minutch.fetch.processes": str(work.processes)}
+    properties = {
+        "fetcher.parse": str(parse).lower(),
+        "minutch.fetch.processes": str(work.processes),
+    }
     cost = _minutch(work, "fetch", properties, segment.path, "-threads", str(work.threads))
     _check(_records(segment, CONTENT), work)
     return segment, cost
@@ -139,7 +152,13 @@ def _peer(script: str) -> Callable[[Work], Cost]:
             raise Failed("--peers names no virtual environment")
         listed, stored = work.folder / "urls.txt", work.folder / "stored"
         listed.write_text("\n".join(work.urls), encoding="utf-8")
-        words: list[str | Path] = [work.peers / "bin" / "python", PEERS / script, listed, stored, str(work.threads)]
+        words: list[str | Path] = [
+            work.peers / "bin" / "python",
+            PEERS / script,
+            listed,
+            stored,
+            str(work.threads),
+        ]
         cost = run(words, cwd=work.folder, env=dict(os.environ))
         _check(int((work.folder / "command.log").read_text().split()[-1]), work)
         return cost
@@ -169,7 +188,9 @@ def nutch(work: Work) -> Cost:
 
 FETCHERS: Final = (
     Fetcher("parse", "minutch fetch, parse", fetch_and_parse, many_processes=True),
-    Fetcher("while", "minutch fetch, fetcher.parse=true", parse_while_fetching, many_processes=True),
+    Fetcher(
+        "while", "minutch fetch, fetcher.parse=true", parse_while_fetching, many_processes=True
+    ),
     Fetcher("store", "minutch fetch, store only", store_only, many_processes=True),
     Fetcher("scrapy", "Scrapy, links and body", _peer("scrapyspider.py")),
     Fetcher("crawlee", "Crawlee-python, links and body", _peer("crawleespider.py")),

@@ -1,11 +1,12 @@
-"""How many documents `minutch index` sends to a CSV file in a second of CPU, beside Nutch on the same segment.
+"""How many documents `minutch index` sends to a CSV file in a second of CPU, beside Nutch on the
+same segment.
 
     python -m tests.benchmarks.indexing [--pages 100000] [--folder DIR] [--json FILE] [--no-nutch]
 
-The filters are those of Nutch's defaults (index-basic, index-anchor), the writer is indexer-csv, which both have. CPU
-time is that of the processes with all their workers; peak memory that of the largest of them. Nutch needs an
-installation with plugins (NUTCH_HOME, JAVA_HOME). Both files have to be equal but for the order of a page's anchors.
-Prints a Markdown table.
+The filters are those of Nutch's defaults (index-basic, index-anchor), the writer is indexer-csv,
+which both have. CPU time is that of the processes with all their workers; peak memory that of the
+largest of them. Nutch needs an installation with plugins (NUTCH_HOME, JAVA_HOME). Both files have
+to be equal but for the order of a page's anchors. Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from minutch.work.tables.database import part_paths
 from tests.benchmarks import data, nutch
 
 PROJECT = Path(__file__).parents[2]
-PLUGINS = "protocol-http|urlfilter-regex|parse-html|index-(basic|anchor)|indexer-csv|scoring-opic|urlnormalizer-basic"
+PLUGINS = "protocol-http|urlfilter-regex|parse-html|index-(basic|anchor)|indexer-csv|scoring-opic|urlnormalizer-basic"  # noqa: E501
 FIELDS = ("id", "title", "content", "url", "host", "anchor", "boost", "digest", "tstamp")
 CSV = Path("csvindexwriter", "nutch.csv")
 WORDS_PER_PAGE = 500
@@ -43,7 +44,20 @@ _MAKE = """import sys
 from tests.benchmarks.indexing import Path, make_crawl
 make_crawl(Path(sys.argv[1]), int(sys.argv[2]))
 """
-_WORDS = ("river", "harbour", "quiet", "towns", "silver", "under", "and", "the", "lazy", "skies", "naïve", "old")
+_WORDS = (
+    "river",
+    "harbour",
+    "quiet",
+    "towns",
+    "silver",
+    "under",
+    "and",
+    "the",
+    "lazy",
+    "skies",
+    "naïve",
+    "old",
+)
 
 
 @dataclass
@@ -63,7 +77,9 @@ class Result:
 
 
 def make_crawl(folder: Path, pages: int) -> None:
-    """A CrawlDb, a parsed segment and a LinkDb of made-up pages below `folder`; what is there is used again."""
+    """A CrawlDb, a parsed segment and a LinkDb of made-up pages below `folder`; what is there is
+    used again.
+    """
     done = folder / "complete"
     if done.exists():
         return
@@ -72,8 +88,19 @@ def make_crawl(folder: Path, pages: int) -> None:
     data.write_segment(segment, pages, pages)
     for part in part_paths(segment / "parse_data"):
         _write_texts(part, segment / "parse_text" / part.name)
-    command = [sys.executable, "-m", "minutch", "invertlinks", folder / "linkdb", segment, "-noNormalize", "-noFilter"]
-    subprocess.run([str(word) for word in command], check=True, cwd=PROJECT, stderr=subprocess.DEVNULL)
+    command = [
+        sys.executable,
+        "-m",
+        "minutch",
+        "invertlinks",
+        folder / "linkdb",
+        segment,
+        "-noNormalize",
+        "-noFilter",
+    ]
+    subprocess.run(
+        [str(word) for word in command], check=True, cwd=PROJECT, stderr=subprocess.DEVNULL
+    )
     done.touch()
 
 
@@ -97,7 +124,11 @@ def _texts() -> Iterator[str]:
 
 
 def measure(
-    name: str, command: Sequence[str | Path], work: Path, documents: int, environment: dict[str, str]
+    name: str,
+    command: Sequence[str | Path],
+    work: Path,
+    documents: int,
+    environment: dict[str, str],
 ) -> Result:
     """Run one indexer in the folder `work`."""
     work.mkdir(parents=True, exist_ok=True)
@@ -122,7 +153,8 @@ def configuration(folder: Path) -> Path:
         f"<configuration><property><name>plugin.includes</name><value>{PLUGINS}</value></property></configuration>"
     )
     (folder / "index-writers.xml").write_text(
-        '<writers><writer id="csv" class="org.apache.nutch.indexwriter.csv.CSVIndexWriter"><parameters>'
+        '<writers><writer id="csv"'
+        ' class="org.apache.nutch.indexwriter.csv.CSVIndexWriter"><parameters>'
         f'<param name="fields" value="{",".join(FIELDS)}"/>'
         "</parameters><mapping><copy/><rename/><remove/></mapping></writer></writers>"
     )
@@ -130,14 +162,27 @@ def configuration(folder: Path) -> Path:
 
 
 def run(folder: Path, pages: int, *, with_nutch: bool) -> list[Result]:
-    """Measure minutch, then Nutch. The first run of minutch, which isn't counted, compiles kernels."""
+    """Measure minutch, then Nutch. The first run of minutch, which isn't counted, compiles
+    kernels.
+    """
     conf = configuration(folder / "conf")
     # In a process of its own: the memory that this one has had would count as its children's peak.
     subprocess.run([sys.executable, "-c", _MAKE, folder, str(pages)], check=True, cwd=PROJECT)
-    arguments = [folder / "crawldb", "-linkdb", folder / "linkdb", folder / data.SEGMENT, "-noCommit"]
+    arguments = [
+        folder / "crawldb",
+        "-linkdb",
+        folder / "linkdb",
+        folder / data.SEGMENT,
+        "-noCommit",
+    ]
     command = [sys.executable, "-m", "minutch", "index", *arguments]
     environment = {"NUTCH_CONF_DIR": str(conf), "PYTHONPATH": str(PROJECT)}
-    subprocess.run([sys.executable, "-m", "minutch", "warm"], check=True, cwd=PROJECT, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, "-m", "minutch", "warm"],
+        check=True,
+        cwd=PROJECT,
+        stderr=subprocess.DEVNULL,
+    )
     results = [measure("minutch", command, folder / "minutch", pages, environment)]
     peer = nutch.find(folder / "nutch-conf") if with_nutch else "not wanted"
     if isinstance(peer, nutch.Nutch) and peer.home is not None:
@@ -148,12 +193,17 @@ def run(folder: Path, pages: int, *, with_nutch: bool) -> list[Result]:
         if differing := sum(one != other for one, other in zip_longest(ours, theirs)):
             raise SystemExit(f"{differing} lines of the CSV files differ")
     else:
-        print(f"no Nutch with plugins: {peer if isinstance(peer, str) else peer.name}", file=sys.stderr)
+        print(
+            f"no Nutch with plugins: {peer if isinstance(peer, str) else peer.name}",
+            file=sys.stderr,
+        )
     return results
 
 
 def _lines(path: Path) -> Iterator[list[str]]:
-    """The lines of a CSV file, with the anchors of a page sorted: Nutch has them in the order of a hash table."""
+    """The lines of a CSV file, with the anchors of a page sorted: Nutch has them in the order of a
+    hash table.
+    """
     csv.field_size_limit(1 << 30)
     with path.open(encoding="utf-8", newline="") as file:
         for line in csv.reader(file):
@@ -166,20 +216,27 @@ def markdown(results: list[Result]) -> str:
     lines = ["| indexer | documents | seconds | CPU seconds | documents per CPU second | peak MB |"]
     lines += ["|---|--:|--:|--:|--:|--:|"]
     for found in results:
-        numbers = f"{found.documents:,} | {found.seconds:.1f} | {found.cpu_seconds:.1f} | {found.rate:,.0f}"
+        numbers = (
+            f"{found.documents:,} | {found.seconds:.1f} | {found.cpu_seconds:.1f} |"
+            f" {found.rate:,.0f}"
+        )
         lines.append(f"| {found.name} | {numbers} | {found.peak_bytes / 1e6:.0f} |")
     return "\n".join(lines)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--no-nutch", action="store_true")
     given = parser.parse_args()
     with ExitStack() as stack:
-        folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="minutch-indexing-")))
+        folder = given.folder or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="minutch-indexing-"))
+        )
         results = run(folder, given.pages, with_nutch=not given.no_nutch)
     print(markdown(results))
     if given.json:

@@ -1,6 +1,8 @@
-"""The jobs that are measured: their commands, what they read and write, and how many records that is.
+"""The jobs that are measured: their commands, what they read and write, and how many records that
+is.
 
-invertlinks, webgraph and linkrank have 50 links a page, whatever the number of URLs: 100,000 pages are 5 million links.
+invertlinks, webgraph and linkrank have 50 links a page, whatever the number of URLs: 100,000 pages
+are 5 million links.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ class Workspace:
         return self.inputs / "webgraphdb"
 
     def linked_crawldb(self) -> Path:
-        """A CrawlDb to be changed: the input's files under other names (jobs replace files, they don't change them)."""
+        """A CrawlDb to be changed: the input's files under other names (jobs replace files, they
+        don't change them).
+        """
         return self._linked(self.crawldb)
 
     def linked_webgraph(self) -> Path:
@@ -62,7 +66,9 @@ class Workspace:
 
 @dataclass(frozen=True)
 class Job:
-    """One measured command. `arguments` prepares a run and gives what follows the command's name."""
+    """One measured command. `arguments` prepares a run and gives what follows the command's
+    name.
+    """
 
     name: str
     command: str
@@ -122,7 +128,14 @@ JOBS = (
         _entries,
         _database,
     ),
-    Job("generate, no filters", "generate", _generate("-noFilter", "-noNorm"), _entries, _database, _lists),
+    Job(
+        "generate, no filters",
+        "generate",
+        _generate("-noFilter", "-noNorm"),
+        _entries,
+        _database,
+        _lists,
+    ),
     Job("generate, filters", "generate", _generate(), _entries, _database, _lists, filters=True),
     Job(
         "updatedb",
@@ -170,7 +183,13 @@ JOBS = (
     Job(
         "webgraph",
         "webgraph",
-        lambda work: [*_ALL_LINKS, "-webgraphdb", work.run / "webgraphdb", "-segment", work.segment],
+        lambda work: [
+            *_ALL_LINKS,
+            "-webgraphdb",
+            work.run / "webgraphdb",
+            "-segment",
+            work.segment,
+        ],
         _links,
         lambda work: [work.segment / "parse_data"],
         lambda work: [work.run / "webgraphdb"],

@@ -18,7 +18,9 @@ _KILO = 1024 if sys.platform != "darwin" else 1
 
 
 class Cost(NamedTuple):
-    """What a process took. `peak_bytes` has the pages of mapped files; `private_bytes` is what is its own, sampled."""
+    """What a process took. `peak_bytes` has the pages of mapped files; `private_bytes` is what is
+    its own, sampled.
+    """
 
     seconds: float
     cpu_seconds: float
@@ -30,12 +32,20 @@ class Failed(Exception):
     """A measured process failed; the message has the end of its log."""
 
 
-def run(command: Sequence[str | Path], *, cwd: Path, env: Mapping[str, str], good: tuple[int, ...] = (0,)) -> Cost:
+def run(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    good: tuple[int, ...] = (0,),
+) -> Cost:
     """Run a command to its end. Raises Failed if it exits with a code that is not among `good`."""
     log = cwd / "command.log"
     with log.open("wb") as output:
         start = time.monotonic()
-        process = subprocess.Popen([str(word) for word in command], cwd=cwd, env=env, stdout=output, stderr=output)
+        process = subprocess.Popen(
+            [str(word) for word in command], cwd=cwd, env=env, stdout=output, stderr=output
+        )
         memory = _PrivateMemory(process.pid)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.monotonic() - start
@@ -47,7 +57,9 @@ def run(command: Sequence[str | Path], *, cwd: Path, env: Mapping[str, str], goo
 
 
 class _PrivateMemory(threading.Thread):
-    """Looks at a process's anonymous memory as long as it runs; 0 where the system does not tell."""
+    """Looks at a process's anonymous memory as long as it runs; 0 where the system does not
+    tell.
+    """
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -65,7 +77,9 @@ class _PrivateMemory(threading.Thread):
             lines = self._status.read_text().splitlines()
         except OSError:
             return None
-        return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon")), None)
+        return next(
+            (int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon")), None
+        )
 
 
 def copy_seconds(paths: Sequence[Path], scratch: Path) -> float:

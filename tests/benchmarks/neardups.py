@@ -1,14 +1,16 @@
 """Measures near-duplicates: how fast they are found, and how well.
 
-    python -m tests.benchmarks.neardups [--rows 100000 1000000 5000000] [--pages 1000] [--folder PAGES]
+    python -m tests.benchmarks.neardups [--rows 100000 1000000 5000000] [--pages 1000] [--folder
+    PAGES]
 
-Three tables in Markdown. How many texts are signed in a second. What it takes to find the near-duplicates among so many
-random signatures, one in five of which is at most three bits from another. And, on pages that are edited, which
-part of the pairs of a page and its edited copy are within k bits (recall), and which part of the pairs within k bits
-are such pairs (precision), for each k.
+Three tables in Markdown. How many texts are signed in a second. What it takes to find the
+near-duplicates among so many random signatures, one in five of which is at most three bits from
+another. And, on pages that are edited, which part of the pairs of a page and its edited copy are
+within k bits (recall), and which part of the pairs within k bits are such pairs (precision), for
+each k.
 
-The edits: 1 and 5 of a hundred words changed; a sentence inserted; the page's text in the frame (menu, footer) of
-another; the frame of the page around the text of another, which is no duplicate.
+The edits: 1 and 5 of a hundred words changed; a sentence inserted; the page's text in the frame
+(menu, footer) of another; the frame of the page around the text of another, which is no duplicate.
 """
 
 from __future__ import annotations
@@ -80,8 +82,12 @@ def distances(pages: list[list[str]], edit: Edit) -> list[int]:
     rng = random.Random(1)
     result = []
     for words in pages:
-        other = edit(rng, words, rng.choice([each for each in rng.sample(pages, 2) if each is not words]))
-        result.append(((simhash(" ".join(words)) or 0) ^ (simhash(" ".join(other)) or 0)).bit_count())
+        other = edit(
+            rng, words, rng.choice([each for each in rng.sample(pages, 2) if each is not words])
+        )
+        result.append(
+            ((simhash(" ".join(words)) or 0) ^ (simhash(" ".join(other)) or 0)).bit_count()
+        )
     return result
 
 
@@ -101,16 +107,28 @@ def show_quality(pages: list[list[str]]) -> None:
     wrong = [name for name, (_, is_near) in EDITS.items() if not is_near]
     others = unrelated(pages)
     print(
-        f"\nEdited copies of {len(pages):,} pages; and {len(pages) * (len(pages) - 1) // 2:,} pairs of different ones\n"
+        f"\nEdited copies of {len(pages):,} pages; and {len(pages) * (len(pages) - 1) // 2:,} pairs"
+        " of different ones\n"
     )
-    print("| k |", " | ".join(f"recall: {name}" for name in near), "| recall | precision | pairs of different pages |")
+    print(
+        "| k |",
+        " | ".join(f"recall: {name}" for name in near),
+        "| recall | precision | pairs of different pages |",
+    )
     print("|--:" * (len(near) + 4) + "|")
     for bits in BITS:
         right = [sum(distance <= bits for distance in found[name]) for name in near]
         false = sum(distance <= bits for name in wrong for distance in found[name]) + others[bits]
         shares = [f"{count / len(pages):.3f}" for count in right]
-        recall, precision = sum(right) / len(pages) / len(near), sum(right) / max(sum(right) + false, 1)
-        print(f"| {bits} |", " | ".join(shares), f"| {recall:.3f} | {precision:.3f} | {others[bits]} |")
+        recall, precision = (
+            sum(right) / len(pages) / len(near),
+            sum(right) / max(sum(right) + false, 1),
+        )
+        print(
+            f"| {bits} |",
+            " | ".join(shares),
+            f"| {recall:.3f} | {precision:.3f} | {others[bits]} |",
+        )
 
 
 def show_speed(sizes: Sequence[int], bits: int = 3) -> None:
@@ -127,7 +145,10 @@ def show_speed(sizes: Sequence[int], bits: int = 3) -> None:
         start = time.process_time()
         found = leaders(words, _NO_GROUPS, np.arange(rows), bits)
         took = time.process_time() - start
-        print(f"| {rows:,} | {np.count_nonzero(found != NO_LEADER):,} | {took:.2f} | {took / rows * 1e6:.2f} |")
+        print(
+            f"| {rows:,} | {np.count_nonzero(found != NO_LEADER):,} | {took:.2f} |"
+            f" {took / rows * 1e6:.2f} |"
+        )
 
 
 def show_signing(pages: list[list[str]]) -> None:
@@ -139,12 +160,16 @@ def show_signing(pages: list[list[str]]) -> None:
         simhash(text)
     took = time.process_time() - start
     size = sum(map(len, joined)) / len(joined)
-    print(f"\n{len(joined) / took:,.0f} texts of {size / 1000:.1f} KB signed in a second of CPU time")
+    print(
+        f"\n{len(joined) / took:,.0f} texts of {size / 1000:.1f} KB signed in a second of CPU time"
+    )
 
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000, 5_000_000])
     parser.add_argument("--pages", type=int, default=1000)
     parser.add_argument("--folder", type=Path)

@@ -1,4 +1,6 @@
-"""Apache Nutch as a peer: an installation (NUTCH_HOME), or the published jars without its plugins."""
+"""Apache Nutch as a peer: an installation (NUTCH_HOME), or the published jars without its
+plugins.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,24 @@ class Nutch:
         """Whether it can filter and normalize."""
         return self.home is not None
 
-    def command(self, name: str, properties: dict[str, str], arguments: Sequence[str | Path]) -> list[str | Path]:
+    def command(
+        self, name: str, properties: dict[str, str], arguments: Sequence[str | Path]
+    ) -> list[str | Path]:
         """The words of a command line."""
         given = [f"-D{key}={value}" for key, value in properties.items()]
         if self.home is not None:
             return [self.home / "bin" / "nutch", name, *given, *arguments]
         opened = [word for package in _OPENED for word in ("--add-opens", f"{package}=ALL-UNNAMED")]
-        return ["java", "-Xmx4096m", *opened, "-cp", self.class_path, commands()[name].nutch_class, *given, *arguments]
+        return [
+            "java",
+            "-Xmx4096m",
+            *opened,
+            "-cp",
+            self.class_path,
+            commands()[name].nutch_class,
+            *given,
+            *arguments,
+        ]
 
 
 def find(folder: Path) -> Nutch | str:
@@ -49,5 +62,7 @@ def find(folder: Path) -> Nutch | str:
     folder.mkdir(parents=True)
     conf = write_configuration(folder)
     return Nutch(
-        f"Apache Nutch {NUTCH_VERSIONS[-1]} (published jar, no plugins)", None, os.pathsep.join(map(str, [conf, *jars]))
+        f"Apache Nutch {NUTCH_VERSIONS[-1]} (published jar, no plugins)",
+        None,
+        os.pathsep.join(map(str, [conf, *jars])),
     )

@@ -2,7 +2,8 @@
 
     python -m tests.benchmarks.pageserver FOLDER PORT          (ours)
 
-/docs/<copy>/<page>.html is a page, whatever the copy; everything else, robots.txt too, is 404. Connections are kept.
+/docs/<copy>/<page>.html is a page, whatever the copy; everything else, robots.txt too, is 404.
+Connections are kept.
 """
 
 from __future__ import annotations
@@ -77,7 +78,15 @@ def serving(pages: list[bytes], folder: Path) -> Iterator[tuple[int, str]]:
     else:
         settings = folder / "nginx.conf"
         settings.write_text(_NGINX.format(port=port, folder=folder), encoding="utf-8")
-        command = [nginx, "-p", str(folder), "-e", str(folder / "nginx-error.log"), "-c", str(settings)]
+        command = [
+            nginx,
+            "-p",
+            str(folder),
+            "-e",
+            str(folder / "nginx-error.log"),
+            "-c",
+            str(settings),
+        ]
     with subprocess.Popen(command, cwd=PROJECT) as process:
         try:
             _wait(process, port)
@@ -118,7 +127,9 @@ async def serve(folder: Path, port: int) -> None:
     """Serve until the process is ended."""
     pages = [path.read_bytes() for path in sorted(folder.glob("*.html"))]
     answers = [_HEADERS % (number, len(page)) + page for number, page in enumerate(pages)]
-    server = await asyncio.get_running_loop().create_server(lambda: Pages(answers), "0.0.0.0", port, backlog=4096)
+    server = await asyncio.get_running_loop().create_server(
+        lambda: Pages(answers), "0.0.0.0", port, backlog=4096
+    )
     await server.serve_forever()
 
 

@@ -1,11 +1,13 @@
-"""How many pages `minutch parse` does in a second of CPU, beside a bare loop that only takes title, text and links.
+"""How many pages `minutch parse` does in a second of CPU, beside a bare loop that only takes title,
+text and links.
 
     python -m tests.benchmarks.parsing [--pages DIR] [--count 20000] [--rounds 3]
 
-Both see the same pages in the same run, one after the other in each round, each in a process of its own whose CPU time
-(with that of its workers) is taken. The bare loop has the pages decompressed in memory and keeps nothing; the job reads
-a segment, resolves, normalizes and filters the links, signs, scores and writes three folders. Without --pages the pages
-are those of `corpus`. Prints a Markdown table and a line of JSON.
+Both see the same pages in the same run, one after the other in each round, each in a process of its
+own whose CPU time (with that of its workers) is taken. The bare loop has the pages decompressed in
+memory and keeps nothing; the job reads a segment, resolves, normalizes and filters the links,
+signs, scores and writes three folders. Without --pages the pages are those of `corpus`. Prints a
+Markdown table and a line of JSON.
 """
 
 from __future__ import annotations
@@ -37,13 +39,23 @@ PLUGINS = "protocol-http|urlfilter-regex|parse-html|scoring-opic|urlnormalizer-(
 
 def write_segment(folder: Path, pages: list[bytes], count: int) -> Segment:
     """A fetched segment of `count` URLs on 200 hosts."""
-    urls = sorted(f"http://127.0.1.{number % HOSTS}/docs/{number // HOSTS}/page.html" for number in range(count))
+    urls = sorted(
+        f"http://127.0.1.{number % HOSTS}/docs/{number // HOSTS}/page.html"
+        for number in range(count)
+    )
     segment = Segment(folder / "20260101000000")
     conf = Configuration.load([])
-    with segment.writing([CONTENT]) as directory, part_writer(directory, CONTENT, 0, conf) as append:
+    with (
+        segment.writing([CONTENT]) as directory,
+        part_writer(directory, CONTENT, 0, conf) as append,
+    ):
         for url, body in zip(urls, cycle(pages), strict=False):
             metadata = Metadata.of(
-                {FETCH_STATUS_KEY: "33", SCORE_KEY: "1.0", "Content-Type": "text/html; charset=utf-8"}
+                {
+                    FETCH_STATUS_KEY: "33",
+                    SCORE_KEY: "1.0",
+                    "Content-Type": "text/html; charset=utf-8",
+                }
             )
             append(url, Content(url, url, body, "text/html", metadata))
     return segment
@@ -55,7 +67,9 @@ def bare(pages: Iterator[bytes]) -> int:
 
     links = 0
     for page in pages:
-        document = LexborHTMLParser(page.decode("utf-8", "replace"), options=LexborDocumentOptions.WO_EVENTS)
+        document = LexborHTMLParser(
+            page.decode("utf-8", "replace"), options=LexborDocumentOptions.WO_EVENTS
+        )
         title = document.css_first("title")
         found = (
             title.text() if title else "",
@@ -69,14 +83,24 @@ def bare(pages: Iterator[bytes]) -> int:
 def cpu_of(arguments: list[str]) -> float:
     """CPU seconds of a process and its children."""
     # Compiled modules are kept, as where minutch is installed.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *arguments], check=True, cwd=PROJECT, env=environment, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, *arguments],
+        check=True,
+        cwd=PROJECT,
+        env=environment,
+        stderr=subprocess.DEVNULL,
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measure(folder: Path, pages: list[bytes], count: int, rounds: int) -> tuple[list[float], list[float]]:
+def measure(
+    folder: Path, pages: list[bytes], count: int, rounds: int
+) -> tuple[list[float], list[float]]:
     """CPU seconds of the bare loop and of the job, round by round."""
     segment = write_segment(folder, pages, count)
     packed = folder / "pages.pickle"
@@ -84,10 +108,14 @@ def measure(folder: Path, pages: list[bytes], count: int, rounds: int) -> tuple[
     bare_times, job_times = [], []
     for _ in range(rounds):
         start_up = cpu_of(["-m", __spec__.name, "--bare", str(packed), "--count", "0"])
-        bare_times.append(cpu_of(["-m", __spec__.name, "--bare", str(packed), "--count", str(count)]) - start_up)
+        bare_times.append(
+            cpu_of(["-m", __spec__.name, "--bare", str(packed), "--count", str(count)]) - start_up
+        )
         for made in ("crawl_parse", "parse_data", "parse_text"):
             shutil.rmtree(segment.path / made, ignore_errors=True)
-        job_times.append(cpu_of(["-m", "minutch", "parse", f"-Dplugin.includes={PLUGINS}", str(segment.path)]))
+        job_times.append(
+            cpu_of(["-m", "minutch", "parse", f"-Dplugin.includes={PLUGINS}", str(segment.path)])
+        )
     return bare_times, job_times
 
 
@@ -109,7 +137,9 @@ def main() -> None:
 
 def report(pages: list[bytes], count: int, bare_times: list[float], job_times: list[float]) -> None:
     """The table, and the same as JSON."""
-    ratios = [bare_time / job_time for bare_time, job_time in zip(bare_times, job_times, strict=True)]
+    ratios = [
+        bare_time / job_time for bare_time, job_time in zip(bare_times, job_times, strict=True)
+    ]
     result = {
         "pages": count,
         "mean_bytes": round(statistics.mean(map(len, pages))),

@@ -2,10 +2,11 @@
 
     python -m tests.benchmarks.querying [--urls 1000000] [--folder DIR] [--repeat 3] [--json FILE]
 
-Prints a Markdown table: seconds of each query in both, the ratio, and the peak of the process's own memory. Every query
-runs in a process of its own, by `minutch.inspect.query.session` or by Polars over the Parquet file that the same tables were
-written to; of --repeat runs the fastest counts, and both take turns. The goal is a ratio of at most 3, and less than
-1 GB. Without --folder the data are in a temporary folder that goes away.
+Prints a Markdown table: seconds of each query in both, the ratio, and the peak of the process's own
+memory. Every query runs in a process of its own, by `minutch.inspect.query.session` or by Polars
+over the Parquet file that the same tables were written to; of --repeat runs the fastest counts, and
+both take turns. The goal is a ratio of at most 3, and less than 1 GB. Without --folder the data are
+in a temporary folder that goes away.
 """
 
 from __future__ import annotations
@@ -25,16 +26,26 @@ from tests.benchmarks.measure import run
 PROJECT = Path(__file__).parents[2]
 QUERIES = {
     "pages by status": "select status, count(*) as n from crawldb group by status order by n desc",
-    "the 20 largest hosts": """select host, count(*) as n, avg(score) as score from crawldb
-        group by host order by n desc, host limit 20""",
-    "five columns of a host": """select url, status, fetch_time, retries, score from crawldb
-        where host = 'www.site57-example.de' order by url""",
-    "what is due, by day": """select date_trunc('day', fetch_time) as day, status, count(*) as n from crawldb
-        where score > 0.5 group by 1, 2 order by 1, 2""",
-    "the largest groups of equal pages": """select signature, count(*) as n from crawldb where signature is not null
-        group by signature order by n desc, signature limit 10""",
+    "the 20 largest hosts": (
+        """select host, count(*) as n, avg(score) as score from crawldb
+        group by host order by n desc, host limit 20"""
+    ),
+    "five columns of a host": (
+        """select url, status, fetch_time, retries, score from crawldb
+        where host = 'www.site57-example.de' order by url"""
+    ),
+    "what is due, by day": (
+        """select date_trunc('day', fetch_time) as day, status, count(*) as n from crawldb
+        where score > 0.5 group by 1, 2 order by 1, 2"""
+    ),
+    "the largest groups of equal pages": (
+        """select signature, count(*) as n from crawldb where signature is not null
+        group by signature order by n desc, signature limit 10"""
+    ),
 }
-"""What people ask: two aggregates over all rows, one host, conditions and times, strings with many values."""
+"""What people ask: two aggregates over all rows, one host, conditions and times, strings with many
+values.
+"""
 
 
 @dataclass
@@ -61,7 +72,9 @@ def make(folder: Path, urls: int) -> None:
 
 
 def answer(folder: Path, source: str, query: str) -> None:
-    """Run a query three times and print its fastest time and its rows; what a process of its own does."""
+    """Run a query three times and print its fastest time and its rows; what a process of its own
+    does.
+    """
     import polars as pl
 
     import minutch
@@ -82,7 +95,16 @@ def answer(folder: Path, source: str, query: str) -> None:
 
 def ask(folder: Path, source: str, query: str) -> tuple[float, int, object]:
     """Seconds, peak of private memory and rows of a query in a new process."""
-    command = [sys.executable, "-m", "tests.benchmarks.querying", "--answer", source, query, "--folder", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.benchmarks.querying",
+        "--answer",
+        source,
+        query,
+        "--folder",
+        str(folder),
+    ]
     with tempfile.TemporaryDirectory() as scratch:
         cost = run(command, cwd=Path(scratch), env={**os.environ, "PYTHONPATH": str(PROJECT)})
         said = json.loads((Path(scratch) / "command.log").read_text().splitlines()[-1])
@@ -114,13 +136,18 @@ def markdown(results: list[Result], urls: int) -> str:
     ]
     for one in results:
         times = f"{one.seconds:.3f} | {one.parquet_seconds:.3f} | {one.ratio:.1f}"
-        lines.append(f"| {one.query} | {times} | {one.peak_bytes / 1e6:.0f} | {one.parquet_peak_bytes / 1e6:.0f} |")
+        lines.append(
+            f"| {one.query} | {times} | {one.peak_bytes / 1e6:.0f} |"
+            f" {one.parquet_peak_bytes / 1e6:.0f} |"
+        )
     return "\n".join(lines)
 
 
 def main() -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--urls", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--repeat", type=int, default=3)
@@ -137,7 +164,9 @@ def main() -> int:
         results = [measure(folder, query, given.repeat) for query in QUERIES]
     print(markdown(results, given.urls))
     if given.json:
-        given.json.write_text(json.dumps([asdict(result) for result in results], indent=2), encoding="utf-8")
+        given.json.write_text(
+            json.dumps([asdict(result) for result in results], indent=2), encoding="utf-8"
+        )
     return 0
 
 

@@ -2,10 +2,11 @@
 
     python -m tests.benchmarks.searching [--documents 200000] [--folder DIR] [--json FILE]
 
-Made-up documents of 900 words, drawn as words of a language are (Zipf). `index`: a job's way, documents as columns,
-encoded and written by indexer-local; `bare`: tantivy's documents made of the same values, added and committed, with the
-same tokenizers, memory and threads. Both in one process, CPU seconds of all threads. Then searches in the process and
-pages of `serve`, over loopback. Prints a Markdown table.
+Made-up documents of 900 words, drawn as words of a language are (Zipf). `index`: a job's way,
+documents as columns, encoded and written by indexer-local; `bare`: tantivy's documents made of the
+same values, added and committed, with the same tokenizers, memory and threads. Both in one process,
+CPU seconds of all threads. Then searches in the process and pages of `serve`, over loopback. Prints
+a Markdown table.
 """
 
 from __future__ import annotations
@@ -59,7 +60,10 @@ QUERIES = (
 def chunks(count: int) -> Iterator[dict[str, list[str]]]:
     """Documents, some at a time: fields and their values."""
     random = np.random.default_rng(5)
-    shares, words = np.cumsum(1 / np.arange(1, VOCABULARY + 1)), [f"w{n}" for n in range(1, VOCABULARY + 1)]
+    shares, words = (
+        np.cumsum(1 / np.arange(1, VOCABULARY + 1)),
+        [f"w{n}" for n in range(1, VOCABULARY + 1)],
+    )
     for start in range(0, count, CHUNK):
         size = min(CHUNK, count - start)
         numbers = np.searchsorted(shares, random.random((size, WORDS_PER_PAGE)) * shares[-1])
@@ -95,7 +99,9 @@ def by_indexer(folder: Path, count: int) -> float:
         for name, texts in chunk.items():
             documents.add(name, pl.Series(texts))
         payloads = writer.encode_columns(documents)
-        writer.write([Action(key, payload) for key, payload in zip(chunk["id"], payloads, strict=True)])
+        writer.write(
+            [Action(key, payload) for key, payload in zip(chunk["id"], payloads, strict=True)]
+        )
         used += cpu() - start
     start = cpu()
     writer.commit()
@@ -177,13 +183,17 @@ def run(folder: Path, count: int) -> dict[str, float]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--documents", type=int, default=200_000)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     with ExitStack() as stack:
-        folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="minutch-searching-")))
+        folder = given.folder or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="minutch-searching-"))
+        )
         figures = run(folder, given.documents)
     print("| | |\n|---|--:|")
     print("\n".join(f"| {name} | {value:,.2f} |" for name, value in figures.items()))

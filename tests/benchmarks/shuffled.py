@@ -2,8 +2,9 @@
 
     python -m tests.benchmarks.shuffled FOLDER [--urls 500000] [--pages 25000] [--master local[2]]
 
-Makes a CrawlDb and a segment below FOLDER (once), runs each job with Spark's event log, and prints a Markdown table:
-how much it read, how much went through the shuffle, and the seconds of all tasks together.
+Makes a CrawlDb and a segment below FOLDER (once), runs each job with Spark's event log, and prints
+a Markdown table: how much it read, how much went through the shuffle, and the seconds of all tasks
+together.
 """
 
 from __future__ import annotations
@@ -26,12 +27,16 @@ EVENTS: Final = {
     "spark.eventLog.compress": "false",
     "spark.eventLog.rolling.enabled": "false",
 }
-"""Properties with which Spark writes a log of its events, uncompressed, as one file in `spark.eventLog.dir`."""
+"""Properties with which Spark writes a log of its events, uncompressed, as one file in
+`spark.eventLog.dir`.
+"""
 
 
 @dataclass
 class Shuffled:
-    """What Spark's jobs took, added up: what shuffles wrote, `seconds` of tasks, `job_seconds` by the clock."""
+    """What Spark's jobs took, added up: what shuffles wrote, `seconds` of tasks, `job_seconds` by
+    the clock.
+    """
 
     bytes: int = 0
     records: int = 0
@@ -62,16 +67,28 @@ def read_log(path: Path) -> Shuffled:
 def size_of(*paths: Path) -> int:
     """Bytes of the files below some paths."""
     files = (path for top in paths for path in ([top] if top.is_file() else top.rglob("*")))
-    return sum(path.stat().st_size for path in files if path.is_file() and not path.name.endswith(".crc"))
+    return sum(
+        path.stat().st_size for path in files if path.is_file() and not path.name.endswith(".crc")
+    )
 
 
 def jobs(work: Workspace) -> dict[str, tuple[list[str | Path], int, list[Path]]]:
-    """Name → words of the command, records that count, and what is read; in an order in which they can run."""
+    """Name → words of the command, records that count, and what is read; in an order in which they
+    can run.
+    """
     db = work.run / "crawldb"
     links = [f"-D{name}={value}" for name, value in databases.data.ALL_LINKS.items()]
     return {
-        "inject": (["inject", work.run / "new", work.inputs / "seeds"], work.urls, [work.inputs / "seeds"]),
-        "readdb -stats": (["readdb", work.crawldb, "-stats"], work.urls, [work.crawldb / "current"]),
+        "inject": (
+            ["inject", work.run / "new", work.inputs / "seeds"],
+            work.urls,
+            [work.inputs / "seeds"],
+        ),
+        "readdb -stats": (
+            ["readdb", work.crawldb, "-stats"],
+            work.urls,
+            [work.crawldb / "current"],
+        ),
         "updatedb": (
             ["updatedb", db, work.segment],
             work.pages * (databases.data.PARSED_LINKS_PER_PAGE + 2),
@@ -112,13 +129,17 @@ def main() -> None:
     work = databases.make_inputs(given.folder, given.urls, given.pages)
     work.fresh()
     work.linked_crawldb()
-    print("| job | records | MB read | MB shuffled | bytes shuffled a record | rows' tables | tasks | task seconds |")
+    print(
+        "| job | records | MB read | MB shuffled | bytes shuffled a record | rows' tables | tasks |"
+        " task seconds |"
+    )
     print("|---|--:|--:|--:|--:|--:|--:|--:|", flush=True)
     for name, (words, records, inputs) in jobs(work).items():
         found, read = measured(work, words, given.master), size_of(*inputs)
         print(
-            f"| {name} | {records:,} | {read / 1e6:.1f} | {found.bytes / 1e6:.1f} | {found.bytes / records:.1f} "
-            f"| {found.records:,} | {found.tasks} | {found.seconds:.0f} |",
+            f"| {name} | {records:,} | {read / 1e6:.1f} | {found.bytes / 1e6:.1f} |"
+            f" {found.bytes / records:.1f} | {found.records:,} | {found.tasks} |"
+            f" {found.seconds:.0f} |",
             flush=True,
         )
     shutil.rmtree(work.run)
@@ -138,7 +159,9 @@ def measured(work: Workspace, words: list[str | Path], master: str) -> Shuffled:
     }
     defined = [word for name, value in properties.items() for word in ("-D", f"{name}={value}")]
     command = [sys.executable, "-m", "minutch", str(words[0]), *defined, *map(str, words[1:])]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C.UTF-8"})
+    subprocess.run(
+        command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C.UTF-8"}
+    )
     (log,) = logs.iterdir()
     return read_log(log)
 

@@ -1,10 +1,12 @@
 """A long fetch from hosts that misbehave: do memory, descriptors and threads stay where they are?
 
-    python -m tests.benchmarks.soak [--pages 200000] [--minutes 20] [--hosts 2000] [--threads 200] [--every 10]
+    python -m tests.benchmarks.soak [--pages 200000] [--minutes 20] [--hosts 2000] [--threads 200]
+    [--every 10]
 
-Fetches and parses the pages of a random web (tests/support/randomweb.py, served by another process) until all are done
-or the time is over. Prints every so many seconds what the fetch and its workers hold, then by how much the second half
-of the samples exceeds the first one after a tenth of the time as a start: figures that stay flat are near 0 %.
+Fetches and parses the pages of a random web (tests/support/randomweb.py, served by another process)
+until all are done or the time is over. Prints every so many seconds what the fetch and its workers
+hold, then by how much the second half of the samples exceeds the first one after a tenth of the
+time as a start: figures that stay flat are near 0 %.
 """
 
 from __future__ import annotations
@@ -64,7 +66,8 @@ def family(pid: int) -> list[int]:
 def sample(pid: int, seconds: float) -> Sample:
     """Sums over the family of a process; memory that processes share counts once (PSS).
 
-    Mapped files are left out: how much of a library is shared depends on what else the machine is running.
+    Mapped files are left out: how much of a library is shared depends on what else the machine is
+    running.
     """
     kilobytes = descriptors = threads = processes = 0
     for one in family(pid):
@@ -87,7 +90,9 @@ def samples(fetch: subprocess.Popen[bytes], every: float) -> Iterator[Sample]:
 
 
 def growth(values: list[float]) -> float:
-    """By how many percent the mean of the second half exceeds that of the first, after the start."""
+    """By how many percent the mean of the second half exceeds that of the first, after the
+    start.
+    """
     rest = values[int(len(values) * START) :]
     first, second = rest[: len(rest) // 2], rest[len(rest) // 2 :]
     return 100 * (fmean(second) / fmean(first) - 1) if first and fmean(first) else 0.0
@@ -112,20 +117,33 @@ def main() -> int:
         parser.add_argument(name, type=int, default=default)
     options = parser.parse_args()
     plan = Plan(1, options.pages, options.hosts)
-    web = [sys.executable, "-m", "tests.support.randomweb", *map(str, (plan.pages, plan.hosts, plan.seed))]
+    web = [
+        sys.executable,
+        "-m",
+        "tests.support.randomweb",
+        *map(str, (plan.pages, plan.hosts, plan.seed)),
+    ]
     with (
         tempfile.TemporaryDirectory(prefix="soak-") as name,
-        subprocess.Popen(web, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server,
+        subprocess.Popen(
+            web, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as server,
     ):
         folder = Path(name)
         assert server.stdin is not None and server.stdout is not None
         port = int(server.stdout.readline())
-        (folder / "urls.txt").write_text("\n".join(plan.url(page, port) for page in range(plan.pages)))
+        (folder / "urls.txt").write_text(
+            "\n".join(plan.url(page, port) for page in range(plan.pages))
+        )
         segments = folder / "segments"
-        subprocess.run(minutch("freegen", str(folder / "urls.txt"), str(segments)), cwd=PROJECT, check=True)
+        subprocess.run(
+            minutch("freegen", str(folder / "urls.txt"), str(segments)), cwd=PROJECT, check=True
+        )
         (segment,) = segments.iterdir()
         limit = {"fetcher.timelimit.mins": str(options.minutes)}
-        code = watch(minutch("fetch", str(segment), "-threads", str(options.threads), **limit), options.every)
+        code = watch(
+            minutch("fetch", str(segment), "-threads", str(options.threads), **limit), options.every
+        )
         server.stdin.close()
     return code
 

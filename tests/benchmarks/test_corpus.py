@@ -40,7 +40,9 @@ def test_sizes_links_and_other_files_are_left_out(tmp_path: Path) -> None:
     assert corpus(200, tmp_path).pages == expected
 
 
-def test_made_up_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_made_up_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(module, "DOCUMENTATION", tmp_path)
     with caplog.at_level(logging.WARNING):
         made = corpus(150)

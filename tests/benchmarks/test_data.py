@@ -26,7 +26,9 @@ def test_the_same_at_every_run_and_every_size(tmp_path: Path) -> None:
     for name in "ab":
         data.write_seeds(tmp_path / name, 500)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    assert data.urls(np.arange(50, dtype=np.uint64)).equals(data.urls(np.arange(100, dtype=np.uint64))[:50])
+    assert data.urls(np.arange(50, dtype=np.uint64)).equals(
+        data.urls(np.arange(100, dtype=np.uint64))[:50]
+    )
 
 
 def test_urls() -> None:
@@ -49,7 +51,11 @@ def test_crawldb(tmp_path: Path) -> None:
 
 def test_segment(tmp_path: Path) -> None:
     data.write_segment(tmp_path, PAGES, TOTAL)
-    parts = [path for path in sorted((tmp_path / "crawl_parse").iterdir()) if not path.name.startswith(".")]
+    parts = [
+        path
+        for path in sorted((tmp_path / "crawl_parse").iterdir())
+        if not path.name.startswith(".")
+    ]
     parsed = pl.concat([crawldata.read(path) for path in parts])
     counts = dict(parsed["status"].value_counts().iter_rows())
     assert counts == {STATUS_LINKED: PAGES * data.PARSED_LINKS_PER_PAGE, STATUS_SIGNATURE: PAGES}
@@ -69,7 +75,9 @@ def test_the_table() -> None:
     large = Result("job", 10_000_000, 10_000_000, 12.0, 15.0, 1e6 / 1.2, 2 * 10**9, 10**8, 5.0, 2.4)
     other = Result("other", 5_000_000, 100, 1.0, 1.0, 100.0, 10**9, 10**8, 1.0, 1.0)
     table = markdown([small, middle, other, large])
-    assert "| job | 1 M | 1.00 | 1.50 | 1,000,000 | 1.00 GB | 0.10 GB | 2.0 | 30.0 | 30.0 |" in table
+    assert (
+        "| job | 1 M | 1.00 | 1.50 | 1,000,000 | 1.00 GB | 0.10 GB | 2.0 | 30.0 | 30.0 |" in table
+    )
     assert "| job | 10 M | 12.00 | 15.00 | 833,333 | 2.00 GB | 0.10 GB | 2.4 | – | – |" in table
     assert "| job, µs per record | 1 M | 5 M | 10 M | growth | of CPU |" in table
     assert "| job | 1.00 | 1.10 | 1.20 | +20 % | +0 % |" in table
@@ -88,7 +96,11 @@ def test_data_that_are_there_are_used_again(tmp_path: Path) -> None:
     unfinished.mkdir()
     (unfinished / "rest").touch()
     again = make_inputs(tmp_path, 1000, 10).inputs
-    assert (again / "crawldb" / "current").is_dir() and not (again / "rest").exists() and not unfinished.exists()
+    assert (
+        (again / "crawldb" / "current").is_dir()
+        and not (again / "rest").exists()
+        and not unfinished.exists()
+    )
 
 
 def test_webgraph(tmp_path: Path) -> None:

@@ -34,7 +34,9 @@ def test_every_address_has_the_pages_and_nothing_else(
         if with_nginx and name != "nginx":
             pytest.skip("nginx is not installed")
         for number in range(4):
-            with urllib.request.urlopen(page_url(f"127.0.1.{number + 1}", port, number, 2)) as response:
+            with urllib.request.urlopen(
+                page_url(f"127.0.1.{number + 1}", port, number, 2)
+            ) as response:
                 assert response.read() == pages[number % 2]
                 assert response.headers["Content-Type"] == "text/html; charset=utf-8"
         with pytest.raises(urllib.error.HTTPError, match="404"):

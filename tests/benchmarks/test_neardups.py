@@ -1,4 +1,6 @@
-"""The benchmark of near-duplicates runs, and its labels are right: edited pages are nearer than others."""
+"""The benchmark of near-duplicates runs, and its labels are right: edited pages are nearer than
+others.
+"""
 
 import pytest
 
@@ -19,5 +21,7 @@ def test_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_small_change_is_nearer_than_a_large_one() -> None:
     pages = neardups.texts(made_up_pages(20))
-    small, large = (sum(neardups.distances(pages, neardups.changed(share))) for share in (0.01, 0.3))
+    small, large = (
+        sum(neardups.distances(pages, neardups.changed(share))) for share in (0.01, 0.3)
+    )
     assert small < large

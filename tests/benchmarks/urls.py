@@ -1,9 +1,10 @@
-"""Measures what is done to each URL: filters and normalizers by column and by row, links resolved, robots.txt asked.
+"""Measures what is done to each URL: filters and normalizers by column and by row, links resolved,
+robots.txt asked.
 
     python -m tests.benchmarks.urls [--urls 1000000]
 
-Prints a Markdown table of rates per second of CPU time, the best of three. The URLs are made up, the same at every run,
-and normal already, as those of a CrawlDb are.
+Prints a Markdown table of rates per second of CPU time, the best of three. The URLs are made up,
+the same at every run, and normal already, as those of a CrawlDb are.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def made_up_urls(count: int) -> list[str]:
     for number in range(count):
         host = f"www.{chance.choice(words)}.{chance.choice(('org', 'com', 'de'))}"
         folders = "".join(f"{word}/" for word in chance.choices(words, k=chance.randrange(6)))
-        urls.append(f"{chance.choice(('http', 'https'))}://{host}/{folders}{chance.choice(words)}-{number}.html")
+        urls.append(
+            f"{chance.choice(('http', 'https'))}://{host}/{folders}{chance.choice(words)}-{number}.html"
+        )
     return urls
 
 
@@ -54,15 +57,23 @@ def measure(count: int) -> dict[str, float]:
     filters, normalizers = URLFilters(conf), URLNormalizers(conf)
     links = [url.partition("/")[2][1:] for url in some]
     page = resolver(some[0])
-    robots = parse_robots(b"User-agent: *\n" + b"".join(b"Disallow: /%d/\n" % i for i in range(500)), "", ["a"])
+    robots = parse_robots(
+        b"User-agent: *\n" + b"".join(b"Disallow: /%d/\n" % i for i in range(500)), "", ["a"]
+    )
     return {
         "filters, default, by column": rate(count, lambda: filters.filter_column(column)),
-        "normalizers, default, by column": rate(count, lambda: normalizers.normalize_column(column)),
+        "normalizers, default, by column": rate(
+            count, lambda: normalizers.normalize_column(column)
+        ),
         "filters, default, by row": rate(len(some), lambda: [filters.filter(url) for url in some]),
-        "normalizers, default, by row": rate(len(some), lambda: [normalizers.normalize(url) for url in some]),
+        "normalizers, default, by row": rate(
+            len(some), lambda: [normalizers.normalize(url) for url in some]
+        ),
         "absolute links resolved": rate(len(some), lambda: [page.resolve(url) for url in some]),
         "relative links resolved": rate(len(some), lambda: [page.resolve(link) for link in links]),
-        "robots.txt of 500 rules asked": rate(len(some), lambda: [robots.is_allowed(url) for url in some]),
+        "robots.txt of 500 rules asked": rate(
+            len(some), lambda: [robots.is_allowed(url) for url in some]
+        ),
     }
 
 

@@ -24,7 +24,15 @@ def script(shell: str) -> str:
 def test_options_are_those_of_the_usage() -> None:
     command = flow.find("updatedb")
     assert command is not None
-    assert options_of(command) == ["-dir", "-force", "-normalize", "-filter", "-noAdditions", "-D", "--help"]
+    assert options_of(command) == [
+        "-dir",
+        "-force",
+        "-normalize",
+        "-filter",
+        "-noAdditions",
+        "-D",
+        "--help",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -41,8 +49,13 @@ def test_bash(line: list[str], expected: list[str] | None) -> None:
     if bash is None:
         pytest.skip("no bash")
     words = " ".join(line)
-    call = f"COMP_WORDS=({words}); COMP_CWORD={len(line) - 1}; _minutch; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    done = subprocess.run([bash, "-c", f"{script('bash')}\n{call}"], capture_output=True, text=True, check=True)
+    call = (
+        f"COMP_WORDS=({words}); COMP_CWORD={len(line) - 1}; _minutch; printf '%s\\n'"
+        ' "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(
+        [bash, "-c", f"{script('bash')}\n{call}"], capture_output=True, text=True, check=True
+    )
     found = done.stdout.split()
     if expected is None:
         assert "/etc/hosts" in found

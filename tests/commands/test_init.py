@@ -9,10 +9,14 @@ import pytest
 from minutch.commands import cli
 
 
-def test_a_new_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "mine"
     assert cli.main(["init", str(folder)]) == 0
-    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) == [
+    assert sorted(
+        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
+    ) == [
         "conf/nutch-site.xml",
         "conf/regex-urlfilter.txt",
         "seeds/seeds.txt",
@@ -48,5 +52,8 @@ def test_a_file_that_was_not_finished_is_made(tmp_path: Path) -> None:
     left.mkdir(parents=True)
     (left / "nutch-site.xml").write_text("<conf")
     assert cli.main(["init", str(tmp_path)]) == 0
-    assert sorted(path.name for path in (tmp_path / "conf").iterdir()) == ["nutch-site.xml", "regex-urlfilter.txt"]
+    assert sorted(path.name for path in (tmp_path / "conf").iterdir()) == [
+        "nutch-site.xml",
+        "regex-urlfilter.txt",
+    ]
     assert (tmp_path / "conf/nutch-site.xml").read_text().endswith("</configuration>\n")

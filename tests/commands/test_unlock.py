@@ -55,13 +55,18 @@ def test_no_such_folder(tmp_path: Path) -> None:
     assert cli.main(["unlock", str(tmp_path / "x")]) == 255
 
 
-def test_a_locked_database_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_locked_database_says_how_to_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "seeds").write_text("http://example.org/\n")
     (tmp_path / "crawldb").mkdir()
     (tmp_path / "crawldb" / ".locked").write_text("1 elsewhere 5\n")
     assert cli.main(["inject", str(tmp_path / "crawldb"), str(tmp_path / "seeds")]) == 255
     error, hint = capsys.readouterr().err.splitlines()[-2:]
     assert error.startswith(
-        f"error: lock file {tmp_path}/crawldb/.locked already exists, held by process 1 on elsewhere"
+        f"error: lock file {tmp_path}/crawldb/.locked already exists, held by process 1 on"
+        " elsewhere"
     )
-    assert hint == "hint: wait for it; if nobody is at work, `minutch unlock FOLDER` removes the lock"
+    assert (
+        hint == "hint: wait for it; if nobody is at work, `minutch unlock FOLDER` removes the lock"
+    )

@@ -1,4 +1,6 @@
-"""Configurations that are probably wrong: warnings and errors, and none for those that are right."""
+"""Configurations that are probably wrong: warnings and errors, and none for those that are
+right.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,10 @@ def site(folder: Path, text: str) -> Path:
         ("plugin.include", "is not a property of Nutch: did you mean plugin.includes?"),
         ("generate.topn", "is not a property of Nutch: did you mean generate.topN?"),
         ("db.max.inlinks", "is not read any more, its successor is linkdb.max.inlinks"),
-        ("fetcher.threads.per.host", "is not read any more, its successor is fetcher.threads.per.queue"),
+        (
+            "fetcher.threads.per.host",
+            "is not read any more, its successor is fetcher.threads.per.queue",
+        ),
     ],
 )
 def test_names(name: str, message: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -39,7 +44,14 @@ def test_names(name: str, message: str, caplog: pytest.LogCaptureFixture) -> Non
 
 
 @pytest.mark.parametrize(
-    "name", ["my.word", "urlnormalizer.order.inject", "index.arbitrary.fieldName.7", "mapreduce.job.reduces", "x"]
+    "name",
+    [
+        "my.word",
+        "urlnormalizer.order.inject",
+        "index.arbitrary.fieldName.7",
+        "mapreduce.job.reduces",
+        "x",
+    ],
 )
 def test_names_of_ones_own(name: str, caplog: pytest.LogCaptureFixture) -> None:
     check(Configuration.load([], overrides={name: "1"}))
@@ -101,9 +113,8 @@ def test_what_is_shipped_warns_of_nothing(caplog: pytest.LogCaptureFixture) -> N
 def test_elements(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = site(
         tmp_path,
-        "<propery><name>a</name><value>1</value></propery>\n"
-        "<property><name>b</name><valu>1</valu><description>see <a>there</a></description></property>\n"
-        "<property><value>1</value></property>",
+        "<propery><name>a</name><value>1</value></propery>\n<property><name>b</name><valu>1</valu><description>see"
+        " <a>there</a></description></property>\n<property><value>1</value></property>",
     )
     conf = Configuration.load([tmp_path])
     assert "a" not in conf
@@ -120,7 +131,9 @@ def test_through_the_command(tmp_path: Path) -> None:
     def minutch(**environment: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "minutch", "readdb", "nothing", "-stats"]
         environment = {**os.environ, "PYTHONPATH": str(PROJECT), **environment}
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
 
     done = minutch(NUTCH_CONF_DIR=str(tmp_path))
     assert "did you mean fetcher.server.delay?" in done.stderr
@@ -145,12 +158,16 @@ def test_the_lists_hold(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_defaults_say_how_properties_are_read() -> None:
-    """A property read as a fraction has a default with a point, or stands in FLOATS; a whole number has none."""
+    """A property read as a fraction has a default with a point, or stands in FLOATS; a whole number
+    has none.
+    """
     defaults = Configuration.load([]).defaults
     seen = set()
     for path in [*(PROJECT / "minutch").rglob("*.py"), *(PROJECT / "plugins").rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
+            if not (
+                isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args
+            ):
                 continue
             getter, first = node.func.attr, node.args[0]
             if getter not in ("get_float", "get_double") or not isinstance(first, ast.Constant):

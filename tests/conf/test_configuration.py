@@ -1,4 +1,6 @@
-"""Hadoop's configuration rules. The table `AS_HADOOP` is what org.apache.hadoop.conf.Configuration 3.4 answers."""
+"""Hadoop's configuration rules. The table `AS_HADOOP` is what org.apache.hadoop.conf.Configuration
+3.4 answers.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ SECOND = """<configuration>
 <property><name>x</name><value></value></property>
 </configuration>
 """
-INCLUDED = "<configuration><property><name>included</name><value>I</value></property></configuration>"
+INCLUDED = (
+    "<configuration><property><name>included</name><value>I</value></property></configuration>"
+)
 
 AS_HADOOP = {
     "twice": "first",
@@ -98,13 +102,23 @@ def conf_of(**values: str) -> Configuration:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [(" 12 ", 12), ("0x1F", 31), ("-0x1F", -31), ("0x+2", 2), ("0x-2", -2), ("+5", 5), ("-2147483648", -(1 << 31))],
+    [
+        (" 12 ", 12),
+        ("0x1F", 31),
+        ("-0x1F", -31),
+        ("0x+2", 2),
+        ("0x-2", -2),
+        ("+5", 5),
+        ("-2147483648", -(1 << 31)),
+    ],
 )
 def test_int(text: str, value: int) -> None:
     assert conf_of(n=text).get_int("n") == value
 
 
-@pytest.mark.parametrize("text", ["", "1.0", "0xFFFFFFFF", "2147483648", "1_000", "x", "--1", "-0x-1", "-0x+1", "٣"])
+@pytest.mark.parametrize(
+    "text", ["", "1.0", "0xFFFFFFFF", "2147483648", "1_000", "x", "--1", "-0x-1", "-0x+1", "٣"]
+)
 def test_no_int(text: str) -> None:
     with pytest.raises(ConfigError, match=r"^n \(program\): expected a 32-bit number"):
         conf_of(n=text).get_int("n", 1)
@@ -154,7 +168,8 @@ def test_boolean(text: str, value: bool | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("512m", 512 << 20), ("4g", 4 << 30), ("7", 7), (" 1 K ", 1024), ("2TB", 2 << 40)]
+    ("text", "value"),
+    [("512m", 512 << 20), ("4g", 4 << 30), ("7", 7), (" 1 K ", 1024), ("2TB", 2 << 40)],
 )
 def test_size(text: str, value: int) -> None:
     assert conf_of(n=text).get_size("n") == value
@@ -169,16 +184,31 @@ def test_lists() -> None:
     conf = conf_of(n=" a , b,,c ,", commas=",", empty="")
     assert conf.get_strings("n") == [" a ", " b", "c "]
     assert conf.get_trimmed_strings("n") == ["a", "b", "", "c"]
-    assert conf.get_strings("commas") == conf.get_trimmed_strings("commas") == conf.get_trimmed_strings("empty") == []
+    assert (
+        conf.get_strings("commas")
+        == conf.get_trimmed_strings("commas")
+        == conf.get_trimmed_strings("empty")
+        == []
+    )
     assert conf.get_strings("none", ["d"]) == conf.get_trimmed_strings("none", ["d"]) == ["d"]
 
 
 def test_defaults() -> None:
     conf = Configuration()
     assert (
-        conf.get("n") is conf.get_int("n") is conf.get_float("n") is conf.get_boolean("n") is conf.get_size("n") is None
+        conf.get("n")
+        is conf.get_int("n")
+        is conf.get_float("n")
+        is conf.get_boolean("n")
+        is conf.get_size("n")
+        is None
     )
-    assert (conf.get("n", "d"), conf.get_int("n", 1), conf.get_long("n", 2), conf.get_boolean("n", True)) == (
+    assert (
+        conf.get("n", "d"),
+        conf.get_int("n", 1),
+        conf.get_long("n", 2),
+        conf.get_boolean("n", True),
+    ) == (
         "d",
         1,
         2,
@@ -262,8 +292,14 @@ def test_resources(tmp_path: Path) -> None:
     [
         ("<configuration>\n<property>\n</configuration>", "line 3: mismatched tag"),
         ("", "line 1: no element found"),
-        ('<!DOCTYPE c [<!ENTITY a "aaaa">]>\n<configuration/>', "line 1: entity declarations are not allowed"),
-        ('<!DOCTYPE c [<!ENTITY a SYSTEM "file:///etc/passwd">]>\n<configuration/>', "entity declarations"),
+        (
+            '<!DOCTYPE c [<!ENTITY a "aaaa">]>\n<configuration/>',
+            "line 1: entity declarations are not allowed",
+        ),
+        (
+            '<!DOCTYPE c [<!ENTITY a SYSTEM "file:///etc/passwd">]>\n<configuration/>',
+            "entity declarations",
+        ),
         ("<configuration><property><name>a&b;</name></property></configuration>", "line 1: "),
     ],
 )
@@ -294,7 +330,9 @@ def test_a_doctype_is_harmless(tmp_path: Path) -> None:
 
 def test_includes_take_no_network_and_end(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     head = '<configuration xmlns:xi="http://www.w3.org/2001/XInclude">'
-    (tmp_path / "web.xml").write_text(f'{head}<xi:include href="http://127.0.0.1:9/a.xml"/></configuration>')
+    (tmp_path / "web.xml").write_text(
+        f'{head}<xi:include href="http://127.0.0.1:9/a.xml"/></configuration>'
+    )
     (tmp_path / "self.xml").write_text(f'{head}<xi:include href="self.xml"/></configuration>')
     conf = Configuration()
     conf.add_resource(tmp_path / "web.xml")

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands.arguments import parse as parse_arguments
 from minutch.commands.inject import run as inject
-from minutch.commands.updatehostdb import FLAGS, USAGE
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.partitions import EntryFilter
 from minutch.cycle.hostdb.update import Options
@@ -28,7 +26,10 @@ URL = "http://a.example/x"
 
 def test_score_of_seeds(tmp_path: Path) -> None:
     db = tmp_path / "db"
-    assert inject([str(db), str(seeds(tmp_path, f"{URL}\n"))], context({"db.score.injected": "2.5"})) == 0
+    assert (
+        inject([str(db), str(seeds(tmp_path, f"{URL}\n"))], context({"db.score.injected": "2.5"}))
+        == 0
+    )
     assert read_db(db)[URL].score == 2.5
 
 
@@ -42,14 +43,21 @@ def test_score_of_seeds(tmp_path: Path) -> None:
 )
 def test_rule_files_of_url_filters(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text(text)
-    chosen = url_filter(name.removesuffix(".file").replace(".", "-"), tmp_path, **{name: "mine.txt"})
+    chosen = url_filter(
+        name.removesuffix(".file").replace(".", "-"), tmp_path, **{name: "mine.txt"}
+    )
     assert passed(chosen, [URL, "http://b.example/x"]) == ["http://b.example/x"]
 
 
 def test_rule_file_of_protocols(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("a.example\thttps\n")
-    chosen = url_normalizer("urlnormalizer-protocol", tmp_path, urlnormalizer__protocols__file="mine.txt")
-    assert normalized(chosen, [URL, "http://b.example/"]) == ["https://a.example/x", "http://b.example/"]
+    chosen = url_normalizer(
+        "urlnormalizer-protocol", tmp_path, urlnormalizer__protocols__file="mine.txt"
+    )
+    assert normalized(chosen, [URL, "http://b.example/"]) == [
+        "https://a.example/x",
+        "http://b.example/",
+    ]
 
 
 def test_entries_are_normalized_as_wished() -> None:
@@ -59,10 +67,15 @@ def test_entries_are_normalized_as_wished() -> None:
 
 
 def test_types_of_a_file_of_tikas(tmp_path: Path) -> None:
-    rules = '<mime-info><mime-type type="application/x-own"><glob pattern="*.own"/></mime-type></mime-info>'
+    rules = (
+        '<mime-info><mime-type type="application/x-own"><glob'
+        ' pattern="*.own"/></mime-type></mime-info>'
+    )
     (tmp_path / "own.xml").write_text(rules)
     found = [
-        MimeUtil(Configuration.load([tmp_path], overrides=given)).resolve(None, "http://a/b.own", b"\0")
+        MimeUtil(Configuration.load([tmp_path], overrides=given)).resolve(
+            None, "http://a/b.own", b"\0"
+        )
         for given in ({}, {"mime.types.file": "own.xml"})
     ]
     assert found == ["application/octet-stream", "application/x-own"]
@@ -77,10 +90,17 @@ def test_hosts_are_looked_up_where_somebody_says_so() -> None:
 
 
 def test_the_order_of_indexing_filters() -> None:
-    names = ["org.apache.nutch.indexer.more.MoreIndexingFilter", "org.apache.nutch.indexer.basic.BasicIndexingFilter"]
+    names = [
+        "org.apache.nutch.indexer.more.MoreIndexingFilter",
+        "org.apache.nutch.indexer.basic.BasicIndexingFilter",
+    ]
     for order in (names, names[::-1], names[:1]):
         conf = Configuration.load(
-            [], overrides={"plugin.includes": "index-(basic|more)", "indexingfilter.order": " ".join(order)}
+            [],
+            overrides={
+                "plugin.includes": "index-(basic|more)",
+                "indexingfilter.order": " ".join(order),
+            },
         )
         found = [type(chosen).__name__ for chosen in IndexingFilters(conf).filters]
         assert found == [name.rpartition(".")[2] for name in order]
@@ -89,7 +109,7 @@ def test_the_order_of_indexing_filters() -> None:
 PUBLISHERS = """<plugin id="publish-two" name="two">
 <requires><import plugin="nutch-extensionpoints"/></requires>
 <extension point="org.apache.nutch.publisher.NutchPublisher">
-<implementation id="one" class="two:One"/><implementation id="two" class="two:Two"/></extension></plugin>"""
+<implementation id="one" class="two:One"/><implementation id="two" class="two:Two"/></extension></plugin>"""  # noqa: E501
 MODULE = """
 from minutch.plugin.points import NutchPublisher
 class One(NutchPublisher):
@@ -113,7 +133,7 @@ def test_the_order_of_publishers(tmp_path: Path) -> None:
 
 
 def test_how_much_of_a_text_is_looked_at() -> None:
-    page = f"<p>{'Dies ist ein deutscher Satz. ' * 5}{'The weather was rather fine when they went there. ' * 99}"
+    page = f"<p>{'Dies ist ein deutscher Satz. ' * 5}{'The weather was rather fine when they went there. ' * 99}"  # noqa: E501
     for length, language in (("140", "de"), ("-1", "en")):
         chosen = {"lang.extraction.policy": "identify", "lang.analyze.max.length": length}
         assert meta(page, "language-identifier", **chosen)["language"] == [language]

@@ -1,4 +1,6 @@
-"""Configuration files from anywhere: an error of ours or a configuration, in bounded time and memory."""
+"""Configuration files from anywhere: an error of ours or a configuration, in bounded time and
+memory.
+"""
 
 from __future__ import annotations
 
@@ -81,12 +83,18 @@ def test_entities_do_not_multiply(tmp_path: Path, levels: int) -> None:
 def test_entities_read_no_files(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     data = f'<!DOCTYPE c [<!ENTITY x SYSTEM "file://{tmp_path}/secret">]><configuration>'
-    conf = load(tmp_path, f"{data}<property><name>a.b</name><value>&x;</value></property></configuration>".encode())
+    conf = load(
+        tmp_path,
+        f"{data}<property><name>a.b</name><value>&x;</value></property></configuration>".encode(),
+    )
     assert conf is None or "secret" not in (conf.get("a.b") or "")
 
 
 def test_variables_do_not_multiply(tmp_path: Path) -> None:
-    values = [f"<property><name>v{n}</name><value>{f'${{v{n + 1}}}' * 10}</value></property>" for n in range(12)]
+    values = [
+        f"<property><name>v{n}</name><value>{f'${{v{n + 1}}}' * 10}</value></property>"
+        for n in range(12)
+    ]
     values.append("<property><name>v12</name><value>haha</value></property>")
     values.append("<property><name>a.b</name><value>${v0}</value></property>")
     conf = load(tmp_path, f"<configuration>{''.join(values)}</configuration>".encode())

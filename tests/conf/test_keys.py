@@ -1,4 +1,6 @@
-"""Properties: those in the sources are in conf/nutch-default.xml, and those marked as inert are in no source."""
+"""Properties: those in the sources are in conf/nutch-default.xml, and those marked as inert are in
+no source.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +29,21 @@ CHANGED = {
 }
 """Defaults that differ from Nutch's, on purpose (see the head of nutch-default.xml)."""
 
-_READ = re.compile(r"(?<!parameters)\.(?:get|get_[a-z_]+|raw)\(\s*\"([A-Za-z][\w-]*(?:\.[\w-]+)+)\"")
+_READ = re.compile(
+    r"(?<!parameters)\.(?:get|get_[a-z_]+|raw)\(\s*\"([A-Za-z][\w-]*(?:\.[\w-]+)+)\""
+)
 _WORD = re.compile(r"[\w.-]+")
 
 
 @cache
 def sources() -> str:
-    """All Python of minutch and its plugins, without the lists of inert properties and of kinds of values."""
+    """All Python of minutch and its plugins, without the lists of inert properties and of kinds of
+    values.
+    """
     files = [*(PROJECT / "minutch").rglob("*.py"), *(PROJECT / "plugins").rglob("*.py")]
-    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(files) if path.name not in LISTS)
+    return "\n".join(
+        path.read_text(encoding="utf-8") for path in sorted(files) if path.name not in LISTS
+    )
 
 
 @cache
@@ -48,7 +56,9 @@ def strings() -> frozenset[str]:
 def made_up() -> tuple[re.Pattern[str], ...]:
     """Names that the sources put together: `f"http.agent.{part}"` as a pattern."""
     texts = re.findall(r"f\"([a-z][\w-]*\.[\w.-]*\{[\w{}.-]*)\"", sources())
-    return tuple(re.compile(re.sub(r"\\{.*?\\}", r"[\\w-]+", re.escape(text))) for text in sorted(set(texts)))
+    return tuple(
+        re.compile(re.sub(r"\\{.*?\\}", r"[\\w-]+", re.escape(text))) for text in sorted(set(texts))
+    )
 
 
 def is_named(name: str) -> bool:
@@ -66,7 +76,11 @@ def test_each_property_is_described_once() -> None:
     root = ElementTree.parse(DEFAULTS).getroot()
     names = [p.findtext("name", "") for p in root.iter("property")]
     assert len(names) == len(set(names))
-    assert [p.findtext("name") for p in root.iter("property") if not (p.findtext("description") or "").strip()] == []
+    assert [
+        p.findtext("name")
+        for p in root.iter("property")
+        if not (p.findtext("description") or "").strip()
+    ] == []
 
 
 def test_properties_read_in_the_sources_are_in_the_file() -> None:
@@ -85,7 +99,9 @@ def test_each_inert_property_has_a_reason() -> None:
         assert len(reason.split()) > 3, name
 
 
-@pytest.mark.skipif(not PROPERTIES.is_file(), reason="the list of Nutch's properties is not beside this checkout")
+@pytest.mark.skipif(
+    not PROPERTIES.is_file(), reason="the list of Nutch's properties is not beside this checkout"
+)
 def test_every_other_property_is_set_by_a_test() -> None:
     """To another value than its default; the test that sets it is there to see what it does."""
     defaults = declared()
@@ -94,7 +110,9 @@ def test_every_other_property_is_set_by_a_test() -> None:
     assert [name for name in acting if not is_set(name, defaults[name])] == []
 
 
-@pytest.mark.skipif(not PROPERTIES.is_file(), reason="the list of Nutch's properties is not beside this checkout")
+@pytest.mark.skipif(
+    not PROPERTIES.is_file(), reason="the list of Nutch's properties is not beside this checkout"
+)
 def test_all_of_nutchs_properties_have_nutchs_defaults() -> None:
     theirs, defaults = _nutchs(), declared()
     assert len(theirs) == 324
@@ -113,11 +131,16 @@ def test_hidden_properties_are_described() -> None:
     if not path.is_file():
         pytest.skip("the list of hidden properties is not beside this checkout")
     text = DEFAULTS.read_text(encoding="utf-8")
-    names = re.findall(r"^- `([a-z][\w.]+)(?:=[^`]*)?`", path.read_text(encoding="utf-8"), re.MULTILINE)
+    names = re.findall(
+        r"^- `([a-z][\w.]+)(?:=[^`]*)?`", path.read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert len(names) > 25
     assert [name for name in names if name not in text] == []
 
 
 def test_hidden_properties_have_no_default() -> None:
     conf = Configuration.load([])
-    assert all(name not in conf for name in ("generate.topN", "injector.current.time", "mapreduce.job.reduces"))
+    assert all(
+        name not in conf
+        for name in ("generate.topN", "injector.current.time", "mapreduce.job.reduces")
+    )

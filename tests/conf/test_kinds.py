@@ -15,7 +15,9 @@ from minutch.errors import ConfigError
 CONF = Configuration.load([])
 DEFAULTS = {name: CONF.expand(value).strip() for name, value in CONF.defaults.items()}
 TRUTHS = sorted(name for name, value in DEFAULTS.items() if value in ("true", "false"))
-FRACTIONS = sorted({name for name, value in DEFAULTS.items() if re.fullmatch(r"-?\d*\.\d+[fd]?", value)} | FLOATS)
+FRACTIONS = sorted(
+    {name for name, value in DEFAULTS.items() if re.fullmatch(r"-?\d*\.\d+[fd]?", value)} | FLOATS
+)
 WHOLE = sorted({name for name, value in DEFAULTS.items() if re.fullmatch(r"-?\d+", value)} - FLOATS)
 WRONG = (
     [(name, "perhaps", "true or false") for name in TRUTHS]
@@ -44,7 +46,10 @@ def test_a_word_for_a_number_names_file_property_value_and_what_is_allowed(tmp_p
     for name, value, expected in WRONG:
         with pytest.raises(ConfigError) as caught:
             check(conf_with(tmp_path, name, value))
-        assert str(caught.value) == f"{name} ({tmp_path}/nutch-site.xml): expected {expected}, found {value!r}"
+        assert (
+            str(caught.value)
+            == f"{name} ({tmp_path}/nutch-site.xml): expected {expected}, found {value!r}"
+        )
 
 
 def test_defaults_and_nothing_are_right(tmp_path: Path) -> None:
@@ -58,7 +63,11 @@ def test_defaults_and_nothing_are_right(tmp_path: Path) -> None:
     [
         ("fetcher.queue.mode", ["byHost", "byDomain", "byIP"], ["byhost", "byPort"]),
         ("db.ignore.external.links.mode", ["bydomain"], ["byIP"]),
-        ("http.filter.ipaddress.include", ["10.0.0.0/8, loopback", "fd00::/8"], ["10.0.0.0/33", "localnet"]),
+        (
+            "http.filter.ipaddress.include",
+            ["10.0.0.0/8, loopback", "fd00::/8"],
+            ["10.0.0.0/33", "localnet"],
+        ),
         ("http.connection.pool.okhttp", ["8, 800, 300"], ["8", "8,800,0", "a,b,c"]),
         ("db.stats.score.quantiles", ["0.5", "0,1"], ["2", "half"]),
         ("hostdb.percentiles", ["50,99.9"], ["101"]),
@@ -76,7 +85,7 @@ def test_kinds(name: str, right: list[str], wrong: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["db.signature.class", "db.fetch.schedule.class", "parser.character.encoding.default", "generate.restrict.status",
+    ["db.signature.class", "db.fetch.schedule.class", "parser.character.encoding.default", "generate.restrict.status",  # noqa: E501
      "parser.html.outlinks.kinds", "scoring.depth.override.pattern"],
 )  # fmt: skip
 def test_what_takes_more_than_a_look_is_said_by_its_reader(name: str, tmp_path: Path) -> None:

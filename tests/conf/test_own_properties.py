@@ -1,4 +1,6 @@
-"""The properties that minutch has beyond Nutch's: each acts in some test; in one of these, if it has none elsewhere."""
+"""The properties that minutch has beyond Nutch's: each acts in some test; in one of these, if it
+has none elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +91,8 @@ def test_they_are_in_the_defaults() -> None:
 
 
 @pytest.mark.skipif(
-    not NUTCHS.is_file(), reason="the list of Nutch's properties is not beside this checkout (../shared)"
+    not NUTCHS.is_file(),
+    reason="the list of Nutch's properties is not beside this checkout (../shared)",
 )
 def test_all_other_properties_are_nutchs() -> None:
     lines = NUTCHS.read_text(encoding="utf-8").splitlines()[1:]
@@ -100,7 +103,11 @@ def test_each_is_named_in_a_test() -> None:
     """Tests also write `http__store__etag=` and `parser_workers=`, as keywords."""
     list_of_names = re.compile(r"^OWN = \{.*?^\}", re.MULTILINE | re.DOTALL)
     files = (PROJECT / "tests").rglob("test_*.py")
-    text = re.sub("_+", ".", "\n".join(list_of_names.sub("", path.read_text(encoding="utf-8")) for path in files))
+    text = re.sub(
+        "_+",
+        ".",
+        "\n".join(list_of_names.sub("", path.read_text(encoding="utf-8")) for path in files),
+    )
     words = set(re.findall(r"[\w.-]+", text))
     assert sorted(name for name in OWN if name not in words) == []
 
@@ -128,7 +135,9 @@ def test_fetcher_record_skipped(tmp_path: Path) -> None:
         with MisbehavingServer() as server:
             urls = [server.url(name) for name in ("code-500-cut-off", "p1", "p2")]
             segment = make_segment(tmp_path / str(number), urls)
-            conf = conf_for(fetcher__max__exceptions__per__queue="0", fetcher__record__skipped=write)
+            conf = conf_for(
+                fetcher__max__exceptions__per__queue="0", fetcher__record__skipped=write
+            )
             counters = fetch_segment(segment, conf, threads=1)
             assert counters["generated"] == 3
             assert counters["fetched"] == counters["gone"] == 0
@@ -146,7 +155,9 @@ def robots_store(answers: list[int], **values: str) -> RobotsStore:
 
 @pytest.mark.parametrize(("value", "allowed"), [("true", True), ("false", False)])
 async def test_http_robots_unreachable_allow(value: str, allowed: bool) -> None:
-    store = robots_store([503], http__robots__unreachable__allow=value, http__robots__503__defer__visits="false")
+    store = robots_store(
+        [503], http__robots__unreachable__allow=value, http__robots__503__defer__visits="false"
+    )
     assert (await store.rules("http://a/x")).is_allowed("http://a/x") is allowed
 
 
@@ -156,7 +167,9 @@ async def test_http_robots_cache_seconds(tmp_path: Path) -> None:
         for _ in range(2):  # two rounds
             state = tmp_path / seconds
             state.mkdir(exist_ok=True)
-            store = robots_store(answers, http__robots__cache__seconds=seconds, minutch__fetch__state=str(state))
+            store = robots_store(
+                answers, http__robots__cache__seconds=seconds, minutch__fetch__state=str(state)
+            )
             assert not (await store.rules("http://a/x")).is_allowed("http://a/no")
             store.close()
         assert len(answers) == left

@@ -1,8 +1,9 @@
 """Which properties the tests set, and to what: found in their text.
 
-A name may stand there as it is (`"db.max.anchor.length": "5"`, `-D db.max.anchor.length=5`), as a keyword with one or
-two underscores for its dots, as the constant of the module that reads it, or put together
-(`f"urlfilter.{kind}.file"`), with the rest of the name elsewhere in the file. Otherwise ELSEWHERE has it.
+A name may stand there as it is (`"db.max.anchor.length": "5"`, `-D db.max.anchor.length=5`), as a
+keyword with one or two underscores for its dots, as the constant of the module that reads it, or
+put together (`f"urlfilter.{kind}.file"`), with the rest of the name elsewhere in the file.
+Otherwise ELSEWHERE has it.
 """
 
 from __future__ import annotations
@@ -21,8 +22,14 @@ ELSEWHERE = {
         "golden/test_url_plugins_golden.py",
         'HOST + "trim-trailing-dot": "true"',
     ),
-    "scoring.similarity.stopword.file": ("plugins/test_scoring_similarity.py", 'stopword_file="mine.txt"'),
-    **{f"scoring.{part}.md": ("plugins/test_scoring_metadata.py", f'{part}="') for part in ("db", "content", "parse")},
+    "scoring.similarity.stopword.file": (
+        "plugins/test_scoring_similarity.py",
+        'stopword_file="mine.txt"',
+    ),
+    **{
+        f"scoring.{part}.md": ("plugins/test_scoring_metadata.py", f'{part}="')
+        for part in ("db", "content", "parse")
+    },
     **{
         f"db.fetch.schedule.adaptive.{name}": (SCHEDULE, f'ADAPTIVE + "{name}": "{value}"')
         for name, value in {
@@ -33,7 +40,10 @@ ELSEWHERE = {
         }.items()
     },
     **{
-        f"urlfilter.fast.{name}.max.length": ("plugins/test_urlfilters.py", f'"{name.replace(".", "__")}"')
+        f"urlfilter.fast.{name}.max.length": (
+            "plugins/test_urlfilters.py",
+            f'"{name.replace(".", "__")}"',
+        )
         for name in ("url", "url.path", "url.query")
     },
     **{
@@ -67,7 +77,9 @@ ELSEWHERE = {
 """Properties whose names the tests put together in other ways: the test, and what stands there."""
 
 _CONSTANT = re.compile(r"^([A-Z_]+)(?:: Final)? = \"([a-z][\w.-]+)\"$", re.MULTILINE)
-_PUT_TOGETHER = re.compile(r"f\"([a-z][\w.-]*\.)\{|f\"\{\w+\}(\.[\w.-]+)\"|\"([a-z][\w.-]*\.)\" ?\+")
+_PUT_TOGETHER = re.compile(
+    r"f\"([a-z][\w.-]*\.)\{|f\"\{\w+\}(\.[\w.-]+)\"|\"([a-z][\w.-]*\.)\" ?\+"
+)
 _VALUE = r"(?:[\"']?\s*[:=,]\s*f?[\"']([^\"']*)[\"']|=([^\s\"',]*))?"
 
 
@@ -75,7 +87,9 @@ _VALUE = r"(?:[\"']?\s*[:=,]\s*f?[\"']([^\"']*)[\"']|=([^\s\"',]*))?"
 def texts() -> dict[Path, str]:
     """Every module of the tests but for the benchmarks."""
     files = sorted((PROJECT / "tests").rglob("*.py"))
-    return {path: path.read_text(encoding="utf-8") for path in files if "benchmarks" not in path.parts}
+    return {
+        path: path.read_text(encoding="utf-8") for path in files if "benchmarks" not in path.parts
+    }
 
 
 @cache
@@ -101,7 +115,10 @@ def is_set(name: str, default: str) -> bool:
 
 def _values(name: str) -> Iterator[str | None]:
     """The values that tests give to it, None where that is no plain text."""
-    words = [re.escape(name), *(re.escape(name.replace(".", by).replace("-", "_")) for by in ("_", "__"))]
+    words = [
+        re.escape(name),
+        *(re.escape(name.replace(".", by).replace("-", "_")) for by in ("_", "__")),
+    ]
     pattern = rf"(?<!\w)(?:{'|'.join([*words, *constants().get(name, [])])})(?![\w.-]){_VALUE}"
     for path, text in texts().items():
         if path.name != "tested.py":
@@ -112,6 +129,8 @@ def _values(name: str) -> Iterator[str | None]:
 def _is_put_together(name: str, text: str) -> bool:
     for prefix, suffix, added in _PUT_TOGETHER.findall(text):
         rest = name.removeprefix(prefix or added) if prefix or added else name.removesuffix(suffix)
-        if rest != name and re.search(rf"(?<![\w.])[\"']?{re.escape(rest).replace(r'-', '[-_]')}(?![\w.-])", text):
+        if rest != name and re.search(
+            rf"(?<![\w.])[\"']?{re.escape(rest).replace(r'-', '[-_]')}(?![\w.-])", text
+        ):
             return True
     return False

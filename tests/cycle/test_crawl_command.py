@@ -23,7 +23,9 @@ def server() -> Iterator[SiteServer]:
 
 
 def minutch(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("NUTCH_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("NUTCH_")
+    }
     return subprocess.run(
         [sys.executable, "-m", "minutch", *words],
         cwd=folder,
@@ -39,7 +41,9 @@ def crawled(server: SiteServer, tmp_path_factory: pytest.TempPathFactory) -> tup
     """The working folder of a crawl, what it printed, and what it said on stderr."""
     folder = tmp_path_factory.mktemp("crawled")
     write_seeds(folder, server.site)
-    done = minutch(folder, "crawl", *definitions(), "-D", "fetcher.server.delay=0.0", "seeds", "crawl", "2")
+    done = minutch(
+        folder, "crawl", *definitions(), "-D", "fetcher.server.delay=0.0", "seeds", "crawl", "2"
+    )
     assert done.returncode == 0, done.stderr
     return folder, done.stdout, done.stderr
 
@@ -47,8 +51,8 @@ def crawled(server: SiteServer, tmp_path_factory: pytest.TempPathFactory) -> tup
 def test_rows_in_plain_words(crawled: tuple[Path, str, str]) -> None:
     out = re.sub(r"\d+\.\d s", "0.1 s", crawled[1])
     assert out.startswith(
-        "Seeds\n  inject         0.1 s  1 seed, 1 new\nRound 1 of 2\n  generate       0.1 s  1 page to fetch\n"
-        "  fetch          0.1 s  1 page\n"
+        "Seeds\n  inject         0.1 s  1 seed, 1 new\nRound 1 of 2\n  generate       0.1 s  1 page"
+        " to fetch\n  fetch          0.1 s  1 page\n"
     )
     assert "  updatedb       0.1 s  16 URLs known, 15 to fetch, 1 fetched\n" in out
     assert max(map(len, out.splitlines())) <= 80 or str(crawled[0]) in out
@@ -58,7 +62,9 @@ def test_why_pages_did_not_come(crawled: tuple[Path, str, str]) -> None:
     lines = crawled[1].splitlines()
     assert "  retry 1: 1 × HTTP 500" in lines
     assert "  denied 1: 1 × robots.txt" in lines
-    assert any(re.fullmatch(r"  gone 2: 1 × HTTP 4(04|10), 1 × HTTP 4(04|10)", line) for line in lines)
+    assert any(
+        re.fullmatch(r"  gone 2: 1 × HTTP 4(04|10), 1 × HTTP 4(04|10)", line) for line in lines
+    )
 
 
 def test_messages_about_pages_are_counted_by_kind(crawled: tuple[Path, str, str]) -> None:
@@ -72,7 +78,8 @@ def test_messages_about_pages_are_counted_by_kind(crawled: tuple[Path, str, str]
 def test_the_summary(crawled: tuple[Path, str, str]) -> None:
     summary = crawled[1].partition("\n\n2 rounds in ")[2].splitlines()
     assert re.fullmatch(
-        r"  10 pages: 10 new, 0 changed, 0 unchanged, 3 gone, 1 error, [\d.]+ (bytes|KB) stored", summary[1]
+        r"  10 pages: 10 new, 0 changed, 0 unchanged, 3 gone, 1 error, [\d.]+ (bytes|KB) stored",
+        summary[1],
     )
     assert summary[2] == "  29 URLs known, 14 still to fetch"
     assert summary[3] == "  Go on: minutch crawl [the same -D ...] crawl 2"
@@ -90,7 +97,12 @@ def test_pages_that_are_fetched_again(crawled: tuple[Path, str, str], tmp_path: 
 @pytest.mark.parametrize(
     ("seeds", "options", "error", "hint"),
     [
-        (None, [], "no seeds: seeds does not exist", "a file with a URL per line, or a folder of such files"),
+        (
+            None,
+            [],
+            "no seeds: seeds does not exist",
+            "a file with a URL per line, or a folder of such files",
+        ),
         ("# none\n", [], "seeds has no URL", "one per line, such as https://www.example.org/"),
         (
             "http://example.org/\n",
@@ -158,8 +170,13 @@ def test_rejected_seeds_say_why(tmp_path: Path) -> None:
     assert done.returncode == 0
     why = dict(re.findall(r"rejected: (.*?) \((.*)\)$", done.stderr, re.MULTILINE))
     assert why["www.example.org/"] == "it has no scheme: did you mean https://www.example.org/?"
-    assert re.fullmatch(r"conf/regex-urlfilter\.txt:\d+: -\[\*!\?@=\]|.*: -\[\*!=\?@\]", why["http://example.org/?q=1"])
-    assert re.fullmatch(r"conf/regex-urlfilter\.txt:\d+: -\(\?i\).*css.*", why["http://example.org/style.css"])
+    assert re.fullmatch(
+        r"conf/regex-urlfilter\.txt:\d+: -\[\*!\?@=\]|.*: -\[\*!=\?@\]",
+        why["http://example.org/?q=1"],
+    )
+    assert re.fullmatch(
+        r"conf/regex-urlfilter\.txt:\d+: -\(\?i\).*css.*", why["http://example.org/style.css"]
+    )
     assert len(why) >= 3
 
 
@@ -184,5 +201,7 @@ def test_a_forgotten_dir(words: list[str], crawled: tuple[Path, str, str]) -> No
     done = minutch(crawled[0], *words)
     assert done.returncode == 255
     assert re.search(
-        r"^error: crawl/segments is no segment but a folder of segments .* -dir", done.stderr, re.MULTILINE
+        r"^error: crawl/segments is no segment but a folder of segments .* -dir",
+        done.stderr,
+        re.MULTILINE,
     )

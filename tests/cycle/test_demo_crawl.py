@@ -1,4 +1,6 @@
-"""Three rounds on the demo site by bin/crawl: how every page ends, what was found in it, what the server saw."""
+"""Three rounds on the demo site by bin/crawl: how every page ends, what was found in it, what the
+server saw.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ class Crawled:
 
     def parsed(self, part: str, short: str) -> ParseData | ParseText:
         """The record of a page in the segment that has it."""
-        found = [record for segment in self.segments for record in segment.get(part, self.url(short))]
+        found = [
+            record for segment in self.segments for record in segment.get(part, self.url(short))
+        ]
         assert len(found) == 1, short
         assert isinstance(found[0], ParseData | ParseText)
         return found[0]

@@ -1,4 +1,6 @@
-"""ETags over several rounds: "not modified" only ever confirms the content that the CrawlDb knows."""
+"""ETags over several rounds: "not modified" only ever confirms the content that the CrawlDb
+knows.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +38,14 @@ class Site:
     """Path and If-None-Match of each request of the last round."""
     rounds: int = 0
 
-    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str) -> None:
+    async def answer(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str
+    ) -> None:
         lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         path = lines[0].split(" ")[1]
-        asked = next((line.partition(": ")[2] for line in lines if line.startswith("If-None-Match")), "")
+        asked = next(
+            (line.partition(": ")[2] for line in lines if line.startswith("If-None-Match")), ""
+        )
         if path != "/robots.txt":
             self.sent.append((path, asked))
         if path in self.moved:
@@ -60,7 +66,12 @@ class Site:
     def context(self, **values: str) -> JobContext:
         """The next round is 40 days later."""
         conf = conf_for(**values).with_values(OWN)
-        return JobContext(conf, clock=FakeClock(NOW + 40 * DAY * self.rounds), out=io.StringIO(), err=io.StringIO())
+        return JobContext(
+            conf,
+            clock=FakeClock(NOW + 40 * DAY * self.rounds),
+            out=io.StringIO(),
+            err=io.StringIO(),
+        )
 
     def inject(self, *paths: str) -> None:
         seeds = self.folder / "urls"
@@ -82,7 +93,11 @@ class Site:
         return segment
 
     def update(self, *segments: Path, additions: bool = True) -> None:
-        words = [str(self.folder / "crawldb"), *map(str, segments), *([] if additions else ["-noAdditions"])]
+        words = [
+            str(self.folder / "crawldb"),
+            *map(str, segments),
+            *([] if additions else ["-noAdditions"]),
+        ]
         assert updatedb.run(words, self.context()) == 0
 
     def round(self, **values: str) -> None:
@@ -168,7 +183,9 @@ def test_a_page_that_rolls_back_to_what_it_was_before_it_had_no_tag(site: Site) 
 
 
 def test_a_segment_that_was_not_parsed(site: Site) -> None:
-    """Two segments in one update: the later fetch has no signature, so its tag is of no version known."""
+    """Two segments in one update: the later fetch has no signature, so its tag is of no version
+    known.
+    """
     first = site.fetch()
     site.pages["/p"] = "second", '"2"'
     second = site.fetch(parsed=False)

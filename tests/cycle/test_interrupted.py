@@ -1,4 +1,6 @@
-"""bin/crawl killed and interrupted in the middle of a fetch: the next run finishes the round, and nothing is lost."""
+"""bin/crawl killed and interrupted in the middle of a fetch: the next run finishes the round, and
+nothing is lost.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,14 @@ def server() -> Iterator[SiteServer]:
 def start(folder: Path, server: SiteServer, rounds: int = 3) -> subprocess.Popen[str]:
     """bin/crawl in a process of its own."""
     seeds = write_seeds(folder, server.site)
-    words = [*definitions(), "-D", "fetcher.server.delay=0.0", str(seeds), str(folder / "crawl"), str(rounds)]
+    words = [
+        *definitions(),
+        "-D",
+        "fetcher.server.delay=0.0",
+        str(seeds),
+        str(folder / "crawl"),
+        str(rounds),
+    ]
     return subprocess.Popen(
         [sys.executable, "-m", "minutch", "crawl", *words],
         cwd=PROJECT,
@@ -77,8 +86,13 @@ def test_killed(tmp_path: Path, server: SiteServer) -> None:
     assert code == 0, err
     assert "goes on with segment" in out
     assert states(tmp_path, server) == END_STATES
-    again = [path for _, path in server.requests if path in fetched_before and path != "/robots.txt"]
-    assert set(again) <= {gate.path, "/"}  # at most what was in flight: this, and the other host's first page
+    again = [
+        path for _, path in server.requests if path in fetched_before and path != "/robots.txt"
+    ]
+    assert set(again) <= {
+        gate.path,
+        "/",
+    }  # at most what was in flight: this, and the other host's first page
     assert len(Crawled(tmp_path, server, "").segments) == 3
 
 

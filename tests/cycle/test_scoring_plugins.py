@@ -1,4 +1,6 @@
-"""Scoring filters in a crawl of two rounds: what they put into the CrawlDb, and what comes out of it again."""
+"""Scoring filters in a crawl of two rounds: what they put into the CrawlDb, and what comes out of
+it again.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class Crawl:
         self.clock = FakeClock(NOW)
         self.conf = conf_for(**values).with_values(
             {
-                "plugin.includes": f"protocol-file|parse-html|parse-metatags|urlnormalizer-pass|{plugins}",
+                "plugin.includes": (
+                    f"protocol-file|parse-html|parse-metatags|urlnormalizer-pass|{plugins}"
+                ),
                 "file.crawl.parent": "false",
                 "cosine.goldstandard.file": str(folder / "standard.txt"),
             }
@@ -70,19 +74,24 @@ class Crawl:
     ("plugins", "values"),
     [
         ("urlmeta", {"urlmeta.tags": "topic, depth"}),
-        ("scoring-metadata", {f"scoring.{part}.md": "topic" for part in ("db", "content", "parse")}),
+        (
+            "scoring-metadata",
+            {f"scoring.{part}.md": "topic" for part in ("db", "content", "parse")},
+        ),
     ],
 )
-def test_tags_of_a_seed_reach_pages_two_links_away(tmp_path: Path, plugins: str, values: dict[str, str]) -> None:
+def test_tags_of_a_seed_reach_pages_two_links_away(
+    tmp_path: Path, plugins: str, values: dict[str, str]
+) -> None:
     crawl = Crawl(tmp_path, f"scoring-opic|{plugins}", **values)
     crawl.inject(f"{crawl.url('seed.html')}\ttopic=web\tother=no")
     crawl.round()
     crawl.round()
     found = crawl.entries()
     assert found.keys() == PAGES.keys()
-    assert {name: datum.metadata.get(Text("topic")) for name, datum in found.items()} == dict.fromkeys(
-        PAGES, Text("web")
-    )
+    assert {
+        name: datum.metadata.get(Text("topic")) for name, datum in found.items()
+    } == dict.fromkeys(PAGES, Text("web"))
     assert Text("other") not in found["next.html"].metadata
 
 
@@ -97,7 +106,10 @@ def test_links_of_like_pages_score(tmp_path: Path) -> None:
 
 
 def test_pages_that_lose_their_link_become_orphans(tmp_path: Path) -> None:
-    values = {"scoring.orphan.mark.gone.after": "100000", "scoring.orphan.mark.orphan.after": "200000"}
+    values = {
+        "scoring.orphan.mark.gone.after": "100000",
+        "scoring.orphan.mark.orphan.after": "200000",
+    }
     crawl = Crawl(tmp_path, "scoring-opic|scoring-orphan", **values)
     crawl.inject(f"{crawl.url('seed.html')}\tnutch.fetchInterval=1")
     statuses = []

@@ -1,4 +1,6 @@
-"""What a crawl shows in a terminal: a live line that goes away, colours where they are wanted, 80 columns."""
+"""What a crawl shows in a terminal: a live line that goes away, colours where they are wanted, 80
+columns.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ def in_terminal(folder: Path, *words: str, **environment: str) -> str:
     """All that a command writes to a terminal of 80 columns."""
     main, side = pty.openpty()
     environment = {"TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": str(PROJECT), **environment}
-    inherited = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "NUTCH_CONF_DIR")}
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("NO_COLOR", "NUTCH_CONF_DIR")
+    }
     with subprocess.Popen(
         [sys.executable, "-m", "minutch", *words],
         cwd=folder,
@@ -65,7 +71,10 @@ def crawl(folder: Path, server: SiteServer, **environment: str) -> str:
 def test_a_crawl(tmp_path: Path) -> None:
     with SiteServer() as server:
         text = crawl(tmp_path, server)
-    assert re.search(r"\x1b\[2Kround 2 of 2, fetch: \d+ of 15 pages, [\d.]+/s, \d+ KB/s, \d hosts?, \d errors?", text)
+    assert re.search(
+        r"\x1b\[2Kround 2 of 2, fetch: \d+ of 15 pages, [\d.]+/s, \d+ KB/s, \d hosts?, \d errors?",
+        text,
+    )
     assert "\x1b[1mRound 1 of 2\x1b[0m" in text
     lines = on_screen(text)
     assert [line for line in lines if len(line) > 80] == []

@@ -1,12 +1,14 @@
 """Fault injection by command:
 
-    python -m tests.faults [job ...] [--kind kill] [--large] [--points 20] [--minutes 5] [--seed 1] [--only TEXT]
+    python -m tests.faults [job ...] [--kind kill] [--large] [--points 20] [--minutes 5] [--seed 1]
+    [--only TEXT]
 
-Runs each job undisturbed, then disturbed at points of each kind in the order that the seed sets: at all of them, at the
-first so many, or as long as the minutes last for each kind. The job `together` is two and three jobs at once. With
---large the crawl has ten times the pages and twelve times the parts. Prints figures and failures; --only takes the
-points whose names contain a text: a failure's line gives the command that repeats it. Exit code 1 if there is one.
-TMPDIR=/dev/shm is quicker by half.
+Runs each job undisturbed, then disturbed at points of each kind in the order that the seed sets: at
+all of them, at the first so many, or as long as the minutes last for each kind. The job `together`
+is two and three jobs at once. With --large the crawl has ten times the pages and twelve times the
+parts. Prints figures and failures; --only takes the points whose names contain a text: a failure's
+line gives the command that repeats it. Exit code 1 if there is one. TMPDIR=/dev/shm is quicker by
+half.
 """
 
 from __future__ import annotations
@@ -50,13 +52,16 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
         stage = Stage(Path(folder), LARGE if options.large else SMALL)
         for name in sorted(
-            options.jobs or [*JOBS, TOGETHER], key=lambda name: name == TOGETHER or not JOBS[name].forks
+            options.jobs or [*JOBS, TOGETHER],
+            key=lambda name: name == TOGETHER or not JOBS[name].forks,
         ):
             if name == TOGETHER:
                 found = _disturb(name, {"race": Races(stage, options.seed).points()}, options)
             else:
                 campaign = Campaign(stage, JOBS[name], options.seed)
-                found = _disturb(name, {kind: campaign.points(kind) for kind in options.kind or KINDS}, options)
+                found = _disturb(
+                    name, {kind: campaign.points(kind) for kind in options.kind or KINDS}, options
+                )
             figures = ", ".join(f"{kind} {count}" for kind, count in found.points.items())
             print(f"{name}: {figures}; {len(found.failures)} failures", flush=True)
             failed += len(found.failures)
@@ -79,18 +84,34 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _disturb(name: str, kinds: Mapping[str, Iterator[tuple[str, Point]]], options: argparse.Namespace) -> Found:
+def _disturb(
+    name: str, kinds: Mapping[str, Iterator[tuple[str, Point]]], options: argparse.Namespace
+) -> Found:
     found = Found()
     for kind, points in kinds.items():
-        for title, point in _within(options.minutes, islice(_wanted(points, options.only), options.points)):
+        for title, point in _within(
+            options.minutes, islice(_wanted(points, options.only), options.points)
+        ):
             found.points[kind] = found.points.get(kind, 0) + 1
             try:
                 problem = point()
             except Exception as exc:  # what was left can't even be read
                 problem = f"{type(exc).__name__}: {exc}"[:_LONGEST]
             if problem is not None:
-                words = ["python", "-m", "tests.faults", name, *(("--kind", kind) if kind in KINDS else ())]
-                words += ["--seed", str(options.seed), *(("--large",) if options.large else ()), "--only", title]
+                words = [
+                    "python",
+                    "-m",
+                    "tests.faults",
+                    name,
+                    *(("--kind", kind) if kind in KINDS else ()),
+                ]
+                words += [
+                    "--seed",
+                    str(options.seed),
+                    *(("--large",) if options.large else ()),
+                    "--only",
+                    title,
+                ]
                 found.failures.append(title)
                 print(f"FAILED {shlex.join(words)}\n    {problem}", flush=True)
     return found

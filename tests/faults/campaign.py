@@ -7,10 +7,11 @@
     damage    a bit of an input file flipped, or the file cut off
     clock     a clock that jumps, forward and back, by seconds to years, while the job runs
 
-After each: what a reader sees is the state before the job or the one after it; the same command again ends as it does
-where nothing went wrong; nothing is left behind. Damage ends in an error that names the file and leaves everything as
-it was, or makes no difference. A clock changes dates and the names of segments, nothing else. Points come in a random
-order that `seed` sets: the first N of them for N points.
+After each: what a reader sees is the state before the job or the one after it; the same command
+again ends as it does where nothing went wrong; nothing is left behind. Damage ends in an error that
+names the file and leaves everything as it was, or makes no difference. A clock changes dates and
+the names of segments, nothing else. Points come in a random order that `seed` sets: the first N of
+them for N points.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ ERRORS: Final[dict[int, frozenset[str]]] = {
     errno.EMFILE: frozenset({"open", "read"}),
 }
 _DAY: Final = 86_400_000
-JUMPS: Final = tuple(sign * days * _DAY // 10_000 for days in (1, 10_000, 400_000, 36_500_000) for sign in (1, -1))
+JUMPS: Final = tuple(
+    sign * days * _DAY // 10_000 for days in (1, 10_000, 400_000, 36_500_000) for sign in (1, -1)
+)
 """Milliseconds: nine seconds, a day, forty days, ten years."""
 CLOCKS: Final = 1000
 NOTHING_DUE: Final = 1
@@ -94,14 +97,25 @@ class Campaign:
         self._clean.append((view(state), state))
         self._ends.append(None)
 
-    def _run(self, at: int | None = None, fault: Fault = KILL, *, lasting: bool = False, reads: bool = False) -> Ran:
-        return run(self.stage.words(self.job), self.work, at=at, fault=fault, lasting=lasting, reads=reads)
+    def _run(
+        self,
+        at: int | None = None,
+        fault: Fault = KILL,
+        *,
+        lasting: bool = False,
+        reads: bool = False,
+    ) -> Ran:
+        return run(
+            self.stage.words(self.job), self.work, at=at, fault=fault, lasting=lasting, reads=reads
+        )
 
     def _run_again(self) -> Ran:
         return run_unseen(self.stage.words(self.job))
 
     def judge(self, *, tidy: bool = False, after: bool = False) -> str | None:
-        """What is wrong with `work` after a disturbance; `tidy`: nothing may be left even now; `after`: it is done."""
+        """What is wrong with `work` after a disturbance; `tidy`: nothing may be left even now;
+        `after`: it is done.
+        """
         if tidy and (left := left_over(self.work)):
             return f"left behind at once: {left}"
         found = fingerprint(self.work) + bytes([after])
@@ -119,7 +133,9 @@ class Campaign:
             return f"what is seen is not whole: {exc}"
         states = [number for number, (known, _) in enumerate(self._clean) if known == seen]
         if not states:
-            return f"neither the old nor the new state is seen: {difference(seen, self._clean[-1][0])}"
+            return (
+                f"neither the old nor the new state is seen: {difference(seen, self._clean[-1][0])}"
+            )
         if after and states[-1] != len(self._clean) - 1:
             return "the job had ended, and its result is not there"
         again = self._run_again()
@@ -128,10 +144,15 @@ class Campaign:
             found = again.code, view(self.work)
         except (MinutchError, OSError) as exc:
             return f"the second run's result is not whole: {exc}"
-        done = again.code == 0 and found[1] == self._clean[-1][0]  # once more, where it might have said: done already
+        done = (
+            again.code == 0 and found[1] == self._clean[-1][0]
+        )  # once more, where it might have said: done already
         if found != wanted and not done:
             what = difference(found[1], wanted[1])
-            return f"the same command again ends with {again.code} instead of {wanted[0]}: {what}\n{again.text[-800:]}"
+            return (
+                f"the same command again ends with {again.code} instead of {wanted[0]}:"
+                f" {what}\n{again.text[-800:]}"
+            )
         left = left_over(self.work)
         return f"left behind: {left}" if left else None
 
@@ -180,7 +201,10 @@ class Campaign:
             for number, kinds in ERRORS.items():
                 for lasting in (False, True) if call.kind in kinds else ():
                     name = f"{errno.errorcode[number]}{'...' if lasting else ''} {at}: {call}"
-                    yield name, lambda at=at, n=number, lasting=lasting: self._failing(at, n, lasting)  # type: ignore[misc]
+                    yield (
+                        name,
+                        lambda at=at, n=number, lasting=lasting: self._failing(at, n, lasting),
+                    )  # type: ignore[misc]
             if call.kind == "write":
                 yield f"short {at}: {call}", lambda at=at: self._failing(at, SHORT, False)  # type: ignore[misc]
 
@@ -195,11 +219,21 @@ class Campaign:
     def damages(self) -> Iterator[tuple[str, Point]]:
         before = self.stage.state(self.job.state)
         for path in sorted(before.rglob("*")):
-            if path.is_file() and path.name != LOCK_NAME and not {".fetchstate", "old"} & set(path.parts):
+            if (
+                path.is_file()
+                and path.name != LOCK_NAME
+                and not {".fetchstate", "old"} & set(path.parts)
+            ):
                 name, size = str(path.relative_to(before)), path.stat().st_size
                 for at in range(size):
-                    yield f"flip {name} {at}", lambda name=name, at=at: self._damaged(name, at, cut=False)  # type: ignore[misc]
-                    yield f"cut {name} {at}", lambda name=name, at=at: self._damaged(name, at, cut=True)  # type: ignore[misc]
+                    yield (
+                        f"flip {name} {at}",
+                        lambda name=name, at=at: self._damaged(name, at, cut=False),
+                    )  # type: ignore[misc]
+                    yield (
+                        f"cut {name} {at}",
+                        lambda name=name, at=at: self._damaged(name, at, cut=True),
+                    )  # type: ignore[misc]
 
     def clocks(self) -> Iterator[tuple[str, Point]]:
         for number in range(CLOCKS):
@@ -221,14 +255,22 @@ class Campaign:
         if fault == SHORT and ran.code:
             return f"a short write is no error, and ended with {ran.code}:\n{ran.text[-800:]}"
         hit = ran.hit
-        alone = not lasting and hit is not None and hit.kind in _CHANGES and self.job.name != "crawl"
-        kept = hit is not None and re.search(r"/(\.|_fetch/)", f"/{hit.path}")  # a log of pages is the next run's
+        alone = (
+            not lasting and hit is not None and hit.kind in _CHANGES and self.job.name != "crawl"
+        )
+        kept = hit is not None and re.search(
+            r"/(\.|_fetch/)", f"/{hit.path}"
+        )  # a log of pages is the next run's
         return self.judge(tidy=alone and not kept and bool(ran.code))
 
     def _jumping(self, number: int) -> str | None:
-        """The job under a clock that jumps; a crawl then goes on under one that is right again, and late enough."""
+        """The job under a clock that jumps; a crawl then goes on under one that is right again, and
+        late enough.
+        """
         self._start()
-        ran = run_unseen(self.stage.words(self.job), _jumps(random.Random(f"{self.seed} clock {number}")))
+        ran = run_unseen(
+            self.stage.words(self.job), _jumps(random.Random(f"{self.seed} clock {number}"))
+        )
         if self.job.words[0] == "generate" and ran.code == NOTHING_DUE:
             ran = self._run_again()
         if ran.code != self.code:
@@ -276,11 +318,17 @@ class Campaign:
         return self.judge(tidy=True)
 
     def _unnoticed(self, name: str, damaged: bytes) -> str | None:
-        """The job has ended well over a damaged file: it had no need of that, or has read it and noticed nothing."""
+        """The job has ended well over a damaged file: it had no need of that, or has read it and
+        noticed nothing.
+        """
         whole = self.stage.state(self.job.state) / name
         if (self.work / name).exists() and (self.work / name).read_bytes() == damaged:
             (self.work / name).write_bytes(whole.read_bytes())
-        return None if view(self.work) == self._clean[-1][0] else "damage went unnoticed, the result is another"
+        return (
+            None
+            if view(self.work) == self._clean[-1][0]
+            else "damage went unnoticed, the result is another"
+        )
 
 
 def _jumps(chance: random.Random) -> Ticks:
@@ -297,7 +345,9 @@ def _jumps(chance: random.Random) -> Ticks:
 
 
 def _pages(view: View) -> set[tuple[str, bytes]]:
-    """Where there is a record of which URL; segments are all one, as their names follow the clock."""
+    """Where there is a record of which URL; segments are all one, as their names follow the
+    clock.
+    """
     return {
         (re.sub(r"segments/\d+/|merged/\d{14}|part-r-\d+.*", "", path), key)
         for path, records in view.items()

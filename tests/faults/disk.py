@@ -1,9 +1,12 @@
-"""What is on a disk when the power fails: a folder as it was, the calls that a job made, which of them had been synced.
+"""What is on a disk when the power fails: a folder as it was, the calls that a job made, which of
+them had been synced.
 
-A file's bytes are safe once it is fsynced, a directory's names once the directory is (and, as file systems keep their
-journal in order, whatever happened to these names before). The rest is up to the disk, within what POSIX allows:
+A file's bytes are safe once it is fsynced, a directory's names once the directory is (and, as file
+systems keep their journal in order, whatever happened to these names before). The rest is up to the
+disk, within what POSIX allows:
 
-    names    un-synced changes of names are kept up to some point in their order, and lost from there on
+    names    un-synced changes of names are kept up to some point in their order, and lost from
+             there on
     bytes    un-synced writes are lost, kept, torn, or kept in length alone (zeros)
 """
 
@@ -23,7 +26,9 @@ LOST, KEPT, ZEROS, TORN = "lost", "kept", "zeros", "torn"
 
 @dataclass(eq=False)
 class File:
-    """Bytes as a running system sees them, as they are on disk, and the writes that make the difference."""
+    """Bytes as a running system sees them, as they are on disk, and the writes that make the
+    difference.
+    """
 
     live: bytearray = field(default_factory=bytearray)
     safe: bytes = b""
@@ -76,12 +81,18 @@ class Disk:
         self._pending: list[Change] = []
 
     def apply(self, call: Call) -> None:
-        """Make a call; one that fails on a real disk (a name that is there, or is not) changes nothing."""
+        """Make a call; one that fails on a real disk (a name that is there, or is not) changes
+        nothing.
+        """
         _APPLY[call.kind](self, call)
 
     def cut(self, target: Path, names: str, data: str, chance: random.Random) -> None:
-        """Write to `target` what is found after a power cut: `names` LOST, KEPT or TORN, `data` any of the four."""
-        count = {LOST: 0, KEPT: len(self._pending), TORN: chance.randrange(len(self._pending) + 1)}[names]
+        """Write to `target` what is found after a power cut: `names` LOST, KEPT or TORN, `data` any
+        of the four.
+        """
+        count = {LOST: 0, KEPT: len(self._pending), TORN: chance.randrange(len(self._pending) + 1)}[
+            names
+        ]
         found = {id(folder): dict(folder.safe) for folder in self._folders()}
         for change in self._pending[:count]:
             for folder, name, node in change:
@@ -92,7 +103,12 @@ class Disk:
         return [folder for change in self._pending for folder, _, _ in change]
 
     def _write(
-        self, folder: Folder, target: Path, found: dict[int, dict[str, File | Folder]], data: str, chance: random.Random
+        self,
+        folder: Folder,
+        target: Path,
+        found: dict[int, dict[str, File | Folder]],
+        data: str,
+        chance: random.Random,
     ) -> None:
         target.mkdir(exist_ok=True)
         for name, node in found.get(id(folder), folder.safe).items():
@@ -174,7 +190,9 @@ class Disk:
             self._sync_names(node)
 
     def _sync_names(self, folder: Folder) -> None:
-        """Make safe what happened to the names in `folder`, and what happened before to the folders involved."""
+        """Make safe what happened to the names in `folder`, and what happened before to the folders
+        involved.
+        """
         involved, rest = {id(folder)}, []
         for change in reversed(self._pending):
             folders = {id(place) for place, _, _ in change}

@@ -1,7 +1,9 @@
-"""The jobs that are disturbed: what each is given, its command line, and what can be seen of its work.
+"""The jobs that are disturbed: what each is given, its command line, and what can be seen of its
+work.
 
-Everything is real and made by minutch itself: pages are files, so that no server is needed. Their URLs and dates are
-the same on every machine; so are the calls of a job and the bytes of its files, and a seed draws the same points.
+Everything is real and made by minutch itself: pages are files, so that no server is needed. Their
+URLs and dates are the same on every machine; so are the calls of a job and the bytes of its files,
+and a seed draws the same points.
 
     <base>/pages, <base>/seeds     read only
     <base>/work                    the watched folder: crawldb, linkdb, webgraphdb, segments, dumps
@@ -68,7 +70,9 @@ View = dict[str, Records | bytes]
 
 @dataclass(frozen=True)
 class Job:
-    """One command. `state`: what it starts from; `between` make what may be seen midway (before, after, to fill)."""
+    """One command. `state`: what it starts from; `between` make what may be seen midway (before,
+    after, to fill).
+    """
 
     name: str
     state: str
@@ -83,7 +87,9 @@ class Job:
 
 def _marked(before: Path, after: Path, target: Path) -> None:
     """Segments are there, the CrawlDb is not yet marked."""
-    from minutch.cycle.crawldb.store import CrawlDb  # with it comes Polars, after which nothing forks its workers
+    from minutch.cycle.crawldb.store import (
+        CrawlDb,
+    )  # with it comes Polars, after which nothing forks its workers
     from minutch.cycle.fetchlist import marks
 
     copy(after, target)
@@ -125,7 +131,13 @@ def _statuses(view: View) -> dict[bytes, int]:
     }
 
 
-_WEBGRAPH = ("webgraph", "-webgraphdb", "{work}/webgraphdb", "-segment", "{work}/segments/{segment}")
+_WEBGRAPH = (
+    "webgraph",
+    "-webgraphdb",
+    "{work}/webgraphdb",
+    "-segment",
+    "{work}/segments/{segment}",
+)
 _HALF_INSTALLED = (_graph_with("nodes"), _graph_with("nodes", "inlinks"))
 
 SITEMAPS: Final = {"sitemap.url.overwrite.existing": "true", "sitemap.url.filter": "false"}
@@ -152,9 +164,26 @@ JOBS: Final = {
             {"generate.update.crawldb": "true"},
             (_marked,),
         ),
-        Job("fetch", "generated", ("fetch", "{work}/segments/{segment}", "-threads", "2"), forks=True),
-        Job("fetch-parse", "generated", ("fetch", "{work}/segments/{segment}"), {"fetcher.parse": "true"}, forks=True),
-        Job("fetch-warc", "generated", ("fetch", "{work}/segments/{segment}"), {"fetcher.warc": "true"}, forks=True),
+        Job(
+            "fetch",
+            "generated",
+            ("fetch", "{work}/segments/{segment}", "-threads", "2"),
+            forks=True,
+        ),
+        Job(
+            "fetch-parse",
+            "generated",
+            ("fetch", "{work}/segments/{segment}"),
+            {"fetcher.parse": "true"},
+            forks=True,
+        ),
+        Job(
+            "fetch-warc",
+            "generated",
+            ("fetch", "{work}/segments/{segment}"),
+            {"fetcher.warc": "true"},
+            forks=True,
+        ),
         Job(
             "fetch-two",
             "generated",
@@ -164,16 +193,48 @@ JOBS: Final = {
         ),
         Job("parse", "fetched", ("parse", "{work}/segments/{segment}"), forks=True),
         Job("updatedb", "parsed", ("updatedb", "{work}/crawldb", "-dir", "{work}/segments")),
-        Job("updatedb-spill", "parsed", ("updatedb", "{work}/crawldb", "-dir", "{work}/segments"), _SPILL),
-        Job("sitemap", "updated", ("sitemap", "{work}/crawldb", "-sitemapUrls", "{base}/sitemaps"), SITEMAPS),
+        Job(
+            "updatedb-spill",
+            "parsed",
+            ("updatedb", "{work}/crawldb", "-dir", "{work}/segments"),
+            _SPILL,
+        ),
+        Job(
+            "sitemap",
+            "updated",
+            ("sitemap", "{work}/crawldb", "-sitemapUrls", "{base}/sitemaps"),
+            SITEMAPS,
+        ),
         Job("dedup", "updated", ("dedup", "{work}/crawldb")),
         Job("invertlinks", "updated", ("invertlinks", "{work}/linkdb", "-dir", "{work}/segments")),
-        Job("invertlinks-spill", "linked", ("invertlinks", "{work}/linkdb", "-dir", "{work}/segments"), _SPILL),
+        Job(
+            "invertlinks-spill",
+            "linked",
+            ("invertlinks", "{work}/linkdb", "-dir", "{work}/segments"),
+            _SPILL,
+        ),
         Job("mergedb", "linked", ("mergedb", "{work}/merged", "{work}/crawldb", "{work}/crawldb2")),
-        Job("mergelinkdb", "linked", ("mergelinkdb", "{work}/merged", "{work}/linkdb", "{work}/linkdb")),
-        Job("mergesegs", "linked", ("mergesegs", "{work}/merged", "-dir", "{work}/segments", "-slice", "{half}")),
-        Job("mergesegs-spill", "linked", ("mergesegs", "{work}/merged", "-dir", "{work}/segments"), _SPILL),
-        Job("readdb", "linked", ("readdb", "{work}/crawldb", "-dump", "{work}/dump", "-format", "csv")),
+        Job(
+            "mergelinkdb",
+            "linked",
+            ("mergelinkdb", "{work}/merged", "{work}/linkdb", "{work}/linkdb"),
+        ),
+        Job(
+            "mergesegs",
+            "linked",
+            ("mergesegs", "{work}/merged", "-dir", "{work}/segments", "-slice", "{half}"),
+        ),
+        Job(
+            "mergesegs-spill",
+            "linked",
+            ("mergesegs", "{work}/merged", "-dir", "{work}/segments"),
+            _SPILL,
+        ),
+        Job(
+            "readdb",
+            "linked",
+            ("readdb", "{work}/crawldb", "-dump", "{work}/dump", "-format", "csv"),
+        ),
         Job("domainstats", "linked", ("domainstats", "{work}/crawldb", "{work}/dump", "host", "2")),
         Job("readlinkdb", "linked", ("readlinkdb", "{work}/linkdb", "-dump", "{work}/dump")),
         Job("webgraph-first", "linked", _WEBGRAPH, between=_HALF_INSTALLED),
@@ -184,9 +245,21 @@ JOBS: Final = {
             "graphed",
             ("scoreupdater", "-crawldb", "{work}/crawldb", "-webgraphdb", "{work}/webgraphdb"),
         ),
-        Job("nodedumper", "graphed", ("nodedumper", "-webgraphdb", "{work}/webgraphdb", "-output", "{work}/dump")),
-        Job("linkdumper", "graphed", ("scoring.webgraph.LinkDumper", "-webgraphdb", "{work}/webgraphdb")),
-        Job("updatehostdb", "linked", ("updatehostdb", "-hostdb", "{work}/hostdb", "-crawldb", "{work}/crawldb")),
+        Job(
+            "nodedumper",
+            "graphed",
+            ("nodedumper", "-webgraphdb", "{work}/webgraphdb", "-output", "{work}/dump"),
+        ),
+        Job(
+            "linkdumper",
+            "graphed",
+            ("scoring.webgraph.LinkDumper", "-webgraphdb", "{work}/webgraphdb"),
+        ),
+        Job(
+            "updatehostdb",
+            "linked",
+            ("updatehostdb", "-hostdb", "{work}/hostdb", "-crawldb", "{work}/crawldb"),
+        ),
         Job(
             "updatehostdb-spill",
             "hosted",
@@ -195,27 +268,66 @@ JOBS: Final = {
         ),
         Job("readhostdb", "hosted", ("readhostdb", "{work}/hostdb", "{work}/dump")),
         Job("dump", "linked", ("dump", "-outputDir", "{work}/dump", *_SEGMENTS, "-flatdir")),
-        Job("commoncrawldump", "linked", ("commoncrawldump", "-outputDir", "{work}/dump", *_SEGMENTS)),
-        Job("commoncrawldump-warc", "linked", ("commoncrawldump", "-outputDir", "{work}/dump", *_SEGMENTS, "-warc")),
-        Job("warc", "linked", ("warc", "{work}/dump", "-dir", "{work}/segments", "-includeParseText")),
+        Job(
+            "commoncrawldump",
+            "linked",
+            ("commoncrawldump", "-outputDir", "{work}/dump", *_SEGMENTS),
+        ),
+        Job(
+            "commoncrawldump-warc",
+            "linked",
+            ("commoncrawldump", "-outputDir", "{work}/dump", *_SEGMENTS, "-warc"),
+        ),
+        Job(
+            "warc",
+            "linked",
+            ("warc", "{work}/dump", "-dir", "{work}/segments", "-includeParseText"),
+        ),
         Job("export-arc", "linked", ("export", "arc", "{work}/segments", "{work}/dump")),
         Job("import", "empty", ("import", "arc", "{base}/arcs", "{work}/segments")),
         Job("export-warc", "linked", ("export", "warc", "-cdxj", "{work}/segments", "{work}/dump")),
-        Job("export-wacz", "linked", ("export", "wacz", "{work}/segments", "{work}/dump/crawl.wacz")),
-        *(Job(f"export-{name}", "linked", ("export", name, *_SEGMENTS[1:], "{work}/dump/file")) for name in _FILES),
+        Job(
+            "export-wacz", "linked", ("export", "wacz", "{work}/segments", "{work}/dump/crawl.wacz")
+        ),
+        *(
+            Job(f"export-{name}", "linked", ("export", name, *_SEGMENTS[1:], "{work}/dump/file"))
+            for name in _FILES
+        ),
         Job("export-wet", "linked", ("export", "wet", *_SEGMENTS[1:], "{work}/dump")),
-        Job("export-legacy", "linked", ("export", "legacy", "{work}/segments/{segment}", "{work}/dump")),
-        Job("export-commoncrawl", "linked", ("export", "commoncrawl", "{work}/segments/{segment}", "{work}/dump")),
+        Job(
+            "export-legacy",
+            "linked",
+            ("export", "legacy", "{work}/segments/{segment}", "{work}/dump"),
+        ),
+        Job(
+            "export-commoncrawl",
+            "linked",
+            ("export", "commoncrawl", "{work}/segments/{segment}", "{work}/dump"),
+        ),
         Job("export-parquet", "linked", ("export", "parquet", "{work}", "{work}/dump")),
         Job("export-edges", "linked", ("export", "edges", "{work}", "{work}/dump/edges.csv")),
-        Job("export-graphml", "linked", ("export", "graphml", "{work}", "{work}/dump/links.graphml")),
-        Job("sql", "linked", ("sql", "{work}", "select * from crawldb", "-parquet", "{work}/dump/rows.parquet")),
+        Job(
+            "export-graphml", "linked", ("export", "graphml", "{work}", "{work}/dump/links.graphml")
+        ),
+        Job(
+            "sql",
+            "linked",
+            ("sql", "{work}", "select * from crawldb", "-parquet", "{work}/dump/rows.parquet"),
+        ),
         Job("report", "linked", ("report", "{work}", "-o", "{work}/dump/report.html")),
         Job("protocolstats", "linked", ("protocolstats", "{work}/crawldb", "{work}/dump")),
         Job(
             "crawlcomplete",
             "linked",
-            ("crawlcomplete", "-inputDirs", "{work}/crawldb", "-outputDir", "{work}/dump", "-mode", "host"),
+            (
+                "crawlcomplete",
+                "-inputDirs",
+                "{work}/crawldb",
+                "-outputDir",
+                "{work}/dump",
+                "-mode",
+                "host",
+            ),
         ),
         Job("arc2segment", "empty", ("arc2segment", "{base}/arcs", "{work}/segments")),
         Job(
@@ -228,22 +340,40 @@ JOBS: Final = {
             "init",
             "empty",
             ("init", "{work}/dump"),
-            between=(_without("dump/conf/regex-urlfilter.txt", "dump/seeds"), _without("dump/seeds")),
+            between=(
+                _without("dump/conf/regex-urlfilter.txt", "dump/seeds"),
+                _without("dump/seeds"),
+            ),
         ),
         Job("fsck", "broken", ("fsck", "{work}", "-repair")),
         Job("freegen", "empty", ("freegen", "{base}/seeds", "{work}/segments")),
-        Job("readseg", "parsed", ("readseg", "-dump", "{work}/segments/{segment}", "{work}/dump"), forks=True),
+        Job(
+            "readseg",
+            "parsed",
+            ("readseg", "-dump", "{work}/segments/{segment}", "{work}/dump"),
+            forks=True,
+        ),
         Job(
             "index",
             "linked",
             (
-                *("index", "-D", "indexer.indexwriters.file={base}/index-writers.xml", "{work}/crawldb"),
+                *(
+                    "index",
+                    "-D",
+                    "indexer.indexwriters.file={base}/index-writers.xml",
+                    "{work}/crawldb",
+                ),
                 *_INDEX,
             ),
             {"plugin.includes": f"{SETTINGS['plugin.includes']}|index-(basic|anchor)|indexer-csv"},
         ),
         Job("index-local", "linked", ("index", "{work}/crawldb", *_INDEX), _LOCAL),
-        Job("index-local-again", "indexed", ("index", "{work}/crawldb", *_INDEX, "-deleteGone"), _LOCAL),
+        Job(
+            "index-local-again",
+            "indexed",
+            ("index", "{work}/crawldb", *_INDEX, "-deleteGone"),
+            _LOCAL,
+        ),
         Job("clean", "indexed", ("clean", "{work}/crawldb"), _LOCAL),
         Job("crawl", "empty", ("crawl", "-s", "{base}/seeds", "{work}", "3"), ends_in=_statuses),
     )
@@ -270,11 +400,23 @@ class Stage:
         name, *rest = (word.format(**self._names()) for word in job.words)
         parts = {"mapreduce.job.reduces": str(self.size.parts)}
         given = {**SETTINGS, **parts, **job.settings}
-        settings = {key: value.format(base=self.base, more=self.size.parts + 1) for key, value in given.items()}
-        return [name, *(word for key, value in settings.items() for word in ("-D", f"{key}={value}")), *rest]
+        settings = {
+            key: value.format(base=self.base, more=self.size.parts + 1)
+            for key, value in given.items()
+        }
+        return [
+            name,
+            *(word for key, value in settings.items() for word in ("-D", f"{key}={value}")),
+            *rest,
+        ]
 
     def _names(self) -> dict[str, object]:
-        return {"base": self.base, "work": self.work, "segment": self.segment, "half": self.size.pages // 2}
+        return {
+            "base": self.base,
+            "work": self.work,
+            "segment": self.segment,
+            "half": self.size.pages // 2,
+        }
 
     def run(self, job: Job) -> Ran:
         """A job on `work` as it is."""
@@ -315,7 +457,9 @@ class Stage:
 
 
 def _break(crawl: Path) -> None:
-    """What killed jobs and a careless hand leave: lost indexes, half a parse, locks and folders of dead processes."""
+    """What killed jobs and a careless hand leave: lost indexes, half a parse, locks and folders of
+    dead processes.
+    """
     process, host = 4194305, socket.gethostname()  # no process has this number
     for database in (crawl / "crawldb", crawl / "linkdb"):
         for part in sorted((database / "current").iterdir())[::2]:
@@ -330,20 +474,41 @@ def _break(crawl: Path) -> None:
 
 
 def _write_web(base: Path, count: int) -> None:
-    """Pages that link to each other, some with equal content, and seed lists; three rounds reach all of them."""
+    """Pages that link to each other, some with equal content, and seed lists; three rounds reach
+    all of them.
+    """
     pages = base / "pages"
-    for folder in (pages, base / "seeds", base / "more", base / "sitemaps", base / "arcs", base / "states"):
+    for folder in (
+        pages,
+        base / "seeds",
+        base / "more",
+        base / "sitemaps",
+        base / "arcs",
+        base / "states",
+    ):
         folder.mkdir(parents=True)
     for number in range(count):
-        links = "".join(f'<a href="{(number * 3 + step) % (count + 2)}.html">to {step}</a>' for step in (1, 2, 5))
+        links = "".join(
+            f'<a href="{(number * 3 + step) % (count + 2)}.html">to {step}</a>'
+            for step in (1, 2, 5)
+        )
         text = "the same" if number % 4 == 3 else f"page {number}"
-        (pages / f"{number}.html").write_text(f"<html><title>{text}</title><body>{text} {links}</body></html>")
-    answers = [f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\npage {number}" for number in range(count)]
-    records = [f"http://h/{n % 9} 0.0.0.0 20260101000000 - {len(text)}\n{text}\n" for n, text in enumerate(answers)]
+        (pages / f"{number}.html").write_text(
+            f"<html><title>{text}</title><body>{text} {links}</body></html>"
+        )
+    answers = [
+        f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\npage {number}"
+        for number in range(count)
+    ]
+    records = [
+        f"http://h/{n % 9} 0.0.0.0 20260101000000 - {len(text)}\n{text}\n"
+        for n, text in enumerate(answers)
+    ]
     (base / "arcs/x.arc").write_text("".join(records), newline="")
     (base / "index-writers.xml").write_text(
-        '<writers><writer id="csv" class="org.apache.nutch.indexwriter.csv.CSVIndexWriter"><parameters>'
-        f'<param name="outpath" value="{base}/work/dump"/></parameters></writer></writers>'
+        '<writers><writer id="csv"'
+        ' class="org.apache.nutch.indexwriter.csv.CSVIndexWriter"><parameters><param'
+        f' name="outpath" value="{base}/work/dump"/></parameters></writer></writers>'
     )
     (base / "local-writers.xml").write_text(
         '<writers><writer id="local" class="minutch.LocalIndexWriter"><parameters>'
@@ -351,10 +516,15 @@ def _write_web(base: Path, count: int) -> None:
     )
     urls = [f"{_SITE}/{number}.html" for number in range(count // 3)]
     (base / "seeds/seeds.txt").write_text("\n".join(urls))
-    listed = "".join(f"<url><loc>{url}</loc><priority>0.9</priority></url>" for url in [*urls, f"{_SITE}/new.html"])
+    listed = "".join(
+        f"<url><loc>{url}</loc><priority>0.9</priority></url>"
+        for url in [*urls, f"{_SITE}/new.html"]
+    )
     (pages / "map.xml").write_text(f"<urlset>{listed}</urlset>")
     (base / "sitemaps/list.txt").write_text(f"{_SITE}/map.xml")
-    (base / "more/seeds.txt").write_text("\n".join([f"{urls[0]}\tcolour=red", f"{_SITE}/9.html", f"{_SITE}/nowhere"]))
+    (base / "more/seeds.txt").write_text(
+        "\n".join([f"{urls[0]}\tcolour=red", f"{_SITE}/9.html", f"{_SITE}/nowhere"])
+    )
     for page in pages.iterdir():
         os.utime(page, (NOW // 1000 - _AGE, NOW // 1000 - _AGE))
 
@@ -383,12 +553,18 @@ def view(work: Path) -> View:
 
 
 def _written(folder: Path, work: Path) -> View:
-    """The files that a job has written for others: bytes, or records, whose containers hold bytes made by chance."""
+    """The files that a job has written for others: bytes, or records, whose containers hold bytes
+    made by chance.
+    """
     found: View = {}
     for file in folder.rglob("*"):
-        is_sums = file.name in SUMS or _is_container(file.with_name(file.name[1:].removesuffix(".crc")))
+        is_sums = file.name in SUMS or _is_container(
+            file.with_name(file.name[1:].removesuffix(".crc"))
+        )
         if file.is_file() and not file.parent.name.startswith(".") and not is_sums:
-            found[str(file.relative_to(work))] = _records(file) if _is_container(file) else file.read_bytes()
+            found[str(file.relative_to(work))] = (
+                _records(file) if _is_container(file) else file.read_bytes()
+            )
     return found
 
 
@@ -414,7 +590,12 @@ def _documents(path: Path) -> Records:
 def _graph(path: Path, work: Path) -> View:
     """A webgraph's databases."""
     found: View = {}
-    for folder, name in ((path / "outlinks", "current"), (path, "inlinks"), (path, "nodes"), (path, "linkdump")):
+    for folder, name in (
+        (path / "outlinks", "current"),
+        (path, "inlinks"),
+        (path, "nodes"),
+        (path, "linkdump"),
+    ):
         database = Database(folder)
         database.name = name
         for part in database.parts():
@@ -423,7 +604,8 @@ def _graph(path: Path, work: Path) -> View:
 
 
 def _segment(segment: Segment, folder: str) -> View:
-    """A segment's folders, those of a fetch or a parse only if its last one is there, no parse without a fetch.
+    """A segment's folders, those of a fetch or a parse only if its last one is there, no parse
+    without a fetch.
 
     Its place is below `folder`, even if it is yet to be moved there.
     """
@@ -457,10 +639,14 @@ _known: dict[bytes, Records] = {}
 
 
 def _records(path: Path) -> Records:
-    """The records of a file; those of a file that has been read before, with the same checksums, from memory."""
+    """The records of a file; those of a file that has been read before, with the same checksums,
+    from memory.
+    """
     sums = path.with_name(f".{path.name}.crc")
     data = path.read_bytes()
-    digest = sha256(sums.read_bytes() if sums.exists() else b"none").digest() + sha256(data).digest()
+    digest = (
+        sha256(sums.read_bytes() if sums.exists() else b"none").digest() + sha256(data).digest()
+    )
     if digest not in _known:
         with SequenceFileReader(path) as reader:
             _known[digest] = list(reader)
@@ -487,14 +673,18 @@ _CHECKSUM = re.compile(r"\.(.+)\.crc")
 
 
 def left_over(work: Path) -> list[str]:
-    """Hidden files and folders that no job may leave, checksums of files that are not there, unfinished segments."""
+    """Hidden files and folders that no job may leave, checksums of files that are not there,
+    unfinished segments.
+    """
     found = []
     for path in work.rglob("*"):
         match = _CHECKSUM.fullmatch(path.name)
         if match and (path.parent / match[1]).exists():
             continue
         is_hidden = path.name.startswith((".", "_")) and not set(path.parts) & KEPT_BESIDE
-        if is_hidden or (path.parent.name == "segments" and not any((path / name).is_dir() for name in _BEGUN)):
+        if is_hidden or (
+            path.parent.name == "segments" and not any((path / name).is_dir() for name in _BEGUN)
+        ):
             found.append(str(path.relative_to(work)))
     return found
 
@@ -506,7 +696,9 @@ KEPT_BESIDE: Final = {".fetchstate", ".managed.json", ".tantivy-writer.lock", ".
 
 
 def restore(state: Path, work: Path) -> None:
-    """Put `work` into a state, though processes of the job before may still be ending and write into it."""
+    """Put `work` into a state, though processes of the job before may still be ending and write
+    into it.
+    """
     while work.exists():
         shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(state, work)

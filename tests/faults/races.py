@@ -1,7 +1,8 @@
 """Two and three jobs at once on one crawl, which take their steps in the order that a seed sets.
 
-Each job waits at every call that changes a file below `work`, or opens one, until all of them wait; then one of them
-goes on. In some races a job was killed before: what it left is there, and nobody's. In the end
+Each job waits at every call that changes a file below `work`, or opens one, until all of them wait;
+then one of them goes on. In some races a job was killed before: what it left is there, and
+nobody's. In the end
 
 - each has ended as it would have alone, or was refused because another was at work;
 - what is seen is what the others leave one after the other, in one order or another;
@@ -38,7 +39,11 @@ TOGETHER: Final = {
     "linked": ("mergedb", "mergelinkdb", "readdb", "readlinkdb", "invertlinks", "dedup", "inject"),
 }
 """Jobs that somebody may start in the same state of a crawl."""
-REFUSED: Final = ("already exists, held by", "already has crawl_parse", "another job made it meanwhile")
+REFUSED: Final = (
+    "already exists, held by",
+    "already has crawl_parse",
+    "another job made it meanwhile",
+)
 """What is said to somebody who comes second: to a lock, or with the result of the same work."""
 PATIENCE: Final = 0.5
 """Seconds for a job that doesn't come to a call: it may wait for another one (SQLite does)."""
@@ -137,7 +142,9 @@ class Races:
                 restore(self.stage.state(state), self.stage.work)
                 warm(self.stage.words(JOBS[name]), forks=False)
 
-    def _race(self, state: str, names: list[str], killed: bool, chance: random.Random) -> str | None:
+    def _race(
+        self, state: str, names: list[str], killed: bool, chance: random.Random
+    ) -> str | None:
         jobs = [JOBS[name] for name in names]
         restore(self.stage.state(state), self.stage.work)
         if killed:
@@ -155,19 +162,33 @@ class Races:
         except (MinutchError, OSError) as exc:
             return f"what is seen is not whole: {exc}"
         if not self._is_an_order(state, jobs, codes, seen, killed):
-            said = "\n".join(f"{name} {one.code}: {one.text[-700:]}" for name, one in zip(names, ran, strict=True))
+            said = "\n".join(
+                f"{name} {one.code}: {one.text[-700:]}"
+                for name, one in zip(names, ran, strict=True)
+            )
             done = tuple(names[index] for index in codes)
-            return f"no order of {done} ends so: {difference(seen, self._after(state, done)[1])}\n{said}"
-        return self._afterwards([job for job, no in zip(jobs, refused, strict=True) if no] or jobs[:1] * killed)
+            return (
+                f"no order of {done} ends so:"
+                f" {difference(seen, self._after(state, done)[1])}\n{said}"
+            )
+        return self._afterwards(
+            [job for job, no in zip(jobs, refused, strict=True) if no] or jobs[:1] * killed
+        )
 
-    def _is_an_order(self, state: str, jobs: list[Job], codes: dict[int, int], seen: View, killed: bool) -> bool:
-        """Whether one after the other, in some order, they end with these codes, and leave what is seen."""
+    def _is_an_order(
+        self, state: str, jobs: list[Job], codes: dict[int, int], seen: View, killed: bool
+    ) -> bool:
+        """Whether one after the other, in some order, they end with these codes, and leave what is
+        seen.
+        """
         for order in permutations(codes):
             wanted = [codes[index] for index in order]
             names = [jobs[index].name for index in order]
             if self._matches(state, names, wanted, seen):
                 return True
-            if killed and self._matches(state, [jobs[0].name, *names], [None, *wanted], seen):  # it was as good as done
+            if killed and self._matches(
+                state, [jobs[0].name, *names], [None, *wanted], seen
+            ):  # it was as good as done
                 return True
         return False
 
@@ -178,10 +199,16 @@ class Races:
         return self._after(state, tuple(names))[1] == seen
 
     def _after(self, state: str, names: tuple[str, ...]) -> tuple[int, View]:
-        """The exit code of the last of these jobs, one after the other, and what is seen then; found once."""
+        """The exit code of the last of these jobs, one after the other, and what is seen then;
+        found once.
+        """
         key = (state, *names)
         if key not in self._orders:
-            aside = copy(self.stage.work, self.stage.state("aside")) if self.stage.work.exists() else None
+            aside = (
+                copy(self.stage.work, self.stage.state("aside"))
+                if self.stage.work.exists()
+                else None
+            )
             restore(self.stage.state(state), self.stage.work)
             code = 0
             for name in names:
@@ -195,7 +222,9 @@ class Races:
         for job in refused:
             again = self.stage.run(job)
             if "Traceback" in again.text or _is_refused(again):
-                return f"{job.name}, which was refused, ends with {again.code}:\n{again.text[-700:]}"
+                return (
+                    f"{job.name}, which was refused, ends with {again.code}:\n{again.text[-700:]}"
+                )
         left = left_over(self.stage.work)
         return f"left behind: {left}" if left else None
 

@@ -1,10 +1,12 @@
-"""Every system call that changes files, seen before it happens: Linux's seccomp with a listener (seccomp_unotify(2)).
+"""Every system call that changes files, seen before it happens: Linux's seccomp with a listener
+(seccomp_unotify(2)).
 
-The filter is the kernel's own, so nothing gets past it: not Polars' threads, not SQLite, not child processes, not
-`ctypes`. A watched process stops at each such call until the listener lets it go on, gives it an error instead, or
-kills it. Calls that change files in ways that no `Call` describes (splice, sendfile, shared writable mappings, all of
-io_uring) are seen, too, and end in `Unmodelled`; only SQLite's shared index, which it makes again after a crash, is let
-through. Attributes and times of files are not seen. Needs Linux 5.6 on x86-64 or ARM64: see `available`.
+The filter is the kernel's own, so nothing gets past it: not Polars' threads, not SQLite, not child
+processes, not `ctypes`. A watched process stops at each such call until the listener lets it go on,
+gives it an error instead, or kills it. Calls that change files in ways that no `Call` describes
+(splice, sendfile, shared writable mappings, all of io_uring) are seen, too, and end in
+`Unmodelled`; only SQLite's shared index, which it makes again after a crash, is let through.
+Attributes and times of files are not seen. Needs Linux 5.6 on x86-64 or ARM64: see `available`.
 """
 
 from __future__ import annotations
@@ -72,9 +74,12 @@ _RENAME_EXCHANGE = 2
 _PAGE = 4096
 
 _CHANCE = re.compile(
-    r"(?<=\.spill-)[^/ ]+|(?<=[-.])\d{2,}-\d{2,}-[^/ ]+(?=\.\d+(?:[/ ]|$))|(?<=[-.])(?:\d{2,7}|\d{15})(?=[-/ ]|$)"
+    r"(?<=\.spill-)[^/ ]+|(?<=[-.])\d{2,}-\d{2,}-[^/ ]+(?=\.\d+(?:[/"
+    r" ]|$))|(?<=[-.])(?:\d{2,7}|\d{15})(?=[-/ ]|$)"
 )
-"""What differs from run to run or between machines in the names of work files: process ids, hosts, the like."""
+"""What differs from run to run or between machines in the names of work files: process ids, hosts,
+the like.
+"""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -84,7 +89,12 @@ class Unmodelled(Exception):
 
 
 class _Instruction(ctypes.Structure):
-    _fields_ = (("code", ctypes.c_ushort), ("yes", ctypes.c_ubyte), ("no", ctypes.c_ubyte), ("k", ctypes.c_uint))
+    _fields_ = (
+        ("code", ctypes.c_ushort),
+        ("yes", ctypes.c_ubyte),
+        ("no", ctypes.c_ubyte),
+        ("k", ctypes.c_uint),
+    )
 
 
 class _Program(ctypes.Structure):
@@ -98,21 +108,30 @@ def _numbers() -> dict[int, str]:
 
 
 def _filter(reads: bool) -> list[tuple[int, int, int, int]]:
-    """The filter: other architectures and other calls pass; of mmap, only shared writable ones are stopped.
+    """The filter: other architectures and other calls pass; of mmap, only shared writable ones are
+    stopped.
 
     Opens for reading, which are most of all calls, are stopped with `reads` alone.
     """
     numbers = _numbers()
     mapping = next(number for number, name in numbers.items() if name == "mmap")
     others = [number for number in numbers if number != mapping]
-    code = [(_LOAD, 0, 0, _ARCH), (_EQUALS, 1, 0, _AUDIT_ARCH[platform.machine()]), (_RETURN, 0, 0, _ALLOW)]
+    code = [
+        (_LOAD, 0, 0, _ARCH),
+        (_EQUALS, 1, 0, _AUDIT_ARCH[platform.machine()]),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
     code += [(_LOAD, 0, 0, _NR)]
     for number in others:
         flags = _OPEN_FLAGS.get(numbers[number])
         if flags is None or reads:
             code += [(_EQUALS, 0, 1, number), (_RETURN, 0, 0, _NOTIFY)]
         else:
-            code += [(_EQUALS, 0, 4, number), (_LOAD, 0, 0, flags), (_BITS, 1, 0, os.O_CREAT | os.O_TRUNC)]
+            code += [
+                (_EQUALS, 0, 4, number),
+                (_LOAD, 0, 0, flags),
+                (_BITS, 1, 0, os.O_CREAT | os.O_TRUNC),
+            ]
             code += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _NOTIFY)]
     code += [
         (_EQUALS, 1, 0, mapping),
@@ -128,7 +147,9 @@ def _filter(reads: bool) -> list[tuple[int, int, int, int]]:
 
 
 def listen(reads: bool = True) -> int:
-    """Put this process (and all that it starts) under a filter; returns the listener's descriptor, -1 where refused."""
+    """Put this process (and all that it starts) under a filter; returns the listener's descriptor,
+    -1 where refused.
+    """
     code = _filter(reads)
     program = _Program(len(code), (_Instruction * len(code))(*code))
     _libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
@@ -159,7 +180,8 @@ def receive_descriptor(channel: socket.socket) -> int:
 class Call:
     """One call that changes something below the watched folder. Paths are relative to it.
 
-    kind      open (creates or truncates) · read (opens for reading) · write · truncate · rename · exchange · unlink ·
+    kind      open (creates or truncates) · read (opens for reading) · write · truncate · rename ·
+    exchange · unlink ·
               rmdir · mkdir · link · fsync
     """
 
@@ -171,7 +193,13 @@ class Call:
     flags: int = 0
 
     def __str__(self) -> str:
-        more = f" -> {self.target}" if self.target else f" {len(self.data)} bytes at {self.offset}" if self.data else ""
+        more = (
+            f" -> {self.target}"
+            if self.target
+            else f" {len(self.data)} bytes at {self.offset}"
+            if self.data
+            else ""
+        )
         return _CHANCE.sub("*", f"{self.kind} {self.path}{more}")
 
 
@@ -210,7 +238,9 @@ class Stopped:
 
     def _answer(self, value: int, error: int, flags: int) -> bool:
         try:
-            fcntl.ioctl(self.listener, _SEND, bytearray(_RESPONSE.pack(self.id, value, error, flags)))
+            fcntl.ioctl(
+                self.listener, _SEND, bytearray(_RESPONSE.pack(self.id, value, error, flags))
+            )
         except FileNotFoundError:
             return False
         return True
@@ -225,7 +255,9 @@ class Stopped:
         path, target = _below(root, call.path), _below(root, call.target)
         if path is None and target is None:
             return None
-        if self.name == "mmap" and call.path.endswith("-shm"):  # SQLite's index of its log: made again from the log
+        if self.name == "mmap" and call.path.endswith(
+            "-shm"
+        ):  # SQLite's index of its log: made again from the log
             return None
         if call.kind == "?" or path is None or (call.target and target is None):
             raise Unmodelled(f"{self.name} {call.path} {call.target}")
@@ -277,7 +309,9 @@ def next_stop(listener: int) -> Stopped | None:
 
 def _below(root: Path, path: str) -> str | None:
     prefix = f"{root}/"
-    return path.removeprefix(prefix) if path.startswith(prefix) else "." if path == str(root) else None
+    return (
+        path.removeprefix(prefix) if path.startswith(prefix) else "." if path == str(root) else None
+    )
 
 
 def _group_leader(thread: int) -> int:
@@ -343,7 +377,9 @@ _DESCRIBE = {
     "mkdirat": lambda s: Call("mkdir", s.path_at(s.args[0], 1)),
     "rmdir": lambda s: Call("rmdir", s.path_at(_CWD, 0)),
     "unlink": lambda s: Call("unlink", s.path_at(_CWD, 0)),
-    "unlinkat": lambda s: Call("rmdir" if s.args[2] & _AT_REMOVEDIR else "unlink", s.path_at(s.args[0], 1)),
+    "unlinkat": lambda s: Call(
+        "rmdir" if s.args[2] & _AT_REMOVEDIR else "unlink", s.path_at(s.args[0], 1)
+    ),
     "link": lambda s: Call("link", s.path_at(_CWD, 0), s.path_at(_CWD, 1)),
     "linkat": lambda s: Call("link", s.path_at(s.args[0], 1), s.path_at(s.args[2], 3)),
     "symlink": lambda s: Call("?", s.path_at(_CWD, 1)),

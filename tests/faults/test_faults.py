@@ -1,7 +1,9 @@
-"""Every job, disturbed: killed, without power, without room on the disk, interrupted, with damaged files.
+"""Every job, disturbed: killed, without power, without room on the disk, interrupted, with damaged
+files.
 
-And several at once. A few seeded points of each kind here; `bin/test --faults` makes all of them on a small crawl, and
-a thousand of each kind for each job on a larger one; `python -m tests.faults` any.
+And several at once. A few seeded points of each kind here; `bin/test --faults` makes all of them on
+a small crawl, and a thousand of each kind for each job on a larger one; `python -m tests.faults`
+any.
 """
 
 from __future__ import annotations
@@ -20,20 +22,49 @@ from tests.support.golden import PROJECT
 pytestmark = pytest.mark.skipif(not available(), reason="needs Linux's seccomp with a listener")
 
 SEED = int(os.environ.get("FAULTS_SEED", "1"))
-LARGE = {"crawl", "fetch-parse", "fetch-two", "freegen", "readseg", "updatedb-spill", "mergesegs-spill", "readlinkdb"}
+LARGE = {
+    "crawl",
+    "fetch-parse",
+    "fetch-two",
+    "freegen",
+    "readseg",
+    "updatedb-spill",
+    "mergesegs-spill",
+    "readlinkdb",
+}
 LARGE |= {"mergelinkdb", "domainstats", "updatehostdb-spill", "readhostdb"}
 LARGE |= {"webgraph-first", "scoreupdater", "nodedumper", "linkdumper"}
-LARGE |= {"export-cdxj", "export-wet", "export-legacy", "export-commoncrawl", "export-parquet", "export-edges"}
-LARGE |= {"export-graphml", "sql", "report", "protocolstats", "crawlcomplete", "arc2segment", "import-legacy", "init"}
+LARGE |= {
+    "export-cdxj",
+    "export-wet",
+    "export-legacy",
+    "export-commoncrawl",
+    "export-parquet",
+    "export-edges",
+}
+LARGE |= {
+    "export-graphml",
+    "sql",
+    "report",
+    "protocolstats",
+    "crawlcomplete",
+    "arc2segment",
+    "import-legacy",
+    "init",
+}
 LARGE |= {"index-local-again", "clean"}
-"""Not in the short run; index-local-again, since tantivy removes what is merged by chance, at any time."""
+"""Not in the short run; index-local-again, since tantivy removes what is merged by chance, at any
+time.
+"""
 SMALL = [name for name in JOBS if name not in LARGE]
 SHARE = 4
 """Of so many groups of small jobs the short run takes two; which, the seed says."""
 
 
 def disturb(*words: str) -> None:
-    """Run campaigns in a process of their own: it forks, which this one with its threads must not."""
+    """Run campaigns in a process of their own: it forks, which this one with its threads must
+    not.
+    """
     command = [sys.executable, "-m", "tests.faults", *words, "--seed", str(SEED)]
     ran = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr[-3000:]
@@ -55,7 +86,12 @@ def test_every_point(job: str) -> None:
     """Clocks, and points of the crawl, have no end."""
     if job != "crawl":
         disturb(job, *(f"--kind={kind}" for kind in KINDS if kind != "clock"))
-    disturb(job, "--points", "100", *(f"--kind={kind}" for kind in (KINDS if job == "crawl" else ["clock"])))
+    disturb(
+        job,
+        "--points",
+        "100",
+        *(f"--kind={kind}" for kind in (KINDS if job == "crawl" else ["clock"])),
+    )
 
 
 @pytest.mark.faults

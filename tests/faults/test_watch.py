@@ -69,7 +69,11 @@ def test_killed_before_a_call(tmp_path: Path, at: int) -> None:
     code, calls, _ = watched(tmp_path, at=at)
     assert (code, calls) == (-9, CALLS[: at + 1])
     expected = [set(), {"python"}, {"python"}, {"python", "thread"}, {"python", "thread", "shell"}]
-    expected += [{"python", "thread", "shell"}, {"native", "thread", "shell"}, {"native", "thread", "shell"}]
+    expected += [
+        {"python", "thread", "shell"},
+        {"native", "thread", "shell"},
+        {"native", "thread", "shell"},
+    ]
     assert {path.name for path in tmp_path.iterdir()} == expected[at]
     if at == 1:
         assert (tmp_path / "python").read_bytes() == b""

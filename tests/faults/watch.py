@@ -1,13 +1,17 @@
 """Runs one job in a process of its own with every change of its files under control.
 
-    run(words, root)                       undisturbed: exit code, what it said, every `Call` in order
-    run(words, root, at=17, fault=KILL)    killed (all of its processes, SIGKILL) instead of making call 17
-    run(words, root, at=17, fault=errno.ENOSPC)      call 17 gives an error; with `lasting`, so do all that follow
+    run(words, root)                       undisturbed: exit code, what it said, every `Call` in
+                                           order
+    run(words, root, at=17, fault=KILL)    killed (all of its processes, SIGKILL) instead of making
+                                           call 17
+    run(words, root, at=17, fault=errno.ENOSPC)      call 17 gives an error; with `lasting`, so do
+                                                     all that follow
     run(words, root, at=17, fault=SHORT)   call 17 writes only half
     run(words, root, at=17, fault=-signal.SIGTERM)   a signal comes with call 17
 
-The process is forked from this one, which therefore must not have threads: nothing here calls Polars or a kernel. A
-job sees a clock that stands still (`NOW`), so that every run of it has the same result.
+The process is forked from this one, which therefore must not have threads: nothing here calls
+Polars or a kernel. A job sees a clock that stands still (`NOW`), so that every run of it has the
+same result.
 """
 
 from __future__ import annotations
@@ -27,7 +31,14 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Final
 
-from tests.faults.syscalls import Call, Stopped, listen, next_stop, receive_descriptor, send_descriptor
+from tests.faults.syscalls import (
+    Call,
+    Stopped,
+    listen,
+    next_stop,
+    receive_descriptor,
+    send_descriptor,
+)
 
 if TYPE_CHECKING:
     from minutch.kernels.native import Kernel
@@ -100,9 +111,11 @@ def run_unseen(words: Sequence[str], clock: Ticks = lambda: NOW) -> Ran:
 
 
 def warm(words: Sequence[str], *, forks: bool) -> None:
-    """Load what a command loads, modules and kernels, so that processes forked from this one have it at once.
+    """Load what a command loads, modules and kernels, so that processes forked from this one have
+    it at once.
 
-    A command that `forks` its workers can't do so with Polars in memory: what it loads from there on stays away.
+    A command that `forks` its workers can't do so with Polars in memory: what it loads from there
+    on stays away.
     """
     with TemporaryFile() as said:
         child = os.fork()
@@ -169,7 +182,8 @@ def end(child: int) -> None:
 def pin() -> None:
     """Keep this process, and those that it starts, on one core.
 
-    Then one thread at a time makes the calls of a job, in the same order each time, and its watch answers sooner.
+    Then one thread at a time makes the calls of a job, in the same order each time, and its watch
+    answers sooner.
     """
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))

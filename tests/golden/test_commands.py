@@ -1,4 +1,6 @@
-"""Commands beyond the cycle as Nutch ran them on the golden crawls: what they print, what they write, how they end."""
+"""Commands beyond the cycle as Nutch ran them on the golden crawls: what they print, what they
+write, how they end.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def cases(command: str, *, besides: tuple[str, ...] = ()) -> list[NutchRun]:
 def execute(module: object, nutch: NutchRun, out: Path) -> list[str]:
     """Run a job as Nutch ran it, output below `out`; returns the lines that it prints."""
     words = [str(out / word) if word == "out" else word for word in nutch.words]
-    words = [str(nutch.folder / word) if (nutch.folder / word).is_file() else word for word in words]
+    words = [
+        str(nutch.folder / word) if (nutch.folder / word).is_file() else word for word in words
+    ]
     stdin = nutch.folder / "stdin.txt"
     lines = io.StringIO(stdin.read_text(encoding="utf-8") if stdin.exists() else "")
     context = JobContext(nutch.conf(), out=io.StringIO(), err=io.StringIO(), stdin=lines)
@@ -47,7 +51,9 @@ SAMPLED = ("readdb/rich-sample0", "readdb/rich-sample1")
 def test_readdb_writes_nutchs_files(nutch: NutchRun, tmp_path: Path) -> None:
     execute(readdb, nutch, tmp_path)
     theirs, ours = nutch.folder / "out", tmp_path / "out"
-    assert sorted(path.name for path in ours.glob("part-*")) == sorted(path.name for path in theirs.glob("part-*"))
+    assert sorted(path.name for path in ours.glob("part-*")) == sorted(
+        path.name for path in theirs.glob("part-*")
+    )
     for part in theirs.glob("part-*"):
         mine = ours / part.name
         if part.is_dir():
@@ -62,14 +68,18 @@ def test_readdb_writes_nutchs_files(nutch: NutchRun, tmp_path: Path) -> None:
 
 
 def _best(part: Path) -> tuple[list[str], set[str]]:
-    """The scores, and what is above the least of them: which of equal ones are in the list Nutch leaves to chance."""
+    """The scores, and what is above the least of them: which of equal ones are in the list Nutch
+    leaves to chance.
+    """
     lines = part.read_text(encoding="utf-8").splitlines()
     scores = [line.partition("\t")[0] for line in lines]
     return scores, {line for line in lines if not line.startswith(f"{scores[-1]}\t")}
 
 
 def _is_but_for_waste(ours: bytes, theirs: bytes) -> bool:
-    """Whether two lines of CSV are equal, but for bytes of an earlier, longer URL that Nutch writes behind the URL."""
+    """Whether two lines of CSV are equal, but for bytes of an earlier, longer URL that Nutch writes
+    behind the URL.
+    """
     url, comma, rest = ours.partition(b'",')
     return ours == theirs or (theirs.startswith(url) and theirs.endswith(comma + rest))
 
@@ -137,14 +147,21 @@ def test_plugin(nutch: NutchRun, capsys: pytest.CaptureFixture[str]) -> None:
     else:
         assert plugin.run(nutch.words, context) == nutch.exit
         assert isinstance(context.out, io.StringIO)
-        assert context.out.getvalue().splitlines() == [line for line in nutch.printed if line[:1] in "+-"]
+        assert context.out.getvalue().splitlines() == [
+            line for line in nutch.printed if line[:1] in "+-"
+        ]
 
 
 def test_showproperties_prints_nutchs_lines(tmp_path: Path) -> None:
-    """Of all that both have: Nutch shows Hadoop's properties, too, and minutch its own; marks apart."""
+    """Of all that both have: Nutch shows Hadoop's properties, too, and minutch its own; marks
+    apart.
+    """
     nutch = NutchRun("showproperties/rich")
     ours = _by_name(
-        [line.partition(showproperties.MARK)[0].rstrip() for line in execute(showproperties, nutch, tmp_path)]
+        [
+            line.partition(showproperties.MARK)[0].rstrip()
+            for line in execute(showproperties, nutch, tmp_path)
+        ]
     )
     theirs = _by_name(nutch.printed)
     common = [name for name in ours if name in theirs]
@@ -163,7 +180,11 @@ def _by_name(lines: list[str]) -> dict[str, str]:
 
 # usage; Nutch's `crawl` is bin/crawl
 
-USAGES = [case for case in cases("usage", besides=("crawl",)) if flow.find([*case.console[0].split(), "", ""][2])]
+USAGES = [
+    case
+    for case in cases("usage", besides=("crawl",))
+    if flow.find([*case.console[0].split(), "", ""][2])
+]
 
 
 @pytest.mark.parametrize("nutch", USAGES, ids=str)
@@ -177,7 +198,12 @@ def test_usage(nutch: NutchRun, capsys: pytest.CaptureFixture[str]) -> None:
     else:
         assert code == nutch.exit, command
     theirs = "\n".join((*nutch.printed, *nutch.errors))
-    options = set(re.findall(r"(?<![\w-])-[A-Za-z][A-Za-z]+", theirs)) - {"-D", "-help", "-h", "-conf"}
+    options = set(re.findall(r"(?<![\w-])-[A-Za-z][A-Za-z]+", theirs)) - {
+        "-D",
+        "-help",
+        "-h",
+        "-conf",
+    }
     missing = {option for option in options if option not in printed.out + printed.err}
     assert missing <= OPTIONS_LEFT_OUT.get(command, set())
 

@@ -1,4 +1,6 @@
-"""Every inject, updatedb and dedup of the golden crawls: from Nutch's input, Nutch's output, record for record."""
+"""Every inject, updatedb and dedup of the golden crawls: from Nutch's input, Nutch's output, record
+for record.
+"""
 
 import shutil
 from pathlib import Path
@@ -27,7 +29,9 @@ COMMANDS = {"inject": inject.run, "updatedb": updatedb.run, "dedup": dedup.run}
 
 
 def replay(step: Step, tmp_path: Path, now: int = NOW, seeds: Path | None = None) -> Path:
-    """Run the step on a copy of the CrawlDb before it, perhaps with other seeds; returns the copy."""
+    """Run the step on a copy of the CrawlDb before it, perhaps with other seeds; returns the
+    copy.
+    """
     db = tmp_path / "crawldb"
     if step.before is not None:
         copy_db(step.before, db)
@@ -53,7 +57,9 @@ def compare(step: Step, db: Path, new: set[str]) -> None:
     found = parts(db)
     assert len(found) == len(expected)
     for mine, nutch in zip(found, expected, strict=True):
-        wanted = [(key, with_fetch_time(record, NOW) if key in new else record) for key, record in nutch]
+        wanted = [
+            (key, with_fetch_time(record, NOW) if key in new else record) for key, record in nutch
+        ]
         assert [key for key, _ in mine] == [key for key, _ in wanted]
         assert not [pair for pair in zip(mine, wanted, strict=True) if pair[0] != pair[1]]
 
@@ -63,8 +69,12 @@ def test_inject(step: Step, tmp_path: Path) -> None:
     (time,) = {int(record[4:20], 16) for record in records(step.after).values()}
     db = replay(step, tmp_path / "forward", now=time)
     seeds = backwards(Path(place(step.words[1], step, db)), tmp_path / "seeds")
-    both = ties.in_any_order([records(db), records(replay(step, tmp_path / "backward", now=time, seeds=seeds))])
-    assert sum(len(possible) > 1 for possible in both.values()) <= 1  # one URL is in the seeds twice
+    both = ties.in_any_order(
+        [records(db), records(replay(step, tmp_path / "backward", now=time, seeds=seeds))]
+    )
+    assert (
+        sum(len(possible) > 1 for possible in both.values()) <= 1
+    )  # one URL is in the seeds twice
     for mine, nutch in zip(parts(db), parts(step.after), strict=True):
         assert [key for key, _ in mine] == [key for key, _ in nutch]
         assert all(record in both[key] for key, record in nutch)

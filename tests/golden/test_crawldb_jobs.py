@@ -1,7 +1,7 @@
 """updatedb, dedup, inject and mergedb on synthetic CrawlDbs: the result is Nutch's, byte for byte.
 
-Where Nutch takes a time from its clock (entries that are new), the record has to be Nutch's in all else and its time
-that of the test's clock. Ties are those of `tests/support/ties.py`.
+Where Nutch takes a time from its clock (entries that are new), the record has to be Nutch's in all
+else and its time that of the test's clock. Ties are those of `tests/support/ties.py`.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,16 @@ from minutch.commands import dedup, inject, mergedb, updatedb
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_DUPLICATE, CrawlDatum
 from tests.support import ties
-from tests.support.crawldb_golden import NOW, Case, cases, context, copy_db, parts, records, with_fetch_time
+from tests.support.crawldb_golden import (
+    NOW,
+    Case,
+    cases,
+    context,
+    copy_db,
+    parts,
+    records,
+    with_fetch_time,
+)
 from tests.support.golden import needs_golden
 
 pytestmark = needs_golden
@@ -37,7 +46,9 @@ def replay(case: Case, tmp_path: Path) -> Path:
         "out": str(tmp_path),
     }
     words = [word.format(**places) for word in case.words]
-    settings = {"plugin.includes": "urlfilter-regex|scoring-opic|urlnormalizer-(pass|regex|basic)"} | case.settings
+    settings = {
+        "plugin.includes": "urlfilter-regex|scoring-opic|urlnormalizer-(pass|regex|basic)"
+    } | case.settings
     assert RUN[case.job](words, context(settings)) == 0
     return Path(words[0])
 
@@ -48,7 +59,9 @@ def compare(case: Case, db: Path, new: frozenset[str] = frozenset()) -> None:
     found = parts(db)
     assert len(found) == len(expected)
     for mine, wanted in zip(found, expected.values(), strict=True):
-        now = [(key, with_fetch_time(record, NOW) if key in new else record) for key, record in wanted]
+        now = [
+            (key, with_fetch_time(record, NOW) if key in new else record) for key, record in wanted
+        ]
         assert [key for key, _ in mine] == [key for key, _ in wanted]
         differing = [pair for pair in zip(mine, now, strict=True) if pair[0] != pair[1]]
         assert not differing
@@ -61,7 +74,11 @@ def kept(case: Case) -> set[str]:
         for name, status in (("db.update.purge.404", "03"), ("db.update.purge.orphans", "08"))
         if case.settings.get(name) == "true"
     }
-    return {key for key, record in records(case.folder / "in/crawldb").items() if record[2:4] not in purged}
+    return {
+        key
+        for key, record in records(case.folder / "in/crawldb").items()
+        if record[2:4] not in purged
+    }
 
 
 @pytest.mark.parametrize("case", cases("updatedb"), ids=lambda case: case.name)
@@ -84,13 +101,18 @@ def _part(case: Case, name: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("case", cases("dedup"), ids=lambda case: case.name)
 def test_dedup(case: Case, tmp_path: Path) -> None:
     order = case.words[-1] if "-compareOrder" in case.words else "score,fetchTime,urlLength"
-    entries = {url: CrawlDatum.from_bytes(bytes.fromhex(r)) for url, r in records(case.folder / "in/crawldb").items()}
+    entries = {
+        url: CrawlDatum.from_bytes(bytes.fromhex(r))
+        for url, r in records(case.folder / "in/crawldb").items()
+    }
     tied = ties.undecided(entries, order.split(","))
     for mine, nutch in zip(parts(replay(case, tmp_path)), case.expected().values(), strict=True):
         assert [key for key, _ in mine] == [key for key, _ in nutch]
         for (key, record), (_, wanted) in zip(mine, nutch, strict=True):
             as_it_was = entries[key].to_bytes().hex()
-            assert record == wanted or (key in tied and record == as_duplicate(as_it_was) and wanted == as_it_was)
+            assert record == wanted or (
+                key in tied and record == as_duplicate(as_it_was) and wanted == as_it_was
+            )
 
 
 def as_duplicate(record: str) -> str:
@@ -115,12 +137,22 @@ def test_mergedb(case: Case, tmp_path: Path) -> None:
 def test_inject(case: Case, tmp_path: Path) -> None:
     before = dict(record for part in parts(case.folder / "in/crawldb") for record in part)
     injected_time = _time_of_new(case, before)
-    new = {key for part in case.expected().values() for key, record in part if record[4:20] == injected_time}
+    new = {
+        key
+        for part in case.expected().values()
+        for key, record in part
+        if record[4:20] == injected_time
+    }
     compare(case, replay(case, tmp_path), frozenset(new))
 
 
 def _time_of_new(case: Case, before: dict[str, str]) -> str:
     """The one time, in hex, of the entries that Nutch injected."""
-    times = {record[4:20] for part in case.expected().values() for key, record in part if key not in before}
+    times = {
+        record[4:20]
+        for part in case.expected().values()
+        for key, record in part
+        if key not in before
+    }
     assert len(times) == 1
     return times.pop()

@@ -38,7 +38,11 @@ class Command:
 
     @property
     def console(self) -> list[str]:
-        return (GOLDEN / self.run / "console/dumps" / f"{self.name}.txt").read_text(encoding="utf-8").splitlines()
+        return (
+            (GOLDEN / self.run / "console/dumps" / f"{self.name}.txt")
+            .read_text(encoding="utf-8")
+            .splitlines()
+        )
 
     @property
     def words(self) -> list[str]:
@@ -73,16 +77,24 @@ def execute(command: Command, out: Path) -> str:
 
 @pytest.mark.parametrize("command", commands("stats"), ids=str)
 def test_statistics(command: Command, tmp_path: Path) -> None:
-    printed = [line for line in execute(command, tmp_path).splitlines() if not line.startswith("Statistics for")]
+    printed = [
+        line
+        for line in execute(command, tmp_path).splitlines()
+        if not line.startswith("Statistics for")
+    ]
     nutch = [LOG_PREFIX.sub("", line) for line in command.console[1:]]
-    nutch = [line for line in nutch if not re.match(r"CrawlDb statistics|Statistics for|\[exit", line)]
+    nutch = [
+        line for line in nutch if not re.match(r"CrawlDb statistics|Statistics for|\[exit", line)
+    ]
     scores = sorted(entry.score for entry in entries(command).values())
     assert len(printed) == len(nutch)
     assert [pair for pair in zip(printed, nutch, strict=True) if not agree(*pair, scores)] == []
 
 
 def agree(ours: str, nutch: str, scores: list[float]) -> bool:
-    """Whether two lines of statistics are equal but for the ties of averages and quantiles of scores."""
+    """Whether two lines of statistics are equal but for the ties of averages and quantiles of
+    scores.
+    """
     (name, own), (other_name, other) = ours.split(":\t"), nutch.split(":\t")
     if name == "avg score":
         return name == other_name and ties.same_sum(float(own), float(other))
@@ -100,7 +112,9 @@ def entries(command: Command) -> dict[str, CrawlDatum]:
 
 @pytest.mark.parametrize("command", commands("url"), ids=str)
 def test_one_url(command: Command, tmp_path: Path) -> None:
-    expected = "\n".join(line for line in command.console[1:] if not re.match(r"\d{4}-\d\d-\d\d |\[exit", line))
+    expected = "\n".join(
+        line for line in command.console[1:] if not re.match(r"\d{4}-\d\d-\d\d |\[exit", line)
+    )
     assert execute(command, tmp_path).rstrip("\n") == expected.rstrip("\n")
 
 
@@ -146,7 +160,9 @@ def file_contents(folder: Path) -> dict[str, bytes]:
 
 
 def compare_csv(data: bytes, nutch: bytes) -> None:
-    """Equal, save that Nutch's first column is the URL and what a longer URL before it left in its buffer."""
+    """Equal, save that Nutch's first column is the URL and what a longer URL before it left in its
+    buffer.
+    """
     mine, theirs = data.split(b"\n"), nutch.split(b"\n")
     assert mine[0] == theirs[0]
     assert len(mine) == len(theirs)

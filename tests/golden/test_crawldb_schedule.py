@@ -1,4 +1,6 @@
-"""The fetch schedules against a table of what Nutch's own classes computed, exact to the millisecond."""
+"""The fetch schedules against a table of what Nutch's own classes computed, exact to the
+millisecond.
+"""
 
 import csv
 import gzip
@@ -85,11 +87,22 @@ def datum(row: Row) -> CrawlDatum:
 
 def outcome(d: CrawlDatum, result: object = "") -> tuple[object, ...]:
     signature = "null" if d.signature is None else d.signature.hex()
-    return d.status, d.fetch_time, d.fetch_interval, d.retries, d.modified_time, signature, str(result).lower()
+    return (
+        d.status,
+        d.fetch_time,
+        d.fetch_interval,
+        d.retries,
+        d.modified_time,
+        signature,
+        str(result).lower(),
+    )
 
 
 def expected(row: Row) -> tuple[object, ...]:
-    numbers = (int(row["out_" + name]) for name in ("status", "fetchTime", "interval", "retries", "modTime"))
+    numbers = (
+        int(row["out_" + name])
+        for name in ("status", "fetchTime", "interval", "retries", "modTime")
+    )
     return *numbers, row["out_sig"], row["result"]
 
 
@@ -113,7 +126,9 @@ def run_row(sched: AbstractFetchSchedule, row: Row) -> tuple[object, ...]:
     return outcome(d)
 
 
-def run_columns(sched: AbstractFetchSchedule, row_list: list[Row], op: str) -> Iterator[tuple[object, ...]]:
+def run_columns(
+    sched: AbstractFetchSchedule, row_list: list[Row], op: str
+) -> Iterator[tuple[object, ...]]:
     frame = rows.to_frame((row["url"], datum(row)) for row in row_list)
 
     def column(name: str) -> pl.Series:
@@ -123,7 +138,9 @@ def run_columns(sched: AbstractFetchSchedule, row_list: list[Row], op: str) -> I
     results: list[object] = [""] * len(row_list)
     match op:
         case "set":
-            frame = sched.set_fetch_schedule_columns(frame, *previous, column("modTime"), column("state_or_cur"))
+            frame = sched.set_fetch_schedule_columns(
+                frame, *previous, column("modTime"), column("state_or_cur")
+            )
         case "gone":
             frame = sched.set_page_gone_schedule_columns(frame, *previous)
         case "retry":

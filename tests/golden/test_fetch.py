@@ -1,7 +1,9 @@
-"""The fetch steps of the golden crawls, from Nutch's fetch lists on the same site: the records come out as Nutch's.
+"""The fetch steps of the golden crawls, from Nutch's fetch lists on the same site: the records come
+out as Nutch's.
 
-The site is served on a free port of four digits, which takes the place of Nutch's in everything that is compared (it is
-as long, so lengths stay). What differs is taken off both sides by rules that name the reason (`DIFFERENCES`).
+The site is served on a free port of four digits, which takes the place of Nutch's in everything
+that is compared (it is as long, so lengths stay). What differs is taken off both sides by rules
+that name the reason (`DIFFERENCES`).
 """
 
 from __future__ import annotations
@@ -33,13 +35,15 @@ SMALL, ADAPTIVE = GOLDEN / "crawl-small", GOLDEN / "crawl-small-adaptive"
 PORTS: Final = {SMALL: b"8810", ADAPTIVE: b"8812"}
 RUNS = [
     (run, number, segment.name)
-    for run in ("crawl-small/run-default-r2", "crawl-small/run-default-r1", "crawl-small/run-rich-r2",
+    for run in ("crawl-small/run-default-r2", "crawl-small/run-default-r1", "crawl-small/run-rich-r2",  # noqa: E501
                 "crawl-small-adaptive/run-r2")
     for number, segment in enumerate(sorted((GOLDEN / run / "crawl" / "segments").glob("2*")), 1)
 ]  # fmt: skip
 
 DIFFERENCES: Final = {
-    "lastModified of a success": "Nutch shows that of another page: all successes share one ProtocolStatus",
+    "lastModified of a success": (
+        "Nutch shows that of another page: all successes share one ProtocolStatus"
+    ),
     "notfetching": "URLs that Nutch drops without a record get one",
     "Connection: close": "connections are kept",
     "http.content.truncated": "content over the limit is marked",
@@ -99,8 +103,12 @@ class Site:
         raise AssertionError(f"the site server does not answer at {address}")
 
     def away(self, data: bytes) -> bytes:
-        """From the golden port to ours; robots.txt asks for less time between pages, in as many bytes."""
-        return data.replace(self.golden_port, self.port).replace(b"Crawl-delay: 0.05", b"Crawl-delay: 0.01")
+        """From the golden port to ours; robots.txt asks for less time between pages, in as many
+        bytes.
+        """
+        return data.replace(self.golden_port, self.port).replace(
+            b"Crawl-delay: 0.05", b"Crawl-delay: 0.01"
+        )
 
     def back(self, text: str) -> str:
         """From our port to the golden one."""
@@ -129,14 +137,18 @@ def copy_fetch_list(golden: Segment, segment: Segment, site: Site) -> None:
     for part in golden.parts("crawl_generate"):
         with (
             SequenceFileReader(part) as reader,
-            SequenceFileWriter(folder / part.name, TEXT, LAYOUTS["crawl_generate"].value_class) as writer,
+            SequenceFileWriter(
+                folder / part.name, TEXT, LAYOUTS["crawl_generate"].value_class
+            ) as writer,
         ):
             for key, value in reader:
                 url = decode_text(site.away(encode_text(DataInput(key).read_text())))
                 datum = CrawlDatum.from_bytes(value)
                 for name in list(datum.metadata):
                     if str(name) == "_repr_":
-                        datum.metadata.set_text("_repr_", site.away(str(datum.metadata[name]).encode()).decode())
+                        datum.metadata.set_text(
+                            "_repr_", site.away(str(datum.metadata[name]).encode()).decode()
+                        )
                 writer.append_raw(text_key(encode_text(url)), datum.to_bytes())
 
 
@@ -150,7 +162,7 @@ def fetch_records(segment: Segment, site: Site | None = None) -> dict[str, list[
         if status.startswith("notfetching"):
             continue
         metadata["_pst_"] = _SUCCESS.sub(r"\1*", status)
-        text = repr((datum.status_name, datum.fetch_interval, datum.score, datum.modified_time, datum.retries,
+        text = repr((datum.status_name, datum.fetch_interval, datum.score, datum.modified_time, datum.retries,  # noqa: E501
                      datum.signature, sorted(metadata.items())))  # fmt: skip
         back = site.back if site is not None else str
         found.setdefault(back(url), []).append(back(text))
@@ -165,7 +177,10 @@ def content_records(segment: Segment, site: Site | None = None) -> dict[str, lis
         assert isinstance(content, Content)
         body = content.content.decode("latin-1") if "deflate" not in url else ""
         metadata = {
-            name: [value.replace("Connection: close\r\n", "") if name == "_request_" else value for value in values]
+            name: [
+                value.replace("Connection: close\r\n", "") if name == "_request_" else value
+                for value in values
+            ]
             for name, values in content.metadata.items()
             if name not in _CLOCK and not name.startswith("http.content.truncated")
         }
@@ -176,11 +191,13 @@ def content_records(segment: Segment, site: Site | None = None) -> dict[str, lis
 
 def run_conf(run: str) -> Configuration:
     """The run's configuration, as far as a plugin of ours answers to it."""
-    folder = ADAPTIVE / "conf" if "adaptive" in run else SMALL / ("conf-rich" if "rich" in run else "conf-default")
-    conf = Configuration.load([folder])
-    includes = (
-        "protocol-http|urlfilter-(regex|validator)|urlnormalizer-(pass|regex|basic|querystring)|scoring-(opic|depth)"
+    folder = (
+        ADAPTIVE / "conf"
+        if "adaptive" in run
+        else SMALL / ("conf-rich" if "rich" in run else "conf-default")
     )
+    conf = Configuration.load([folder])
+    includes = "protocol-http|urlfilter-(regex|validator)|urlnormalizer-(pass|regex|basic|querystring)|scoring-(opic|depth)"  # noqa: E501
     if "rich" not in run:
         includes = "protocol-http|urlfilter-regex|urlnormalizer-(pass|regex|basic)|scoring-opic"
     return conf.with_values(
@@ -188,14 +205,18 @@ def run_conf(run: str) -> Configuration:
             "plugin.includes": includes,
             "http.filter.ipaddress.include": "loopback",
             "http.retry.after.max.seconds": "0",
-            "http.agent.version": conf.get("http.agent.version") or "" if "rich" in run else "Nutch-1.23-SNAPSHOT",
+            "http.agent.version": (
+                conf.get("http.agent.version") or "" if "rich" in run else "Nutch-1.23-SNAPSHOT"
+            ),
         }
     )
 
 
 @needs_golden
 @pytest.mark.parametrize(("run", "number", "name"), RUNS)
-def test_fetch_step(run: str, number: int, name: str, sites: Callable[[Path], Site], tmp_path: Path) -> None:
+def test_fetch_step(
+    run: str, number: int, name: str, sites: Callable[[Path], Site], tmp_path: Path
+) -> None:
     golden = Segment(GOLDEN / run / "crawl" / "segments" / name)
     segment = Segment(tmp_path / "segments" / name)
     site = sites((GOLDEN / run).parent)

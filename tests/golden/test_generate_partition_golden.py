@@ -17,7 +17,12 @@ from tests.support.replay import TABLE_PLUGINS
 
 pytestmark = needs_golden
 
-CASES = [(mode, seed, parts) for mode in ("byHost", "byDomain") for seed in (0, 12345) for parts in (2, 3, 16)]
+CASES = [
+    (mode, seed, parts)
+    for mode in ("byHost", "byDomain")
+    for seed in (0, 12345)
+    for parts in (2, 3, 16)
+]
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +40,14 @@ def _golden_suffix_list() -> Any:
 
 @pytest.mark.parametrize(("mode", "seed", "parts"), CASES)
 def test_parts(mode: str, seed: int, parts: int, table: list[dict[str, Any]]) -> None:
-    properties = {"plugin.includes": TABLE_PLUGINS, "partition.url.mode": mode, "partition.url.seed": str(seed)}
-    partitioner = UrlPartitioner(Configuration.load([GOLDEN / "tables/conf"], overrides=properties), lambda host: None)
+    properties = {
+        "plugin.includes": TABLE_PLUGINS,
+        "partition.url.mode": mode,
+        "partition.url.seed": str(seed),
+    }
+    partitioner = UrlPartitioner(
+        Configuration.load([GOLDEN / "tables/conf"], overrides=properties), lambda host: None
+    )
     found = partitioner.parts_of(pl.Series([row["url"] for row in table]), parts)
     expected = [row[f"{mode}:{seed}/{parts}"] for row in table]
     wrong = [

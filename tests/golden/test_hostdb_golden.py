@@ -1,8 +1,10 @@
-"""updatehostdb, readhostdb and generate -hostdb as Nutch ran them: databases record for record, texts line for line.
+"""updatehostdb, readhostdb and generate -hostdb as Nutch ran them: databases record for record,
+texts line for line.
 
-What differs, and why, stands in `Case.differs` and in the README: percentiles (Nutch gives the median for each), home
-pages (Nutch never stores one), failed connections (Nutch adds them up), counts without a CrawlDb (Nutch loses them),
-hosts that are dropped (Nutch drops below the threshold), records in the order of answers from the DNS.
+What differs, and why, stands in `Case.differs` and in the README: percentiles (Nutch gives the
+median for each), home pages (Nutch never stores one), failed connections (Nutch adds them up),
+counts without a CrawlDb (Nutch loses them), hosts that are dropped (Nutch drops below the
+threshold), records in the order of answers from the DNS.
 """
 
 from __future__ import annotations
@@ -29,7 +31,13 @@ from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.hostdatum import HostDatum
 from minutch.urls.parts import host_of
-from tests.golden.test_generate_golden import decoded, fetch_lists, fetch_times, times_of, without_days
+from tests.golden.test_generate_golden import (
+    decoded,
+    fetch_lists,
+    fetch_times,
+    times_of,
+    without_days,
+)
 from tests.support.golden import GOLDEN, HAS_ALL, needs_golden
 from tests.support.nameserver import NameServer
 from tests.support.ties import tied_selection
@@ -59,16 +67,24 @@ class Case:
 
     def words(self, **places: Path) -> list[str]:
         """The arguments, without properties; `places` are words that stand for other paths here."""
-        words = [_place(word) for word in shlex.split(self.console[0])[3:] if not word.startswith("-D")]
+        words = [
+            _place(word) for word in shlex.split(self.console[0])[3:] if not word.startswith("-D")
+        ]
         return [str(places.get(word, word)) for word in words]
 
     def conf(self, **more: str) -> Configuration:
         """The configuration, with `more` in it."""
-        properties = [word[2:].partition("=") for word in shlex.split(self.console[0]) if word.startswith("-D")]
+        properties = [
+            word[2:].partition("=")
+            for word in shlex.split(self.console[0])
+            if word.startswith("-D")
+        ]
         folders = [Path(_place(text)) for text in self.console[1].partition(": ")[2].split(":")]
         own = [folder for folder in folders if folder.is_dir()]
         more = {name.replace("__", "."): value for name, value in more.items()}
-        return Configuration.load(own, overrides={**{name: value for name, _, value in properties}, **more})
+        return Configuration.load(
+            own, overrides={**{name: value for name, _, value in properties}, **more}
+        )
 
     def __str__(self) -> str:
         return self.name
@@ -79,7 +95,11 @@ def _place(word: str) -> str:
 
 
 def cases(command: str) -> list[Case]:
-    return [Case(command, path.name) for path in sorted((COMMANDS / command).iterdir())] if HAS_ALL else []
+    return (
+        [Case(command, path.name) for path in sorted((COMMANDS / command).iterdir())]
+        if HAS_ALL
+        else []
+    )
 
 
 def context(conf: Configuration, now: int = 0) -> JobContext:
@@ -106,7 +126,7 @@ def test_usage(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().err.splitlines()[0] == expected
 
 
-# -- updatehostdb ----------------------------------------------------------------------------------------------------
+# -- updatehostdb ----------------------------------------------------------------------------------
 
 BEFORE = {"rich-again": "rich-plain", "rich-again-checkfailed": "rich-checkall"}
 BEFORE["rich-checkknown-nocrawldb"] = "rich-checkall"
@@ -119,7 +139,10 @@ def test_updatehostdb(case: Case, tmp_path: Path, names: str) -> None:
     db = tmp_path / "hostdb"
     if case.name in BEFORE:
         shutil.copytree(COMMANDS / "updatehostdb" / BEFORE[case.name] / "hostdb", db)
-    now = max((datum.last_check for datum in hosts(case.folder / "hostdb").values()), default=0) + 86_400_000
+    now = (
+        max((datum.last_check for datum in hosts(case.folder / "hostdb").values()), default=0)
+        + 86_400_000
+    )
     job = context(case.conf(http__dns__servers=names), now)
     scores = case.folder / "tophosts"
     assert updatehostdb.run(case.words(hostdb=db, tophosts=scores), job) == 0
@@ -143,19 +166,32 @@ TYPES = Text("Content-Type.text/html")
 
 def _put_right(case: Case, expected: dict[str, HostDatum], found: dict[str, HostDatum]) -> None:
     """Correct what Nutch has wrong."""
-    before = hosts(COMMANDS / "updatehostdb" / BEFORE[case.name] / "hostdb") if case.name in BEFORE else {}
+    before = (
+        hosts(COMMANDS / "updatehostdb" / BEFORE[case.name] / "hostdb")
+        if case.name in BEFORE
+        else {}
+    )
     if case.name in CONNECTIONS:
         for host, datum in expected.items():
-            assert datum.connection_failures in (before[host].connection_failures, 2 * before[host].connection_failures)
+            assert datum.connection_failures in (
+                before[host].connection_failures,
+                2 * before[host].connection_failures,
+            )
             datum.connection_failures = before[host].connection_failures
     if case.name == "rich-again-checkfailed":  # twice without an address, with a threshold of 3
         assert "nohost.invalid" not in expected
         lost = expected["nohost.invalid"] = before["nohost.invalid"]
         lost.dns_failures, lost.last_check = 2, found["nohost.invalid"].last_check
-    if case.name == "rich-filter-normalize":  # the rules make 127.0.0.1 of 127.0.0.2; Nutch takes the host before them
+    if (
+        case.name == "rich-filter-normalize"
+    ):  # the rules make 127.0.0.1 of 127.0.0.2; Nutch takes the host before them
         other = expected.pop("127.0.0.2")
         for name in STATUSES:
-            setattr(expected["127.0.0.1"], name, getattr(expected["127.0.0.1"], name) + getattr(other, name))
+            setattr(
+                expected["127.0.0.1"],
+                name,
+                getattr(expected["127.0.0.1"], name) + getattr(other, name),
+            )
         pages = int(str(other.metadata[TYPES])) + int(str(expected["127.0.0.1"].metadata[TYPES]))
         expected["127.0.0.1"].metadata[TYPES] = LongWritable(pages)
     if case.name == "rich-checkknown-nocrawldb":
@@ -168,7 +204,9 @@ def _put_right(case: Case, expected: dict[str, HostDatum], found: dict[str, Host
 
 
 def _comparable(found: HostDatum, nutch: HostDatum, now: int) -> bytes:
-    """The bytes of our record with what Nutch has for home pages, percentiles but the 50th, and times of look-ups."""
+    """The bytes of our record with what Nutch has for home pages, percentiles but the 50th, and
+    times of look-ups.
+    """
     assert nutch.homepage_url == ""
     found.homepage_url = ""
     assert (found.last_check == 0) == (nutch.last_check == 0)
@@ -181,7 +219,7 @@ def _comparable(found: HostDatum, nutch: HostDatum, now: int) -> bytes:
     return found.to_bytes()
 
 
-# -- readhostdb ------------------------------------------------------------------------------------------------------
+# -- readhostdb ------------------------------------------------------------------------------------
 
 
 @needs_golden("commands/readhostdb/{case}")
@@ -196,7 +234,11 @@ def test_readhostdb(case: Case, tmp_path: Path) -> None:
     assert isinstance(job.out, io.StringIO)
     printed = [line for line in case.console[2:-1] if " INFO " not in line]
     assert job.out.getvalue().splitlines() == printed
-    files = sorted(path.name for path in (case.folder / "out").glob("part-*")) if "-get" not in words else []
+    files = (
+        sorted(path.name for path in (case.folder / "out").glob("part-*"))
+        if "-get" not in words
+        else []
+    )
     assert sorted(path.name for path in out.glob("part-*")) == files
     for name in files:
         expected = (case.folder / "out" / name).read_text(encoding="utf-8")
@@ -207,12 +249,14 @@ def test_readhostdb(case: Case, tmp_path: Path) -> None:
 
 
 def _by_record(text: str) -> list[tuple[str, list[str]]]:
-    """Each line, its metadata in alphabetical order: Nutch prints it in the order of a table that grew before."""
+    """Each line, its metadata in alphabetical order: Nutch prints it in the order of a table that
+    grew before.
+    """
     lines = (line.rpartition("\t") for line in text.splitlines())
     return [(line, sorted(metadata.split("|||"))) for line, _, metadata in lines]
 
 
-# -- generate --------------------------------------------------------------------------------------------------------
+# -- generate --------------------------------------------------------------------------------------
 
 
 def host_score_and_delay(url: str, page: CrawlDatum) -> object:
@@ -228,10 +272,14 @@ def test_generate(case: Case, tmp_path: Path) -> None:
     conf = case.conf(**{name.replace(".", "__"): value for name, value in times.items()})
     assert generate.run(words, context(conf)) == case.exit_code == 0
     [ours] = fetch_lists(tmp_path / "segs")
-    if case.name == "rich-count-int":  # Nutch can't make a number of an Integer, and takes generate.max.count for all
+    if (
+        case.name == "rich-count-int"
+    ):  # Nutch can't make a number of an Integer, and takes generate.max.count for all
         assert len(theirs) == 109
         theirs = fetch_lists(COMMANDS / "generate-hostdb/rich-count/segs")[0]
-        assert Counter(host_of(url) for url, _ in ours) == Counter(host_of(url) for url, _ in theirs)
+        assert Counter(host_of(url) for url, _ in ours) == Counter(
+            host_of(url) for url, _ in theirs
+        )
         return
     tied = tied_selection(decoded(ours), decoded(theirs), host_score_and_delay)
     assert [record for record in ours if record[0] not in tied] == [

@@ -1,4 +1,6 @@
-"""invertlinks, mergelinkdb and readlinkdb give what Nutch gives: records and dumps, but for the order of links."""
+"""invertlinks, mergelinkdb and readlinkdb give what Nutch gives: records and dumps, but for the
+order of links.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,11 @@ from tests.support.ties import Database, assert_cut, dump_as_sets, inlinks_as_se
 pytestmark = needs_golden
 
 NO_LIMIT = {MAX_INLINKS_PROPERTY: "1000000"}
-COMMANDS = {"invertlinks": invertlinks.run, "mergelinkdb": mergelinkdb.run, "readlinkdb": readlinkdb.run}
+COMMANDS = {
+    "invertlinks": invertlinks.run,
+    "mergelinkdb": mergelinkdb.run,
+    "readlinkdb": readlinkdb.run,
+}
 
 
 def segment_of(spec: Path, path: Path) -> Path:
@@ -38,11 +44,15 @@ def segment_of(spec: Path, path: Path) -> Path:
         pages: list[dict[str, Any]] = [json.loads(line) for line in lines]
     folder = path / "parse_data/part-r-00000"
     folder.parent.mkdir(parents=True)
-    with MapFileWriter(folder, Text.class_name, ParseData.class_name, compression="RECORD") as writer:
+    with MapFileWriter(
+        folder, Text.class_name, ParseData.class_name, compression="RECORD"
+    ) as writer:
         for page in sorted(pages, key=lambda page: page["url"].encode()):
             links = [Outlink(url, anchor) for url, anchor in page["outlinks"]]
             metadata = Metadata.of(page["contentMeta"]), Metadata.of(page["parseMeta"])
-            writer.append(Text(page["url"]), ParseData(ParseStatus(1, 0), page["title"], links, *metadata))
+            writer.append(
+                Text(page["url"]), ParseData(ParseStatus(1, 0), page["title"], links, *metadata)
+            )
     return path
 
 
@@ -69,7 +79,9 @@ def test_job_table(job: Job, tmp_path: Path) -> None:
         assert same_dump(tmp_path / "dump" / part.name, part)
     for part in sorted(job.output.glob("dump-regex/part-*")):
         # Nutch's LinkDbReader forgets -regex; here it counts
-        wanted = [record for record in dump_as_sets(text_of(part)) if "t1" in record[0].partition("\t")[0]]
+        wanted = [
+            record for record in dump_as_sets(text_of(part)) if "t1" in record[0].partition("\t")[0]
+        ]
         assert dump_as_sets(text_of(tmp_path / "dump-regex" / part.name)) == [*wanted, ("", [])]
 
 
@@ -83,7 +95,9 @@ def same_dump(found: Path, expected: Path) -> bool:
 
 @pytest.mark.parametrize("step", steps("invertlinks"), ids=str)
 def test_crawl(step: Step, tmp_path: Path) -> None:
-    segments = [str(step.run.folder / word) for word in step.arguments[1:] if not word.startswith("-")]
+    segments = [
+        str(step.run.folder / word) for word in step.arguments[1:] if not word.startswith("-")
+    ]
     flags = [word for word in step.arguments[1:] if word.startswith("-")]
     layout = LAYOUT_PLAIN if step.run.name == "nutch-1.20" else LAYOUT_METADATA
     conf = step.configuration(**{LAYOUT_PROPERTY: layout})
@@ -93,8 +107,16 @@ def test_crawl(step: Step, tmp_path: Path) -> None:
         assert invertlinks.run([str(linkdb), *segments, *flags], context(conf)) == 0
         return inlinks_as_sets(linkdb)
 
-    found, uncut = replay(tmp_path / "linkdb", conf), replay(tmp_path / "uncut", conf.with_values(NO_LIMIT))
-    assert_cut(found, inlinks_as_sets(step.after("linkdb")), uncut, conf.get_int(MAX_INLINKS_PROPERTY, 10_000))
+    found, uncut = (
+        replay(tmp_path / "linkdb", conf),
+        replay(tmp_path / "uncut", conf.with_values(NO_LIMIT)),
+    )
+    assert_cut(
+        found,
+        inlinks_as_sets(step.after("linkdb")),
+        uncut,
+        conf.get_int(MAX_INLINKS_PROPERTY, 10_000),
+    )
 
 
 @needs_golden("nutch-1.20/crawl/segments")
@@ -105,7 +127,9 @@ def test_trunk_on_segments_of_1_20(tmp_path: Path) -> None:
     for segment in sorted((crawl / "segments").iterdir()):
         arguments = [str(tmp_path / "linkdb"), str(segment), "-noNormalize", "-noFilter"]
         assert invertlinks.run(arguments, context(conf)) == 0
-    assert inlinks_as_sets(tmp_path / "linkdb") == inlinks_as_sets(GOLDEN / "nutch-1.20/trunk-linkdb")
+    assert inlinks_as_sets(tmp_path / "linkdb") == inlinks_as_sets(
+        GOLDEN / "nutch-1.20/trunk-linkdb"
+    )
 
 
 @needs_golden("nutch-1.20/crawl/segments")
@@ -113,7 +137,12 @@ def test_the_layout_of_the_database_is_kept(tmp_path: Path) -> None:
     step = [step for step in steps("invertlinks") if step.run.name == "nutch-1.20"][-1]
     linkdb = copied(step.before("linkdb"), tmp_path / "linkdb")
     segment = step.run.folder / step.arguments[1]
-    assert invertlinks.run([str(linkdb), str(segment), "-noNormalize", "-nofilter"], context(step.configuration())) == 0
+    assert (
+        invertlinks.run(
+            [str(linkdb), str(segment), "-noNormalize", "-nofilter"], context(step.configuration())
+        )
+        == 0
+    )
     assert LinkDb(linkdb).layout == LAYOUT_PLAIN
     assert inlinks_as_sets(linkdb) == inlinks_as_sets(step.after("linkdb"))
 
@@ -137,7 +166,9 @@ def test_the_layout_of_the_database_is_kept(tmp_path: Path) -> None:
 def test_dump(linkdb: str, dump: str, tmp_path: Path) -> None:
     parts = sorted((GOLDEN / dump).glob("part-*"))
     conf = Configuration.load([], overrides={"mapreduce.job.reduces": str(len(parts))})
-    assert readlinkdb.run([str(GOLDEN / linkdb), "-dump", str(tmp_path / "out")], context(conf)) == 0
+    assert (
+        readlinkdb.run([str(GOLDEN / linkdb), "-dump", str(tmp_path / "out")], context(conf)) == 0
+    )
     for part in parts:
         assert same_dump(tmp_path / "out" / part.name, part)
 
@@ -146,7 +177,9 @@ def consoles() -> list[Path]:
     return sorted(GOLDEN.glob("**/console/dumps/readlinkdb-url*.txt"))
 
 
-@pytest.mark.parametrize("console", consoles(), ids=lambda path: f"{path.parents[2].name}-{path.stem}")
+@pytest.mark.parametrize(
+    "console", consoles(), ids=lambda path: f"{path.parents[2].name}-{path.stem}"
+)
 def test_single_page(console: Path) -> None:
     first, _, text = console.read_text(encoding="utf-8").partition("\n")
     linkdb, _, url = first.split()[3:6]
@@ -159,7 +192,10 @@ def test_single_page(console: Path) -> None:
 @needs_golden("nutch-1.20/edge-linkdb", "nutch-trunk-edge-linkdb/metadata")
 def test_a_mixture_of_layouts_is_refused(tmp_path: Path) -> None:
     copied(GOLDEN / "nutch-1.20/edge-linkdb", tmp_path / "mixed")
-    copied(GOLDEN / "nutch-trunk-edge-linkdb/metadata/current/part-r-00000", tmp_path / "mixed/current/part-r-00001")
+    copied(
+        GOLDEN / "nutch-trunk-edge-linkdb/metadata/current/part-r-00000",
+        tmp_path / "mixed/current/part-r-00001",
+    )
     conf = Configuration.load([])
     with pytest.raises(FormatError, match="two layouts"):
         readlinkdb.run([str(tmp_path / "mixed"), "-dump", str(tmp_path / "out")], context(conf))

@@ -44,5 +44,9 @@ def test_types_of_urls(rows: list[dict[str, Any]]) -> None:
 
 
 def test_cleaned_headers(rows: list[dict[str, Any]]) -> None:
-    wrong = {row["ct"]: row["clean"] for row in rows if row["ct"] is not None and clean_type(row["ct"]) != row["clean"]}
+    wrong = {
+        row["ct"]: row["clean"]
+        for row in rows
+        if row["ct"] is not None and clean_type(row["ct"]) != row["clean"]
+    }
     assert wrong == {}

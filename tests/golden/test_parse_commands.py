@@ -1,7 +1,9 @@
-"""`parse` with all parse plugins (tika, feed, creativecommons, microformats-reltag, headings, metatags, js, zip) anew.
+"""`parse` with all parse plugins (tika, feed, creativecommons, microformats-reltag, headings,
+metatags, js, zip) anew.
 
-Runs of real Nutch on the content of the golden crawls, record by record, but for the language of texts that say none:
-Nutch asks Optimaize, minutch py3langid, and a page without any is not given an empty one.
+Runs of real Nutch on the content of the golden crawls, record by record, but for the language of
+texts that say none: Nutch asks Optimaize, minutch py3langid, and a page without any is not given an
+empty one.
 """
 
 from __future__ import annotations
@@ -54,7 +56,9 @@ def test_all_parse_plugins(crawl: str, number: int, tmp_path: Path) -> None:
 
 
 def fields(segment: Segment, crawl: str) -> dict[str, Any]:
-    """Each page's parse and text, without those that differ; of the language only whether there is one."""
+    """Each page's parse and text, without those that differ; of the language only whether there is
+    one.
+    """
     texts = {url: found[0].text for url, found in by_url(segment, PARSE_TEXT).items()}
     pages = {}
     for url, (data,) in by_url(segment, PARSE_DATA).items():
@@ -62,6 +66,8 @@ def fields(segment: Segment, crawl: str) -> dict[str, Any]:
         if (crawl, path) in DIFFERENT:
             continue
         found = data_fields(data)
-        found["parse metadata"][LANGUAGE] = any(found["parse metadata"].get(LANGUAGE, ()))  # Nutch: "" for none
+        found["parse metadata"][LANGUAGE] = any(
+            found["parse metadata"].get(LANGUAGE, ())
+        )  # Nutch: "" for none
         pages[url] = (found, None if path in OTHER_TEXT else texts[url])
     return pages

@@ -1,6 +1,8 @@
-"""The parse step of every golden crawl, from Nutch's own content: parse_data, parse_text, crawl_parse record by record.
+"""The parse step of every golden crawl, from Nutch's own content: parse_data, parse_text,
+crawl_parse record by record.
 
-Times taken from the clock are set to 0 on both sides. Texts are compared after folding of blanks, and as they are.
+Times taken from the clock are set to 0 on both sides. Texts are compared after folding of blanks,
+and as they are.
 """
 
 from __future__ import annotations
@@ -25,9 +27,7 @@ from tests.support.golden import GOLDEN, in_set, needs_golden
 pytestmark = needs_golden
 
 # Nutch's default plugins, as far as the build that made the files had them.
-DEFAULT_PLUGINS = (
-    "protocol-http|urlfilter-regex|parse-html|index-(basic|anchor)|scoring-opic|urlnormalizer-(pass|regex|basic)"
-)
+DEFAULT_PLUGINS = "protocol-http|urlfilter-regex|parse-html|index-(basic|anchor)|scoring-opic|urlnormalizer-(pass|regex|basic)"  # noqa: E501
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,15 @@ STEPS = [
 
 # Pages whose texts differ by design: path of the URL → why.
 OTHER_TEXT = {
-    "/wrongtype.html": "binary data sent as HTML: browsers drop NULs from text, NekoHTML keeps them",
+    "/wrongtype.html": (
+        "binary data sent as HTML: browsers drop NULs from text, NekoHTML keeps them"
+    ),
 }
 
 UNQUOTED = "/metatarget5.html"
-"""Where a refresh with quotes leads (`0;URL='/q'`), by the HTML standard; to Nutch the quotes are part of the URL."""
+"""Where a refresh with quotes leads (`0;URL='/q'`), by the HTML standard; to Nutch the quotes are
+part of the URL.
+"""
 
 
 def unquoted(url: str) -> str:
@@ -78,7 +82,9 @@ def unquoted(url: str) -> str:
     return url.removesuffix(wrong) + UNQUOTED if url.endswith(wrong) else url
 
 
-def parsed(run: Run, number: int, folder: Path, **extra: str) -> tuple[Segment, Segment, Counter[str]]:
+def parsed(
+    run: Run, number: int, folder: Path, **extra: str
+) -> tuple[Segment, Segment, Counter[str]]:
     """Nutch's segment, ours made from its content, and our counters."""
     golden = Segment(run.segments()[number])
     ours = Segment(folder / golden.name)
@@ -96,7 +102,11 @@ def by_url(segment: Segment, folder: str) -> dict[str, list[Any]]:
 
 def data_fields(data: ParseData) -> dict[str, Any]:
     return {
-        "status": (data.status.major, data.status.minor, [unquoted(text) for text in data.status.args or ()]),
+        "status": (
+            data.status.major,
+            data.status.minor,
+            [unquoted(text) for text in data.status.args or ()],
+        ),
         "title": data.title,
         "outlinks": [(link.to_url, link.anchor, link.metadata) for link in data.outlinks],
         "content metadata": dict(data.content_meta),
@@ -115,14 +125,18 @@ def crawl_fields(segment: Segment) -> Counter[tuple[str, bytes]]:
 
 @pytest.mark.parametrize(("run", "number"), STEPS)
 def test_parse_step(run: Run, number: int, tmp_path: Path) -> None:
-    golden, ours, counters = parsed(run, number, tmp_path, **{"parser.character.encoding.detect": "false"})
+    golden, ours, counters = parsed(
+        run, number, tmp_path, **{"parser.character.encoding.detect": "false"}
+    )
 
     expected, found = by_url(golden, PARSE_DATA), by_url(ours, PARSE_DATA)
     assert found.keys() == expected.keys()
     different = {}
     for url, values in expected.items():
         want, have = data_fields(values[0]), data_fields(found[url][0])
-        different |= {(url, name): (have[name], want[name]) for name in want if have[name] != want[name]}
+        different |= {
+            (url, name): (have[name], want[name]) for name in want if have[name] != want[name]
+        }
     assert different == {}
 
     texts, our_texts = by_url(golden, PARSE_TEXT), by_url(ours, PARSE_TEXT)
@@ -142,8 +156,12 @@ def test_parse_step(run: Run, number: int, tmp_path: Path) -> None:
 def test_part_files_are_nutchs(run: Run, number: int, tmp_path: Path) -> None:
     golden, ours, _ = parsed(run, number, tmp_path)
     for folder in (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE):
-        names = sorted(path.relative_to(ours.path).as_posix() for path in (ours.path / folder).rglob("*"))
-        expected = sorted(path.relative_to(golden.path).as_posix() for path in (golden.path / folder).rglob("*"))
+        names = sorted(
+            path.relative_to(ours.path).as_posix() for path in (ours.path / folder).rglob("*")
+        )
+        expected = sorted(
+            path.relative_to(golden.path).as_posix() for path in (golden.path / folder).rglob("*")
+        )
         assert names == expected
         assert urls_in_order(ours, folder) == urls_in_order(golden, folder)
 

@@ -1,6 +1,8 @@
-"""parse as Nutch ran it with parse-tika alone, page by page; the reason stands beside each that comes out otherwise.
+"""parse as Nutch ran it with parse-tika alone, page by page; the reason stands beside each that
+comes out otherwise.
 
-Tika's own metadata are left out, which no other parser can know, and languages, which tests/plugins compare.
+Tika's own metadata are left out, which no other parser can know, and languages, which tests/plugins
+compare.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ OTHERWISE: Final = {
     JSON: "Nutch has no parser for JSON; its text is taken as it is",
     "/feed.xml": "Nutch's text of a feed has the markup inside its descriptions",
     "/plain.txt": "metadata of Tika's own, which parse-metatags copies",
-    "/wrongtype.html": "binary data sent as HTML: browsers drop NULs from text, NekoHTML keeps them",
+    "/wrongtype.html": (
+        "binary data sent as HTML: browsers drop NULs from text, NekoHTML keeps them"
+    ),
     "/anchors.html": "TagSoup puts no line break between two elements in a link",
     "/bom.html": "TagSoup keeps the byte order mark",
     "/broken.html": "TagSoup mends markup in another way than browsers",
@@ -56,14 +60,18 @@ def test_pages_are_parsed_as_nutch_does(crawl: str, case: str, tmp_path: Path) -
     name = nutch.words[-1].rpartition("/")[2]
     ours, theirs = Segment(tmp_path / name), Segment(nutch.folder / "segments" / name)
     shutil.copytree(SMALL / crawl / "crawl/segments" / name / CONTENT, ours.path / CONTENT)
-    conf = _without_languages(nutch.conf(parser__character__encoding__detect="false", http__store__etag="false"))
+    conf = _without_languages(
+        nutch.conf(parser__character__encoding__detect="false", http__store__etag="false")
+    )
     parse_segment(ours, conf.freeze(), FakeClock(0))
     assert set(by_url(ours, PARSE_DATA)) == set(by_url(theirs, PARSE_DATA))
     assert {urlsplit(url).path for url in _different(ours, theirs)} <= set(OTHERWISE)
 
 
 def _without_languages(conf: Configuration) -> Configuration:
-    return conf.with_values({"plugin.includes": (conf.get("plugin.includes") or "").replace(LEFT_OUT, "")})
+    return conf.with_values(
+        {"plugin.includes": (conf.get("plugin.includes") or "").replace(LEFT_OUT, "")}
+    )
 
 
 def _different(ours: Segment, theirs: Segment) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """parsechecker with all parse plugins, on the golden site: what Nutch printed, and its exit codes.
 
-Times and the guess of a language are left out (Nutch asks Optimaize, minutch py3langid), and `Connection`: Nutch asks
-for the end of each connection.
+Times and the guess of a language are left out (Nutch asks Optimaize, minutch py3langid), and
+`Connection`: Nutch asks for the end of each connection.
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ def test_as_nutch_prints_it(site: Site, case: str) -> None:
         "parser.character.encoding.detect": "false",
     }
     context = JobContext(
-        Configuration.load(folders, overrides=values).freeze(), SystemClock(), io.StringIO(), io.StringIO()
+        Configuration.load(folders, overrides=values).freeze(),
+        SystemClock(),
+        io.StringIO(),
+        io.StringIO(),
     )
     code = run(words, context)
     assert isinstance(context.out, io.StringIO)
@@ -69,5 +72,7 @@ def test_as_nutch_prints_it(site: Site, case: str) -> None:
     ours, theirs = (_LEFT_OUT.sub("", text).strip() for text in (context.out.getvalue(), out))
     if expected:
         assert isinstance(context.err, io.StringIO)
-        assert context.err.getvalue().strip() == err.partition("[exit")[0].strip().replace("8832", port)
+        assert context.err.getvalue().strip() == err.partition("[exit")[0].strip().replace(
+            "8832", port
+        )
     assert ours == theirs.partition("[exit")[0].strip().replace("8832", port).replace("8810", port)

@@ -15,7 +15,13 @@ from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, Inlinks, layout
 from tests.support.golden import GOLDEN, needs_golden
 
 pytestmark = needs_golden
-CRAWLS = ["crawl-small", "crawl-small-adaptive", "nutch-1.20", "nutch-testresources", "nutch-trunk-edge-linkdb"]
+CRAWLS = [
+    "crawl-small",
+    "crawl-small-adaptive",
+    "nutch-1.20",
+    "nutch-testresources",
+    "nutch-trunk-edge-linkdb",
+]
 
 JAVA_7 = "nutch-testresources"
 """Written by a Java whose HashMap has another order."""
@@ -30,7 +36,8 @@ def data_files(crawl: str) -> Iterator[Path]:
 
 
 def comes_back(value: bytes, class_name: str, *, same_order: bool) -> bool:
-    """Whether a record, read and written again, has the same bytes (`same_order`) or at least the same content.
+    """Whether a record, read and written again, has the same bytes (`same_order`) or at least the
+    same content.
 
     Inlinks are left out here: their order depends on how large Nutch's hash set had once been.
     """
@@ -58,7 +65,11 @@ def test_every_record_comes_back(crawl: str) -> None:
 @needs_golden("{crawl}")
 @pytest.mark.parametrize(
     ("crawl", "layout"),
-    [("crawl-small", LAYOUT_METADATA), ("crawl-small-adaptive", LAYOUT_METADATA), ("nutch-1.20/crawl", LAYOUT_PLAIN)],
+    [
+        ("crawl-small", LAYOUT_METADATA),
+        ("crawl-small-adaptive", LAYOUT_METADATA),
+        ("nutch-1.20/crawl", LAYOUT_PLAIN),
+    ],
 )
 def test_inlinks_are_told_apart_by_exact_consumption(crawl: str, layout: str) -> None:
     checked = 0

@@ -52,7 +52,9 @@ NOT_REPLAYED = {
     "classes/dmoz": "the directory is no more; a line says what to do instead",
     "classes/dmoz-adult": "as dmoz",
     "classes/dmoz-topicfile": "as dmoz",
-    "classes/resolveurls": "Nutch never ends; tests/urls/test_classes.py has what its usage promises",
+    "classes/resolveurls": (
+        "Nutch never ends; tests/urls/test_classes.py has what its usage promises"
+    ),
     "commoncrawldump/rich-plain": "Nutch finds nothing in its own segments",
     "dump/rich-one-segment": "Nutch finds nothing: it takes the folder that has the segments",
     "dump/rich-reverse": "Nutch throws at the first folder; rich-reverse-premade has them",
@@ -63,7 +65,16 @@ NOT_REPLAYED = {
         (
             f"indexchecker/{name}"
             for name in (
-                *("doc_pdf", "feed_xml", "gz_html", "home", "metatarget_html", "noindex_html", "options", "plain_txt"),
+                *(
+                    "doc_pdf",
+                    "feed_xml",
+                    "gz_html",
+                    "home",
+                    "metatarget_html",
+                    "noindex_html",
+                    "options",
+                    "plain_txt",
+                ),
                 *("rmeta_html", "stdin", "utf16_html"),
             )
         ),
@@ -73,7 +84,10 @@ NOT_REPLAYED = {
     "parsechecker/feed_xml": "the feed's own parser; parse/rich-all-* has its documents",
     "parsechecker/plain_txt": "Tika ends text by a line end; parse/rich-all-* has the page",
     "usage/arc": "ARC files are not read",
-    "usage/crawl": "Nutch has no such command: `crawl` is a script there, and a class of Nutch's that is abstract",
+    "usage/crawl": (
+        "Nutch has no such command: `crawl` is a script there, and a class of Nutch's that is"
+        " abstract"
+    ),
     "usage/dmoz": "the directory is no more; a line says what to do instead",
 }
 
@@ -96,7 +110,8 @@ def _is_replayed(command: str, case: str) -> bool:
         if any(re.search(way.format(re.escape(command)), text) for way in _ALL):
             return True
         if re.search(rf"[\"'/]{re.escape(case)}[\"'/]", text) or any(
-            f'"{case.removeprefix(prefix)}"' in text and prefix in text for prefix in ("rich-oldnames-",)
+            f'"{case.removeprefix(prefix)}"' in text and prefix in text
+            for prefix in ("rich-oldnames-",)
         ):
             return True
     return False
@@ -104,7 +119,9 @@ def _is_replayed(command: str, case: str) -> bool:
 
 @pytest.mark.skipif(not HAS_ALL, reason="needs all golden files")
 def test_every_run_is_replayed_or_has_a_reason() -> None:
-    runs = sorted(str(path.parent.relative_to(COMMANDS)) for path in COMMANDS.glob("*/*/console.txt"))
+    runs = sorted(
+        str(path.parent.relative_to(COMMANDS)) for path in COMMANDS.glob("*/*/console.txt")
+    )
     assert len(runs) == 408
     left_out = [run for run in runs if not _is_replayed(*run.split("/"))]
     assert [run for run in left_out if run not in NOT_REPLAYED] == []

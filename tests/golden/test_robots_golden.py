@@ -1,7 +1,8 @@
 """robots.txt as Nutch reads it: tables/robots.jsonl and robots-rules.jsonl, every row.
 
-Deliberate differences: a negative Crawl-delay is no delay (Nutch keeps it, and then ignores it). Not in these tables: a
-dollar in the middle of a rule is a dollar in the path, as RFC 9309 and Google have it (with Nutch it matches nothing).
+Deliberate differences: a negative Crawl-delay is no delay (Nutch keeps it, and then ignores it).
+Not in these tables: a dollar in the middle of a rule is a dollar in the path, as RFC 9309 and
+Google have it (with Nutch it matches nothing).
 """
 
 from __future__ import annotations
@@ -56,5 +57,7 @@ def test_the_rules_themselves() -> None:
             "rules": sorted(f"{'+' if rule.allow else '-'}{rule.path}" for rule in rules.rules),
         }
         expected = {**row, "rules": sorted(row["rules"])}
-        differences |= {(key, expected[key], found[key]) for key in found if found[key] != expected[key]}
+        differences |= {
+            (key, expected[key], found[key]) for key in found if found[key] != expected[key]
+        }
     assert differences == {("crawlDelay", -1000, UNSET)}

@@ -20,13 +20,18 @@ def configuration(column: str) -> Configuration:
     values = {"db.signature.class": PACKAGE + name}
     if settings:
         keys = ("quant_rate", "min_token_len", "sec_sort_lex")
-        values |= {f"db.signature.text_profile.{key}": value for key, value in zip(keys, settings, strict=True)}
+        values |= {
+            f"db.signature.text_profile.{key}": value
+            for key, value in zip(keys, settings, strict=True)
+        }
     return Configuration().with_values(values)
 
 
 def test_every_row() -> None:
     rows = [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]
-    columns = [name for name in rows[0] if "Signature" in name and not name.endswith("-emptycontent")]
+    columns = [
+        name for name in rows[0] if "Signature" in name and not name.endswith("-emptycontent")
+    ]
     wrong = []
     for column in columns:
         signature = from_conf(configuration(column))

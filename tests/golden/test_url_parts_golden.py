@@ -1,4 +1,6 @@
-"""java.net.URL, java.net.URI, URLUtil, TableUtil: tables/urlparts.jsonl, resolve.jsonl, pairs.jsonl, every row."""
+"""java.net.URL, java.net.URI, URLUtil, TableUtil: tables/urlparts.jsonl, resolve.jsonl,
+pairs.jsonl, every row.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,13 @@ from typing import Any
 
 import pytest
 
-from minutch.urls.domains import choose_representative, domain_name, domain_suffix, is_same_domain, top_level_domain
+from minutch.urls.domains import (
+    choose_representative,
+    domain_name,
+    domain_suffix,
+    is_same_domain,
+    top_level_domain,
+)
 from minutch.urls.idn import url_to_ascii, url_to_unicode
 from minutch.urls.parts import host_of, host_segments, page_of, parse, reverse_url
 from minutch.urls.resolve import resolve, resolver
@@ -70,7 +78,9 @@ def test_every_part_of_every_url() -> None:
     for row in table:
         for column, expected in row.items():
             if column in COLUMNS:
-                error = "!URISyntaxException" if column.startswith("URI") else "!MalformedURLException"
+                error = (
+                    "!URISyntaxException" if column.startswith("URI") else "!MalformedURLException"
+                )
                 wrong[column] += answer(COLUMNS[column], row["url"], error=error) != expected
             elif column in CATCHES:
                 found = answer(CATCHES[column], row["url"])
@@ -83,7 +93,9 @@ def test_every_part_of_every_url() -> None:
 @needs_golden("tables/resolve.jsonl")
 def test_every_resolved_target() -> None:
     table = rows("resolve.jsonl")
-    wrong = [row for row in table if answer(resolve, row["base"], row["target"]) != row["resolveURL"]]
+    wrong = [
+        row for row in table if answer(resolve, row["base"], row["target"]) != row["resolveURL"]
+    ]
     assert len(table) >= 820
     assert wrong == []
 

@@ -1,7 +1,8 @@
-"""URL filters and normalizers: tables/filters.jsonl and normalizers.jsonl, every row, by row and by column.
+"""URL filters and normalizers: tables/filters.jsonl and normalizers.jsonl, every row, by row and by
+column.
 
-The rules are those of the tables (conf/). The rules that minutch ships have wording of their own; where Nutch's default
-ones were asked, they have to give the same answers.
+The rules are those of the tables (conf/). The rules that minutch ships have wording of their own;
+where Nutch's default ones were asked, they have to give the same answers.
 """
 
 from __future__ import annotations
@@ -44,7 +45,11 @@ NORMALIZERS: dict[str, tuple[str, str, Mapping[str, str]]] = {
         {HOST + "idn": "toAscii", HOST + "trim-trailing-dot": "true"},
     ),
     "basic-toUnicode": ("urlnormalizer-basic", "default", {HOST + "idn": "toUnicode"}),
-    "basic-idna2008": ("urlnormalizer-basic", "default", {HOST + "idn": "toAscii", HOST + "idna2008": "true"}),
+    "basic-idna2008": (
+        "urlnormalizer-basic",
+        "default",
+        {HOST + "idn": "toAscii", HOST + "idna2008": "true"},
+    ),
     "regex": ("urlnormalizer-regex", "default", {}),
     "pass": ("urlnormalizer-pass", "default", {}),
     "chain": (CHAIN, "default", {}),
@@ -64,7 +69,14 @@ NORMALIZERS: dict[str, tuple[str, str, Mapping[str, str]]] = {
     "ajax-indexer": ("urlnormalizer-ajax", "indexer", {}),
 }
 SHIPPED_FILTERS = ("regex-default", "suffix", "automaton", "regex+validator")
-SHIPPED_NORMALIZERS = ("regex", "chain", "chain-outlink", "chain-inject", "chain-reversed", "chain-loop3")
+SHIPPED_NORMALIZERS = (
+    "regex",
+    "chain",
+    "chain-outlink",
+    "chain-inject",
+    "chain-reversed",
+    "chain-loop3",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +85,9 @@ def _suffix_list() -> Iterator[None]:
         yield
 
 
-def configuration(includes: str, values: Mapping[str, str], *, shipped: bool = False) -> Configuration:
+def configuration(
+    includes: str, values: Mapping[str, str], *, shipped: bool = False
+) -> Configuration:
     conf = Configuration.load([] if shipped else [TABLES / "conf"])
     return conf.with_values({"plugin.includes": includes, **values})
 

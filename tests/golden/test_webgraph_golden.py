@@ -4,8 +4,9 @@ What differs, and why:
 
     order of a page's links       that of Hadoop's sort in Nutch; here that of the page
     timestamps                    those of the run
-    limits                        which link to or from a page or domain is the first depends on that order: the same
-                                  pages and domains are linked, and scores lie between what any order gives
+    limits                        which link to or from a page or domain is the first depends on
+                                  that order: the same pages and domains are linked, and scores lie
+                                  between what any order gives
     sums of scores                32-bit sums in that order in Nutch
     equal numbers                 come in that order in Nutch's dumps; here in the order of the URLs
 """
@@ -56,13 +57,17 @@ class Case:
 
     def configuration(self, **more: str) -> Configuration:
         named = {name.replace("__", "."): value for name, value in more.items()}
-        return Configuration.load(self.conf, overrides={"mapreduce.job.reduces": "1", **self.properties, **named})
+        return Configuration.load(
+            self.conf, overrides={"mapreduce.job.reduces": "1", **self.properties, **named}
+        )
 
     def run(self, out: Path, run: Callable[[list[str], JobContext], int], **more: str) -> str:
         """Run the command below `out`; what it prints."""
         written = ("webgraphdb", "out", "crawldb")
         words = [str(out / word) if word in written else word for word in self.words]
-        context = JobContext(self.configuration(**more).freeze(), out=io.StringIO(), err=io.StringIO())
+        context = JobContext(
+            self.configuration(**more).freeze(), out=io.StringIO(), err=io.StringIO()
+        )
         assert run(words, context) == 0
         assert isinstance(context.out, io.StringIO)
         return context.out.getvalue()
@@ -72,9 +77,13 @@ def case(folder: Path) -> Case:
     first, second, text = (folder / "console.txt").read_text(encoding="utf-8").split("\n", 2)
     _, _, folders = second.partition(": ")
     words = [_placed(word) for word in shlex.split(first.replace("$Reader", "\\$Reader"))[3:]]
-    properties = dict(word.removeprefix("-D").split("=", 1) for word in words if word.startswith("-D"))
+    properties = dict(
+        word.removeprefix("-D").split("=", 1) for word in words if word.startswith("-D")
+    )
     conf = [Path(_placed(name)) for name in folders.split(":") if "NUTCH_HOME" not in name]
-    return Case(folder, [word for word in words if not word.startswith("-D")], conf, properties, text)
+    return Case(
+        folder, [word for word in words if not word.startswith("-D")], conf, properties, text
+    )
 
 
 def _placed(word: str) -> str:
@@ -105,7 +114,10 @@ BEFORE = {"tables-incremental": "tables-one", "rich-incremental": "rich-filter-n
 @pytest.mark.parametrize("golden", cases("webgraph"), ids=str)
 def test_webgraph(golden: Case, tmp_path: Path) -> None:
     if golden.folder.name in BEFORE:
-        copied(COMMANDS / "webgraph" / BEFORE[golden.folder.name] / "webgraphdb", tmp_path / "webgraphdb")
+        copied(
+            COMMANDS / "webgraph" / BEFORE[golden.folder.name] / "webgraphdb",
+            tmp_path / "webgraphdb",
+        )
     golden.run(tmp_path, webgraph.run)
     found, expected = WebGraph(tmp_path / "webgraphdb"), WebGraph(golden.folder / "webgraphdb")
     assert (found.outlinks.path / "old").exists() == (expected.outlinks.path / "old").exists()
@@ -123,7 +135,9 @@ def test_webgraph(golden: Case, tmp_path: Path) -> None:
 
 
 def places(links: Links, limits: Limits) -> list[tuple[bytes, str]]:
-    """For each page what it links to, as far as that is not left to the order of its links: domains, or pages."""
+    """For each page what it links to, as far as that is not left to the order of its links:
+    domains, or pages.
+    """
     table = pl.concat(list(links.in_order()))
     return sorted(zip(table["key"], limits.places(decode_keys(table["url"])), strict=True))
 
@@ -139,7 +153,9 @@ def flipped(links: Links) -> list[tuple[bytes, bytes, bytes]]:
 
 def counted(graph: WebGraph) -> Iterable[tuple[bytes, tuple[int, int]]]:
     """Of each page the numbers of links, counted."""
-    inlinks, outlinks = ([key for key, _, _ in ends(links)] for links in (graph.inlinks, graph.outlinks))
+    inlinks, outlinks = (
+        [key for key, _, _ in ends(links)] for links in (graph.inlinks, graph.outlinks)
+    )
     for url in {*inlinks, *outlinks}:
         yield url, (inlinks.count(url), outlinks.count(url))
 
@@ -149,22 +165,30 @@ def counted(graph: WebGraph) -> Iterable[tuple[bytes, tuple[int, int]]]:
 def test_linkrank(golden: Case, parts: str, tmp_path: Path) -> None:
     copied(golden.folder / "webgraphdb", tmp_path / "webgraphdb")
     golden.run(tmp_path, linkrank.run, mapreduce__job__reduces=parts)
-    found, expected = (node_table(WebGraph(path / "webgraphdb")) for path in (tmp_path, golden.folder))
+    found, expected = (
+        node_table(WebGraph(path / "webgraphdb")) for path in (tmp_path, golden.folder)
+    )
     assert found.drop("inlink_score").equals(expected.drop("inlink_score"))
     low, high = bounds(WebGraph(golden.folder / "webgraphdb"), golden.configuration())
     decided = 0
-    for url, ours, nutch in zip(expected["key"], found["inlink_score"], expected["inlink_score"], strict=True):
+    for url, ours, nutch in zip(
+        expected["key"], found["inlink_score"], expected["inlink_score"], strict=True
+    ):
         assert low[url] * (1 - 1e-6) <= nutch <= high[url] * (1 + 1e-6)
         if math.isclose(low[url], high[url], rel_tol=1e-9):
             assert math.isclose(ours, nutch, rel_tol=1e-6), url
             decided += 1
     assert decided == len(found) or Limits(golden.configuration()).apply
-    assert decided > len(found) / 2 or golden.folder.name == "rich-few"  # where most pages are of one domain
+    assert (
+        decided > len(found) / 2 or golden.folder.name == "rich-few"
+    )  # where most pages are of one domain
     assert f"Number of links: {len(found)}\n" in golden.text
 
 
 def bounds(graph: WebGraph, conf: Configuration) -> tuple[dict[bytes, float], dict[bytes, float]]:
-    """The lowest and highest scores that any order of links gives, where one of a page or domain counts."""
+    """The lowest and highest scores that any order of links gives, where one of a page or domain
+    counts.
+    """
     limits, damping = Limits(conf), conf.get_float("link.analyze.damping.factor", 0.85)
     table = node_table(graph)
     out = {row[0]: max(row[2], 1) for row in table.rows()}
@@ -180,7 +204,8 @@ def bounds(graph: WebGraph, conf: Configuration) -> tuple[dict[bytes, float], di
             now = {
                 url: 1
                 - damping
-                + damping * (1 / len(out) + sum(choose(map(shares.__getitem__, pages)) for pages in at))
+                + damping
+                * (1 / len(out) + sum(choose(map(shares.__getitem__, pages)) for pages in at))
                 for url in out
                 for at in [links.get(url, {}).values()]
             }
@@ -189,7 +214,10 @@ def bounds(graph: WebGraph, conf: Configuration) -> tuple[dict[bytes, float], di
     return scores(min), scores(max)
 
 
-CRAWLDBS = {"default": "crawl-small/run-default-r2/crawl/crawldb", "rich": "crawl-small/run-rich-r2/crawl/crawldb"}
+CRAWLDBS = {
+    "default": "crawl-small/run-default-r2/crawl/crawldb",
+    "rich": "crawl-small/run-rich-r2/crawl/crawldb",
+}
 
 
 @pytest.mark.parametrize("golden", cases("scoreupdater"), ids=str)
@@ -198,7 +226,9 @@ def test_scoreupdater(golden: Case, tmp_path: Path) -> None:
     copied(GOLDEN / before, tmp_path / "crawldb")
     golden.run(tmp_path, scoreupdater.run)
     for name in ("current", "old"):
-        assert database_records(tmp_path / "crawldb" / name) == database_records(golden.folder / "crawldb" / name)
+        assert database_records(tmp_path / "crawldb" / name) == database_records(
+            golden.folder / "crawldb" / name
+        )
 
 
 @pytest.mark.parametrize("golden", cases("nodedumper"), ids=str)
@@ -221,22 +251,34 @@ def line(record: tuple[object, object]) -> str:
 
 
 def same_dump(ours: list[str], nutch: list[str], *, cut: bool = False) -> bool:
-    """Whether two dumps agree but for the order of equal numbers, and with `cut` which of these are there."""
+    """Whether two dumps agree but for the order of equal numbers, and with `cut` which of these are
+    there.
+    """
 
     def blocks(lines: list[str]) -> list[tuple[str, set[str]]]:
         pairs = [re.split("[\t=](?=[^\t=]*$)", text) for text in lines]
-        return [(number, {url for url, _ in block}) for number, block in groupby(pairs, key=lambda pair: pair[1])]
+        return [
+            (number, {url for url, _ in block})
+            for number, block in groupby(pairs, key=lambda pair: pair[1])
+        ]
 
     mine, theirs = blocks(ours), blocks(nutch)
     same = [(number, len(urls) if cut else urls) for number, urls in mine]
-    return same == [(number, len(urls) if cut else urls) for number, urls in theirs] and len(ours) == len(nutch)
+    return same == [(number, len(urls) if cut else urls) for number, urls in theirs] and len(
+        ours
+    ) == len(nutch)
 
 
 def same_groups(ours: list[str], nutch: list[str], *, cut: bool) -> bool:
-    """Whether the groups agree, sums but for rounding; with `cut` the pages that count are those of any order."""
+    """Whether the groups agree, sums but for rounding; with `cut` the pages that count are those of
+    any order.
+    """
     mine, theirs = ([text.split("\t") for text in lines] for lines in (ours, nutch))
     assert [name for name, _ in mine] == [name for name, _ in theirs]
-    pairs = [(np.float32(one), np.float32(other)) for (_, one), (_, other) in zip(mine, theirs, strict=True)]
+    pairs = [
+        (np.float32(one), np.float32(other))
+        for (_, one), (_, other) in zip(mine, theirs, strict=True)
+    ]
     return cut or all(math.isclose(one, other, rel_tol=2e-6) for one, other in pairs)
 
 
@@ -244,11 +286,15 @@ def same_groups(ours: list[str], nutch: list[str], *, cut: bool) -> bool:
 def test_nodedumper_writes_so_many_lines(golden: Case, tmp_path: Path) -> None:
     """Unlike Nutch's: -topn says how many lines there are."""
     golden.run(tmp_path, nodedumper.run)
-    ours, nutch = ((path / "out/part-r-00000").read_text().splitlines() for path in (tmp_path, golden.folder))
+    ours, nutch = (
+        (path / "out/part-r-00000").read_text().splitlines() for path in (tmp_path, golden.folder)
+    )
     top = int(golden.words[golden.words.index("-topn") + 1])
     assert len(ours) == top
     if "-group" not in golden.words:
-        assert [text.split("\t")[1] for text in ours[:3]] == [text.split("\t")[1] for text in nutch[:3]]
+        assert [text.split("\t")[1] for text in ours[:3]] == [
+            text.split("\t")[1] for text in nutch[:3]
+        ]
 
 
 @pytest.mark.parametrize("golden", cases("nodereader"), ids=str)
@@ -263,7 +309,9 @@ def test_linkdumper(golden: Case, tmp_path: Path) -> None:
         return
     copied(graph_of(f"linkrank/{golden.folder.name}-all").path, tmp_path / "webgraphdb")
     golden.run(tmp_path, linkdumper.run)
-    found, expected = (link_nodes(WebGraph(path / "webgraphdb")) for path in (tmp_path, golden.folder))
+    found, expected = (
+        link_nodes(WebGraph(path / "webgraphdb")) for path in (tmp_path, golden.folder)
+    )
     assert found == expected
     assert len(found) > 90
 
@@ -291,7 +339,9 @@ USAGES = {
 
 @pytest.mark.parametrize("name", USAGES)
 def test_usage(name: str) -> None:
-    """The options that Nutch's usage names, and its exit code; the words around them are our own."""
+    """The options that Nutch's usage names, and its exit code; the words around them are our
+    own.
+    """
     text = (COMMANDS / "usage" / name / "console.txt").read_text(encoding="utf-8")
     options = set(re.findall(r"^ (-\w+)|--(\w+)", text, re.MULTILINE))
     usage = USAGES[name].USAGE
@@ -299,6 +349,8 @@ def test_usage(name: str) -> None:
     assert wanted <= set(re.findall(r"-\w+", usage))
     with pytest.raises(UsageError) as error:
         USAGES[name].run([], JobContext(Configuration.load([])))
-    command = next(c for c in (*flow.commands().values(), *flow.CLASSES) if c.module == USAGES[name].__name__)
+    command = next(
+        c for c in (*flow.commands().values(), *flow.CLASSES) if c.module == USAGES[name].__name__
+    )
     assert f"[exit {command.usage_exit}]" in text
     assert error.value.message == "" or name == "linkdumper-reader"

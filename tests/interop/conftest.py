@@ -1,4 +1,6 @@
-"""The harness, compiled once per class path; tests that need it are skipped where it can't be had."""
+"""The harness, compiled once per class path; tests that need it are skipped where it can't be
+had.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Harness:
 
 
 @pytest.fixture(scope="session", params=NUTCH_VERSIONS)
-def nutch(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Harness]:
+def nutch(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Harness]:
     """A version of Nutch, and the harness with its classes and Hadoop's."""
     version = str(request.param)
     conf = write_configuration(tmp_path_factory.mktemp("nutch"))

@@ -16,7 +16,12 @@ _TIMEOUT = 300
 _LOG_LEVEL = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
 
 # Hadoop's local file system and UserGroupInformation look into the JDK
-_OPENED = ("java.base/java.lang", "java.base/java.util", "java.base/java.nio", "java.base/sun.nio.ch")
+_OPENED = (
+    "java.base/java.lang",
+    "java.base/java.util",
+    "java.base/java.nio",
+    "java.base/sun.nio.ch",
+)
 
 
 class Harness:
@@ -39,12 +44,23 @@ class Harness:
         subprocess.run(command, check=True, capture_output=True, timeout=_TIMEOUT, text=True)
 
     def run(self, requests: Sequence[Sequence[str | Path]]) -> list[str]:
-        """Send requests; returns an answer for each. AssertionError, with the JVM's log, if one failed."""
+        """Send requests; returns an answer for each. AssertionError, with the JVM's log, if one
+        failed.
+        """
         path = os.pathsep.join([*self._extra, str(self._folder), *self._jars])
         opened = [word for package in _OPENED for word in ("--add-opens", f"{package}=ALL-UNNAMED")]
         lines = "".join("\t".join(map(str, request)) + "\n" for request in requests)
         done = subprocess.run(
-            ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1", _LOG_LEVEL, *opened, "-cp", path, "Harness"],
+            [
+                "java",
+                "-Xmx512m",
+                "-XX:TieredStopAtLevel=1",
+                _LOG_LEVEL,
+                *opened,
+                "-cp",
+                path,
+                "Harness",
+            ],
             input=lines.encode(),
             capture_output=True,
             timeout=_TIMEOUT,
@@ -61,13 +77,17 @@ class Harness:
     def properties(self, values: Mapping[str, str]) -> Path:
         """A file of properties for the request `tool`."""
         path = self._folder / f"properties-{len(list(self._folder.glob('properties-*')))}"
-        path.write_text("".join(f"{name}={value}\n" for name, value in values.items()), encoding="utf-8")
+        path.write_text(
+            "".join(f"{name}={value}\n" for name, value in values.items()), encoding="utf-8"
+        )
         return path
 
 
 def write_records(path: Path, records: Iterable[Record]) -> Path:
     """Write records as the harness reads them."""
-    lines = (" ".join(base64.b64encode(column).decode() + "." for column in record) for record in records)
+    lines = (
+        " ".join(base64.b64encode(column).decode() + "." for column in record) for record in records
+    )
     path.write_text("".join(line + "\n" for line in lines), encoding="ascii")
     return path
 

@@ -1,8 +1,9 @@
 """Finds or fetches the jars of Apache Nutch and Hadoop for the interoperability tests.
 
-They go to a cache outside the checkout: `MINUTCH_JARS`, else `~/.cache/minutch/jars`, a folder for each set. Maven
-fetches them, from the registry that the machine is set up for; where it can't, Hadoop's alone come out of the PyPI
-package pyspark. A machine without a JVM or without both sources skips the tests, with the reason.
+They go to a cache outside the checkout: `MINUTCH_JARS`, else `~/.cache/minutch/jars`, a folder for
+each set. Maven fetches them, from the registry that the machine is set up for; where it can't,
+Hadoop's alone come out of the PyPI package pyspark. A machine without a JVM or without both sources
+skips the tests, with the reason.
 """
 
 from __future__ import annotations
@@ -80,14 +81,19 @@ def hadoop_jars() -> list[Path]:
 def nutch_jars(version: str) -> list[Path]:
     """The jars of a Nutch version, Hadoop's among them. Raises NoJars."""
     return fetched(
-        f"nutch-{version}-hadoop-{HADOOP}", (("org.apache.nutch", "nutch", version), *_HADOOP_JARS, *_NUTCH_JARS)
+        f"nutch-{version}-hadoop-{HADOOP}",
+        (("org.apache.nutch", "nutch", version), *_HADOOP_JARS, *_NUTCH_JARS),
     )
 
 
 def fetched(
-    name: str, artifacts: tuple[tuple[str, str, str], ...], without: tuple[tuple[str, str], ...] = _NO_LOG4J
+    name: str,
+    artifacts: tuple[tuple[str, str, str], ...],
+    without: tuple[tuple[str, str], ...] = _NO_LOG4J,
 ) -> list[Path]:
-    """The jars of some artifacts and of all that they need but for some, fetched once. Raises NoJars."""
+    """The jars of some artifacts and of all that they need but for some, fetched once. Raises
+    NoJars.
+    """
     require_jvm()
     if shutil.which("mvn") is None:
         raise NoJars("no Maven on this machine: jars can't be fetched")
@@ -98,7 +104,14 @@ def fetched(
         try:
             (fresh / "pom.xml").write_text(_pom(artifacts, without), encoding="utf-8")
             _run(
-                ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=jars"],
+                [
+                    "mvn",
+                    "-q",
+                    "-B",
+                    "dependency:copy-dependencies",
+                    "-DincludeScope=runtime",
+                    "-DoutputDirectory=jars",
+                ],
                 fresh,
             )
             _move(fresh / "jars", target)
@@ -120,9 +133,26 @@ def _from_pyspark() -> list[Path]:
         fresh = target.with_name(f".{target.name}.{os.getpid()}")
         fresh.mkdir(parents=True)
         try:
-            pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--retries", "1", "--target", "."]
+            pip = [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "-q",
+                "--no-deps",
+                "--retries",
+                "1",
+                "--target",
+                ".",
+            ]
             _run([*pip, f"pyspark=={PYSPARK}"], fresh)
-            names = ("hadoop-client-*", "lz4-java-*", "snappy-java-*", "slf4j-api-*", "commons-logging-*")
+            names = (
+                "hadoop-client-*",
+                "lz4-java-*",
+                "snappy-java-*",
+                "slf4j-api-*",
+                "commons-logging-*",
+            )
             (fresh / "jars").mkdir()
             for name in names:
                 for jar in (fresh / "pyspark" / "jars").glob(f"{name}.jar"):
@@ -135,10 +165,14 @@ def _from_pyspark() -> list[Path]:
 
 def _run(command: list[str], folder: Path) -> None:
     try:
-        subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=_TIMEOUT, text=True)
+        subprocess.run(
+            command, cwd=folder, check=True, capture_output=True, timeout=_TIMEOUT, text=True
+        )
     except (OSError, subprocess.SubprocessError) as exc:
         lines = (getattr(exc, "stdout", None) or str(exc)).strip().splitlines()
-        raise NoJars(f"{command[0]} could not fetch the jars: {lines[0] if lines else exc}") from exc
+        raise NoJars(
+            f"{command[0]} could not fetch the jars: {lines[0] if lines else exc}"
+        ) from exc
 
 
 def _move(fresh: Path, target: Path) -> None:

@@ -1,4 +1,6 @@
-"""A configuration for Nutch's own commands: minutch's shipped files, and no plugins but the extension points."""
+"""A configuration for Nutch's own commands: minutch's shipped files, and no plugins but the
+extension points.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ POINTS = (
 
 
 def write_configuration(folder: Path) -> Path:
-    """Write the configuration files and a plugin folder below `folder`; returns what goes on the class path."""
+    """Write the configuration files and a plugin folder below `folder`; returns what goes on the
+    class path.
+    """
     conf = folder / "conf"
     conf.mkdir()
     default = Configuration.load([]).resource("nutch-default.xml")
@@ -32,7 +36,9 @@ def write_configuration(folder: Path) -> Path:
     (conf / "nutch-default.xml").write_bytes(default.read_bytes())
     plugin = folder / "plugins" / "nutch-extensionpoints"
     plugin.mkdir(parents=True)
-    points = "".join(f'<extension-point id="org.apache.nutch.{name}" name="{name}"/>' for name in POINTS)
+    points = "".join(
+        f'<extension-point id="org.apache.nutch.{name}" name="{name}"/>' for name in POINTS
+    )
     (plugin / "plugin.xml").write_text(
         '<plugin id="nutch-extensionpoints" name="points" version="1" provider-name="minutch">'
         f'<runtime><library name="none.jar"/></runtime>{points}</plugin>',
@@ -43,13 +49,15 @@ def write_configuration(folder: Path) -> Path:
         "plugin.includes": "nutch-extensionpoints",
         "hadoop.tmp.dir": str(folder / "tmp"),
         "http.agent.name": "minutch-interop",
-        # Small jobs end when they are done, not up to 1 s (or 5 s) later, and fill no buffers of 100 MB.
+        # Small jobs end when they are done, not up to 1 s (or 5 s) later, and fill no buffers of
+        # 100 MB.
         "mapreduce.client.progressmonitor.pollinterval": "10",
         "mapreduce.client.completion.pollinterval": "10",
         "mapreduce.task.io.sort.mb": "4",
     }
     body = "".join(
-        f"<property><name>{name}</name><value>{escape(value)}</value></property>" for name, value in properties.items()
+        f"<property><name>{name}</name><value>{escape(value)}</value></property>"
+        for name, value in properties.items()
     )
     (conf / "nutch-site.xml").write_text(f"<configuration>{body}</configuration>", encoding="utf-8")
     return conf

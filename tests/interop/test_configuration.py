@@ -18,9 +18,55 @@ from tests.support.golden import PROJECT
 pytestmark = pytest.mark.jvm
 
 PIECES = (
-    *("${a}", "${b}", "${c1}", "${a${b}}", "${", "}", "$", "${ a}", "${none}", "${a b}", "{a}", "\\"),
-    *("true", "FALSE", "yes", "1", "-1", "+2", "0x1F", "-0xff", "0x", "1.5", "1e3", ".5f", "2d", "NaN", "Infinity"),
-    *("99999999999", "1e60", "0x1p3", " ", "\t", "\n", ",", ", ", ",,", "x", "ü", "漢", "&", "<", "\u00a0", "\u3000"),
+    *(
+        "${a}",
+        "${b}",
+        "${c1}",
+        "${a${b}}",
+        "${",
+        "}",
+        "$",
+        "${ a}",
+        "${none}",
+        "${a b}",
+        "{a}",
+        "\\",
+    ),
+    *(
+        "true",
+        "FALSE",
+        "yes",
+        "1",
+        "-1",
+        "+2",
+        "0x1F",
+        "-0xff",
+        "0x",
+        "1.5",
+        "1e3",
+        ".5f",
+        "2d",
+        "NaN",
+        "Infinity",
+    ),
+    *(
+        "99999999999",
+        "1e60",
+        "0x1p3",
+        " ",
+        "\t",
+        "\n",
+        ",",
+        ", ",
+        ",,",
+        "x",
+        "ü",
+        "漢",
+        "&",
+        "<",
+        "\u00a0",
+        "\u3000",
+    ),
 )
 NAMES = ("a", "b", "c1", "d.e", "X", "1", "ü")
 GETTERS = ("get", "int", "long", "float", "double", "boolean", "strings", "trimmed")
@@ -31,25 +77,39 @@ def a_value(random: Random) -> str:
 
 
 def a_file(random: Random) -> str:
-    """Properties with repeats, finals, empty values, attributes in the place of elements, nested configurations."""
+    """Properties with repeats, finals, empty values, attributes in the place of elements, nested
+    configurations.
+    """
     items = []
     for _ in range(random.randint(0, 12)):
         name, value = random.choice(NAMES), escape(a_value(random))
-        final = random.choice(("", "", "<final>true</final>", "<final>false</final>", "<final> true</final>"))
+        final = random.choice(
+            ("", "", "<final>true</final>", "<final>false</final>", "<final> true</final>")
+        )
         item = f"<property><name>{name}</name><value>{value}</value>{final}</property>"
         shapes = (item, item, item, f"<property><name> {name} </name>{final}</property>")
         nested = f"<configuration>{item}</configuration>"
-        items.append(random.choice((*shapes, nested, f'<property name="{name}" value="attribute"/>')))
-    return f"<?xml version='1.0' encoding='UTF-8'?>\n<configuration>{''.join(items)}</configuration>"
+        items.append(
+            random.choice((*shapes, nested, f'<property name="{name}" value="attribute"/>'))
+        )
+    return (
+        f"<?xml version='1.0' encoding='UTF-8'?>\n<configuration>{''.join(items)}</configuration>"
+    )
 
 
 ASK: dict[str, Callable[[Configuration, str], str]] = {
     "get": lambda conf, name: "null" if (value := conf.get(name)) is None else f"={value}",
     "int": lambda conf, name: str(conf.get_int(name, -7)),
     "long": lambda conf, name: str(conf.get_long(name, -7)),
-    "float": lambda conf, name: str(struct.unpack(">i", struct.pack(">f", conf.get_float(name, -7.0)))[0]),
-    "double": lambda conf, name: str(struct.unpack(">q", struct.pack(">d", conf.get_double(name, -7.0)))[0]),
-    "boolean": lambda conf, name: f"{conf.get_boolean(name, True)} {conf.get_boolean(name, False)}".lower(),
+    "float": lambda conf, name: str(
+        struct.unpack(">i", struct.pack(">f", conf.get_float(name, -7.0)))[0]
+    ),
+    "double": lambda conf, name: str(
+        struct.unpack(">q", struct.pack(">d", conf.get_double(name, -7.0)))[0]
+    ),
+    "boolean": lambda conf, name: (
+        f"{conf.get_boolean(name, True)} {conf.get_boolean(name, False)}".lower()
+    ),
     "strings": lambda conf, name: "|".join(conf.get_strings(name)),
     "trimmed": lambda conf, name: "|".join(conf.get_trimmed_strings(name)),
 }
@@ -72,7 +132,12 @@ def test_random_files(hadoop: Harness, tmp_path: Path) -> None:
         for path in files:
             path.write_text(a_file(random), encoding="utf-8")
         cases.append(files)
-    hadoop.run([["configuration", asked, tmp_path / f"answers-{i}", *files] for i, files in enumerate(cases)])
+    hadoop.run(
+        [
+            ["configuration", asked, tmp_path / f"answers-{i}", *files]
+            for i, files in enumerate(cases)
+        ]
+    )
     different = []
     for i, files in enumerate(cases):
         conf = Configuration()

@@ -30,8 +30,13 @@ from tests.interop.harness import Harness, read_records, write_records
 pytestmark = pytest.mark.jvm
 
 TEXT, LONG = Text.class_name, LongWritable.class_name
-CODECS = [PACKAGE + name for name in ("DefaultCodec", "DeflateCodec", "BZip2Codec", "SnappyCodec", "Lz4Codec")]
-READ_ONLY = [PACKAGE + "GzipCodec"]  # without its native library Hadoop reads gzip but doesn't write it
+CODECS = [
+    PACKAGE + name
+    for name in ("DefaultCodec", "DeflateCodec", "BZip2Codec", "SnappyCodec", "Lz4Codec")
+]
+READ_ONLY = [
+    PACKAGE + "GzipCodec"
+]  # without its native library Hadoop reads gzip but doesn't write it
 
 Records = list[tuple[bytes, bytes]]
 
@@ -40,14 +45,19 @@ def _records(count: int) -> Records:
     return [
         (
             Text(f"http://www.example.org/{i:06}/日本語").to_bytes(),
-            Text(" ".join(f"word{i * j % 97}" for j in range(i % 50)) * (200 if i % 100 == 99 else 1)).to_bytes(),
+            Text(
+                " ".join(f"word{i * j % 97}" for j in range(i % 50)) * (200 if i % 100 == 99 else 1)
+            ).to_bytes(),
         )
         for i in range(count)
     ]
 
 
 def _layouts(codecs: list[str]) -> list[tuple[str, str]]:
-    return [("NONE", DEFAULT_CODEC), *((layout, codec) for layout in ("RECORD", "BLOCK") for codec in codecs)]
+    return [
+        ("NONE", DEFAULT_CODEC),
+        *((layout, codec) for layout in ("RECORD", "BLOCK") for codec in codecs),
+    ]
 
 
 def test_hadoop_reads_what_minutch_writes(hadoop: Harness, tmp_path: Path) -> None:
@@ -56,7 +66,9 @@ def test_hadoop_reads_what_minutch_writes(hadoop: Harness, tmp_path: Path) -> No
     requests: list[tuple[str | Path, ...]] = []
     for number, (layout, codec) in enumerate(layouts):
         path = tmp_path / f"file-{number}"
-        with SequenceFileWriter(path, TEXT, TEXT, compression=layout, codec=codec, metadata={"a": "b"}) as writer:
+        with SequenceFileWriter(
+            path, TEXT, TEXT, compression=layout, codec=codec, metadata={"a": "b"}
+        ) as writer:
             for key, value in records:
                 writer.append_raw(key, value)
         requests += [
@@ -65,7 +77,9 @@ def test_hadoop_reads_what_minutch_writes(hadoop: Harness, tmp_path: Path) -> No
         ]
     hadoop.run(requests)
     for number in range(len(layouts)):
-        assert [item[:2] for item in read_records(tmp_path / f"read-{number}", header=True)] == records
+        assert [
+            item[:2] for item in read_records(tmp_path / f"read-{number}", header=True)
+        ] == records
         assert read_records(tmp_path / f"split-{number}") == records
 
 
@@ -82,11 +96,16 @@ def test_minutch_reads_what_hadoop_writes(hadoop: Harness, tmp_path: Path) -> No
     for number, (layout, codec) in enumerate(layouts):
         path = tmp_path / f"file-{number}"
         with SequenceFileReader(path) as reader:
-            assert (reader.compression, reader.codec) == (layout, codec if layout != "NONE" else None)
+            assert (reader.compression, reader.codec) == (
+                layout,
+                codec if layout != "NONE" else None,
+            )
             assert list(reader) == records
         size = path.stat().st_size
         cuts = [0, size // 3, size // 2, size]
-        parts = [item for a, b in pairwise(cuts) for item in SequenceFileReader(path, start=a, end=b)]
+        parts = [
+            item for a, b in pairwise(cuts) for item in SequenceFileReader(path, start=a, end=b)
+        ]
         assert parts == records
 
 
@@ -112,7 +131,10 @@ def test_map_files_both_ways(hadoop: Harness, layout: str, tmp_path: Path) -> No
         assert [theirs.get(key) or b"" for key in keys] == expected
         if layout == "NONE":
             assert theirs.index_entries() == ours.index_entries()
-    index = [(key, int.from_bytes(value, "big")) for key, value, *_ in read_records(tmp_path / "index", header=True)]
+    index = [
+        (key, int.from_bytes(value, "big"))
+        for key, value, *_ in read_records(tmp_path / "index", header=True)
+    ]
     with MapFileReader(tmp_path / "ours") as ours:
         assert index == ours.index_entries()
 

@@ -31,8 +31,13 @@ PROPERTIES = {
 
 
 def _minutch(command: str, *args: str | Path) -> None:
-    context = JobContext(Configuration.load([], overrides=PROPERTIES), FakeClock(NOW), out=io.StringIO())
-    assert importlib.import_module(commands()[command].module).run([str(arg) for arg in args], context) == 0
+    context = JobContext(
+        Configuration.load([], overrides=PROPERTIES), FakeClock(NOW), out=io.StringIO()
+    )
+    assert (
+        importlib.import_module(commands()[command].module).run([str(arg) for arg in args], context)
+        == 0
+    )
 
 
 def _lines(out: Path) -> dict[str, tuple[list[str], list[str]]]:
@@ -57,7 +62,16 @@ def test_nutch_reads_it_and_goes_on(nutch: tuple[str, Harness], tmp_path: Path) 
         [
             ("tool", tmp_path / "log1", read, properties, ours, tmp_path / "by-nutch"),
             ("tool", tmp_path / "log2", update, properties, "-hostdb", theirs, "-crawldb", CRAWLDB),
-            ("tool", tmp_path / "log3", update, properties, "-hostdb", tmp_path / "new", "-crawldb", CRAWLDB),
+            (
+                "tool",
+                tmp_path / "log3",
+                update,
+                properties,
+                "-hostdb",
+                tmp_path / "new",
+                "-crawldb",
+                CRAWLDB,
+            ),
         ]
     )
     assert answers == ["exit 0"] * 3
@@ -67,7 +81,10 @@ def test_nutch_reads_it_and_goes_on(nutch: tuple[str, Harness], tmp_path: Path) 
     for host, datum in before.items():
         for other in (after[host], new[host]):
             other.homepage_url = datum.homepage_url  # Nutch never stores one
-            assert other.connection_failures in (datum.connection_failures, 2 * datum.connection_failures)
+            assert other.connection_failures in (
+                datum.connection_failures,
+                2 * datum.connection_failures,
+            )
             other.connection_failures = datum.connection_failures  # it may add them up
             assert (host, other.to_bytes()) == (host, datum.to_bytes())
     _minutch("updatehostdb", "-hostdb", theirs, "-crawldb", CRAWLDB)

@@ -17,7 +17,14 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist.partition import UrlPartitioner
 from minutch.cycle.linkdb.store import LinkDb
-from minutch.cycle.segment.store import CRAWL_GENERATE, CRAWL_PARSE, LAYOUTS, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.cycle.segment.store import (
+    CRAWL_GENERATE,
+    CRAWL_PARSE,
+    LAYOUTS,
+    PARSE_DATA,
+    PARSE_TEXT,
+    Segment,
+)
 from minutch.cycle.webgraph.store import WebGraph
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.job import JobContext
@@ -46,16 +53,26 @@ PROPERTIES = {
 
 
 def _minutch(command: str, *args: str | Path, **properties: str) -> int:
-    """Run a command of minutch's with Nutch's configuration and no plugins but the extension points."""
+    """Run a command of minutch's with Nutch's configuration and no plugins but the extension
+    points.
+    """
     conf = Configuration.load([], overrides={**PROPERTIES, **properties}).freeze()
-    context = JobContext(conf, FakeClock(NOW), out=io.StringIO(), err=io.StringIO(), stdin=io.StringIO())
+    context = JobContext(
+        conf, FakeClock(NOW), out=io.StringIO(), err=io.StringIO(), stdin=io.StringIO()
+    )
     module = importlib.import_module(commands()[command].module)
     return int(module.run([str(arg) for arg in args], context))
 
 
 def _nutch(harness: Harness, out: Path, command: str, *args: str | Path, **properties: str) -> None:
     """Run the same command of Nutch's."""
-    request = ("tool", out, commands()[command].nutch_class, harness.properties({**PROPERTIES, **properties}), *args)
+    request = (
+        "tool",
+        out,
+        commands()[command].nutch_class,
+        harness.properties({**PROPERTIES, **properties}),
+        *args,
+    )
     assert harness.run([request]) == ["exit 0"]
 
 
@@ -77,7 +94,9 @@ def _same_crawldb(first: Path, second: Path) -> None:
 
 
 def _without_clock(value: bytes) -> bytes:
-    """A serialized CrawlDatum; a fetch time that is that of the run (ours is fixed, Nutch's is not) becomes 0."""
+    """A serialized CrawlDatum; a fetch time that is that of the run (ours is fixed, Nutch's is not)
+    becomes 0.
+    """
     datum = CrawlDatum.from_bytes(value)
     if datum.fetch_time == NOW or abs(datum.fetch_time - SystemClock().now()) < 3_600_000:
         datum.fetch_time = 0
@@ -102,9 +121,22 @@ def _segments(crawl: Path) -> list[Path]:
 def test_inject(nutch: Nutch, tmp_path: Path) -> None:
     seeds = tmp_path / "seeds"
     seeds.mkdir()
-    lines = [f"http://host{i % 11}.example.org/{i}\tkey{i % 5}=value {i}\tnutch.score={i / 7}" for i in range(300)]
-    (seeds / "seeds.txt").write_text("\n".join(["# seeds", "", *lines, "http://é.example/ü"]), encoding="utf-8")
-    _nutch(nutch[1], tmp_path / "log", "inject", tmp_path / "theirs", seeds, "-noFilter", "-noNormalize")
+    lines = [
+        f"http://host{i % 11}.example.org/{i}\tkey{i % 5}=value {i}\tnutch.score={i / 7}"
+        for i in range(300)
+    ]
+    (seeds / "seeds.txt").write_text(
+        "\n".join(["# seeds", "", *lines, "http://é.example/ü"]), encoding="utf-8"
+    )
+    _nutch(
+        nutch[1],
+        tmp_path / "log",
+        "inject",
+        tmp_path / "theirs",
+        seeds,
+        "-noFilter",
+        "-noNormalize",
+    )
     assert _minutch("inject", tmp_path / "ours", seeds, "-noFilter", "-noNormalize") == 0
     _same_crawldb(tmp_path / "ours", tmp_path / "theirs")
 
@@ -118,7 +150,9 @@ def test_updatedb(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) -> No
 
 
 @needs_golden("crawl-small/run-default-r2/steps/07-crawldb")
-def test_dedup_of_what_the_other_wrote(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) -> None:
+def test_dedup_of_what_the_other_wrote(
+    nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path
+) -> None:
     ours, theirs = crawls
     assert _minutch("updatedb", theirs / "crawldb", *_segments(theirs)[1:]) == 0
     _nutch(nutch[1], tmp_path / "log1", "updatedb", ours / "crawldb", *_segments(ours)[1:])
@@ -146,14 +180,18 @@ def test_invertlinks(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) ->
         shutil.rmtree(theirs / "linkdb")
     layout = {"linkdb.inlink.layout": "1.20"} if version == "1.20" else {}
     args = ("-noNormalize", "-noFilter")
-    _nutch(harness, tmp_path / "log", "invertlinks", theirs / "linkdb", *_segments(theirs)[1:], *args)
+    _nutch(
+        harness, tmp_path / "log", "invertlinks", theirs / "linkdb", *_segments(theirs)[1:], *args
+    )
     assert _minutch("invertlinks", ours / "linkdb", *_segments(ours)[1:], *args, **layout) == 0
     assert inlinks_as_sets(ours / "linkdb") == inlinks_as_sets(theirs / "linkdb")
     assert LinkDb(ours / "linkdb").layout == LinkDb(theirs / "linkdb").layout
 
 
 @needs_golden("crawl-small/run-default-r2/steps/07-crawldb")
-def test_nutch_goes_on_after_our_parse(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) -> None:
+def test_nutch_goes_on_after_our_parse(
+    nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path
+) -> None:
     version, harness = nutch
     ours, theirs = crawls
     second = _segments(ours)[1]
@@ -167,7 +205,9 @@ def test_nutch_goes_on_after_our_parse(nutch: Nutch, crawls: tuple[Path, Path], 
     links = ("-noNormalize", "-noFilter")
     layout = {"linkdb.inlink.layout": version} if version == "1.20" else {}
     _nutch(harness, tmp_path / "log1", "updatedb", theirs / "crawldb", _segments(theirs)[1])
-    _nutch(harness, tmp_path / "log2", "invertlinks", theirs / "linkdb", _segments(theirs)[1], *links)
+    _nutch(
+        harness, tmp_path / "log2", "invertlinks", theirs / "linkdb", _segments(theirs)[1], *links
+    )
     assert _minutch("updatedb", ours / "crawldb", second) == 0
     assert _minutch("invertlinks", ours / "linkdb", second, *links, **layout) == 0
     _same_crawldb(ours / "crawldb", theirs / "crawldb")
@@ -177,7 +217,9 @@ def test_nutch_goes_on_after_our_parse(nutch: Nutch, crawls: tuple[Path, Path], 
 
 
 @needs_golden("crawl-small/run-default-r2/steps/07-crawldb")
-def test_nutch_goes_on_with_merged_segments(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) -> None:
+def test_nutch_goes_on_with_merged_segments(
+    nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path
+) -> None:
     ours, theirs = crawls
     assert _minutch("mergesegs", tmp_path / "merged", "-dir", ours / "segments") == 0
     [merged] = (tmp_path / "merged").iterdir()
@@ -203,17 +245,25 @@ def _unnamed(records: Records) -> Records:
         values = [ParseData.from_bytes(value) for _, value in entries]
         for value in values:
             del value.content_meta[SEGMENT_NAME_KEY]
-        result[name] = [(key, value.to_bytes()) for (key, _), value in zip(entries, values, strict=True)]
+        result[name] = [
+            (key, value.to_bytes()) for (key, _), value in zip(entries, values, strict=True)
+        ]
     return result
 
 
 def _fetch_list(segments: Path) -> list[tuple[str, CrawlDatum]]:
     (segment,) = segments.iterdir()
-    return [(url, page) for url, page in Segment(segment).records(CRAWL_GENERATE) if isinstance(page, CrawlDatum)]
+    return [
+        (url, page)
+        for url, page in Segment(segment).records(CRAWL_GENERATE)
+        if isinstance(page, CrawlDatum)
+    ]
 
 
 def _reducer(url: str, _: CrawlDatum) -> object:
-    """Which of two reducers a page goes to: what pages have in common that no scoring filter tells apart."""
+    """Which of two reducers a page goes to: what pages have in common that no scoring filter tells
+    apart.
+    """
     return UrlPartitioner(Configuration.load([], overrides=PROPERTIES), lambda host: None).parts_of(
         pl.Series([url]), 2
     )[0]
@@ -221,14 +271,18 @@ def _reducer(url: str, _: CrawlDatum) -> object:
 
 @pytest.mark.parametrize("top", [(), ("-topN", "40")], ids=["all", "top"])
 @needs_golden("crawl-small/run-default-r2/steps/07-crawldb")
-def test_generate(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path, top: tuple[str, ...]) -> None:
+def test_generate(
+    nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path, top: tuple[str, ...]
+) -> None:
     ours, theirs = crawls
     args = ("-noFilter", "-noNorm", "-adddays", "10000", *top)
     _nutch(nutch[1], tmp_path / "log", "generate", theirs / "crawldb", theirs / "new", *args)
     assert _minutch("generate", ours / "crawldb", ours / "new", *args) == 0
     mine, others = (_fetch_list(crawl / "new") for crawl in crawls)
     tied = tied_selection(mine, others, _reducer)
-    assert [url for url, _ in mine if url not in tied] == [url for url, _ in others if url not in tied]
+    assert [url for url, _ in mine if url not in tied] == [
+        url for url, _ in others if url not in tied
+    ]
     assert len(mine) > 20 and (top or not tied)
 
 
@@ -251,17 +305,26 @@ def test_readseg_and_readdb(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: P
         if (theirs / name).exists():
             assert (ours / name).read_bytes() == (theirs / name).read_bytes()
     if (theirs / "links").exists():
-        mine, others = ((crawl / "links/part-r-00000").read_text(encoding="utf-8") for crawl in crawls)
+        mine, others = (
+            (crawl / "links/part-r-00000").read_text(encoding="utf-8") for crawl in crawls
+        )
         assert dump_as_sets(mine) == dump_as_sets(others)
 
 
 @needs_golden("crawl-small/run-default-r2/steps/07-crawldb")
-def test_nutch_goes_on_with_a_webgraph(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) -> None:
-    """Nutch ranks a graph that minutch made, reads and dumps it, and adds a segment; and minutch does the same."""
+def test_nutch_goes_on_with_a_webgraph(
+    nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Nutch ranks a graph that minutch made, reads and dumps it, and adds a segment; and minutch
+    does the same.
+    """
     _, harness = nutch
     ours, theirs = crawls
     first, *rest = _segments(ours)
-    assert _minutch("webgraph", "-webgraphdb", ours / "webgraphdb", "-segment", first, **ALL_LINKS) == 0
+    assert (
+        _minutch("webgraph", "-webgraphdb", ours / "webgraphdb", "-segment", first, **ALL_LINKS)
+        == 0
+    )
     shutil.copytree(ours / "webgraphdb", theirs / "webgraphdb")
     added = [word for segment in rest for word in ("-segment", segment)]
     lines = (
@@ -269,28 +332,60 @@ def test_nutch_goes_on_with_a_webgraph(nutch: Nutch, crawls: tuple[Path, Path], 
         ("linkrank", "-webgraphdb", "webgraphdb"),
         ("scoreupdater", "-crawldb", "crawldb", "-webgraphdb", "webgraphdb"),
         ("nodedumper", "-scores", "-webgraphdb", "webgraphdb", "-output", "scores"),
-        ("nodedumper", "-inlinks", "-group", "host", "sum", "-webgraphdb", "webgraphdb", "-output", "hosts"),
+        (
+            "nodedumper",
+            "-inlinks",
+            "-group",
+            "host",
+            "sum",
+            "-webgraphdb",
+            "webgraphdb",
+            "-output",
+            "hosts",
+        ),
     )
     own = ("webgraphdb", "crawldb", "scores", "hosts")
     properties = harness.properties({**PROPERTIES, **ALL_LINKS})
     requests: list[tuple[str | Path, ...]] = []
     for number, (command, *words) in enumerate(lines):
         placed = [theirs / word if word in own else word for word in words]
-        requests.append(("tool", tmp_path / f"log-{number}", commands()[command].nutch_class, properties, *placed))
-        assert _minutch(command, *(ours / word if word in own else word for word in words), **ALL_LINKS) == 0
+        requests.append(
+            (
+                "tool",
+                tmp_path / f"log-{number}",
+                commands()[command].nutch_class,
+                properties,
+                *placed,
+            )
+        )
+        assert (
+            _minutch(
+                command, *(ours / word if word in own else word for word in words), **ALL_LINKS
+            )
+            == 0
+        )
     assert harness.run(requests) == ["exit 0"] * len(lines)
     mine, others = (WebGraph(crawl / "webgraphdb") for crawl in crawls)
     for links in ("outlinks", "inlinks"):
-        tables = [pl.concat(list(getattr(graph, links).in_order())).drop("timestamp") for graph in (mine, others)]
+        tables = [
+            pl.concat(list(getattr(graph, links).in_order())).drop("timestamp")
+            for graph in (mine, others)
+        ]
         assert sorted(tables[0].rows()) == sorted(tables[1].rows())
     nodes = [pl.concat(list(graph.nodes.in_order())) for graph in (mine, others)]
     assert nodes[0].drop("inlink_score").equals(nodes[1].drop("inlink_score"))
     assert np.allclose(*(table["inlink_score"].to_numpy() for table in nodes), rtol=1e-6, atol=0)
-    scores = [{url: entry.score for url, entry in CrawlDb(crawl / "crawldb").items()} for crawl in crawls]
+    scores = [
+        {url: entry.score for url, entry in CrawlDb(crawl / "crawldb").items()} for crawl in crawls
+    ]
     assert scores[0] == pytest.approx(scores[1], rel=1e-6)
-    hosts, other_hosts = ((crawl / "hosts/part-r-00000").read_text(encoding="utf-8") for crawl in crawls)
+    hosts, other_hosts = (
+        (crawl / "hosts/part-r-00000").read_text(encoding="utf-8") for crawl in crawls
+    )
     assert hosts == other_hosts
-    top, other_top = ((crawl / "scores/part-r-00000").read_text(encoding="utf-8").splitlines() for crawl in crawls)
+    top, other_top = (
+        (crawl / "scores/part-r-00000").read_text(encoding="utf-8").splitlines() for crawl in crawls
+    )
     assert [round(float(line.split("\t")[1]), 5) for line in top] == [
         round(float(line.split("\t")[1]), 5) for line in other_top
     ]

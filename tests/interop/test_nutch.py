@@ -42,7 +42,9 @@ OLD = tuple({type(value) for value in LEGACY})
 
 
 def _in_nutch(value: Writable) -> bool:
-    """Whether Nutch can read a value: its LinkNodes write nothing, not even a count, if they are empty."""
+    """Whether Nutch can read a value: its LinkNodes write nothing, not even a count, if they are
+    empty.
+    """
     return not (isinstance(value, OLD) or value.class_name.endswith(GONE)) and value != LinkNodes()
 
 
@@ -61,7 +63,9 @@ def test_records_have_nutchs_bytes_and_strings(nutch: Nutch, tmp_path: Path) -> 
     requests = []
     samples = [value for value in SAMPLES if _in_nutch(value)]
     for number, value in enumerate(samples):
-        with SequenceFileWriter(tmp_path / f"file-{number}", Text.class_name, value.class_name) as writer:
+        with SequenceFileWriter(
+            tmp_path / f"file-{number}", Text.class_name, value.class_name
+        ) as writer:
             writer.append_raw(Text("key").to_bytes(), _bytes(value, layout))
         requests.append(("read", tmp_path / f"file-{number}", tmp_path / f"read-{number}"))
     harness.run(requests)
@@ -69,11 +73,15 @@ def test_records_have_nutchs_bytes_and_strings(nutch: Nutch, tmp_path: Path) -> 
         ((_, data, _, text),) = read_records(tmp_path / f"read-{number}", header=True)
         if isinstance(value, Inlinks):
             assert links_as_set(data, layout) == links_as_set(_bytes(value, layout), layout)
-            assert sorted(text.decode().splitlines()) == sorted(value.to_string(layout).splitlines())
+            assert sorted(text.decode().splitlines()) == sorted(
+                value.to_string(layout).splitlines()
+            )
             continue
         assert data == _bytes(value, layout), value
         shown = value.to_string(layout) if isinstance(value, Inlink) else str(value)
-        if not re.fullmatch(r"[\w.$]+@[0-9a-f]+", text.decode()):  # what Java prints of classes without a toString
+        if not re.fullmatch(
+            r"[\w.$]+@[0-9a-f]+", text.decode()
+        ):  # what Java prints of classes without a toString
             assert text.decode() == shown
 
 
@@ -109,7 +117,10 @@ def _rewrite_segment(source: Path, target: Path) -> Path:
     with new.writing(folders) as fresh:
         for folder in folders:
             for index, path in enumerate(old.data_files(folder)):
-                with SequenceFileReader(path) as reader, part_writer(fresh, folder, index, Configuration()) as append:
+                with (
+                    SequenceFileReader(path) as reader,
+                    part_writer(fresh, folder, index, Configuration()) as append,
+                ):
                     for key, value in reader.records():
                         append(str(key), value)
     return target
@@ -140,7 +151,9 @@ WHO = ("ours", "theirs")
 class Tool:
     """Makes requests that run a Nutch command with the output below a folder."""
 
-    def __init__(self, harness: Harness, out: Path, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, harness: Harness, out: Path, properties: Mapping[str, str] | None = None
+    ) -> None:
         self._out = out
         self._properties = harness.properties({"partition.url.seed": "1", **(properties or {})})
         self._count = 0
@@ -161,7 +174,13 @@ def _reading(crawl: Path, out: Path, tool: Tool) -> list[tuple[str | Path, ...]]
         tool("crawl.LinkDbReader", crawl / "linkdb", "-url", URL, name="links"),
         tool("segment.SegmentReader", "-list", "-dir", crawl / "segments", name="list"),
         tool("segment.SegmentReader", "-dump", first, out / "all"),
-        tool("segment.SegmentReader", "-dump", first, out / "content", *["-nofetch", "-noparse", "-nogenerate"]),
+        tool(
+            "segment.SegmentReader",
+            "-dump",
+            first,
+            out / "content",
+            *["-nofetch", "-noparse", "-nogenerate"],
+        ),
     ]
 
 
@@ -173,7 +192,15 @@ def _writing(crawl: Path, tool: Tool) -> list[tuple[str | Path, ...]]:
         tool("crawl.LinkDb", crawl / "linkdb", *segments, "-noNormalize", "-noFilter", "-force"),
         tool("crawl.CrawlDbMerger", crawl / "merged", crawl / "crawldb"),
         tool("crawl.DeduplicationJob", crawl / "crawldb", "-group", "host"),
-        tool("crawl.Generator", crawl / "crawldb", crawl / "more", "-noFilter", "-noNorm", "-adddays", "10000"),
+        tool(
+            "crawl.Generator",
+            crawl / "crawldb",
+            crawl / "more",
+            "-noFilter",
+            "-noNorm",
+            "-adddays",
+            "10000",
+        ),
     ]
 
 
@@ -188,7 +215,10 @@ def _texts(folder: Path) -> dict[str, bytes]:
 @pytest.mark.slow
 def test_nutch_reads_a_whole_crawl_that_minutch_wrote(nutch: Nutch, tmp_path: Path) -> None:
     version, harness = nutch
-    crawls = {"ours": _rewrite_crawl(version, tmp_path / "ours"), "theirs": _copy_crawl(version, tmp_path / "theirs")}
+    crawls = {
+        "ours": _rewrite_crawl(version, tmp_path / "ours"),
+        "theirs": _copy_crawl(version, tmp_path / "theirs"),
+    }
     requests = []
     for name, crawl in crawls.items():
         out = tmp_path / f"out-{name}"
@@ -202,7 +232,9 @@ def test_nutch_reads_a_whole_crawl_that_minutch_wrote(nutch: Nutch, tmp_path: Pa
     assert ours == theirs
     assert len(ours) >= 7
     assert b"Status: 2 (db_fetched)" in ours["url"]
-    assert URL.encode() in ours["list"] or ours["list"].count(b"\n") == len(_segments(crawls["ours"]))
+    assert URL.encode() in ours["list"] or ours["list"].count(b"\n") == len(
+        _segments(crawls["ours"])
+    )
 
 
 def _records_below(directory: Path) -> dict[str, list[tuple[bytes, bytes]]]:
@@ -211,17 +243,27 @@ def _records_below(directory: Path) -> dict[str, list[tuple[bytes, bytes]]]:
     for path in sorted(directory.rglob("*")):
         if path.name == "data" or (path.name.startswith("part-") and path.is_file()):
             with SequenceFileReader(path) as reader:
-                name = "/".join("*" if part.isdigit() else part for part in path.relative_to(directory).parts)
+                name = "/".join(
+                    "*" if part.isdigit() else part for part in path.relative_to(directory).parts
+                )
                 result[name] = sorted(reader)
     return result
 
 
 @pytest.mark.parametrize(("kind", "codec"), [("RECORD", "DefaultCodec"), ("BLOCK", "GzipCodec")])
-def test_nutch_compresses_as_minutch_does(nutch: Nutch, tmp_path: Path, kind: str, codec: str) -> None:
-    """The same kind, codec and records for the same properties; Nutch reads what minutch compressed."""
+def test_nutch_compresses_as_minutch_does(
+    nutch: Nutch, tmp_path: Path, kind: str, codec: str
+) -> None:
+    """The same kind, codec and records for the same properties; Nutch reads what minutch
+    compressed.
+    """
     version, harness = nutch
     crawl = CRAWLS[version] / "crawl"
-    given = {COMPRESS_PROPERTY: "true", TYPE_PROPERTY: kind, CODEC_PROPERTY: f"org.apache.hadoop.io.compress.{codec}"}
+    given = {
+        COMPRESS_PROPERTY: "true",
+        TYPE_PROPERTY: kind,
+        CODEC_PROPERTY: f"org.apache.hadoop.io.compress.{codec}",
+    }
     context = JobContext(Configuration.load([], overrides=given))
     assert mergedb.run([str(tmp_path / "ours-db"), str(crawl / "crawldb")], context) == 0
     assert mergelinkdb.run([str(tmp_path / "ours-links"), str(crawl / "linkdb")], context) == 0
@@ -229,28 +271,48 @@ def test_nutch_compresses_as_minutch_does(nutch: Nutch, tmp_path: Path, kind: st
     requests = [
         tool("crawl.CrawlDbMerger", tmp_path / "theirs-db", crawl / "crawldb"),
         tool("crawl.LinkDbMerger", tmp_path / "theirs-links", crawl / "linkdb"),
-        *(tool("crawl.CrawlDbReader", tmp_path / f"{who}-db", "-url", URL, name=f"{who}-url") for who in WHO),
-        *(tool("crawl.LinkDbReader", tmp_path / f"{who}-links", "-url", URL, name=f"{who}-to") for who in WHO),
+        *(
+            tool("crawl.CrawlDbReader", tmp_path / f"{who}-db", "-url", URL, name=f"{who}-url")
+            for who in WHO
+        ),
+        *(
+            tool("crawl.LinkDbReader", tmp_path / f"{who}-links", "-url", URL, name=f"{who}-to")
+            for who in WHO
+        ),
     ]
     assert set(harness.run(requests)) == {"exit 0"}
     for name in ("db", "links"):
         ours, theirs = (tmp_path / f"{who}-{name}/current/part-r-00000/data" for who in WHO)
         with SequenceFileReader(ours) as one, SequenceFileReader(theirs) as other:
-            assert (one.compression, one.codec) == (other.compression, other.codec) == (kind, given[CODEC_PROPERTY])
+            assert (
+                (one.compression, one.codec)
+                == (other.compression, other.codec)
+                == (kind, given[CODEC_PROPERTY])
+            )
             assert [key for key, _ in one] == [key for key, _ in other]
-        with SequenceFileReader(ours.with_name("index")) as one, SequenceFileReader(theirs.with_name("index")) as other:
+        with (
+            SequenceFileReader(ours.with_name("index")) as one,
+            SequenceFileReader(theirs.with_name("index")) as other,
+        ):
             assert (one.compression, one.codec) == (other.compression, other.codec)
     assert _records_below(tmp_path / "ours-db") == _records_below(tmp_path / "theirs-db")
     assert (tmp_path / "ours-url").read_bytes() == (tmp_path / "theirs-url").read_bytes()
-    assert sorted((tmp_path / "ours-to").read_bytes()) == sorted((tmp_path / "theirs-to").read_bytes())
+    assert sorted((tmp_path / "ours-to").read_bytes()) == sorted(
+        (tmp_path / "theirs-to").read_bytes()
+    )
 
 
 @pytest.mark.slow
 def test_nutch_goes_on_with_a_crawl_that_minutch_wrote(nutch: Nutch, tmp_path: Path) -> None:
     version, harness = nutch
-    crawls = {"ours": _rewrite_crawl(version, tmp_path / "ours"), "theirs": _copy_crawl(version, tmp_path / "theirs")}
+    crawls = {
+        "ours": _rewrite_crawl(version, tmp_path / "ours"),
+        "theirs": _copy_crawl(version, tmp_path / "theirs"),
+    }
     requests = [
-        request for name, crawl in crawls.items() for request in _writing(crawl, Tool(harness, tmp_path / name))
+        request
+        for name, crawl in crawls.items()
+        for request in _writing(crawl, Tool(harness, tmp_path / name))
     ]
     assert set(harness.run(requests)) == {"exit 0"}
     for part in ("crawldb", "linkdb", "merged", "more"):

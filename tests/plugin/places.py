@@ -31,7 +31,9 @@ def write_plugin(
     """A plugin folder with one module `code.py`; `classes` are implementation id → class path."""
     folder = parent / plugin_id
     folder.mkdir(parents=True)
-    inner = "".join(f'<parameter name="{name}" value="{value}"/>' for name, value in (parameters or {}).items())
+    inner = "".join(
+        f'<parameter name="{name}" value="{value}"/>' for name, value in (parameters or {}).items()
+    )
     implementations = "".join(
         f'<implementation id="{name}" class="{path}" {extra}>{inner}</implementation>'
         for name, path in (classes or {}).items()
@@ -50,4 +52,6 @@ def write_plugin(
 def configuration(folder: Path, includes: str = ".*", **more: str) -> Configuration:
     """A configuration that finds the plugins in `folder` and those shipped."""
     values = {"plugin.folders": str(folder), "plugin.includes": includes, "urlnormalizer.order": ""}
-    return Configuration.load([]).with_values(values | {name.replace("__", "."): value for name, value in more.items()})
+    return Configuration.load([]).with_values(
+        values | {name.replace("__", "."): value for name, value in more.items()}
+    )

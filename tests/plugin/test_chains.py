@@ -10,7 +10,13 @@ from selectolax.lexbor import LexborHTMLParser
 
 from minutch.conf import Configuration
 from minutch.errors import PluginError, UrlError
-from minutch.plugin.chains import HtmlParseFilters, ScoringFilters, URLExemptionFilters, URLFilters, URLNormalizers
+from minutch.plugin.chains import (
+    HtmlParseFilters,
+    ScoringFilters,
+    URLExemptionFilters,
+    URLFilters,
+    URLNormalizers,
+)
 from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
@@ -110,7 +116,9 @@ def order(conf: Configuration, scope: str = "default") -> str:
 
 
 def test_ordered_normalizers_come_first_then_the_others(tmp_path: Path) -> None:
-    conf = normalizers(tmp_path, urlnormalizer__order="org.example.C none org.example.A org.example.C")
+    conf = normalizers(
+        tmp_path, urlnormalizer__order="org.example.C none org.example.A org.example.C"
+    )
     assert order(conf)[:2] == "CA"
     assert sorted(order(conf)) == sorted("ABCSS")
 
@@ -139,10 +147,17 @@ def test_others_come_in_the_order_of_javas_hash_map(tmp_path: Path) -> None:
 def test_normalizers_loop_until_nothing_changes(tmp_path: Path) -> None:
     conf = normalizers(tmp_path, urlnormalizer__scope__default="org.example.Short")
     assert URLNormalizers(conf).normalize("a////b") == "a//b"
-    assert URLNormalizers(conf.with_values({"urlnormalizer.loop.count": "9"})).normalize("a////b") == "a/b"
-    letters = conf.with_values({"urlnormalizer.loop.count": "3", "urlnormalizer.scope.default": "org.example.A"})
+    assert (
+        URLNormalizers(conf.with_values({"urlnormalizer.loop.count": "9"})).normalize("a////b")
+        == "a/b"
+    )
+    letters = conf.with_values(
+        {"urlnormalizer.loop.count": "3", "urlnormalizer.scope.default": "org.example.A"}
+    )
     assert URLNormalizers(letters).normalize("u") == "uaaa"
-    assert URLNormalizers(letters).normalize_column(pl.Series(["u", None, "drop", "!"])).to_list() == [
+    assert URLNormalizers(letters).normalize_column(
+        pl.Series(["u", None, "drop", "!"])
+    ).to_list() == [
         "uaaa",
         None,
         None,
@@ -151,7 +166,9 @@ def test_normalizers_loop_until_nothing_changes(tmp_path: Path) -> None:
 
 
 def test_dropped_and_malformed(tmp_path: Path) -> None:
-    chain = URLNormalizers(normalizers(tmp_path, urlnormalizer__scope__default="org.example.A org.example.B"))
+    chain = URLNormalizers(
+        normalizers(tmp_path, urlnormalizer__scope__default="org.example.A org.example.B")
+    )
     assert chain.normalize("drop") is None
     assert chain.normalize(None) is None
     with pytest.raises(UrlError):
@@ -176,9 +193,16 @@ def test_exemptions_have_to_agree(tmp_path: Path) -> None:
         classes={"Even": "code:Even", "Long": "code:Long"},
     )
     chain = URLExemptionFilters(configuration(tmp_path, "exemptions"))
-    assert [chain.is_exempted("a", url) for url in ("abcd", "ab", "abcde", None)] == [True, False, False, False]
+    assert [chain.is_exempted("a", url) for url in ("abcd", "ab", "abcde", None)] == [
+        True,
+        False,
+        False,
+        False,
+    ]
     assert not chain.is_exempted(None, "abcd")
-    assert not URLExemptionFilters(configuration(tmp_path, "nutch-extensionpoints")).is_exempted("a", "abcd")
+    assert not URLExemptionFilters(configuration(tmp_path, "nutch-extensionpoints")).is_exempted(
+        "a", "abcd"
+    )
 
 
 PARSE_FILTERS = """
@@ -207,7 +231,9 @@ def test_parse_filters_stop_at_a_failure(tmp_path: Path) -> None:
     def run(order: str) -> ParseResult:
         result = ParseResult.of("u", Parse("text", ParseData(ParseStatus(1))))
         conf = configuration(tmp_path, "filters", htmlparsefilter__order=order)
-        return HtmlParseFilters(conf).filter(Content(url="u"), result, HTMLMetaTags(), LexborHTMLParser("<p>"))
+        return HtmlParseFilters(conf).filter(
+            Content(url="u"), result, HTMLMetaTags(), LexborHTMLParser("<p>")
+        )
 
     assert run("Title")["u"].data.title == "t"
     assert dict(run("Fails Title")) == {}
@@ -231,7 +257,7 @@ class Times(ScoringFilter):
     def inject_score(self, url, datum): datum.score *= 10
     def generator_sort_value(self, url, datum, init_sort): return init_sort * 10
     def indexer_score(self, url, doc, db_datum, fetch_datum, parse, inlinks, init_score): return init_score + 1
-"""
+"""  # noqa: E501
 
 
 def scoring(folder: Path) -> ScoringFilters:
@@ -269,7 +295,10 @@ def test_scores_through_parsing_and_into_the_index(tmp_path: Path) -> None:
     chain.pass_score_before_parsing("u", CrawlDatum(score=0.5), content)
     chain.pass_score_after_parsing("u", content, parse)
     assert parse.data.parse_meta["score"] == ["0.5"]
-    assert chain.indexer_score("u", NutchDocument(), CrawlDatum(), CrawlDatum(), parse, None, 1.0) == 3.0
+    assert (
+        chain.indexer_score("u", NutchDocument(), CrawlDatum(), CrawlDatum(), parse, None, 1.0)
+        == 3.0
+    )
 
 
 def test_scores_over_columns_are_those_over_rows(tmp_path: Path) -> None:
@@ -278,9 +307,13 @@ def test_scores_over_columns_are_those_over_rows(tmp_path: Path) -> None:
     frame = to_frame(records)
     columns = chain.inject_score_columns(frame)
     values = chain.generator_sort_value_columns(columns, pl.Series([1.0, 1.0], dtype=pl.Float32))
-    links = pack(to_frame([("l", CrawlDatum(score=4.0))])).with_columns(row=pl.Series([1], dtype=pl.UInt32))
+    links = pack(to_frame([("l", CrawlDatum(score=4.0))])).with_columns(
+        row=pl.Series([1], dtype=pl.UInt32)
+    )
     updated = chain.update_db_score_columns(columns, frame, links)
-    assert chain.linked_score_columns(frame["score"], links) is None  # nobody knows whether Plus changes scores alone
+    assert (
+        chain.linked_score_columns(frame["score"], links) is None
+    )  # nobody knows whether Plus changes scores alone
     late = chain.orphaned_score_columns(chain.initial_score_columns(updated))
     for row, (url, datum) in enumerate(records):
         chain.inject_score(url, datum)

@@ -35,22 +35,37 @@ def test_filterchecker() -> None:
 
 
 def test_one_filter_of_several() -> None:
-    code, lines = call(filterchecker.run, ["-filterName", "urlfilter-(prefix|validator)"], "ftp://a.org/\nfoo\n")
+    code, lines = call(
+        filterchecker.run, ["-filterName", "urlfilter-(prefix|validator)"], "ftp://a.org/\nfoo\n"
+    )
     assert code == 0
-    assert lines[0].split(":")[1].split() in (["PrefixURLFilter", "UrlValidator"], ["UrlValidator", "PrefixURLFilter"])
+    assert lines[0].split(":")[1].split() in (
+        ["PrefixURLFilter", "UrlValidator"],
+        ["UrlValidator", "PrefixURLFilter"],
+    )
     assert lines[1:] == ["+ftp://a.org/", "-foo"]
 
 
 def test_normalizerchecker() -> None:
-    code, lines = call(normalizerchecker.run, ["-scope", "inject", "-stdin"], "HTTP://A.org\nmailto:x\n")
-    title = "Checking combination of these URLNormalizers: BasicURLNormalizer RegexURLNormalizer PassURLNormalizer "
+    code, lines = call(
+        normalizerchecker.run, ["-scope", "inject", "-stdin"], "HTTP://A.org\nmailto:x\n"
+    )
+    title = (
+        "Checking combination of these URLNormalizers: BasicURLNormalizer RegexURLNormalizer"
+        " PassURLNormalizer "
+    )
     assert (code, lines) == (0, [title, "http://a.org/", ""])
 
 
 def test_one_normalizer_of_several() -> None:
-    code, lines = call(normalizerchecker.run, ["-normalizer", "urlnormalizer-querystring"], "http://a/?b&a\n")
+    code, lines = call(
+        normalizerchecker.run, ["-normalizer", "urlnormalizer-querystring"], "http://a/?b&a\n"
+    )
     assert code == 0
-    assert lines == ["Checking combination of these URLNormalizers: QuerystringURLNormalizer ", "http://a/?a&b"]
+    assert lines == [
+        "Checking combination of these URLNormalizers: QuerystringURLNormalizer ",
+        "http://a/?a&b",
+    ]
 
 
 @pytest.mark.parametrize("run", [filterchecker.run, normalizerchecker.run, robotsparser.run])
@@ -77,13 +92,17 @@ def test_lines_from_connections(keep_open: bool) -> None:
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
-    (tmp_path / "robots.txt").write_text("User-agent: a\nDisallow: /x\n\nUser-agent: *\nDisallow: /\n")
+    (tmp_path / "robots.txt").write_text(
+        "User-agent: a\nDisallow: /x\n\nUser-agent: *\nDisallow: /\n"
+    )
     (tmp_path / "urls.txt").write_text("http://h/x\n http://h/y\nnothing\nhttp://own.org/x\n")
     return [str(tmp_path / "robots.txt"), str(tmp_path / "urls.txt")]
 
 
 def test_robotsparser(files: list[str], caplog: pytest.LogCaptureFixture) -> None:
-    code, lines = call(robotsparser.run, [*files, "A,b"], http__robot__rules__allowlist="own.org,other.org")
+    code, lines = call(
+        robotsparser.run, [*files, "A,b"], http__robot__rules__allowlist="own.org,other.org"
+    )
     assert code == 0
     assert lines == [
         "Testing robots.txt for agent names: [a, b]",
@@ -94,12 +113,16 @@ def test_robotsparser(files: list[str], caplog: pytest.LogCaptureFixture) -> Non
     assert "not a URL: nothing" in caplog.text
 
 
-def test_robotsparser_tells_sitemaps_and_content_signals(files: list[str], caplog: pytest.LogCaptureFixture) -> None:
+def test_robotsparser_tells_sitemaps_and_content_signals(
+    files: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
     path = Path(files[0])
     path.write_text("User-agent: *\nContent-Signal: search=yes, ai-train=no\nSitemap: map.xml\n")
     with caplog.at_level("INFO"):
         assert call(robotsparser.run, files)[0] == 0
-    assert "Content-Signal: search=yes" in caplog.text and "Content-Signal: ai-train=no" in caplog.text
+    assert (
+        "Content-Signal: search=yes" in caplog.text and "Content-Signal: ai-train=no" in caplog.text
+    )
     assert "Sitemap: http://h/map.xml" not in caplog.text
     path.write_text("Sitemap: http://h/map.xml\n")
     with caplog.at_level("INFO"):
@@ -133,5 +156,11 @@ def test_robotsparser_over_a_protocol(files: list[str]) -> None:
     """protocol-file knows no robots.txt; a scheme that no plugin has is an error."""
     args = [f"file://{files[0]}", files[1]]
     code, lines = call(robotsparser.run, args, plugin__includes="protocol-file")
-    assert (code, lines[1:]) == (0, ["allowed:\thttp://h/x", "allowed:\thttp://h/y", "allowed:\thttp://own.org/x"])
-    assert call(robotsparser.run, args, plugin__includes="urlfilter-regex|nutch-extensionpoints")[0] == 255
+    assert (code, lines[1:]) == (
+        0,
+        ["allowed:\thttp://h/x", "allowed:\thttp://h/y", "allowed:\thttp://own.org/x"],
+    )
+    assert (
+        call(robotsparser.run, args, plugin__includes="urlfilter-regex|nutch-extensionpoints")[0]
+        == 255
+    )

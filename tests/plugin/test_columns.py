@@ -43,7 +43,11 @@ def test_columns_are_rows(some: list[str]) -> None:
     column = pl.Series([*some, None], dtype=pl.String)
     hosts = [host_of(url) for url in some]
     assert host_column(column).to_list() == [*map(raw_host, some), None]
-    domains = [None if host is None else domain_of(host) for host in hosts if host is None or host.isascii()]
+    domains = [
+        None if host is None else domain_of(host)
+        for host in hosts
+        if host is None or host.isascii()
+    ]
     found = domain_column(host_column(column).str.to_lowercase()).to_list()
     assert [d for d, h in zip(found, hosts, strict=False) if h is None or h.isascii()] == domains
 
@@ -88,16 +92,24 @@ def test_keys_are_bytes_and_may_be_no_text() -> None:
 
 
 def test_records_can_be_changed_one_by_one() -> None:
-    frame = to_frame([("http://a/", CrawlDatum(1, score=1.0)), ("http://b/", CrawlDatum(2, score=2.0))])
+    frame = to_frame(
+        [("http://a/", CrawlDatum(1, score=1.0)), ("http://b/", CrawlDatum(2, score=2.0))]
+    )
 
     def double(url: str, datum: CrawlDatum) -> None:
         datum.score *= 2 if url == "http://b/" else 1
 
     changed = map_records(frame.with_columns(extra=pl.Series([7, 8])), double)
-    assert [(url, datum.score) for url, datum in records(changed)] == [("http://a/", 1.0), ("http://b/", 4.0)]
+    assert [(url, datum.score) for url, datum in records(changed)] == [
+        ("http://a/", 1.0),
+        ("http://b/", 4.0),
+    ]
     assert changed["extra"].to_list() == [7, 8]
 
 
 def test_plugins_that_see_single_records_do_not_load_polars() -> None:
-    code = "import sys, minutch.plugin.columns, minutch.plugin.points; assert 'polars' not in sys.modules"
+    code = (
+        "import sys, minutch.plugin.columns, minutch.plugin.points; assert 'polars' not in"
+        " sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=PROJECT)

@@ -21,11 +21,15 @@ VALUES = st.one_of(
 OF_ONE_TYPE = st.sampled_from([str, bool, int, Long, float, Date]).flatmap(
     lambda kind: st.lists(VALUES.filter(lambda value: type(value) is kind), max_size=3)
 )
-FIELDS = st.dictionaries(st.sampled_from("abc"), st.one_of(OF_ONE_TYPE, st.lists(VALUES, max_size=3)), max_size=3)
+FIELDS = st.dictionaries(
+    st.sampled_from("abc"), st.one_of(OF_ONE_TYPE, st.lists(VALUES, max_size=3)), max_size=3
+)
 
 
 def documents(rows: list[dict[str, list[FieldValue]]]) -> Documents:
-    found = Documents(pl.Series([f"http://a.org/{number}" for number in range(len(rows))], dtype=pl.String))
+    found = Documents(
+        pl.Series([f"http://a.org/{number}" for number in range(len(rows))], dtype=pl.String)
+    )
     made = []
     for row in rows:
         document = NutchDocument()
@@ -42,7 +46,10 @@ def contents(found: Documents) -> list[dict[str, list[FieldValue]]]:
 
 
 def kinds(found: Documents) -> list[dict[str, list[type]]]:
-    return [{name: [type(value) for value in values] for name, values in row.items()} for row in contents(found)]
+    return [
+        {name: [type(value) for value in values] for name, values in row.items()}
+        for row in contents(found)
+    ]
 
 
 @settings(max_examples=60)
@@ -58,23 +65,34 @@ def test_records_through_columns_and_back(rows: list[dict[str, list[FieldValue]]
 
 @settings(max_examples=60)
 @given(st.lists(st.tuples(FIELDS, FIELDS), min_size=1, max_size=4))
-def test_values_are_added_after_those_that_are_there(pairs: list[tuple[dict[str, list[FieldValue]], ...]]) -> None:
-    both, more = documents([first for first, _ in pairs]), documents([second for _, second in pairs])
+def test_values_are_added_after_those_that_are_there(
+    pairs: list[tuple[dict[str, list[FieldValue]], ...]],
+) -> None:
+    both, more = (
+        documents([first for first, _ in pairs]),
+        documents([second for _, second in pairs]),
+    )
     for name in more.names():
         column = more.column(name)
         assert column is not None
         both.add(name, column)
     expected = [
-        {name: first.get(name, []) + second.get(name, []) for name in {**first, **second}} for first, second in pairs
+        {name: first.get(name, []) + second.get(name, []) for name in {**first, **second}}
+        for first, second in pairs
     ]
-    assert contents(both) == [{name: values for name, values in row.items() if values} for row in expected]
+    assert contents(both) == [
+        {name: values for name, values in row.items() if values} for row in expected
+    ]
 
 
 @settings(max_examples=60)
 @given(st.lists(FIELDS, min_size=1, max_size=4))
 def test_texts(rows: list[dict[str, list[FieldValue]]]) -> None:
     found = documents(rows)
-    expected = [{name: list(map(value_text, values)) for name, values in row.items()} for row in contents(found)]
+    expected = [
+        {name: list(map(value_text, values)) for name, values in row.items()}
+        for row in contents(found)
+    ]
     for name in found.names():
         column = found.column(name)
         assert column is not None
@@ -83,7 +101,9 @@ def test_texts(rows: list[dict[str, list[FieldValue]]]) -> None:
 
 @settings(max_examples=30)
 @given(st.lists(FIELDS, min_size=2, max_size=4), st.booleans())
-def test_filtering_keeps_rows_together(rows: list[dict[str, list[FieldValue]]], as_rows: bool) -> None:
+def test_filtering_keeps_rows_together(
+    rows: list[dict[str, list[FieldValue]]], as_rows: bool
+) -> None:
     found = documents(rows)
     before = contents(found)
     if not as_rows:
@@ -114,10 +134,17 @@ def test_a_boost_is_a_field_and_a_weight() -> None:
 def test_texts_cut_by_utf16_units(texts: list[str], length: int) -> None:
     column = pl.Series("t", texts, dtype=pl.String)
     units = (text.encode("utf-16-le")[: 2 * length] for text in texts)
-    expected = [cut.decode("utf-16-le", "surrogatepass").encode("utf-8", "replace").decode() for cut in units]
+    expected = [
+        cut.decode("utf-16-le", "surrogatepass").encode("utf-8", "replace").decode()
+        for cut in units
+    ]
     assert cut_texts(column, length).to_list() == expected
     assert column.to_list() == texts
 
 
 def test_floats_that_are_not_there() -> None:
-    assert float_texts(pl.Series([None, float("nan"), 1.0], dtype=pl.Float32)).to_list() == [None, "NaN", "1.0"]
+    assert float_texts(pl.Series([None, float("nan"), 1.0], dtype=pl.Float32)).to_list() == [
+        None,
+        "NaN",
+        "1.0",
+    ]

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from minutch.plugin.includes import NUTCH_PLUGINS, expand, missing_plugins, misspelt_plugins, unmatched_alternatives
+from minutch.plugin.includes import (
+    NUTCH_PLUGINS,
+    expand,
+    missing_plugins,
+    misspelt_plugins,
+    unmatched_alternatives,
+)
 
 
 @pytest.mark.parametrize(
     ("pattern", "alternatives"),
     [
         ("a|b-(c|d)|e", ["a", "b-c", "b-d", "e"]),
-        ("index-(basic|anchor)-(x|y)", ["index-basic-x", "index-basic-y", "index-anchor-x", "index-anchor-y"]),
+        (
+            "index-(basic|anchor)-(x|y)",
+            ["index-basic-x", "index-basic-y", "index-anchor-x", "index-anchor-y"],
+        ),
         ("a(?:b|c(d|e))", ["ab", "acd", "ace"]),
         ("urlfilter-.*", ["urlfilter-.*"]),
         (r"a\|b|[|(]c", [r"a\|b", "[|(]c"]),
@@ -27,7 +36,9 @@ def test_expand(pattern: str, alternatives: list[str]) -> None:
 
 def test_unmatched() -> None:
     names = ["protocol-http", "parse-html", "urlfilter-regex"]
-    assert unmatched_alternatives("protocol-http|parse-(html|tika)|urlfilter-.*|indexer-solr", names) == [
+    assert unmatched_alternatives(
+        "protocol-http|parse-(html|tika)|urlfilter-.*|indexer-solr", names
+    ) == [
         "parse-tika",
         "indexer-solr",
     ]
@@ -41,7 +52,9 @@ def test_what_cannot_be_taken_apart_says_nothing() -> None:
 
 def test_a_plugin_of_nutchs_is_missing_not_misspelt() -> None:
     names = ["protocol-http", "urlfilter-regex", "urlfilter-prefix"]
-    includes = "protocol-http|urlfilter-(regx|prefix)|indexer-solr|completely-other|parse-(html|tika)"
+    includes = (
+        "protocol-http|urlfilter-(regx|prefix)|indexer-solr|completely-other|parse-(html|tika)"
+    )
     assert missing_plugins(includes, names) == ["indexer-solr", "parse-html", "parse-tika"]
     assert misspelt_plugins(includes, names) == [
         ("urlfilter-regx", ["urlfilter-regex", "urlfilter-prefix"]),

@@ -1,4 +1,6 @@
-"""The line server under readdb, readlinkdb and the checkers: Nutch's protocol, and hostile clients."""
+"""The line server under readdb, readlinkdb and the checkers: Nutch's protocol, and hostile
+clients.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def test_readlinkdb_answers_as_it_prints() -> None:
 
 @needs_golden("crawl-small/run-rich-r2/crawl")
 @pytest.mark.parametrize(("command", "name"), [(readdb.run, "crawldb"), (readlinkdb.run, "linkdb")])
-def test_lines_of_standard_input(command: Callable[[list[str], JobContext], int], name: str) -> None:
+def test_lines_of_standard_input(
+    command: Callable[[list[str], JobContext], int], name: str
+) -> None:
     lines = io.StringIO("http://nosuch.invalid/\nhttp://127.0.0.1:8810/\n")
     context = JobContext(Configuration.load([]), out=io.StringIO(), err=io.StringIO(), stdin=lines)
     assert command([str(CRAWL / name), "-stdin"], context) == 0

@@ -42,7 +42,11 @@ def test_everything_in_it(tmp_path: Path) -> None:
     assert first.parameters == {"contentType": "text/x", "pathSuffix": ""}
     assert first.names == ("org.example.X", "org.example.JavaX", "x:X", "x.X")
     assert first.class_name == "org.example.JavaX"
-    assert (second.point, second.parameters, second.class_name) == ("org.apache.nutch.parse.Parser", {}, "Y")
+    assert (second.point, second.parameters, second.class_name) == (
+        "org.apache.nutch.parse.Parser",
+        {},
+        "Y",
+    )
     assert not manifest.is_java
 
 
@@ -58,7 +62,10 @@ def test_a_plugin_of_nutch_is_java(tmp_path: Path) -> None:
     [
         ("<plugin id='a'>\n</plug>", "line 2: mismatched tag"),
         ("<plugin name='a'/>", "has no id"),
-        ("<plugin id='a'><extension point='p'>\n<implementation id='i'/></extension></plugin>", "line 2: .* no class"),
+        (
+            "<plugin id='a'><extension point='p'>\n<implementation id='i'/></extension></plugin>",
+            "line 2: .* no class",
+        ),
         ("<!DOCTYPE p [<!ENTITY e 'x'>]><plugin id='a'/>", "entity declarations are not allowed"),
         (b"<plugin id='\xff'/>", "line 1: "),
     ],

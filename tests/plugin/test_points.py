@@ -10,7 +10,15 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
-from minutch.plugin.points import POINTS, ExtensionBase, Parse, ParseResult, ScoringFilter, URLFilter, URLNormalizer
+from minutch.plugin.points import (
+    POINTS,
+    ExtensionBase,
+    Parse,
+    ParseResult,
+    ScoringFilter,
+    URLFilter,
+    URLNormalizer,
+)
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
@@ -67,7 +75,9 @@ class RowScoring(ScoringFilter):
     def generator_sort_value(self, url: str, datum: CrawlDatum, init_sort: float) -> float:
         return datum.score * init_sort
 
-    def update_db_score(self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]) -> None:
+    def update_db_score(
+        self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]
+    ) -> None:
         datum.score = (old.score if old else 100.0) + sum(link.score for link in inlinked)
 
 
@@ -81,7 +91,9 @@ def test_scoring_rows_serve_columns() -> None:
     assert injected["score"].to_list() == [1.5, 3.0]
     assert injected["extra"].to_list() == [7, 8]
     assert injected["metadata"].is_not_null().all()
-    values = scoring.generator_sort_value_columns(frame(0.5, 2.0), pl.Series([2.0, 3.0], dtype=pl.Float32))
+    values = scoring.generator_sort_value_columns(
+        frame(0.5, 2.0), pl.Series([2.0, 3.0], dtype=pl.Float32)
+    )
     assert (values.to_list(), values.dtype) == ([1.0, 6.0], pl.Float32)
 
 
@@ -145,7 +157,11 @@ def parse(success: bool) -> Parse:
 def test_parse_result() -> None:
     good, bad = parse(True), parse(False)
     result = ParseResult.of("http://a/", good)
-    assert (result.original_url, result.is_success, result.is_any_success) == ("http://a/", True, True)
+    assert (result.original_url, result.is_success, result.is_any_success) == (
+        "http://a/",
+        True,
+        True,
+    )
     result["http://b/"] = bad
     assert (result.is_success, result.is_any_success) == (False, True)
     result.drop_failures()
@@ -174,7 +190,9 @@ class TestOutlinkScore:
             ) -> CrawlDatum | None:
                 return adjust
 
-            def outlink_score(self, parse_data: ParseData, kept: int, all_count: int, score: float) -> float | None:
+            def outlink_score(
+                self, parse_data: ParseData, kept: int, all_count: int, score: float
+            ) -> float | None:
                 return 1.0
 
         class First(Equal):

@@ -62,7 +62,9 @@ def test_requirements_are_activated(tmp_path: Path) -> None:
     assert set(active(tmp_path, "needs-x")) == {"needs-x", "lib-x", "lib-y"}
 
 
-def test_without_auto_activation_they_have_to_be_included(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_auto_activation_they_have_to_be_included(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     write_plugin(tmp_path, "lib-x", requires=())
     write_plugin(tmp_path, "needs-x", requires=("lib-x",))
     more = {"plugin__auto-activation": "false"}
@@ -81,7 +83,9 @@ def test_a_circle_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
 
 def test_a_point_that_nobody_declares(tmp_path: Path) -> None:
     write_plugin(tmp_path, "x", classes={"X": "code:X"}, point="org.example.None")
-    with pytest.raises(PluginError, match=r"plugin x: extension point org\.example\.None does not exist"):
+    with pytest.raises(
+        PluginError, match=r"plugin x: extension point org\.example\.None does not exist"
+    ):
         active(tmp_path, "x")
     write_plugin(tmp_path, "alone", classes={"X": "code:X"}, requires=())
     with pytest.raises(PluginError, match="plugin alone: extension point"):
@@ -89,23 +93,40 @@ def test_a_point_that_nobody_declares(tmp_path: Path) -> None:
 
 
 def test_a_point_of_a_users_own(tmp_path: Path) -> None:
-    write_plugin(tmp_path, "x", FILTER, classes={"X": "code:A"}, points=("org.example.Mine",), point="org.example.Mine")
+    write_plugin(
+        tmp_path,
+        "x",
+        FILTER,
+        classes={"X": "code:A"},
+        points=("org.example.Mine",),
+        point="org.example.Mine",
+    )
     repository = PluginRepository(configuration(tmp_path, "x"))
     assert [extension.id for extension in repository.extensions("org.example.Mine")] == ["X"]
 
 
 def test_asking_for_a_point_that_is_not_there() -> None:
     with pytest.raises(PluginError, match="is nutch-extensionpoints included"):
-        PluginRepository(configuration(Path("/nonexistent"), "nothing")).extensions(URLFilter.point_id)
+        PluginRepository(configuration(Path("/nonexistent"), "nothing")).extensions(
+            URLFilter.point_id
+        )
 
 
 def test_order_by_any_of_its_names(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    write_plugin(tmp_path, "one", FILTER, classes={"org.example.A": "code:A"}, extra='nutch-class="org.example.JavaA"')
+    write_plugin(
+        tmp_path,
+        "one",
+        FILTER,
+        classes={"org.example.A": "code:A"},
+        extra='nutch-class="org.example.JavaA"',
+    )
     write_plugin(tmp_path, "two", FILTER, classes={"org.example.B": "code:B"})
 
     def order(text: str) -> list[str]:
         conf = configuration(tmp_path, "one|two", urlfilter__order=text)
-        return [type(f).__name__ for f in PluginRepository(conf).ordered(URLFilter, "urlfilter.order")]
+        return [
+            type(f).__name__ for f in PluginRepository(conf).ordered(URLFilter, "urlfilter.order")
+        ]
 
     assert order("org.example.B org.example.A") == ["B", "A"]
     assert order("org.example.JavaA  org.example.B") == ["A", "B"]
@@ -121,7 +142,13 @@ def test_extensions_come_in_the_order_of_javas_hash_map(tmp_path: Path) -> None:
     for name in names:
         write_plugin(tmp_path, name, requires=())
     # what HashMap.keySet() of JDK 17 prints
-    assert active(tmp_path, "|".join(names)) == ["other-filter", "third", "example-a", "lib-words", "my-filter"]
+    assert active(tmp_path, "|".join(names)) == [
+        "other-filter",
+        "third",
+        "example-a",
+        "lib-words",
+        "my-filter",
+    ]
 
 
 def test_one_object_per_configuration(tmp_path: Path) -> None:
@@ -167,16 +194,22 @@ def test_the_clock_of_a_job_reaches_its_plugins(tmp_path: Path) -> None:
 
 def test_a_repository_can_be_given_a_clock(tmp_path: Path) -> None:
     write_plugin(tmp_path, "stamp", STAMP, classes={"Stamp": "code:Stamp"})
-    (stamp,) = PluginRepository(configuration(tmp_path, "stamp"), FakeClock(7)).ordered(URLFilter, "urlfilter.order")
+    (stamp,) = PluginRepository(configuration(tmp_path, "stamp"), FakeClock(7)).ordered(
+        URLFilter, "urlfilter.order"
+    )
     assert stamp.filter("x") == "x?7-7"
 
 
 def test_plugins_of_one_name_in_two_places_do_not_share_modules(tmp_path: Path) -> None:
     for place, tail in (("p", "1"), ("q", "2")):
-        write_plugin(tmp_path / place, "one", FILTER.replace('"a"', f'"{tail}"'), classes={"A": "code:A"})
+        write_plugin(
+            tmp_path / place, "one", FILTER.replace('"a"', f'"{tail}"'), classes={"A": "code:A"}
+        )
     results = []
     for place in ("p", "q"):
-        (extension,) = PluginRepository(configuration(tmp_path / place, "one")).extensions(URLFilter.point_id)
+        (extension,) = PluginRepository(configuration(tmp_path / place, "one")).extensions(
+            URLFilter.point_id
+        )
         instance = extension.instance()
         assert isinstance(instance, URLFilter)
         results.append(instance.filter("x"))
@@ -201,7 +234,9 @@ def test_a_plugin_may_import_from_what_it_requires(tmp_path: Path) -> None:
         classes={"X": "code:X"},
         requires=("nutch-extensionpoints", "lib-rules"),
     )
-    (made,) = PluginRepository(configuration(tmp_path, "user")).ordered(URLFilter, "urlfilter.order")
+    (made,) = PluginRepository(configuration(tmp_path, "user")).ordered(
+        URLFilter, "urlfilter.order"
+    )
     assert made.filter("") == "from the library"
 
 
@@ -216,8 +251,16 @@ def test_a_plugin_may_import_from_what_it_requires(tmp_path: Path) -> None:
             "code:X",
             "can't be made: .* odd",
         ),
-        ("class X:\n    def __init__(self, conf, parameters): pass", "code:X", "code:X is no URLFilter"),
-        ("from minutch.plugin.points import URLFilter\nclass X(URLFilter): pass", "code:X", "can't be made: TypeError"),
+        (
+            "class X:\n    def __init__(self, conf, parameters): pass",
+            "code:X",
+            "code:X is no URLFilter",
+        ),
+        (
+            "from minutch.plugin.points import URLFilter\nclass X(URLFilter): pass",
+            "code:X",
+            "can't be made: TypeError",
+        ),
     ],
 )
 def test_a_broken_plugin_is_named(tmp_path: Path, code: str, path: str, message: str) -> None:
@@ -228,16 +271,18 @@ def test_a_broken_plugin_is_named(tmp_path: Path, code: str, path: str, message:
 
 def test_a_plugins_own_error_stays_what_it_is(tmp_path: Path) -> None:
     code = (
-        "from minutch.errors import ConfigError\nfrom minutch.plugin.points import URLFilter\n"
-        "class X(URLFilter):\n    def __init__(self, conf, parameters): raise ConfigError('rules.txt, line 3: odd')\n"
-        "    def filter(self, url): return url\n"
+        "from minutch.errors import ConfigError\nfrom minutch.plugin.points import URLFilter\nclass"
+        " X(URLFilter):\n    def __init__(self, conf, parameters): raise ConfigError('rules.txt,"
+        " line 3: odd')\n    def filter(self, url): return url\n"
     )
     write_plugin(tmp_path, "strict", code, classes={"X": "code:X"})
     with pytest.raises(ConfigError, match=r"^rules\.txt, line 3: odd$"):
         PluginRepository(configuration(tmp_path, "strict")).ordered(URLFilter, "urlfilter.order")
 
 
-def test_unreadable_and_java_plugins_are_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unreadable_and_java_plugins_are_passed_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     write_plugin(tmp_path, "java", classes={"X": "org.example.X"}, requires=())
     (write_plugin(tmp_path, "bad", requires=()) / "plugin.xml").write_text("<plugin")
     (tmp_path / "no plugin").mkdir()
@@ -264,7 +309,9 @@ def test_misspelt_ids_are_told_apart_from_plugins_that_minutch_lacks(
 ) -> None:
     write_plugin(tmp_path, "java", classes={"X": "org.example.X"}, requires=())
     conf = configuration(
-        tmp_path, "urlfilter-regx|indexer-dumy|java|protocol-foo|lib-nekohtml", plugin__excludes="parse-htmll"
+        tmp_path,
+        "urlfilter-regx|indexer-dumy|java|protocol-foo|lib-nekohtml",
+        plugin__excludes="parse-htmll",
     )
     mistakes = [
         ("urlfilter-regx", ["urlfilter-regex"]),
@@ -275,7 +322,10 @@ def test_misspelt_ids_are_told_apart_from_plugins_that_minutch_lacks(
         found = unmatched_includes(conf)
     assert [(word, close[:1]) for word, close in found] == mistakes
     assert PluginRepository.of(conf).unmatched_includes() == found
-    assert "plugin.includes: plugins of Nutch that minutch does not have: protocol-foo, lib-nekohtml" in caplog.text
+    assert (
+        "plugin.includes: plugins of Nutch that minutch does not have: protocol-foo, lib-nekohtml"
+        in caplog.text
+    )
     assert "plugin.includes: no plugin urlfilter-regx, did you mean urlfilter-regex" in caplog.text
     assert "plugin.excludes: no plugin parse-htmll, did you mean parse-html" in caplog.text
 
@@ -285,21 +335,29 @@ def test_the_shipped_defaults_have_no_misspelt_id(caplog: pytest.LogCaptureFixtu
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-@pytest.mark.parametrize("name", ["protocol-http", "protocol-okhttp", "protocol-httpclient", "protocol-(http|okhttp)"])
+@pytest.mark.parametrize(
+    "name", ["protocol-http", "protocol-okhttp", "protocol-httpclient", "protocol-(http|okhttp)"]
+)
 def test_every_http_client_of_nutchs_is_ours(name: str) -> None:
     conf = configuration(Path("/nonexistent"), name)
     repository = PluginRepository(conf)
-    assert [e.id for e in repository.extensions(Protocol.point_id)] == ["org.apache.nutch.protocol.http.Http"]
+    assert [e.id for e in repository.extensions(Protocol.point_id)] == [
+        "org.apache.nutch.protocol.http.Http"
+    ]
     assert repository.unmatched_includes() == []
     assert "protocol-http" not in active(Path("/nonexistent"), name, plugin__excludes="protocol-.*")
 
 
 def test_a_wrong_pattern(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"plugin\.includes \(program\): expected a regular expression"):
+    with pytest.raises(
+        ConfigError, match=r"plugin\.includes \(program\): expected a regular expression"
+    ):
         active(tmp_path, "a(")
 
 
-def test_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "mine").mkdir()
     monkeypatch.chdir(tmp_path)
     conf = configuration(tmp_path, plugin__folders="plugins, mine ,gone")

@@ -1,4 +1,6 @@
-"""Columns of URLs through an automaton first, beside the normalizers and filters that it speaks for."""
+"""Columns of URLs through an automaton first, beside the normalizers and filters that it speaks
+for.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +14,43 @@ from minutch.job import Counters
 from minutch.plugin.urlrules import FILTERED, UrlRules
 
 RULES = "-\\.gif$\n-(/[^/]+)/[^/]+\\1/[^/]+\\1/\n+^https?://"
-ODD = ["http://h/../a//b", "http://h/a#b", "http://H/", "http://ä.de/ö", "no URL", "", "http://h/a/b/a/b/a/c", "x" * 99]
+ODD = [
+    "http://h/../a//b",
+    "http://h/a#b",
+    "http://H/",
+    "http://ä.de/ö",
+    "no URL",
+    "",
+    "http://h/a/b/a/b/a/c",
+    "x" * 99,
+]
 
 
 def url_rules(includes: str, *, normalize: bool = True, filtering: bool = True) -> UrlRules:
-    conf = Configuration.load([], overrides={"plugin.includes": includes, "urlfilter.regex.rules": RULES})
-    return UrlRules(conf, normalize=normalize, filtering=filtering, scope="inject", keep_on_error=False)
+    conf = Configuration.load(
+        [], overrides={"plugin.includes": includes, "urlfilter.regex.rules": RULES}
+    )
+    return UrlRules(
+        conf, normalize=normalize, filtering=filtering, scope="inject", keep_on_error=False
+    )
 
 
 def some_urls(count: int) -> pl.Series:
-    plain = [f"https://www.e{n % 9}.org/a{n}/b.{'gif' if n % 5 == 0 else 'html'}" for n in range(count)]
+    plain = [
+        f"https://www.e{n % 9}.org/a{n}/b.{'gif' if n % 5 == 0 else 'html'}" for n in range(count)
+    ]
     return pl.Series([ODD[n // 3 % len(ODD)] if n % 3 == 0 else url for n, url in enumerate(plain)])
 
 
-@pytest.mark.parametrize(("normalize", "filtering"), [(True, True), (True, False), (False, True), (False, False)])
 @pytest.mark.parametrize(
-    "includes", ["urlnormalizer-(regex|basic)|urlfilter-regex", "urlnormalizer-querystring|urlfilter-(regex|domain)"]
+    ("normalize", "filtering"), [(True, True), (True, False), (False, True), (False, False)]
+)
+@pytest.mark.parametrize(
+    "includes",
+    [
+        "urlnormalizer-(regex|basic)|urlfilter-regex",
+        "urlnormalizer-querystring|urlfilter-(regex|domain)",
+    ],
 )
 def test_the_same_urls_pass_as_without_it(includes: str, normalize: bool, filtering: bool) -> None:
     rules = url_rules(includes, normalize=normalize, filtering=filtering)

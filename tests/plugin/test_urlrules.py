@@ -57,7 +57,9 @@ def test_a_bug_in_a_plugin_keeps_the_url_or_drops_it(
     monkeypatch.setattr(urlrules, "URLFilters", Failing)
     counters = Counters()
     with caplog.at_level(logging.ERROR):
-        found = rules(normalize=False, keep=keep).apply(pl.Series(["a", "bug", "no", "bad", None]), counters)
+        found = rules(normalize=False, keep=keep).apply(
+            pl.Series(["a", "bug", "no", "bad", None]), counters
+        )
     assert found.to_list() == ["a", "bug" if keep else None, None, None, None]
     assert counters[FILTERED] == (2 if keep else 3)
     assert "bug" in caplog.text
@@ -68,5 +70,11 @@ def test_scope_of_normalizing(monkeypatch: pytest.MonkeyPatch) -> None:
     make: Callable[..., None] = lambda conf, scope: scopes.append(scope)  # noqa: E731 - stands for a class
     monkeypatch.setattr(urlrules, "URLNormalizers", make)
     for settings in ({}, {"crawldb.url.normalizers.scope": "inject"}):
-        UrlRules(context(settings).conf, normalize=True, filtering=False, scope="crawldb", keep_on_error=True)
+        UrlRules(
+            context(settings).conf,
+            normalize=True,
+            filtering=False,
+            scope="crawldb",
+            keep_on_error=True,
+        )
     assert scopes == ["crawldb", "inject"]

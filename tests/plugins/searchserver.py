@@ -37,7 +37,9 @@ class Answer:
 class SearchServerStub:
     """Answers by `answer(request)`; `asked` are the requests."""
 
-    def __init__(self, answer: Callable[[Asked], Answer], *, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, answer: Callable[[Asked], Answer], *, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.answer = answer
         self.asked: list[Asked] = []
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -45,14 +47,19 @@ class SearchServerStub:
         if tls is not None:
             self._http.socket = tls.wrap_socket(self._http.socket, server_side=True)
         self.port = int(self._http.server_address[1])
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._http.shutdown()
         self._http.server_close()
@@ -68,14 +75,21 @@ def _handler(server: SearchServerStub) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            asked = Asked(self.command, self.path, {name.lower(): value for name, value in self.headers.items()}, body)
+            asked = Asked(
+                self.command,
+                self.path,
+                {name.lower(): value for name, value in self.headers.items()},
+                body,
+            )
             server.asked.append(asked)
             answer = server.answer(asked)
             time.sleep(answer.seconds)
             if answer.cut:
                 self.close_connection = True
                 return
-            data = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+            data = (
+                answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+            )
             self.send_response(answer.status)
             self.send_header("Content-Length", str(len(data)))
             for name, value in answer.headers.items():

@@ -1,4 +1,6 @@
-"""The inner network stays out of reach, however its addresses are written and whoever leads there."""
+"""The inner network stays out of reach, however its addresses are written and whoever leads
+there.
+"""
 
 from __future__ import annotations
 
@@ -57,11 +59,15 @@ def server() -> Iterator[MisbehavingServer]:
 
 
 def guarded(transport: str, **more: str) -> Configuration:
-    return conf_for(http__transport=transport, http__filter__ipaddress__include="", http__timeout="2000", **more)
+    return conf_for(
+        http__transport=transport, http__filter__ipaddress__include="", http__timeout="2000", **more
+    )
 
 
 @pytest.mark.parametrize("transport", ["curl", "httpx"])
-async def test_no_spelling_of_an_inner_address_is_connected_to(transport: str, server: MisbehavingServer) -> None:
+async def test_no_spelling_of_an_inner_address_is_connected_to(
+    transport: str, server: MisbehavingServer
+) -> None:
     protocol = Http(guarded(transport), {})
     try:
         for host in SPELLINGS:
@@ -75,19 +81,27 @@ async def test_no_spelling_of_an_inner_address_is_connected_to(transport: str, s
 
 
 @pytest.mark.parametrize("transport", ["curl", "httpx"])
-async def test_robots_txt_is_not_asked_for_at_inner_addresses(transport: str, server: MisbehavingServer) -> None:
+async def test_robots_txt_is_not_asked_for_at_inner_addresses(
+    transport: str, server: MisbehavingServer
+) -> None:
     protocol = Http(guarded(transport), {})
     try:
         for host in SPELLINGS:
-            rules = await protocol.get_robot_rules(f"http://{host}:{server.port}/ok", CrawlDatum(), None)
-            assert getattr(rules, "failure", None) is not None or not rules.is_allowed(f"http://{host}/x"), host
+            rules = await protocol.get_robot_rules(
+                f"http://{host}:{server.port}/ok", CrawlDatum(), None
+            )
+            assert getattr(rules, "failure", None) is not None or not rules.is_allowed(
+                f"http://{host}/x"
+            ), host
     finally:
         await protocol.close()
     assert server.connections == 0
 
 
 class Leads(BaseHTTPRequestHandler):
-    """Sends who asks for `leading` on to 127.0.0.2; `reached` has the addresses connected to, and what was asked."""
+    """Sends who asks for `leading` on to 127.0.0.2; `reached` has the addresses connected to, and
+    what was asked.
+    """
 
     leading: str
     reached: list[tuple[str, str]]
@@ -116,7 +130,9 @@ def test_redirects_lead_no_further_than_links(transport: str, leading: str, tmp_
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/page"
         conf = conf_for(
-            http__transport=transport, http__filter__ipaddress__include="127.0.0.1", http__redirect__max="5"
+            http__transport=transport,
+            http__filter__ipaddress__include="127.0.0.1",
+            http__redirect__max="5",
         )
         fetch_segment(make_segment(tmp_path, [url]), conf)
         server.shutdown()

@@ -1,4 +1,6 @@
-"""protocol-selenium, -htmlunit and -interactiveselenium with a real browser and real servers on loopback."""
+"""protocol-selenium, -htmlunit and -interactiveselenium with a real browser and real servers on
+loopback.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,7 @@ def text(output: ProtocolOutput) -> str:
     return output.content.content.decode()
 
 
-# -- a page ----------------------------------------------------------------------------------------------------
+# -- a page ----------------------------------------------------------------------------------------
 
 
 async def test_a_page_is_what_its_scripts_made_of_it(web: SmallWeb, shared: Selenium) -> None:
@@ -92,7 +94,9 @@ async def test_a_page_is_what_its_scripts_made_of_it(web: SmallWeb, shared: Sele
     assert text(output).startswith("<!DOCTYPE html>")
     assert output.content is not None
     assert output.content.content_type == "text/html; charset=UTF-8"
-    assert output.content.metadata.first("Content-Length") == str(len(STORY))  # headers stay as they came
+    assert output.content.metadata.first("Content-Length") == str(
+        len(STORY)
+    )  # headers stay as they came
     assert str(datum.metadata[Text("nutch.protocol.code")]) == "200"
     assert web.paths.count("/story") == 1, "a page is fetched once"
     assert all(asked.headers["user-agent"] == shared.settings.user_agents[0] for asked in web.asked)
@@ -110,7 +114,11 @@ async def test_what_is_no_html_stands_as_it_came(web: SmallWeb, shared: Selenium
 
 
 @pytest.mark.parametrize(
-    "leads", ["<script>location.href = '/other'</script>", '<meta http-equiv="refresh" content="0; url=/other">']
+    "leads",
+    [
+        "<script>location.href = '/other'</script>",
+        '<meta http-equiv="refresh" content="0; url=/other">',
+    ],
 )
 async def test_where_a_page_leads_is_a_redirect_and_not_followed_here(
     web: SmallWeb, shared: Selenium, leads: str
@@ -138,18 +146,19 @@ async def test_scripts_can_not_forge_the_reading(web: SmallWeb, shared: Selenium
     web.pages["/forger"] = """<p>honest</p><script>
     Object.defineProperty(Element.prototype, "outerHTML", {get: () => "forged"});
     XMLSerializer.prototype.serializeToString = () => "forged"; String.prototype.slice = () => "forged";
-    </script>"""
+    </script>"""  # noqa: E501
     assert "<p>honest</p>" in text(await get(shared, web.url("/forger")))
 
 
-# -- what a page may load --------------------------------------------------------------------------------------
+# -- what a page may load --------------------------------------------------------------------------
 
 
 async def test_robots_txt_holds_for_what_a_page_loads(web: SmallWeb, shared: Selenium) -> None:
     web.pages["/private.js"] = "document.write('<p>private</p>')"
     web.pages["/to-private.js"] = (302, {"Location": "/private.js"}, "")
     web.pages["/page"] = (
-        "<script src='/private.js'></script><script src='/to-private.js'></script><iframe src='/private'>"
+        "<script src='/private.js'></script><script src='/to-private.js'></script><iframe"
+        " src='/private'>"
     )
     assert "<p>private</p>" not in text(await get(shared, web.url("/page")))
     assert web.paths == ["/page", "/to-private.js"]
@@ -166,13 +175,20 @@ navigator.serviceWorker && navigator.serviceWorker.register("/sw.js").catch(() =
 window.open("http://{host}/window");
 const line = new RTCPeerConnection({iceServers: [{urls: "stun:{host}"}]}); line.createDataChannel("x");
 line.createOffer().then(offer => line.setLocalDescription(offer));
-</script>"""
+</script>"""  # noqa: E501
 
 
 async def test_nothing_that_a_page_does_reaches_a_forbidden_address(web: SmallWeb) -> None:
-    """Whatever way it takes: no connection comes, by TCP or UDP, and none that lib-http did not make."""
-    conf = conf_for(page__load__delay="2").with_values({"http.filter.ipaddress.include": "127.0.0.1"})
-    with socket.create_server(("127.0.0.2", 0)) as inner, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+    """Whatever way it takes: no connection comes, by TCP or UDP, and none that lib-http did not
+    make.
+    """
+    conf = conf_for(page__load__delay="2").with_values(
+        {"http.filter.ipaddress.include": "127.0.0.1"}
+    )
+    with (
+        socket.create_server(("127.0.0.2", 0)) as inner,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams,
+    ):
         host = f"127.0.0.2:{inner.getsockname()[1]}"
         datagrams.bind(("127.0.0.2", inner.getsockname()[1]))
         web.pages["/hostile"] = HOSTILE.replace("{host}", host)
@@ -189,11 +205,17 @@ async def test_nothing_that_a_page_does_reaches_a_forbidden_address(web: SmallWe
 
 
 async def test_the_browser_asks_no_name_server_of_its_own(web: SmallWeb) -> None:
-    """A name that points inside a moment later (DNS rebinding) leads nowhere else; the browser has no DNS at all."""
+    """A name that points inside a moment later (DNS rebinding) leads nowhere else; the browser has
+    no DNS at all.
+    """
     with NameServer({"site.test": (300, ["127.0.0.1"])}) as dns:
-        conf = conf_for(http__dns__servers=dns.address, http__dns__resolver="cares", page__load__delay="2")
+        conf = conf_for(
+            http__dns__servers=dns.address, http__dns__resolver="cares", page__load__delay="2"
+        )
         conf = conf.with_values({"http.filter.ipaddress.include": "127.0.0.1"})
-        web.pages["/rebinding"] = STORY + "<script>fetch('http://other.test:{port}/x', {mode: 'no-cors'})</script>"
+        web.pages["/rebinding"] = (
+            STORY + "<script>fetch('http://other.test:{port}/x', {mode: 'no-cors'})</script>"
+        )
         dns.names["other.test"] = (0, ["127.0.0.2"])
         output = await alone(Selenium(conf, {}), web.url("/rebinding", "site.test"))
         assert "what came late" in text(output)
@@ -205,8 +227,10 @@ async def test_cookies_stay_with_the_page_and_its_host(web: SmallWeb, shared: Se
     web.pages["/sets"] = (
         200,
         {"Set-Cookie": "of=page; Path=/"},
-        "<script src='/mine.js'></script>"
-        "<script src='http://localhost:{port}/theirs.js'></script><script src='/last.js'></script>",
+        (
+            "<script src='/mine.js'></script><script"
+            " src='http://localhost:{port}/theirs.js'></script><script src='/last.js'></script>"
+        ),
     )
     web.pages["/mine.js"] = (200, {"Set-Cookie": "of-script=1; Path=/"}, "")
     web.pages["/theirs.js"] = (200, {"Set-Cookie": "of-other=1; Path=/"}, "")
@@ -218,19 +242,22 @@ async def test_cookies_stay_with_the_page_and_its_host(web: SmallWeb, shared: Se
     await get(shared, web.url("/story"))
     assert "cookie" not in web.headers("/a.js"), "a page knows nothing of the one before"
     web.pages["/two"] = (
-        "<script src='http://localhost:{port}/theirs.js'></script><script src='http://localhost:{port}/again.js'></script>"
+        "<script src='http://localhost:{port}/theirs.js'></script><script"
+        " src='http://localhost:{port}/again.js'></script>"
     )
     await get(shared, web.url("/two"))
     assert "cookie" not in web.headers("/again.js")
 
 
 async def test_only_reading_requests_are_made(web: SmallWeb, shared: Selenium) -> None:
-    web.pages["/sends"] = "<script>fetch('/post', {method: 'POST'}); fetch('/put', {method: 'PUT'})</script>"
+    web.pages["/sends"] = (
+        "<script>fetch('/post', {method: 'POST'}); fetch('/put', {method: 'PUT'})</script>"
+    )
     await get(shared, web.url("/sends"))
     assert web.paths == ["/sends"]
 
 
-# -- bounds ----------------------------------------------------------------------------------------------------
+# -- bounds ----------------------------------------------------------------------------------------
 
 
 async def test_a_page_loads_no_more_than_it_may(web: SmallWeb) -> None:
@@ -239,12 +266,16 @@ async def test_a_page_loads_no_more_than_it_may(web: SmallWeb) -> None:
     await alone(few, web.url("/many"))
     assert len(web.paths) == 6
     web.asked.clear()
-    web.pages["/large"] = "<script src='/large.js'></script><script>document.write(window.loaded)</script>"
+    web.pages["/large"] = (
+        "<script src='/large.js'></script><script>document.write(window.loaded)</script>"
+    )
     web.pages["/large.js"] = "window.loaded = 'loaded';" + " " * 20_000
     assert "undefined" in text(
         await alone(Selenium(conf_for(minutch__browser__bytes__max="10k"), {}), web.url("/large"))
     )
-    assert "loaded" in text(await alone(Selenium(conf_for(minutch__browser__bytes__max="64k"), {}), web.url("/large")))
+    assert "loaded" in text(
+        await alone(Selenium(conf_for(minutch__browser__bytes__max="64k"), {}), web.url("/large"))
+    )
 
 
 async def test_content_is_cut_at_the_limit(web: SmallWeb) -> None:
@@ -308,7 +339,9 @@ asyncio.run(main())
 
 
 async def test_the_browser_dies_with_its_parent() -> None:
-    child = subprocess.Popen([sys.executable, "-c", CHILD], cwd=PROJECT, stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD], cwd=PROJECT, stdout=subprocess.PIPE, text=True
+    )
     assert child.stdout is not None
     pid = int(child.stdout.readline())
     child.kill()
@@ -321,12 +354,15 @@ async def test_the_browser_dies_with_its_parent() -> None:
 
 def _runs(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+        return (
+            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+            != "Z"
+        )
     except OSError:
         return False
 
 
-# -- properties ------------------------------------------------------------------------------------------------
+# -- properties ------------------------------------------------------------------------------------
 
 
 async def test_html_unit_without_scripts_and_styles(web: SmallWeb) -> None:
@@ -352,12 +388,16 @@ async def test_the_time_that_a_page_has(web: SmallWeb) -> None:
         "<p id='x'></p><script>setInterval(() => fetch('/late').then(() => 0), 20);"
         "setTimeout(() => { document.getElementById('x').textContent = 'late' }, 1200)</script>"
     )
-    assert '<p id="x"></p>' in text(await alone(Selenium(conf_for(page__load__delay="1"), {}), web.url("/slow")))
+    assert '<p id="x"></p>' in text(
+        await alone(Selenium(conf_for(page__load__delay="1"), {}), web.url("/slow"))
+    )
     found = text(await alone(Selenium(conf_for(page__load__delay="2"), {}), web.url("/slow")))
     assert '<p id="x">late</p>' in found
 
 
-async def test_pictures_of_pages_are_kept(web: SmallWeb, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_pictures_of_pages_are_kept(
+    web: SmallWeb, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     conf = conf_for(take__screenshot="true")
     protocol = Selenium(conf.with_values({"screenshot.location": str(tmp_path / "shots")}), {})
     await alone(protocol, web.url("/story"))
@@ -374,7 +414,9 @@ def made(**values: str) -> BrowserSettings:
 
 async def test_settings() -> None:
     assert made(selenium__enable__headless="true").headless
-    assert made(env="").headless == ("DISPLAY" not in os.environ and "WAYLAND_DISPLAY" not in os.environ)
+    assert made(env="").headless == (
+        "DISPLAY" not in os.environ and "WAYLAND_DISPLAY" not in os.environ
+    )
     assert made(selenium__firefox__binary__timeout="7").start_time == 7
     hub = made(
         selenium__driver="remote",
@@ -385,17 +427,24 @@ async def test_settings() -> None:
     ).hub
     assert hub == "https://grid:1/x"
     for name, value in [("selenium.driver", "firefox"), ("selenium.driver", "opera")]:
-        with pytest.raises(ConfigError, match=rf"{name} \(.*\): expected chrome or remote, found '{value}'"):
+        with pytest.raises(
+            ConfigError, match=rf"{name} \(.*\): expected chrome or remote, found '{value}'"
+        ):
             made(**{name: value})
-    with pytest.raises(ConfigError, match=r"selenium.grid.driver \(.*\): expected chrome or random, found 'edge'"):
+    with pytest.raises(
+        ConfigError, match=r"selenium.grid.driver \(.*\): expected chrome or random, found 'edge'"
+    ):
         made(selenium__driver="remote", selenium__grid__driver="edge")
-    with pytest.raises(ConfigError, match=r"selenium.hub.protocol \(.*\): expected http or https, found 'ftp'"):
+    with pytest.raises(
+        ConfigError, match=r"selenium.hub.protocol \(.*\): expected http or https, found 'ftp'"
+    ):
         made(selenium__driver="remote", selenium__hub__protocol="ftp")
 
 
 async def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(
-        ConfigError, match=r"selenium.grid.binary: expected a browser's program, found none at /no/where"
+        ConfigError,
+        match=r"selenium.grid.binary: expected a browser's program, found none at /no/where",
     ):
         Selenium(conf_for(selenium__grid__binary="/no/where"), {})
     monkeypatch.setattr(remote, "find_spec", lambda name: None)
@@ -411,22 +460,34 @@ async def test_a_program_that_is_no_browser(web: SmallWeb, tmp_path: Path) -> No
     program = tmp_path / "browser"
     program.write_text("#!/bin/sh\necho cannot open display >&2\nexit 3\n", encoding="utf-8")
     program.chmod(0o755)
-    status = (await alone(Selenium(conf_for(selenium__grid__binary=str(program)), {}), web.url("/story"))).status
+    status = (
+        await alone(Selenium(conf_for(selenium__grid__binary=str(program)), {}), web.url("/story"))
+    ).status
     assert status.code == codes.EXCEPTION
     assert "did not start: cannot open display" in str(status)
 
 
-@pytest.mark.skipif(shutil.which("chromedriver") is None, reason="no chromedriver, which stands in for a grid")
+@pytest.mark.skipif(
+    shutil.which("chromedriver") is None, reason="no chromedriver, which stands in for a grid"
+)
 async def test_a_browser_of_a_grid(web: SmallWeb, caplog: pytest.LogCaptureFixture) -> None:
-    """Over the WebDriver protocol and a WebSocket; what the page loads is fetched here all the same."""
+    """Over the WebDriver protocol and a WebSocket; what the page loads is fetched here all the
+    same.
+    """
     pytest.importorskip("websockets")
     driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, text=True)
     try:
         assert driver.stdout is not None
         started = next(line for line in driver.stdout if "started successfully" in line)
         port = started.rstrip(".\n").rpartition(" ")[2]
-        values = {"selenium.driver": "remote", "selenium.hub.host": "127.0.0.1", "selenium.hub.path": "/"}
-        conf = conf_for(**values).with_values({"selenium.hub.port": port, "selenium.grid.driver": "random"})
+        values = {
+            "selenium.driver": "remote",
+            "selenium.hub.host": "127.0.0.1",
+            "selenium.hub.path": "/",
+        }
+        conf = conf_for(**values).with_values(
+            {"selenium.hub.port": port, "selenium.grid.driver": "random"}
+        )
         assert "what came late" in text(await alone(Selenium(conf, {}), web.url("/story")))
         assert all(asked.headers["user-agent"].startswith("minutch-test") for asked in web.asked)
         nobody = conf.with_values({"selenium.hub.path": "/nobody"})
@@ -437,7 +498,7 @@ async def test_a_browser_of_a_grid(web: SmallWeb, caplog: pytest.LogCaptureFixtu
         driver.wait()
 
 
-# -- handlers --------------------------------------------------------------------------------------------------
+# -- handlers --------------------------------------------------------------------------------------
 
 
 class Collector:
@@ -449,7 +510,13 @@ class Collector:
     def process_driver(self, driver: Driver) -> str:
         driver.find_element("css selector", "button").click()
         found = driver.find_element("id", "found")
-        lines = [driver.title, driver.current_url, found.text, found.tag_name, found.get_attribute("class") or ""]
+        lines = [
+            driver.title,
+            driver.current_url,
+            found.text,
+            found.tag_name,
+            found.get_attribute("class") or "",
+        ]
         driver.find_element("name", "q").send_keys("words")
         lines += [str(driver.execute_script("return document.forms[0].q.value + arguments[0]", 1))]
         lines += [element.text for element in driver.find_elements("xpath", "//li")]
@@ -484,7 +551,9 @@ async def test_a_users_handler(web: SmallWeb) -> None:
             "two",
             "the next page",
         ]
-        assert "what came late" in text(await get(protocol, web.url("/story"))), "no handler wants it: the page itself"
+        assert "what came late" in text(await get(protocol, web.url("/story"))), (
+            "no handler wants it: the page itself"
+        )
     finally:
         await protocol.close()
 
@@ -500,9 +569,13 @@ async def test_nutchs_handlers(web: SmallWeb) -> None:
     web.pages[
         "/ajax"
     ] = """<body><div id=x></div><a href="javascript:void(null);" onclick="x.textContent = 'first'">1</a>
-    <a href="javascript:void(null);" onclick="x.textContent = 'second'">2</a></body>"""
+    <a href="javascript:void(null);" onclick="x.textContent = 'second'">2</a></body>"""  # noqa: E501
     names = "DefaultHandler, DefaultClickAllAjaxLinksHandler"
-    found = text(await alone(Interactive(conf_for(interactiveselenium__handlers=names), {}), web.url("/ajax")))
+    found = text(
+        await alone(
+            Interactive(conf_for(interactiveselenium__handlers=names), {}), web.url("/ajax")
+        )
+    )
     assert found.count('<div id="x">first</div>') == found.count('<div id="x">second</div>') == 1
     assert found.startswith("<html>")
 

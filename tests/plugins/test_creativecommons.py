@@ -6,7 +6,10 @@ import pytest
 
 from tests.support.pages import configuration, content, parse, parse_all
 
-BY, NC = "http://creativecommons.org/licenses/by/2.0/", "https://creativecommons.org/licenses/by-nc/4.0/"
+BY, NC = (
+    "http://creativecommons.org/licenses/by/2.0/",
+    "https://creativecommons.org/licenses/by-nc/4.0/",
+)
 RDF = """<!-- <rdf:RDF xmlns="{cc}" xmlns:dc="http://purl.org/dc/elements/1.1/"
    xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
 <Work rdf:about=""><dc:type rdf:resource="http://purl.org/dc/dcmitype/{type}" /></Work>
@@ -33,7 +36,10 @@ def licence(url: str, where: str, kind: str | None = None) -> dict[str, list[str
         (f"<a href='{BY}'>x</a><a href='{NC}'>", licence(BY, "a")),
         (f"<a href='{BY}'>x</a><a rel=license href='{NC}'>", licence(NC, "rel")),
         (f"<a rel='nofollow License' href='{NC}'><a rel=license href='{BY}'>", licence(NC, "rel")),
-        ("<base href='http://creativecommons.org/x'><a href=/licenses/by/3.0/>", {}),  # the page's URL is the base
+        (
+            "<base href='http://creativecommons.org/x'><a href=/licenses/by/3.0/>",
+            {},
+        ),  # the page's URL is the base
         (
             f"<a rel=license href='{BY}'>{rdf()}",
             licence("http://creativecommons.org/licenses/by-nc/1.0", "rdf", "text"),
@@ -69,6 +75,8 @@ def test_broken_rdf_is_none(comment: str) -> None:
 
 
 def test_pages_without_may_be_left_out() -> None:
-    conf = configuration("parse-html|creativecommons", **{"creativecommons.exclude.unlicensed": "true"})
+    conf = configuration(
+        "parse-html|creativecommons", **{"creativecommons.exclude.unlicensed": "true"}
+    )
     assert parse(f"<a href='{BY}'>", conf).data.status.is_success
     assert not parse_all(content("<p>none"), conf).is_any_success

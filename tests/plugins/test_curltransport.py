@@ -40,7 +40,9 @@ async def serving(answer: bytes) -> AsyncIterator[tuple[int, list[bytes]]]:
         server.close()
 
 
-@pytest.mark.parametrize(("answer", "limit"), [(CHUNKED, -1), (CHUNKED, 7), (PLAIN, -1), (SHORT, -1)])
+@pytest.mark.parametrize(
+    ("answer", "limit"), [(CHUNKED, -1), (CHUNKED, 7), (PLAIN, -1), (SHORT, -1)]
+)
 async def test_both_ways_give_the_same(answer: bytes, limit: int) -> None:
     transport = CurlTransport(CurlSettings(), lambda address: True)
     async with serving(answer) as (port, requests):
@@ -58,7 +60,11 @@ async def test_both_ways_give_the_same(answer: bytes, limit: int) -> None:
     assert isinstance(response.stream, BodyStream)
     assert (response.status_code, response.stream.body) == (reply.code, reply.body)
     found = response.extensions
-    assert (found["head"], found["http_version"], found["address"]) == (reply.head, reply.version, reply.address)
+    assert (found["head"], found["http_version"], found["address"]) == (
+        reply.head,
+        reply.version,
+        reply.address,
+    )
     assert (found.get("trailers", []), found.get("truncated")) == (reply.trailers, reply.truncated)
     assert repr(found.get("body_error")) == repr(reply.error)
 
@@ -74,7 +80,10 @@ async def test_what_a_reply_holds() -> None:
     await transport.aclose()
     chunked, plain, short = replies
     assert (chunked.body, chunked.truncated, chunked.error) == (b"firstse", "length", None)
-    assert chunked.head[:2] == [b"HTTP/1.1 200 Fine\r\n", b"X-A: 1\r\n"] and chunked.version == b"HTTP/1.1"
+    assert (
+        chunked.head[:2] == [b"HTTP/1.1 200 Fine\r\n", b"X-A: 1\r\n"]
+        and chunked.version == b"HTTP/1.1"
+    )
     assert (plain.code, plain.body, plain.truncated) == (404, b"abc", None)
     assert plain.address == ("127.0.0.1", orders[1].port)
     assert short.body == b"abc" and isinstance(short.error, httpx.RemoteProtocolError)
@@ -88,7 +97,9 @@ async def test_no_answer_at_all_is_an_error() -> None:
 
 
 async def test_transfers_that_fail_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slot is used again after whatever happened; without, each holds its memory until cycles are looked for."""
+    """A slot is used again after whatever happened; without, each holds its memory until cycles are
+    looked for.
+    """
     made: list[CurlSlot] = []
 
     def make(settings: CurlSettings, accepts: Callable[[str], bool]) -> CurlSlot:
@@ -103,12 +114,20 @@ async def test_transfers_that_fail_leave_nothing_behind(monkeypatch: pytest.Monk
     monkeypatch.setattr("plugins.lib_http.curltransport.MOST_IDLE", 1)
     transport = CurlTransport(CurlSettings(read_timeout=50), lambda address: address != "127.0.0.2")
     ended = []
-    async with serving(b"") as (silent, _), serving(b"HTTP/1.1 200\r\n") as (cut, _), serving(PLAIN) as (fine, _):
+    async with (
+        serving(b"") as (silent, _),
+        serving(b"HTTP/1.1 200\r\n") as (cut, _),
+        serving(PLAIN) as (fine, _),
+    ):
         hanging = await asyncio.start_server(hang, "127.0.0.1", 0)
         orders = [
-            Order("http", "127.0.0.1", port, b"/", []) for port in (silent, cut, hanging.sockets[0].getsockname()[1])
+            Order("http", "127.0.0.1", port, b"/", [])
+            for port in (silent, cut, hanging.sockets[0].getsockname()[1])
         ]
-        orders += [Order("http", "127.0.0.2", fine, b"/", []), Order("http", "127.0.0.1", 70_000, b"/", [])]
+        orders += [
+            Order("http", "127.0.0.2", fine, b"/", []),
+            Order("http", "127.0.0.1", 70_000, b"/", []),
+        ]
         for order in orders:
             with pytest.raises(httpx.TransportError) as error:
                 await transport.transfer(order)
@@ -126,7 +145,9 @@ async def test_closed_in_the_turn_in_which_a_transfer_begins() -> None:
     transport, errors = CurlTransport(CurlSettings(), lambda address: True), []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: errors.append(context))
     async with serving(PLAIN) as (port, requests):
-        transfer = asyncio.create_task(transport.transfer(Order("http", "127.0.0.1", port, b"/", [], -1)))
+        transfer = asyncio.create_task(
+            transport.transfer(Order("http", "127.0.0.1", port, b"/", [], -1))
+        )
         await asyncio.sleep(0)
         await transport.aclose()
         await asyncio.sleep(0.05)
@@ -148,9 +169,13 @@ async def test_connecting_has_its_time_whatever_else_goes_on() -> None:
                 waiting.setblocking(False)
                 waiting.connect_ex(("127.0.0.1", port))
             async with serving(PLAIN) as (other, _):
-                stuck = asyncio.create_task(transport.transfer(Order("http", "127.0.0.1", port, b"/", [], -1)))
+                stuck = asyncio.create_task(
+                    transport.transfer(Order("http", "127.0.0.1", port, b"/", [], -1))
+                )
                 while not stuck.done():
-                    assert (await transport.transfer(Order("http", "127.0.0.1", other, b"/", [], -1))).code == 404
+                    assert (
+                        await transport.transfer(Order("http", "127.0.0.1", other, b"/", [], -1))
+                    ).code == 404
                 with pytest.raises(httpx.ConnectTimeout):
                     await asyncio.wait_for(stuck, 5)
     await transport.aclose()
@@ -160,7 +185,9 @@ async def test_pages_are_asked_for_with_get_after_a_form_was_sent() -> None:
     transport = CurlTransport(CurlSettings(), lambda address: True)
     async with serving(PLAIN) as (port, requests):
         for method, content in (("GET", b""), ("POST", b"a=b"), ("GET", b"")):
-            await transport.transfer(Order("http", "127.0.0.1", port, b"/", [], method=method, content=content))
+            await transport.transfer(
+                Order("http", "127.0.0.1", port, b"/", [], method=method, content=content)
+            )
     await transport.aclose()
     assert [request.split()[0] for request in requests] == [b"GET", b"POST", b"GET"]
 
@@ -171,7 +198,9 @@ async def test_more_servers_than_idle_slots(monkeypatch: pytest.MonkeyPatch) -> 
     transport = CurlTransport(CurlSettings(), lambda address: True)
     async with serving(PLAIN) as (first, to_first), serving(CHUNKED) as (second, to_second):
         replies = [
-            await transport.transfer(Order("http", "127.0.0.1", port, b"/%d" % number, [b"Host: %d" % port]))
+            await transport.transfer(
+                Order("http", "127.0.0.1", port, b"/%d" % number, [b"Host: %d" % port])
+            )
             for number, port in enumerate((first, second, first, first, second))
         ]
     await transport.aclose()

@@ -1,4 +1,6 @@
-"""The http.* properties of Nutch's that shape a request, each by what a server is sent; and that none is forgotten."""
+"""The http.* properties of Nutch's that shape a request, each by what a server is sent; and that
+none is forgotten.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,18 @@ async def sent(url: str = "http://a.example/", **values: str) -> httpx.Headers:
     ("values", "agent"),
     [
         ({"http__agent__version": "2"}, "me/2"),
-        ({"http__agent__version": "2", "http__agent__description": "a crawler"}, "me/2 (a crawler)"),
-        ({"http__agent__version": "2", "http__agent__url": "http://me.example/"}, "me/2 (http://me.example/)"),
-        ({"http__agent__version": "2", "http__agent__email": "me@me.example"}, "me/2 (me@me.example)"),
+        (
+            {"http__agent__version": "2", "http__agent__description": "a crawler"},
+            "me/2 (a crawler)",
+        ),
+        (
+            {"http__agent__version": "2", "http__agent__url": "http://me.example/"},
+            "me/2 (http://me.example/)",
+        ),
+        (
+            {"http__agent__version": "2", "http__agent__email": "me@me.example"},
+            "me/2 (me@me.example)",
+        ),
         (
             {
                 "http__agent__version": "",
@@ -45,7 +56,9 @@ async def sent(url: str = "http://a.example/", **values: str) -> httpx.Headers:
     ],
 )
 async def test_the_agent_string(values: dict[str, str], agent: str) -> None:
-    empty = dict.fromkeys(("http__agent__description", "http__agent__url", "http__agent__email"), "")
+    empty = dict.fromkeys(
+        ("http__agent__description", "http__agent__url", "http__agent__email"), ""
+    )
     found = (await sent(**{"http__agent__name": "me"} | empty | values))["user-agent"]
     assert found.replace("; )", ")").replace("(; ", "(") == agent
 
@@ -59,7 +72,9 @@ async def test_the_agent_string(values: dict[str, str], agent: str) -> None:
     ],
 )
 async def test_accept_headers(name: str, header: str) -> None:
-    assert (await sent(**{name.replace(".", "__"): "this, that;q=0.1"}))[header] == "this, that;q=0.1"
+    assert (await sent(**{name.replace(".", "__"): "this, that;q=0.1"}))[
+        header
+    ] == "this, that;q=0.1"
     assert header not in await sent(**{name.replace(".", "__"): ""})
 
 
@@ -79,9 +94,14 @@ async def test_the_file_of_credentials(tmp_path: Path) -> None:
 
     def handler(request: httpx.Request) -> httpx.Response:
         known = request.headers.get("Authorization") == "Basic dTpw"
-        return httpx.Response(200 if known else 401, headers={"WWW-Authenticate": 'Basic realm="r"'})
+        return httpx.Response(
+            200 if known else 401, headers={"WWW-Authenticate": 'Basic realm="r"'}
+        )
 
-    for name, status in ((str(tmp_path / "auth.xml"), "success"), (str(tmp_path / "none.xml"), "access_denied")):
+    for name, status in (
+        (str(tmp_path / "auth.xml"), "success"),
+        (str(tmp_path / "none.xml"), "access_denied"),
+    ):
         protocol = Http(conf_for(http__auth__file=name), {}, httpx.MockTransport(handler))
         output = await protocol.get_protocol_output("http://a.example/", CrawlDatum())
         assert output.status.name == status

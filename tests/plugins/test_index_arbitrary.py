@@ -46,13 +46,18 @@ def conf_for(folder: Path, **settings: str) -> Configuration:
     (folder / "own_words.py").write_text(CODE)
     (folder / "broken_words.py").write_text("1 / 0")
     (folder / "old_words.py").write_text("str.missing")
-    values = {f"index.arbitrary.{name.replace('__', '.').replace('_', '.')}": text for name, text in settings.items()}
+    values = {
+        f"index.arbitrary.{name.replace('__', '.').replace('_', '.')}": text
+        for name, text in settings.items()
+    }
     return Configuration.load([folder], overrides={"plugin.includes": "index-arbitrary"} | values)
 
 
 def made(folder: Path, begin: Fields | None = None, **settings: str) -> Fields | None:
     """The fields of a page."""
-    (found,) = documents_of(conf_for(folder, **settings), Made("http://a.example/"), begin=[begin] if begin else [])
+    (found,) = documents_of(
+        conf_for(folder, **settings), Made("http://a.example/"), begin=[begin] if begin else []
+    )
     return found
 
 
@@ -65,14 +70,25 @@ def made(folder: Path, begin: Fields | None = None, **settings: str) -> Fields |
         ({"className_0": "own_words.fails"}, []),
         ({"className_0": "own_words.Words", "methodName_0": "missing"}, []),
         ({"className_0": "own_words.Words", "methodName_0": "count"}, [0]),
-        ({"className_0": "own_words.Words", "methodName_0": "count", "constructorArgs_0": "a, b"}, [2]),
+        (
+            {
+                "className_0": "own_words.Words",
+                "methodName_0": "count",
+                "constructorArgs_0": "a, b",
+            },
+            [2],
+        ),
         ({"className_0": "own_words.Words", "methodName_0": "count", "methodArgs_0": "c,d,e"}, [3]),
         (
             {"className_0": "own_words.Words", "methodName_0": "all", "constructorArgs_0": "a"},
             ["http://a.example/", "a"],
         ),
         (
-            {"className_0": "own_words.Words", "methodName_0": "title", "all_fields_access_0": "true"},
+            {
+                "className_0": "own_words.Words",
+                "methodName_0": "title",
+                "all_fields_access_0": "true",
+            },
             ["title"],
         ),
         ({"className_0": "own_words.Words", "methodName_0": "title"}, []),
@@ -104,7 +120,10 @@ def test_several(tmp_path: Path) -> None:
 
 def test_an_exception_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     made(tmp_path, fieldName_0="extra", className_0="own_words.fails")
-    assert "http://a.example/: no field extra, own_words.fails: ZeroDivisionError: division by zero" in caplog.messages
+    assert (
+        "http://a.example/: no field extra, own_words.fails: ZeroDivisionError: division by zero"
+        in caplog.messages
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,10 +139,22 @@ def test_an_exception_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
             {"fieldName_0": "x", "className_0": "own_words.missing"},
             "expected MODULE.NAME of a Python function or class",
         ),
-        ({"fieldName_0": "x", "className_0": "own_words.NUMBER"}, "expected MODULE.NAME of a Python function or class"),
-        ({"fieldName_0": "x", "className_0": "length"}, "expected MODULE.NAME of a Python function or class"),
-        ({"fieldName_0": "x", "className_0": "broken_words.x"}, "importing broken_words failed: ZeroDivisionError"),
-        ({"fieldName_0": "x", "className_0": "old_words.x"}, "importing old_words failed: AttributeError"),
+        (
+            {"fieldName_0": "x", "className_0": "own_words.NUMBER"},
+            "expected MODULE.NAME of a Python function or class",
+        ),
+        (
+            {"fieldName_0": "x", "className_0": "length"},
+            "expected MODULE.NAME of a Python function or class",
+        ),
+        (
+            {"fieldName_0": "x", "className_0": "broken_words.x"},
+            "importing broken_words failed: ZeroDivisionError",
+        ),
+        (
+            {"fieldName_0": "x", "className_0": "old_words.x"},
+            "importing old_words failed: AttributeError",
+        ),
     ],
 )
 def test_settings_without_sense(settings: dict[str, str], reason: str, tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Indexing filters that add fields of metadata, links, hosts and words of the configuration; one property at a time."""
+"""Indexing filters that add fields of metadata, links, hosts and words of the configuration; one
+property at a time.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,21 @@ from minutch.urls.javaregex import JavaRegex
 from tests.support.documents import Fields, Made, documents_of
 
 
-def fields(plugin: str, *made: Made, folder: Path | None = None, **properties: str) -> list[Fields | None]:
+def fields(
+    plugin: str, *made: Made, folder: Path | None = None, **properties: str
+) -> list[Fields | None]:
     """The fields that a plugin adds to each page."""
     return documents_of(conf_for(plugin, folder, **properties), *made)
 
 
 def conf_for(plugin: str, folder: Path | None = None, **properties: str) -> Configuration:
     values = {name.replace("__", "."): value for name, value in properties.items()}
-    return Configuration.load([folder] if folder else [], overrides={"plugin.includes": plugin} | values)
+    return Configuration.load(
+        [folder] if folder else [], overrides={"plugin.includes": plugin} | values
+    )
 
 
-# -- index-metadata --------------------------------------------------------------------------------------------------
+# -- index-metadata --------------------------------------------------------------------------------
 
 TAGGED = Made(
     fetch={"cat": " sport ", "empty": "  "},
@@ -42,7 +48,10 @@ TAGGED = Made(
         ({"index__parse__md": "h1"}, {"h1": ["One", "Two"]}),
         ({"index__content__md": "Server,server"}, {"Server": ["s"]}),
         ({"index__parse__md": "keywords"}, {"keywords": ["a; b;;c"]}),
-        ({"index__parse__md": "keywords", "index__metadata__separator": ";"}, {"keywords": ["a; b;;c"]}),
+        (
+            {"index__parse__md": "keywords", "index__metadata__separator": ";"},
+            {"keywords": ["a; b;;c"]},
+        ),
         (
             {"index__parse__md": "keywords", "index__metadata__multivalued__fields": "keywords"},
             {"keywords": ["a; b;;c"]},
@@ -65,10 +74,12 @@ def test_metadata(properties: dict[str, str], expected: Fields) -> None:
 def test_a_separator_is_no_regular_expression() -> None:
     properties = {"index__metadata__separator": "|", "index__metadata__multivalued__fields": "k"}
     page = Made(parse={"k": "ab|cd"})
-    assert fields("index-metadata", page, index__parse__md="k", **properties) == [{"k": ["ab", "cd"]}]
+    assert fields("index-metadata", page, index__parse__md="k", **properties) == [
+        {"k": ["ab", "cd"]}
+    ]
 
 
-# -- index-static ----------------------------------------------------------------------------------------------------
+# -- index-static ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -77,17 +88,25 @@ def test_a_separator_is_no_regular_expression() -> None:
         ({}, {}),
         ({"index__static": "a:b"}, {"a": ["b"]}),
         ({"index__static": " a : b  c ,d:e,d:f"}, {"a": ["b", "c"], "d": ["f"]}),
-        ({"index__static": "a:b c;d:e", "index__static__fieldsep": ";"}, {"a": ["b", "c"], "d": ["e"]}),
+        (
+            {"index__static": "a:b c;d:e", "index__static__fieldsep": ";"},
+            {"a": ["b", "c"], "d": ["e"]},
+        ),
         ({"index__static": "a=b:c", "index__static__keysep": "="}, {"a": ["b:c"]}),
         ({"index__static": "a:b c|d", "index__static__valuesep": "|"}, {"a": ["b c", "d"]}),
     ],
 )
 def test_static(properties: dict[str, str], expected: Fields) -> None:
-    assert fields("index-static", Made(), Made("http://b.example/"), **properties) == [expected, expected]
+    assert fields("index-static", Made(), Made("http://b.example/"), **properties) == [
+        expected,
+        expected,
+    ]
 
 
 def test_static_without_sense(caplog: pytest.LogCaptureFixture) -> None:
-    assert fields("index-static", Made(), index__static="word,:value,a:b:c,name:,ok:1") == [{"ok": ["1"]}]
+    assert fields("index-static", Made(), index__static="word,:value,a:b:c,name:,ok:1") == [
+        {"ok": ["1"]}
+    ]
     assert [text.rpartition("found ")[2] for text in caplog.messages if "index.static" in text] == [
         "'word'",
         "':value'",
@@ -96,11 +115,17 @@ def test_static_without_sense(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-# -- index-links -----------------------------------------------------------------------------------------------------
+# -- index-links -----------------------------------------------------------------------------------
 
 LINKED = Made(
     "http://A.example/",
-    links=["http://a.example/1", "http://B.example/2", "no URL", "http://b.example/3", "http://b.example/2"],
+    links=[
+        "http://a.example/1",
+        "http://B.example/2",
+        "no URL",
+        "http://b.example/3",
+        "http://b.example/2",
+    ],
     inlinks=[("http://a.example/x", ""), ("http://c.example/y", "y"), ("http://c.example/z", "z")],
 )
 OUT = ["http://a.example/1", "http://B.example/2", "http://b.example/3", "http://b.example/2"]
@@ -113,7 +138,11 @@ IN = ["http://a.example/x", "http://c.example/y", "http://c.example/z"]
         ({}, OUT, IN),
         ({"index__links__outlinks__host__ignore": "true"}, OUT[1:], IN),
         ({"index__links__inlinks__host__ignore": "true"}, OUT, IN[1:]),
-        ({"index__links__hosts__only": "true"}, ["a.example", "b.example"], ["a.example", "c.example"]),
+        (
+            {"index__links__hosts__only": "true"},
+            ["a.example", "b.example"],
+            ["a.example", "c.example"],
+        ),
     ],
 )
 def test_links(properties: dict[str, str], outlinks: list[str], inlinks: list[str]) -> None:
@@ -121,12 +150,16 @@ def test_links(properties: dict[str, str], outlinks: list[str], inlinks: list[st
     assert found == [{}, {"outlinks": outlinks, "inlinks": inlinks} if inlinks else {}]
 
 
-# -- mimetype-filter -------------------------------------------------------------------------------------------------
+# -- mimetype-filter -------------------------------------------------------------------------------
 
 TYPED = [
     Made("http://a.example/a.html"),
     Made("http://a.example/b", content={"Content-Type": "image/png"}),
-    Made("http://a.example/c", fetch={"Content-Type": "text/html; charset=x"}, content={"Content-Type": "image/png"}),
+    Made(
+        "http://a.example/c",
+        fetch={"Content-Type": "text/html; charset=x"},
+        content={"Content-Type": "image/png"},
+    ),
     Made("http://a.example/d", content={"Content-Type": "nonsense"}),
 ]
 
@@ -149,7 +182,12 @@ def test_types(file: str, kept: list[bool], tmp_path: Path) -> None:
 
 
 def test_the_file_of_types_that_is_shipped_lets_web_pages_pass() -> None:
-    assert [one is not None for one in fields("mimetype-filter", *TYPED)] == [True, False, True, False]
+    assert [one is not None for one in fields("mimetype-filter", *TYPED)] == [
+        True,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_a_file_of_types_that_is_not_there() -> None:
@@ -157,7 +195,7 @@ def test_a_file_of_types_that_is_not_there() -> None:
         fields("mimetype-filter", mimetype__filter__file="gone.txt")
 
 
-# -- subcollection ---------------------------------------------------------------------------------------------------
+# -- subcollection ---------------------------------------------------------------------------------
 
 PARTS = """<subcollections>
 <subcollection><name>news</name><id>n</id><whitelist>
@@ -167,7 +205,12 @@ PARTS = """<subcollections>
 <subcollection><name>a</name><id>a</id><key>site</key><whitelist>//a.example</whitelist></subcollection>
 <subcollection><name>none</name><id>e</id><whitelist/></subcollection>
 </subcollections>"""
-URLS = ["http://a.example/news/1", "http://b.example/News/2", "http://b.example/news/draft", "http://b.example/NEWS/3"]
+URLS = [
+    "http://a.example/news/1",
+    "http://b.example/News/2",
+    "http://b.example/news/draft",
+    "http://b.example/NEWS/3",
+]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +219,12 @@ URLS = ["http://a.example/news/1", "http://b.example/News/2", "http://b.example/
         ({}, [{"site": ["a"], "subcollection": ["news"]}, {}, {}, {"subcollection": ["news"]}]),
         (
             {"subcollection__case__insensitive": "true"},
-            [{"site": ["a"], "subcollection": ["news"]}, {"subcollection": ["news"]}, {}, {"subcollection": ["news"]}],
+            [
+                {"site": ["a"], "subcollection": ["news"]},
+                {"subcollection": ["news"]},
+                {},
+                {"subcollection": ["news"]},
+            ],
         ),
         (
             {"subcollection__default__fieldname": "part"},
@@ -194,14 +242,19 @@ def test_subcollections(properties: dict[str, str], expected: list[Fields], tmp_
 
 def test_a_page_names_its_subcollection(tmp_path: Path) -> None:
     (tmp_path / "subcollections.xml").write_text(PARTS)
-    pages = [Made(URLS[0], parse={"subcollection": " own "}), Made(URLS[0], parse={"part": "x", "subcollection": " "})]
+    pages = [
+        Made(URLS[0], parse={"subcollection": " own "}),
+        Made(URLS[0], parse={"part": "x", "subcollection": " "}),
+    ]
     named = {"site": ["a"], "subcollection": ["news"]}
     assert fields("subcollection", *pages, folder=tmp_path) == [{"subcollection": ["own"]}, named]
     found = fields("subcollection", *pages, folder=tmp_path, subcollection__metadata__source="part")
     assert found == [named, {"subcollection": ["x"]}]
 
 
-@pytest.mark.parametrize("text", ["<subcollections><subcollection/></subcollections>", "<subcollections>"])
+@pytest.mark.parametrize(
+    "text", ["<subcollections><subcollection/></subcollections>", "<subcollections>"]
+)
 def test_subcollections_without_sense(text: str, tmp_path: Path) -> None:
     (tmp_path / "subcollections.xml").write_text(text)
     with pytest.raises(ConfigError, match=r"subcollections\.xml"):
@@ -212,23 +265,35 @@ def test_the_subcollections_that_are_shipped_are_none() -> None:
     assert fields("subcollection", Made()) == [{}]
 
 
-# -- tld, urlmeta, and those of parse filters ------------------------------------------------------------------------
+# -- tld, urlmeta, and those of parse filters ------------------------------------------------------
 
 
 def test_public_suffixes() -> None:
-    urls = ["http://www.Example.CO.UK/", "http://10.0.0.1/", "http://localhost/", "file:/x", "http://a.münchen.de/"]
+    urls = [
+        "http://www.Example.CO.UK/",
+        "http://10.0.0.1/",
+        "http://localhost/",
+        "file:/x",
+        "http://a.münchen.de/",
+    ]
     found = fields("tld", *map(Made, urls))
     assert found == [{"tld": ["co.uk"]}, {}, {}, {}, {"tld": ["de"]}]
 
 
 def test_tags_of_seeds() -> None:
     page = Made(fetch={"cat": " x ", "b": "1"}, parse={"d": "no"})
-    assert fields("urlmeta", Made(), page, urlmeta__tags="b, cat,d") == [{}, {"b": ["1"], "cat": [" x "]}]
+    assert fields("urlmeta", Made(), page, urlmeta__tags="b, cat,d") == [
+        {},
+        {"b": ["1"], "cat": [" x "]},
+    ]
     assert fields("urlmeta", page) == [{}]
 
 
 def test_licences() -> None:
-    known = {"License-Url": "https://creativecommons.org/licenses/by-sa/4.0/", "License-Location": "rdf"}
+    known = {
+        "License-Url": "https://creativecommons.org/licenses/by-sa/4.0/",
+        "License-Location": "rdf",
+    }
     pages = [
         Made(parse={**known, "Work-Type": "video"}),
         Made(parse={"License-Url": "no URL"}),
@@ -247,7 +312,13 @@ def test_entries_of_feeds() -> None:
     entry = {"author": ["x", "y"], "tag": ["t"], "feed": "f", "published": "1000", "updated": "-5"}
     odd = {"published": "--5", "updated": "99999999999999999999", "author": []}
     assert fields("feed", Made(parse=entry), Made(parse=odd), Made()) == [
-        {"author": ["x", "y"], "feed": ["f"], "publishedDate": [1000], "tag": ["t"], "updatedDate": [-5]},
+        {
+            "author": ["x", "y"],
+            "feed": ["f"],
+            "publishedDate": [1000],
+            "tag": ["t"],
+            "updatedDate": [-5],
+        },
         {},
         {},
     ]
@@ -269,13 +340,26 @@ def test_languages(wanted: str, expected: list[str | None]) -> None:
 
 
 def test_tags_of_pages() -> None:
-    assert fields("microformats-reltag", Made(parse={"Rel-Tag": ["b", "a"]}), Made()) == [{"tag": ["b", "a"]}, {}]
+    assert fields("microformats-reltag", Made(parse={"Rel-Tag": ["b", "a"]}), Made()) == [
+        {"tag": ["b", "a"]},
+        {},
+    ]
 
 
-# -- index-replace ---------------------------------------------------------------------------------------------------
+# -- index-replace ---------------------------------------------------------------------------------
 
-BEGIN: Fields = {"host": ["a.example"], "url": ["http://a.example/news/1"], "title": ["Big Cat"], "n": [7]}
-OTHER: Fields = {"host": ["b.example"], "url": ["http://b.example/2"], "title": ["Dog"], "tags": ["x1", "y2"]}
+BEGIN: Fields = {
+    "host": ["a.example"],
+    "url": ["http://a.example/news/1"],
+    "title": ["Big Cat"],
+    "n": [7],
+}
+OTHER: Fields = {
+    "host": ["b.example"],
+    "url": ["http://b.example/2"],
+    "title": ["Dog"],
+    "tags": ["x1", "y2"],
+}
 
 
 @pytest.mark.parametrize(
@@ -295,9 +379,17 @@ OTHER: Fields = {"host": ["b.example"], "url": ["http://b.example/2"], "title": 
         ("title=/g/h/\ntitle=/h/i/", {"title": ["Bii Cat"]}, {"title": ["Doi"]}),
         ("hostmatch=b\\.\ntitle=/g/h/", {}, {"title": ["Doh"]}),
         ("urlmatch=/news/\ntitle=/g/h/", {"title": ["Bih Cat"]}, {}),
-        ("urlmatch=/news/\ntitle=/g/h/\nhostmatch=b\ntitle=/D/d/", {"title": ["Bih Cat"]}, {"title": ["dog"]}),
+        (
+            "urlmatch=/news/\ntitle=/g/h/\nhostmatch=b\ntitle=/D/d/",
+            {"title": ["Bih Cat"]},
+            {"title": ["dog"]},
+        ),
         ("urlmatch=/news/\ntitle=/h/i/\nhostmatch=^a\ntitle=/g/h/", {"title": ["Bii Cat"]}, {}),
-        ("hostmatch=b\nhost=/b/c/\nhostmatch=b\ntitle=/g/h/", {}, {"host": ["c.example"], "title": ["Doh"]}),
+        (
+            "hostmatch=b\nhost=/b/c/\nhostmatch=b\ntitle=/g/h/",
+            {},
+            {"host": ["c.example"], "title": ["Doh"]},
+        ),
         ("hostmatch=[\ntitle=/g/h/", {}, {}),
         ("", {}, {}),
     ],
@@ -314,11 +406,16 @@ def test_without_a_host_nothing_is_replaced() -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", ["word", "title=/a/b/x", "title=abc", "title=/[/x/", "title=/a/$7/", "=/a/b/", "hostmatch=["]
+    "rule",
+    ["word", "title=/a/b/x", "title=abc", "title=/[/x/", "title=/a/$7/", "=/a/b/", "hostmatch=["],
 )
 def test_rules_without_sense(rule: str, caplog: pytest.LogCaptureFixture) -> None:
-    (replacing,) = IndexingFilters(conf_for("index-replace", index__replace__regexp=f"{rule}\n title=/g/h/ ")).filters
-    assert [record.levelno for record in caplog.records if rule in record.getMessage()] == [logging.ERROR]
+    (replacing,) = IndexingFilters(
+        conf_for("index-replace", index__replace__regexp=f"{rule}\n title=/g/h/ ")
+    ).filters
+    assert [record.levelno for record in caplog.records if rule in record.getMessage()] == [
+        logging.ERROR
+    ]
     assert replacing is not None
 
 

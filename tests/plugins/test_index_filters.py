@@ -27,13 +27,15 @@ NOW = 1_790_000_000_000
 FILES = {
     "contenttype-mapping.txt": "web page\ttext/html\n",
     "not-html.txt": "# all but web pages\n+\ntext/html\n",
-    "subcollections.xml": """<subcollections>
+    "subcollections.xml": (
+        """<subcollections>
   <subcollection><name>pages</name><id>1</id><whitelist>PAGE\n base</whitelist><blacklist>page2</blacklist>
   </subcollection>
   <subcollection><name>local</name><id>2</id><whitelist>127.0.0.1</whitelist></subcollection>
   <subcollection><name>own</name><id>3</id><key>field</key><whitelist>http</whitelist><blacklist>?</blacklist>
   </subcollection>
-</subcollections>""",
+</subcollections>"""  # noqa: E501
+    ),
 }
 """Files in the configuration folder."""
 
@@ -41,7 +43,9 @@ FILES = {
 @pytest.fixture(scope="module")
 def pages() -> Pages:
     """All pages of a golden crawl that have a fetch, a parse and a text."""
-    inputs = find_inputs(CRAWL / "crawldb", CRAWL / "linkdb", segments_in(CRAWL / "segments"), content=False)
+    inputs = find_inputs(
+        CRAWL / "crawldb", CRAWL / "linkdb", segments_in(CRAWL / "segments"), content=False
+    )
     found = _Records(inputs, Task(KeyRange(), empty(STRAYS)))
     records = found.joined(found.urls()).drop_nulls(["fetch", "parse", "text"])
     all_pages = found.pages(records)
@@ -74,10 +78,19 @@ def as_text(documents: Documents) -> list[str]:
         ("index-more", {}),
         ("index-more", {"moreIndexingFilter.indexMimeTypeParts": "false"}),
         ("index-more", {"moreIndexingFilter.mapMimeTypes": "true"}),
-        ("index-more", {"moreIndexingFilter.mapMimeTypes": "true", "moreIndexingFilter.mapMimeTypes.field": "kind"}),
+        (
+            "index-more",
+            {
+                "moreIndexingFilter.mapMimeTypes": "true",
+                "moreIndexingFilter.mapMimeTypes.field": "kind",
+            },
+        ),
         (
             "index-metadata",
-            {"index.parse.md": "OriginalCharEncoding, robots,a", "index.content.md": "Server,Content-Type"},
+            {
+                "index.parse.md": "OriginalCharEncoding, robots,a",
+                "index.content.md": "Server,Content-Type",
+            },
         ),
         ("index-metadata", {"index.db.md": "_depth_,Content-Type,userKey", "index.parse.md": ""}),
         (
@@ -92,11 +105,17 @@ def as_text(documents: Documents) -> list[str]:
         ("index-links", {}),
         ("index-links", {"index.links.hosts.only": "true"}),
         ("index-links", {"index.links.outlinks.host.ignore": "true"}),
-        ("index-links", {"index.links.hosts.only": "true", "index.links.inlinks.host.ignore": "true"}),
+        (
+            "index-links",
+            {"index.links.hosts.only": "true", "index.links.inlinks.host.ignore": "true"},
+        ),
         ("mimetype-filter", {}),
         ("mimetype-filter", {"mimetype.filter.file": "not-html.txt"}),
         ("subcollection", {}),
-        ("subcollection", {"subcollection.case.insensitive": "true", "subcollection.default.fieldname": "part"}),
+        (
+            "subcollection",
+            {"subcollection.case.insensitive": "true", "subcollection.default.fieldname": "part"},
+        ),
         ("subcollection", {"subcollection.metadata.source": "Server"}),
         ("tld", {}),
         ("urlmeta", {"urlmeta.tags": "userKey, cat,Content-Type"}),
@@ -108,7 +127,9 @@ def as_text(documents: Documents) -> list[str]:
         ("index-jexl-filter", {"index.jexl.filter": "doc.id =~ '.*html' && title != ''"}),
     ],
 )
-def test_columns_as_rows(plugin: str, properties: dict[str, str], pages: Pages, tmp_path: Path) -> None:
+def test_columns_as_rows(
+    plugin: str, properties: dict[str, str], pages: Pages, tmp_path: Path
+) -> None:
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     conf = Configuration.load([tmp_path], overrides={"plugin.includes": plugin} | properties)
@@ -117,7 +138,9 @@ def test_columns_as_rows(plugin: str, properties: dict[str, str], pages: Pages, 
     stays = indexing.filter_columns(by_columns, its_pages)
     by_rows, others = fresh(pages)
     expected = map_documents(
-        by_rows, others, lambda doc, page: indexing.filter(doc, page.parse, page.url, page.datum, page.inlinks)
+        by_rows,
+        others,
+        lambda doc, page: indexing.filter(doc, page.parse, page.url, page.datum, page.inlinks),
     )
     assert expected.to_list() == ([True] * len(pages) if stays is None else stays.to_list())
     assert as_text(by_columns) == as_text(by_rows)
@@ -135,7 +158,9 @@ def test_scores_as_rows(plugin: str, pages: Pages) -> None:
 
 
 @needs_golden("crawl-small/run-rich-r2/crawl/segments")
-def test_a_filter_that_fails_fails_for_its_page_alone(pages: Pages, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_filter_that_fails_fails_for_its_page_alone(
+    pages: Pages, caplog: pytest.LogCaptureFixture
+) -> None:
     documents, its_pages = fresh(pages)
 
     def change(document: NutchDocument, page: object) -> NutchDocument | None:
@@ -183,7 +208,10 @@ def test_styles_of_a_file() -> None:
 
 @pytest.mark.parametrize(
     ("properties", "reason"),
-    [({}, "The property index.jexl.filter must have a value"), ({"index.jexl.filter": "a =="}, "index.jexl.filter: ")],
+    [
+        ({}, "The property index.jexl.filter must have a value"),
+        ({"index.jexl.filter": "a =="}, "index.jexl.filter: "),
+    ],
 )
 def test_a_filter_needs_an_expression(properties: dict[str, str], reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):

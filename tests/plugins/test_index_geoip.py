@@ -17,7 +17,9 @@ from minutch.errors import ConfigError
 from tests.support.documents import Fields, Made, documents_of
 
 pytest.importorskip("geoip2", reason="the extra `geoip` is not installed")
-mmdb_writer = pytest.importorskip("mmdb_writer", reason="mmdb_writer, which makes databases, is not installed")
+mmdb_writer = pytest.importorskip(
+    "mmdb_writer", reason="mmdb_writer, which makes databases, is not installed"
+)
 
 PLACE: dict[str, Any] = {
     "city": {"geoname_id": 2950159, "confidence": 60, "names": {"en": "Berlin", "de": "Berlin"}},
@@ -29,7 +31,12 @@ PLACE: dict[str, Any] = {
         "is_in_european_union": True,
     },
     "represented_country": {"type": "military"},
-    "location": {"latitude": 52.5, "longitude": 13.25, "accuracy_radius": 10, "time_zone": "Europe/Berlin"},
+    "location": {
+        "latitude": 52.5,
+        "longitude": 13.25,
+        "accuracy_radius": 10,
+        "time_zone": "Europe/Berlin",
+    },
     "postal": {"code": "10115", "confidence": 40},
     "subdivisions": [
         {"iso_code": "BE", "geoname_id": 1, "names": {"en": "State"}, "confidence": 70},
@@ -103,7 +110,10 @@ KINDS: dict[str, tuple[str, dict[str, Any], Fields]] = {
     ),
     "country": (
         "GeoLite2-Country",
-        {name: PLACE[name] for name in ("continent", "registered_country", "represented_country", "traits")},
+        {
+            name: PLACE[name]
+            for name in ("continent", "registered_country", "represented_country", "traits")
+        },
         {"countryNetworkAddress": ["203.0.113.0/24"]}
         | {
             name: values
@@ -143,7 +153,8 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def conf_for(folder: Path, **files: str) -> Configuration:
     values = {"plugin.includes": "index-geoip", "store.ip.address": "true"}
     return Configuration.load(
-        [folder], overrides=values | {f"index.geoip.db.{kind}": file for kind, file in files.items()}
+        [folder],
+        overrides=values | {f"index.geoip.db.{kind}": file for kind, file in files.items()},
     )
 
 
@@ -156,14 +167,18 @@ def test_each_database(kind: str, databases: Path) -> None:
     conf = conf_for(databases, **{kind: f"{kind}.mmdb"})
     known = KINDS[kind][2] | {"ip": ["203.0.113.5"]}
     unknown = {"ip": ["198.51.100.1"]} if kind == "city" else {}
-    found = documents_of(conf, page("203.0.113.5"), Made(), page("198.51.100.1"), page(""), page("203.0.113.5"))
+    found = documents_of(
+        conf, page("203.0.113.5"), Made(), page("198.51.100.1"), page(""), page("203.0.113.5")
+    )
     assert found == [known, {}, unknown, {}, known]
 
 
 def test_several_databases_add_what_they_agree_on_once(databases: Path) -> None:
     conf = conf_for(databases, city="city.mmdb", country="country.mmdb", asn="asn.mmdb")
     (found,) = documents_of(conf, page("203.0.113.5"))
-    assert found == KINDS["city"][2] | KINDS["country"][2] | KINDS["asn"][2] | {"ip": ["203.0.113.5"]}
+    assert found == KINDS["city"][2] | KINDS["country"][2] | KINDS["asn"][2] | {
+        "ip": ["203.0.113.5"]
+    }
 
 
 def test_fields_that_are_there(databases: Path) -> None:
@@ -184,8 +199,14 @@ def test_no_address(databases: Path, caplog: pytest.LogCaptureFixture) -> None:
     ("file", "reason"),
     [
         ("gone.mmdb", r"index\.geoip\.db\.city: no such file: gone\.mmdb"),
-        ("damaged.mmdb", r"index\.geoip\.db\.city: .*damaged\.mmdb is no database in MaxMind's format"),
-        ("asn.mmdb", r"index\.geoip\.db\.city: .*asn\.mmdb is a database of another kind: GeoLite2-ASN"),
+        (
+            "damaged.mmdb",
+            r"index\.geoip\.db\.city: .*damaged\.mmdb is no database in MaxMind's format",
+        ),
+        (
+            "asn.mmdb",
+            r"index\.geoip\.db\.city: .*asn\.mmdb is a database of another kind: GeoLite2-ASN",
+        ),
     ],
 )
 def test_files_that_are_no_such_database(file: str, reason: str, databases: Path) -> None:
@@ -207,10 +228,14 @@ class Service(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         type(self).asked.append((self.path, self.headers["Authorization"]))
-        known = PLACE | {"traits": PLACE["traits"] | {"ip_address": "203.0.113.5", "network": "203.0.113.0/25"}}
+        known = PLACE | {
+            "traits": PLACE["traits"] | {"ip_address": "203.0.113.5", "network": "203.0.113.0/25"}
+        }
         body = json.dumps(known).encode()
         self.send_response(200)
-        self.send_header("Content-Type", "application/vnd.maxmind.com-insights+json; charset=UTF-8; version=2.1")
+        self.send_header(
+            "Content-Type", "application/vnd.maxmind.com-insights+json; charset=UTF-8; version=2.1"
+        )
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -244,7 +269,9 @@ def test_the_web_service(service: str) -> None:
         "index.geoip.insights.licensekey": "key",
         "index.geoip.insights.host": service,
     }
-    found = documents_of(Configuration.load([], overrides=values), page("203.0.113.5"), page("203.0.113.5"))
+    found = documents_of(
+        Configuration.load([], overrides=values), page("203.0.113.5"), page("203.0.113.5")
+    )
     assert found == [SHOWN | {"insightsNetworkAddress": ["203.0.113.0/25"]}] * 2
     assert set(Service.asked) == {("/geoip/v2.1/insights/203.0.113.5", "Basic NDI6a2V5")}
     assert len(Service.asked) <= 2  # once for each filter
@@ -256,5 +283,7 @@ def test_an_account_that_is_no_number() -> None:
         "index.geoip.insights.userid": "me",
         "index.geoip.insights.licensekey": "k",
     }
-    with pytest.raises(ConfigError, match=r"index\.geoip\.insights\.userid.*expected a 32-bit number"):
+    with pytest.raises(
+        ConfigError, match=r"index\.geoip\.insights\.userid.*expected a 32-bit number"
+    ):
         documents_of(Configuration.load([], overrides=values))

@@ -1,4 +1,6 @@
-"""The writers for Solr, Elasticsearch, OpenSearch and CloudSearch, against a server that misbehaves as it is told."""
+"""The writers for Solr, Elasticsearch, OpenSearch and CloudSearch, against a server that misbehaves
+as it is told.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +33,19 @@ PLUGINS = "indexer-(solr|elastic|opensearch-1x|cloudsearch|kafka|rabbit)"
 
 
 class Writing:
-    """Sends documents through the writer with these parameters; `waits` are the pauses between attempts."""
+    """Sends documents through the writer with these parameters; `waits` are the pauses between
+    attempts.
+    """
 
-    def __init__(self, folder: Path, name: str, parameters: dict[str, Any], **properties: str) -> None:
-        values = "".join(f"<param name={quoteattr(k)} value={quoteattr(str(v))}/>" for k, v in parameters.items())
+    def __init__(
+        self, folder: Path, name: str, parameters: dict[str, Any], **properties: str
+    ) -> None:
+        values = "".join(
+            f"<param name={quoteattr(k)} value={quoteattr(str(v))}/>" for k, v in parameters.items()
+        )
         (folder / "index-writers.xml").write_text(
-            f'<writers><writer id="w" class="org.apache.nutch.indexwriter.{name}"><parameters>{values}</parameters>'
+            '<writers><writer id="w"'
+            f' class="org.apache.nutch.indexwriter.{name}"><parameters>{values}</parameters>'
             "</writer></writers>"
         )
         given = {key.replace("__", "."): value for key, value in properties.items()}
@@ -73,23 +82,33 @@ def accepted(asked: Asked) -> Answer:
     return Answer(body={"items": [{kind: {"status": 200}} for kind in kinds]})
 
 
-def in_turn(*answers: Answer, then: Callable[[Asked], Answer] = accepted, path: str = "") -> Callable[[Asked], Answer]:
+def in_turn(
+    *answers: Answer, then: Callable[[Asked], Answer] = accepted, path: str = ""
+) -> Callable[[Asked], Answer]:
     """These answers to requests with `path`, one after the other."""
     left = list(answers)
     return lambda asked: left.pop(0) if left and path in asked.path else then(asked)
 
 
 def to_solr(server: SearchServerStub, folder: Path, **more: Any) -> Writing:
-    return Writing(folder, SOLR, {"url": f"http://127.0.0.1:{server.port}/solr/nutch", "timeout": 5} | more)
+    return Writing(
+        folder, SOLR, {"url": f"http://127.0.0.1:{server.port}/solr/nutch", "timeout": 5} | more
+    )
 
 
 def to_bulk(server: SearchServerStub, folder: Path, name: str = ELASTIC, **more: Any) -> Writing:
     given = {key.replace("__", "."): value for key, value in more.items()}
-    place = {"host": "127.0.0.1", "port": server.port, "scheme": "http", "index": "pages", "timeout": 5}
+    place = {
+        "host": "127.0.0.1",
+        "port": server.port,
+        "scheme": "http",
+        "index": "pages",
+        "timeout": 5,
+    }
     return Writing(folder, name, place | given)
 
 
-# -- what is sent ------------------------------------------------------------------------------------------------
+# -- what is sent ----------------------------------------------------------------------------------
 
 
 def typed() -> Documents:
@@ -152,7 +171,12 @@ def test_solr_gets_additions_and_deletions_in_order_and_one_commit(tmp_path: Pat
             "/solr/nutch/update?wt=json",
         ]
         sent = [solr_commands(body) for body in server.bodies("/update")]
-        assert sent == [[], [("add", "a"), ("delete", "b"), ("add", "c")], [("add", "d")], [("commit", "")]]
+        assert sent == [
+            [],
+            [("add", "a"), ("delete", "b"), ("add", "c")],
+            [("add", "d")],
+            [("commit", "")],
+        ]
 
 
 def test_solr_of_each_type(tmp_path: Path) -> None:
@@ -164,10 +188,14 @@ def test_solr_of_each_type(tmp_path: Path) -> None:
         assert one.bodies("/update") == two.bodies("/update")
         one.asked.clear()
         two.asked.clear()
-        Writing(tmp_path, SOLR, {"type": "cloud", "url": ",".join(roots), "collection": "c d", "commitSize": 1}).run(
-            "a"
+        Writing(
+            tmp_path,
+            SOLR,
+            {"type": "cloud", "url": ",".join(roots), "collection": "c d", "commitSize": 1},
+        ).run("a")
+        Writing(tmp_path, SOLR, {"type": "lb", "url": ",".join(both), "commitSize": 1}).run(
+            "a", "b"
         )
-        Writing(tmp_path, SOLR, {"type": "lb", "url": ",".join(both), "commitSize": 1}).run("a", "b")
         paths = [asked.path.split("?")[0] for server in (one, two) for asked in server.asked]
         assert sorted(paths) == ["/solr/c%20d/update"] * 3 + ["/solr/nutch/update"] * 4
         assert one.asked
@@ -177,10 +205,22 @@ def test_solr_of_each_type(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "more", "expected"),
     [
-        (SOLR, {"auth": "true", "username": "u", "password": "p"}, "Basic " + base64.b64encode(b"u:p").decode()),
-        (SOLR, {"auth": "true", "auth.header.name": "Bearer", "auth.header.value": "123"}, "Bearer 123"),
+        (
+            SOLR,
+            {"auth": "true", "username": "u", "password": "p"},
+            "Basic " + base64.b64encode(b"u:p").decode(),
+        ),
+        (
+            SOLR,
+            {"auth": "true", "auth.header.name": "Bearer", "auth.header.value": "123"},
+            "Bearer 123",
+        ),
         (SOLR, {"username": "u", "password": "p"}, None),
-        (ELASTIC, {"auth": "true", "password": "p"}, "Basic " + base64.b64encode(b"elastic:p").decode()),
+        (
+            ELASTIC,
+            {"auth": "true", "password": "p"},
+            "Basic " + base64.b64encode(b"elastic:p").decode(),
+        ),
         (ELASTIC, {"username": "u", "password": "p"}, None),
         (OPENSEARCH, {}, "Basic " + base64.b64encode(b"admin:admin").decode()),
         (OPENSEARCH, {"username": ""}, None),
@@ -188,17 +228,24 @@ def test_solr_of_each_type(tmp_path: Path) -> None:
 )
 def test_credentials(tmp_path: Path, name: str, more: dict[str, str], expected: str | None) -> None:
     with SearchServerStub(accepted) as server:
-        place = {"url": f"http://127.0.0.1:{server.port}/s", "host": "127.0.0.1", "port": server.port, "scheme": "http"}
+        place = {
+            "url": f"http://127.0.0.1:{server.port}/s",
+            "host": "127.0.0.1",
+            "port": server.port,
+            "scheme": "http",
+        }
         Writing(tmp_path, name, place | more).run("a")
         assert {asked.headers.get("authorization") for asked in server.asked} == {expected}
 
 
-# -- servers that are busy, or refuse ----------------------------------------------------------------------------
+# -- servers that are busy, or refuse --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("make", [to_solr, to_bulk])
 def test_a_busy_server_is_asked_again(make: Callable[..., Writing], tmp_path: Path) -> None:
-    """429 and 503 with and without Retry-After, 504, an answer that is too late, a connection that is cut."""
+    """429 and 503 with and without Retry-After, 504, an answer that is too late, a connection that
+    is cut.
+    """
     passing = (
         Answer(429, headers={"Retry-After": "7"}),
         Answer(503, headers={"Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT"}),
@@ -226,10 +273,15 @@ def test_a_busy_server_is_asked_again(make: Callable[..., Writing], tmp_path: Pa
 
 
 def test_patience_ends(tmp_path: Path) -> None:
-    with SearchServerStub(in_turn(then=lambda asked: Answer(429) if "_bulk" in asked.path else Answer())) as server:
-        writing = to_bulk(server, tmp_path, exponential__backoff__millis=50, exponential__backoff__retries=2)
+    with SearchServerStub(
+        in_turn(then=lambda asked: Answer(429) if "_bulk" in asked.path else Answer())
+    ) as server:
+        writing = to_bulk(
+            server, tmp_path, exponential__backoff__millis=50, exponential__backoff__retries=2
+        )
         with pytest.raises(
-            IndexWriterError, match=r"index writer w: http://127\.0\.0\.1:\d+/pages/_bulk: 429 Too Many"
+            IndexWriterError,
+            match=r"index writer w: http://127\.0\.0\.1:\d+/pages/_bulk: 429 Too Many",
         ):
             writing.run("a")
         assert writing.waits == [0.05, 0.1]
@@ -239,15 +291,25 @@ def test_patience_ends(tmp_path: Path) -> None:
 def items(asked: Asked, **statuses: int) -> Answer:
     """An answer with a status of its own for some keys."""
     answer = accepted(asked)
-    keys = [line["_id"] for text in asked.body.splitlines() for line in json.loads(text).values() if "_id" in line]
+    keys = [
+        line["_id"]
+        for text in asked.body.splitlines()
+        for line in json.loads(text).values()
+        if "_id" in line
+    ]
     for key, item in zip(keys, answer.body["items"], strict=True):
         found = next(iter(item.values()))
         if key in statuses:
-            found.update(status=statuses[key], error={"type": "x", "reason": f"no {key}", "caused_by": {"reason": "c"}})
+            found.update(
+                status=statuses[key],
+                error={"type": "x", "reason": f"no {key}", "caused_by": {"reason": "c"}},
+            )
     return answer
 
 
-def test_the_items_of_a_bulk_have_outcomes_of_their_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_items_of_a_bulk_have_outcomes_of_their_own(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Busy ones go out again, refused ones are named, a document that was not there is deleted."""
     first = True
 
@@ -271,8 +333,12 @@ def test_the_items_of_a_bulk_have_outcomes_of_their_own(tmp_path: Path, caplog: 
 
 
 def test_no_right_to_write_ends_the_job(tmp_path: Path) -> None:
-    with SearchServerStub(lambda asked: items(asked, b=403) if "_bulk" in asked.path else Answer()) as server:
-        with pytest.raises(IndexWriterError, match="index writer w: Elasticsearch, index pages: 403: no b"):
+    with SearchServerStub(
+        lambda asked: items(asked, b=403) if "_bulk" in asked.path else Answer()
+    ) as server:
+        with pytest.raises(
+            IndexWriterError, match="index writer w: Elasticsearch, index pages: 403: no b"
+        ):
             to_bulk(server, tmp_path).run("a", "b")
         assert not server.bodies("_refresh")
 
@@ -285,7 +351,9 @@ def test_an_id_that_no_server_takes(tmp_path: Path) -> None:
         assert b"bbb" not in b"".join(server.bodies("_bulk"))
 
 
-def test_a_batch_that_is_refused_is_halved(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_batch_that_is_refused_is_halved(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """And what is refused alone is named; a busy moment in between costs nothing."""
     busy = [Answer(503)]
 
@@ -299,7 +367,9 @@ def test_a_batch_that_is_refused_is_halved(tmp_path: Path, caplog: pytest.LogCap
         writing = to_solr(server, tmp_path)
         writing.run(*"abcdefgh")
         taken = [
-            solr_commands(body) for body in server.bodies("/update") if answer(Asked("", "", {}, body)).status == 200
+            solr_commands(body)
+            for body in server.bodies("/update")
+            if answer(Asked("", "", {}, body)).status == 200
         ]
         assert {key for batch in taken for name, key in batch if name == "add"} == set("abdefh")
         assert writing.refused == 2
@@ -318,7 +388,9 @@ def test_a_collection_that_is_away_for_a_moment(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("make", [to_solr, to_bulk])
 @pytest.mark.parametrize("status", [401, 404, 500])
-def test_what_never_works_ends_the_job_at_the_start(make: Callable[..., Writing], status: int, tmp_path: Path) -> None:
+def test_what_never_works_ends_the_job_at_the_start(
+    make: Callable[..., Writing], status: int, tmp_path: Path
+) -> None:
     with SearchServerStub(lambda asked: Answer(status, {"error": {"reason": "because"}})) as server:
         writing = make(server, tmp_path)
         with pytest.raises(IndexWriterError, match=rf"index writer w: .*: {status} .*: because"):
@@ -329,18 +401,25 @@ def test_what_never_works_ends_the_job_at_the_start(make: Callable[..., Writing]
 
 def test_a_node_that_shows_itself_to_nobody_may_take_documents(tmp_path: Path) -> None:
     """403 for `/` and for _refresh is the lot of users who may only write."""
-    with SearchServerStub(lambda asked: accepted(asked) if "_bulk" in asked.path else Answer(403)) as server:
+    with SearchServerStub(
+        lambda asked: accepted(asked) if "_bulk" in asked.path else Answer(403)
+    ) as server:
         to_bulk(server, tmp_path).run("a")
         assert len(server.bodies("_bulk")) == 1
 
 
 @pytest.mark.parametrize(
     ("name", "parameters"),
-    [(SOLR, {"url": "http://u:secret@127.0.0.1:1/solr/nutch"}), (ELASTIC, {"host": "127.0.0.1", "port": "1"})],
+    [
+        (SOLR, {"url": "http://u:secret@127.0.0.1:1/solr/nutch"}),
+        (ELASTIC, {"host": "127.0.0.1", "port": "1"}),
+    ],
 )
 def test_nobody_is_there(name: str, parameters: dict[str, str], tmp_path: Path) -> None:
     writing = Writing(tmp_path, name, parameters)
-    with pytest.raises(IndexWriterError, match=r"index writer w: http://127\.0\.0\.1:1.*: no connection: ") as found:
+    with pytest.raises(
+        IndexWriterError, match=r"index writer w: http://127\.0\.0\.1:1.*: no connection: "
+    ) as found:
         writing.run("a")
     assert "secret" not in str(found.value)
     assert writing.waits == []
@@ -349,12 +428,14 @@ def test_nobody_is_there(name: str, parameters: dict[str, str], tmp_path: Path) 
 def test_an_answer_of_something_else(tmp_path: Path) -> None:
     with (
         SearchServerStub(lambda asked: Answer(body=b"<html>a router</html>")) as server,
-        pytest.raises(IndexWriterError, match="Elasticsearch answered a bulk request of 1 with something else"),
+        pytest.raises(
+            IndexWriterError, match="Elasticsearch answered a bulk request of 1 with something else"
+        ),
     ):
         to_bulk(server, tmp_path).run("a")
 
 
-# -- TLS ---------------------------------------------------------------------------------------------------------
+# -- TLS -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -385,14 +466,27 @@ def jks(certificates: list[bytes], password: str) -> bytes:
     """A trust store as Java writes it."""
     body = b"\xfe\xed\xfe\xed" + (2).to_bytes(4) + len(certificates).to_bytes(4)
     for certificate in certificates:
-        body += (2).to_bytes(4) + b"\0\1a" + bytes(8) + b"\0\5X.509" + len(certificate).to_bytes(4) + certificate
+        body += (
+            (2).to_bytes(4)
+            + b"\0\1a"
+            + bytes(8)
+            + b"\0\5X.509"
+            + len(certificate).to_bytes(4)
+            + certificate
+        )
     return body + hashlib.sha1(password.encode("utf-16-be") + b"Mighty Aphrodite" + body).digest()
 
 
 @pytest.mark.parametrize("kind", ["pem", "jks", "p12"])
-def test_trust_stores(kind: str, authority: trustme.CA, secure: ssl.SSLContext, tmp_path: Path) -> None:
+def test_trust_stores(
+    kind: str, authority: trustme.CA, secure: ssl.SSLContext, tmp_path: Path
+) -> None:
     from cryptography import x509
-    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, pkcs12
+    from cryptography.hazmat.primitives.serialization import (
+        BestAvailableEncryption,
+        Encoding,
+        pkcs12,
+    )
 
     certificate = x509.load_pem_x509_certificate(authority.cert_pem.bytes())
     content = {
@@ -417,9 +511,15 @@ def test_trust_stores(kind: str, authority: trustme.CA, secure: ssl.SSLContext, 
 
 
 @pytest.mark.parametrize("kind", ["pem", "p12"])
-def test_a_certificate_of_our_own(kind: str, authority: trustme.CA, secure: ssl.SSLContext, tmp_path: Path) -> None:
+def test_a_certificate_of_our_own(
+    kind: str, authority: trustme.CA, secure: ssl.SSLContext, tmp_path: Path
+) -> None:
     from cryptography import x509
-    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
+    from cryptography.hazmat.primitives.serialization import (
+        BestAvailableEncryption,
+        load_pem_private_key,
+        pkcs12,
+    )
 
     secure.verify_mode = ssl.CERT_REQUIRED
     authority.configure_trust(secure)
@@ -429,7 +529,9 @@ def test_a_certificate_of_our_own(kind: str, authority: trustme.CA, secure: ssl.
     if kind == "p12":
         key = load_pem_private_key(mine.private_key_pem.bytes(), None)
         cert = x509.load_pem_x509_certificate(chain[0])
-        content = pkcs12.serialize_key_and_certificates(b"k", key, cert, None, BestAvailableEncryption(b"changeit"))
+        content = pkcs12.serialize_key_and_certificates(
+            b"k", key, cert, None, BestAvailableEncryption(b"changeit")
+        )
     (tmp_path / "key").write_bytes(content)
     authority.cert_pem.write_to_path(str(tmp_path / "trusted"))
     trusted = {"trust__store__path": tmp_path / "trusted"}
@@ -441,7 +543,7 @@ def test_a_certificate_of_our_own(kind: str, authority: trustme.CA, secure: ssl.
         assert len(server.bodies("_bulk")) == 1
 
 
-# -- parameters --------------------------------------------------------------------------------------------------
+# -- parameters ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -449,7 +551,11 @@ def test_a_certificate_of_our_own(kind: str, authority: trustme.CA, secure: ssl.
     [
         (SOLR, {}, "parameter url is missing"),
         (SOLR, {"url": "localhost:8983/solr"}, "parameter url: expected URLs that begin"),
-        (SOLR, {"url": "http://h/", "type": "concurrent"}, "parameter type: expected http, cloud or lb"),
+        (
+            SOLR,
+            {"url": "http://h/", "type": "concurrent"},
+            "parameter type: expected http, cloud or lb",
+        ),
         (SOLR, {"url": "http://h/", "type": "cloud"}, "type cloud needs the parameter collection"),
         (ELASTIC, {}, "parameter host is missing"),
         (ELASTIC, {"host": "h", "port": "0"}, "parameter port: expected a number"),
@@ -458,17 +564,26 @@ def test_a_certificate_of_our_own(kind: str, authority: trustme.CA, secure: ssl.
         ("kafka.KafkaIndexWriter", {"host": "h"}, "parameter topic is missing"),
         ("kafka.KafkaIndexWriter", {"topic": "t"}, "parameter host is missing"),
         ("rabbit.RabbitIndexWriter", {}, "parameter server.uri: expected a URI"),
-        ("rabbit.RabbitIndexWriter", {"server.uri": "amqp://h/", "queue.options": "x"}, "parameter queue.options"),
+        (
+            "rabbit.RabbitIndexWriter",
+            {"server.uri": "amqp://h/", "queue.options": "x"},
+            "parameter queue.options",
+        ),
     ],
 )
-def test_wrong_parameters(name: str, parameters: dict[str, str], complaint: str, tmp_path: Path) -> None:
+def test_wrong_parameters(
+    name: str, parameters: dict[str, str], complaint: str, tmp_path: Path
+) -> None:
     with pytest.raises(ConfigError, match=f"writer w: .*{complaint}|writer w.*{complaint}"):
         WriterChain(Writing(tmp_path, name, parameters).conf)
 
 
 def test_the_shipped_file_names_every_writer() -> None:
     conf = Configuration.load([], overrides={"plugin.includes": PLUGINS})
-    names = {item.extension.implementation.class_name.rpartition(".")[2] for item in configured(conf).values()}
+    names = {
+        item.extension.implementation.class_name.rpartition(".")[2]
+        for item in configured(conf).values()
+    }
     assert names == {
         "SolrIndexWriter",
         "ElasticIndexWriter",
@@ -477,11 +592,18 @@ def test_the_shipped_file_names_every_writer() -> None:
         "KafkaIndexWriter",
         "RabbitIndexWriter",
     }
-    for name in ("indexer_solr_1", "indexer_elastic_1", "indexer_opensearch_1x_1", "indexer_rabbit_1"):
-        assert "password" not in str(configured(conf)[name].make().describe().get("password", ("", ""))[1])
+    for name in (
+        "indexer_solr_1",
+        "indexer_elastic_1",
+        "indexer_opensearch_1x_1",
+        "indexer_rabbit_1",
+    ):
+        assert "password" not in str(
+            configured(conf)[name].make().describe().get("password", ("", ""))[1]
+        )
 
 
-# -- CloudSearch, against a stand-in -----------------------------------------------------------------------------
+# -- CloudSearch, against a stand-in ---------------------------------------------------------------
 
 DOMAINS = """<DescribeDomainsResponse xmlns="http://cloudsearch.amazonaws.com/doc/2013-01-01/"><DescribeDomainsResult>
 <DomainStatusList><member><DomainId>1/d</DomainId><DomainName>pages</DomainName><RequiresIndexDocuments>false
@@ -509,11 +631,20 @@ def test_cloudsearch_gets_signed_batches(tmp_path: Path) -> None:
             return Answer(body=DOMAINS.format(endpoint=endpoint).encode())
         if b"DescribeIndexFields" in asked.body:
             return Answer(body=FIELDS.encode())
-        return uploads.pop() if uploads else Answer(body={"status": "success", "adds": 2, "deletes": 1})
+        return (
+            uploads.pop()
+            if uploads
+            else Answer(body={"status": "success", "adds": 2, "deletes": 1})
+        )
 
     with SearchServerStub(answer) as server:
         endpoint = f"http://127.0.0.1:{server.port}"
-        parameters = {"endpoint": endpoint, "config.endpoint": endpoint, "region": "eu-west-1", "batch.maxSize": "3"}
+        parameters = {
+            "endpoint": endpoint,
+            "config.endpoint": endpoint,
+            "region": "eu-west-1",
+            "batch.maxSize": "3",
+        }
         writing = Writing(tmp_path, CLOUDSEARCH, parameters)
         writing.run("a", "-b", "c")
         again, batch = (json.loads(body) for body in server.bodies("/2013-01-01/documents/batch"))
@@ -530,7 +661,9 @@ def test_cloudsearch_gets_signed_batches(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("aws")
 def test_cloudsearch_has_no_such_domain(tmp_path: Path) -> None:
-    with SearchServerStub(lambda asked: Answer(body=DOMAINS.format(endpoint="other").encode())) as server:
+    with SearchServerStub(
+        lambda asked: Answer(body=DOMAINS.format(endpoint="other").encode())
+    ) as server:
         here = f"http://127.0.0.1:{server.port}"
         parameters = {"endpoint": "search.example", "config.endpoint": here, "region": "eu-west-1"}
         with pytest.raises(IndexWriterError, match=r"no domain with the endpoint search\.example"):

@@ -1,4 +1,6 @@
-"""indexer-local: what the index holds after jobs that add, update, delete or fail, or find another version."""
+"""indexer-local: what the index holds after jobs that add, update, delete or fail, or find another
+version.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def writer_of(folder: Path, rebuild: bool = False, **parameters: str) -> LocalIn
 def test_the_index_of_a_crawl_on_a_store_needs_a_place_here(tmp_path: Path) -> None:
     conf = Configuration.load([], overrides={"minutch.index.crawl": "hdfs://name/crawl"}).freeze()
     writer = LocalIndexWriter(conf, {})
-    with pytest.raises(ConfigError, match=r"expected the whole path .* as the crawl is in hdfs://name/crawl, found"):
+    with pytest.raises(
+        ConfigError, match=r"expected the whole path .* as the crawl is in hdfs://name/crawl, found"
+    ):
         writer.configure(Parameters({"path": "index"}, "test"))
     writer.configure(Parameters({"path": str(tmp_path / "index")}, "test"))
     assert writer.path == tmp_path / "index"
@@ -55,7 +59,9 @@ def document(**fields: object) -> NutchDocument:
 
 def written(writer: LocalIndexWriter, *documents: NutchDocument) -> None:
     writer.open()
-    assert writer.write([Action(str(doc.first("id")), writer.encode(doc)) for doc in documents]) == []
+    assert (
+        writer.write([Action(str(doc.first("id")), writer.encode(doc)) for doc in documents]) == []
+    )
     writer.commit()
     writer.close()
 
@@ -68,7 +74,7 @@ def pages(word: str, chosen: list[str] = URLS) -> list[Page]:
     return [Page(url, f"title {word}", f"text {word}") for url in chosen]
 
 
-# -- jobs ------------------------------------------------------------------------------------------------------------
+# -- jobs ------------------------------------------------------------------------------------------
 
 
 def test_a_recrawl_updates_and_deletes(tmp_path: Path) -> None:
@@ -84,12 +90,16 @@ def test_a_recrawl_updates_and_deletes(tmp_path: Path) -> None:
     assert counters["indexed_total"] == 2
     assert urls(crawl.index_folder, "new") == URLS[:2]
     assert urls(crawl.index_folder, "old") == [URLS[2], URLS[4]]
-    crawl.crawldb(dict.fromkeys(URLS, status.STATUS_DB_FETCHED) | {URLS[4]: status.STATUS_DB_DUPLICATE})
+    crawl.crawldb(
+        dict.fromkeys(URLS, status.STATUS_DB_FETCHED) | {URLS[4]: status.STATUS_DB_DUPLICATE}
+    )
     crawl.clean()
     assert urls(crawl.index_folder) == URLS[:3]
 
 
-def test_the_same_job_again_changes_nothing_and_no_commit_is_one_all_the_same(tmp_path: Path) -> None:
+def test_the_same_job_again_changes_nothing_and_no_commit_is_one_all_the_same(
+    tmp_path: Path,
+) -> None:
     crawl = IndexedCrawl(tmp_path)
     crawl.segment("20240101000000", pages("one"))
     crawl.index("-nocrawldb", *crawl.all_segments, "-noCommit")
@@ -107,7 +117,10 @@ def test_an_index_is_made_anew_from_the_segments(tmp_path: Path) -> None:
     stamp.write_text(json.dumps({"format": 0, "tantivy": "0.1"}))
     with pytest.raises(StoreError, match="another version") as failure:
         Searcher(crawl.index_folder)
-    assert f"minutch index -D minutch.index.local.rebuild=true {tmp_path}/crawldb" in failure.value.hint
+    assert (
+        f"minutch index -D minutch.index.local.rebuild=true {tmp_path}/crawldb"
+        in failure.value.hint
+    )
     with pytest.raises(IndexWriterError, match="another version"):
         crawl.index()
     crawl.index(minutch__index__local__rebuild="true")
@@ -117,9 +130,11 @@ def test_an_index_is_made_anew_from_the_segments(tmp_path: Path) -> None:
 def test_mapping_applies(tmp_path: Path) -> None:
     crawl = IndexedCrawl(tmp_path)
     (tmp_path / "writers.xml").write_text(
-        '<writers><writer id="l" class="minutch.LocalIndexWriter"><parameters><param name="path" value="elsewhere"/>'
-        '</parameters><mapping><copy><field source="title" dest="heading"/></copy><rename><field source="host" '
-        'dest="server"/></rename><remove><field source="content"/></remove></mapping></writer></writers>'
+        '<writers><writer id="l" class="minutch.LocalIndexWriter"><parameters><param name="path"'
+        ' value="elsewhere"/></parameters><mapping><copy><field source="title"'
+        ' dest="heading"/></copy><rename><field source="host"'
+        ' dest="server"/></rename><remove><field'
+        ' source="content"/></remove></mapping></writer></writers>'
     )
     crawl.segment("20240101000000", pages("one"))
     crawl.index(indexer__indexwriters__file=str(tmp_path / "writers.xml"))
@@ -128,7 +143,7 @@ def test_mapping_applies(tmp_path: Path) -> None:
     assert urls(index, "heading:one server:a.org") == URLS
 
 
-# -- the writer ------------------------------------------------------------------------------------------------------
+# -- the writer ------------------------------------------------------------------------------------
 
 
 def test_every_kind_of_value_is_kept_and_found(tmp_path: Path) -> None:
@@ -148,7 +163,11 @@ def test_every_kind_of_value_is_kept_and_found(tmp_path: Path) -> None:
         **{"metatag.keywords": ["red boats", "sails"]},
     )
     written(writer_of(tmp_path), doc)
-    (hit,) = Searcher(tmp_path).search("metatag.keywords:boats number:7 truth:true host:a.org title:two date:1970").hits
+    (hit,) = (
+        Searcher(tmp_path)
+        .search("metatag.keywords:boats number:7 truth:true host:a.org title:two date:1970")
+        .hits
+    )
     assert hit.fields == {
         "id": ["http://a.org/"],
         "title": ["one\ntwo"],
@@ -174,9 +193,20 @@ def test_documents_with_other_fields_stand_beside_each_other(tmp_path: Path) -> 
     writer = writer_of(tmp_path)
     columns = [json.loads(line) for line in writer.encode_columns(documents)]
     assert columns == [
-        {"key": "a", "title_en": "x", "lang": "en", "content_en": "running", "other": {"tags": ["p", "s"]}},
+        {
+            "key": "a",
+            "title_en": "x",
+            "lang": "en",
+            "content_en": "running",
+            "other": {"tags": ["p", "s"]},
+        },
         {"key": "b", "lang": "en", "content_en": "dogs"},
-        {"key": "c", "title": "z", "content": "搜索\u2060索引\u2060引擎", "other": {"tags": ["q", "r"]}},
+        {
+            "key": "c",
+            "title": "z",
+            "content": "搜索\u2060索引\u2060引擎",
+            "other": {"tags": ["q", "r"]},
+        },
     ]
     for row, found in zip(documents.rows(), columns, strict=True):
         row.add("id", found["key"])
@@ -194,7 +224,9 @@ def test_what_the_index_does_not_take_is_refused_and_the_rest_goes_on(tmp_path: 
     writer = writer_of(tmp_path)
     writer.open()
     good = writer.encode(document(id="good"))
-    refused = writer.write([Action("bad", b'{"key": 5}'), Action("worse", b"no json"), Action("good", good)])
+    refused = writer.write(
+        [Action("bad", b'{"key": 5}'), Action("worse", b"no json"), Action("good", good)]
+    )
     writer.close()
     assert [one.key for one in refused] == ["bad", "worse"]
     assert "key" in refused[0].reason
@@ -222,13 +254,17 @@ writer.write([Action(f"k{n}", writer.encode(document(id=f"k{n}", content="word "
 writer.write([Action("kept", None)])
 print("now", flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
-"""
+"""  # noqa: E501
 
 
 def test_a_killed_job_leaves_the_last_commit_and_no_lock(tmp_path: Path) -> None:
     written(writer_of(tmp_path), document(id="kept"))
     ended = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path)], cwd=PROJECT, env={**os.environ}, capture_output=True, check=False
+        [sys.executable, "-c", KILLED, str(tmp_path)],
+        cwd=PROJECT,
+        env={**os.environ},
+        capture_output=True,
+        check=False,
     )
     assert (ended.returncode, ended.stdout) == (-signal.SIGKILL, b"now\n"), ended.stderr
     assert urls(tmp_path) == ["kept"]
@@ -237,13 +273,17 @@ def test_a_killed_job_leaves_the_last_commit_and_no_lock(tmp_path: Path) -> None
 
 
 def test_a_job_killed_in_its_commit_is_not_in_the_way_of_the_next(tmp_path: Path) -> None:
-    """Deletions are written to a file that is named after their number: the next job makes the same one."""
+    """Deletions are written to a file that is named after their number: the next job makes the same
+    one.
+    """
     written(writer_of(tmp_path), *(document(id=f"k{n}") for n in range(5)))
     current, before = tmp_path / "current", tmp_path / "before"
     shutil.copytree(current, before)
     written(writer_of(tmp_path), document(id="k1"))
     assert list(current.glob("*.del"))
-    shutil.copytree(before, current, ignore=lambda *_: [".managed.json"], dirs_exist_ok=True)  # as before the commit
+    shutil.copytree(
+        before, current, ignore=lambda *_: [".managed.json"], dirs_exist_ok=True
+    )  # as before the commit
     (current / ".tmpAbCdEf").write_text("half")
     written(writer_of(tmp_path), document(id="k1"))
     assert urls(tmp_path) == [f"k{n}" for n in range(5)]
@@ -281,7 +321,9 @@ def test_a_full_disk_ends_the_job_and_leaves_the_last_commit(tmp_path: Path) -> 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
     first = writer_of(tmp_path)
     first.open()
-    with pytest.raises(IndexWriterError, match=r"another job writes to the index: .*process") as failure:
+    with pytest.raises(
+        IndexWriterError, match=r"another job writes to the index: .*process"
+    ) as failure:
         writer_of(tmp_path).open()
     assert isinstance(failure.value.__cause__, LockedError)
     first.abort()

@@ -19,7 +19,9 @@ from tests.support.misbehaving import MisbehavingServer
 async def test_a_malformed_answer_is_read_again_from_allowed_addresses_alone() -> None:
     """The second way to ask obeys the same rules: addresses, limits, lengths."""
     with MisbehavingServer() as server:
-        server.pages["/x"] = b"HTTP/1.1 200 OK\r\nno colon\r\nContent-Length: 9\r\n\r\n123456789 and more"
+        server.pages["/x"] = (
+            b"HTTP/1.1 200 OK\r\nno colon\r\nContent-Length: 9\r\n\r\n123456789 and more"
+        )
         order = Order("http", "127.0.0.1", server.port, b"/x", [b"Host: h", b"Accept:"], limit=4)
         asked: list[str] = []
 
@@ -43,7 +45,11 @@ async def test_a_malformed_answer_is_read_again_from_allowed_addresses_alone() -
 @given(st.binary(max_size=300), st.integers(-1, 50))
 def test_nonsense_is_refused_or_read(data: bytes, limit: int) -> None:
     refused = MalformedHead("x")
-    for start in (b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"):
+    for start in (
+        b"",
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+    ):
         try:
             reply = read_answer(start + data, limit, ("a", 1), None, refused)
         except MalformedHead as error:

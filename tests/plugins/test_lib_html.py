@@ -1,4 +1,6 @@
-"""lib-html: the kernel's walk over Lexbor's memory gives what the walk in Python gives, on any page."""
+"""lib-html: the kernel's walk over Lexbor's memory gives what the walk in Python gives, on any
+page.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,19 @@ from tests.support.pages import configuration, content
 CONFIGURATIONS = [
     configuration(),
     configuration(
-        **{"parser.html.line.separators": "b,x-own,iframe,img,title,li", "parser.html.outlinks.ignore_tags": "script,a"}
+        **{
+            "parser.html.line.separators": "b,x-own,iframe,img,title,li",
+            "parser.html.outlinks.ignore_tags": "script,a",
+        }
     ),
 ]
 EXTRACTORS = [Extractor(conf) for conf in CONFIGURATIONS]
 
 
 def reader(extractor: Extractor) -> TreeReader:
-    """The kernel's side of an extractor; a test that gets this far has a Lexbor that the kernel knows."""
+    """The kernel's side of an extractor; a test that gets this far has a Lexbor that the kernel
+    knows.
+    """
     found = tree_reader(extractor.elements)
     assert found is not None
     return found
@@ -71,24 +78,59 @@ def compare(data: bytes) -> Page:
         "",
         "plain",
         "<p> a <b> b</b>\n\n<p>\x1c\x1d c\x0b d &nbsp; e</p> ",
-        "<title> A \n b </title><meta name=x content='y &amp; z'><base target=t><base href=b><meta property=p content>",
+        (
+            "<title> A \n b </title><meta name=x content='y &amp; z'><base target=t><base"
+            " href=b><meta property=p content>"
+        ),
         "<body><title>late</title><meta name=a content=b><base href=c>",
-        "<frameset><title>t</title><frame src=x><frame src><noframes><a href=q>w</a></noframes></frameset>",
-        "<a href=x> <img alt=' q ' src=i> <img alt=' '> \x01 <script src=s>do()</script></a><a href=y>\x02</a>",
-        "<svg><a href=o xlink:href=p>1<a href=q>2<style>s<b>t</b></style><title>u</title></a></a></svg>",
+        (
+            "<frameset><title>t</title><frame src=x><frame src><noframes><a"
+            " href=q>w</a></noframes></frameset>"
+        ),
+        (
+            "<a href=x> <img alt=' q ' src=i> <img alt=' '> \x01 <script src=s>do()</script></a><a"
+            " href=y>\x02</a>"
+        ),
+        (
+            "<svg><a href=o xlink:href=p>1<a"
+            " href=q>2<style>s<b>t</b></style><title>u</title></a></a></svg>"
+        ),
         "<math><mi><a href=m>n</a></mi></math><svg><script>a<i>b</i></script><![CDATA[c]]></svg>",
-        "<a rel='x\tNOFOLLOW' href=1>a</a><a rel=nofollowing href=2>b</a><a rel='nofollowé' href=3>c</a><a rel href=7>"
-        "<a rel='nofollow\xa0x' href=4>d</a><a rel='nofollow-x' href=5>e</a><a rel=_nofollow href=6>f</a>",
-        "<form action=a method=PoSt>x</form><form action=b method=posts>x</form><form action=c></form><form method>y",
-        "<iframe src=f>x <a href=y>z</a></iframe><iframe src=g></iframe><iframe src=h> </iframe><IFrame src=i>q",
+        (
+            "<a rel='x\tNOFOLLOW' href=1>a</a><a rel=nofollowing href=2>b</a><a rel='nofollowé'"
+            " href=3>c</a><a rel href=7><a rel='nofollow\xa0x' href=4>d</a><a rel='nofollow-x'"
+            " href=5>e</a><a rel=_nofollow href=6>f</a>"
+        ),
+        (
+            "<form action=a method=PoSt>x</form><form action=b method=posts>x</form><form"
+            " action=c></form><form method>y"
+        ),
+        (
+            "<iframe src=f>x <a href=y>z</a></iframe><iframe src=g></iframe><iframe src=h>"
+            " </iframe><IFrame src=i>q"
+        ),
         "<iframe src=f/>x<a href=y>z</a><noembed><b>c<xmp>d<noframes>e",
-        "<template><a href=x>y</a></template><table><template><tr><td>z</template></table></TEMPLATE>",
-        "<x-own><a-very-long-name-of-an-element href=x>y</a-very-long-name-of-an-element><b>z</b></x-own><x-own>",
-        "<a href='" + "long" * 5000 + "'>" + "words of an anchor " * 9000 + "</a>" + "<meta name=a>" * 900,
+        (
+            "<template><a"
+            " href=x>y</a></template><table><template><tr><td>z</template></table></TEMPLATE>"
+        ),
+        (
+            "<x-own><a-very-long-name-of-an-element"
+            " href=x>y</a-very-long-name-of-an-element><b>z</b></x-own><x-own>"
+        ),
+        "<a href='"
+        + "long" * 5000
+        + "'>"
+        + "words of an anchor " * 9000
+        + "</a>"
+        + "<meta name=a>" * 900,
         "<head>" + "<meta name=a content=b>" * 900 + "<link href=c>" * 9000,
         "<svg>" + "<a href=x>" * 2000 + "<img alt=y>",
         "<p>\0&#0;\0</p>\ufdd0\ufdd1<a href=\0>\0</a>&#xfdd1;<title>\0",
-        "<body><a href='' href=second>x</a><area href alt=n><img src=a alt><img><source src=b>t</source>",
+        (
+            "<body><a href='' href=second>x</a><area href alt=n><img src=a alt><img><source"
+            " src=b>t</source>"
+        ),
     ],
 )
 def test_pages_with_something_special(page: str) -> None:
@@ -102,15 +144,52 @@ def test_room_grows_for_links_that_the_tree_repeats() -> None:
 
 TAGS = """a area base body div em font form frame frameset head html iframe img li link math meta mi noembed noframes
 noscript option p plaintext script select source style svg table td template textarea title tr ul x-own b desc
-foreignObject xmp"""
+foreignObject xmp"""  # noqa: E501
 ATTRIBUTES = "href src action rel method alt name content http-equiv xlink:href class HREF Alt"
-VALUES = ["", " ", "x", " y ", "nofollow", "a nofollow b", "POST", "é", "\xa0nofollow", "&#x200b;", "\x01", "q'\"<"]
-TEXTS = [" ", "\n\t", "w", "\xa0", "é ", "\x01", "\x1f", "&amp;", "&#x3000;", "\0", "<", "</", "<!-- c -->", "<?p?>"]
-TEXTS += ["<![CDATA[ d ]]>", "\ufdd1", "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"), "x y\r\nz"]
+VALUES = [
+    "",
+    " ",
+    "x",
+    " y ",
+    "nofollow",
+    "a nofollow b",
+    "POST",
+    "é",
+    "\xa0nofollow",
+    "&#x200b;",
+    "\x01",
+    "q'\"<",
+]
+TEXTS = [
+    " ",
+    "\n\t",
+    "w",
+    "\xa0",
+    "é ",
+    "\x01",
+    "\x1f",
+    "&amp;",
+    "&#x3000;",
+    "\0",
+    "<",
+    "</",
+    "<!-- c -->",
+    "<?p?>",
+]
+TEXTS += [
+    "<![CDATA[ d ]]>",
+    "\ufdd1",
+    "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"),
+    "x y\r\nz",
+]
 
-attributes = st.lists(st.tuples(st.sampled_from(ATTRIBUTES.split()), st.sampled_from(VALUES)), max_size=4)
+attributes = st.lists(
+    st.tuples(st.sampled_from(ATTRIBUTES.split()), st.sampled_from(VALUES)), max_size=4
+)
 openings = st.builds(
-    lambda tag, values, end: "<" + tag + "".join(f' {name}="{value}"' for name, value in values) + end,
+    lambda tag, values, end: (
+        "<" + tag + "".join(f' {name}="{value}"' for name, value in values) + end
+    ),
     st.sampled_from(TAGS.split()),
     attributes,
     st.sampled_from([">", ">", ">", "/>", ""]),
@@ -124,15 +203,42 @@ def test_any_soup(tokens: list[str]) -> None:
     compare("".join(tokens).encode())
 
 
-CUT = (b"\xe2\x82", b"\xac", b"\xff", b"\xed\xa0\x80", b"\xc3", b"\xa9", b"a", b" ", b"\xc3\xa9", b"<b>")
-PLACES = [b"%s", b"<p>%s</p>%s", b"<a href='%s'>%s</a>", b"<meta name='%s' content='%s'>", b"<img src=x alt='%s'>"]
-PLACES += [b"<a href=x><img alt='%s'><img alt='%s'></a>", b"<!--%s-->", b"<title>%s</title>", b"<a href='%s' id='%s'>"]
+CUT = (
+    b"\xe2\x82",
+    b"\xac",
+    b"\xff",
+    b"\xed\xa0\x80",
+    b"\xc3",
+    b"\xa9",
+    b"a",
+    b" ",
+    b"\xc3\xa9",
+    b"<b>",
+)
+PLACES = [
+    b"%s",
+    b"<p>%s</p>%s",
+    b"<a href='%s'>%s</a>",
+    b"<meta name='%s' content='%s'>",
+    b"<img src=x alt='%s'>",
+]
+PLACES += [
+    b"<a href=x><img alt='%s'><img alt='%s'></a>",
+    b"<!--%s-->",
+    b"<title>%s</title>",
+    b"<a href='%s' id='%s'>",
+]
 cuts = st.lists(st.sampled_from(CUT), max_size=3).map(b"".join)
 
 
 @settings(max_examples=200, deadline=None)
 @given(
-    st.lists(st.tuples(st.sampled_from(PLACES), st.lists(st.sampled_from(CUT), max_size=3).map(b"".join)), max_size=6)
+    st.lists(
+        st.tuples(
+            st.sampled_from(PLACES), st.lists(st.sampled_from(CUT), max_size=3).map(b"".join)
+        ),
+        max_size=6,
+    )
 )
 def test_what_is_not_utf8(parts: list[tuple[bytes, bytes]]) -> None:
     compare(b"".join(place.replace(b"%s", cut) for place, cut in parts))
@@ -145,7 +251,9 @@ def test_any_bytes(data: bytes) -> None:
 
 
 @settings(max_examples=500, deadline=None)
-@given(st.lists(st.text(max_size=9).map(str.encode) | st.binary(max_size=5), max_size=5).map(b"".join))
+@given(
+    st.lists(st.text(max_size=9).map(str.encode) | st.binary(max_size=5), max_size=5).map(b"".join)
+)
 def test_what_is_utf8(data: bytes) -> None:
     assert READERS[0].is_utf8(data) == (data.decode("utf-8", "ignore").encode() == data)
 
@@ -156,7 +264,9 @@ def test_what_is_utf8_to_the_last_character() -> None:
         for second in range(0x100):
             for rest in (b"", b"\x80", b"\xbf\x80", b"\xc0", b"\x80\x7f"):
                 data = bytes((first, second)) + rest
-                assert READERS[0].is_utf8(data) == (data.decode("utf-8", "ignore").encode() == data), data
+                assert READERS[0].is_utf8(data) == (
+                    data.decode("utf-8", "ignore").encode() == data
+                ), data
 
 
 def test_damaged_pages() -> None:
@@ -207,12 +317,17 @@ def test_threads_have_pages_of_their_own() -> None:
     pages = [b"<a href=%d>" % number + b"word%d " % number * 3000 for number in range(40)]
     expected = [EXTRACTORS[0].read_in_python(page)[1] for page in pages]
     with ThreadPoolExecutor(4) as pool:
-        found = [page for _, page in pool.map(lambda page: EXTRACTORS[0].read_by_kernel(READERS[0], page), pages)]
+        found = [
+            page
+            for _, page in pool.map(
+                lambda page: EXTRACTORS[0].read_by_kernel(READERS[0], page), pages
+            )
+        ]
     assert [replace(page, links=list(page.links)) for page in found] == expected
 
 
 OFFSETS = """LOCAL_NAME NEXT PARENT FIRST_CHILD TYPE TEXT_STRING FIRST_ATTRIBUTE ATTRIBUTE_QUALIFIED ATTRIBUTE_VALUE
-ATTRIBUTE_NEXT STRING_LENGTH ENTRY_LENGTH"""
+ATTRIBUTE_NEXT STRING_LENGTH ENTRY_LENGTH"""  # noqa: E501
 
 
 @pytest.mark.parametrize("name", OFFSETS.split())
@@ -280,4 +395,8 @@ class HugePages:
 
 def test_a_worker_that_keeps_memory_is_limited_all_the_same() -> None:
     with WorkerPool(HugePages, workers=1, timeout=30, memory=96 << 20) as pool:
-        assert list(pool.map([b"1", b"1000000", b"2"])) == ["x", "no tree of 4000000 bytes: Can't parse HTML.", "x\nx"]
+        assert list(pool.map([b"1", b"1000000", b"2"])) == [
+            "x",
+            "no tree of 4000000 bytes: Can't parse HTML.",
+            "x\nx",
+        ]

@@ -1,4 +1,6 @@
-"""lib-html: pages that would take long are refused at once, and no others; the estimate against Lexbor's own trees."""
+"""lib-html: pages that would take long are refused at once, and no others; the estimate against
+Lexbor's own trees.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,10 @@ HOSTILE = [
     "<font size=1>" * 30_000,
     "<button>" * 9 + "<object><p>" * 50_000,
     "".join(f"<b id={number}>" for number in range(9_000)),
-    "<div>" + "".join(f"<b id={number}>" for number in range(900)) + "</div>" + "<div>x</div>" * 20_000,
+    "<div>"
+    + "".join(f"<b id={number}>" for number in range(900))
+    + "</div>"
+    + "<div>x</div>" * 20_000,
     "<p " + " ".join(NAMES) + ">",
     "<p " + "='>'".join(NAMES) + ">",
     "<html " + "><html ".join(NAMES) + ">",
@@ -134,7 +139,7 @@ def test_small_pages_are_not_measured() -> None:
 
 TAGS = """a address applet b big blockquote body br button caption center col colgroup dd desc details div dl dt em font
 foreignObject form h1 h2 head hr html i img input li listing marquee math mi nobr object ol optgroup option p pre rp rt
-ruby select span style svg table tbody td template textarea th title tr u ul x-y"""
+ruby select span style svg table tbody td template textarea th title tr u ul x-y"""  # noqa: E501
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -164,6 +169,10 @@ def test_any_bytes_are_measured(seed: int) -> None:
     rng = random.Random(seed)
     small = limits(depth=3)
     for _ in range(500):
-        page = b"".join(rng.choices((b"<", b">", b"/", b"!--", b"a", b"b", b"'", b"=", b" ", b"svg", b"td"), k=30))
+        page = b"".join(
+            rng.choices(
+                (b"<", b">", b"/", b"!--", b"a", b"b", b"'", b"=", b" ", b"svg", b"td"), k=30
+            )
+        )
         assert LIMITS.measure(page)[0] == kernels.FINE
         assert small.measure(page)[0] in (kernels.FINE, kernels.TOO_DEEP)

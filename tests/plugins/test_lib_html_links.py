@@ -1,4 +1,6 @@
-"""lib-html: links that browsers find and Nutch does not, kind by kind, from markup, headers, style sheets and text."""
+"""lib-html: links that browsers find and Nutch does not, kind by kind, from markup, headers, style
+sheets and text.
+"""
 
 from __future__ import annotations
 
@@ -40,32 +42,60 @@ def targets(found: Parse) -> list[str]:
 
 PAGES = [
     ("base", "<head><base href=/b/></head><body>x", ["/b/"]),
-    ("background", "<body background=/a><table background=/b><td background=/c>x", ["/a", "/b", "/c"]),
-    ("cite", "<blockquote cite=/a>x</blockquote><q cite=/b>x</q><del cite=/c>x</del><p cite=/no>x", ["/a", "/b", "/c"]),
+    (
+        "background",
+        "<body background=/a><table background=/b><td background=/c>x",
+        ["/a", "/b", "/c"],
+    ),
+    (
+        "cite",
+        "<blockquote cite=/a>x</blockquote><q cite=/b>x</q><del cite=/c>x</del><p cite=/no>x",
+        ["/a", "/b", "/c"],
+    ),
     (
         "comment",
-        "<p>x<!--[if lt IE 9]><script src=/a></script><a href=/b>y</a><![endif]--><!-- <a href=/no>z -->",
+        (
+            "<p>x<!--[if lt IE 9]><script src=/a></script><a href=/b>y</a><![endif]--><!-- <a"
+            " href=/no>z -->"
+        ),
         ["/a", "/b"],
     ),
     (
         "css",
-        "<style>@import '/a'; p {background: URL( \"/b\" )}</style><p style='list-style: url(/c)'>x",
+        (
+            "<style>@import '/a'; p {background: URL( \"/b\" )}</style><p style='list-style:"
+            " url(/c)'>x"
+        ),
         ["/a", "/b", "/c"],
     ),
     ("css", "<style>/* url(/no) */ q {content: 'url(/no)'} @import url(/a);</style>", ["/a"]),
-    ("data", "<object data=\"data:image/svg+xml,<svg><image xlink:href='/a'/></svg>\"></object>", []),
-    ("data,svg", "<object data=\"data:image/svg+xml,<svg><image xlink:hr%65f='/a'/></svg>\"></object>", ["/a"]),
+    (
+        "data",
+        "<object data=\"data:image/svg+xml,<svg><image xlink:href='/a'/></svg>\"></object>",
+        [],
+    ),
+    (
+        "data,svg",
+        "<object data=\"data:image/svg+xml,<svg><image xlink:hr%65f='/a'/></svg>\"></object>",
+        ["/a"],
+    ),
     ("data", "<embed src='data:text/html;charset=utf-8;base64,PGEgaHJlZj0vYT54PC9hPg=='>", ["/a"]),
     ("doctype", "<!DOCTYPE html SYSTEM '/a.dtd'><p>x", ["/a.dtd"]),
     ("doctype", "<!DOCTYPE html PUBLIC '-//W3C//DTD HTML 4.01//EN' '/no.dtd'><p>x", []),
     ("empty", "<a href=/a></a><a href=#x></a><a href=/b rel=nofollow></a><a>x</a>", ["/a"]),
     (
         "form",
-        "<form><button formaction=/a>x</button><input type=submit formaction=/b></form><isindex action=/c>"
-        "<form action=/d></form><form action=/e>y</form>",
+        (
+            "<form><button formaction=/a>x</button><input type=submit formaction=/b></form><isindex"
+            " action=/c><form action=/d></form><form action=/e>y</form>"
+        ),
         ["/a", "/b", "/c", "/d", "/e"],
     ),
-    ("frame", "<p>x<frameset><frame src=/a></frame><FRAME name='>' src='/b'></frameset><framed src=/no>", ["/a", "/b"]),
+    (
+        "frame",
+        "<p>x<frameset><frame src=/a></frame><FRAME name='>' src='/b'></frameset><framed src=/no>",
+        ["/a", "/b"],
+    ),
     ("frame", "<frameset><frame name=a></frameset>", []),
     ("longdesc", "<img longdesc=/a alt=x><iframe longdesc=/b>y</iframe>", ["/a", "/b"]),
     ("manifest", "<html manifest=/a><p>x", ["/a"]),
@@ -81,22 +111,34 @@ PAGES = [
     ),
     (
         "media",
-        "<input type=image src=/a><img dynsrc=/b lowsrc=/c><applet archive=/d,/e codebase=/f></applet>",
+        (
+            "<input type=image src=/a><img dynsrc=/b lowsrc=/c><applet archive=/d,/e"
+            " codebase=/f></applet>"
+        ),
         ["/a", "/b", "/c", "/d", "/e", "/f"],
     ),
     (
         "meta",
-        "<head><meta property=og:image content=http://a.example/i.png><meta name=msapplication-config content=/a>",
+        (
+            "<head><meta property=og:image content=http://a.example/i.png><meta"
+            " name=msapplication-config content=/a>"
+        ),
         ["http://a.example/i.png", "/a"],
     ),
     (
         "meta",
-        "<head><meta http-equiv=Content-Security-Policy content=\"img-src 'self' /no; report-uri /a /b\">",
+        (
+            "<head><meta http-equiv=Content-Security-Policy content=\"img-src 'self' /no;"
+            ' report-uri /a /b">'
+        ),
         ["/a", "/b"],
     ),
     (
         "meta",
-        "<head><meta name=copyright content=\"<img src='/a'>\"><meta name=x content=and/or><meta name=empty>",
+        (
+            "<head><meta name=copyright content=\"<img src='/a'>\"><meta name=x"
+            " content=and/or><meta name=empty>"
+        ),
         ["/a"],
     ),
     ("meta", "<head><meta http-equiv=refresh content=\"9; url='/a'\">", ["/a"]),
@@ -110,7 +152,11 @@ PAGES = [
         "<img srcset='/a 1x,\n /b 2x'><source srcset='/c,/d'><link imagesrcset='/e 9w, /f,'>",
         ["/a", "/b", "/c,/d", "/e", "/f"],
     ),
-    ("svg", "<svg><image xlink:href=/a /><use href=/b#c /><script xlink:href=/d></script></svg>", ["/a", "/b#c", "/d"]),
+    (
+        "svg",
+        "<svg><image xlink:href=/a /><use href=/b#c /><script xlink:href=/d></script></svg>",
+        ["/a", "/b#c", "/d"],
+    ),
     (
         "text",
         "<p>see http://a.example/x, or ../a/b.html. Not and/or a.b",
@@ -154,11 +200,18 @@ def test_nutchs_links_come_first_and_each_other_target_once() -> None:
 
 
 def test_the_rules_for_other_links_hold() -> None:
-    page = "<a rel=nofollow href=/a ping=/b></a><video src=/c></video><form action=/d method=post>x</form>"
+    page = (
+        "<a rel=nofollow href=/a ping=/b></a><video src=/c></video><form action=/d"
+        " method=post>x</form>"
+    )
     some = {"parser.html.outlinks.browser": "true", "parser.html.outlinks.ignore_tags": "video"}
     assert targets(parse(page, configuration(**some))) == ["/d"]
-    assert targets(parse(f"<head><meta name=robots content=nofollow></head><body>{page}", ALL)) == []
-    assert targets(parse("<head><base href=/x/></head><body><video src=y></video>", only("media"))) == ["/x/y"]
+    assert (
+        targets(parse(f"<head><meta name=robots content=nofollow></head><body>{page}", ALL)) == []
+    )
+    assert targets(
+        parse("<head><base href=/x/></head><body><video src=y></video>", only("media"))
+    ) == ["/x/y"]
 
 
 def header_targets(**headers: str) -> list[str]:
@@ -167,20 +220,27 @@ def header_targets(**headers: str) -> list[str]:
 
 
 def test_links_in_headers_are_relative_to_the_page() -> None:
-    assert header_targets(Link='</a>; rel="next, last", <b;c>;title="<no>", <http://c.example/d>') == [
+    assert header_targets(
+        Link='</a>; rel="next, last", <b;c>;title="<no>", <http://c.example/d>'
+    ) == [
         "/a",
         "/dir/b;c",
         "http://c.example/d",
     ]
     assert header_targets(link="</a>; rel=nofollow, </b>") == ["/b"]
-    assert header_targets(Refresh="9; url=r", Content_Location="c.en.html") == ["/dir/r", "/dir/c.en.html"]
+    assert header_targets(Refresh="9; url=r", Content_Location="c.en.html") == [
+        "/dir/r",
+        "/dir/c.en.html",
+    ]
     assert header_targets(Refresh="soon", Link="no link", Content_Location="") == []
 
 
 def test_headers_and_style_sheets_of_other_types() -> None:
     conf = {"parser.html.outlinks.browser": "true"}
     page = content(
-        "@font-face{font-family: a;src: url(/f.woff) format('woff'), url('g.woff')}", "text/css", Link="</l>"
+        "@font-face{font-family: a;src: url(/f.woff) format('woff'), url('g.woff')}",
+        "text/css",
+        Link="</l>",
     )
     [parsed] = parse_all(page, configuration("parse-(html|tika)", **conf)).values()
     assert targets(parsed) == ["/f.woff", "/dir/g.woff", "/l"]
@@ -234,7 +294,24 @@ def test_any_value_is_read(read: Read, text: str) -> None:
 
 @pytest.mark.parametrize("read", [in_css, in_srcset, in_text, in_link_header])
 @pytest.mark.parametrize(
-    "piece", ["url(", "url('", "@import '", "/*", "*", "'\\", "a(", ",", "<", '<a>;"', "./", "../a", "http:", "a ", '"']
+    "piece",
+    [
+        "url(",
+        "url('",
+        "@import '",
+        "/*",
+        "*",
+        "'\\",
+        "a(",
+        ",",
+        "<",
+        '<a>;"',
+        "./",
+        "../a",
+        "http:",
+        "a ",
+        '"',
+    ],
 )
 def test_long_values_take_no_longer_than_they_should(read: Read, piece: str) -> None:
     """A pass that is not linear would be seen here as a test that takes minutes."""
@@ -244,9 +321,13 @@ def test_long_values_take_no_longer_than_they_should(read: Read, piece: str) -> 
 def test_pages_within_pages_end_somewhere() -> None:
     def nested(levels: int) -> str:
         inner = f"<a href=/{levels}>x</a>"
-        return f"{inner}<iframe srcdoc='{escape(nested(levels - 1))}'></iframe>" if levels else inner
+        return (
+            f"{inner}<iframe srcdoc='{escape(nested(levels - 1))}'></iframe>" if levels else inner
+        )
 
-    assert targets(parse(nested(5), only("srcdoc"))) == [f"/{5 - level}" for level in range(DEEPEST)]
+    assert targets(parse(nested(5), only("srcdoc"))) == [
+        f"/{5 - level}" for level in range(DEEPEST)
+    ]
 
 
 def test_the_walk_in_python_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,7 +336,9 @@ def test_the_walk_in_python_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     tree_layout.attribute_numbers.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(kernels, "NEXT", kernels.NEXT + 8)
-        conf = configuration(**{"parser.html.outlinks.browser": "true", "parser.html.outlinks.kinds": ""})
+        conf = configuration(
+            **{"parser.html.outlinks.browser": "true", "parser.html.outlinks.kinds": ""}
+        )
         assert [links(parse(page, conf)) for page in pages] == by_kernel
         assert tree_layout.attribute_numbers() is None
     tree_layout.attribute_numbers.cache_clear()

@@ -36,7 +36,7 @@ from plugins.lib_http.settings import HttpSettings, ProxySettings, agent_string
 
 DEFAULTS = Configuration.load([])
 
-# -- headers ---------------------------------------------------------------------------------------------------
+# -- headers ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,14 @@ def test_well_known_names_are_spelled_right(name: str, expected: str) -> None:
 
 def test_names_are_looked_up_without_case_and_the_last_value_wins() -> None:
     metadata = SpellCheckedMetadata()
-    lines = ["HTTP/1.1 200 a: b", "content-type: text/html", "X-A: one", "x-a: two", "no colon here", "Empty:"]
+    lines = [
+        "HTTP/1.1 200 a: b",
+        "content-type: text/html",
+        "X-A: one",
+        "x-a: two",
+        "no colon here",
+        "Empty:",
+    ]
     metadata.put_lines([f"{line}\r\n".encode() for line in lines], start=1)
     assert set(metadata) == {"Content-Type", "X-A", "Empty"}
     assert metadata.first("CONTENT-TYPE") == "text/html"
@@ -73,7 +80,10 @@ def test_names_are_looked_up_without_case_and_the_last_value_wins() -> None:
 
 def test_continued_header_lines_are_joined() -> None:
     metadata = SpellCheckedMetadata()
-    metadata.put_lines([b"HTTP/1.1 200\r\n", b" odd: start\r\n", b"X: one,\r\n", b"\t two\n", b"Y: three\n"], start=1)
+    metadata.put_lines(
+        [b"HTTP/1.1 200\r\n", b" odd: start\r\n", b"X: one,\r\n", b"\t two\n", b"Y: three\n"],
+        start=1,
+    )
     assert metadata == {"X": ["one, two"], "Y": ["three"]}
 
 
@@ -91,7 +101,7 @@ def test_continued_lines_are_joined() -> None:
     assert list(unfold([])) == []
 
 
-# -- dates -----------------------------------------------------------------------------------------------------
+# -- dates -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -123,17 +133,17 @@ def test_dates_come_back(seconds: int) -> None:
     assert parse_date(format_date(seconds * 1000 + 999)) == seconds * 1000
 
 
-# -- addresses -------------------------------------------------------------------------------------------------
+# -- addresses -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "address",
     [
-        "127.0.0.1", "127.255.0.1", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254",
+        "127.0.0.1", "127.255.0.1", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254",  # noqa: E501
         "0.0.0.0", "100.64.0.1", "198.18.0.1", "224.0.0.1", "255.255.255.255", "192.0.0.192",
-        "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "ff02::1", "2001:db8::1",
-        "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "64:ff9b::7f00:1", "2002:7f00:1::1",
-        "::127.0.0.1", "64:ff9b:1::1", "fec0::1", "2001:0:4136:e378:8000:63bf:f5ff:fffe", "no address", "",
+        "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "ff02::1", "2001:db8::1",  # noqa: E501
+        "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "64:ff9b::7f00:1", "2002:7f00:1::1",  # noqa: E501
+        "::127.0.0.1", "64:ff9b:1::1", "fec0::1", "2001:0:4136:e378:8000:63bf:f5ff:fffe", "no address", "",  # noqa: E501
     ],
 )  # fmt: skip
 def test_special_addresses_are_refused(address: str) -> None:
@@ -142,7 +152,15 @@ def test_special_addresses_are_refused(address: str) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["8.8.8.8", "172.32.0.1", "100.128.0.1", "1.1.1.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"],
+    [
+        "8.8.8.8",
+        "172.32.0.1",
+        "100.128.0.1",
+        "1.1.1.1",
+        "2606:4700::1111",
+        "::ffff:8.8.8.8",
+        "64:ff9b::808:808",
+    ],
 )
 def test_public_addresses_are_accepted(address: str) -> None:
     assert AddressRules().accepts(address)
@@ -150,7 +168,9 @@ def test_public_addresses_are_accepted(address: str) -> None:
 
 def rules(include: str = "", exclude: str = "") -> AddressRules:
     names = {"http.filter.ipaddress.include": include, "http.filter.ipaddress.exclude": exclude}
-    return AddressRules.from_conf(Configuration().with_values({k: v for k, v in names.items() if v}))
+    return AddressRules.from_conf(
+        Configuration().with_values({k: v for k, v in names.items() if v})
+    )
 
 
 @pytest.mark.parametrize(
@@ -180,12 +200,35 @@ def test_address_rules(include: str, exclude: str, accepted: list[str], refused:
             "",
             "",
             "10.1.2.3",
-            "10.1.2.3 is in 10.0.0.0/8, which is not the public net; see http.filter.ipaddress.include",
+            (
+                "10.1.2.3 is in 10.0.0.0/8, which is not the public net; see"
+                " http.filter.ipaddress.include"
+            ),
         ),
-        ("", "", "::ffff:127.0.0.1", "::ffff:127.0.0.1 is in 127.0.0.0/8, which is not the public net; "),
-        ("", "1.2.3.4, 8.8.0.0/16", "8.8.8.8", "8.8.8.8 is in 8.8.0.0/16 of http.filter.ipaddress.exclude"),
-        ("loopback", "", "8.8.8.8", "8.8.8.8 is in none of the networks of http.filter.ipaddress.include"),
-        ("loopback", "loopback", "127.0.0.1", "127.0.0.1 is in loopback of http.filter.ipaddress.exclude"),
+        (
+            "",
+            "",
+            "::ffff:127.0.0.1",
+            "::ffff:127.0.0.1 is in 127.0.0.0/8, which is not the public net; ",
+        ),
+        (
+            "",
+            "1.2.3.4, 8.8.0.0/16",
+            "8.8.8.8",
+            "8.8.8.8 is in 8.8.0.0/16 of http.filter.ipaddress.exclude",
+        ),
+        (
+            "loopback",
+            "",
+            "8.8.8.8",
+            "8.8.8.8 is in none of the networks of http.filter.ipaddress.include",
+        ),
+        (
+            "loopback",
+            "loopback",
+            "127.0.0.1",
+            "127.0.0.1 is in loopback of http.filter.ipaddress.exclude",
+        ),
         ("", "", "nowhere", "nowhere is no address"),
     ],
 )
@@ -209,7 +252,7 @@ def test_any_address_is_judged(address: object) -> None:
     assert accepted is not (is_special(parsed) or (inner is not None and is_special(inner)))
 
 
-# -- codings ---------------------------------------------------------------------------------------------------
+# -- codings ---------------------------------------------------------------------------------------
 
 PAGE = b"<html>" + bytes(range(256)) * 40
 CODED = {
@@ -262,14 +305,17 @@ def test_lists_of_codings() -> None:
     assert decode(PAGE, None, -1)[0] == PAGE and decode(b"", "gzip", -1)[0] == b""
 
 
-# -- failures --------------------------------------------------------------------------------------------------
+# -- failures --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("error", "text"),
     [
         (UnknownHost("no.such"), "java.net.UnknownHostException: no.such"),
-        (ForbiddenAddress("10.0.0.1"), "java.io.IOException: Forbidden connection to IP address 10.0.0.1"),
+        (
+            ForbiddenAddress("10.0.0.1"),
+            "java.io.IOException: Forbidden connection to IP address 10.0.0.1",
+        ),
         (NoRoute(""), "java.net.NoRouteToHostException: No route to host"),
         (connect_error(111, "x"), "java.net.ConnectException: Connection refused"),
         (connect_error(113, "x"), "java.net.NoRouteToHostException: No route to host"),
@@ -280,7 +326,10 @@ def test_lists_of_codings() -> None:
         (TooLarge("headers"), "org.apache.nutch.protocol.http.api.HttpException: headers"),
         (
             TlsFailure("expired"),
-            "org.apache.nutch.protocol.http.api.HttpException: SSL connect to http://u/ failed with: expired",
+            (
+                "org.apache.nutch.protocol.http.api.HttpException: SSL connect to http://u/ failed"
+                " with: expired"
+            ),
         ),
         (UrlError("bad"), "java.net.MalformedURLException: bad"),
         (ValueError("odd"), "java.io.IOException: ValueError: odd"),
@@ -290,7 +339,7 @@ def test_failures_are_worded_as_javas(error: Exception, text: str) -> None:
     assert java_text(error, "http://u/") == text
 
 
-# -- settings --------------------------------------------------------------------------------------------------
+# -- settings --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -312,10 +361,20 @@ def test_agent_string(parts: tuple[str | None, ...], text: str) -> None:
 
 
 def test_defaults() -> None:
-    settings = HttpSettings.from_conf(DEFAULTS.with_values({"http.agent.name": "x", "http.agent.version": "1"}))
+    settings = HttpSettings.from_conf(
+        DEFAULTS.with_values({"http.agent.name": "x", "http.agent.version": "1"})
+    )
     assert settings.user_agents == ["x/1"]
-    assert settings.timeout == 10_000 and settings.time_limit == 300_000 and settings.content_limit == 1_048_576
-    assert settings.check_certificates and settings.http_version == "1.1" and settings.transport == "curl"
+    assert (
+        settings.timeout == 10_000
+        and settings.time_limit == 300_000
+        and settings.content_limit == 1_048_576
+    )
+    assert (
+        settings.check_certificates
+        and settings.http_version == "1.1"
+        and settings.transport == "curl"
+    )
     assert settings.store_response_time and not settings.store_headers
     assert settings.proxy == ProxySettings()
     assert settings.curl().ca_file.endswith("cacert.pem")
@@ -340,7 +399,9 @@ def test_agents_take_turns(tmp_path: object) -> None:
     assert {settings.user_agent() for _ in range(100)} == {"one", "two"}
 
 
-def test_a_missing_or_empty_list_of_agents(tmp_path: object, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missing_or_empty_list_of_agents(
+    tmp_path: object, caplog: pytest.LogCaptureFixture
+) -> None:
     values = {"http.agent.rotate": "true", "http.agent.name": "own", "http.agent.version": ""}
     empty = Configuration.load([tmp_path]).with_values(values)  # type: ignore[list-item]
     (tmp_path / "agents.txt").write_text("\n")  # type: ignore[operator]
@@ -355,7 +416,10 @@ def test_cookies_by_host(tmp_path: object, caplog: pytest.LogCaptureFixture) -> 
     conf = Configuration.load([tmp_path])  # type: ignore[list-item]
     assert HttpSettings.from_conf(conf).cookies == {"a.example": "k=v; l=w"}
     assert "cookies.txt, line 3" in caplog.text
-    assert HttpSettings.from_conf(conf.with_values({"http.enable.cookie.header": "false"})).cookies == {}
+    assert (
+        HttpSettings.from_conf(conf.with_values({"http.enable.cookie.header": "false"})).cookies
+        == {}
+    )
 
 
 def test_proxy() -> None:
@@ -369,10 +433,16 @@ def test_proxy() -> None:
     }
     proxy = ProxySettings.from_conf(Configuration().with_values(values))
     assert proxy.proxy_for("www.example") == "socks5h://us%20er:p%40ss@proxy.example:3128"
-    assert [proxy.proxy_for(host) for host in ("a.example", "x.b.example", "10.1.1.1")] == ["", "", ""]
+    assert [proxy.proxy_for(host) for host in ("a.example", "x.b.example", "10.1.1.1")] == [
+        "",
+        "",
+        "",
+    ]
     assert proxy.proxy_for("xa.example") != ""
     with pytest.raises(ConfigError, match=r"http\.proxy\.type"):
-        ProxySettings.from_conf(Configuration().with_values(values | {"http.proxy.type": "carrier-pigeon"}))
+        ProxySettings.from_conf(
+            Configuration().with_values(values | {"http.proxy.type": "carrier-pigeon"})
+        )
 
 
 def test_long_header_lines_are_not_kept() -> None:
@@ -383,7 +453,9 @@ def test_long_header_lines_are_not_kept() -> None:
         for number in range(12):
             metadata = SpellCheckedMetadata()
             long = b"x" * 100_000
-            metadata.put_lines([b"X-%d: " % number + long, b"Y-%d-%s: v" % (number, long), b"Server: s"])
+            metadata.put_lines(
+                [b"X-%d: " % number + long, b"Y-%d-%s: v" % (number, long), b"Server: s"]
+            )
             assert len(list(metadata.java_names())) == 3 and metadata.first("server") == "s"
             metadata.first("z" * 100_000 + str(number))
         del metadata, long

@@ -1,4 +1,6 @@
-"""Parse filters: parse-metatags, headings, language-identifier, microformats-reltag, parsefilter-regex and -debug."""
+"""Parse filters: parse-metatags, headings, language-identifier, microformats-reltag,
+parsefilter-regex and -debug.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,10 @@ class TestHeadings:
 
 
 class TestLanguage:
-    GERMAN = "<body>Der schnelle braune Fuchs springt über den faulen Hund und läuft in den Wald zurück.</body>"
+    GERMAN = (
+        "<body>Der schnelle braune Fuchs springt über den faulen Hund und läuft in den Wald"
+        " zurück.</body>"
+    )
 
     @pytest.mark.parametrize(
         ("page", "language"),
@@ -71,26 +76,41 @@ class TestLanguage:
         conf = configuration("parse-html|language-identifier", lang_extraction_policy="detect")
         page = content("<body>x", Content_Language="pt")
         assert parse_all(page, conf)[URL].data.parse_meta["language"] == ["pt"]
-        conf = configuration("parse-html|language-identifier", lang_extraction_policy="identify,detect")
+        conf = configuration(
+            "parse-html|language-identifier", lang_extraction_policy="identify,detect"
+        )
         assert parse(f'<html lang="en">{self.GERMAN}', conf).data.parse_meta["language"] == ["de"]
 
     def test_only_certain(self) -> None:
-        found = meta("<body>xq zj", "language-identifier", **{"lang.identification.only.certain": "true"})
+        found = meta(
+            "<body>xq zj", "language-identifier", **{"lang.identification.only.certain": "true"}
+        )
         assert "language" not in found
 
     @pytest.mark.parametrize(
         ("value", "code"),
-        [("de-AT", "de"), ("EN_us", "en"), ("ger", "de"), ("xx, fr", "fr"), ("", None), ("q=1", None)],
+        [
+            ("de-AT", "de"),
+            ("EN_us", "en"),
+            ("ger", "de"),
+            ("xx, fr", "fr"),
+            ("", None),
+            ("q=1", None),
+        ],
     )
     def test_codes(self, value: str, code: str | None) -> None:
         assert primary_language(value) == code
 
     def test_index_field(self) -> None:
         page = parse(self.GERMAN, configuration("parse-html|language-identifier"))
-        doc = LanguageIndexingFilter(Configuration(), {}).filter(NutchDocument(), page, URL, CrawlDatum(), None)
+        doc = LanguageIndexingFilter(Configuration(), {}).filter(
+            NutchDocument(), page, URL, CrawlDatum(), None
+        )
         assert doc is not None
         assert doc.first("lang") == "de"
-        picky = LanguageIndexingFilter(Configuration().with_values({"lang.index.languages": "en"}), {})
+        picky = LanguageIndexingFilter(
+            Configuration().with_values({"lang.index.languages": "en"}), {}
+        )
         assert picky.filter(NutchDocument(), page, URL, CrawlDatum(), None) is None
 
 
@@ -99,38 +119,56 @@ def test_rel_tags() -> None:
     <a rel=tag href="relative">r</a><a rel="tag nofollow" href="http://t.org/no">n</a><a rel=tag href="http://t.org/">e</a>"""
     found = parse(page, configuration("parse-html|microformats-reltag"))
     assert found.data.parse_meta["Rel-Tag"] == ["a b", "web crawling"]
-    doc = RelTagIndexingFilter(Configuration(), {}).filter(NutchDocument(), found, URL, CrawlDatum(), None)
+    doc = RelTagIndexingFilter(Configuration(), {}).filter(
+        NutchDocument(), found, URL, CrawlDatum(), None
+    )
     assert doc is not None
     assert doc.first("tag") == "a b"
 
 
 class TestRules:
     def test_html_and_text(self) -> None:
-        rules = "price\ttext\t[0-9]+,[0-9]{2}\n bold html <b>\nbroken rule\n# comment text x\nalso  html <b>\n"
+        rules = (
+            "price\ttext\t[0-9]+,[0-9]{2}\n bold html <b>\nbroken rule\n# comment text x\nalso "
+            " html <b>\n"
+        )
         found = meta("<body><b>10,</b>50 10,50", "parsefilter-regex", parsefilter_regex_rules=rules)
         assert (found["price"], found["bold"]) == (["true"], ["true"])
         assert {"broken", "#", "also"}.isdisjoint(found)
 
     def test_a_rule_for_something_else_holds_for_no_page(self) -> None:
-        assert meta("<body>x", "parsefilter-regex", parsefilter_regex_rules="f title x")["f"] == ["false"]
+        assert meta("<body>x", "parsefilter-regex", parsefilter_regex_rules="f title x")["f"] == [
+            "false"
+        ]
 
     def test_no_match_is_false(self) -> None:
-        assert meta("<body>x", "parsefilter-regex", parsefilter_regex_rules="f text y")["f"] == ["false"]
+        assert meta("<body>x", "parsefilter-regex", parsefilter_regex_rules="f text y")["f"] == [
+            "false"
+        ]
 
     def test_a_rule_that_takes_too_long_is_false(self) -> None:
         page = "<body>" + "a" * 30
-        assert meta(page, "parsefilter-regex", parsefilter_regex_rules=r"f text ^(a+)+\1$b")["f"] == ["false"]
+        assert meta(page, "parsefilter-regex", parsefilter_regex_rules=r"f text ^(a+)+\1$b")[
+            "f"
+        ] == ["false"]
 
     def test_the_shipped_file_has_no_rules(self) -> None:
-        assert set(meta("<body>x", "parsefilter-regex")) == {"OriginalCharEncoding", "CharEncodingForConversion"}
+        assert set(meta("<body>x", "parsefilter-regex")) == {
+            "OriginalCharEncoding",
+            "CharEncodingForConversion",
+        }
 
 
 def test_the_tree_for_debugging() -> None:
-    assert meta("<p>x", "parsefilter-debug")["DOM"] == ["<html><head></head><body><p>x</p></body></html>"]
+    assert meta("<p>x", "parsefilter-debug")["DOM"] == [
+        "<html><head></head><body><p>x</p></body></html>"
+    ]
 
 
 class TestInWorkers:
-    """A parse worker may write no file, and the model of the languages comes as one that has to be unpacked."""
+    """A parse worker may write no file, and the model of the languages comes as one that has to be
+    unpacked.
+    """
 
     def test_languages_are_identified(self, tmp_path: Path) -> None:
         for name in [name for name in sys.modules if name.endswith("language_identifier.language")]:
@@ -145,7 +183,9 @@ class TestInWorkers:
         assert data.parse_meta["language"] == ["de"]
 
 
-def test_a_filter_that_fails_is_named_with_the_page(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_filter_that_fails_is_named_with_the_page(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     folder = tmp_path / "parsefilter_broken"
     folder.mkdir()
     (folder / "plugin.xml").write_text(
@@ -153,8 +193,8 @@ def test_a_filter_that_fails_is_named_with_the_page(tmp_path: Path, caplog: pyte
         '<implementation id="Broken" class="broken:Broken"/></extension></plugin>'
     )
     (folder / "broken.py").write_text(
-        "from minutch.plugin.points import HtmlParseFilter\n\n"
-        "class Broken(HtmlParseFilter):\n    def filter(self, *args):\n        raise KeyError('x')\n"
+        "from minutch.plugin.points import HtmlParseFilter\n\nclass Broken(HtmlParseFilter):\n   "
+        " def filter(self, *args):\n        raise KeyError('x')\n"
     )
     conf = configuration("parse-html|parsefilter-broken", **{"plugin.folders": str(tmp_path)})
     assert not parse_all(content("<p>secret"), conf).is_any_success

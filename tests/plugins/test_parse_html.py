@@ -1,4 +1,6 @@
-"""parse-html: text, title, links, meta tags; expectations are what Nutch's parser gave for the same pages."""
+"""parse-html: text, title, links, meta tags; expectations are what Nutch's parser gave for the same
+pages.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,10 @@ def test_line_separators_are_configured() -> None:
         ('<iframe src="f"></iframe>', [("http://example.org/dir/f", "")]),
         ('<video><source src="v.mp4"></video>', [("http://example.org/dir/v.mp4", "")]),
         ('<form action="/find"><input></form>', []),
-        ('<a href="a"><script>document.write(1)</script></a>', [("http://example.org/dir/a", "document.write(1)")]),
+        (
+            '<a href="a"><script>document.write(1)</script></a>',
+            [("http://example.org/dir/a", "document.write(1)")],
+        ),
     ],
 )
 def test_links(markup: str, expected: list[tuple[str, str]]) -> None:
@@ -95,17 +100,28 @@ def test_links(markup: str, expected: list[tuple[str, str]]) -> None:
 
 
 def test_links_of_the_head_come_first() -> None:
-    found = parse("<head><link rel=stylesheet href=s.css><script src=h.js></script></head><body><a href=a>a</a>", CONF)
+    found = parse(
+        "<head><link rel=stylesheet href=s.css><script src=h.js></script></head><body><a"
+        " href=a>a</a>",
+        CONF,
+    )
     assert [url.rpartition("/")[2] for url, _ in links(found)] == ["s.css", "h.js", "a"]
 
 
 def test_elements_to_ignore_and_form_actions() -> None:
     page = (
-        '<body><img src=i><script src=s></script><form action="/f"><input></form><form action="/p" method=POST>x</form>'
+        '<body><img src=i><script src=s></script><form action="/f"><input></form><form action="/p"'
+        " method=POST>x</form>"
     )
-    assert links(parse(page, configuration(**{"parser.html.outlinks.ignore_tags": "img,script"}))) == []
+    assert (
+        links(parse(page, configuration(**{"parser.html.outlinks.ignore_tags": "img,script"})))
+        == []
+    )
     conf = configuration(
-        **{"parser.html.outlinks.ignore_tags": "img,script,form", "parser.html.form.use_action": "true"}
+        **{
+            "parser.html.outlinks.ignore_tags": "img,script,form",
+            "parser.html.form.use_action": "true",
+        }
     )
     assert links(parse(page, conf)) == [("http://example.org/f", "")]
 
@@ -113,7 +129,9 @@ def test_elements_to_ignore_and_form_actions() -> None:
 def test_the_element_of_a_link_as_metadata() -> None:
     conf = configuration(**{"parser.html.outlinks.htmlnode_metadata_name": "node"})
     [link] = parse("<body><iframe src=f>filled</iframe>", conf).data.outlinks
-    assert [(str(key), str(value)) for key, value in (link.metadata or {}).items()] == [("node", "iframe")]
+    assert [(str(key), str(value)) for key, value in (link.metadata or {}).items()] == [
+        ("node", "iframe")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +143,9 @@ def test_the_element_of_a_link_as_metadata() -> None:
     ],
 )
 def test_base(base: str, expected: str) -> None:
-    assert links(parse(f'<head><base href="{base}"></head><body><a href=x>x</a>', CONF)) == [(expected, "x")]
+    assert links(parse(f'<head><base href="{base}"></head><body><a href=x>x</a>', CONF)) == [
+        (expected, "x")
+    ]
 
 
 def test_a_base_that_is_a_query_only_is_one_of_the_directory() -> None:
@@ -135,7 +155,10 @@ def test_a_base_that_is_a_query_only_is_one_of_the_directory() -> None:
 
 
 def test_links_as_browsers_make_them() -> None:
-    page = '<head><base href="?q=1"></head><body><a href="?z">a</a><a href="\\\\B\u00fccher.example\\\u00e9 x">b</a>'
+    page = (
+        '<head><base href="?q=1"></head><body><a href="?z">a</a><a'
+        ' href="\\\\B\u00fccher.example\\\u00e9 x">b</a>'
+    )
     found = links(parse(page, configuration(**{"parser.html.outlinks.whatwg": "true"})))
     assert found == [
         ("http://example.org/dir/page.html?z", "a"),
@@ -160,7 +183,10 @@ def test_a_base_in_the_body_does_not_count() -> None:
     ],
 )
 def test_robots(robots: str, has_text: bool, has_links: bool, caching: str | None) -> None:
-    found = parse(f'<head><meta name=Robots content="{robots}"><title>T</title></head><body><a href=a>x</a>', CONF)
+    found = parse(
+        f'<head><meta name=Robots content="{robots}"><title>T</title></head><body><a href=a>x</a>',
+        CONF,
+    )
     assert bool(found.text) == has_text == bool(found.data.title)
     assert bool(found.data.outlinks) == has_links
     assert found.data.parse_meta.first(CACHING_FORBIDDEN_KEY) == caching
@@ -168,7 +194,8 @@ def test_robots(robots: str, has_text: bool, has_links: bool, caching: str | Non
 
 
 @pytest.mark.parametrize(
-    ("header", "has_text"), [("noindex", False), ("otherbot: noindex", True), ("unavailable_after: 1 Jan 2030", True)]
+    ("header", "has_text"),
+    [("noindex", False), ("otherbot: noindex", True), ("unavailable_after: 1 Jan 2030", True)],
 )
 def test_x_robots_tag(header: str, has_text: bool) -> None:
     page = content("<body>text</body>", X_Robots_Tag=header)
@@ -207,13 +234,19 @@ def test_pragma_no_cache_and_the_policy() -> None:
     ],
 )
 def test_meta_refresh(value: str, args: list[str] | None) -> None:
-    status = parse(f'<head><meta http-equiv=refresh content="{escape(value)}"></head><body>x', CONF).data.status
+    status = parse(
+        f'<head><meta http-equiv=refresh content="{escape(value)}"></head><body>x', CONF
+    ).data.status
     assert status.major == SUCCESS
     assert (status.minor, status.args) == ((SUCCESS_REDIRECT, args) if args else (0, None))
 
 
 def test_meta_tags_are_parse_metadata() -> None:
-    found = parse('<head><meta name="Author" content="A"><meta name=author content="B"><meta name=empty></head>', CONF)
+    found = parse(
+        '<head><meta name="Author" content="A"><meta name=author content="B"><meta'
+        " name=empty></head>",
+        CONF,
+    )
     assert found.data.parse_meta["author"] == ["A", "B"]
     assert "empty" not in found.data.parse_meta
 
@@ -232,7 +265,9 @@ def test_no_meta_tags_from_the_body() -> None:
         ("<!DOCTYPE html>\n<html><head><title>t", "\ufeff t"),
     ],
 )
-def test_a_byte_order_mark_of_utf8_is_a_text_before_the_page_as_in_nutch(page: str, text: str) -> None:
+def test_a_byte_order_mark_of_utf8_is_a_text_before_the_page_as_in_nutch(
+    page: str, text: str
+) -> None:
     found = parse(f"\ufeff{page}", CONF)
     assert found.text == text
     assert "\ufeff" not in found.data.title
@@ -267,7 +302,7 @@ def test_hostile_pages_have_a_parse(page: bytes) -> None:
 
 
 SOUP = """<a href=x> </a> <p> </p> <div> </div> <table> <td> t <b> </b> <img alt=q> <script>s </script> <title>
-</title> <body> <base href=/b/> <!-- --> <iframe> </iframe> <template> & &amp; <select> <option> é"""
+</title> <body> <base href=/b/> <!-- --> <iframe> </iframe> <template> & &amp; <select> <option> é"""  # noqa: E501
 
 
 @settings(max_examples=150, deadline=None)

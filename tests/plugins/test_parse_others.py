@@ -1,4 +1,6 @@
-"""parse-text, parse-tika, feed, parse-js, parse-zip, parse-ext: one document or several of each type."""
+"""parse-text, parse-tika, feed, parse-js, parse-zip, parse-ext: one document or several of each
+type.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +26,16 @@ RSS = """<?xml version="1.0"?>
 <pubDate>Sat, 21 Nov 2026 10:00:00 GMT</pubDate></item>
 <item><title>Two</title><guid>http://example.org/2</guid><content:encoded>&lt;b&gt;Second&lt;/b&gt;</content:encoded></item>
 <item><title>No link</title><guid isPermaLink="false">123</guid></item>
-</channel></rss>"""
+</channel></rss>"""  # noqa: E501
 
 ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>A feed</title><subtitle>Sub</subtitle>
 <link rel="self" href="http://example.org/feed"/><link href="http://example.org/"/>
 <entry><title>E</title><link rel="alternate" href="http://example.org/e"/><summary>plain &amp; simple</summary>
 <author><name>N</name></author><category term="t"/><published>2026-11-21T10:00:00Z</published>
-<updated>2026-11-21T11:00:00+01:00</updated></entry></feed>"""
+<updated>2026-11-21T11:00:00+01:00</updated></entry></feed>"""  # noqa: E501
 
 SITEMAP = """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
-<url><loc>http://example.org/a</loc><lastmod>2026-01-01</lastmod></url><url><loc> /b </loc></url></urlset>"""
+<url><loc>http://example.org/a</loc><lastmod>2026-01-01</lastmod></url><url><loc> /b </loc></url></urlset>"""  # noqa: E501
 
 
 def pdf(text: str, uri: str) -> bytes:
@@ -75,7 +77,9 @@ TIKA = configuration("parse-tika")
 
 class TestText:
     def test_parse_text_keeps_the_text(self) -> None:
-        found = parse("two  lines\nsee http://e.org/x#y.", configuration("parse-text"), "text/plain")
+        found = parse(
+            "two  lines\nsee http://e.org/x#y.", configuration("parse-text"), "text/plain"
+        )
         assert found.text == "two  lines\nsee http://e.org/x#y."
         assert links(found) == [("http://e.org/x#y.", "")]
 
@@ -83,7 +87,9 @@ class TestText:
         assert parse("two  lines\n\tx", TIKA, "text/csv").text == "two lines x"
 
     def test_charset(self) -> None:
-        page = content("Žluťoučký".encode("iso-8859-2"), "text/plain", header="text/plain; charset=latin2")
+        page = content(
+            "Žluťoučký".encode("iso-8859-2"), "text/plain", header="text/plain; charset=latin2"
+        )
         assert parse_all(page, TIKA)[URL].text == "Žluťoučký"
 
 
@@ -96,7 +102,9 @@ class TestTika:
         assert (found.data.title, links(found)) == ("T", [("http://example.org/dir/x", "y")])
 
     def test_xml(self) -> None:
-        found = parse("<doc><title>T</title><p>a <b>b</b></p>http://e.org/q</doc>", TIKA, "application/xml")
+        found = parse(
+            "<doc><title>T</title><p>a <b>b</b></p>http://e.org/q</doc>", TIKA, "application/xml"
+        )
         assert (found.data.title, found.text) == ("T", "T a b http://e.org/q")
         assert links(found) == [("http://e.org/q", "")]
 
@@ -107,11 +115,17 @@ class TestTika:
     @pytest.mark.parametrize(
         ("page", "content_type", "expected"),
         [
-            (RSS, "application/rss+xml", [("http://example.org/1", "One"), ("http://example.org/2", "Two")]),
+            (
+                RSS,
+                "application/rss+xml",
+                [("http://example.org/1", "One"), ("http://example.org/2", "Two")],
+            ),
             (ATOM, "application/atom+xml", [("http://example.org/e", "E")]),
         ],
     )
-    def test_feed_is_one_page(self, page: str, content_type: str, expected: list[tuple[str, str]]) -> None:
+    def test_feed_is_one_page(
+        self, page: str, content_type: str, expected: list[tuple[str, str]]
+    ) -> None:
         assert links(parse(page, TIKA, content_type)) == expected
 
     def test_pdf(self) -> None:
@@ -119,17 +133,23 @@ class TestTika:
         assert (found.text, found.data.title) == ("Hello page", "A PDF")
         assert links(found) == [("http://example.org/linked", "")]
 
-    @pytest.mark.parametrize("data", [b"", b"%PDF-1.4\n", b"%PDF-1.4\n1 0 obj<<>>endobj trailer<</Root 1 0 R>>"])
+    @pytest.mark.parametrize(
+        "data", [b"", b"%PDF-1.4\n", b"%PDF-1.4\n1 0 obj<<>>endobj trailer<</Root 1 0 R>>"]
+    )
     def test_broken_pdf(self, data: bytes) -> None:
         assert parse(data, TIKA, "application/pdf").data.status.major == FAILED
 
     def test_what_it_cannot_read_has_nutchs_status(self) -> None:
         status = parse(b"\x89PNG", TIKA, "image/png").data.status
-        assert (status.major, status.args) == (FAILED, ["Can't retrieve Tika parser for mime-type image/png"])
+        assert (status.major, status.args) == (
+            FAILED,
+            ["Can't retrieve Tika parser for mime-type image/png"],
+        )
 
     def test_entities_of_its_own_are_not_expanded(self) -> None:
         bomb = (
-            '<!DOCTYPE d [<!ENTITY a "xx"><!ENTITY b "&a;&a;"><!ENTITY f SYSTEM "file:///etc/passwd">]><d>t&b;&f;</d>'
+            '<!DOCTYPE d [<!ENTITY a "xx"><!ENTITY b "&a;&a;"><!ENTITY f SYSTEM'
+            ' "file:///etc/passwd">]><d>t&b;&f;</d>'
         )
         assert parse(bomb, TIKA, "text/xml").text == "t &b; &f;"
 
@@ -187,15 +207,22 @@ class TestFeed:
 
     def test_links_that_filters_reject_have_no_document(self) -> None:
         page = RSS.replace("http://example.org/1", "ftp://example.org/1")
-        assert "ftp://example.org/1" not in parse_all(content(page, "application/rss+xml"), self.CONF)
+        assert "ftp://example.org/1" not in parse_all(
+            content(page, "application/rss+xml"), self.CONF
+        )
 
     @pytest.mark.parametrize("page", ["", "<html><body>x</body></html>", "no xml"])
     def test_what_is_no_feed_fails(self, page: str) -> None:
-        assert parse_all(content(page, "application/rss+xml"), self.CONF)[URL].data.status.major == FAILED
+        assert (
+            parse_all(content(page, "application/rss+xml"), self.CONF)[URL].data.status.major
+            == FAILED
+        )
 
     def test_index_fields(self) -> None:
         entry = parse_all(content(RSS, "application/rss+xml"), self.CONF)["http://example.org/1"]
-        doc = FeedIndexingFilter(Configuration(), {}).filter(NutchDocument(), entry, URL, CrawlDatum(), None)
+        doc = FeedIndexingFilter(Configuration(), {}).filter(
+            NutchDocument(), entry, URL, CrawlDatum(), None
+        )
         assert doc is not None
         assert doc.first("author") == "a@example.org"
         assert doc.first("publishedDate") == 1795255200000
@@ -205,7 +232,10 @@ class TestScripts:
     CONF = configuration("parse-js|parse-html")
 
     def test_a_file(self) -> None:
-        script = "var first = 1;\nload('lib/a.js'); go(\"http://o.org/p?x=1&amp;y\"); n('plain'); q('www.w.org/z')"
+        script = (
+            "var first = 1;\nload('lib/a.js'); go(\"http://o.org/p?x=1&amp;y\"); n('plain');"
+            " q('www.w.org/z')"
+        )
         found = parse(script, self.CONF, "application/x-javascript")
         assert found.data.title == "var first = 1;"
         assert [url for url, _ in links(found)] == [
@@ -217,7 +247,9 @@ class TestScripts:
     def test_within_a_page(self) -> None:
         page = """<body onload="go('on/load')"><script>x('in/script')</script>
         <a href="javascript:open('in/href')">j</a><a href="plain.html">p</a>"""
-        assert [url.removeprefix("http://example.org/dir/") for url, _ in links(parse(page, self.CONF))] == [
+        assert [
+            url.removeprefix("http://example.org/dir/") for url, _ in links(parse(page, self.CONF))
+        ] == [
             "on/load",
             "in/script",
             "in/href",
@@ -229,13 +261,20 @@ class TestArchives:
     CONF = configuration("parse-zip|parse-html|parse-text")
 
     def test_members(self) -> None:
-        data = archive(a_html="<a href=x>link</a>", b_txt="text http://e.org/t", c_bin="\0", README="no suffix")
+        data = archive(
+            a_html="<a href=x>link</a>", b_txt="text http://e.org/t", c_bin="\0", README="no suffix"
+        )
         found = parse(data, self.CONF, "application/zip")
         assert found.text == "a.html link b.txt text http://e.org/t "
-        assert [url for url, _ in links(found)] == ["http://example.org/dir/page.html/x", "http://e.org/t"]
+        assert [url for url, _ in links(found)] == [
+            "http://example.org/dir/page.html/x",
+            "http://e.org/t",
+        ]
 
     def test_types_by_content(self) -> None:
-        found = parse(archive(a_txt="<html><a href=x>link</a>", b_zip="text"), self.CONF, "application/zip")
+        found = parse(
+            archive(a_txt="<html><a href=x>link</a>", b_zip="text"), self.CONF, "application/zip"
+        )
         assert found.text == "a.txt link b.zip text "
 
     def test_archives_inside_each_other(self) -> None:
@@ -253,7 +292,9 @@ class TestArchives:
     def test_archives_inside_share_the_bounds(self) -> None:
         inner = archive(**{f"m{number}_txt": "word" for number in range(40)})
         outer = archive(**{f"n{number}_zip": inner for number in range(40)})
-        assert parse(outer, self.CONF, "application/zip").text.count("word") == 1000 - 1000 // 41 - 1
+        assert (
+            parse(outer, self.CONF, "application/zip").text.count("word") == 1000 - 1000 // 41 - 1
+        )
         bomb = archive(a_txt="x" * (40 << 20))
         found = parse(archive(a_zip=bomb, b_zip=bomb, c_txt="late"), self.CONF, "application/zip")
         assert len(found.text) < 64 << 20
@@ -276,7 +317,9 @@ class TestCommands:
         assert links(found) == [("http://e.org/a", "")]
 
     def test_the_parameters_are_those_of_the_type(self) -> None:
-        assert parse("", self.CONF, "application/vnd.nutch.example.md5sum").text.startswith("d41d8cd98f00b204e9800998")
+        assert parse("", self.CONF, "application/vnd.nutch.example.md5sum").text.startswith(
+            "d41d8cd98f00b204e9800998"
+        )
 
     def test_a_command_that_fails(self) -> None:
         from plugins.parse_ext.command import ExtParser

@@ -13,14 +13,20 @@ from plugins.parse_tika.maintext import ALGORITHMS, MainText
 from tests.plugins.test_parse_office import OOXML, WORD, archive
 from tests.support.pages import configuration, content, links, parse, parse_all
 
-SENTENCE = "This sentence of the article is long enough for all of the rules that tell main text from the rest. "
-OTHER = "It goes on and on, so that no one who is in it for the end of it can say how far it is to go on. "
+SENTENCE = (
+    "This sentence of the article is long enough for all of the rules that tell main text from the"
+    " rest. "
+)
+OTHER = (
+    "It goes on and on, so that no one who is in it for the end of it can say how far it is to go"
+    " on. "
+)
 PAGE = f"""<!doctype html><html><head><title>The title</title><meta name=robots content="noarchive"></head><body>
 <div><a href=/home>Home</a> <a href=/news>News</a> <a href=/shop>Shop</a></div>
 <div><a href=/about>About us</a></div>
 <div>By a writer</div>
 <div><p>{SENTENCE * 3}</p><p>{OTHER * 3}</p></div>
-<div><a href=/imprint>Imprint</a> | <a href=/privacy>Privacy</a> | <a href=/terms>Terms</a></div></body></html>"""
+<div><a href=/imprint>Imprint</a> | <a href=/privacy>Privacy</a> | <a href=/terms>Terms</a></div></body></html>"""  # noqa: E501
 
 
 def main_text(page: str = PAGE, content_type: str = "text/html", **values: str) -> str:
@@ -33,10 +39,14 @@ class TestMainText:
         assert main_text().startswith("The title\nHome\nNews\nShop\n")
         text = main_text(tika_extractor="boilerpipe")
         article = ["By a writer", (SENTENCE * 3).strip(), (OTHER * 3).strip()]
-        assert text == "\n".join(["The title", "About us", *article])  # boilerpipe takes the block before along
+        assert text == "\n".join(
+            ["The title", "About us", *article]
+        )  # boilerpipe takes the block before along
 
     def test_the_rest_comes_from_the_whole_page(self) -> None:
-        found = parse(PAGE, configuration("parse-tika|headings", **{"tika.extractor": "boilerpipe"}))
+        found = parse(
+            PAGE, configuration("parse-tika|headings", **{"tika.extractor": "boilerpipe"})
+        )
         assert len(links(found)) == 7
         assert found.data.title == "The title"
         assert found.data.parse_meta["caching.forbidden"] == ["content"]
@@ -49,7 +59,10 @@ class TestMainText:
         assert ("Imprint" in text) is (algorithm == "KeepEverythingExtractor")
 
     def test_types(self) -> None:
-        values = {"tika.extractor": "boilerpipe", "tika.extractor.boilerpipe.mime.types": "application/xhtml+xml"}
+        values = {
+            "tika.extractor": "boilerpipe",
+            "tika.extractor.boilerpipe.mime.types": "application/xhtml+xml",
+        }
         assert "Imprint" in main_text(**values)
         assert "Imprint" not in main_text(content_type="application/xhtml+xml", **values)
 
@@ -68,7 +81,10 @@ class TestMainText:
         ],
     )
     def test_odd_pages(self, page: str, text: str) -> None:
-        assert main_text(page, tika_extractor="boilerpipe", **{"parser.html.max.depth": "10000"}) == text
+        assert (
+            main_text(page, tika_extractor="boilerpipe", **{"parser.html.max.depth": "10000"})
+            == text
+        )
 
     def test_a_failing_algorithm_leaves_all_of_the_text(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -84,7 +100,8 @@ class TestMainText:
         assert "no main text: AttributeError: lower" in caplog.text
 
     @pytest.mark.parametrize(
-        ("name", "value"), [("tika.extractor", "goose"), ("tika.extractor.boilerpipe.algorithm", "BestExtractor")]
+        ("name", "value"),
+        [("tika.extractor", "goose"), ("tika.extractor.boilerpipe.algorithm", "BestExtractor")],
     )
     def test_wrong_values(self, name: str, value: str) -> None:
         with pytest.raises(ConfigError, match=f"{name}: expected .*found '{value}'"):
@@ -105,7 +122,10 @@ def pdf(**files: bytes) -> bytes:
 def with_objects(**members: bytes) -> bytes:
     """A document of Word's with objects in it."""
     found = {name: member.decode() for name, member in _members(WORD).items()}
-    return archive(found | {f"word/embeddings/{name.replace('_', '.')}": data for name, data in members.items()})  # type: ignore[dict-item]
+    return archive(
+        found
+        | {f"word/embeddings/{name.replace('_', '.')}": data for name, data in members.items()}
+    )  # type: ignore[dict-item]
 
 
 def _members(data: bytes) -> dict[str, bytes]:

@@ -17,7 +17,9 @@ EXAMPLES = "1\tcrawler fetches web pages\n1\tweb crawler\n0\tcake with cream\n0\
 PAGE = "<body>{text} <a href=http://a.example/cake>c</a><a href=http://a.example/web>w</a>"
 
 
-def configured(folder: Path, examples: str = EXAMPLES, words: str = "web\n", **values: str) -> Configuration:
+def configured(
+    folder: Path, examples: str = EXAMPLES, words: str = "web\n", **values: str
+) -> Configuration:
     """A configuration with its training file and word list."""
     (folder / "naivebayes-train.txt").write_text(examples, encoding="utf-8")
     (folder / "naivebayes-wordlist.txt").write_text(words, encoding="utf-8")
@@ -41,7 +43,10 @@ def test_of_others_those_with_a_word_of_the_list(tmp_path: Path) -> None:
 def test_files_are_configured(tmp_path: Path) -> None:
     (tmp_path / "more.txt").write_text("0\tcrawler crawler\n1\tcake cake\n")
     (tmp_path / "words.txt").write_text("cake\n")
-    values = {"parsefilter.naivebayes.trainfile": "more.txt", "parsefilter.naivebayes.wordlist": "words.txt"}
+    values = {
+        "parsefilter.naivebayes.trainfile": "more.txt",
+        "parsefilter.naivebayes.wordlist": "words.txt",
+    }
     conf = configured(tmp_path, **values)
     assert kept(conf, "crawler") == ["cake"]
     assert kept(conf, "cake") == ["cake", "web"]
@@ -69,10 +74,16 @@ def nutchs_answer(examples: list[tuple[bool, str]], text: str) -> bool:
 
 def test_sums_are_nutchs() -> None:
     random = Random(3)
-    some = lambda: " ".join(random.choices(["web", "cake", "Crawl", "x-y", "", "9"], k=random.randint(1, 6)))  # noqa: E731
+    some = lambda: " ".join(  # noqa: E731
+        random.choices(["web", "cake", "Crawl", "x-y", "", "9"], k=random.randint(1, 6))
+    )
     answers = []
     for _ in range(300):
-        examples = [(True, some()), (False, some()), *((random.random() < 0.5, some()) for _ in range(4))]
+        examples = [
+            (True, some()),
+            (False, some()),
+            *((random.random() < 0.5, some()) for _ in range(4)),
+        ]
         text = some()
         answers.append(Classifier(examples).is_relevant(text))
         assert answers[-1] is nutchs_answer(examples, text)
@@ -89,8 +100,16 @@ def test_examples_of_one_class_alone() -> None:
     [
         ("", {}, "no example in naivebayes-train.txt"),
         ("relevant\tweb\n", {}, "no example"),
-        (EXAMPLES, {"parsefilter.naivebayes.trainfile": "no.txt"}, r"parsefilter\.naivebayes\.trainfile: no\.txt"),
-        (EXAMPLES, {"parsefilter.naivebayes.wordlist": ""}, r"parsefilter\.naivebayes\.wordlist: expected"),
+        (
+            EXAMPLES,
+            {"parsefilter.naivebayes.trainfile": "no.txt"},
+            r"parsefilter\.naivebayes\.trainfile: no\.txt",
+        ),
+        (
+            EXAMPLES,
+            {"parsefilter.naivebayes.wordlist": ""},
+            r"parsefilter\.naivebayes\.wordlist: expected",
+        ),
     ],
 )
 def test_wrong_files(tmp_path: Path, examples: str, values: dict[str, str], message: str) -> None:

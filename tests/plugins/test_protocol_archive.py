@@ -1,4 +1,6 @@
-"""protocol-archive: a fetch, and a whole crawl, answered from archives; nothing is asked of the web."""
+"""protocol-archive: a fetch, and a whole crawl, answered from archives; nothing is asked of the
+web.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +33,20 @@ HOST = "http://h.example"
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("archive") / "x.warc.gz"
     with WarcMaker(path) as warc:
-        warc.page(f"{HOST}/robots.txt", b"User-agent: *\nDisallow: /private\n", ("Content-Type", "text/plain"))
+        warc.page(
+            f"{HOST}/robots.txt",
+            b"User-agent: *\nDisallow: /private\n",
+            ("Content-Type", "text/plain"),
+        )
         warc.page(f"{HOST}/", OLD)
         warc.page(f"{HOST}/", NEW, date=LATE)
         warc.not_modified(f"{HOST}/", date="2026-03-01T00:00:00Z")
-        warc.page(f"{HOST}/linked", gzip.compress(b"<html>packed</html>"), HTML, ("Content-Encoding", "gzip"))
+        warc.page(
+            f"{HOST}/linked",
+            gzip.compress(b"<html>packed</html>"),
+            HTML,
+            ("Content-Encoding", "gzip"),
+        )
         warc.page(f"{HOST}/private/x", b"<html>private</html>")
         warc.page(f"{HOST}/moved", b"", ("Location", f"{HOST}/linked"), status="301 Moved")
         warc.page(f"{HOST}/%C3%A4", b"<html>umlaut</html>")
@@ -51,14 +62,20 @@ def conf(archive: Path | str, **more: str) -> Configuration:
 
 
 def test_a_fetch_is_answered(archive: Path, tmp_path: Path) -> None:
-    """By the newest visit with content; hosts and ports as they are; no page is 404; robots.txt is obeyed."""
+    """By the newest visit with content; hosts and ports as they are; no page is 404; robots.txt is
+    obeyed.
+    """
     names = ("", "linked", "private/x", "moved", "ä", "same", "lost", "absent")
-    segment = make_segment(tmp_path, [*(f"{HOST}/{name}" for name in names), "https://Other.example:443"])
+    segment = make_segment(
+        tmp_path, [*(f"{HOST}/{name}" for name in names), "https://Other.example:443"]
+    )
     fetch_segment(segment, conf(archive))
-    found = {url.removeprefix(HOST): datum[0].status_name for url, datum in fetched(segment).items()}
+    found = {
+        url.removeprefix(HOST): datum[0].status_name for url, datum in fetched(segment).items()
+    }
     assert found == {
-        "/": "fetch_success", "/linked": "fetch_success", "/private/x": "fetch_gone", "/moved": "fetch_redir_perm",
-        "/ä": "fetch_success", "/same": "fetch_success", "/lost": "fetch_gone", "/absent": "fetch_gone",
+        "/": "fetch_success", "/linked": "fetch_success", "/private/x": "fetch_gone", "/moved": "fetch_redir_perm",  # noqa: E501
+        "/ä": "fetch_success", "/same": "fetch_success", "/lost": "fetch_gone", "/absent": "fetch_gone",  # noqa: E501
         "https://Other.example:443": "fetch_success",
     }  # fmt: skip
     pages = contents(segment)
@@ -70,21 +87,29 @@ def test_a_fetch_is_answered(archive: Path, tmp_path: Path) -> None:
 
 
 def test_visits_up_to_a_time(archive: Path, tmp_path: Path) -> None:
-    for number, (until, body) in enumerate({MIDDLE: OLD, "2026-02": NEW, "20250101": None, "": NEW}.items()):
+    for number, (until, body) in enumerate(
+        {MIDDLE: OLD, "2026-02": NEW, "20250101": None, "": NEW}.items()
+    ):
         segment = make_segment(tmp_path / str(number), [f"{HOST}/"])
         fetch_segment(segment, conf(archive, archive__until=until))
         found = contents(segment).get(f"{HOST}/")
         assert (None if found is None else found.content) == body
     with pytest.raises(ConfigError, match=r"archive\.until"):
-        fetch_segment(make_segment(tmp_path / "wrong", [f"{HOST}/"]), conf(archive, archive__until="yesterday"))
+        fetch_segment(
+            make_segment(tmp_path / "wrong", [f"{HOST}/"]),
+            conf(archive, archive__until="yesterday"),
+        )
 
 
 def test_a_whole_crawl_without_the_web(archive: Path, tmp_path: Path) -> None:
     (tmp_path / "urls.txt").write_text(f"{HOST}/\n{HOST}/moved\n")
     jobs.crawl(tmp_path / "urls.txt", tmp_path / "crawl", 3, conf=conf(archive))
-    known = {url.removeprefix(HOST): datum.status_name for url, datum in read_db(tmp_path / "crawl/crawldb").items()}
+    known = {
+        url.removeprefix(HOST): datum.status_name
+        for url, datum in read_db(tmp_path / "crawl/crawldb").items()
+    }
     assert known == {
-        "/": "db_fetched", "/linked": "db_fetched", "/moved": "db_redir_perm", "/private/x": "db_gone",
+        "/": "db_fetched", "/linked": "db_fetched", "/moved": "db_redir_perm", "/private/x": "db_gone",  # noqa: E501
     }  # fmt: skip
 
 
@@ -105,7 +130,9 @@ def test_the_index_is_made_once_and_anew_when_archives_change(
                 path.write_bytes(b"damaged")
         caplog.clear()
         segment = make_segment(tmp_path / str(number), [f"{HOST}/"])
-        fetch_segment(segment, conf(own, minutch__fetch__state=str(state), http__robots__cache__seconds="0"))
+        fetch_segment(
+            segment, conf(own, minutch__fetch__state=str(state), http__robots__cache__seconds="0")
+        )
         assert contents(segment)[f"{HOST}/"].content == NEW
         made.append(any("for the index" in message for message in caplog.messages))
     assert made == [True, False, True, True]
@@ -121,7 +148,12 @@ def test_a_cdxj_file_takes_the_place_of_reading_the_archive(archive: Path, tmp_p
     lines = []
     for visit in found.open().visits():
         if isinstance(visit, Visit) and visit.kind is Kind.ANSWER:
-            entry = {"url": visit.url, "offset": str(visit.place.offset), "filename": archive.name, "mime": "text/html"}
+            entry = {
+                "url": visit.url,
+                "offset": str(visit.place.offset),
+                "filename": archive.name,
+                "mime": "text/html",
+            }
             lines.append(f"x 20260102030405 {json.dumps(entry)}\n")
     (archive.parent / "x.cdxj").write_text("".join(lines))
     segment = make_segment(tmp_path, [f"{HOST}/linked", f"{HOST}/private/x"])

@@ -22,7 +22,9 @@ def touch(path: Path, content: bytes = b"x") -> Path:
 
 
 async def get(url: str, datum: CrawlDatum | None = None, **values: str) -> ProtocolOutput:
-    conf = Configuration().with_values({name.replace("__", "."): value for name, value in values.items()})
+    conf = Configuration().with_values(
+        {name.replace("__", "."): value for name, value in values.items()}
+    )
     return await File(conf, {}).get_protocol_output(url, datum or CrawlDatum())
 
 
@@ -43,7 +45,12 @@ async def test_names_are_decoded(tmp_path: Path) -> None:
     touch(tmp_path / "a b%c.txt", b"1")
     touch(tmp_path / "d+e.txt", b"2")
     touch(tmp_path / "ü.txt", b"3")
-    for name, content in (("a%20b%25c.txt", b"1"), ("a+b%25c.txt", b"1"), ("d+e.txt", b"2"), ("%C3%BC.txt", b"3")):
+    for name, content in (
+        ("a%20b%25c.txt", b"1"),
+        ("a+b%25c.txt", b"1"),
+        ("d+e.txt", b"2"),
+        ("%C3%BC.txt", b"3"),
+    ):
         output = await get(f"file:{tmp_path}/{name}?query")
         assert output.content is not None and output.content.content == content
 
@@ -67,13 +74,13 @@ async def test_a_directory(tmp_path: Path) -> None:
     os.utime(tmp_path / "sub", ns=(TIME_NS, TIME_NS))
     output = await get(f"file:{tmp_path}")
     assert output.content is not None and output.content.content_type == "text/html"
-    assert output.content.content.decode() == (
-        f"<html><head><title>Index of {tmp_path}</title></head>\n<body><h1>Index of {tmp_path}</h1><pre>\n"
-        "<a href='../'>../</a>\t-\t-\t-\n"
-        "<a href='a %26 %27b%27%23.txt'>a &amp; 'b'#.txt</a>\tWed, 01 Jan 2025 10:20:30 GMT\t1\n"
-        "<a href='b.txt'>b.txt</a>\tWed, 01 Jan 2025 10:20:30 GMT\t5\n"
-        "<a href='sub/'>sub/</a>\tWed, 01 Jan 2025 10:20:30 GMT\t-\n"
-        "</pre></body></html>\n"
+    assert (
+        output.content.content.decode()
+        == f"<html><head><title>Index of {tmp_path}</title></head>\n<body><h1>Index of"
+        f" {tmp_path}</h1><pre>\n<a href='../'>../</a>\t-\t-\t-\n<a href='a %26"
+        " %27b%27%23.txt'>a &amp; 'b'#.txt</a>\tWed, 01 Jan 2025 10:20:30 GMT\t1\n<a"
+        " href='b.txt'>b.txt</a>\tWed, 01 Jan 2025 10:20:30 GMT\t5\n<a"
+        " href='sub/'>sub/</a>\tWed, 01 Jan 2025 10:20:30 GMT\t-\n</pre></body></html>\n"
     )
     alone = await get(f"file:{tmp_path}", file__crawl__parent="false")
     assert alone.content is not None and b"../" not in alone.content.content
@@ -108,7 +115,10 @@ async def test_symbolic_links(tmp_path: Path) -> None:
     (tmp_path / "dirlink").symlink_to(tmp_path, target_is_directory=True)
     moved = await get(f"file:{tmp_path}/link")
     assert str(moved.status) == f"moved(12), lastModified=0: file:{tmp_path}/tä%20rget.txt"
-    assert moved.content is not None and moved.content.metadata.first("Location") == f"file:{tmp_path}/tä%20rget.txt"
+    assert (
+        moved.content is not None
+        and moved.content.metadata.first("Location") == f"file:{tmp_path}/tä%20rget.txt"
+    )
     assert (await get(f"file:{tmp_path}/dirlink")).status.message == f"file:{tmp_path}/"
     read = await get(f"file:{tmp_path}/link", file__crawl__redirect_noncanonical="false")
     assert read.status.is_success and read.content is not None and read.content.content == b"there"

@@ -91,7 +91,12 @@ class TestFiles:
         assert (await fetch(server.url("/page.html"), datum)).status.code == code
 
     async def test_content_limit(self, server: FtpServer) -> None:
-        for limit, expected in (("5", b"hello"), ("0", b""), ("7", b"hello\r\n"), ("-1", b"hello\r\n")):
+        for limit, expected in (
+            ("5", b"hello"),
+            ("0", b""),
+            ("7", b"hello\r\n"),
+            ("-1", b"hello\r\n"),
+        ):
             output = await fetch(server.url("/a%20b+%C3%BC.txt"), ftp__content__limit=limit)
             assert body(output) == expected
             assert output.content is not None
@@ -128,10 +133,15 @@ class TestDirectories:
         assert output.content is not None
         assert output.content.content_type == "text/html"
         text = body(output).decode()
-        assert text.startswith("<html><head><title>Index of /dir/</title></head>\n<body><h1>Index of /dir/</h1><pre>\n")
+        assert text.startswith(
+            "<html><head><title>Index of /dir/</title></head>\n<body><h1>Index of /dir/</h1><pre>\n"
+        )
         assert "<a href='../'>../</a>\t-\t-\t-\n" in text
         assert "<a href='inner/'>inner/</a>\tTue, 14 Nov 2023 22:13:20 GMT\t-\n" in text
-        assert "<a href='./it%27s %3C1%3E: x'>it's &lt;1&gt;: x</a>\tTue, 14 Nov 2023 22:13:20 GMT\t5\n" in text
+        assert (
+            "<a href='./it%27s %3C1%3E: x'>it's &lt;1&gt;: x</a>\tTue, 14 Nov 2023 22:13:20"
+            " GMT\t5\n" in text
+        )
 
     async def test_the_root_has_no_parent(self, server: FtpServer) -> None:
         text = body(await fetch(server.url()))
@@ -147,14 +157,23 @@ class TestDirectories:
         assert 2 < body(output).count(b"</a>") < 20
 
     def test_listings(self) -> None:
-        unix = ["total 3", "drwxr-xr-x 2 a b 4096 Jan 21 2020 a dir", "-rw-r--r-- 1 a b 12 Jan 21 2020 x", "junk", ""]
+        unix = [
+            "total 3",
+            "drwxr-xr-x 2 a b 4096 Jan 21 2020 a dir",
+            "-rw-r--r-- 1 a b 12 Jan 21 2020 x",
+            "junk",
+            "",
+        ]
         assert list(listed(unix)) == [
             Entry("a dir", True, 4096, 1_579_564_800_000),
             Entry("x", False, 12, 1_579_564_800_000),
         ]
         assert list(listed(["lrwxrwxrwx 1 a b 3 Jan 21 2020 ln -> x"])) == []
         dos = ["10-23-12  02:44PM       1024 a.txt", "10-23-12  02:44PM       <DIR> sub"]
-        assert [(e.name, e.is_dir, e.size) for e in listed(dos)] == [("a.txt", False, 1024), ("sub", True, 0)]
+        assert [(e.name, e.is_dir, e.size) for e in listed(dos)] == [
+            ("a.txt", False, 1024),
+            ("sub", True, 0),
+        ]
 
     def test_facts(self) -> None:
         lines = [
@@ -179,7 +198,9 @@ class TestDirectories:
         assert b"<a href='./javascript:alert(1)'>" in shown
         assert b"<x>" not in shown
 
-    @pytest.mark.parametrize("text", ["", "20261301000000", "20260132000000", "00000101000000", "2026"])
+    @pytest.mark.parametrize(
+        "text", ["", "20261301000000", "20260132000000", "00000101000000", "2026"]
+    )
     def test_no_times(self, text: str) -> None:
         assert parse_time(text) is None
 
@@ -190,11 +211,15 @@ class TestConnections:
             server.connections = 0
             async with client(ftp__keep__connection=keep) as ftp:
                 for path in ("/page.html", "/dir/", "/page.html"):
-                    assert (await ftp.get_protocol_output(server.url(path), CrawlDatum())).status.code == codes.SUCCESS
+                    assert (
+                        await ftp.get_protocol_output(server.url(path), CrawlDatum())
+                    ).status.code == codes.SUCCESS
             assert server.connections == connections
 
     @pytest.mark.parametrize("name", ["ftp__timeout", "ftp__server__timeout"])
-    async def test_not_for_longer_than_the_server_keeps_it(self, server: FtpServer, name: str) -> None:
+    async def test_not_for_longer_than_the_server_keeps_it(
+        self, server: FtpServer, name: str
+    ) -> None:
         values = {"ftp__keep__connection": "true", "ftp__timeout": "5000", name: "1000"}
         async with client(**values) as ftp:
             await ftp.get_protocol_output(server.url("/page.html"), CrawlDatum())
@@ -212,10 +237,16 @@ class TestConnections:
                 session.sock.shutdown(socket.SHUT_RDWR)
             assert body(await ftp.get_protocol_output(server.url("/page.html"), CrawlDatum()))
 
-    async def test_the_dialogue_in_the_log(self, server: FtpServer, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_the_dialogue_in_the_log(
+        self, server: FtpServer, caplog: pytest.LogCaptureFixture
+    ) -> None:
         with caplog.at_level("INFO"):
-            await fetch(server.url("/page.html"), ftp__follow__talk="true", ftp__password="mine@example.com")
-            said = [record.getMessage() for record in caplog.records if "ftp> " in record.getMessage()]
+            await fetch(
+                server.url("/page.html"), ftp__follow__talk="true", ftp__password="mine@example.com"
+            )
+            said = [
+                record.getMessage() for record in caplog.records if "ftp> " in record.getMessage()
+            ]
             assert said[0] == "ftp> 220 ready"
             assert "ftp> RETR /page.html" in said
             assert "mine" not in caplog.text
@@ -226,7 +257,9 @@ class TestConnections:
     async def test_inner_ftp_servers_are_not_connected_to(self, server: FtpServer) -> None:
         output = await fetch(server.url("/page.html"), http__filter__ipaddress__include="")
         assert output.status.code == codes.EXCEPTION
-        assert output.status.args == ["java.io.IOException: Forbidden connection to IP address 127.0.0.1"]
+        assert output.status.args == [
+            "java.io.IOException: Forbidden connection to IP address 127.0.0.1"
+        ]
         assert server.connections == 0
 
     async def test_nobody_there(self) -> None:
@@ -301,7 +334,12 @@ class TestHostileServers:
     async def test_ftp_files_and_lists_without_end(self) -> None:
         line = b"type=file; name\r\n" * 1000
         data = DataPort(line, endless=True)
-        script = {"PASV": data.pasv(), "RETR": data.send, "MLSD": data.send, "FEAT": b"211-x\r\n MLST\r\n211 end"}
+        script = {
+            "PASV": data.pasv(),
+            "RETR": data.send,
+            "MLSD": data.send,
+            "FEAT": b"211-x\r\n MLST\r\n211 end",
+        }
         with ScriptedFtp({**script, "CWD": b"250 ok"}) as server:
             for path in ("/x", "/x/"):
                 output = await fetch(server.url(path), ftp__content__limit="20000")
@@ -328,10 +366,13 @@ class TestHostileServers:
 def test_a_fetch(server: FtpServer, tmp_path: Path) -> None:
     urls = [server.url(path) for path in ("/", "/page.html", "/dir", "/dir/inner/", "/none")]
     segment = make_segment(tmp_path, urls)
-    conf = conf_for().with_values({"plugin.includes": "protocol-ftp|urlnormalizer-pass|scoring-opic"})
+    conf = conf_for().with_values(
+        {"plugin.includes": "protocol-ftp|urlnormalizer-pass|scoring-opic"}
+    )
     fetch_segment(segment, conf)
     statuses = {
-        url.partition(f":{server.port}")[2]: [d.status_name for d in found] for url, found in fetched(segment).items()
+        url.partition(f":{server.port}")[2]: [d.status_name for d in found]
+        for url, found in fetched(segment).items()
     }
     assert statuses == {
         "/": ["fetch_success"],

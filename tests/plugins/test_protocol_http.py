@@ -32,7 +32,9 @@ Handler = Callable[[httpx.Request], httpx.Response]
 
 
 def made(handler: Handler | httpx.AsyncBaseTransport, **values: str) -> Http:
-    transport = handler if isinstance(handler, httpx.AsyncBaseTransport) else httpx.MockTransport(handler)
+    transport = (
+        handler if isinstance(handler, httpx.AsyncBaseTransport) else httpx.MockTransport(handler)
+    )
     return Http(conf_for(**values).with_values({"http.agent.version": "1"}), {}, transport)
 
 
@@ -44,18 +46,24 @@ async def status(handler: Handler, url: str = "http://a.example/x", **values: st
     return str((await get(made(handler, **values), url)).status)
 
 
-def answer(code: int = 200, headers: Mapping[str, str] | None = None, content: bytes = b"page") -> Handler:
+def answer(
+    code: int = 200, headers: Mapping[str, str] | None = None, content: bytes = b"page"
+) -> Handler:
     return lambda request: httpx.Response(code, headers=headers, content=content)
 
 
-# -- the answer ------------------------------------------------------------------------------------------------
+# -- the answer ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("code", "headers", "text"),
     [
         (200, {}, "success(1), lastModified=0"),
-        (200, {"Last-Modified": "Wed, 01 Jan 2025 10:20:30 GMT"}, "success(1), lastModified=1735726830000"),
+        (
+            200,
+            {"Last-Modified": "Wed, 01 Jan 2025 10:20:30 GMT"},
+            "success(1), lastModified=1735726830000",
+        ),
         (200, {"Last-Modified": "yesterday"}, "success(1), lastModified=0"),
         (300, {"Location": "/y"}, "moved(12), lastModified=0: http://a.example/y"),
         (301, {"Location": "http://b.example/"}, "moved(12), lastModified=0: http://b.example/"),
@@ -66,7 +74,11 @@ def answer(code: int = 200, headers: Mapping[str, str] | None = None, content: b
         (307, {"Location": "/y"}, "temp_moved(13), lastModified=0: http://a.example/y"),
         (308, {"Location": "/y"}, "moved(12), lastModified=0: http://a.example/y"),
         (302, {}, "temp_moved(13), lastModified=0: http://a.example/x"),
-        (302, {"Location": "nosuch:x"}, "exception(16), lastModified=0: java.net.MalformedURLException"),
+        (
+            302,
+            {"Location": "nosuch:x"},
+            "exception(16), lastModified=0: java.net.MalformedURLException",
+        ),
         (400, {}, "gone(11), lastModified=0: http://a.example/x"),
         (401, {}, "access_denied(17), lastModified=0: Authentication required: http://a.example/x"),
         (404, {}, "notfound(14), lastModified=0: http://a.example/x"),
@@ -85,7 +97,10 @@ async def test_a_page_and_its_metadata() -> None:
     datum = CrawlDatum()
     output = await get(protocol, "http://a.example/x#f", datum)
     assert output.content is not None
-    assert (output.content.url, output.content.base) == ("http://a.example/x#f", "http://a.example/x#f")
+    assert (output.content.url, output.content.base) == (
+        "http://a.example/x#f",
+        "http://a.example/x#f",
+    )
     assert (output.content.content, output.content.content_type) == (b"<p>", "text/html")
     metadata = output.content.metadata
     assert metadata["Content-Type"] == ["text/html"] and metadata["x-a"] == ["1"]
@@ -96,12 +111,22 @@ async def test_a_page_and_its_metadata() -> None:
 
 async def test_what_is_stored_on_demand() -> None:
     handler = answer(200, {"Content-Type": "text/html"}, b"<p>")
-    values = {"store.http.headers": "true", "store.http.request": "true", "store.protocol.versions": "true"}
-    protocol = Http(conf_for().with_values(values | {"http.agent.version": "1"}), {}, httpx.MockTransport(handler))
+    values = {
+        "store.http.headers": "true",
+        "store.http.request": "true",
+        "store.protocol.versions": "true",
+    }
+    protocol = Http(
+        conf_for().with_values(values | {"http.agent.version": "1"}),
+        {},
+        httpx.MockTransport(handler),
+    )
     output = await get(protocol, "http://a.example:8080/x?y")
     assert output.content is not None
     metadata = output.content.metadata
-    assert metadata["_response.headers_"] == ["HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 3\r\n\r\n"]
+    assert metadata["_response.headers_"] == [
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 3\r\n\r\n"
+    ]
     assert metadata["_request_"] == [
         "GET /x?y HTTP/1.1\r\nHost: a.example:8080\r\nAccept-Encoding: x-gzip, gzip, deflate\r\n"
         "User-Agent: minutch-test/1\r\nAccept-Language: en-us,en-gb,en;q=0.7,*;q=0.3\r\n"
@@ -123,9 +148,13 @@ async def test_content_is_cut_at_the_limit_and_marked() -> None:
     assert content is not None and content.content == b"x" * 10
     assert content.metadata["http.content.truncated"] == ["true"]
     assert content.metadata["http.content.truncated.reason"] == ["length"]
-    unlimited = await get(made(answer(200, {}, b"x" * 100), http__content__limit="-1"), "http://a.example/")
+    unlimited = await get(
+        made(answer(200, {}, b"x" * 100), http__content__limit="-1"), "http://a.example/"
+    )
     assert unlimited.content is not None and len(unlimited.content.content) == 100
-    exact = await get(made(answer(200, {}, b"x" * 10), http__content__limit="10"), "http://a.example/")
+    exact = await get(
+        made(answer(200, {}, b"x" * 10), http__content__limit="10"), "http://a.example/"
+    )
     assert exact.content is not None and "http.content.truncated" not in exact.content.metadata
 
 
@@ -153,7 +182,9 @@ class Breaking(httpx.AsyncByteStream):
         (404, httpx.ReadError("Connection reset"), "false", "notfound(14)"),
     ],
 )
-async def test_content_that_breaks_off(code: int, error: Exception, partial: str, expected: str) -> None:
+async def test_content_that_breaks_off(
+    code: int, error: Exception, partial: str, expected: str
+) -> None:
     def handler(request: httpx.Request) -> httpx.Response:
         return httpx.Response(code, stream=Breaking(error))
 
@@ -170,15 +201,21 @@ async def test_failures_become_a_status() -> None:
         raise httpx.ConnectTimeout("slow")
 
     text = await status(handler)
-    assert text == "exception(16), lastModified=0: java.net.SocketTimeoutException: Connect timed out"
-    assert "UnknownHostException: bücher.example" in await status(answer(), "http://bücher.example/")
+    assert (
+        text == "exception(16), lastModified=0: java.net.SocketTimeoutException: Connect timed out"
+    )
+    assert "UnknownHostException: bücher.example" in await status(
+        answer(), "http://bücher.example/"
+    )
     assert "MalformedURLException" in await status(answer(), "nonsense")
 
 
-# -- the request -----------------------------------------------------------------------------------------------
+# -- the request -----------------------------------------------------------------------------------
 
 
-async def sent(url: str = "http://a.example/", datum: CrawlDatum | None = None, **values: str) -> httpx.Request:
+async def sent(
+    url: str = "http://a.example/", datum: CrawlDatum | None = None, **values: str
+) -> httpx.Request:
     requests: list[httpx.Request] = []
 
     def handler(request: httpx.Request) -> httpx.Response:
@@ -263,7 +300,7 @@ def test_unknown_transport() -> None:
         Http(conf_for(http__transport="pigeon"), {})
 
 
-# -- the real transports ---------------------------------------------------------------------------------------
+# -- the real transports ---------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -273,7 +310,9 @@ def server() -> Iterator[MisbehavingServer]:
         yield running
 
 
-async def serve_kept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str) -> None:
+async def serve_kept(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str
+) -> None:
     while True:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nkept")
@@ -310,7 +349,10 @@ async def test_loopback_is_out_of_bounds_by_default(server: MisbehavingServer) -
 
 
 async def test_stock_transport(server: MisbehavingServer) -> None:
-    protocol = Http(conf_for(http__transport="httpx", http__content__limit="1000", store__ip__address="true"), {})
+    protocol = Http(
+        conf_for(http__transport="httpx", http__content__limit="1000", store__ip__address="true"),
+        {},
+    )
     output = await get(protocol, server.url("chunked"))
     assert output.status.is_success
     assert output.content is not None and output.content.metadata["_ip_"] == ["127.0.0.1"]
@@ -338,9 +380,13 @@ async def test_target_bytes_reach_the_server(server: MisbehavingServer) -> None:
         (b"/caf%C3%A9", "/caf%C3%A9"),
     ],
 )
-async def test_raw_bytes_in_a_redirect(server: MisbehavingServer, location: bytes, target: str) -> None:
+async def test_raw_bytes_in_a_redirect(
+    server: MisbehavingServer, location: bytes, target: str
+) -> None:
     """UTF-8, as browsers read it; what is none is taken byte by byte."""
-    server.pages["/from"] = b"HTTP/1.1 302 Found\r\nLocation: " + location + b"\r\nContent-Length: 0\r\n\r\n"
+    server.pages["/from"] = (
+        b"HTTP/1.1 302 Found\r\nLocation: " + location + b"\r\nContent-Length: 0\r\n\r\n"
+    )
     protocol = Http(conf_for(), {})
     output = await get(protocol, server.url("from"))
     await protocol.close()
@@ -351,8 +397,14 @@ async def test_raw_bytes_in_a_redirect(server: MisbehavingServer, location: byte
     ("lines", "body"),
     [
         (("Content-Encoding: gzip",), gzip.compress(b"tiny")),
-        (("Content-Encoding: gzip", "Content-Encoding: gzip"), gzip.compress(gzip.compress(b"tiny"))),
-        (("Content-Encoding: deflate", "content-encoding:gzip"), gzip.compress(zlib.compress(b"tiny"))),
+        (
+            ("Content-Encoding: gzip", "Content-Encoding: gzip"),
+            gzip.compress(gzip.compress(b"tiny")),
+        ),
+        (
+            ("Content-Encoding: deflate", "content-encoding:gzip"),
+            gzip.compress(zlib.compress(b"tiny")),
+        ),
     ],
     ids=["one", "two", "mixed"],
 )
@@ -360,7 +412,9 @@ async def test_a_page_that_is_smaller_than_its_gzip_is_not_cut_off(
     server: MisbehavingServer, lines: tuple[str, ...], body: bytes
 ) -> None:
     head = "".join(f"{line}\r\n" for line in lines)
-    server.pages["/stub"] = f"HTTP/1.1 200 OK\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    server.pages["/stub"] = (
+        f"HTTP/1.1 200 OK\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    )
     protocol = Http(conf_for(), {})
     content = (await get(protocol, server.url("stub"))).content
     await protocol.close()
@@ -379,16 +433,22 @@ async def test_content_that_was_cut_off_is(server: MisbehavingServer) -> None:
 @pytest.mark.parametrize("transport", ["curl", "httpx"])
 @pytest.mark.parametrize("start", ["a", "?q="])
 async def test_a_url_is_one_request(server: MisbehavingServer, transport: str, start: str) -> None:
-    """Whatever filters let through: line breaks in it end no request line, and begin no second request."""
+    """Whatever filters let through: line breaks in it end no request line, and begin no second
+    request.
+    """
     heads: list[bytes] = []
 
-    async def keeps(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str) -> None:
+    async def keeps(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str
+    ) -> None:
         while True:
             heads.append(await reader.readuntil(b"\r\n\r\n"))
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nkept")
 
     server.answer_all = keeps
-    url = server.url(f"{start} HTTP/1.1\r\nHost: x\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n")
+    url = server.url(
+        f"{start} HTTP/1.1\r\nHost: x\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+    )
     datum = CrawlDatum(modified_time=1, signature=b"s")
     datum.metadata[Text("Cookie")] = Text("k=v\r\nX-Cookie: smuggled")
     datum.metadata[entitytag.KEY] = stored('"v"\nX-Tag: smuggled', str(parse(url)), datum)
@@ -431,7 +491,7 @@ def test_the_plugin_is_found() -> None:
 
 @pytest.mark.parametrize("name", ["http.Http", "okhttp.OkHttp", "httpclient.Http"])
 def test_host_mappings_name_it_as_nutch_names_its_clients(tmp_path: Path, name: str) -> None:
-    mapping = f"a.example\torg.apache.nutch.protocol.{name}\nprotocol:http\torg.apache.nutch.protocol.file.File\n"
+    mapping = f"a.example\torg.apache.nutch.protocol.{name}\nprotocol:http\torg.apache.nutch.protocol.file.File\n"  # noqa: E501
     (tmp_path / "host-protocol-mapping.txt").write_text(mapping)
     includes = {"plugin.includes": "protocol-(http|file)", "http.agent.name": "x"}
     factory = ProtocolFactory(Configuration.load([tmp_path], overrides=includes))
@@ -439,7 +499,7 @@ def test_host_mappings_name_it_as_nutch_names_its_clients(tmp_path: Path, name: 
     assert type(factory.get_protocol("http://b.example/")).__name__ == "File"
 
 
-# -- TLS -------------------------------------------------------------------------------------------------------
+# -- TLS -------------------------------------------------------------------------------------------
 
 
 def tls(ca: trustme.CA, *names: str, **more: object) -> ssl.SSLContext:
@@ -448,8 +508,12 @@ def tls(ca: trustme.CA, *names: str, **more: object) -> ssl.SSLContext:
     return context
 
 
-async def over_tls(server: MisbehavingServer, ca: Path, name: str = "ok", **values: str) -> ProtocolOutput:
-    conf = conf_for(**values).with_values({"http.tls.ca.file": str(ca), "store.protocol.versions": "true"})
+async def over_tls(
+    server: MisbehavingServer, ca: Path, name: str = "ok", **values: str
+) -> ProtocolOutput:
+    conf = conf_for(**values).with_values(
+        {"http.tls.ca.file": str(ca), "store.protocol.versions": "true"}
+    )
     protocol = Http(conf, {})
     try:
         return await get(protocol, server.url(name, "localhost"))
@@ -465,7 +529,9 @@ async def test_a_good_certificate(authority: tuple[trustme.CA, Path]) -> None:
     assert output.content is not None
     metadata = output.content.metadata
     assert metadata["_protocol_versions_"][0] in ("http/1.1,TLSv1.3", "http/1.1,TLSv1.2")
-    assert metadata["_cipher_suites_"][0].startswith("TLS_") or "-" in metadata["_cipher_suites_"][0]
+    assert (
+        metadata["_cipher_suites_"][0].startswith("TLS_") or "-" in metadata["_cipher_suites_"][0]
+    )
     assert metadata["_tls_verdict_"] == ["verified"]
 
 
@@ -477,7 +543,9 @@ async def test_bad_certificates(authority: tuple[trustme.CA, Path], fault: str) 
     past = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
     context = {
         "wrong name": lambda: tls(ca, "other.example"),
-        "expired": lambda: tls(ca, "localhost", not_before=past, not_after=past + datetime.timedelta(days=1)),
+        "expired": lambda: tls(
+            ca, "localhost", not_before=past, not_after=past + datetime.timedelta(days=1)
+        ),
         "unknown authority": lambda: tls(trustme.CA(), "localhost"),
     }[fault]()
     with MisbehavingServer(tls=context) as server:
@@ -486,12 +554,18 @@ async def test_bad_certificates(authority: tuple[trustme.CA, Path], fault: str) 
         assert "HttpException: SSL connect to https://localhost" in str(output.status)
         trusting = await over_tls(server, path, http__tls__certificates__check="false")
     assert trusting.status.is_success
-    assert trusting.content is not None and trusting.content.metadata["_tls_verdict_"] == ["not checked"]
+    assert trusting.content is not None and trusting.content.metadata["_tls_verdict_"] == [
+        "not checked"
+    ]
 
 
-@pytest.mark.parametrize("greeting", [b"", b"\x15\x03\x01\x00\x02\x02\x28", b"HTTP/1.1 200 OK\r\n\r\n", b"\0" * 100])
+@pytest.mark.parametrize(
+    "greeting", [b"", b"\x15\x03\x01\x00\x02\x02\x28", b"HTTP/1.1 200 OK\r\n\r\n", b"\0" * 100]
+)
 async def test_no_tls_at_the_other_end(authority: tuple[trustme.CA, Path], greeting: bytes) -> None:
-    async def greets(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str) -> None:
+    async def greets(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str
+    ) -> None:
         writer.write(greeting)
 
     with MisbehavingServer(answer_all=greets) as server:
@@ -502,7 +576,7 @@ async def test_no_tls_at_the_other_end(authority: tuple[trustme.CA, Path], greet
     assert str(output.status).startswith("exception(16)")
 
 
-# -- names and passwords ---------------------------------------------------------------------------------------
+# -- names and passwords ---------------------------------------------------------------------------
 
 AUTH = """<auth-configuration>
 <credentials username="u" password="p"><authscope host="a.example" realm="r"/></credentials>
@@ -512,7 +586,9 @@ AUTH = """<auth-configuration>
 
 def with_file(tmp_path: Path, text: str, handler: Handler) -> Http:
     (tmp_path / "httpclient-auth.xml").write_text(text)
-    conf = Configuration.load([tmp_path]).with_values({"http.agent.name": "x", "http.agent.version": "1"})
+    conf = Configuration.load([tmp_path]).with_values(
+        {"http.agent.name": "x", "http.agent.version": "1"}
+    )
     return Http(conf, {}, httpx.MockTransport(handler))
 
 
@@ -522,7 +598,11 @@ def asking(challenge: str) -> tuple[Handler, list[str]]:
     def handler(request: httpx.Request) -> httpx.Response:
         given = request.headers.get("Authorization", "")
         seen.append(given)
-        return httpx.Response(200) if given else httpx.Response(401, headers={"WWW-Authenticate": challenge})
+        return (
+            httpx.Response(200)
+            if given
+            else httpx.Response(401, headers={"WWW-Authenticate": challenge})
+        )
 
     return handler, seen
 
@@ -536,9 +616,13 @@ async def test_basic_authentication(tmp_path: Path) -> None:
 
 
 async def test_digest_authentication(tmp_path: Path) -> None:
-    handler, seen = asking('Basic realm="x", Digest realm="r", nonce="n", qop="auth", algorithm=MD5')
+    handler, seen = asking(
+        'Basic realm="x", Digest realm="r", nonce="n", qop="auth", algorithm=MD5'
+    )
     assert (await get(with_file(tmp_path, AUTH, handler), "http://a.example/")).status.is_success
-    assert seen[0] == "" and seen[1].startswith('Digest username="u", realm="r", nonce="n", uri="/"')
+    assert seen[0] == "" and seen[1].startswith(
+        'Digest username="u", realm="r", nonce="n", uri="/"'
+    )
 
 
 @pytest.mark.parametrize(
@@ -569,12 +653,17 @@ async def test_wrong_passwords_are_not_sent_without_end(tmp_path: Path) -> None:
     assert output.status.name == "access_denied" and count == 2
 
 
-async def test_a_server_that_asks_for_what_is_not_spoken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_server_that_asks_for_what_is_not_spoken(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("INFO")
     handler, seen = asking("NTLM")
     output = await get(with_file(tmp_path, AUTH, handler), "http://a.example/")
     assert output.status.name == "access_denied" and seen == [""]
-    assert "a.example asks for ntlm, which no credentials answer (spoken: digest, basic)" in caplog.text
+    assert (
+        "a.example asks for ntlm, which no credentials answer (spoken: digest, basic)"
+        in caplog.text
+    )
 
 
 async def test_credentials_of_a_realm_as_properties(caplog: pytest.LogCaptureFixture) -> None:
@@ -584,7 +673,9 @@ async def test_credentials_of_a_realm_as_properties(caplog: pytest.LogCaptureFix
         caplog.clear()
         handler, seen = asking('Basic realm="my realm"')
         conf = conf_for(http__auth__verbose=verbose).with_values(values)
-        assert (await get(Http(conf, {}, httpx.MockTransport(handler)), "http://a.example/")).status.is_success
+        assert (
+            await get(Http(conf, {}, httpx.MockTransport(handler)), "http://a.example/")
+        ).status.is_success
         assert seen == ["", "Basic dTpw"]
         assert ("a.example, realm 'my realm': basic as u" in caplog.text) is (verbose == "true")
     handler, seen = asking('Basic realm="other"')
@@ -596,9 +687,19 @@ async def test_a_login_form(tmp_path: Path) -> None:
     requests: list[tuple[str, str, str, str]] = []
 
     def handler(request: httpx.Request) -> httpx.Response:
-        requests.append((request.method, request.url.path, request.headers.get("Cookie", ""), request.content.decode()))
+        requests.append(
+            (
+                request.method,
+                request.url.path,
+                request.headers.get("Cookie", ""),
+                request.content.decode(),
+            )
+        )
         if request.url.path == "/login" and request.method == "GET":
-            form = "<form id=f action=/do><input name=user><input name=csrf value=t><input name=keep value=1></form>"
+            form = (
+                "<form id=f action=/do><input name=user><input name=csrf value=t><input name=keep"
+                " value=1></form>"
+            )
             return httpx.Response(200, html=form, headers={"Set-Cookie": "s=1; Path=/"})
         if request.url.path == "/do":
             return httpx.Response(302, headers={"Location": "/home", "Set-Cookie": "s=2; HttpOnly"})
@@ -607,7 +708,7 @@ async def test_a_login_form(tmp_path: Path) -> None:
     text = """<auth-configuration><credentials authMethod="formAuth" loginUrl="http://a.example/login" loginFormId="f"
       loginRedirect="true"><loginPostData><field name="user" value="me &amp; you"/></loginPostData>
       <additionalPostHeaders><field name="User-Agent" value="browser"/></additionalPostHeaders>
-      <removedFormFields><field name="keep"/></removedFormFields></credentials></auth-configuration>"""
+      <removedFormFields><field name="keep"/></removedFormFields></credentials></auth-configuration>"""  # noqa: E501
     protocol = with_file(tmp_path, text, handler)
     await get(protocol, "http://b.example/")
     await get(protocol, "http://a.example/page")
@@ -636,7 +737,9 @@ def test_a_broken_file_is_an_error_that_names_it(tmp_path: Path, text: str) -> N
         with_file(tmp_path, text, answer())
 
 
-@pytest.mark.parametrize(("suppressed", "traced"), [("java.net.UnknownHostException", False), ("", True)])
+@pytest.mark.parametrize(
+    ("suppressed", "traced"), [("java.net.UnknownHostException", False), ("", True)]
+)
 async def test_tracebacks_of_usual_failures_are_left_out(
     suppressed: str, traced: bool, caplog: pytest.LogCaptureFixture
 ) -> None:

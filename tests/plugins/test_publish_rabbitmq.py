@@ -1,4 +1,6 @@
-"""publish-rabbitmq: options, a server that is not there, and a fetch whose events a real broker gets."""
+"""publish-rabbitmq: options, a server that is not there, and a fetch whose events a real broker
+gets.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ from tests.support.segments import conf_for, fetch_segment, make_segment
 
 PREFIX = "rabbitmq.publisher."
 EVENT = {"eventType": "END", "url": "http://a/", "timestamp": 7, "eventData": {"status": "success"}}
-needs_broker = pytest.mark.skipif(not IS_THERE, reason="rabbitmq-server is not installed (Debian has a package)")
+needs_broker = pytest.mark.skipif(
+    not IS_THERE, reason="rabbitmq-server is not installed (Debian has a package)"
+)
 
 
 def configuration(uri: str, **values: str) -> Configuration:
@@ -38,8 +42,16 @@ def configuration(uri: str, **values: str) -> Configuration:
 
 class TestOptions:
     def test_options(self) -> None:
-        assert read_options("p", "type=topic, durable=false,,") == {"type": "topic", "durable": "false"}
-        assert read_values("p", "a=1,b=1.5,c=TRUE,d=x=y") == {"a": 1, "b": 1.5, "c": True, "d": "x=y"}
+        assert read_options("p", "type=topic, durable=false,,") == {
+            "type": "topic",
+            "durable": "false",
+        }
+        assert read_values("p", "a=1,b=1.5,c=TRUE,d=x=y") == {
+            "a": 1,
+            "b": 1.5,
+            "c": True,
+            "d": "x=y",
+        }
         assert read_arguments("p", "{x-max-length:10;x:b}") == {"x-max-length": 10, "x": "b"}
         assert read_options("p", "") == {}
 
@@ -53,14 +65,18 @@ class TestOptions:
             "exchange_name": "events",
             "exchange_options": "type=headers,durable=false",
             "queue_name": "q",
-            "queue_options": "durable=false,exclusive=true,auto-delete=true,arguments={x-max-length:3}",
+            "queue_options": (
+                "durable=false,exclusive=true,auto-delete=true,arguments={x-max-length:3}"
+            ),
             "binding_arguments": "x-match=all,kind=1",
             "routingkey": "k",
         }
         expected = ("events", "headers", False, "q", False, True, True, {"x-max-length": 3}, "k")
         assert Binding.read(PREFIX, given) == Binding(*expected, {"x-match": "all", "kind": 1})
         assert Binding.read(PREFIX, {}) == Binding()
-        with pytest.raises(ConfigError, match=r"publisher\.exchange\.options: type: expected direct, fanout"):
+        with pytest.raises(
+            ConfigError, match=r"publisher\.exchange\.options: type: expected direct, fanout"
+        ):
             Binding.read(PREFIX, {"exchange_options": "type=none"})
 
 
@@ -138,14 +154,29 @@ class TestBroker:
             ("direct", {}, True),
             ("topic", {"routingkey": "a.b"}, True),
             ("fanout", {}, True),
-            ("headers", {"binding_arguments": "x-match=all,crawl=7", "headers_static": "crawl=7"}, True),
-            ("headers", {"binding_arguments": "x-match=all,crawl=8", "headers_static": "crawl=7"}, False),
+            (
+                "headers",
+                {"binding_arguments": "x-match=all,crawl=7", "headers_static": "crawl=7"},
+                True,
+            ),
+            (
+                "headers",
+                {"binding_arguments": "x-match=all,crawl=8", "headers_static": "crawl=7"},
+                False,
+            ),
         ],
     )
     def test_exchanges(self, uri: str, kind: str, more: dict[str, str], arrives: bool) -> None:
         name = f"{kind}-{'-'.join(more)}-{arrives}"
         options = f"type={kind},durable=false"
-        conf = configuration(uri, binding="true", exchange_name=name, exchange_options=options, queue_name=name, **more)
+        conf = configuration(
+            uri,
+            binding="true",
+            exchange_name=name,
+            exchange_options=options,
+            queue_name=name,
+            **more,
+        )
         publisher: NutchPublisher = RabbitMQPublisher(conf, {})
         assert publisher.set_config()
         publisher.publish(EVENT)
@@ -156,7 +187,9 @@ class TestBroker:
 
     def test_queues_as_declared(self, uri: str) -> None:
         options = "durable=false,auto-delete=false,arguments={x-max-length:2}"
-        publisher = RabbitMQPublisher(configuration(uri, binding="true", queue_name="short", queue_options=options), {})
+        publisher = RabbitMQPublisher(
+            configuration(uri, binding="true", queue_name="short", queue_options=options), {}
+        )
         assert publisher.set_config()
         for number in range(5):
             publisher.publish({**EVENT, "timestamp": number})

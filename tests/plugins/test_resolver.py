@@ -1,4 +1,6 @@
-"""Names of hosts: how long addresses are kept, who is asked, and that requests go where the answers say."""
+"""Names of hosts: how long addresses are kept, who is asked, and that requests go where the answers
+say.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ from minutch.records.crawldatum import CrawlDatum
 from plugins.lib_http import resolver as names_module
 from plugins.lib_http.dnsquery import DnsQuery
 from plugins.lib_http.failures import UnknownHost
-from plugins.lib_http.resolver import Answer, Lifetimes, ResolverCache, ResolverSettings, make_resolver
+from plugins.lib_http.resolver import (
+    Answer,
+    Lifetimes,
+    ResolverCache,
+    ResolverSettings,
+    make_resolver,
+)
 from plugins.protocol_http.http import Http
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.nameserver import NameServer
@@ -39,7 +47,7 @@ class Asked:
         return ResolverCache(self.ask, Lifetimes(**lifetimes), now=lambda: self.time)
 
 
-# -- lifetimes -------------------------------------------------------------------------------------------------
+# -- lifetimes -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("ttl", "kept"), [(0, 10), (5, 10), (60, 60), (5000, 100)])
@@ -78,7 +86,9 @@ async def test_a_host_is_asked_for_once_however_many_want_it() -> None:
     assert asked.questions == ["a"]
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "10.1", "0x7f.1", "0x7f000001", "::1", "[::1]", "1.2.3.4."])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "10.1", "0x7f.1", "0x7f000001", "::1", "[::1]", "1.2.3.4."]
+)
 def test_an_address_is_not_looked_up(host: str) -> None:
     names = Asked().names()
     assert names.known(host) == []
@@ -110,7 +120,7 @@ async def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked.questions == ["a", "b", "c", "d", "e", "v", "w"]
 
 
-# -- the servers -----------------------------------------------------------------------------------------------
+# -- the servers -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -171,7 +181,7 @@ async def test_closing_leaves_open_questions(dns: NameServer) -> None:
         await asking
 
 
-# -- requests --------------------------------------------------------------------------------------------------
+# -- requests --------------------------------------------------------------------------------------
 
 
 def over(dns: NameServer, **values: str) -> Configuration:
@@ -197,12 +207,17 @@ async def test_requests_go_to_the_address_that_was_found(
 
 
 @pytest.mark.parametrize("transport", ["curl", "httpx"])
-async def test_the_guard_judges_the_address_and_not_the_name(dns: NameServer, transport: str) -> None:
+async def test_the_guard_judges_the_address_and_not_the_name(
+    dns: NameServer, transport: str
+) -> None:
     dns.names["inside.test"] = (300, ["169.254.169.254"])
     dns.names["mapped.test"] = (300, ["::ffff:10.0.0.1"])
     protocol = Http(over(dns, http__transport=transport, http__filter__ipaddress__include=""), {})
     try:
-        for name, address in (("inside.test", "169.254.169.254"), ("mapped.test", "::ffff:10.0.0.1")):
+        for name, address in (
+            ("inside.test", "169.254.169.254"),
+            ("mapped.test", "::ffff:10.0.0.1"),
+        ):
             output = await protocol.get_protocol_output(f"http://{name}:1/", CrawlDatum())
             assert "Forbidden connection to IP address" in str(output.status)
             assert address in str(output.status) or "::ffff:a00:1" in str(output.status)
@@ -210,7 +225,9 @@ async def test_the_guard_judges_the_address_and_not_the_name(dns: NameServer, tr
         await protocol.close()
 
 
-@pytest.mark.parametrize("host", ["a..b", "-", "x" * 300, "*.com", ".", "a,b", "ex%61mple.test", "localhost:99999"])
+@pytest.mark.parametrize(
+    "host", ["a..b", "-", "x" * 300, "*.com", ".", "a,b", "ex%61mple.test", "localhost:99999"]
+)
 async def test_a_host_that_can_not_be_is_a_failed_fetch(dns: NameServer, host: str) -> None:
     protocol = Http(over(dns), {})
     try:
@@ -266,7 +283,7 @@ async def test_looking_ahead(dns: NameServer) -> None:
     assert dns.questions == {"a.test": 1}
 
 
-# -- settings --------------------------------------------------------------------------------------------------
+# -- settings --------------------------------------------------------------------------------------
 
 
 def test_settings(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,8 +297,13 @@ def test_settings(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPa
         }
     )
     found = ResolverSettings.from_conf(conf)
-    assert found == ResolverSettings("cares", ("127.0.0.1:5353", "127.0.0.2"), Lifetimes(20, 20, 3), 2.0)
-    assert make_resolver(ResolverSettings.from_conf(conf.with_values({"http.dns.resolver": "system"}))) is None
+    assert found == ResolverSettings(
+        "cares", ("127.0.0.1:5353", "127.0.0.2"), Lifetimes(20, 20, 3), 2.0
+    )
+    assert (
+        make_resolver(ResolverSettings.from_conf(conf.with_values({"http.dns.resolver": "system"})))
+        is None
+    )
     with pytest.raises(ConfigError, match="expected cares or system, found 'bind'"):
         ResolverSettings.from_conf(conf.with_values({"http.dns.resolver": "bind"}))
     monkeypatch.setattr(names_module, "find_spec", lambda name: None)

@@ -50,7 +50,9 @@ class Hosts:
         return Answer(code, content, metadata)
 
     def store(self, **options: object) -> RobotsStore:
-        return RobotsStore(self.fetch, lambda body, kind, url="": parse_robots(body, kind, ["x"], url), **options)  # type: ignore[arg-type]
+        return RobotsStore(
+            self.fetch, lambda body, kind, url="": parse_robots(body, kind, ["x"], url), **options
+        )  # type: ignore[arg-type]
 
 
 async def rules(hosts: Hosts, url: str = "http://a/x", **options: object) -> RobotRules:
@@ -79,7 +81,9 @@ async def test_rules_of_a_host() -> None:
         (304, {}, True, False),
     ],
 )
-async def test_what_a_code_means(code: int, options: dict[str, bool], allowed: bool, deferred: bool) -> None:
+async def test_what_a_code_means(
+    code: int, options: dict[str, bool], allowed: bool, deferred: bool
+) -> None:
     found = await rules(Hosts(a=(code, b"")), **options)
     assert (found.is_allowed("http://a/x"), found.defer_visits) == (allowed, deferred)
 
@@ -88,7 +92,10 @@ async def test_no_answer() -> None:
     hosts = Hosts(a=httpx.ConnectError("Connection refused"))
     found = await rules(hosts)
     assert isinstance(found, Unreachable) and not found.is_allowed("http://a/x")
-    assert str(found.failure) == "exception(16), lastModified=0: java.net.ConnectException: Connection refused"
+    assert (
+        str(found.failure)
+        == "exception(16), lastModified=0: java.net.ConnectException: Connection refused"
+    )
     assert (await rules(hosts, allow_unreachable=True)).is_allowed("http://a/x")
 
 
@@ -188,7 +195,9 @@ async def test_the_cache_on_disk_outlives_the_process_and_ends_after_a_day(tmp_p
     now = [1_000_000.0]
 
     def store() -> RobotsStore:
-        return hosts.store(disk=RobotsDisk(tmp_path / "robots.sqlite"), now=lambda: now[0], life=86_400)
+        return hosts.store(
+            disk=RobotsDisk(tmp_path / "robots.sqlite"), now=lambda: now[0], life=86_400
+        )
 
     first = store()
     for url in ("http://a/", "http://b/"):
@@ -231,7 +240,7 @@ def test_a_damaged_cache_is_begun_anew(tmp_path: Path, caplog: pytest.LogCapture
     assert "replaced by a new one" in caplog.text
 
 
-# -- sitemaps and Content-Signal -------------------------------------------------------------------------------
+# -- sitemaps and Content-Signal -------------------------------------------------------------------
 
 NAMES = b"""\
 Sitemap: https://maps.example/all.xml
@@ -264,7 +273,9 @@ async def test_sitemaps_and_signals_are_recorded(tmp_path: Path) -> None:
         kept = RobotsDisk(tmp_path / "robots.sqlite").get(key, 0)
         assert kept is not None and kept.url == "http://c/deep/robots.txt"
         assert list(kept.sitemaps) == sitemaps and kept.signals == {"ai-train": "yes"}
-    again = await hosts.store(disk=RobotsDisk(tmp_path / "robots.sqlite"), now=lambda: 100.0).rules("http://a/")
+    again = await hosts.store(disk=RobotsDisk(tmp_path / "robots.sqlite"), now=lambda: 100.0).rules(
+        "http://a/"
+    )
     assert list(again.sitemaps) == sitemaps and len(hosts.asked) == 3
 
 
@@ -276,9 +287,14 @@ async def test_a_file_without_them_has_no_such_metadata() -> None:
 
 def test_a_damaged_row_is_no_row(tmp_path: Path) -> None:
     disk = RobotsDisk(tmp_path / "robots.sqlite")
-    disk.put("k", StoredRobots(5.0, 200, NO, "text/plain", "http://a/robots.txt", ("s",), {"search": "no"}))
+    disk.put(
+        "k",
+        StoredRobots(5.0, 200, NO, "text/plain", "http://a/robots.txt", ("s",), {"search": "no"}),
+    )
     found = disk.get("k", 0)
-    assert found == StoredRobots(5.0, 200, NO, "text/plain", "http://a/robots.txt", ("s",), {"search": "no"})
+    assert found == StoredRobots(
+        5.0, 200, NO, "text/plain", "http://a/robots.txt", ("s",), {"search": "no"}
+    )
     assert disk._db is not None
     for change in ("content = x'00'", "sitemaps = '['"):
         disk._db.execute(f"UPDATE robotstxt SET {change}")
@@ -291,11 +307,17 @@ async def test_a_line_that_is_cut_off_does_not_count(limit: str, coding: str) ->
     """Half of `Disallow: /private` would forbid the whole host."""
     most = int(limit or MAX_BYTES)
     start = b"User-agent: *\nDisallow: /no\n"
-    body = start + b"#" * (most - len(start) - len(b"\nDisallow: /")) + b"\nDisallow: /private\nDisallow: /yes\n"
+    body = (
+        start
+        + b"#" * (most - len(start) - len(b"\nDisallow: /"))
+        + b"\nDisallow: /private\nDisallow: /yes\n"
+    )
     assert body[:most].endswith(b"\nDisallow: /")
     with MisbehavingServer() as server:
         sent = gzip.compress(body) if coding else body
-        server.pages["/robots.txt"] = page(sent, *([f"Content-Encoding: {coding}"] if coding else []))
+        server.pages["/robots.txt"] = page(
+            sent, *([f"Content-Encoding: {coding}"] if coding else [])
+        )
         protocol = Http(conf_for(**({"http__robots__content__limit": limit} if limit else {})), {})
         found = await protocol.get_robot_rules(server.url("x"), CrawlDatum(), None)
         await protocol.close()
@@ -304,7 +326,9 @@ async def test_a_line_that_is_cut_off_does_not_count(limit: str, coding: str) ->
 
 async def test_a_robots_txt_that_breaks_off() -> None:
     with MisbehavingServer() as server:
-        server.pages["/robots.txt"] = head("Content-Length: 1000") + b"User-agent: *\nDisallow: /no\nDisallow: /"
+        server.pages["/robots.txt"] = (
+            head("Content-Length: 1000") + b"User-agent: *\nDisallow: /no\nDisallow: /"
+        )
         protocol = Http(conf_for(), {})
         found = await protocol.get_robot_rules(server.url("x"), CrawlDatum(), None)
         await protocol.close()

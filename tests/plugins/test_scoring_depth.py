@@ -1,4 +1,6 @@
-"""scoring-depth: the depth of pages, from the seed through fetch, parse and links back into the CrawlDb."""
+"""scoring-depth: the depth of pages, from the seed through fetch, parse and links back into the
+CrawlDb.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def test_new_pages_keep_what_they_bring() -> None:
     assert (depths(new), depths(brought)) == ((1, 5), (3, 4))
 
 
-@pytest.mark.parametrize(("datum", "value"), [(page(1, 4), 8.0), (page(2), 8.0), (page(), 2.0), (page(None, 9), 2.0)])
+@pytest.mark.parametrize(
+    ("datum", "value"), [(page(1, 4), 8.0), (page(2), 8.0), (page(), 2.0), (page(None, 9), 2.0)]
+)
 def test_near_pages_come_first(datum: CrawlDatum, value: float) -> None:
     assert scoring().generator_sort_value("http://a/", datum, 2.0) == value
 
@@ -60,8 +64,15 @@ def test_sort_values_of_columns() -> None:
     pages = [page(1, 4), page(), page(2), page(5, 3)]
     frame = to_frame((f"http://a/{i}", datum) for i, datum in enumerate(pages))
     init = pl.Series([1.0, 2.0, 3.0, 4.0], dtype=pl.Float32)
-    expected = [scoring().generator_sort_value("", datum, sort) for datum, sort in zip(pages, init, strict=True)]
-    assert scoring().generator_sort_value_columns(frame, init).to_list() == expected == [4.0, 2.0, 12.0, -4.0]
+    expected = [
+        scoring().generator_sort_value("", datum, sort)
+        for datum, sort in zip(pages, init, strict=True)
+    ]
+    assert (
+        scoring().generator_sort_value_columns(frame, init).to_list()
+        == expected
+        == [4.0, 2.0, 12.0, -4.0]
+    )
     assert init.to_list() == [1.0, 2.0, 3.0, 4.0]
     bare = frame.filter(frame["metadata"].is_null())
     assert scoring().generator_sort_value_columns(bare, init[:1]).to_list() == [1.0]
@@ -79,21 +90,34 @@ def test_the_shortest_way_counts() -> None:
 
 
 def test_depth_travels_with_the_content() -> None:
-    content = Content(url="http://a/", base="http://a/", content=b"", content_type="", metadata=Metadata())
+    content = Content(
+        url="http://a/", base="http://a/", content=b"", content_type="", metadata=Metadata()
+    )
     scoring().pass_score_before_parsing("http://a/", page(2, 4), content)
     parse = Parse("", ParseData())
     scoring().pass_score_after_parsing("http://a/", content, parse)
-    assert (parse.data.parse_meta.first("_depth_"), parse.data.parse_meta.first("_maxdepth_")) == ("2", "4")
+    assert (parse.data.parse_meta.first("_depth_"), parse.data.parse_meta.first("_maxdepth_")) == (
+        "2",
+        "4",
+    )
 
 
-def links_of(depth: str | None, maximum: str | None, **properties: str) -> list[tuple[int | None, int | None]]:
+def links_of(
+    depth: str | None, maximum: str | None, **properties: str
+) -> list[tuple[int | None, int | None]]:
     data = ParseData()
-    for meta, name, value in ((data.parse_meta, "_depth_", depth), (data.content_meta, "_maxdepth_", maximum)):
+    for meta, name, value in (
+        (data.parse_meta, "_depth_", depth),
+        (data.content_meta, "_maxdepth_", maximum),
+    ):
         if value is not None:
             meta.set(name, value)
     targets = [("http://b/1", CrawlDatum()), ("http://b/2", CrawlDatum())]
     adjust = CrawlDatum()
-    assert scoring(**properties).distribute_score_to_outlinks("http://a/x", data, targets, adjust, 2) is adjust
+    assert (
+        scoring(**properties).distribute_score_to_outlinks("http://a/x", data, targets, adjust, 2)
+        is adjust
+    )
     return [depths(datum) for _, datum in targets]
 
 

@@ -20,7 +20,9 @@ SCORING = LinkScoring(Configuration().with_values({"link.analyze.normalize.score
 def test_sort_value_is_the_score() -> None:
     assert SCORING.generator_sort_value("", CrawlDatum(score=1.5), 2.0) == 3.0
     frame = to_frame([("http://a/", CrawlDatum(score=1.5)), ("http://b/", CrawlDatum(score=0.25))])
-    assert SCORING.generator_sort_value_columns(frame, pl.Series([2.0, 1.0], dtype=pl.Float32)).to_list() == [3.0, 0.25]
+    assert SCORING.generator_sort_value_columns(
+        frame, pl.Series([2.0, 1.0], dtype=pl.Float32)
+    ).to_list() == [3.0, 0.25]
 
 
 def test_updates_leave_scores_alone() -> None:
@@ -35,12 +37,16 @@ def test_updates_leave_scores_alone() -> None:
 
 def test_boost() -> None:
     doc, parse = NutchDocument(), Parse("", ParseData())
-    assert SCORING.indexer_score("", doc, CrawlDatum(score=2.0), CrawlDatum(), parse, None, 9.0) == 5.0
+    assert (
+        SCORING.indexer_score("", doc, CrawlDatum(score=2.0), CrawlDatum(), parse, None, 9.0) == 5.0
+    )
     assert SCORING.indexer_score("", doc, None, CrawlDatum(), parse, None, 9.0) == 9.0
 
 
 def test_score_travels_with_the_content() -> None:
-    content = Content(url="http://a/", base="http://a/", content=b"", content_type="", metadata=Metadata())
+    content = Content(
+        url="http://a/", base="http://a/", content=b"", content_type="", metadata=Metadata()
+    )
     SCORING.pass_score_before_parsing("", CrawlDatum(score=1.5), content)
     parse = Parse("", ParseData())
     SCORING.pass_score_after_parsing("", content, parse)

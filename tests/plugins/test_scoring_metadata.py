@@ -1,4 +1,6 @@
-"""scoring-metadata and urlmeta, step by step; tests/cycle/test_scoring_plugins.py has them in a crawl."""
+"""scoring-metadata and urlmeta, step by step; tests/cycle/test_scoring_plugins.py has them in a
+crawl.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ def test_links_are_asked_one_by_one_only_where_something_is_carried() -> None:
 def test_urlmeta_has_one_list_for_all_steps() -> None:
     scoring = URLMetaScoringFilter(Configuration().with_values({"urlmeta.tags": "a,b"}), {})
     page, parse, target = content(), Parse("", ParseData()), CrawlDatum()
-    scoring.pass_score_before_parsing("", CrawlDatum(metadata=MapWritable({Text("b"): Text("1")})), page)
+    scoring.pass_score_before_parsing(
+        "", CrawlDatum(metadata=MapWritable({Text("b"): Text("1")})), page
+    )
     scoring.pass_score_after_parsing("", page, parse)
     scoring.distribute_score_to_outlinks("", parse.data, [("", target)], None, 1)
     assert target.metadata == {Text("b"): Text("1")}

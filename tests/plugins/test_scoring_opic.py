@@ -23,7 +23,9 @@ SCORES = st.floats(width=32, allow_nan=False, allow_infinity=False, min_value=0,
 
 def opic(**properties: str) -> OpicScoring:
     conf = Configuration()
-    return OpicScoring(conf.with_values({name.replace("_", "."): value for name, value in properties.items()}), {})
+    return OpicScoring(
+        conf.with_values({name.replace("_", "."): value for name, value in properties.items()}), {}
+    )
 
 
 def links(*urls: str) -> list[tuple[str, CrawlDatum]]:
@@ -64,9 +66,14 @@ def test_the_old_score_counts_where_there_is_one() -> None:
 
 def test_shares_by_valid_links_and_by_all() -> None:
     targets = links("http://a/1", "http://A/2", "http://b/3")
-    assert opic().distribute_score_to_outlinks("http://a/", parse_data("1.0"), targets, None, 10) is None
+    assert (
+        opic().distribute_score_to_outlinks("http://a/", parse_data("1.0"), targets, None, 10)
+        is None
+    )
     assert [datum.score for _, datum in targets] == [float32(1 / 3)] * 3
-    opic(db_score_count_filtered="true").distribute_score_to_outlinks("http://a/", parse_data("1.0"), targets, None, 10)
+    opic(db_score_count_filtered="true").distribute_score_to_outlinks(
+        "http://a/", parse_data("1.0"), targets, None, 10
+    )
     assert [datum.score for _, datum in targets] == [float32(0.1)] * 3
 
 
@@ -87,11 +94,15 @@ def test_without_a_score_links_get_nothing(score: str | None) -> None:
 def test_no_links_no_share() -> None:
     adjust = CrawlDatum()
     counting = opic(db_score_count_filtered="true")
-    assert counting.distribute_score_to_outlinks("http://a/", parse_data("1"), [], adjust, 0) is adjust
+    assert (
+        counting.distribute_score_to_outlinks("http://a/", parse_data("1"), [], adjust, 0) is adjust
+    )
 
 
 def test_score_travels_with_the_content_as_java_prints_it() -> None:
-    content = Content(url="http://a/", base="http://a/", content=b"", content_type="", metadata=Metadata())
+    content = Content(
+        url="http://a/", base="http://a/", content=b"", content_type="", metadata=Metadata()
+    )
     opic().pass_score_before_parsing("http://a/", CrawlDatum(score=float32(0.1)), content)
     assert content.metadata.first(SCORE_KEY) == "0.1"
     parse = Parse("", ParseData())
@@ -111,21 +122,30 @@ def test_boost_in_the_index(score: float, power: str, boost: float) -> None:
     doc, parse = NutchDocument(), Parse("", ParseData())
     scoring = opic(indexer_score_power=power)
     assert (
-        scoring.indexer_score("http://a/", doc, CrawlDatum(score=float32(score)), CrawlDatum(), parse, None, 1.0)
+        scoring.indexer_score(
+            "http://a/", doc, CrawlDatum(score=float32(score)), CrawlDatum(), parse, None, 1.0
+        )
         == boost
     )
     assert scoring.indexer_score("http://a/", doc, None, CrawlDatum(), parse, None, 0.25) == 0.25
 
 
 @given(
-    st.lists(st.tuples(SCORES, SCORES | st.none(), st.lists(SCORES, max_size=5)), min_size=1, max_size=8),
+    st.lists(
+        st.tuples(SCORES, SCORES | st.none(), st.lists(SCORES, max_size=5)), min_size=1, max_size=8
+    ),
     st.floats(width=32, min_value=0, max_value=10),
 )
-def test_columns_agree_with_rows(pages: list[tuple[float, float | None, list[float]]], init: float) -> None:
+def test_columns_agree_with_rows(
+    pages: list[tuple[float, float | None, list[float]]], init: float
+) -> None:
     scoring = opic()
-    frame = to_frame((f"http://a/{i}", CrawlDatum(score=score)) for i, (score, _, _) in enumerate(pages))
+    frame = to_frame(
+        (f"http://a/{i}", CrawlDatum(score=score)) for i, (score, _, _) in enumerate(pages)
+    )
     old = to_frame(
-        (f"http://a/{i}", CrawlDatum(status=1, score=before or 0.0)) for i, (_, before, _) in enumerate(pages)
+        (f"http://a/{i}", CrawlDatum(status=1, score=before or 0.0))
+        for i, (_, before, _) in enumerate(pages)
     )
     known = pl.Series([before is not None for _, before, _ in pages])
     old = old.with_columns(pl.when(known).then(pl.all()))
@@ -134,7 +154,9 @@ def test_columns_agree_with_rows(pages: list[tuple[float, float | None, list[flo
     inlinked = inlinked.with_columns(row=pl.Series([row for row, _ in linked], dtype=pl.UInt32))
 
     updated = scoring.update_db_score_columns(frame, old, inlinked)
-    sort_values = scoring.generator_sort_value_columns(frame, pl.Series([init] * len(frame), dtype=pl.Float32))
+    sort_values = scoring.generator_sort_value_columns(
+        frame, pl.Series([init] * len(frame), dtype=pl.Float32)
+    )
     for i, (score, before, scores) in enumerate(pages):
         datum = CrawlDatum(score=score)
         assert sort_values[i] == scoring.generator_sort_value("", datum, init)
@@ -146,14 +168,18 @@ def test_columns_agree_with_rows(pages: list[tuple[float, float | None, list[flo
 
 def test_whoever_updates_scores_in_another_way_is_given_whole_entries() -> None:
     class ByRow(OpicScoring):
-        def update_db_score(self, url: str, old: object, datum: CrawlDatum, inlinked: object) -> None:
+        def update_db_score(
+            self, url: str, old: object, datum: CrawlDatum, inlinked: object
+        ) -> None:
             datum.retries = 1
 
     class ByColumn(OpicScoring):
         def update_db_score_columns(self, frame: pl.DataFrame, *_: object) -> pl.DataFrame:
             return frame.with_columns(retries=1)
 
-    links_found = to_frame([("http://a/", CrawlDatum(score=0.5))]).with_columns(row=pl.lit(0, pl.UInt32))
+    links_found = to_frame([("http://a/", CrawlDatum(score=0.5))]).with_columns(
+        row=pl.lit(0, pl.UInt32)
+    )
     scores = pl.Series([1.0], dtype=pl.Float32)
     assert opic().linked_score_columns(scores, links_found).to_list() == [1.5]
     for other in (ByRow, ByColumn):
@@ -161,12 +187,16 @@ def test_whoever_updates_scores_in_another_way_is_given_whole_entries() -> None:
 
 
 @given(SCORES, st.integers(1, 200), st.integers(0, 300), st.booleans())
-def test_one_score_for_all_links_is_what_each_gets(score: float, kept: int, more: int, counts_filtered: bool) -> None:
+def test_one_score_for_all_links_is_what_each_gets(
+    score: float, kept: int, more: int, counts_filtered: bool
+) -> None:
     scoring = opic(db_score_count_filtered=str(counts_filtered).lower())
     targets = links(*(f"http://a/{number}" for number in range(kept)))
     data = parse_data(repr(score))
     scoring.distribute_score_to_outlinks("http://a/", data, targets, None, kept + more)
-    assert {datum.score for _, datum in targets} == {scoring.outlink_score(data, kept, kept + more, 0.0)}
+    assert {datum.score for _, datum in targets} == {
+        scoring.outlink_score(data, kept, kept + more, 0.0)
+    }
 
 
 def test_no_one_score_where_other_hosts_get_another() -> None:

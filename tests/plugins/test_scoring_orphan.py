@@ -83,7 +83,9 @@ def test_times_are_configured(caplog: pytest.LogCaptureFixture) -> None:
 
 def some_page(random: Random) -> CrawlDatum:
     days = random.choice([None, 1, 29, 30, 31, 39, 41, 4000])
-    more = random.choice([{}, {"_pst_": "success(1)"}, {"_orphan_x": "1", "a": "_orphan_", "é" * 9: "z"}])
+    more = random.choice(
+        [{}, {"_pst_": "success(1)"}, {"_orphan_x": "1", "a": "_orphan_", "é" * 9: "z"}]
+    )
     datum = page(days, random.choice([STATUS_DB_FETCHED, STATUS_DB_UNFETCHED]), **more)
     if random.random() < 0.1:
         datum.metadata[LAST_LINKED] = Text("12")  # whatever wrote that
@@ -95,9 +97,9 @@ def test_columns_do_what_rows_do() -> None:
     pages = [(f"http://a/{i}", some_page(random)) for i in range(400)]
     linked = sorted(random.choices(range(400), k=200))
     frame = to_frame(pages)
-    inlinks = pack(to_frame((pages[row][0], CrawlDatum(STATUS_LINKED)) for row in linked)).with_columns(
-        row=pl.Series(linked, dtype=pl.UInt32)
-    )
+    inlinks = pack(
+        to_frame((pages[row][0], CrawlDatum(STATUS_LINKED)) for row in linked)
+    ).with_columns(row=pl.Series(linked, dtype=pl.UInt32))
     columns = scoring()
     updated = columns.update_db_score_columns(frame, frame.clear(len(frame)), inlinks)
     orphaned = columns.orphaned_score_columns(frame)
@@ -123,9 +125,15 @@ def test_updatedb_marks_and_purges(tmp_path: Path) -> None:
     segment = write_segment(
         tmp_path / "seg",
         [("http://a/", CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=NOW * 1000))],
-        [("http://a/linked", CrawlDatum(STATUS_LINKED)), ("http://a/new", CrawlDatum(STATUS_LINKED))],
+        [
+            ("http://a/linked", CrawlDatum(STATUS_LINKED)),
+            ("http://a/new", CrawlDatum(STATUS_LINKED)),
+        ],
     )
-    settings = {"plugin.includes": "nutch-extensionpoints|scoring-orphan", "db.update.purge.orphans": "true"}
+    settings = {
+        "plugin.includes": "nutch-extensionpoints|scoring-orphan",
+        "db.update.purge.orphans": "true",
+    }
     updatedb(db.path, [segment], context(settings, now=NOW * 1000))
     found = read_db(db.path)
     assert {url: datum.status for url, datum in found.items()} == {

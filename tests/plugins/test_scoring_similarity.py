@@ -22,13 +22,27 @@ STANDARD = "Crawlers crawl the web.\nA crawler obeys robots"
 def scoring(folder: Path, standard: str = STANDARD, **values: str) -> SimilarityScoringFilter:
     """The filter, with the gold standard in a folder of its own."""
     (folder / "goldstandard.txt").write_text(standard, encoding="utf-8")
-    named = {f"scoring.similarity.{name.replace('_', '.')}": value for name, value in values.items()}
+    named = {
+        f"scoring.similarity.{name.replace('_', '.')}": value for name, value in values.items()
+    }
     return SimilarityScoringFilter(Configuration.load([folder], overrides=named), {})
 
 
 def test_words() -> None:
     text = "Hello, world's 3.14 e.g. 日本 x-y, ÉTÉ \U0001f600 " + "z" * 256
-    assert words(text) == ["hello", "world's", "3.14", "e.g", "日", "本", "x", "y", "été", "z" * 255, "z"]
+    assert words(text) == [
+        "hello",
+        "world's",
+        "3.14",
+        "e.g",
+        "日",
+        "本",
+        "x",
+        "y",
+        "été",
+        "z" * 255,
+        "z",
+    ]
 
 
 def test_terms_are_stems_without_stopwords() -> None:
@@ -85,14 +99,18 @@ def test_wrong_settings(tmp_path: Path, values: dict[str, str], named: str) -> N
 
 def test_no_gold_standard(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"cosine\.goldstandard\.file: .*own\.txt"):
-        SimilarityScoringFilter(Configuration.load([tmp_path], overrides={"cosine.goldstandard.file": "own.txt"}), {})
+        SimilarityScoringFilter(
+            Configuration.load([tmp_path], overrides={"cosine.goldstandard.file": "own.txt"}), {}
+        )
     with pytest.raises(ConfigError, match="no words to compare"):
         scoring(tmp_path, "the of")
 
 
 def test_page_and_links(tmp_path: Path) -> None:
     chosen = scoring(tmp_path)
-    content = Content(url="http://a/", base="http://a/", content=b"", content_type="", metadata=Metadata())
+    content = Content(
+        url="http://a/", base="http://a/", content=b"", content_type="", metadata=Metadata()
+    )
     parse = Parse("crawlers crawl", ParseData())
     parse.data.parse_meta.set("metatag.description", "obeys robots: web crawler")
     chosen.pass_score_after_parsing("http://a/", content, parse)
@@ -109,6 +127,8 @@ def test_no_score(tmp_path: Path, text: str | None) -> None:
     data, target = ParseData(), CrawlDatum(score=0.5)
     if text is not None:
         data.content_meta.set(SCORE_KEY, text)
-    scoring(tmp_path).distribute_score_to_outlinks("http://a/", data, [("http://b/", target)], None, 1)
+    scoring(tmp_path).distribute_score_to_outlinks(
+        "http://a/", data, [("http://b/", target)], None, 1
+    )
     assert target.score == 0.5
     assert scoring(tmp_path).outlink_score(data, 1, 1, 0.25) == 0.25

@@ -30,7 +30,9 @@ def server_side(ca: trustme.CA, **attributes: object) -> ssl.SSLContext:
 
 
 async def fetch(url: str, ca: Path, **values: str) -> ProtocolOutput:
-    protocol = Http(conf_for(store__protocol__versions="true", http__tls__ca__file=str(ca), **values), {})
+    protocol = Http(
+        conf_for(store__protocol__versions="true", http__tls__ca__file=str(ca), **values), {}
+    )
     try:
         return await protocol.get_protocol_output(url, CrawlDatum())
     finally:
@@ -43,7 +45,7 @@ def versions(output: ProtocolOutput) -> tuple[str, str]:
     return metadata["_protocol_versions_"][0], metadata["_cipher_suites_"][0]
 
 
-# -- names -----------------------------------------------------------------------------------------------------
+# -- names -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -78,12 +80,14 @@ def test_every_name_of_this_openssl_is_read_back() -> None:
     assert sum(java_name(name).startswith("TLS_") for name in names) > 30
 
 
-# -- settings --------------------------------------------------------------------------------------------------
+# -- settings --------------------------------------------------------------------------------------
 
 
 def settings(protocols: str = "", suites: str = "") -> TlsSettings:
     values = {"http.tls.supported.protocols": protocols, "http.tls.supported.cipher.suites": suites}
-    return TlsSettings.from_conf(Configuration().with_values({k: v for k, v in values.items() if v}))
+    return TlsSettings.from_conf(
+        Configuration().with_values({k: v for k, v in values.items() if v})
+    )
 
 
 V1, V2, V3 = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
@@ -97,7 +101,14 @@ V1, V2, V3 = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_
         ("TLSv1.2,TLSv1.3,SSLv3", "", V2, V3, "", ()),
         ("TLSv1,TLSv1.2", "", V1, V2, "DEFAULT:@SECLEVEL=0", ()),
         ("", "TLS_AES_128_GCM_SHA256", V3, V3, "", ("TLS_AES_128_GCM_SHA256",)),
-        ("", "TLS_RSA_WITH_AES_128_CBC_SHA,TLS_EMPTY_RENEGOTIATION_INFO_SCSV", V2, V2, "AES128-SHA", ()),
+        (
+            "",
+            "TLS_RSA_WITH_AES_128_CBC_SHA,TLS_EMPTY_RENEGOTIATION_INFO_SCSV",
+            V2,
+            V2,
+            "AES128-SHA",
+            (),
+        ),
         ("TLSv1", "TLS_RSA_WITH_AES_128_CBC_SHA", V1, V1, "AES128-SHA:@SECLEVEL=0", ()),
     ],
 )
@@ -110,7 +121,12 @@ def test_settings(
     ciphers13: tuple[str, ...],
 ) -> None:
     found = settings(protocols, suites)
-    assert (found.oldest, found.newest, found.cipher_list, found.ciphers13) == (oldest, newest, cipher_list, ciphers13)
+    assert (found.oldest, found.newest, found.cipher_list, found.ciphers13) == (
+        oldest,
+        newest,
+        cipher_list,
+        ciphers13,
+    )
 
 
 def test_settings_that_leave_nothing() -> None:
@@ -120,13 +136,15 @@ def test_settings_that_leave_nothing() -> None:
         settings("TLSv1.3", "TLS_RSA_WITH_AES_128_CBC_SHA")
 
 
-# -- on the wire -----------------------------------------------------------------------------------------------
+# -- on the wire -----------------------------------------------------------------------------------
 
 SUITE = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
 
 
 @pytest.mark.parametrize("transport", ["curl", "httpx"])
-async def test_versions_and_suites_that_are_offered(authority: tuple[trustme.CA, Path], transport: str) -> None:
+async def test_versions_and_suites_that_are_offered(
+    authority: tuple[trustme.CA, Path], transport: str
+) -> None:
     ca, path = authority
     with MisbehavingServer(tls=server_side(ca)) as server:
         url = server.url("ok", "localhost")
@@ -142,11 +160,16 @@ async def test_versions_and_suites_that_are_offered(authority: tuple[trustme.CA,
 
 
 @pytest.mark.parametrize("transport", ["curl", "httpx"])
-async def test_a_version_that_is_not_offered_is_not_spoken(authority: tuple[trustme.CA, Path], transport: str) -> None:
+async def test_a_version_that_is_not_offered_is_not_spoken(
+    authority: tuple[trustme.CA, Path], transport: str
+) -> None:
     ca, path = authority
     with MisbehavingServer(tls=server_side(ca, maximum_version=V2)) as server:
         output = await fetch(
-            server.url("ok", "localhost"), path, http__tls__supported__protocols="TLSv1.3", http__transport=transport
+            server.url("ok", "localhost"),
+            path,
+            http__tls__supported__protocols="TLSv1.3",
+            http__transport=transport,
         )
     assert output.content is None
 
@@ -159,12 +182,14 @@ async def test_old_versions_are_spoken_if_asked_for(authority: tuple[trustme.CA,
         context.minimum_version = context.maximum_version = V1
     with MisbehavingServer(tls=context) as server:
         refused = await fetch(server.url("ok", "localhost"), path)
-        taken = await fetch(server.url("ok", "localhost"), path, http__tls__supported__protocols="TLSv1")
+        taken = await fetch(
+            server.url("ok", "localhost"), path, http__tls__supported__protocols="TLSv1"
+        )
     assert refused.content is None
     assert versions(taken)[0] == "http/1.1,TLSv1"
 
 
-# -- HTTP/2 ----------------------------------------------------------------------------------------------------
+# -- HTTP/2 ----------------------------------------------------------------------------------------
 
 
 async def test_http2(authority: tuple[trustme.CA, Path]) -> None:
@@ -186,7 +211,9 @@ async def test_http2(authority: tuple[trustme.CA, Path]) -> None:
 async def test_http2_limits_and_connections(authority: tuple[trustme.CA, Path]) -> None:
     ca, path = authority
     with H2Server(server_side(ca), b"y" * 12_000) as server:
-        conf = conf_for(http__useHttp2="true", http__tls__ca__file=str(path), http__content__limit="1000")
+        conf = conf_for(
+            http__useHttp2="true", http__tls__ca__file=str(path), http__content__limit="1000"
+        )
         protocol = Http(conf, {})
         try:
             first = await protocol.get_protocol_output(server.url("first"), CrawlDatum())
@@ -202,12 +229,16 @@ async def test_http2_limits_and_connections(authority: tuple[trustme.CA, Path]) 
     assert len(server.requests) == 6
 
 
-async def test_http2_gives_way_to_what_the_server_speaks(authority: tuple[trustme.CA, Path]) -> None:
+async def test_http2_gives_way_to_what_the_server_speaks(
+    authority: tuple[trustme.CA, Path],
+) -> None:
     ca, path = authority
     context = server_side(ca)
     context.set_alpn_protocols(["http/1.1"])
     with MisbehavingServer(tls=context) as server:
-        output = await fetch(server.url("ok", "localhost"), path, http__useHttp2="true", store__http__request="true")
+        output = await fetch(
+            server.url("ok", "localhost"), path, http__useHttp2="true", store__http__request="true"
+        )
     with MisbehavingServer() as server:
         plain = await fetch(server.url("ok"), path, http__useHttp2="true")
     assert versions(output)[0].startswith("http/1.1,")
@@ -225,7 +256,7 @@ async def test_without_the_property_nobody_offers_http2(authority: tuple[trustme
     assert versions(output)[0].startswith("http/1.1,")
 
 
-# -- connections -----------------------------------------------------------------------------------------------
+# -- connections -----------------------------------------------------------------------------------
 
 
 def test_the_pool_of_connections(caplog: pytest.LogCaptureFixture) -> None:

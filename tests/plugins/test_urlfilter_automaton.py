@@ -61,7 +61,23 @@ MATCHES = [
     ("a}", "a}", True),
 ]
 REFUSED = [
-    *("(", "a)", "[a", "a{", "a{x}", '"a', "<a", "<name>", "<1-2-3>", "\\", "(|", "a&", "~", "[]", "[a-"),
+    *(
+        "(",
+        "a)",
+        "[a",
+        "a{",
+        "a{x}",
+        '"a',
+        "<a",
+        "<name>",
+        "<1-2-3>",
+        "\\",
+        "(|",
+        "a&",
+        "~",
+        "[]",
+        "[a-",
+    ),
 ]
 
 
@@ -83,7 +99,9 @@ def test_patterns_that_are_none(pattern: str) -> None:
 
 
 def test_states_grow_with_the_text_at_most() -> None:
-    """A pattern that takes a backtracking matcher for ever: a step for each character, few states."""
+    """A pattern that takes a backtracking matcher for ever: a step for each character, few
+    states.
+    """
     automaton = Automaton(parse_pattern("(a*)*(a*)*(a|aa)*b"))
     assert not automaton.matches("a" * 20_000)
     assert len(automaton._states) < 50
@@ -98,7 +116,8 @@ def test_states_are_forgotten_when_there_are_too_many(monkeypatch: pytest.Monkey
 
 
 @given(
-    st.text(st.sampled_from('ab|&~?*+{}[]().#@"<>1-2\\^'), max_size=10), st.text(st.sampled_from("ab1-"), max_size=6)
+    st.text(st.sampled_from('ab|&~?*+{}[]().#@"<>1-2\\^'), max_size=10),
+    st.text(st.sampled_from("ab1-"), max_size=6),
 )
 @settings(max_examples=300)
 def test_any_pattern_is_read_or_refused(pattern: str, text: str) -> None:

@@ -50,14 +50,20 @@ URLS = [
 
 def test_regex_rules() -> None:
     chosen = url_filter("urlfilter-regex", urlfilter__regex__rules=RULES)
-    expected = ["http://example.org/", "http://b.org/x", "http://sub.b.org/x", "http://www.c.co.uk/"]
+    expected = [
+        "http://example.org/",
+        "http://b.org/x",
+        "http://sub.b.org/x",
+        "http://www.c.co.uk/",
+    ]
     assert passed(chosen, URLS) == [*expected, "http://d/a/x/b/y/a/123", "nothing 123", "123\n"]
 
 
 @given(st.lists(urls, max_size=8))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @pytest.mark.parametrize(
-    "plugin", ["regex", "suffix", "prefix", "domain", "domaindenylist", "validator", "fast", "automaton"]
+    "plugin",
+    ["regex", "suffix", "prefix", "domain", "domaindenylist", "validator", "fast", "automaton"],
 )
 def test_columns_are_rows(plugin: str, some: list[str]) -> None:
     rules = {
@@ -68,7 +74,12 @@ def test_columns_are_rows(plugin: str, some: list[str]) -> None:
         "domaindenylist": "example.com",
         "automaton": "-.*[?].*\n-http://a&~(.*b)\n+.*",
     }.get(plugin, "")
-    passed(url_filter(f"urlfilter-{plugin}", **({f"urlfilter__{plugin}__rules": rules} if rules else {})), some)
+    passed(
+        url_filter(
+            f"urlfilter-{plugin}", **({f"urlfilter__{plugin}__rules": rules} if rules else {})
+        ),
+        some,
+    )
 
 
 @pytest.mark.parametrize("line", ["x", "?", "+(", "-*"])
@@ -82,13 +93,20 @@ def test_a_rule_file_that_is_missing() -> None:
         url_filter("urlfilter-regex", urlfilter__regex__file="no-such.txt")
 
 
-def test_a_rule_that_takes_for_ever_rejects_and_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_rule_that_takes_for_ever_rejects_and_is_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     rules = "+((a|b)+)+c\\1c$\n+."
-    chosen = url_filter("urlfilter-regex", urlfilter__regex__rules=rules, urlfilter__regex__seconds="0.01")
+    chosen = url_filter(
+        "urlfilter-regex", urlfilter__regex__rules=rules, urlfilter__regex__seconds="0.01"
+    )
     hostile = "http://h/" + "a" * 3000 + "cbc"
     with caplog.at_level(logging.WARNING):
         assert chosen.filter(hostile) is None
-        assert chosen.filter_column(pl.Series([hostile, "http://h/b"])).to_list() == [None, "http://h/b"]
+        assert chosen.filter_column(pl.Series([hostile, "http://h/b"])).to_list() == [
+            None,
+            "http://h/b",
+        ]
     assert vars(chosen)["timeouts"] == 2
     assert caplog.text.count("took too long") == 1
 
@@ -118,7 +136,10 @@ def test_suffix_modes(rules: str, expected: list[str]) -> None:
 
 def test_prefixes() -> None:
     chosen = url_filter("urlfilter-prefix", urlfilter__prefix__rules="# c\n\n x\nhttp://a\nftp:")
-    assert passed(chosen, ["http://a.org/", "ftp:x", "https://a/", "x", ""]) == ["http://a.org/", "ftp:x"]
+    assert passed(chosen, ["http://a.org/", "ftp:x", "https://a/", "x", ""]) == [
+        "http://a.org/",
+        "ftp:x",
+    ]
     assert passed(url_filter("urlfilter-prefix", urlfilter__prefix__rules=""), ["http://a/"]) == []
 
 
@@ -141,15 +162,30 @@ def test_domains_hosts_and_suffixes() -> None:
         "http://a.UK/",
         "nothing",
     ]
-    allowed = ["http://example.org/", "http://a.EXAMPLE.org/", "http://www.b.com:8/", "http://a.uk/"]
-    assert passed(url_filter("urlfilter-domain", urlfilter__domain__rules=names), given_urls) == allowed
-    denied = passed(url_filter("urlfilter-domaindenylist", urlfilter__domaindenylist__rules=names), given_urls)
+    allowed = [
+        "http://example.org/",
+        "http://a.EXAMPLE.org/",
+        "http://www.b.com:8/",
+        "http://a.uk/",
+    ]
+    assert (
+        passed(url_filter("urlfilter-domain", urlfilter__domain__rules=names), given_urls)
+        == allowed
+    )
+    denied = passed(
+        url_filter("urlfilter-domaindenylist", urlfilter__domaindenylist__rules=names), given_urls
+    )
     assert denied == ["http://b.com/", "http://a.co.uk/", "http://a.UK/"]
 
 
 def test_an_empty_list_of_domains_is_no_limit() -> None:
-    assert passed(url_filter("urlfilter-domain", urlfilter__domain__rules="# none\n"), ["nothing"]) == ["nothing"]
-    assert passed(url_filter("urlfilter-domaindenylist", urlfilter__domaindenylist__rules=""), ["x"]) == []
+    assert passed(
+        url_filter("urlfilter-domain", urlfilter__domain__rules="# none\n"), ["nothing"]
+    ) == ["nothing"]
+    assert (
+        passed(url_filter("urlfilter-domaindenylist", urlfilter__domaindenylist__rules=""), ["x"])
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -234,17 +270,29 @@ def test_fast_rules(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
 def test_fast_limits() -> None:
     names = ("url", "url__path", "url__query")
     limits = {
-        f"urlfilter__fast__{name}__max__length": str(limit) for name, limit in zip(names, (18, 4, 3), strict=True)
+        f"urlfilter__fast__{name}__max__length": str(limit)
+        for name, limit in zip(names, (18, 4, 3), strict=True)
     }
     chosen = url_filter("urlfilter-fast", **limits)
     fits = ["http://a/bcd", "http://a/bcd?efg", "http://a/\U0001f600d"]
     assert (
-        passed(chosen, [*fits, "http://a/bcde", "http://a/b?cdef", "http://a/bc?d#efghij", "http://a/\U0001f600de"])
+        passed(
+            chosen,
+            [
+                *fits,
+                "http://a/bcde",
+                "http://a/b?cdef",
+                "http://a/bc?d#efghij",
+                "http://a/\U0001f600de",
+            ],
+        )
         == fits
     )
 
 
-@pytest.mark.parametrize(("name", "data"), [("none.gz", None), ("bad.gz", b"x"), ("host.txt", b"Host\n")])
+@pytest.mark.parametrize(
+    ("name", "data"), [("none.gz", None), ("bad.gz", b"x"), ("host.txt", b"Host\n")]
+)
 def test_fast_files_that_are_none(tmp_path: Path, name: str, data: bytes | None) -> None:
     if data is not None:
         (tmp_path / name).write_bytes(data)
@@ -260,11 +308,17 @@ def test_exemptions(tmp_path: Path) -> None:
     assert not chosen.is_exempted("http://a/", "http://b/")
 
 
-_SEGMENTS = st.lists(st.sampled_from(["a", "b", "", "a" * 9, "b" * 8 + "a", "\u00e9"]), max_size=9).map("/".join)
+_SEGMENTS = st.lists(
+    st.sampled_from(["a", "b", "", "a" * 9, "b" * 8 + "a", "\u00e9"]), max_size=9
+).map("/".join)
 
 
 @given(st.lists(_SEGMENTS, max_size=9))
 def test_loops_in_columns(some: list[str]) -> None:
-    (rule,) = vars(url_filter("urlfilter-regex", urlfilter__regex__rules=r"-(/[^/]+)/[^/]+\1/[^/]+\1/"))["rules"]
+    (rule,) = vars(
+        url_filter("urlfilter-regex", urlfilter__regex__rules=r"-(/[^/]+)/[^/]+\1/[^/]+\1/")
+    )["rules"]
     column = pl.Series(some, dtype=pl.String)
-    assert rule.matcher.search_column(column).to_list() == [rule.matcher.search(url) for url in column]
+    assert rule.matcher.search_column(column).to_list() == [
+        rule.matcher.search(url) for url in column
+    ]

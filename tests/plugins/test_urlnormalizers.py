@@ -29,7 +29,10 @@ from tests.urls.strategies import odd_text, plain_urls, urls
         ("http://a.org/../..x", "http://a.org/x"),
         ("http://a.org/a/../b?c/../d", "http://a.org/b?c/../d"),
         ("http://a.org/%7Ea%2f%zz%", "http://a.org/~a%2F%25zz%25"),
-        ('http://a.org/ "<>^`{|}[]\\\u00e9', "http://a.org/%20%22%3C%3E%5E%60%7B%7C%7D%5B%5D\\%C3%A9"),
+        (
+            'http://a.org/ "<>^`{|}[]\\\u00e9',
+            "http://a.org/%20%22%3C%3E%5E%60%7B%7C%7D%5B%5D\\%C3%A9",
+        ),
         ("http://a.org/%25%34%31", "http://a.org/%2541"),
         ("http://%61.org/", "http://a.org/"),
         ("http://%zz.org/", None),
@@ -90,10 +93,15 @@ RULED = {
 @pytest.mark.parametrize("plugin", RULED)
 def test_columns_are_rows_with_rules(plugin: str, some: list[str]) -> None:
     named = {f"urlnormalizer__{name}": value for name, value in RULED[plugin].items()}
-    normalized(url_normalizer(f"urlnormalizer-{plugin}", **named), [*some, "http://example.org/x/", "http://a/b/"])
+    normalized(
+        url_normalizer(f"urlnormalizer-{plugin}", **named),
+        [*some, "http://example.org/x/", "http://a/b/"],
+    )
 
 
-CROWDED = st.lists(st.sampled_from(["/", "..", ".", "a", "b.c", "?", "#", "x/y"]), max_size=9).map("".join)
+CROWDED = st.lists(st.sampled_from(["/", "..", ".", "a", "b.c", "?", "#", "x/y"]), max_size=9).map(
+    "".join
+)
 
 
 @given(urls | st.tuples(plain_urls, odd_text).map("#".join) | CROWDED.map("http://a.org/".__add__))
@@ -134,21 +142,31 @@ def test_regex_rules(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_regex_rules_of_a_scope(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    rule = "<regex-normalize><regex><pattern>a</pattern><substitution>{}</substitution></regex></regex-normalize>"
+    rule = "<regex-normalize><regex><pattern>a</pattern><substitution>{}</substitution></regex></regex-normalize>"  # noqa: E501
     (tmp_path / "default.xml").write_text(rule.format("b"))
     (tmp_path / "inject.xml").write_text(rule.format("c"))
     (tmp_path / "empty.xml").write_text("<regex-normalize/>")
-    files = {"": "default.xml", "__inject": "inject.xml", "__fetcher": "none.xml", "__linkdb": "empty.xml"}
+    files = {
+        "": "default.xml",
+        "__inject": "inject.xml",
+        "__fetcher": "none.xml",
+        "__linkdb": "empty.xml",
+    }
     named = {f"urlnormalizer__regex__file{scope}": name for scope, name in files.items()}
     chosen = url_normalizer("urlnormalizer-regex", tmp_path, **named)
-    found = {scope: normalized(chosen, ["a"], scope) for scope in ("default", "inject", "fetcher", "linkdb")}
+    found = {
+        scope: normalized(chosen, ["a"], scope)
+        for scope in ("default", "inject", "fetcher", "linkdb")
+    }
     assert found == {"default": ["b"], "inject": ["c"], "fetcher": ["b"], "linkdb": ["b"]}
     assert "none.xml" in caplog.text
 
 
 @pytest.mark.parametrize("text", ["no XML", "<regex-normalize>"])
 def test_regex_rules_that_are_none(text: str, caplog: pytest.LogCaptureFixture) -> None:
-    assert normalized(url_normalizer("urlnormalizer-regex", urlnormalizer__regex__rules=text), ["a"]) == ["a"]
+    assert normalized(
+        url_normalizer("urlnormalizer-regex", urlnormalizer__regex__rules=text), ["a"]
+    ) == ["a"]
     assert "not XML" in caplog.text
 
 
@@ -206,7 +224,9 @@ def test_queries() -> None:
 
 
 def test_slashes() -> None:
-    chosen = url_normalizer("urlnormalizer-slash", urlnormalizer__slashes__rules="# c\nplus +\nminus\t-\n\nother x\n")
+    chosen = url_normalizer(
+        "urlnormalizer-slash", urlnormalizer__slashes__rules="# c\nplus +\nminus\t-\n\nother x\n"
+    )
     pairs = {
         "http://plus/a": "http://plus/a/",
         "http://plus/a?b": "http://plus/a/?b",
@@ -241,7 +261,9 @@ def test_protocols(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.text.count("left out") == 2
 
 
-@pytest.mark.parametrize(("plugin", "rules"), [("host", "hosts__rules"), ("slash", "slashes__rules")])
+@pytest.mark.parametrize(
+    ("plugin", "rules"), [("host", "hosts__rules"), ("slash", "slashes__rules")]
+)
 def test_lines_without_a_second_column(plugin: str, rules: str) -> None:
     with pytest.raises(ConfigError, match=r"^urlnormalizer\.\w+\.rules \(.*\), line 1: expected"):
         url_normalizer(f"urlnormalizer-{plugin}", **{f"urlnormalizer__{rules}": "example.org"})

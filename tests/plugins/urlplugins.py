@@ -1,4 +1,6 @@
-"""One URL filter or normalizer with rules of a test, and the check that its column twin agrees with it."""
+"""One URL filter or normalizer with rules of a test, and the check that its column twin agrees with
+it.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,18 @@ def settings(plugin: str, values: dict[str, str], folder: Path | None = None) ->
 
 def url_filter(plugin: str, folder: Path | None = None, **values: str) -> URLFilter:
     """The only filter of a plugin; dots of property names are written as two underscores."""
-    conf = settings(plugin, {name.replace("__", "."): value for name, value in values.items()}, folder)
+    conf = settings(
+        plugin, {name.replace("__", "."): value for name, value in values.items()}, folder
+    )
     (only,) = URLFilters(conf).filters
     return only
 
 
 def url_normalizer(plugin: str, folder: Path | None = None, **values: str) -> URLNormalizer:
     """The same for a normalizer."""
-    conf = settings(plugin, {name.replace("__", "."): value for name, value in values.items()}, folder)
+    conf = settings(
+        plugin, {name.replace("__", "."): value for name, value in values.items()}, folder
+    )
     (only,) = URLNormalizers(conf).normalizers
     return only
 
@@ -43,7 +49,9 @@ def passed(chosen: URLFilter, urls: Iterable[str]) -> list[str]:
     return [url for url in by_row if url is not None]
 
 
-def normalized(chosen: URLNormalizer, urls: Iterable[str], scope: str = "default") -> list[str | None]:
+def normalized(
+    chosen: URLNormalizer, urls: Iterable[str], scope: str = "default"
+) -> list[str | None]:
     """The normal forms, by row and by column alike; None for malformed."""
     given = list(urls)
     by_row = [_one(chosen, url, scope) for url in given]

@@ -2,8 +2,9 @@
 
     python -m tests.properties.test_counters [--urls 5000] [--hosts 100] [--rounds 10] [--seed 1]
 
-makes the large crawl, as `bin/test --faults` does; the usual test is a small one. After each step its counters are
-added up against what went in, and the CrawlDb against what it was: no URL twice, none lost.
+makes the large crawl, as `bin/test --faults` does; the usual test is a small one. After each step
+its counters are added up against what went in, and the CrawlDb against what it was: no URL twice,
+none lost.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from minutch.clock import SystemClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.parse.parsesegment import REPEATED
-from minutch.cycle.segment.store import CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, Segment, segments_in
+from minutch.cycle.segment.store import (
+    CRAWL_FETCH,
+    CRAWL_GENERATE,
+    CRAWL_PARSE,
+    Segment,
+    segments_in,
+)
 from minutch.job import Counters
 from tests.support.crawldbs import read_db
 from tests.support.randomweb import Plan, RandomWeb, crawl_by_command
@@ -63,9 +70,18 @@ def crawl(folder: Path, web: RandomWeb, rounds: int) -> Counters:
         generated = jobs.run("generate", crawldb, segments, "-noFilter", conf=conf, clock=clock)
         assert sum(generated.values()) == len(before), generated
         segment = segments_in(segments)[-1]
-        total.merge(_check_fetch(segment, jobs.run("fetch", segment.path, "-threads", 50, conf=conf, clock=clock)))
+        total.merge(
+            _check_fetch(
+                segment, jobs.run("fetch", segment.path, "-threads", 50, conf=conf, clock=clock)
+            )
+        )
         _check_parse(jobs.run("parse", segment.path, conf=conf, clock=clock))
-        _check_update(segment, before, crawldb, jobs.run("updatedb", crawldb, segment.path, conf=conf, clock=clock))
+        _check_update(
+            segment,
+            before,
+            crawldb,
+            jobs.run("updatedb", crawldb, segment.path, conf=conf, clock=clock),
+        )
     return total
 
 
@@ -79,19 +95,28 @@ def _check_fetch(segment: Segment, counters: Counters) -> Counters:
 
 
 def _check_parse(counters: Counters) -> None:
-    pages, repeated = counters.pop("pages", 0), counters.pop(REPEATED, 0)  # the second one counts pages that parsed
+    pages, repeated = (
+        counters.pop("pages", 0),
+        counters.pop(REPEATED, 0),
+    )  # the second one counts pages that parsed
     assert sum(counters.values()) == pages and repeated <= counters.get("success", 0), counters
 
 
-def _check_update(segment: Segment, before: dict[str, object], crawldb: Path, counters: Counters) -> None:
+def _check_update(
+    segment: Segment, before: dict[str, object], crawldb: Path, counters: Counters
+) -> None:
     after = read_db(crawldb)
-    touched = {url.decode() for folder in (CRAWL_FETCH, CRAWL_PARSE) for url, _ in segment.raw(folder)}
+    touched = {
+        url.decode() for folder in (CRAWL_FETCH, CRAWL_PARSE) for url, _ in segment.raw(folder)
+    }
     assert sum(counters.values()) == len(touched | before.keys()), counters
     assert before.keys() <= after.keys() <= before.keys() | touched
     by_status = Counters()
     for datum in after.values():
         by_status.add(datum.status_name)
-    assert by_status == {name: count for name, count in counters.items() if name.startswith("db_") and count}
+    assert by_status == {
+        name: count for name, count in counters.items() if name.startswith("db_") and count
+    }
 
 
 @pytest.mark.parametrize("seed", [1])
@@ -99,7 +124,9 @@ def test_every_url_through_one_counter(tmp_path: Path, seed: int) -> None:
     with RandomWeb(Plan(seed, pages=150, hosts=12)) as web:
         total = crawl(tmp_path, web, rounds=3)
     assert total["generated"] > 100
-    assert all(total.get(name) for name in ("fetched", "redirected", "gone", "retry", "denied")), total
+    assert all(total.get(name) for name in ("fetched", "redirected", "gone", "retry", "denied")), (
+        total
+    )
 
 
 @pytest.mark.faults
@@ -107,12 +134,16 @@ def test_every_url_of_a_large_web_through_one_counter(tmp_path: Path) -> None:
     with RandomWeb(Plan(seed=1, pages=5000, hosts=100)) as web:
         total = crawl(tmp_path, web, rounds=10)
     assert total["generated"] > 20_000
-    assert all(total.get(name) for name in ("fetched", "redirected", "gone", "retry", "denied")), total
+    assert all(total.get(name) for name in ("fetched", "redirected", "gone", "retry", "denied")), (
+        total
+    )
 
 
 def main() -> None:
     """The large crawl."""
-    crawl_by_command("tests.properties.test_counters", crawl, Plan(seed=1, pages=5000, hosts=100), rounds=10)
+    crawl_by_command(
+        "tests.properties.test_counters", crawl, Plan(seed=1, pages=5000, hosts=100), rounds=10
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""A CrawlDatum as a row and as columns: the same bytes, by hypothesis and by seeded random records."""
+"""A CrawlDatum as a row and as columns: the same bytes, by hypothesis and by seeded random
+records.
+"""
 
 from __future__ import annotations
 
@@ -59,14 +61,20 @@ def check(records: Records, directory: Path, compression: str) -> None:
         writer.write(frame)
     write_by_rows(directory / "rows", frame)
     for name in ("data", ".data.crc", "index", ".index.crc"):
-        assert (directory / "columns" / name).read_bytes() == (directory / "rows" / name).read_bytes()
+        assert (directory / "columns" / name).read_bytes() == (
+            directory / "rows" / name
+        ).read_bytes()
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.dictionaries(st.binary(max_size=200), data, max_size=30), st.sampled_from(COMPRESSIONS))
 def test_any_record(entries: dict[bytes, CrawlDatum], compression: str) -> None:
     with TemporaryDirectory() as directory:
-        check([(key, entries[key].to_bytes()) for key in sorted(entries)], Path(directory), compression)
+        check(
+            [(key, entries[key].to_bytes()) for key in sorted(entries)],
+            Path(directory),
+            compression,
+        )
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
@@ -99,7 +107,11 @@ def test_damaged_records_raise_only_our_error(garbage: bytes) -> None:
 
 
 def test_a_damaged_record_is_reported_with_its_file(tmp_path: Path) -> None:
-    write_records(tmp_path / "file", [(b"http://a/", CrawlDatum(1).to_bytes()), (b"http://b/", b"\x07\x01")], "NONE")
+    write_records(
+        tmp_path / "file",
+        [(b"http://a/", CrawlDatum(1).to_bytes()), (b"http://b/", b"\x07\x01")],
+        "NONE",
+    )
     with pytest.raises(FormatError, match=r"file.*http://b/"):
         crawldata.read(tmp_path / "file")
 
@@ -121,7 +133,10 @@ def test_keys_out_of_order_are_refused(tmp_path: Path) -> None:
     frame = crawldata.read(tmp_path / "file")[::-1]
     for compression in COMPRESSIONS:
         path = tmp_path / compression
-        with pytest.raises(FormatError, match="out of order"), CrawlDataWriter(path, compression=compression) as writer:
+        with (
+            pytest.raises(FormatError, match="out of order"),
+            CrawlDataWriter(path, compression=compression) as writer,
+        ):
             writer.write(frame)
         assert not (path / "data").exists()
 
@@ -129,6 +144,9 @@ def test_keys_out_of_order_are_refused(tmp_path: Path) -> None:
 def test_order_holds_over_tables(tmp_path: Path) -> None:
     write_records(tmp_path / "file", some_records(Random(3), 50), "NONE")
     frame = crawldata.read(tmp_path / "file")
-    with pytest.raises(FormatError, match="out of order"), CrawlDataWriter(tmp_path / "out") as writer:
+    with (
+        pytest.raises(FormatError, match="out of order"),
+        CrawlDataWriter(tmp_path / "out") as writer,
+    ):
         writer.write(frame[10:])
         writer.write(frame[:10])

@@ -1,8 +1,10 @@
-"""What explain says of each URL is what generate, fetch and updatedb then do, in a random web that misbehaves.
+"""What explain says of each URL is what generate, fetch and updatedb then do, in a random web that
+misbehaves.
 
     python -m tests.properties.test_explained [--urls 2000] [--hosts 24] [--rounds 4] [--seed 1]
 
-Before each job every URL that it will meet is asked about; after it the files are compared with the answers.
+Before each job every URL that it will meet is asked about; after it the files are compared with the
+answers.
 """
 
 from __future__ import annotations
@@ -18,7 +20,13 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb.transitions import UpdateSettings
 from minutch.cycle.fetchlist.choice import Choice, Options
 from minutch.cycle.fetchlist.select import HOSTS_OVER_LIMIT
-from minutch.cycle.segment.store import CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, Segment, segments_in
+from minutch.cycle.segment.store import (
+    CRAWL_FETCH,
+    CRAWL_GENERATE,
+    CRAWL_PARSE,
+    Segment,
+    segments_in,
+)
 from minutch.inspect.explain.about import Crawl, Explainer
 from minutch.inspect.explain.access import Access
 from minutch.inspect.explain.duedates import replay_last
@@ -37,7 +45,9 @@ from tests.support.randomweb import Plan, RandomWeb, crawl_by_command
 
 SETTINGS = {
     **COUNTED,
-    "plugin.includes": "protocol-http|urlfilter-regex|urlnormalizer-(pass|basic)|parse-html|scoring-opic",
+    "plugin.includes": (
+        "protocol-http|urlfilter-regex|urlnormalizer-(pass|basic)|parse-html|scoring-opic"
+    ),
     "urlfilter.regex.rules": "-/[0-9]*13$\n+^http\n",
     "http.filter.ipaddress.exclude": "127.1.0.3",
     "generate.max.count": "60",
@@ -50,7 +60,9 @@ ROUNDS = (
     (4, Options(top_n=300)),
     (8, Options()),
 )
-"""Of each round, how many days after the first one it is (robots.txt files are kept for a day), and how it chooses."""
+"""Of each round, how many days after the first one it is (robots.txt files are kept for a day), and
+how it chooses.
+"""
 SEEDED = 3
 """Every third page is a seed, so that some rounds meet all of them."""
 SAMPLE = 12
@@ -96,12 +108,15 @@ def crawl(folder: Path, web: RandomWeb, rounds: int) -> Counter[str]:
 
 
 def _check_generate(made: Crawled, options: Options, clock: LaterClock) -> Segment:
-    """Every entry that explain says is taken is listed, every other one is counted under the reason that it gives."""
+    """Every entry that explain says is taken is listed, every other one is counted under the reason
+    that it gives.
+    """
     now = clock.now()
     choice = Choice(made.conf, options, now)
     files, entries = made.crawl(), read_db(made.crawldb)
     reasons = {
-        key.decode(): reason for key, reason in sort_out(to_frame(sorted(entries.items())), choice).reasons().items()
+        key.decode(): reason
+        for key, reason in sort_out(to_frame(sorted(entries.items())), choice).reasons().items()
     }
     assert reasons.keys() == entries.keys()
     filters = URLFilters(made.conf)
@@ -110,12 +125,21 @@ def _check_generate(made: Crawled, options: Options, clock: LaterClock) -> Segme
             answer = verdict(url, entries[url], choice, files.crawldb, asked(filters, url))
             assert (answer.reason, answer.taken) == (reason, reason == TAKEN), (url, answer)
     counters = jobs.run(
-        "generate", made.crawldb, made.folder / "segments", *_words(options), conf=made.conf, clock=FakeClock(now)
+        "generate",
+        made.crawldb,
+        made.folder / "segments",
+        *_words(options),
+        conf=made.conf,
+        clock=FakeClock(now),
     )
     segment = segments_in(made.folder / "segments")[-1]
-    assert {url.decode() for url, _ in segment.raw(CRAWL_GENERATE)} == {url for url in reasons if reasons[url] == TAKEN}
+    assert {url.decode() for url, _ in segment.raw(CRAWL_GENERATE)} == {
+        url for url in reasons if reasons[url] == TAKEN
+    }
     counted = Counter(reasons.values())
-    assert counted == {name: count for name, count in counters.items() if count and name != HOSTS_OVER_LIMIT}
+    assert counted == {
+        name: count for name, count in counters.items() if count and name != HOSTS_OVER_LIMIT
+    }
     made.said.update(counted)
     return segment
 
@@ -127,7 +151,9 @@ def _words(options: Options) -> list[object]:
 
 
 def _check_fetch(made: Crawled, segment: Segment, clock: LaterClock) -> None:
-    """Refusals are recorded where they were foretold, and nowhere else where robots.txt was known."""
+    """Refusals are recorded where they were foretold, and nowhere else where robots.txt was
+    known.
+    """
     files = made.crawl()
     access = Access(made.conf, files.state, files.hostdb, clock.now())
     listed = sorted(url.decode() for url, _ in segment.raw(CRAWL_GENERATE))
@@ -158,7 +184,9 @@ def _check_update(made: Crawled, segment: Segment, clock: LaterClock) -> None:
     """The entry that updatedb writes is the one that explain has made of the segment's records."""
     now = clock.now()
     settings = UpdateSettings.from_conf(made.conf)
-    met = sorted({url.decode() for folder in (CRAWL_FETCH, CRAWL_PARSE) for url, _ in segment.raw(folder)})
+    met = sorted(
+        {url.decode() for folder in (CRAWL_FETCH, CRAWL_PARSE) for url, _ in segment.raw(folder)}
+    )
     known = read_db(made.crawldb)
     chosen = made.sample([url for url in met if url not in known], SAMPLE)
     chosen += made.sample([url for url in met if url in known], SAMPLE)
@@ -168,7 +196,9 @@ def _check_update(made: Crawled, segment: Segment, clock: LaterClock) -> None:
     entries = read_db(made.crawldb)
     explainer = Explainer(made.crawl(), made.conf, Options(), now, look=False)
     records = segment.records(CRAWL_FETCH)
-    fetched = {url for url, datum in records if isinstance(datum, CrawlDatum) and datum.has_fetch_status()}
+    fetched = {
+        url for url, datum in records if isinstance(datum, CrawlDatum) and datum.has_fetch_status()
+    }
     for url, replayed in foretold.items():
         if replayed is None or (url in known and url not in fetched):
             continue  # links alone leave an entry as it was
@@ -178,7 +208,9 @@ def _check_update(made: Crawled, segment: Segment, clock: LaterClock) -> None:
     for url in list(foretold)[:: len(foretold) // 10 + 1]:
         found = explainer.explain(url)
         assert found.entry is not None and found.entry.status == entries[url].status_name
-        assert found.due is not None and (url not in fetched or found.due.segment == segment.name or found.due.note)
+        assert found.due is not None and (
+            url not in fetched or found.due.segment == segment.name or found.due.note
+        )
 
 
 def _with(url: str, segments: list[Segment]) -> list[Segment]:
@@ -187,7 +219,12 @@ def _with(url: str, segments: list[Segment]) -> list[Segment]:
 
 
 EXPECTED = {
-    *("selected_total", "schedule_rejected_total", "url_filters_rejected_total", "not_in_top_n_total"),
+    *(
+        "selected_total",
+        "schedule_rejected_total",
+        "url_filters_rejected_total",
+        "not_in_top_n_total",
+    ),
     *("expr_rejected_total", "urls_skipped_per_host_overflow_total"),
     *("fetch: asks", "fetch: robots_denied", "fetch: address_refused"),
     *("updatedb: db_fetched", "updatedb: db_unfetched"),
@@ -203,7 +240,9 @@ def test_what_is_said_is_what_is_done(tmp_path: Path) -> None:
 
 def main() -> None:
     """Another web, or a larger one."""
-    crawl_by_command("tests.properties.test_explained", crawl, Plan(seed=1, pages=2000, hosts=24), rounds=4)
+    crawl_by_command(
+        "tests.properties.test_explained", crawl, Plan(seed=1, pages=2000, hosts=24), rounds=4
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""A segment of somebody else's is small on disk and huge in memory: no job takes more than a stated amount for it.
+"""A segment of somebody else's is small on disk and huge in memory: no job takes more than a stated
+amount for it.
 
-A record that unpacks to more than 64 MiB ends as damage that names file and offset. The jobs run in processes of their
-own, whose largest resident memory the system tells.
+A record that unpacks to more than 64 MiB ends as damage that names file and offset. The jobs run in
+processes of their own, whose largest resident memory the system tells.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from tests.support.golden import PROJECT
 TEXT = "org.apache.hadoop.io.Text"
 UNPACKED = 200 << 20
 MOST_RESIDENT = 500 << 20
-"""Python, its libraries and a record of 64 MiB a few times over; without a limit it was 9 times what is unpacked."""
+"""Python, its libraries and a record of 64 MiB a few times over; without a limit it was 9 times
+what is unpacked.
+"""
 JOBS = {
     "updatedb": ("{base}/db", "{segment}"),
     "invertlinks": ("{base}/linkdb", "{segment}"),
@@ -76,7 +79,9 @@ def resident(words: list[str]) -> tuple[int, str, int]:
 
 
 @pytest.mark.parametrize(("job", "folder"), READ)
-def test_a_record_that_unpacks_to_too_much_is_damage(job: str, folder: str, stream: bytes, tmp_path: Path) -> None:
+def test_a_record_that_unpacks_to_too_much_is_damage(
+    job: str, folder: str, stream: bytes, tmp_path: Path
+) -> None:
     segment, other = tmp_path / "segments/20260101000000", tmp_path / "segments/20260102000000"
     make(segment, folder, stream)
     make(other, "", b"")

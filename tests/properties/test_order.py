@@ -1,8 +1,9 @@
 """The output of a job on a CrawlDb depends on its input and configuration alone.
 
-Databases here are full of equals: few URLs, scores, times and signatures. Some are compressed, some empty or nearly.
-Each job runs on one core with plenty of memory, then with other numbers of cores, budgets of memory, sizes of spans and
-batches, and other numbers of parts, of its input and of its output.
+Databases here are full of equals: few URLs, scores, times and signatures. Some are compressed, some
+empty or nearly. Each job runs on one core with plenty of memory, then with other numbers of cores,
+budgets of memory, sizes of spans and batches, and other numbers of parts, of its input and of its
+output.
 """
 
 from __future__ import annotations
@@ -52,16 +53,36 @@ class Machine:
 ONE = Machine()
 MEMORIES = ["100", "20k", "1g"]
 machines = st.builds(
-    Machine, st.integers(1, 4), st.sampled_from(MEMORIES), st.booleans(), st.integers(1, 3), st.integers(1, 3)
+    Machine,
+    st.integers(1, 4),
+    st.sampled_from(MEMORIES),
+    st.booleans(),
+    st.integers(1, 3),
+    st.integers(1, 3),
 )
 randoms = st.integers(0, 1 << 30).map(Random)
 
-# -- random input --------------------------------------------------------------------------------------------------
+# -- random input ----------------------------------------------------------------------------------
 
-URLS = [f"http{s}://host{h}.example.org/{p}" for s in ("", "s") for h in range(4) for p in ("", "a", "b/c", "é", "%41")]
+URLS = [
+    f"http{s}://host{h}.example.org/{p}"
+    for s in ("", "s")
+    for h in range(4)
+    for p in ("", "a", "b/c", "é", "%41")
+]
 URLS += [f"http://many.example.org/{i}" for i in range(60)]
-DB = [codes.STATUS_DB_UNFETCHED, codes.STATUS_DB_FETCHED, codes.STATUS_DB_NOTMODIFIED, codes.STATUS_DB_GONE]
-FETCHES = [codes.STATUS_FETCH_SUCCESS, codes.STATUS_FETCH_GONE, codes.STATUS_FETCH_RETRY, codes.STATUS_FETCH_REDIR_TEMP]
+DB = [
+    codes.STATUS_DB_UNFETCHED,
+    codes.STATUS_DB_FETCHED,
+    codes.STATUS_DB_NOTMODIFIED,
+    codes.STATUS_DB_GONE,
+]
+FETCHES = [
+    codes.STATUS_FETCH_SUCCESS,
+    codes.STATUS_FETCH_GONE,
+    codes.STATUS_FETCH_RETRY,
+    codes.STATUS_FETCH_REDIR_TEMP,
+]
 PARSES = [codes.STATUS_LINKED, codes.STATUS_LINKED, codes.STATUS_SIGNATURE, codes.STATUS_PARSE_META]
 
 
@@ -73,7 +94,9 @@ def datum(random: Random, statuses: list[int]) -> CrawlDatum:
         random.choice((0.0, 0.1, 0.7)),
         NOW - random.choice((0, 86_400_000)),
         signature=random.choice((None, b"one", b"two")),
-        metadata=metadata(**{key: str(random.randrange(9)) for key in random.sample("xyz", random.randrange(3))}),
+        metadata=metadata(
+            **{key: str(random.randrange(9)) for key in random.sample("xyz", random.randrange(3))}
+        ),
     )
 
 
@@ -104,8 +127,14 @@ def segment(random: Random, path: Path) -> str:
     for name, statuses in (("crawl_fetch", FETCHES), ("crawl_parse", PARSES)):
         for part in range(random.randrange(1, 4)):
             compression = random.choice(COMPRESSIONS)
-            with CrawlDataWriter(path / name / f"part-r-{part:05d}", **compression.options) as writer:
-                writer.write(sort_by_key(rows.to_frame(entries(random, statuses, random.choice((60, 60, 0))))))
+            with CrawlDataWriter(
+                path / name / f"part-r-{part:05d}", **compression.options
+            ) as writer:
+                writer.write(
+                    sort_by_key(
+                        rows.to_frame(entries(random, statuses, random.choice((60, 60, 0))))
+                    )
+                )
     return str(path)
 
 
@@ -113,12 +142,14 @@ def seed_folder(random: Random, path: Path) -> str:
     path.mkdir()
     for name in ("b.txt", "a.txt"):
         urls = random.choices(URLS, k=90)
-        lines = [f"{url}\tnutch.score={random.randrange(9)}\tline={i}\n" for i, url in enumerate(urls)]
+        lines = [
+            f"{url}\tnutch.score={random.randrange(9)}\tline={i}\n" for i, url in enumerate(urls)
+        ]
         (path / name).write_text("".join(lines), encoding="utf-8")
     return str(path)
 
 
-# -- the jobs: each makes its input in a folder, runs, and returns its output as lines ------------------------------
+# -- the jobs: each makes its input in a folder, runs, and returns its output as lines -------------
 
 Job = Callable[[Random, Path, int, JobContext], Lines]
 
@@ -167,8 +198,13 @@ def run_stats(random: Random, folder: Path, parts: int, job: JobContext) -> Line
 
 def run_dump(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
     db = crawldb(random, folder / "db", parts)
-    assert readdb.run([db, "-dump", str(folder / "out"), "-format", "json", "-sample", "0.5"], job) == 0
-    return sorted(line for part in (folder / "out").glob("part-*") for line in part.read_text().splitlines())
+    assert (
+        readdb.run([db, "-dump", str(folder / "out"), "-format", "json", "-sample", "0.5"], job)
+        == 0
+    )
+    return sorted(
+        line for part in (folder / "out").glob("part-*") for line in part.read_text().splitlines()
+    )
 
 
 def run_top(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
@@ -186,7 +222,7 @@ def texts(folder: Path) -> Lines:
 
 JOBS: list[Job] = [run_inject, run_updatedb, run_dedup, run_mergedb, run_stats, run_dump, run_top]
 
-# -- the property --------------------------------------------------------------------------------------------------
+# -- the property ----------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -194,7 +230,9 @@ def on(machine: Machine) -> Iterator[None]:
     """As if the process ran on such a machine."""
     opened = SpannedFile.__init__
 
-    def in_small_spans(self: SpannedFile, path: Path, *, span_size: int = 0, stored: bool = False) -> None:
+    def in_small_spans(
+        self: SpannedFile, path: Path, *, span_size: int = 0, stored: bool = False
+    ) -> None:
         opened(self, path, span_size=100, stored=stored)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -206,14 +244,24 @@ def on(machine: Machine) -> Iterator[None]:
         yield
 
 
-def output(job: Job, seed: Random, machine: Machine, more: Mapping[str, str] = MappingProxyType({})) -> Lines:
-    """The job's output and counters, for the input that `seed` stands for; `more` are properties."""
+def output(
+    job: Job, seed: Random, machine: Machine, more: Mapping[str, str] = MappingProxyType({})
+) -> Lines:
+    """The job's output and counters, for the input that `seed` stands for; `more` are
+    properties.
+    """
     random = Random()
     random.setstate(seed.getstate())
-    job_context = context({"minutch.memory": machine.memory, "mapreduce.job.reduces": str(machine.parts), **more})
+    job_context = context(
+        {"minutch.memory": machine.memory, "mapreduce.job.reduces": str(machine.parts), **more}
+    )
     with TemporaryDirectory() as folder, on(machine):
         lines = job(random, Path(folder), machine.inputs, job_context)
-    counts = [f"{name}: {count}" for report in job_context.reports.values() for name, count in report.items()]
+    counts = [
+        f"{name}: {count}"
+        for report in job_context.reports.values()
+        for name, count in report.items()
+    ]
     return [*lines, *sorted(counts)]
 
 

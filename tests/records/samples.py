@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from minutch.hadoop.formats.writables import DoubleWritable, FloatWritable, IntWritable, MapWritable, Text, Writable
+from minutch.hadoop.formats.writables import (
+    DoubleWritable,
+    FloatWritable,
+    IntWritable,
+    MapWritable,
+    Text,
+    Writable,
+)
 from minutch.records import protocolstatus
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum
@@ -25,13 +32,20 @@ from minutch.records.protocolstatus import ProtocolStatus
 from minutch.records.selectorentry import SelectorEntry
 from minutch.records.webgraph import OUTLINK, LinkDatum, LinkNode, LinkNodes, LoopSet, Node, Route
 
-META = MapWritable({Text("_rs_"): IntWritable(12), Text("_pst_"): ProtocolStatus.of(protocolstatus.SUCCESS)})
-DATUM = CrawlDatum(STATUS_DB_FETCHED, 2_592_000, 1.5, 1_760_000_000_000, 1_750_000_000_000, 2, b"\x01" * 16, META)
+META = MapWritable(
+    {Text("_rs_"): IntWritable(12), Text("_pst_"): ProtocolStatus.of(protocolstatus.SUCCESS)}
+)
+DATUM = CrawlDatum(
+    STATUS_DB_FETCHED, 2_592_000, 1.5, 1_760_000_000_000, 1_750_000_000_000, 2, b"\x01" * 16, META
+)
 METADATA = Metadata.of({"Content-Type": "text/html", "Set-Cookie": ["a=1", "b=2"], "grün": "ü"})
 DATA = ParseData(
     ParseStatus(SUCCESS, SUCCESS_REDIRECT, ["http://a/", None, "3"]),
     "A title",
-    [Outlink("http://a/1", "one"), Outlink("http://a/2", "", MapWritable({Text("rel"): Text("next")}))],
+    [
+        Outlink("http://a/1", "one"),
+        Outlink("http://a/2", "", MapWritable({Text("rel"): Text("next")})),
+    ],
     METADATA,
     Metadata.of({"k": "v"}),
 )
@@ -54,8 +68,15 @@ LEGACY: list[Writable] = [
     FetchListEntry(False, PAGE),
     FetcherOutput(ENTRY, b"\x02" * 16, 1, 1_088_600_000_123),
     FetcherOutput(ENTRY, b"\x02" * 16, 0, 1_088_600_000_123, "Title", OLD_LINKS, WITH_PARSE),
-    FetcherOutput(ENTRY, fetch_date=7, version=WITH_STATUS, protocol_status=ProtocolStatus(protocolstatus.GONE, ["x"])),
-    oldcontent.Content("http://a/", "http://b/", b"\0\xff<p>", "text/html", {"Server": "x", "grün": "ü"}),
+    FetcherOutput(
+        ENTRY,
+        fetch_date=7,
+        version=WITH_STATUS,
+        protocol_status=ProtocolStatus(protocolstatus.GONE, ["x"]),
+    ),
+    oldcontent.Content(
+        "http://a/", "http://b/", b"\0\xff<p>", "text/html", {"Server": "x", "grün": "ü"}
+    ),
     oldcontent.FetcherContent(b"\0\xff<p>"),
     oldparse.ParseData("Title", OLD_LINKS, {"k": "v"}),
     oldparse.ParseData("", [], {}, ParseStatus(SUCCESS, SUCCESS_REDIRECT, ["http://a/"])),

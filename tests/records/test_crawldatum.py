@@ -1,4 +1,6 @@
-"""CrawlDatum: old versions with their status codes and maps, statuses, printing, expression variables."""
+"""CrawlDatum: old versions with their status codes and maps, statuses, printing, expression
+variables.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from minutch.records.protocolstatus import ProtocolStatus
 from tests.records.samples import DATUM
 
 
-def old_bytes(version: int, status: int, metadata: OldMapWritable | MapWritable | None = None) -> bytes:
+def old_bytes(
+    version: int, status: int, metadata: OldMapWritable | MapWritable | None = None
+) -> bytes:
     out = DataOutput()
     out.write_byte(version)
     out.write_byte(status)
@@ -47,7 +51,18 @@ def test_every_version_is_read(version: int) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [(0, 0x41), (1, 1), (2, 2), (3, 3), (4, 0x43), (5, 0x21), (6, 0x22), (7, 0x25), (8, 1), (99, 1)],
+    [
+        (0, 0x41),
+        (1, 1),
+        (2, 2),
+        (3, 3),
+        (4, 0x43),
+        (5, 0x21),
+        (6, 0x22),
+        (7, 0x25),
+        (8, 1),
+        (99, 1),
+    ],
 )
 def test_old_status_codes_are_mapped_before_version_5(old: int, new: int) -> None:
     for version in (1, 2, 3, 4):
@@ -57,8 +72,13 @@ def test_old_status_codes_are_mapped_before_version_5(old: int, new: int) -> Non
 
 @pytest.mark.parametrize("kind", [OldMapWritable, MapWritable])
 @pytest.mark.parametrize("version", [4, 5, 6])
-def test_metadata_of_old_versions_in_either_map(version: int, kind: type[OldMapWritable] | type[MapWritable]) -> None:
-    entries = {Text("a"): IntWritable(1), Text("_pst_"): ProtocolStatus.of(protocolstatus.GONE, "x")}
+def test_metadata_of_old_versions_in_either_map(
+    version: int, kind: type[OldMapWritable] | type[MapWritable]
+) -> None:
+    entries = {
+        Text("a"): IntWritable(1),
+        Text("_pst_"): ProtocolStatus.of(protocolstatus.GONE, "x"),
+    }
     datum = CrawlDatum.from_bytes(old_bytes(version, 1, kind(entries)))
     assert dict(datum.metadata) == entries
     assert isinstance(datum.metadata, MapWritable)
@@ -74,7 +94,9 @@ def test_other_versions_are_refused(version: int) -> None:
 def test_a_signature_longer_than_its_length_byte_can_tell_is_refused() -> None:
     with pytest.raises(FormatError, match="signature too long"):
         CrawlDatum(signature=b"x" * 128).to_bytes()
-    assert CrawlDatum.from_bytes(CrawlDatum(signature=b"x" * 127).to_bytes()).signature == b"x" * 127
+    assert (
+        CrawlDatum.from_bytes(CrawlDatum(signature=b"x" * 127).to_bytes()).signature == b"x" * 127
+    )
 
 
 def test_an_empty_signature_is_none() -> None:
@@ -96,7 +118,9 @@ def test_status_names() -> None:
     assert status_by_name("DB_Gone") == 3
     assert status_by_name("nothing") == -1
     kinds = {name: CrawlDatum(status) for status, name in crawldatum.STATUS_NAMES.items()}
-    assert {n for n, d in kinds.items() if d.has_db_status()} == {n for n in kinds if n.startswith("db_")}
+    assert {n for n, d in kinds.items() if d.has_db_status()} == {
+        n for n in kinds if n.startswith("db_")
+    }
     fetched = {n for n in kinds if n.startswith("fetch_")} | {"parse_failed"}
     assert {n for n, d in kinds.items() if d.has_fetch_status()} == fetched
 
@@ -109,7 +133,9 @@ def test_copy_is_deep() -> None:
 
 
 def test_expression_variables() -> None:
-    datum = CrawlDatum(2, 60, 0.5, metadata=MapWritable({Text("f"): FloatWritable(2.0), Text("a-b"): Text("v")}))
+    datum = CrawlDatum(
+        2, 60, 0.5, metadata=MapWritable({Text("f"): FloatWritable(2.0), Text("a-b"): Text("v")})
+    )
     variables = datum.variables("http://a/")
     assert variables["status"] == "db_fetched"
     assert (variables["f"], variables["a_b"], variables["signature"]) == (2.0, "v", None)
@@ -117,7 +143,14 @@ def test_expression_variables() -> None:
 
 @pytest.mark.parametrize(
     ("value", "rounded"),
-    [(0.5, 1), (-0.5, 0), (2.4, 2), (float("nan"), 0), (float("inf"), 2**31 - 1), (-1e30, -(2**31))],
+    [
+        (0.5, 1),
+        (-0.5, 0),
+        (2.4, 2),
+        (float("nan"), 0),
+        (float("inf"), 2**31 - 1),
+        (-1e30, -(2**31)),
+    ],
 )
 def test_java_round(value: float, rounded: int) -> None:
     assert java_round(value) == rounded

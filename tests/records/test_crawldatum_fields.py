@@ -1,4 +1,6 @@
-"""Fields of CrawlDatums found and decoded in one pass, against the way by records; and on damaged files."""
+"""Fields of CrawlDatums found and decoded in one pass, against the way by records; and on damaged
+files.
+"""
 
 from __future__ import annotations
 
@@ -55,11 +57,17 @@ def test_one_pass_finds_what_the_way_by_records_does(file: SpannedFile) -> None:
     found = crawldatum_fields.scan(stretch, NAMES)
     assert found is not None
     for name in NAMES:
-        assert found.filter(some).column(name).equals(whole.column(name).filter(some.tolist()), null_equal=True)
+        assert (
+            found.filter(some)
+            .column(name)
+            .equals(whole.column(name).filter(some.tolist()), null_equal=True)
+        )
 
 
 @given(place=st.floats(0, 1, exclude_max=True), byte=st.integers(1, 255), sums=st.booleans())
-def test_damage_is_noticed_or_does_no_harm(file: SpannedFile, place: float, byte: int, sums: bool) -> None:
+def test_damage_is_noticed_or_does_no_harm(
+    file: SpannedFile, place: float, byte: int, sums: bool
+) -> None:
     (span,) = file.spans()
     stretch = file.stretch(span)
     assert stretch is not None and len(stretch.sums)
@@ -75,4 +83,9 @@ def test_a_file_that_is_cut_off(file: SpannedFile) -> None:
     stretch = file.stretch(span)
     assert stretch is not None
     for less in (1, 7, 30, 100):
-        assert crawldatum_fields.scan(stretch._replace(end=stretch.end - less, sums=stretch.sums[:0]), [KEY]) is None
+        assert (
+            crawldatum_fields.scan(
+                stretch._replace(end=stretch.end - less, sums=stretch.sums[:0]), [KEY]
+            )
+            is None
+        )

@@ -1,4 +1,6 @@
-"""HostDatum as columns gives the records and bytes of the dataclass; what is cut off or damaged is named."""
+"""HostDatum as columns gives the records and bytes of the dataclass; what is cut off or damaged is
+named.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,18 @@ from minutch.records.hostdatum_columns import decode, encode, records
 
 def a_datum(random: Random) -> HostDatum:
     counts = [random.choice((0, 1, 2**40, -1)) for _ in range(8)]
-    pages = {Text(f"Content-Type.{kind}"): LongWritable(kind) for kind in range(random.randrange(20))}
+    pages = {
+        Text(f"Content-Type.{kind}"): LongWritable(kind) for kind in range(random.randrange(20))
+    }
     url = "http://" + "ä" * random.choice((0, 0, 3, 60, 61, 200, 70_000)) + "/"
     metadata = MapWritable(pages)
-    return HostDatum(float32(random.random()), random.choice((0, 10**12)), random.choice(("", url)), *counts, metadata)
+    return HostDatum(
+        float32(random.random()),
+        random.choice((0, 10**12)),
+        random.choice(("", url)),
+        *counts,
+        metadata,
+    )
 
 
 def test_both_shapes_give_the_same_bytes() -> None:
@@ -28,8 +38,12 @@ def test_both_shapes_give_the_same_bytes() -> None:
     keys = [b"host%d" % number for number in range(200)]
     frame = decode(Batch.of(keys, values))
     buffer, at, length = encode(frame)
-    assert [buffer[start : start + size].tobytes() for start, size in zip(at, length, strict=True)] == values
-    written = [(part.key(row), part.value(row)) for part in records(frame) for row in range(part.size)]
+    assert [
+        buffer[start : start + size].tobytes() for start, size in zip(at, length, strict=True)
+    ] == values
+    written = [
+        (part.key(row), part.value(row)) for part in records(frame) for row in range(part.size)
+    ]
     assert written == list(zip(keys, values, strict=True))
 
 

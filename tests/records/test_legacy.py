@@ -1,4 +1,6 @@
-"""The records of Nutch before 0.8, field by field as Nutch's page on its formats gives them, by all their names."""
+"""The records of Nutch before 0.8, field by field as Nutch's page on its formats gives them, by all
+their names.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def page(*, counted: bool = True) -> bytes:
 
 
 def entry(*, counted: bool = True) -> bytes:
-    return b"\x02\x01" + page(counted=counted) + struct.pack(">i", 2) + string("one") + string("two")
+    return (
+        b"\x02\x01" + page(counted=counted) + struct.pack(">i", 2) + string("one") + string("two")
+    )
 
 
 LINKS = struct.pack(">i", 2) + string("http://b/") + string("b") + string("http://c/") + string("")
@@ -69,7 +73,12 @@ def test_fetch_list_entry(counted: bool) -> None:
 def test_fetcher_output_of_nutch_04(counted: bool) -> None:
     data = b"\x03" + entry(counted=counted) + MD5[::-1] + b"\x01" + string("Title") + LINKS + DATE
     found = FetcherOutput.from_bytes(data)
-    assert (found.md5, found.status, found.title, found.fetch_date) == (MD5[::-1], 1, "Title", 1_088_600_000_123)
+    assert (found.md5, found.status, found.title, found.fetch_date) == (
+        MD5[::-1],
+        1,
+        "Title",
+        1_088_600_000_123,
+    )
     assert found.outlinks == [Outlink("http://b/", "b"), Outlink("http://c/", "")]
     assert found.to_bytes() == data
 
@@ -78,30 +87,53 @@ def test_fetcher_output_of_nutch_04(counted: bool) -> None:
 def test_fetcher_output_of_nutch_05(counted: bool) -> None:
     data = b"\x04" + entry(counted=counted) + MD5 + b"\x02" + DATE
     found = FetcherOutput.from_bytes(data)
-    assert (found.status, found.fetch_date, found.entry.anchors) == (2, 1_088_600_000_123, ["one", "two"])
+    assert (found.status, found.fetch_date, found.entry.anchors) == (
+        2,
+        1_088_600_000_123,
+        ["one", "two"],
+    )
     assert found.to_bytes() == data
 
 
 def test_fetcher_output_of_older_versions() -> None:
     first = FetcherOutput.from_bytes(b"\x01" + entry() + MD5 + b"\x00" + string("Title") + LINKS)
     assert (first.title, first.fetch_date, first.version) == ("Title", 0, 3)
-    second = FetcherOutput.from_bytes(b"\x02" + entry() + MD5 + b"\x00" + string("Title") + LINKS + DATE)
+    second = FetcherOutput.from_bytes(
+        b"\x02" + entry() + MD5 + b"\x00" + string("Title") + LINKS + DATE
+    )
     assert (second.fetch_date, second.status) == (1_088_600_000_123, 0)
 
 
 def test_contents_and_texts() -> None:
-    old = b"\x01" + string("http://a/") + string("http://b/") + packed(b"\0\xff") + string("text/html") + PROPERTIES
-    assert Content.from_bytes(old) == Content("http://a/", "http://b/", b"\0\xff", "text/html", {"Server": "x"})
+    old = (
+        b"\x01"
+        + string("http://a/")
+        + string("http://b/")
+        + packed(b"\0\xff")
+        + string("text/html")
+        + PROPERTIES
+    )
+    assert Content.from_bytes(old) == Content(
+        "http://a/", "http://b/", b"\0\xff", "text/html", {"Server": "x"}
+    )
     assert FetcherContent.from_bytes(b"\x01" + packed(b"<p>")) == FetcherContent(b"<p>")
     assert FetcherText.from_bytes(b"\x01" + packed("ü".encode())) == FetcherText("ü")
     assert ParseText.from_bytes(b"\x01" + packed("ü".encode())) == ParseText("ü")
     parsed = ParseData.from_bytes(b"\x01" + string("Title") + LINKS + PROPERTIES)
-    assert parsed == ParseData("Title", [Outlink("http://b/", "b"), Outlink("http://c/")], {"Server": "x"})
+    assert parsed == ParseData(
+        "Title", [Outlink("http://b/", "b"), Outlink("http://c/")], {"Server": "x"}
+    )
 
 
 def test_pages_and_links_of_older_versions() -> None:
     first = Page.from_bytes(b"\x01" + page()[1:36] + b"\x02\x1e")
-    assert (first.url, first.retries, first.interval, first.outlinks, first.score) == ("http://a/", 2, 30, 0, 1.0)
+    assert (first.url, first.retries, first.interval, first.outlinks, first.score) == (
+        "http://a/",
+        2,
+        30,
+        0,
+        1.0,
+    )
     third = Page.from_bytes(b"\x03" + page()[1:-4])
     assert (third.outlinks, third.score, third.next_score) == (7, 1.5, 1.0)
     link = Link.from_bytes(b"\x03" + MD5 + string("http://a/") + string("x"))
@@ -171,7 +203,13 @@ def test_the_hex_dump_of_nutchs_page(tmp_path: Path) -> None:
 
 def test_printing() -> None:
     lines = str(FetchListEntry.from_bytes(entry())).splitlines()
-    assert lines[0:5] == ["version: 2", "fetch: true", "page: Version: 4", "URL: http://a/", f"ID: {MD5.hex()}"]
+    assert lines[0:5] == [
+        "version: 2",
+        "fetch: true",
+        "page: Version: 4",
+        "URL: http://a/",
+        f"ID: {MD5.hex()}",
+    ]
     assert lines[6:11] == [
         "Retries since fetch: 2",
         "Retry interval: 30 days",
@@ -180,7 +218,11 @@ def test_printing() -> None:
         "NextScore: 0.25",
     ]
     assert lines[-3:] == ["anchors: 2", "  anchor: one", "  anchor: two"]
-    old = FetcherOutput.from_bytes(b"\x03" + entry() + MD5 + b"\x01" + string("Title") + LINKS + DATE)
-    assert "Status: 1\nTitle: Title\nOutlinks: 2\n  outlink: toUrl: http://b/ anchor: b\n" in str(old)
+    old = FetcherOutput.from_bytes(
+        b"\x03" + entry() + MD5 + b"\x01" + string("Title") + LINKS + DATE
+    )
+    assert "Status: 1\nTitle: Title\nOutlinks: 2\n  outlink: toUrl: http://b/ anchor: b\n" in str(
+        old
+    )
     parsed = ParseData("T", [], {"a": "b", "c": "d"})
     assert str(parsed) == "Title: T\nOutlinks: 0\nMetadata: {a=b, c=d}\n"

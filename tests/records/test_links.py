@@ -51,14 +51,18 @@ def test_no_inlinks_fit_both_layouts_and_garbage_fits_none() -> None:
     ],
 )
 def test_odd_records_of_real_nutch(folder: str, layout: str) -> None:
-    rows = [json.loads(line) for line in (GOLDEN / folder / "records.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line) for line in (GOLDEN / folder / "records.jsonl").read_text().splitlines()
+    ]
     checked = 0
     for row in rows:
         if not row.get("hex"):
             continue
         data = bytes.fromhex(row["hex"])
         links = Inlinks.read(DataInput(data), layout)
-        assert [[link.from_url, link.anchor] for link in links] == [pair[:2] for pair in row["inlinks"]]
+        assert [[link.from_url, link.anchor] for link in links] == [
+            pair[:2] for pair in row["inlinks"]
+        ]
         assert layout in layouts_of(data)
         checked += 1
     assert checked > 10

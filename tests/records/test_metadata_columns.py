@@ -1,4 +1,6 @@
-"""Metadata as a table: the same entries and bytes as map by map, whatever the maps hold; errors for damaged ones."""
+"""Metadata as a table: the same entries and bytes as map by map, whatever the maps hold; errors for
+damaged ones.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,31 @@ import polars as pl
 import pytest
 
 from minutch.errors import FormatError
-from minutch.hadoop.formats.writables import BytesWritable, IntWritable, LongWritable, MapWritable, Text, Writable
-from minutch.records.metadata_columns import OTHER, STATUS, TEXT, entries, maps_of, stored, stored_value, text_values
+from minutch.hadoop.formats.writables import (
+    BytesWritable,
+    IntWritable,
+    LongWritable,
+    MapWritable,
+    Text,
+    Writable,
+)
+from minutch.records.metadata_columns import (
+    OTHER,
+    STATUS,
+    TEXT,
+    entries,
+    maps_of,
+    stored,
+    stored_value,
+    text_values,
+)
 from minutch.records.protocolstatus import ProtocolStatus
 from tests.support.tables import a_metadata
 
 MAPS = [a_metadata(Random(seed)) for seed in range(300)]
-ODD = MapWritable({Text("a"): BytesWritable(b"xy"), Text("b"): Text("c"), LongWritable(1): Text("no text key")})
+ODD = MapWritable(
+    {Text("a"): BytesWritable(b"xy"), Text("b"): Text("c"), LongWritable(1): Text("no text key")}
+)
 
 
 def column(maps: list[MapWritable | None]) -> pl.Series:
@@ -54,13 +74,20 @@ def test_all_entries() -> None:
 def test_some_names() -> None:
     metadata = column([*MAPS, ODD])
     found = entries(metadata, keys(metadata), ("key3", "a"))
-    assert sorted(shown(found)) == sorted(row for row in plainly([*MAPS, ODD]) if row[1] in (b"key3", b"a"))
+    assert sorted(shown(found)) == sorted(
+        row for row in plainly([*MAPS, ODD]) if row[1] in (b"key3", b"a")
+    )
 
 
 def test_no_maps_at_all() -> None:
     nothing = pl.Series([None, None], dtype=pl.Binary)
     assert entries(nothing, keys(nothing)).is_empty()
-    assert maps_of(entries(nothing, keys(nothing)).select("row", key="name", value="value"), 2).to_list() == [None] * 2
+    assert (
+        maps_of(
+            entries(nothing, keys(nothing)).select("row", key="name", value="value"), 2
+        ).to_list()
+        == [None] * 2
+    )
 
 
 def test_maps_are_written_as_hadoop_writes_them() -> None:
@@ -68,13 +95,17 @@ def test_maps_are_written_as_hadoop_writes_them() -> None:
     maps = []
     for count in (0, 1, 2, 11, 12, 13, 14, 25, 26, 60, 3, 0):
         names = random.sample(range(10_000), count)
-        maps.append(MapWritable({Text(f"Content-Type.{name}"): LongWritable(name) for name in names}))
+        maps.append(
+            MapWritable({Text(f"Content-Type.{name}"): LongWritable(name) for name in names})
+        )
     rows = [
         (row, stored(str(key).encode()), stored_value(value))
         for row, one in enumerate(maps)
         for key, value in one.items()
     ]
-    table = pl.DataFrame(rows, schema={"row": pl.UInt32, "key": pl.Binary, "value": pl.Binary}, orient="row")
+    table = pl.DataFrame(
+        rows, schema={"row": pl.UInt32, "key": pl.Binary, "value": pl.Binary}, orient="row"
+    )
     assert maps_of(table, len(maps)).to_list() == [one.to_bytes() if one else None for one in maps]
 
 
@@ -128,6 +159,8 @@ def test_damaged_metadata_is_an_error_or_has_no_such_key() -> None:
     data = KINDS["bytes before it"]().to_bytes()
     for size in range(len(data)):
         try:
-            assert text_values(cut := pl.Series([data[:size]], dtype=pl.Binary), cut, "k")[0] is None
+            assert (
+                text_values(cut := pl.Series([data[:size]], dtype=pl.Binary), cut, "k")[0] is None
+            )
         except FormatError:
             continue

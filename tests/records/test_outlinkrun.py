@@ -39,7 +39,9 @@ def test_parse_data_has_the_same_bytes(links: list[Outlink]) -> None:
 
 
 def test_links_with_metadata_make_no_run() -> None:
-    assert OutlinkRun.of([Outlink("a"), Outlink("b", "", MapWritable({Text("k"): Text("v")}))]) is None
+    assert (
+        OutlinkRun.of([Outlink("a"), Outlink("b", "", MapWritable({Text("k"): Text("v")}))]) is None
+    )
 
 
 def test_an_index_beyond_the_end() -> None:

@@ -1,4 +1,6 @@
-"""ParseData, ParseText and metadata as columns: kernels against dataclasses, on random and on damaged records."""
+"""ParseData, ParseText and metadata as columns: kernels against dataclasses, on random and on
+damaged records.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ from hypothesis import strategies as st
 
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch
-from minutch.hadoop.formats.writables import BytesWritable, IntWritable, LongWritable, MapWritable, Text, Writable
+from minutch.hadoop.formats.writables import (
+    BytesWritable,
+    IntWritable,
+    LongWritable,
+    MapWritable,
+    Text,
+    Writable,
+)
 from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
@@ -25,7 +34,9 @@ VALUES: st.SearchStrategy[Writable] = st.one_of(
     TEXTS.map(Text), st.integers(0, 9).map(IntWritable), st.integers(0, 9).map(LongWritable)
 )
 MAPS = st.dictionaries(NAMES.map(Text), VALUES, max_size=4).map(MapWritable)
-STATUSES = st.builds(ParseStatus, st.integers(0, 2), st.integers(0, 300), st.lists(TEXTS, max_size=2))
+STATUSES = st.builds(
+    ParseStatus, st.integers(0, 2), st.integers(0, 300), st.lists(TEXTS, max_size=2)
+)
 OUTLINKS = st.builds(Outlink, TEXTS, TEXTS, st.one_of(st.none(), MAPS.filter(bool)))
 RECORDS = st.builds(ParseData, STATUSES, TEXTS, st.lists(OUTLINKS, max_size=3), METADATA, METADATA)
 
@@ -49,7 +60,11 @@ def test_parts_of_records(records: list[ParseData]) -> None:
         parsed = [record.parse_meta.first(name) for record in records]
         assert decode_keys(found.first_values(name, "content")).to_list() == content
         assert decode_keys(found.first_values(name, "parse")).to_list() == parsed
-        values = [(row, value) for row, record in enumerate(records) for value in record.parse_meta.get(name, ())]
+        values = [
+            (row, value)
+            for row, record in enumerate(records)
+            for value in record.parse_meta.get(name, ())
+        ]
         all_values = found.all_values(name, "parse")
         assert list(zip(all_values["row"], decode_keys(all_values["value"]), strict=True)) == values
     links = [(row, link.to_url) for row, record in enumerate(records) for link in record.outlinks]
@@ -86,7 +101,9 @@ def test_a_record_that_is_cut_off(record: ParseData, data: st.DataObject) -> Non
 
 
 @given(RECORDS, st.data())
-def test_a_damaged_record_is_an_error_or_another_record(record: ParseData, data: st.DataObject) -> None:
+def test_a_damaged_record_is_an_error_or_another_record(
+    record: ParseData, data: st.DataObject
+) -> None:
     damaged = bytearray(record.to_bytes())
     damaged[data.draw(st.integers(0, len(damaged) - 1))] ^= data.draw(st.integers(1, 255))
     try:
@@ -108,7 +125,10 @@ def test_texts_of_the_first_version_and_damaged_ones() -> None:
 
     packed = gzip.compress("old é".encode())
     old = b"\x01" + len(packed).to_bytes(4, "big") + packed
-    assert decode_keys(decode_texts(batch([old, ParseText("new").to_bytes()]))).to_list() == ["old é", "new"]
+    assert decode_keys(decode_texts(batch([old, ParseText("new").to_bytes()]))).to_list() == [
+        "old é",
+        "new",
+    ]
     for damaged in (b"", b"\x02", b"\x02\x05ab", b"\x07\x00"):
         with pytest.raises(FormatError, match="record of"):
             decode_texts(batch([damaged]))

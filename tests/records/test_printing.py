@@ -22,27 +22,41 @@ from tests.records.samples import DATA, DOCUMENT
 
 
 def test_statuses() -> None:
-    assert str(ProtocolStatus.of(protocolstatus.NOTFOUND, "http://a/")) == "notfound(14), lastModified=0: http://a/"
+    assert (
+        str(ProtocolStatus.of(protocolstatus.NOTFOUND, "http://a/"))
+        == "notfound(14), lastModified=0: http://a/"
+    )
     assert str(ProtocolStatus(99)) == "null(99), lastModified=0"
     assert str(ParseStatus(2, 200, ["boom"])) == "failed(2,200): boom"
-    assert str(ParseStatus(1, 100, ["http://a/", None, "3"])) == "success(1,100), args[0]=http://a/, args[2]=3"
+    assert (
+        str(ParseStatus(1, 100, ["http://a/", None, "3"]))
+        == "success(1,100), args[0]=http://a/, args[2]=3"
+    )
     assert str(ParseStatus(7, 0)) == "UNKNOWN!(7,0)"
 
 
 def test_parse_data_and_document() -> None:
     text = str(DATA)
     assert text.startswith(
-        "Version: 5\nStatus: success(1,100), args[0]=http://a/, args[2]=3\nTitle: A title\nOutlinks: 2"
+        "Version: 5\nStatus: success(1,100), args[0]=http://a/, args[2]=3\nTitle: A"
+        " title\nOutlinks: 2"
     )
     assert "  outlink: toUrl: http://a/2 anchor:  rel: next\n" in text
     assert text.endswith("Parse Metadata:\n  k = v\n")
-    assert "\tmany:\t[x, true, 7, 1099511627776, 0.25, Fri Jan 02 03:04:05 UTC 2026]\n" in str(DOCUMENT)
+    assert "\tmany:\t[x, true, 7, 1099511627776, 0.25, Fri Jan 02 03:04:05 UTC 2026]\n" in str(
+        DOCUMENT
+    )
 
 
 def test_web_graph() -> None:
-    assert str(LinkDatum("u", "a", 0.5, 7, 1)) == "url: u, anchor: a, score: 0.5, timestamp: 7, link type: inlink"
-    assert str(Node(1, 3, 1.0)) == (
-        "num inlinks: 1, num outlinks: 3, inlink score: 1.0, outlink score: 0.33333334, metadata: "
+    assert (
+        str(LinkDatum("u", "a", 0.5, 7, 1))
+        == "url: u, anchor: a, score: 0.5, timestamp: 7, link type: inlink"
+    )
+    assert (
+        str(Node(1, 3, 1.0))
+        == "num inlinks: 1, num outlinks: 3, inlink score: 1.0, outlink score: 0.33333334,"
+        " metadata: "
     )
 
 
@@ -65,7 +79,10 @@ def compressed_strings(*values: str) -> bytes:
 def test_version_1_has_compressed_strings() -> None:
     status = ProtocolStatus.from_bytes(b"\x01\x0d" + bytes(8) + compressed_strings("http://grün/"))
     assert status == ProtocolStatus(protocolstatus.TEMP_MOVED, ["http://grün/"])
-    assert ParseStatus.from_bytes(b"\x01\x02\x00\xc8" + compressed_strings("a", "b")).args == ["a", "b"]
+    assert ParseStatus.from_bytes(b"\x01\x02\x00\xc8" + compressed_strings("a", "b")).args == [
+        "a",
+        "b",
+    ]
     assert ParseText.from_bytes(b"\x01" + compressed_strings("text")[4:]).text == "text"
 
 

@@ -34,10 +34,14 @@ values = st.one_of(
     st.booleans().map(BooleanWritable),
     st.binary(max_size=200).map(BytesWritable),
     st.just(NullWritable()),
-    st.builds(ProtocolStatus, st.integers(0, 20), st.lists(st.text(max_size=5), max_size=2).map(tuple)),
+    st.builds(
+        ProtocolStatus, st.integers(0, 20), st.lists(st.text(max_size=5), max_size=2).map(tuple)
+    ),
 )
 keys = st.one_of(
-    st.sampled_from(["_pst_", "_rs_", "Content-Type", "_ngt_", "a", "b"]).map(Text), texts, int32s.map(IntWritable)
+    st.sampled_from(["_pst_", "_rs_", "Content-Type", "_ngt_", "a", "b"]).map(Text),
+    texts,
+    int32s.map(IntWritable),
 )
 maps = st.dictionaries(keys, values, max_size=30).map(MapWritable)
 
@@ -118,7 +122,10 @@ def test_classes_get_the_ids_of_the_map_they_come_into() -> None:
     try:
         expected = MapWritable(first)
         expected.update(MapWritable(second))
-        assert rawmap.merge(MapWritable(first).to_bytes(), MapWritable(second).to_bytes()) == expected.to_bytes()
+        assert (
+            rawmap.merge(MapWritable(first).to_bytes(), MapWritable(second).to_bytes())
+            == expected.to_bytes()
+        )
     finally:
         del writables.REGISTRY["test.Other"]
 
@@ -136,7 +143,9 @@ def test_values_of_a_column() -> None:
 
 
 def test_cut_off_metadata_is_an_error() -> None:
-    data = MapWritable({Text("_pst_"): ProtocolStatus(1), Text("a"): Text("b" * 300), Text("n"): LongWritable(1)})
+    data = MapWritable(
+        {Text("_pst_"): ProtocolStatus(1), Text("a"): Text("b" * 300), Text("n"): LongWritable(1)}
+    )
     whole = data.to_bytes()
     for length in range(1, len(whole)):
         with pytest.raises(FormatError):

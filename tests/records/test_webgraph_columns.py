@@ -1,4 +1,6 @@
-"""LinkDatum, Node and dated outlinks: columns say the same as the dataclasses, on random and on damaged records."""
+"""LinkDatum, Node and dated outlinks: columns say the same as the dataclasses, on random and on
+damaged records.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,11 @@ def links(count: int, seed: int) -> list[LinkDatum]:
     rng = random.Random(seed)
     return [
         LinkDatum(
-            text(rng), text(rng), rng.choice((0.0, -1.5, 3e38)), rng.choice((0, -1, 2**62, -(2**63))), rng.randrange(3)
+            text(rng),
+            text(rng),
+            rng.choice((0.0, -1.5, 3e38)),
+            rng.choice((0, -1, 2**62, -(2**63))),
+            rng.randrange(3),
         )
         for _ in range(count)
     ]
@@ -46,12 +52,15 @@ def nodes(count: int, seed: int) -> list[Node]:
     rng = random.Random(seed)
     extra = [Metadata(), Metadata.of({"k": "v"}), Metadata.of({"grün": ["", "x" * 300]})]
     return [
-        Node(rng.randrange(2**31), rng.randrange(9), rng.choice((0.25, -0.0)), rng.choice(extra)) for _ in range(count)
+        Node(rng.randrange(2**31), rng.randrange(9), rng.choice((0.25, -0.0)), rng.choice(extra))
+        for _ in range(count)
     ]
 
 
 def batch(records: Sequence[Writable]) -> Batch:
-    return Batch.of([b"key %d" % i for i in range(len(records))], [record.to_bytes() for record in records])
+    return Batch.of(
+        [b"key %d" % i for i in range(len(records))], [record.to_bytes() for record in records]
+    )
 
 
 def written(places: Iterator[Places]) -> list[tuple[bytes, bytes]]:
@@ -62,18 +71,30 @@ def test_links() -> None:
     records = links(200, 1)
     table = decode_link_data(batch(records))
     assert table.drop("key").rows() == [
-        (link.url.encode(), link.anchor.encode(), pytest.approx(link.score), link.timestamp, link.link_type)
+        (
+            link.url.encode(),
+            link.anchor.encode(),
+            pytest.approx(link.score),
+            link.timestamp,
+            link.link_type,
+        )
         for link in records
     ]
-    assert written(link_data_records(table)) == [(b"key %d" % i, link.to_bytes()) for i, link in enumerate(records)]
+    assert written(link_data_records(table)) == [
+        (b"key %d" % i, link.to_bytes()) for i, link in enumerate(records)
+    ]
 
 
 def test_nodes() -> None:
     records = nodes(200, 2)
     table = decode_nodes(batch(records))
-    assert [row[1:4] for row in table.rows()] == [(n.num_inlinks, n.num_outlinks, n.inlink_score) for n in records]
+    assert [row[1:4] for row in table.rows()] == [
+        (n.num_inlinks, n.num_outlinks, n.inlink_score) for n in records
+    ]
     assert table["metadata"].null_count() == sum(not node.metadata for node in records)
-    assert written(node_records(table)) == [(b"key %d" % i, node.to_bytes()) for i, node in enumerate(records)]
+    assert written(node_records(table)) == [
+        (b"key %d" % i, node.to_bytes()) for i, node in enumerate(records)
+    ]
 
 
 def test_nothing() -> None:
@@ -108,8 +129,12 @@ def page(times: Sequence[str] | None, count: int, *, odd: bool = False) -> Parse
     content = Metadata.of({"Content-Type": "text/html", "x": ["1", "2"]})
     if times is not None:
         content[FETCH_TIME_KEY] = list(times)
-    found = [Outlink(f"http://a/{i}", "anchor", ODD if odd else MapWritable()) for i in range(count)]
-    return ParseData(ParseStatus(1, 0, ["x", None]), "title", found, content, Metadata.of({FETCH_TIME_KEY: "7"}))
+    found = [
+        Outlink(f"http://a/{i}", "anchor", ODD if odd else MapWritable()) for i in range(count)
+    ]
+    return ParseData(
+        ParseStatus(1, 0, ["x", None]), "title", found, content, Metadata.of({FETCH_TIME_KEY: "7"})
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,7 +154,13 @@ def page(times: Sequence[str] | None, count: int, *, odd: bool = False) -> Parse
 )
 @pytest.mark.parametrize("odd", [False, True])
 def test_the_time_of_a_fetch(times: list[str] | None, expected: int | None, odd: bool) -> None:
-    pages = [page(["3"], 2), page(times, 3, odd=odd), page(["4"], 0), page(None, 1, odd=odd), page(["5"], 1)]
+    pages = [
+        page(["3"], 2),
+        page(times, 3, odd=odd),
+        page(["4"], 0),
+        page(None, 1, odd=odd),
+        page(["5"], 1),
+    ]
     table = decode_dated_outlinks(batch(pages))
     assert table["timestamp"].to_list() == [3, 3, *[expected] * 3, None, 5]
     assert table["key"].to_list() == [b"key 0"] * 2 + [b"key 1"] * 3 + [b"key 3", b"key 4"]
@@ -138,7 +169,9 @@ def test_the_time_of_a_fetch(times: list[str] | None, expected: int | None, odd:
 
 def test_damaged_pages() -> None:
     good = page(["3"], 2).to_bytes()
-    rest = len(Metadata.of({FETCH_TIME_KEY: "7"}).to_bytes())  # metadata of the parse, which nobody reads
+    rest = len(
+        Metadata.of({FETCH_TIME_KEY: "7"}).to_bytes()
+    )  # metadata of the parse, which nobody reads
     for cut in range(len(good) - rest):
         with pytest.raises(FormatError):
             decode_dated_outlinks(Batch.of([b"k"], [good[:cut]]))

@@ -1,6 +1,8 @@
-"""Servers as child processes: started when a test asks, ready when they say so, ended with the test run.
+"""Servers as child processes: started when a test asks, ready when they say so, ended with the test
+run.
 
-A server's standard input is a pipe from the tests: should they be killed, it closes, and the server ends as well.
+A server's standard input is a pipe from the tests: should they be killed, it closes, and the server
+ends as well.
 """
 
 from __future__ import annotations
@@ -15,7 +17,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-JVM = ("-Xms64m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true")
+JVM = (
+    "-Xms64m",
+    "-Xmx384m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Djava.awt.headless=true",
+)
 START_SECONDS = 180
 STOP_SECONDS = 30
 
@@ -39,10 +47,11 @@ def listens(port: int) -> bool:
 
 
 class Server:
-    """A server program with one port (0: its own choice); it may be killed and started again, with its data.
+    """A server program with one port (0: its own choice); it may be killed and started again, with
+    its data.
 
-    As a context manager it is started, and stopped in the end. It leads a group of processes, which ends with it.
-    `says` is what it prints when it is ready.
+    As a context manager it is started, and stopped in the end. It leads a group of processes, which
+    ends with it. `says` is what it prints when it is ready.
     """
 
     def __init__(
@@ -89,7 +98,8 @@ class Server:
                 self.kill()
                 lines = [line for line in self.said().splitlines() if line.strip()]
                 raise NotStarted(
-                    f"{self.command[0]} did not start ({code}): {lines[-1] if lines else 'it said nothing'}"
+                    f"{self.command[0]} did not start ({code}):"
+                    f" {lines[-1] if lines else 'it said nothing'}"
                 )
             time.sleep(0.1)
 

@@ -11,7 +11,9 @@ from typing import Self
 
 
 class Proxy:
-    """Hands bytes on to a port. Of the `at`-th request with `mark` half gets through; then `accident` happens."""
+    """Hands bytes on to a port. Of the `at`-th request with `mark` half gets through; then
+    `accident` happens.
+    """
 
     def __init__(self, port: int, mark: bytes, at: int, accident: Callable[[], None]) -> None:
         self._target, self._mark, self._left, self._accident = port, mark, at, accident
@@ -25,7 +27,10 @@ class Proxy:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._listener.close()
 
@@ -36,7 +41,11 @@ class Proxy:
                 threading.Thread(target=self._connect, args=(client,), daemon=True).start()
 
     def _connect(self, client: socket.socket) -> None:
-        with client, suppress(OSError), socket.create_connection(("127.0.0.1", self._target)) as server:
+        with (
+            client,
+            suppress(OSError),
+            socket.create_connection(("127.0.0.1", self._target)) as server,
+        ):
             threading.Thread(target=_pump, args=(server, client), daemon=True).start()
             while data := client.recv(1 << 16):
                 if self._is_the_one(data):

@@ -34,15 +34,23 @@ def solr(version: str, folder: Path, *, cloud: bool = False) -> Server:
         jars = fetched(f"solr-{version}", (("org.apache.solr", "solr-core", version),), ())
         package = "org.apache.solr.client.solrj.embedded"
     else:
-        jars = fetched(f"solr-{version}", (("org.apache.solr", "solr-test-framework", version),), ())
-        jars = [jar for jar in jars if not jar.name.startswith(("jetty-server-9.4", "jersey-container-jetty"))]
+        jars = fetched(
+            f"solr-{version}", (("org.apache.solr", "solr-test-framework", version),), ()
+        )
+        jars = [
+            jar
+            for jar in jars
+            if not jar.name.startswith(("jetty-server-9.4", "jersey-container-jetty"))
+        ]
         package = "org.apache.solr.embedded"
     home, port = folder / "home", free_port()
     home.mkdir()
     options = [f"-Dsolr.solr.home={home}", "-Dsolr.jetty.host=127.0.0.1"]
     if cloud:
         shutil.copy(HERE / "solr" / "cloud.xml", home / "solr.xml")
-        (home / "zoo.cfg").write_text("tickTime=2000\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n")
+        (home / "zoo.cfg").write_text(
+            "tickTime=2000\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n"
+        )
         shutil.copytree(HERE / "solr" / "conf", folder / "conf")
         options += ["-DzkRun", f"-Djetty.port={port}", f"-Dbootstrap_confdir={folder / 'conf'}"]
         options += [f"-Dcollection.configName={COLLECTION}"]
@@ -57,7 +65,9 @@ def solr(version: str, folder: Path, *, cloud: bool = False) -> Server:
 def elasticsearch(folder: Path) -> Server:
     """One node of Elasticsearch."""
     artifact = ("org.codelibs", "elasticsearch-cluster-runner", ELASTICSEARCH)
-    return _cluster(folder, artifact, "org.codelibs.elasticsearch.runner.ElasticsearchClusterRunner")
+    return _cluster(
+        folder, artifact, "org.codelibs.elasticsearch.runner.ElasticsearchClusterRunner"
+    )
 
 
 def opensearch(version: str, folder: Path) -> Server:
@@ -81,7 +91,9 @@ def kafka(folder: Path) -> Server:
     port, controller = free_port(), free_port()
     properties = folder / "server.properties"
     properties.write_text(
-        (HERE / "kafka.properties").read_text().format(port=port, controller=controller, folder=folder / "logs")
+        (HERE / "kafka.properties")
+        .read_text()
+        .format(port=port, controller=controller, folder=folder / "logs")
     )
     options = [*JVM, "-cp", ":".join(map(str, jars))]
     given = ["format", "-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", str(properties)]
@@ -119,5 +131,8 @@ def rabbitmq(folder: Path) -> Server:
         "ERL_EPMD_PORT": str(mapper),
         "ERL_EPMD_ADDRESS": "127.0.0.1",
     }
-    program = f"epmd & {shlex.quote(str(found[-1]))} & while read -r _; do :; done; kill 0"  # ends with its input
-    return Server(["sh", "-c", program], folder, port, environment=environment, says="Server startup complete")
+    # ends with its input
+    program = f"epmd & {shlex.quote(str(found[-1]))} & while read -r _; do :; done; kill 0"
+    return Server(
+        ["sh", "-c", program], folder, port, environment=environment, says="Server startup complete"
+    )

@@ -53,7 +53,9 @@ class Story:
     def segments(self) -> list[Path]:
         """The segments of the second act alone."""
         known = {path.name for path in (self.first / "segments").iterdir()}
-        return sorted(path for path in (self.second / "segments").iterdir() if path.name not in known)
+        return sorted(
+            path for path in (self.second / "segments").iterdir() if path.name not in known
+        )
 
 
 def make(folder: Path) -> Story:
@@ -78,7 +80,11 @@ def make(folder: Path) -> Story:
         jobs.run("updatedb", crawl / "crawldb", segment, conf=conf)
         jobs.run("invertlinks", crawl / "linkdb", segment, conf=conf)
         jobs.run("dedup", crawl / "crawldb", conf=conf)
-        urls = server.site.url("one", CHANGED), server.site.url("one", GONE), server.site.url("two", DUPLICATE)
+        urls = (
+            server.site.url("one", CHANGED),
+            server.site.url("one", GONE),
+            server.site.url("two", DUPLICATE),
+        )
     return Story(first, crawl, *urls)
 
 
@@ -87,16 +93,22 @@ def _conf() -> Configuration:
 
 
 def pages(crawl: Path, *, duplicates: bool = False) -> Pages:
-    """What an index should hold of a crawl: the newest parse of each page that the CrawlDb has as fetched."""
+    """What an index should hold of a crawl: the newest parse of each page that the CrawlDb has as
+    fetched.
+    """
     database = CrawlDb(crawl / "crawldb")
     frames = [database.read_part(index) for index in range(len(database.parts()))]
     wanted = {"db_fetched", "db_notmodified"} | ({"db_duplicate"} if duplicates else set())
-    known = [url for frame in frames for url, datum in records(frame) if datum.status_name in wanted]
+    known = [
+        url for frame in frames for url, datum in records(frame) if datum.status_name in wanted
+    ]
     found: Pages = {}
     for path in sorted((crawl / "segments").iterdir()):
         segment = Segment(path)
         for url in known:
-            for data, text in zip(segment.get(PARSE_DATA, url), segment.get(PARSE_TEXT, url), strict=True):
+            for data, text in zip(
+                segment.get(PARSE_DATA, url), segment.get(PARSE_TEXT, url), strict=True
+            ):
                 assert isinstance(data, ParseData)
                 assert isinstance(text, ParseText)
                 if data.status.is_success:
@@ -104,7 +116,7 @@ def pages(crawl: Path, *, duplicates: bool = False) -> Pages:
     return found
 
 
-# -- the jobs ----------------------------------------------------------------------------------------------------
+# -- the jobs --------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -118,9 +130,13 @@ class Indexing:
     mapping: str = MAPPING
 
     def conf(self, **properties: str) -> Configuration:
-        values = "".join(f"<param name={quoteattr(k)} value={quoteattr(str(v))}/>" for k, v in self.parameters.items())
+        values = "".join(
+            f"<param name={quoteattr(k)} value={quoteattr(str(v))}/>"
+            for k, v in self.parameters.items()
+        )
         (self.folder / "index-writers.xml").write_text(
-            f'<writers><writer id="w" class="org.apache.nutch.indexwriter.{self.name}"><parameters>{values}'
+            '<writers><writer id="w"'
+            f' class="org.apache.nutch.indexwriter.{self.name}"><parameters>{values}'
             f"</parameters><mapping>{self.mapping}</mapping></writer></writers>"
         )
         includes = {"plugin.includes": f"index-(basic|anchor)|{self.plugin}|scoring-opic"}
@@ -131,7 +147,15 @@ class Indexing:
         """index, of all segments unless there are other words."""
         given = words or ("-dir", crawl / "segments")
         conf = self.conf(**properties)
-        return jobs.run("index", crawl / "crawldb", "-linkdb", crawl / "linkdb", *given, conf=conf, err=io.StringIO())
+        return jobs.run(
+            "index",
+            crawl / "crawldb",
+            "-linkdb",
+            crawl / "linkdb",
+            *given,
+            conf=conf,
+            err=io.StringIO(),
+        )
 
     def clean(self, crawl: Path) -> Counters:
         """clean."""

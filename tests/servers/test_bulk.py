@@ -1,4 +1,6 @@
-"""indexer-elastic and indexer-opensearch-1x, and real nodes: the story, refusals, a node that dies in a request."""
+"""indexer-elastic and indexer-opensearch-1x, and real nodes: the story, refusals, a node that dies
+in a request.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class Node:
     name: str
 
     def request(self, method: str, path: str, body: Any = None) -> Any:
-        answer = httpx.request(method, f"http://127.0.0.1:{self.server.port}{path}", json=body, timeout=60)
+        answer = httpx.request(
+            method, f"http://127.0.0.1:{self.server.port}{path}", json=body, timeout=60
+        )
         assert answer.status_code < 300, answer.text
         return answer.json()
 
@@ -42,7 +46,10 @@ class Node:
 
     def pages(self) -> Pages:
         found = ((hit["_id"], hit["_source"]) for hit in self.search({"match_all": {}}))
-        return {url: (doc.get("title", "").strip(), doc.get("content", "").strip()) for url, doc in found}
+        return {
+            url: (doc.get("title", "").strip(), doc.get("content", "").strip())
+            for url, doc in found
+        }
 
     def indexing(self, folder: Path, **parameters: object) -> Indexing:
         values = {"host": "127.0.0.1", "port": self.server.port, "scheme": "http", "index": INDEX}
@@ -74,7 +81,9 @@ def test_the_story(node: Node, story: Story, tmp_path: Path) -> None:
     assert node.pages() == pages(story.first, duplicates=True)
     assert counts["indexed_total"] == len(node.pages())
     hits = node.search({"match_phrase": {"title": "reading the tides"}})
-    assert [hit["_id"] for hit in hits] == [url for url in node.pages() if url.endswith("tides.html")]
+    assert [hit["_id"] for hit in hits] == [
+        url for url in node.pages() if url.endswith("tides.html")
+    ]
     indexing.clean(story.first)
     assert node.pages() == pages(story.first)
     assert story.duplicate not in node.pages()
@@ -98,7 +107,9 @@ def test_fields(node: Node, story: Story, tmp_path: Path) -> None:
     assert anchors == ANCHORS
 
 
-def test_refused_documents_are_counted_and_the_others_taken(node: Node, story: Story, tmp_path: Path) -> None:
+def test_refused_documents_are_counted_and_the_others_taken(
+    node: Node, story: Story, tmp_path: Path
+) -> None:
     """The index takes numbers only in a field that has words in some documents."""
     node.empty()
     node.request("PUT", f"/{INDEX}", {"mappings": {"properties": {"tags": {"type": "integer"}}}})
@@ -131,7 +142,9 @@ def test_a_node_that_stays_away(node: Node, story: Story, tmp_path: Path) -> Non
     """The job ends with the reason; run again when the node is back, it leaves the same index."""
     node.empty()
     with Proxy(node.server.port, b"/_bulk", 2, node.server.kill) as proxy:
-        indexing = node.indexing(tmp_path, port=proxy.port, max__bulk__docs=4, exponential__backoff__retries=1)
+        indexing = node.indexing(
+            tmp_path, port=proxy.port, max__bulk__docs=4, exponential__backoff__retries=1
+        )
         with pytest.raises(IndexWriterError, match=r"index writer w: http://127\.0\.0\.1"):
             indexing.index(story.first)
     with pytest.raises(IndexWriterError, match=r"index writer w: .*: no connection: "):

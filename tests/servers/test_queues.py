@@ -1,4 +1,6 @@
-"""indexer-kafka and indexer-rabbit, and real brokers: every document once, deletions, brokers that go away."""
+"""indexer-kafka and indexer-rabbit, and real brokers: every document once, deletions, brokers that
+go away.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ def stripped(fields: dict[str, list[str]]) -> tuple[str, str]:
     return title, content
 
 
-# -- Kafka -------------------------------------------------------------------------------------------------------
+# -- Kafka -----------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +39,13 @@ def broker(start: Start) -> Server:
 
 def messages(broker: Server, topic: str) -> list[dict[str, Any]]:
     """All that is in a topic."""
-    consumer = kafka.KafkaConsumer(bootstrap_servers=f"127.0.0.1:{broker.port}", enable_auto_commit=False)
+    consumer = kafka.KafkaConsumer(
+        bootstrap_servers=f"127.0.0.1:{broker.port}", enable_auto_commit=False
+    )
     try:
-        parts = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
+        parts = [
+            TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()
+        ]
         consumer.assign(parts)
         consumer.seek_to_beginning(*parts)
         ends = consumer.end_offsets(parts)
@@ -82,7 +88,9 @@ def test_kafka_refuses_what_is_too_large(broker: Server, story: Story, tmp_path:
     assert counts["refused_total"] == len(wanted) - len(found) > 0
 
 
-def test_kafka_dies_in_a_batch(broker: Server, story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kafka_dies_in_a_batch(
+    broker: Server, story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is waited for. Nothing is lost; what was under way may be there twice."""
     send, sent = kafka.KafkaProducer.send, 0
 
@@ -104,11 +112,13 @@ def test_kafka_dies_in_a_batch(broker: Server, story: Story, tmp_path: Path, mon
 
 def test_kafka_is_not_there(broker: Server, story: Story, tmp_path: Path) -> None:
     broker.stop()
-    with pytest.raises(IndexWriterError, match=r"index writer w: Kafka, 127\.0\.0\.1:\d+: KafkaTimeoutError"):
+    with pytest.raises(
+        IndexWriterError, match=r"index writer w: Kafka, 127\.0\.0\.1:\d+: KafkaTimeoutError"
+    ):
         to_kafka(broker, tmp_path, "pages").index(story.first)
 
 
-# -- RabbitMQ ----------------------------------------------------------------------------------------------------
+# -- RabbitMQ --------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +129,9 @@ def rabbit(start: Start) -> Server:
 @pytest.fixture
 def channel(rabbit: Server) -> Iterator[Any]:
     """A channel to the broker."""
-    connection = pika.BlockingConnection(pika.URLParameters(f"amqp://guest:guest@127.0.0.1:{rabbit.port}/"))
+    connection = pika.BlockingConnection(
+        pika.URLParameters(f"amqp://guest:guest@127.0.0.1:{rabbit.port}/")
+    )
     yield connection.channel()
     connection.close()
 
@@ -147,8 +159,12 @@ def fields(document: dict[str, Any]) -> dict[str, list[str]]:
     return {field["key"]: field["values"] for field in document["fields"]}
 
 
-def test_rabbit_gets_many_in_a_message(rabbit: Server, channel: Any, story: Story, tmp_path: Path) -> None:
-    indexing = to_rabbit(rabbit, tmp_path, binding="true", commit__size=7, headers__static="source=crawl,round=3")
+def test_rabbit_gets_many_in_a_message(
+    rabbit: Server, channel: Any, story: Story, tmp_path: Path
+) -> None:
+    indexing = to_rabbit(
+        rabbit, tmp_path, binding="true", commit__size=7, headers__static="source=crawl,round=3"
+    )
     indexing.index(story.first)
     found = received(channel, "nutch.queue")
     wanted = pages(story.first, duplicates=True)
@@ -163,8 +179,14 @@ def test_rabbit_gets_many_in_a_message(rabbit: Server, channel: Any, story: Stor
     assert story.duplicate in json.loads(gone)["docsToDelete"]
 
 
-def test_rabbit_gets_documents_one_by_one(rabbit: Server, channel: Any, story: Story, tmp_path: Path) -> None:
-    options = {"binding": "true", "exchange__name": "crawl", "exchange__options": "type=headers,durable=false"}
+def test_rabbit_gets_documents_one_by_one(
+    rabbit: Server, channel: Any, story: Story, tmp_path: Path
+) -> None:
+    options = {
+        "binding": "true",
+        "exchange__name": "crawl",
+        "exchange__options": "type=headers,durable=false",
+    }
     queue = {"queue__name": "mine", "queue__options": "durable=false,arguments={x-max-length:1000}"}
     headers = {
         "binding__arguments": "x-match=any,kind=page",
@@ -178,20 +200,28 @@ def test_rabbit_gets_documents_one_by_one(rabbit: Server, channel: Any, story: S
     assert {fields(json.loads(body))["id"][0] for _, body in found} == wanted.keys()
     assert len(found) == len(wanted)
     assert {tuple(sorted(headers.items())) for headers, _ in found} == {
-        (("action", "write"), ("host", host), ("kind", "page")) for host in ("127.0.0.1", "localhost")
+        (("action", "write"), ("host", host), ("kind", "page"))
+        for host in ("127.0.0.1", "localhost")
     }
     indexing.clean(story.first)
-    assert ({"action": "delete", "kind": "page"}, story.duplicate.encode()) in received(channel, "mine")
+    assert ({"action": "delete", "kind": "page"}, story.duplicate.encode()) in received(
+        channel, "mine"
+    )
 
 
 def test_rabbit_has_no_queue_for_it(rabbit: Server, story: Story, tmp_path: Path) -> None:
     """Nutch's messages vanish then."""
-    with pytest.raises(IndexWriterError, match=r"no queue takes what goes to exchange '' with routing key 'nowhere'"):
+    with pytest.raises(
+        IndexWriterError,
+        match=r"no queue takes what goes to exchange '' with routing key 'nowhere'",
+    ):
         to_rabbit(rabbit, tmp_path, routingkey="nowhere").index(story.first)
 
 
 def test_rabbit_does_not_know_us(rabbit: Server, story: Story, tmp_path: Path) -> None:
-    with pytest.raises(IndexWriterError, match=r"w: RabbitMQ at 127\.0\.0\.1:\d+: .*ACCESS_REFUSED") as found:
+    with pytest.raises(
+        IndexWriterError, match=r"w: RabbitMQ at 127\.0\.0\.1:\d+: .*ACCESS_REFUSED"
+    ) as found:
         to_rabbit(rabbit, tmp_path, user="somebody").index(story.first)
     assert "guest" not in str(found.value)
 

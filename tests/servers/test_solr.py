@@ -21,7 +21,13 @@ from tests.servers.story import ANCHORS, NEW_WORDS, TAGGED, Indexing, Pages, Sto
 pytestmark = pytest.mark.servers
 
 WRITER = "solr.SolrIndexWriter"
-CREATE = {"action": "CREATE", "name": recipes.COLLECTION, "numShards": 2, "maxShardsPerNode": 2, "replicationFactor": 1}
+CREATE = {
+    "action": "CREATE",
+    "name": recipes.COLLECTION,
+    "numShards": 2,
+    "maxShardsPerNode": 2,
+    "replicationFactor": 1,
+}
 SET = {"collection.configName": recipes.COLLECTION}
 
 
@@ -44,7 +50,10 @@ class Solr:
         return list(answer.json()["response"]["docs"])
 
     def pages(self) -> Pages:
-        return {doc["id"]: (doc.get("title", "").strip(), doc.get("content", "").strip()) for doc in self.ask("*:*")}
+        return {
+            doc["id"]: (doc.get("title", "").strip(), doc.get("content", "").strip())
+            for doc in self.ask("*:*")
+        }
 
     def wait_for(self, condition: Callable[[], bool]) -> None:
         """Wait for what Solr does in its own time."""
@@ -57,7 +66,9 @@ class Solr:
 
     def empty(self) -> None:
         """Delete all documents, as soon as Solr has come up."""
-        self.wait_for(lambda: self.update({"delete": {"query": "*:*"}, "commit": {}}) and self.pages() == {})
+        self.wait_for(
+            lambda: self.update({"delete": {"query": "*:*"}, "commit": {}}) and self.pages() == {}
+        )
         assert self.pages() == {}
 
     def commit(self) -> bool:
@@ -65,21 +76,27 @@ class Solr:
 
     def update(self, body: dict[str, Any]) -> bool:
         """Whether Solr took it."""
-        return httpx.post(f"{self.root}/{recipes.COLLECTION}/update", json=body, timeout=60).is_success
+        return httpx.post(
+            f"{self.root}/{recipes.COLLECTION}/update", json=body, timeout=60
+        ).is_success
 
 
 @pytest.fixture(scope="module", params=["8.11.4", "9.10.1", "8.11.4 cloud"])
 def solr(request: pytest.FixtureRequest, start: Start) -> Iterator[Solr]:
     version, _, cloud = request.param.partition(" ")
     server = start(lambda folder: recipes.solr(version, folder, cloud=bool(cloud)))
-    found = Solr(server, {"type": "http", "url": f"http://127.0.0.1:{server.port}/solr/{recipes.COLLECTION}"})
+    found = Solr(
+        server, {"type": "http", "url": f"http://127.0.0.1:{server.port}/solr/{recipes.COLLECTION}"}
+    )
     if cloud:
         found.parameters = {
             "type": "cloud",
             "url": f"http://127.0.0.1:1,{found.root}",
             "collection": recipes.COLLECTION,
         }
-        httpx.get(f"{found.root}/admin/collections", params=CREATE | SET, timeout=120).raise_for_status()
+        httpx.get(
+            f"{found.root}/admin/collections", params=CREATE | SET, timeout=120
+        ).raise_for_status()
     yield found
     server.stop()
 
@@ -115,18 +132,24 @@ def test_fields(solr: Solr, story: Story, tmp_path: Path) -> None:
     assert page["host"] == "127.0.0.1"
     assert page["weight"] == pytest.approx(float(page["boost"]))
     assert page["tstamp"].endswith("Z")
-    assert {tuple(doc["anchor"]) for doc in documents.values() if "anchor" in doc} == {(anchor,) for anchor in ANCHORS}
+    assert {tuple(doc["anchor"]) for doc in documents.values() if "anchor" in doc} == {
+        (anchor,) for anchor in ANCHORS
+    }
 
 
 def test_without_a_commit_nothing_shows(solr: Solr, story: Story, tmp_path: Path) -> None:
     solr.empty()
     solr.indexing(tmp_path).index(story.first, "-noCommit", "-dir", story.first / "segments")
     assert solr.pages() == {}
-    solr.indexing(tmp_path).index(story.first, "-noCommit", "-params", "commit=true", "-dir", story.first / "segments")
+    solr.indexing(tmp_path).index(
+        story.first, "-noCommit", "-params", "commit=true", "-dir", story.first / "segments"
+    )
     assert solr.pages() == pages(story.first, duplicates=True)
 
 
-def test_refused_documents_are_counted_and_the_others_taken(solr: Solr, story: Story, tmp_path: Path) -> None:
+def test_refused_documents_are_counted_and_the_others_taken(
+    solr: Solr, story: Story, tmp_path: Path
+) -> None:
     """The schema knows no field `tags`, which some pages have."""
     solr.empty()
     indexing = solr.indexing(tmp_path)
@@ -139,7 +162,11 @@ def test_refused_documents_are_counted_and_the_others_taken(solr: Solr, story: S
 
 
 def test_no_such_collection(solr: Solr, story: Story, tmp_path: Path) -> None:
-    wrong = {"url": f"{solr.root}/nosuch"} if solr.parameters["type"] == "http" else {"collection": "nosuch"}
+    wrong = (
+        {"url": f"{solr.root}/nosuch"}
+        if solr.parameters["type"] == "http"
+        else {"collection": "nosuch"}
+    )
     with pytest.raises(IndexWriterError, match=r"index writer w: .*nosuch.*: 40[04]"):
         solr.indexing(tmp_path, **wrong).index(story.first)
 
@@ -157,7 +184,9 @@ def test_a_server_that_dies_in_a_request(solr: Solr, story: Story, tmp_path: Pat
         counts = solr.indexing(tmp_path, commitSize=4, **here).index(story.first)
         assert proxy.happened
     wanted = pages(story.first, duplicates=True)
-    solr.wait_for(lambda: solr.commit() and solr.pages() == wanted)  # while it reads its log Solr ignores commits
+    solr.wait_for(
+        lambda: solr.commit() and solr.pages() == wanted
+    )  # while it reads its log Solr ignores commits
     assert solr.pages() == wanted
     assert counts["indexed_total"] == len(solr.pages())
 

@@ -1,4 +1,6 @@
-"""The demo site crawled twice, for tests of archives: redirects, pages that did not change, one that did, errors."""
+"""The demo site crawled twice, for tests of archives: redirects, pages that did not change, one
+that did, errors.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from minutch.conf import Configuration
 from tests.support.segments import LOOPBACK
 from tests.support.siteserver import SiteServer
 
-PLUGINS = "protocol-http|urlfilter-regex|parse-(html|text)|scoring-(opic|depth)|urlnormalizer-(pass|regex|basic)"
+PLUGINS = "protocol-http|urlfilter-regex|parse-(html|text)|scoring-(opic|depth)|urlnormalizer-(pass|regex|basic)"  # noqa: E501
 MODIFIED = "/books/knots.html"
 """The page that answers 304."""
 CHANGED = "/about.html"
@@ -44,10 +46,14 @@ class ArchivedCrawl:
 
 
 def configuration(**values: str) -> Configuration:
-    """For crawling the site, with heads and requests kept; `fetcher__warc="true"` sets fetcher.warc."""
+    """For crawling the site, with heads and requests kept; `fetcher__warc="true"` sets
+    fetcher.warc.
+    """
     more = {name.replace("__", "."): value for name, value in values.items()}
     conf = Configuration.load([]).with_values(LOOPBACK)
-    return conf.with_values({"plugin.includes": PLUGINS, "store.response.time": "true", **SCHEDULE, **KEPT, **more})
+    return conf.with_values(
+        {"plugin.includes": PLUGINS, "store.response.time": "true", **SCHEDULE, **KEPT, **more}
+    )
 
 
 def crawl_twice(folder: Path, **values: str) -> ArchivedCrawl:
@@ -56,14 +62,25 @@ def crawl_twice(folder: Path, **values: str) -> ArchivedCrawl:
     crawl = folder / "crawl"
     seeds = folder / "seeds.txt"
     with SiteServer() as server:
-        pages = [MODIFIED, CHANGED, "/", "/news", "/news.html", "/fr.html", "/closed.html", "/archive.bin"]
+        pages = [
+            MODIFIED,
+            CHANGED,
+            "/",
+            "/news",
+            "/news.html",
+            "/fr.html",
+            "/closed.html",
+            "/archive.bin",
+        ]
         site = server.site.url("one").rstrip("/")
         seeds.write_text("".join(f"{site}{page}\n" for page in pages), encoding="utf-8")
         jobs.inject(crawl / "crawldb", seeds, conf=conf)
         a_round(crawl, conf, 0)
         server.site.routes["one"][CHANGED] = {"file": "one/hours.html"}
         a_round(crawl, conf, 31)
-        answers = {f"{site}{page}": server.site.answer("127.0.0.1", page, None).body for page in pages}
+        answers = {
+            f"{site}{page}": server.site.answer("127.0.0.1", page, None).body for page in pages
+        }
     return ArchivedCrawl(crawl, site, answers)
 
 
@@ -80,7 +97,9 @@ def a_round(crawl: Path, conf: Configuration, days: int) -> None:
 
 @functools.cache
 def archived_crawl() -> ArchivedCrawl:
-    """The crawl of this test process, with WARC files beside what segments have otherwise. Not to be written to."""
+    """The crawl of this test process, with WARC files beside what segments have otherwise. Not to
+    be written to.
+    """
     folder = Path(tempfile.mkdtemp(prefix="minutch-archived-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return crawl_twice(folder, fetcher__warc="true")
@@ -94,10 +113,15 @@ def checked(path: Path) -> list[Record]:
     """The records of a file; `warcio check` and fastwarc's digests have nothing against it."""
     assert Checker(SimpleNamespace(inputs=[str(path)], verbose=False)).process_all() == 0
     with path.open("rb") as file:
-        fast = [(record.verify_block_digest(), record.record_id) for record in FastIterator(file, parse_http=False)]
+        fast = [
+            (record.verify_block_digest(), record.record_id)
+            for record in FastIterator(file, parse_http=False)
+        ]
     assert all(whole for whole, _ in fast)
     records = read_records(path)
-    assert [fields["WARC-Record-ID"] for _, _, _, fields, _ in records] == [record_id for _, record_id in fast]
+    assert [fields["WARC-Record-ID"] for _, _, _, fields, _ in records] == [
+        record_id for _, record_id in fast
+    ]
     assert len({record_id for _, record_id in fast}) == len(fast)
     return records
 
@@ -109,5 +133,7 @@ def read_records(path: Path) -> list[Record]:
         for record in ArchiveIterator(file, no_record_parse=True):
             fields = dict(record.rec_headers.headers)
             block = record.raw_stream.read()
-            records.append((record.rec_type, fields.get("WARC-Target-URI"), fields["WARC-Date"], fields, block))
+            records.append(
+                (record.rec_type, fields.get("WARC-Target-URI"), fields["WARC-Date"], fields, block)
+            )
     return records

@@ -15,7 +15,9 @@ DATE = "2026-01-02T03:04:05Z"
 
 
 class WarcMaker:
-    """A WARC file that is being made: `with WarcMaker(path) as warc: warc.page("http://h/", b"…")`."""
+    """A WARC file that is being made: `with WarcMaker(path) as warc: warc.page("http://h/",
+    b"…")`.
+    """
 
     def __init__(self, path: Path, *, gzip: bool = True) -> None:
         self._file = path.open("wb")
@@ -24,7 +26,12 @@ class WarcMaker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         self._file.close()
 
     def page(
@@ -44,13 +51,17 @@ class WarcMaker:
         answer = self._writer.create_warc_record(
             url, "response", payload=io.BytesIO(body), http_headers=lines, warc_headers_dict=more
         )
-        asked = StatusAndHeaders(f"{request} / HTTP/1.1", [("User-Agent", "test")], is_http_request=True)
+        asked = StatusAndHeaders(
+            f"{request} / HTTP/1.1", [("User-Agent", "test")], is_http_request=True
+        )
         asking = self._writer.create_warc_record(
             url, "request", http_headers=asked, warc_headers_dict={"WARC-Date": date}
         )
         self._writer.write_request_response_pair(asking, answer)
 
-    def revisit(self, url: str, digest: str, refers_to: str, refers_date: str, *, date: str = DATE) -> None:
+    def revisit(
+        self, url: str, digest: str, refers_to: str, refers_date: str, *, date: str = DATE
+    ) -> None:
         """The same content as another visit's."""
         lines = StatusAndHeaders("200 OK", [HTML, ("X-Visit", "again")], protocol="HTTP/1.1")
         self._writer.write_record(
@@ -82,7 +93,11 @@ class WarcMaker:
     def other(self, kind: str, url: str, body: bytes, media_type: str = "text/plain") -> None:
         """A record without an HTTP head."""
         record = self._writer.create_warc_record(
-            url, kind, payload=io.BytesIO(body), warc_content_type=media_type, warc_headers_dict={"WARC-Date": DATE}
+            url,
+            kind,
+            payload=io.BytesIO(body),
+            warc_content_type=media_type,
+            warc_headers_dict={"WARC-Date": DATE},
         )
         self._writer.write_record(record)
 

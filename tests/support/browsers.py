@@ -1,4 +1,6 @@
-"""Whether there is a browser here, and a small web for it: pages by path, on 127.0.0.1 and localhost alike."""
+"""Whether there is a browser here, and a small web for it: pages by path, on 127.0.0.1 and
+localhost alike.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,12 @@ def _reason() -> str:
 needs_browser = pytest.mark.skipif(bool(_reason()), reason=_reason() or "there is one")
 """Skips where no browser is installed."""
 
-TYPES = {"html": "text/html; charset=utf-8", "js": "text/javascript", "css": "text/css", "png": "image/png"}
+TYPES = {
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript",
+    "css": "text/css",
+    "png": "image/png",
+}
 
 
 @dataclass
@@ -39,7 +46,9 @@ class Asked:
 
 @dataclass
 class SmallWeb:
-    """Serves `pages`: path → content, or (status, headers, content). The type is that of the path's ending."""
+    """Serves `pages`: path → content, or (status, headers, content). The type is that of the path's
+    ending.
+    """
 
     pages: dict[str, str | tuple[int, dict[str, str], str]] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
@@ -49,10 +58,17 @@ class SmallWeb:
         self._server = ThreadingHTTPServer((self.address, 0), _handler(self))
         self._server.daemon_threads = True
         self.port = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        ).start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         self._server.shutdown()
         self._server.server_close()
 

@@ -1,4 +1,6 @@
-"""A made-up crawl of pages that change by chance, each at a rate of its own, and that were fetched again and again."""
+"""A made-up crawl of pages that change by chance, each at a rate of its own, and that were fetched
+again and again.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ class ChangingCrawl:
             time = NOW - (self.fetches - 1 - number) * INTERVAL * DAY
             for url, rate in self.rates.items():
                 changed = number == 0 or chance.random() >= 2.718281828459045 ** (-rate * INTERVAL)
-                statuses[url] = status.STATUS_DB_FETCHED if changed else status.STATUS_DB_NOTMODIFIED
+                statuses[url] = (
+                    status.STATUS_DB_FETCHED if changed else status.STATUS_DB_NOTMODIFIED
+                )
                 if changed:
                     versions[url] += 1
                     modified[url] = time

@@ -1,4 +1,6 @@
-"""Replays of Nutch's jobs on CrawlDbs: inputs and outputs as raw records, so that comparing is byte for byte."""
+"""Replays of Nutch's jobs on CrawlDbs: inputs and outputs as raw records, so that comparing is byte
+for byte.
+"""
 
 import gzip
 import io
@@ -57,7 +59,9 @@ class Case:
     def expected(self) -> dict[str, list[tuple[str, str]]]:
         """File -> its records, as listed."""
         found: dict[str, list[tuple[str, str]]] = {}
-        with gzip.open(self.folder / "out" / self.name / "records.jsonl.gz", "rt", encoding="utf-8") as lines:
+        with gzip.open(
+            self.folder / "out" / self.name / "records.jsonl.gz", "rt", encoding="utf-8"
+        ) as lines:
             for line in map(json.loads, lines):
                 if "file" in line:
                     current = found.setdefault(line["file"], [])
@@ -78,10 +82,17 @@ def _parse_jobs(job: str, text: str) -> Iterator[Case]:
         if line.strip() and not line.startswith("#"):
             name, settings, command = (field.strip() for field in line.split("|"))
             pairs = (pair.partition("=") for pair in settings.split(";") if pair)
-            yield Case(job, name, {key: value.replace("!", "|") for key, _, value in pairs}, command.split()[2:])
+            yield Case(
+                job,
+                name,
+                {key: value.replace("!", "|") for key, _, value in pairs},
+                command.split()[2:],
+            )
 
 
-def context(settings: dict[str, str] | None = None, *, conf: Path = RULES, now: int = NOW) -> JobContext:
+def context(
+    settings: dict[str, str] | None = None, *, conf: Path = RULES, now: int = NOW
+) -> JobContext:
     """A job's context: Nutch's rule files, a clock that stands still, output in memory."""
     configuration = Configuration.load([conf], overrides=settings or {})
     return JobContext(configuration, clock=FakeClock(now), out=io.StringIO(), err=io.StringIO())

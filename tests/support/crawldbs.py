@@ -24,7 +24,9 @@ Entries = Iterable[tuple[str, CrawlDatum]]
 
 def context(settings: Mapping[str, str] | None = None, *, now: int = NOW) -> JobContext:
     """A job's context without any plugins, save those that `settings` name."""
-    conf = Configuration.load([], overrides={"plugin.includes": "nutch-extensionpoints", **(settings or {})})
+    conf = Configuration.load(
+        [], overrides={"plugin.includes": "nutch-extensionpoints", **(settings or {})}
+    )
     return JobContext(conf, clock=FakeClock(now), out=io.StringIO(), err=io.StringIO())
 
 
@@ -39,7 +41,9 @@ def metadata(**entries: str) -> MapWritable:
     return MapWritable({Text(key): Text(value) for key, value in entries.items()})
 
 
-def write_db(path: Path, entries: Entries, *, parts: int = 1, compression: Compression = PLAIN) -> CrawlDb:
+def write_db(
+    path: Path, entries: Entries, *, parts: int = 1, compression: Compression = PLAIN
+) -> CrawlDb:
     """A CrawlDb with these entries."""
     for index, part in enumerate(split(rows.to_frame(entries), parts)):
         with CrawlDb.part_writer(path / "current", index, compression) as writer:
@@ -50,7 +54,11 @@ def write_db(path: Path, entries: Entries, *, parts: int = 1, compression: Compr
 def read_db(path: Path) -> dict[str, CrawlDatum]:
     """URL -> entry of a whole CrawlDb."""
     db = CrawlDb(path)
-    return {url: datum for part in range(len(db.parts())) for url, datum in rows.records(db.read_part(part))}
+    return {
+        url: datum
+        for part in range(len(db.parts()))
+        for url, datum in rows.records(db.read_part(part))
+    }
 
 
 def write_segment(path: Path, fetched: Entries, parsed: Entries | None = None) -> Path:
@@ -59,6 +67,8 @@ def write_segment(path: Path, fetched: Entries, parsed: Entries | None = None) -
         writer.write(sort_by_key(rows.to_frame(fetched)))
     if parsed is not None:
         (path / "crawl_parse").mkdir(parents=True)
-        with CrawlDataWriter(path / "crawl_parse/part-r-00000", mapfile=False, compression="RECORD") as writer:
+        with CrawlDataWriter(
+            path / "crawl_parse/part-r-00000", mapfile=False, compression="RECORD"
+        ) as writer:
             writer.write(rows.to_frame(parsed))
     return path

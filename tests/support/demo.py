@@ -1,6 +1,8 @@
-"""bin/demo: serves the demo site on loopback, crawls it for three rounds with bin/crawl, shows what was found.
+"""bin/demo: serves the demo site on loopback, crawls it for three rounds with bin/crawl, shows what
+was found.
 
-python -m tests.support.demo [folder]     the crawl is left in `folder`, by default a new temporary one
+python -m tests.support.demo [folder]     the crawl is left in `folder`, by default a new temporary
+one
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ PROPERTIES = {
     "http.agent.name": "minutch-demo",
     "http.filter.ipaddress.include": "loopback",
     "fetcher.server.delay": "0.1",
-    "plugin.includes": "protocol-http|urlfilter-regex|parse-(html|text)|scoring-opic|urlnormalizer-(pass|regex|basic)",
+    "plugin.includes": (
+        "protocol-http|urlfilter-regex|parse-(html|text)|scoring-opic|urlnormalizer-(pass|regex|basic)"
+    ),
 }
 
 
@@ -45,7 +49,9 @@ def run(title: str, command: list[str]) -> None:
 
 def main() -> None:
     """The demo."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp(prefix="minutch-demo-"))
+    folder = (
+        Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp(prefix="minutch-demo-"))
+    )
     folder.mkdir(parents=True, exist_ok=True)
     crawl = folder / "crawl"
     shutil.rmtree(crawl, ignore_errors=True)
@@ -57,7 +63,10 @@ def main() -> None:
         command = [*minutch, "crawl", *definitions(), str(seeds), str(crawl), "3"]
         run("Three rounds", command)
         run("What the crawldb knows", [*minutch, "readdb", str(crawl / "crawldb"), "-stats"])
-        run("Who links to the first page", [*minutch, "readlinkdb", str(crawl / "linkdb"), "-url", first])
+        run(
+            "Who links to the first page",
+            [*minutch, "readlinkdb", str(crawl / "linkdb"), "-url", first],
+        )
         run("The segments", [*minutch, "readseg", "-list", "-dir", str(crawl / "segments")])
     print(f"\nEverything lies in {crawl}; Apache Nutch reads it, too.")
 

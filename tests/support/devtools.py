@@ -1,4 +1,5 @@
-"""Headless Chromium as a reader of pages: it goes to addresses, presses keys, clicks, and takes pictures.
+"""Headless Chromium as a reader of pages: it goes to addresses, presses keys, clicks, and takes
+pictures.
 
 Spoken with over the DevTools protocol.
 """
@@ -18,7 +19,9 @@ from typing import Any, Final, Self
 import pytest
 from websockets.sync.client import ClientConnection, connect
 
-PROGRAM: Final = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+PROGRAM: Final = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 needs_chromium = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on PATH")
 """Skips where no browser is installed."""
 PATIENCE: Final = 30.0
@@ -32,9 +35,21 @@ class Chromium:
     def __enter__(self) -> Self:
         assert PROGRAM is not None
         self._profile = Path(tempfile.mkdtemp(prefix="chromium-"))
-        arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"]
-        arguments += ["--remote-debugging-port=0", f"--user-data-dir={self._profile}", "about:blank"]
-        self._process = subprocess.Popen([PROGRAM, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        arguments = [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--no-first-run",
+        ]
+        arguments += [
+            "--remote-debugging-port=0",
+            f"--user-data-dir={self._profile}",
+            "about:blank",
+        ]
+        self._process = subprocess.Popen(
+            [PROGRAM, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         self._number = 0
         self._inside = ""
         self.events: list[dict[str, Any]] = []
@@ -42,7 +57,9 @@ class Chromium:
             port, path = self._address()
             self._socket: ClientConnection = connect(f"ws://127.0.0.1:{port}{path}", max_size=None)
             target = self.send("Target.createTarget", url="about:blank")["targetId"]
-            self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+            self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)[
+                "sessionId"
+            ]
             for domain in ("Page", "Runtime", "Network"):
                 self.send(f"{domain}.enable")
         except BaseException:
@@ -50,7 +67,12 @@ class Chromium:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         if hasattr(self, "_socket"):
             self._socket.close()
         self._process.terminate()
@@ -101,15 +123,24 @@ class Chromium:
         raise TimeoutError("the page is not loaded")
 
     def run(self, script: str) -> Any:
-        """The value of an expression in the page; promises are waited for. The page's own scripts may be off."""
-        found = self.send("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        """The value of an expression in the page; promises are waited for. The page's own scripts
+        may be off.
+        """
+        found = self.send(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
+        )
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
 
     def press(self, key: str, *, shift: bool = False) -> None:
         """A key, as a person presses it."""
         more = {"text": "\r"} if key == "Enter" else {}
-        common = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS[key], "modifiers": 8 if shift else 0}
+        common = {
+            "key": key,
+            "code": key,
+            "windowsVirtualKeyCode": KEYS[key],
+            "modifiers": 8 if shift else 0,
+        }
         self.send("Input.dispatchKeyEvent", type="keyDown", **common, **more)
         self.send("Input.dispatchKeyEvent", type="keyUp", **common)
 
@@ -120,17 +151,31 @@ class Chromium:
     def click(self, selector: str) -> None:
         """Click an element that leads to another page, and wait for that."""
         box = self.run(
-            f"(()=>{{const e=document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block:'center'}});"
-            "const r=e.getClientRects()[0]; return [r.x+r.width/2, r.y+r.height/2]})()"
+            f"(()=>{{const e=document.querySelector({json.dumps(selector)});"
+            " e.scrollIntoView({block:'center'});const r=e.getClientRects()[0]; return"
+            " [r.x+r.width/2, r.y+r.height/2]})()"
         )
         self.events.clear()
         for kind in ("mousePressed", "mouseReleased"):
-            self.send("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
+            self.send(
+                "Input.dispatchMouseEvent",
+                type=kind,
+                x=box[0],
+                y=box[1],
+                button="left",
+                clickCount=1,
+            )
         self.settle()
 
     def screen(self, width: int, height: int = 900, *, dark: bool = False) -> None:
         """The size of the window, and which colours its reader prefers."""
-        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.send(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
         features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.send("Emulation.setEmulatedMedia", features=features)
 
@@ -151,18 +196,27 @@ class Chromium:
         """All strings of the page, or of the one in its frame: tags, attributes, texts."""
         if frame:
             target = self._frame()["targetId"]
-            self._inside = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+            self._inside = self.send("Target.attachToTarget", targetId=target, flatten=True)[
+                "sessionId"
+            ]
         try:
             return list(self.send("DOMSnapshot.captureSnapshot", computedStyles=[])["strings"])
         finally:
             self._inside = ""
 
     def requested(self) -> list[str]:
-        """The addresses that were asked for since the last `go` or `click`, but for those that a policy has stopped."""
+        """The addresses that were asked for since the last `go` or `click`, but for those that a
+        policy has stopped.
+        """
         stopped = {
             event["params"]["requestId"]
             for event in self.events
-            if event.get("method") == "Network.loadingFailed" and event["params"].get("blockedReason") == "csp"
+            if event.get("method") == "Network.loadingFailed"
+            and event["params"].get("blockedReason") == "csp"
         }
-        asked = [event["params"] for event in self.events if event.get("method") == "Network.requestWillBeSent"]
+        asked = [
+            event["params"]
+            for event in self.events
+            if event.get("method") == "Network.requestWillBeSent"
+        ]
         return [one["request"]["url"] for one in asked if one["requestId"] not in stopped]

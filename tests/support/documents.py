@@ -1,4 +1,6 @@
-"""Pages made up for indexing filters, and the documents that a filter makes of them, by rows and by columns."""
+"""Pages made up for indexing filters, and the documents that a filter makes of them, by rows and by
+columns.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ def pages_of(*made: Made) -> Pages:
     )
 
 
-def documents_of(conf: Configuration, *made: Made, begin: Sequence[Fields] = ()) -> list[Fields | None]:
+def documents_of(
+    conf: Configuration, *made: Made, begin: Sequence[Fields] = ()
+) -> list[Fields | None]:
     """The fields of each page's document after all filters, None where it is left out or failed.
 
     `begin`: fields that the documents have before. Rows and columns have to agree.
@@ -82,7 +86,9 @@ def documents_of(conf: Configuration, *made: Made, begin: Sequence[Fields] = ())
     return by_columns
 
 
-def _filtered(conf: Configuration, made: Sequence[Made], begin: Sequence[Fields], rows: bool) -> list[Fields | None]:
+def _filtered(
+    conf: Configuration, made: Sequence[Made], begin: Sequence[Fields], rows: bool
+) -> list[Fields | None]:
     pages = pages_of(*made)
     documents = Documents(pages.urls)
     for number, fields in enumerate(begin):
@@ -91,13 +97,22 @@ def _filtered(conf: Configuration, made: Sequence[Made], begin: Sequence[Fields]
                 documents.add_rows(name, pl.Series([number]), pl.Series([value]))
     stays = pl.Series([True] * len(made))
     for indexing in IndexingFilters(conf).filters:
-        found = _by_rows(indexing, documents, pages) if rows else indexing.filter_columns(documents, pages)
+        found = (
+            _by_rows(indexing, documents, pages)
+            if rows
+            else indexing.filter_columns(documents, pages)
+        )
         stays = stays if found is None else stays & found
-    shown = [{name: list(one.values) for name, one in sorted(row.fields.items())} for row in documents.rows()]
+    shown = [
+        {name: list(one.values) for name, one in sorted(row.fields.items())}
+        for row in documents.rows()
+    ]
     return [fields if kept else None for fields, kept in zip(shown, stays, strict=True)]
 
 
 def _by_rows(indexing: IndexingFilter, documents: Documents, pages: Pages) -> pl.Series:
     return map_documents(
-        documents, pages, lambda doc, page: indexing.filter(doc, page.parse, page.url, page.datum, page.inlinks)
+        documents,
+        pages,
+        lambda doc, page: indexing.filter(doc, page.parse, page.url, page.datum, page.inlinks),
     )

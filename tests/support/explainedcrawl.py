@@ -1,4 +1,5 @@
-"""A crawl made to hold each reason why a URL was not fetched once: files by hand, and the CrawlDb by updatedb itself.
+"""A crawl made to hold each reason why a URL was not fetched once: files by hand, and the CrawlDb
+by updatedb itself.
 
 S1, S2    fetched, parsed, brought into the CrawlDb
 S3        fetched, parsed, not brought in yet
@@ -19,7 +20,13 @@ from minutch.cycle.fetch.state import FetchState
 from minutch.cycle.fetchlist.choice import Options
 from minutch.cycle.segment.places import segment_name
 from minutch.cycle.segment.store import LAYOUTS, Segment, part_writer
-from minutch.hadoop.formats.writables import FloatWritable, IntWritable, LongWritable, MapWritable, Text
+from minutch.hadoop.formats.writables import (
+    FloatWritable,
+    IntWritable,
+    LongWritable,
+    MapWritable,
+    Text,
+)
 from minutch.inspect.explain.about import Crawl, Explainer
 from minutch.inspect.explain.facts import Explanation
 from minutch.job import JobContext
@@ -81,7 +88,9 @@ def injected(interval: int = MONTH, score: float = 1.0, **metadata: float) -> Cr
     return CrawlDatum(status.STATUS_DB_UNFETCHED, interval, score, INJECTED, metadata=values)
 
 
-def failed(url: str, code: int, message: str | None, http: str = "", retry: bool = True, **more: object) -> Fetch:
+def failed(
+    url: str, code: int, message: str | None, http: str = "", retry: bool = True, **more: object
+) -> Fetch:
     """A page that did not come."""
     kind = status.STATUS_FETCH_RETRY if retry else status.STATUS_FETCH_GONE
     return Fetch(url, kind, ProtocolStatus.of(code, message), http, b"", **more)  # type: ignore[arg-type]
@@ -96,25 +105,42 @@ def redirected(url: str, target: str, *, temporary: bool = False) -> Fetch:
     """A page that redirects."""
     kind = status.STATUS_FETCH_REDIR_TEMP if temporary else status.STATUS_FETCH_REDIR_PERM
     code, http = (codes.TEMP_MOVED, "302") if temporary else (codes.MOVED, "301")
-    return Fetch(url, kind, ProtocolStatus.of(code, target), http, b"", headers={"Location": target})
+    return Fetch(
+        url, kind, ProtocolStatus.of(code, target), http, b"", headers={"Location": target}
+    )
 
 
 FIRST = [
-    Fetch(f"{A}/ok", digest=b"k" * 16, links=((f"{A}/linked", "the words"), (f"{A}/pages/1", "page 1"))),
+    Fetch(
+        f"{A}/ok",
+        digest=b"k" * 16,
+        links=((f"{A}/linked", "the words"), (f"{A}/pages/1", "page 1")),
+    ),
     Fetch(f"{A}/dup1", digest=b"d" * 16, before=injected(score=2.0)),
     Fetch(f"{A}/dup2", digest=b"d" * 16),
     Fetch(f"{A}/no-interval", digest=b"n" * 16, before=injected(interval=0)),
     Fetch(f"{A}/too-long", digest=b"t" * 16, before=injected(interval=9_000_000)),
     failed(f"{A}/lost", codes.NOTFOUND, f"{A}/lost", "404", retry=False),
     failed(f"{A}/closed", codes.GONE, f"Http: 410 url={A}/closed", "410", retry=False),
-    failed(f"{A}/gone-long", codes.NOTFOUND, "x", "404", retry=False, before=injected(interval=6_000_000)),
+    failed(
+        f"{A}/gone-long",
+        codes.NOTFOUND,
+        "x",
+        "404",
+        retry=False,
+        before=injected(interval=6_000_000),
+    ),
     failed(f"{A}/login", codes.ACCESS_DENIED, "Authentication required", "401", retry=False),
     failed(f"{A}/forbidden", codes.EXCEPTION, f"Http code=403, url={A}/forbidden", "403"),
     failed(f"{A}/broken", codes.EXCEPTION, f"Http code=500, url={A}/broken", "500"),
     failed(f"{A}/refused", codes.EXCEPTION, "java.net.ConnectException: Connection refused", "500"),
     failed(f"{A}/no-host", codes.EXCEPTION, "java.net.UnknownHostException: a.example"),
     failed(f"{A}/slow", codes.EXCEPTION, "java.net.SocketTimeoutException: Read timed out"),
-    failed(f"{A}/own", codes.EXCEPTION, "java.io.IOException: Forbidden connection to IP address 10.0.0.1"),
+    failed(
+        f"{A}/own",
+        codes.EXCEPTION,
+        "java.io.IOException: Forbidden connection to IP address 10.0.0.1",
+    ),
     failed(f"{A}/certificate", codes.EXCEPTION, "SSL connect failed: certificate has expired"),
     failed(f"{A}/scheme", codes.FAILED, None),
     failed(f"{A}/denied", codes.ROBOTS_DENIED, None, retry=False),
@@ -124,11 +150,20 @@ FIRST = [
     redirected(f"{A}/moved", f"{A}/target"),
     Fetch(f"{A}/target", digest=b"g" * 16, listed=False),
     redirected(f"{A}/temporary", "http://b.example/outside", temporary=True),
-    Fetch(f"{A}/unparsed", digest=None, parse=ParseStatus.failed(parsestatus.FAILED_TRUNCATED, "cut off")),
+    Fetch(
+        f"{A}/unparsed",
+        digest=None,
+        parse=ParseStatus.failed(parsestatus.FAILED_TRUNCATED, "cut off"),
+    ),
     Fetch(f"{A}/again", digest=b"a" * 16),
     Fetch(f"{A}/changing", digest=b"1" * 16),
     Fetch(f"{A}/fixed", digest=b"f" * 16, before=injected(fixedInterval=777_600.0)),
-    Fetch(f"{A}/hostile", digest=b"h" * 16, title="\x1b[31mred\nline", links=((f"{A}/linked", "\x1b]0;x\x07"),)),
+    Fetch(
+        f"{A}/hostile",
+        digest=b"h" * 16,
+        title="\x1b[31mred\nline",
+        links=((f"{A}/linked", "\x1b]0;x\x07"),),
+    ),
 ]
 THIRD_TIME = CrawlDatum(status.STATUS_DB_UNFETCHED, MONTH, 1.0, T1, retries=2)
 
@@ -155,7 +190,11 @@ PENDING = [Fetch(f"{A}/pending", digest=b"p" * 16, links=(("http://c.example/fre
 
 OTHERS = {
     f"{A}/listed": CrawlDatum(
-        status.STATUS_DB_UNFETCHED, MONTH, 1.0, INJECTED, metadata=MapWritable({Text("_ngt_"): LongWritable(T4)})
+        status.STATUS_DB_UNFETCHED,
+        MONTH,
+        1.0,
+        INJECTED,
+        metadata=MapWritable({Text("_ngt_"): LongWritable(T4)}),
     ),
     f"{A}/later": CrawlDatum(status.STATUS_DB_UNFETCHED, MONTH, 1.0, NOW + 3 * DAY + 1),
     f"{A}/far": CrawlDatum(status.STATUS_DB_UNFETCHED, MONTH, 1.0, NOW + 400 * DAY),
@@ -168,8 +207,12 @@ OTHERS = {
     "http://many.example/2": injected(score=8.0),
     "http://many.example/3": injected(score=7.0),
     f"{A}/orphan": CrawlDatum(status.STATUS_DB_ORPHAN, MONTH, 1.0, NOW + DAY),
-    f"{A}/parse-failed": CrawlDatum(status.STATUS_DB_PARSE_FAILED, MONTH, 1.0, NOW + DAY, modified_time=T1),
-    f"{A}/unexplained": CrawlDatum(status.STATUS_DB_FETCHED, MONTH, 1.0, NOW + DAY, T1, signature=b"u" * 16),
+    f"{A}/parse-failed": CrawlDatum(
+        status.STATUS_DB_PARSE_FAILED, MONTH, 1.0, NOW + DAY, modified_time=T1
+    ),
+    f"{A}/unexplained": CrawlDatum(
+        status.STATUS_DB_FETCHED, MONTH, 1.0, NOW + DAY, T1, signature=b"u" * 16
+    ),
     f"{R}/private/page": injected(),
     f"{R}/private/open/page": injected(),
     f"{R}/public": injected(),
@@ -205,7 +248,9 @@ def _metadata(fetch: Fetch) -> MapWritable:
 def write_segment(
     folder: Path, time: int, fetches: Iterable[Fetch], *, links: Iterable[tuple[str, float]] = ()
 ) -> Path:
-    """A segment that was fetched and parsed at `time`; `links` are linked URLs with the scores they get."""
+    """A segment that was fetched and parsed at `time`; `links` are linked URLs with the scores they
+    get.
+    """
     conf = Configuration.load([])
     segment = Segment(folder / "segments" / segment_name(time))
     segment.path.mkdir(parents=True)
@@ -224,7 +269,9 @@ def write_segment(
             if fetch.listed:
                 listed(fetch.url, before)
             score = 0.0 if fetch.status == status.STATUS_LINKED else before.score
-            datum = CrawlDatum(fetch.status, before.fetch_interval, score, time, fetch.modified, before.retries)
+            datum = CrawlDatum(
+                fetch.status, before.fetch_interval, score, time, fetch.modified, before.retries
+            )
             datum.signature, datum.metadata = before.signature, _metadata(fetch)
             fetched(fetch.url, datum)
             if fetch.http and fetch.ended.code in (codes.SUCCESS, codes.MOVED, codes.TEMP_MOVED):
@@ -248,7 +295,9 @@ def _parsed(fetch: Fetch) -> ParseData:
 
 @dataclass
 class Made:
-    """A made crawl; `settings` are those that its jobs ran with, `rules` the file of its URL filter."""
+    """A made crawl; `settings` are those that its jobs ran with, `rules` the file of its URL
+    filter.
+    """
 
     folder: Path
     settings: dict[str, str]
@@ -259,14 +308,20 @@ class Made:
 
     def conf(self, settings: Mapping[str, str] | None = None) -> Configuration:
         """The crawl's configuration with other settings put over it."""
-        return Configuration.load([self.folder / "conf"], overrides={**self.settings, **(settings or {})}).freeze()
+        return Configuration.load(
+            [self.folder / "conf"], overrides={**self.settings, **(settings or {})}
+        ).freeze()
 
     def context(self, settings: Mapping[str, str] | None = None) -> JobContext:
         """What a job is given."""
         return JobContext(self.conf(settings), FakeClock(NOW), io.StringIO(), io.StringIO())
 
     def explain(
-        self, url: str, settings: Mapping[str, str] | None = None, options: Options | None = None, **more: object
+        self,
+        url: str,
+        settings: Mapping[str, str] | None = None,
+        options: Options | None = None,
+        **more: object,
     ) -> Explanation:
         """What is known of a URL."""
         job = self.context(settings)
@@ -276,7 +331,9 @@ class Made:
 
 def make_crawl(folder: Path, **settings: str) -> Made:
     """The crawl; `__` in the names of settings stands for a dot."""
-    made = Made(folder, SETTINGS | {name.replace("__", "."): value for name, value in settings.items()})
+    made = Made(
+        folder, SETTINGS | {name.replace("__", "."): value for name, value in settings.items()}
+    )
     made.rules.parent.mkdir(parents=True)
     made.rules.write_text(RULES, encoding="utf-8")
     first = write_segment(folder, T1, FIRST, links=[(f"{A}/linked", 0.25), (f"{A}/linked", 0.5)])
@@ -299,7 +356,10 @@ def _list(folder: Path, url: str) -> None:
     segment = Segment(folder / "segments" / segment_name(T4))
     segment.path.mkdir(parents=True)
     conf = Configuration.load([])
-    with segment.writing(["crawl_generate"]) as place, part_writer(place, "crawl_generate", 0, conf) as listed:
+    with (
+        segment.writing(["crawl_generate"]) as place,
+        part_writer(place, "crawl_generate", 0, conf) as listed,
+    ):
         listed(url, OTHERS[url])
 
 
@@ -307,9 +367,16 @@ def _remember(state: Path) -> None:
     with RobotsDisk(state / FILE_NAME) as disk:
         for host, (code, text) in ROBOTS.items():
             url = f"http://{host}/robots.txt"
-            disk.put(f"http:{host}:80", StoredRobots((NOW - 3_600_000) / 1000, code, text, "text/plain", url))
+            disk.put(
+                f"http:{host}:80",
+                StoredRobots((NOW - 3_600_000) / 1000, code, text, "text/plain", url),
+            )
         old = StoredRobots(
-            (NOW - 2 * DAY) / 1000, 200, b"User-agent: *\nDisallow: /\n", "text/plain", "http://stale.example/"
+            (NOW - 2 * DAY) / 1000,
+            200,
+            b"User-agent: *\nDisallow: /\n",
+            "text/plain",
+            "http://stale.example/",
         )
         disk.put("http:stale.example:80", old)
     with FetchState(state) as hosts:

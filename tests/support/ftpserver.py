@@ -1,4 +1,5 @@
-"""FTP servers on loopback: a real one (pyftpdlib) that serves a folder, and one that says what a test tells it to.
+"""FTP servers on loopback: a real one (pyftpdlib) that serves a folder, and one that says what a
+test tells it to.
 
 with FtpServer(folder) as server:
     server.url("/a.txt")                       ftp://127.0.0.1:PORT/a.txt
@@ -22,9 +23,13 @@ from pyftpdlib.servers import FTPServer
 
 
 class FtpServer:
-    """Serves `folder` to anonymous and to alice (secret); `without` are commands that it says it doesn't know."""
+    """Serves `folder` to anonymous and to alice (secret); `without` are commands that it says it
+    doesn't know.
+    """
 
-    def __init__(self, folder: Path, *, without: tuple[str, ...] = (), anonymous: bool = True) -> None:
+    def __init__(
+        self, folder: Path, *, without: tuple[str, ...] = (), anonymous: bool = True
+    ) -> None:
         self.said: list[str] = []
         """The commands of all clients, in order."""
         self.connections = 0
@@ -33,7 +38,9 @@ class FtpServer:
         if anonymous:
             authorizer.add_anonymous(str(folder))
         self._loop = IOLoop()
-        self._server = FTPServer(("127.0.0.1", 0), self._handler(authorizer, without), ioloop=self._loop)
+        self._server = FTPServer(
+            ("127.0.0.1", 0), self._handler(authorizer, without), ioloop=self._loop
+        )
         self.port = self._server.address[1]
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -54,7 +61,9 @@ class FtpServer:
                 super().pre_process_command(line, cmd, arg)
 
         Handler.authorizer = authorizer
-        Handler.proto_cmds = {name: value for name, value in FTPHandler.proto_cmds.items() if name not in without}
+        Handler.proto_cmds = {
+            name: value for name, value in FTPHandler.proto_cmds.items() if name not in without
+        }
         return Handler
 
     def url(self, path: str = "/") -> str:
@@ -68,7 +77,12 @@ class FtpServer:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         self._stop.set()
         self._thread.join()
         self._server.close_all()
@@ -87,7 +101,9 @@ LOGIN: Mapping[str, Reply] = {
 
 
 class ScriptedFtp:
-    """Answers each command by its word from `script` (over LOGIN); bytes, or a function that is given the socket."""
+    """Answers each command by its word from `script` (over LOGIN); bytes, or a function that is
+    given the socket.
+    """
 
     def __init__(self, script: Mapping[str, Reply]) -> None:
         self.script = {**LOGIN, **script}
@@ -125,7 +141,12 @@ class ScriptedFtp:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -136,7 +157,9 @@ class ScriptedFtp:
 
 
 class DataPort:
-    """Where a scripted server sends data: `pasv` is the reply that names it, `send` what comes out of it."""
+    """Where a scripted server sends data: `pasv` is the reply that names it, `send` what comes out
+    of it.
+    """
 
     def __init__(self, body: bytes, *, endless: bool = False) -> None:
         self.body = body

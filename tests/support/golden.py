@@ -1,7 +1,7 @@
 """Where the golden files lie, made by real Nutch and Hadoop.
 
-All of them are in `../shared/golden`; a subset of 2 MB is in `tests/golden/data`, for a checkout that has nothing
-beside it. Tests read from `GOLDEN` and need not know which of the two it is.
+All of them are in `../shared/golden`; a subset of 2 MB is in `tests/golden/data`, for a checkout
+that has nothing beside it. Tests read from `GOLDEN` and need not know which of the two it is.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ HAS_ALL = ALL.is_dir()
 GOLDEN = ALL if HAS_ALL else SUBSET
 
 needs_golden = pytest.mark.golden
-"""Marks a test that reads golden files. `needs_golden(path, ...)` names those, below `GOLDEN`, that it needs beyond the
-subset; the test's parameters may stand in braces. conftest.py skips it where the subset is all there is."""
+"""Marks a test that reads golden files. `needs_golden(path, ...)` names those, below `GOLDEN`, that
+it needs beyond the subset; the test's parameters may stand in braces. conftest.py skips it where
+the subset is all there is."""
 
 
 def in_set(path: Path) -> bool:
-    """Whether a golden file or folder should be there: all of them in the full set, those that it has in the subset."""
+    """Whether a golden file or folder should be there: all of them in the full set, those that it
+    has in the subset.
+    """
     return HAS_ALL or path.exists()

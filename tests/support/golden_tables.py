@@ -34,7 +34,9 @@ def suffix_list() -> Iterator[None]:
 
 
 def answer(ask: Callable[..., Any], *args: Any, error: str = "!MalformedURLException") -> Any:
-    """What a function gives, as the tables write it: an exception is its Java name after an exclamation mark."""
+    """What a function gives, as the tables write it: an exception is its Java name after an
+    exclamation mark.
+    """
     try:
         return ask(*args)
     except UrlError:

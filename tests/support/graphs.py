@@ -1,4 +1,6 @@
-"""Webgraphs made for a test: segments with links, and the graph that comes of them, in plain values."""
+"""Webgraphs made for a test: segments with links, and the graph that comes of them, in plain
+values.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +34,17 @@ Pages = Mapping[str, Sequence[str]]
 """URL -> the URLs that it links to."""
 
 
-def segment(path: Path, pages: Pages, *, time: int | None = None, gone: Mapping[str, int] = {}) -> Path:
-    """A segment of pages that were fetched at `time`, and of others with the status of their fetch."""
+def segment(
+    path: Path, pages: Pages, *, time: int | None = None, gone: Mapping[str, int] = {}
+) -> Path:
+    """A segment of pages that were fetched at `time`, and of others with the status of their
+    fetch.
+    """
     records = {}
     for url, targets in pages.items():
-        metadata = Metadata.of({"k": "v"} if time is None else {"a": ["b", "c"], FETCH_TIME_KEY: str(time)})
+        metadata = Metadata.of(
+            {"k": "v"} if time is None else {"a": ["b", "c"], FETCH_TIME_KEY: str(time)}
+        )
         links = [Outlink(target, f"to {target}") for target in targets]
         records[url] = ParseData(ParseStatus(1, 0), "title", links, metadata)
     fetched = {url: CrawlDatum(status, fetch_time=time or NOW) for url, status in gone.items()}
@@ -55,7 +63,9 @@ def segment(path: Path, pages: Pages, *, time: int | None = None, gone: Mapping[
 def context(now: int = NOW, **properties: str) -> JobContext:
     """A job's context; `link__delete__gone="true"` sets link.delete.gone."""
     named = {name.replace("__", "."): value for name, value in properties.items()}
-    conf = Configuration.load([], overrides={"plugin.includes": "urlfilter-regex|urlnormalizer-(pass|basic)", **named})
+    conf = Configuration.load(
+        [], overrides={"plugin.includes": "urlfilter-regex|urlnormalizer-(pass|basic)", **named}
+    )
     return JobContext(conf.freeze(), FakeClock(now), out=io.StringIO(), err=io.StringIO())
 
 
@@ -63,7 +73,11 @@ def graph_of(path: Path, pages: Pages, **properties: str) -> WebGraph:
     """The graph of all links of `pages`, below `path`."""
     made = WebGraph(path / "webgraphdb")
     where = ALL_LINKS | {name.replace("__", "."): value for name, value in properties.items()}
-    webgraph(made, [segment(path / "segment", pages)], context(**{k.replace(".", "__"): v for k, v in where.items()}))
+    webgraph(
+        made,
+        [segment(path / "segment", pages)],
+        context(**{k.replace(".", "__"): v for k, v in where.items()}),
+    )
     return made
 
 

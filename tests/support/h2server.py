@@ -32,7 +32,12 @@ class H2Server:
         threading.Thread(target=self._accept, daemon=True).start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
@@ -47,7 +52,10 @@ class H2Server:
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
-        with contextlib.suppress(OSError), self.tls.wrap_socket(client, server_side=True) as connection:
+        with (
+            contextlib.suppress(OSError),
+            self.tls.wrap_socket(client, server_side=True) as connection,
+        ):
             state = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
             state.initiate_connection()
             connection.sendall(state.data_to_send())
@@ -58,8 +66,14 @@ class H2Server:
                 connection.sendall(state.data_to_send())
 
     def _answer(self, state: h2.connection.H2Connection, event: h2.events.RequestReceived) -> None:
-        headers = {bytes(name).decode(): bytes(value).decode() for name, value in event.headers or ()}
+        headers = {
+            bytes(name).decode(): bytes(value).decode() for name, value in event.headers or ()
+        }
         self.requests[headers[":path"]] += 1
-        lines = [(":status", "200"), ("content-type", "text/html"), ("last-modified", "Wed, 01 Jan 2025 10:20:30 GMT")]
+        lines = [
+            (":status", "200"),
+            ("content-type", "text/html"),
+            ("last-modified", "Wed, 01 Jan 2025 10:20:30 GMT"),
+        ]
         state.send_headers(event.stream_id, lines)
         state.send_data(event.stream_id, self.body, end_stream=True)

@@ -1,4 +1,6 @@
-"""HDFS on loopback: a name node and a data node, each a process of its own, with Hadoop's own classes."""
+"""HDFS on loopback: a name node and a data node, each a process of its own, with Hadoop's own
+classes.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +44,15 @@ def jars() -> list[Path]:
 
 @contextmanager
 def hdfs(folder: Path) -> Iterator[str]:
-    """The address of a new, empty file system, `hdfs://127.0.0.1:PORT`; its blocks lie in `folder`."""
+    """The address of a new, empty file system, `hdfs://127.0.0.1:PORT`; its blocks lie in
+    `folder`.
+    """
     path = ":".join([str(folder), *map(str, jars())])
     _configure(folder, "hdfs://127.0.0.1:0")
     name_node = [*_JAVA, _LOG, "-cp", path, f"{_CLASSES}.namenode.NameNode"]
-    subprocess.run([*name_node, "-format", "-nonInteractive"], check=True, capture_output=True, cwd=folder)
+    subprocess.run(
+        [*name_node, "-format", "-nonInteractive"], check=True, capture_output=True, cwd=folder
+    )
     with Server(name_node, folder, says="Starting services required for active state") as server:
         address = f"hdfs://127.0.0.1:{re.findall(_ADDRESS, server.said())[0]}"
         _configure(folder, address)
@@ -63,7 +69,10 @@ def _configure(folder: Path, address: str) -> None:
         "dfs.datanode.data.dir": f"file://{folder}/blocks",
         "hadoop.tmp.dir": f"{folder}/tmp",
     }
-    lines = (f"<property><name>{name}</name><value>{value}</value></property>" for name, value in values.items())
+    lines = (
+        f"<property><name>{name}</name><value>{value}</value></property>"
+        for name, value in values.items()
+    )
     text = f"<configuration>{''.join(lines)}</configuration>"
     for name in ("core-site.xml", "hdfs-site.xml"):
         (folder / name).write_text(text, encoding="utf-8")

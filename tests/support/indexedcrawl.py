@@ -83,7 +83,8 @@ class IndexedCrawl:
     def crawldb(self, entries: dict[str, int]) -> Path:
         """A CrawlDb with these statuses."""
         frame = to_frame(
-            (url, CrawlDatum(code, score=1.5, fetch_time=FETCHED_AT)) for url, code in sorted(entries.items())
+            (url, CrawlDatum(code, score=1.5, fetch_time=FETCHED_AT))
+            for url, code in sorted(entries.items())
         )
         place = self.folder / "crawldb/current/part-r-00000"
         place.mkdir(parents=True, exist_ok=True)
@@ -93,7 +94,13 @@ class IndexedCrawl:
 
     def invert(self) -> None:
         """The LinkDb of all segments."""
-        words = [str(self.folder / "linkdb"), "-dir", str(self.folder / "segments"), "-nofilter", "-noNormalize"]
+        words = [
+            str(self.folder / "linkdb"),
+            "-dir",
+            str(self.folder / "segments"),
+            "-nofilter",
+            "-noNormalize",
+        ]
         assert invertlinks.run(words, self.context(linkdb__ignore__internal__links="false")) == 0
 
     def index(self, *words: str, **properties: str) -> Counters:
@@ -112,7 +119,11 @@ class IndexedCrawl:
     def all_segments(self) -> list[str]:
         """The words for all segments and the LinkDb, if there is one."""
         linkdb = self.folder / "linkdb"
-        return ["-dir", str(self.folder / "segments"), *(["-linkdb", str(linkdb)] if linkdb.is_dir() else [])]
+        return [
+            "-dir",
+            str(self.folder / "segments"),
+            *(["-linkdb", str(linkdb)] if linkdb.is_dir() else []),
+        ]
 
 
 def _parsed(page: Page, segment: str) -> ParseData:
@@ -121,6 +132,12 @@ def _parsed(page: Page, segment: str) -> ParseData:
         "nutch.segment.name": segment,
         "nutch.content.digest": md5(page.content).hexdigest(),
     }
-    tags = {"CharEncodingForConversion": page.charset} | ({"language": page.lang} if page.lang else {}) | page.meta
+    tags = (
+        {"CharEncodingForConversion": page.charset}
+        | ({"language": page.lang} if page.lang else {})
+        | page.meta
+    )
     outlinks = [Outlink(url, anchor) for url, anchor in page.links]
-    return ParseData(ParseStatus(1, 0, []), page.title, outlinks, Metadata.of(kept), Metadata.of(tags))
+    return ParseData(
+        ParseStatus(1, 0, []), page.title, outlinks, Metadata.of(kept), Metadata.of(tags)
+    )

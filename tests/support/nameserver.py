@@ -1,4 +1,6 @@
-"""A DNS server on loopback that knows a few names and counts what it is asked: real packets over UDP (RFC 1035)."""
+"""A DNS server on loopback that knows a few names and counts what it is asked: real packets over
+UDP (RFC 1035).
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,12 @@ class NameServer:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as last:
             last.sendto(b"", self._socket.getsockname())
         self._thread.join()
@@ -70,6 +77,8 @@ class NameServer:
         known = self.names.get(name)
         seconds, addresses = known or (0, [])
         found = [a for a in map(ip_address, addresses) if _TYPES[a.version] == kind]
-        records = b"".join(_RECORD.pack(_NAME_ABOVE, kind, 1, seconds, len(a.packed)) + a.packed for a in found)
+        records = b"".join(
+            _RECORD.pack(_NAME_ABOVE, kind, 1, seconds, len(a.packed)) + a.packed for a in found
+        )
         flags = 0x8180 | (_NO_SUCH_NAME if known is None else 0)
         return _HEAD.pack(number, flags, 1, len(found), 0, 0) + question + records

@@ -1,4 +1,6 @@
-"""Runs of Nutch's commands beyond the cycle (golden/commands): what was run, and what it printed."""
+"""Runs of Nutch's commands beyond the cycle (golden/commands): what was run, and what it
+printed.
+"""
 
 from __future__ import annotations
 
@@ -81,10 +83,13 @@ class NutchRun:
         """Its configuration, as far as it lies in the golden files; `a__b` sets a.b."""
         line = self.console[1].removeprefix("# NUTCH_CONF_DIR: ")
         folders = [
-            Path(place.replace("$GOLDEN", str(GOLDEN)).replace("$OUT", str(COMMANDS))) for place in line.split(":")
+            Path(place.replace("$GOLDEN", str(GOLDEN)).replace("$OUT", str(COMMANDS)))
+            for place in line.split(":")
         ]
         overrides = {name.replace("__", "."): value for name, value in more.items()}
-        return Configuration.load([folder for folder in folders if folder.is_dir()], overrides=overrides)
+        return Configuration.load(
+            [folder for folder in folders if folder.is_dir()], overrides=overrides
+        )
 
 
 def nutch_runs(command: str, *left_out: str) -> list[NutchRun]:
@@ -93,7 +98,9 @@ def nutch_runs(command: str, *left_out: str) -> list[NutchRun]:
     return [NutchRun(f"{command}/{name}") for name in names]
 
 
-def context_for(conf: Configuration, *, clock: Clock | None = None) -> tuple[JobContext, io.StringIO]:
+def context_for(
+    conf: Configuration, *, clock: Clock | None = None
+) -> tuple[JobContext, io.StringIO]:
     """A job's context, and where its output goes."""
     printed = io.StringIO()
     return JobContext(conf, clock=clock or SystemClock(), out=printed, err=io.StringIO()), printed

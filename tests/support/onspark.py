@@ -1,6 +1,8 @@
-"""Tests of jobs with Spark as their engine: `pytest --on-spark …` runs them so, in one Spark in this machine.
+"""Tests of jobs with Spark as their engine: `pytest --on-spark …` runs them so, in one Spark in
+this machine.
 
-A test that makes its own configuration gets the engine by it, whoever loads it; one that names an engine keeps it.
+A test that makes its own configuration gets the engine by it, whoever loads it; one that names an
+engine keeps it.
 """
 
 from __future__ import annotations
@@ -13,7 +15,11 @@ from typing import Any, Final
 from minutch.conf import Configuration
 from minutch.work.engine import session
 
-PROPERTIES: Final = {"minutch.engine": "spark", "spark.master": "local[2]", "mapreduce.job.maps": "1"}
+PROPERTIES: Final = {
+    "minutch.engine": "spark",
+    "spark.master": "local[2]",
+    "mapreduce.job.maps": "1",
+}
 """One fetch list, as in Nutch's local mode, where nobody asks for more."""
 STAGES: Final = "stages on Spark: "
 """What the summary of such a run says how many there were after."""
@@ -24,7 +30,12 @@ _load = Configuration.load
 def switch() -> None:
     """From here on, configurations have Spark for their engine."""
 
-    def load(conf_dirs: Sequence[Path], *, overrides: Mapping[str, str] = MappingProxyType({}), **more: Any) -> Any:
+    def load(
+        conf_dirs: Sequence[Path],
+        *,
+        overrides: Mapping[str, str] = MappingProxyType({}),
+        **more: Any,
+    ) -> Any:
         return _load(conf_dirs, overrides=PROPERTIES | overrides, **more)
 
     Configuration.load = load  # type: ignore[method-assign, assignment]

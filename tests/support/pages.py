@@ -13,13 +13,24 @@ BASE_PLUGINS = "scoring-opic|urlfilter-regex|urlnormalizer-(pass|regex|basic)"
 
 
 def configuration(plugins: str = "parse-html", **properties: str) -> Configuration:
-    """The shipped configuration with these plugins; `_` stands for a dot in the name of a property without dots."""
-    values = {name if "." in name else name.replace("_", "."): value for name, value in properties.items()}
-    return Configuration.load([], overrides={"plugin.includes": f"{plugins}|{BASE_PLUGINS}"} | values)
+    """The shipped configuration with these plugins; `_` stands for a dot in the name of a property
+    without dots.
+    """
+    values = {
+        name if "." in name else name.replace("_", "."): value for name, value in properties.items()
+    }
+    return Configuration.load(
+        [], overrides={"plugin.includes": f"{plugins}|{BASE_PLUGINS}"} | values
+    )
 
 
 def content(
-    data: str | bytes, content_type: str = "text/html", *, url: str = URL, header: str | None = None, **metadata: str
+    data: str | bytes,
+    content_type: str = "text/html",
+    *,
+    url: str = URL,
+    header: str | None = None,
+    **metadata: str,
 ) -> Content:
     """A fetched page; `header` is its Content-Type header (default: the type)."""
     body = data.encode() if isinstance(data, str) else data
@@ -34,7 +45,9 @@ def parse_all(page: Content, conf: Configuration) -> ParseResult:
     return ParseUtil(conf).parse(page)
 
 
-def parse(data: str | bytes, conf: Configuration | None = None, content_type: str = "text/html") -> Parse:
+def parse(
+    data: str | bytes, conf: Configuration | None = None, content_type: str = "text/html"
+) -> Parse:
     """The parse of a page at `URL`."""
     result = parse_all(content(data, content_type), conf or configuration())
     return result[URL]

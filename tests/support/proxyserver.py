@@ -1,4 +1,5 @@
-"""A proxy on loopback: HTTP (absolute URLs and CONNECT), SOCKS 4a and SOCKS 5; whatever is asked for, one server gives.
+"""A proxy on loopback: HTTP (absolute URLs and CONNECT), SOCKS 4a and SOCKS 5; whatever is asked
+for, one server gives.
 
 with ProxyServer(port) as proxy:        requests end at 127.0.0.1:port
     proxy.asked                         ("socks5", "far.example", 80, "user:password"), …
@@ -34,13 +35,20 @@ class ProxyServer:
         assert ready.wait(60)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
     def _run(self, ready: threading.Event) -> None:
         asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self.tls))
+        server = self._loop.run_until_complete(
+            asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self.tls)
+        )
         self.port = server.sockets[0].getsockname()[1]
         ready.set()
         self._loop.run_forever()
@@ -55,12 +63,16 @@ class ProxyServer:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             first = await reader.readexactly(1)
             serve = {b"\x04": self._socks4, b"\x05": self._socks5}.get(first)
-            sent = await (self._http(first, reader, writer) if serve is None else serve(reader, writer))
+            sent = await (
+                self._http(first, reader, writer) if serve is None else serve(reader, writer)
+            )
             if sent is not None:
                 await self._join(sent, reader, writer)
         writer.close()
 
-    async def _join(self, sent: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _join(
+        self, sent: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         answers, requests = await asyncio.open_connection("127.0.0.1", self.upstream)
         requests.write(sent)
         await asyncio.gather(_pump(reader, requests), _pump(answers, writer))
@@ -80,7 +92,10 @@ class ProxyServer:
         if 2 in methods:
             writer.write(b"\x05\x02")
             await reader.readexactly(1)
-            pieces = [(await reader.readexactly((await reader.readexactly(1))[0])).decode() for _ in range(2)]
+            pieces = [
+                (await reader.readexactly((await reader.readexactly(1))[0])).decode()
+                for _ in range(2)
+            ]
             login = ":".join(pieces)
             writer.write(b"\x01\0")
         else:
@@ -92,11 +107,20 @@ class ProxyServer:
         writer.write(b"\x05\0\0\x01" + bytes(6))
         return b""
 
-    async def _http(self, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes | None:
+    async def _http(
+        self, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bytes | None:
         head = first + await reader.readuntil(b"\r\n\r\n")
         method, target, _ = head.split(b"\r\n")[0].decode().split(" ")
         headers = [line.partition(b": ") for line in head.split(b"\r\n")[1:]]
-        login = next((b64decode(v.split()[1]).decode() for n, _, v in headers if n == b"Proxy-Authorization"), "")
+        login = next(
+            (
+                b64decode(v.split()[1]).decode()
+                for n, _, v in headers
+                if n == b"Proxy-Authorization"
+            ),
+            "",
+        )
         if method != "CONNECT":
             host, _, port = target.split("/")[2].partition(":")
             self.asked.append(("http", host, int(port or 80), login))

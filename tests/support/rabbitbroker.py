@@ -1,4 +1,6 @@
-"""A RabbitMQ broker for tests, on loopback and in a folder of its own; Debian's package rabbitmq-server has it."""
+"""A RabbitMQ broker for tests, on loopback and in a folder of its own; Debian's package
+rabbitmq-server has it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-SERVER = next(iter(sorted(Path("/usr/lib/rabbitmq/lib").glob("rabbitmq_server-*/sbin/rabbitmq-server"))), None)
+SERVER = next(
+    iter(sorted(Path("/usr/lib/rabbitmq/lib").glob("rabbitmq_server-*/sbin/rabbitmq-server"))), None
+)
 """The server itself: the one on the path changes its user first."""
 EPMD = shutil.which("epmd")
 IS_THERE = SERVER is not None and EPMD is not None
@@ -45,8 +49,12 @@ def broker(folder: Path) -> Iterator[str]:
     }
     environment = {**os.environ, **{name: str(value) for name, value in own.items()}}
     with (folder / "out").open("wb") as out:
-        epmd = subprocess.Popen([str(EPMD), "-port", str(epmd_port)], env=environment, stdout=out, stderr=out)
-        server = subprocess.Popen([str(SERVER)], env=environment, stdout=out, stderr=out, start_new_session=True)
+        epmd = subprocess.Popen(
+            [str(EPMD), "-port", str(epmd_port)], env=environment, stdout=out, stderr=out
+        )
+        server = subprocess.Popen(
+            [str(SERVER)], env=environment, stdout=out, stderr=out, start_new_session=True
+        )
         try:
             _wait_for(port, server)
             yield f"amqp://guest:guest@127.0.0.1:{port}/"

@@ -1,12 +1,13 @@
-"""A seeded random web on loopback that misbehaves: hosts that hang, lie, redirect in circles, change their robots.txt.
+"""A seeded random web on loopback that misbehaves: hosts that hang, lie, redirect in circles,
+change their robots.txt.
 
     with RandomWeb(Plan(seed=1, pages=300, hosts=12)) as web:
         web.url(0)                     http://127.1.0.1:PORT/0
 
     python -m tests.support.randomweb PAGES HOSTS SEED    serves until stdin ends; prints the port
 
-Page n is on host n % hosts; what a host and a page do follows from the seed alone, but for robots.txt, which differs
-from one request to the next where a host is of that kind.
+Page n is on host n % hosts; what a host and a page do follows from the seed alone, but for
+robots.txt, which differs from one request to the next where a host is of that kind.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ class Plan:
     hosts: int
 
     def kind(self, page: int) -> str:
-        """What kind of host a page is on; the first one is steady, as many hosts as there are KINDS have them all."""
+        """What kind of host a page is on; the first one is steady, as many hosts as there are KINDS
+        have them all.
+        """
         host = page % self.hosts
         return STEADY if host == 0 else KINDS[(host + self.seed) % len(KINDS)]
 
@@ -51,15 +54,23 @@ class Plan:
 
     def url(self, page: int, port: int) -> str:
         """A page's URL."""
-        return f"http://127.1.{page % self.hosts // 250}.{page % self.hosts % 250 + 1}:{port}/{page}"
+        return (
+            f"http://127.1.{page % self.hosts // 250}.{page % self.hosts % 250 + 1}:{port}/{page}"
+        )
 
     def html(self, page: int, port: int) -> bytes:
         """A page: links to others, now and then one that isn't there or no URL at all."""
         chance = self.chance(page)
-        targets = [self.url(chance.randrange(self.pages), port) for _ in range(chance.randrange(LINKS + 1))]
-        targets += chance.choice(([], [], [f"/{self.pages + page}"], ["http://[bad/", "mailto:a@b.c", "#here"]))
-        links = "".join(f'<a href="{target}">link {number}</a>\n' for number, target in enumerate(targets))
-        return f"<html><title>page {page % 97}</title><body>text {page % 97} {links}</body></html>".encode()
+        targets = [
+            self.url(chance.randrange(self.pages), port) for _ in range(chance.randrange(LINKS + 1))
+        ]
+        targets += chance.choice(
+            ([], [], [f"/{self.pages + page}"], ["http://[bad/", "mailto:a@b.c", "#here"])
+        )
+        links = "".join(
+            f'<a href="{target}">link {number}</a>\n' for number, target in enumerate(targets)
+        )
+        return f"<html><title>page {page % 97}</title><body>text {page % 97} {links}</body></html>".encode()  # noqa: E501
 
 
 class RandomWeb:
@@ -83,14 +94,19 @@ class RandomWeb:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(asyncio.start_server(self._serve, "0.0.0.0", 0, backlog=1000))
+        server = self._loop.run_until_complete(
+            asyncio.start_server(self._serve, "0.0.0.0", 0, backlog=1000)
+        )
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         self._loop.run_forever()
@@ -102,7 +118,9 @@ class RandomWeb:
         self._loop.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError):
+        with suppress(
+            OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError
+        ):
             while True:
                 request = await reader.readuntil(b"\r\n\r\n")
                 path = request.split(b" ", 2)[1].decode("latin-1").lstrip("/")
@@ -157,12 +175,18 @@ class RandomWeb:
         if self.plan.kind(number) != ROBOTS:
             return "404 Not Found", b""
         self._robots += 1
-        answers = (b"User-agent: *\nAllow: /\n", b"User-agent: *\nDisallow: /\n", b"User-agent: *\nDisallow: /1\n")
+        answers = (
+            b"User-agent: *\nAllow: /\n",
+            b"User-agent: *\nDisallow: /\n",
+            b"User-agent: *\nDisallow: /1\n",
+        )
         return "200 OK", answers[self._robots % 3]
 
 
 async def _send(writer: asyncio.StreamWriter, status: str, body: bytes, *lines: str) -> bool:
-    head = "".join(f"{line}\r\n" for line in (f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *lines, ""))
+    head = "".join(
+        f"{line}\r\n" for line in (f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *lines, "")
+    )
     writer.write(head.encode() + body)
     await writer.drain()
     return True
@@ -180,10 +204,19 @@ if __name__ == "__main__":
     main()
 
 
-def crawl_by_command(prog: str, crawl: Callable[[Path, RandomWeb, int], object], usual: Plan, rounds: int) -> None:
-    """Print what `crawl(folder, web, rounds)` gives of a random web as the command line wants it."""
+def crawl_by_command(
+    prog: str, crawl: Callable[[Path, RandomWeb, int], object], usual: Plan, rounds: int
+) -> None:
+    """Print what `crawl(folder, web, rounds)` gives of a random web as the command line wants
+    it.
+    """
     parser = argparse.ArgumentParser(prog=f"python -m {prog}")
-    defaults = {"--urls": usual.pages, "--hosts": usual.hosts, "--rounds": rounds, "--seed": usual.seed}
+    defaults = {
+        "--urls": usual.pages,
+        "--hosts": usual.hosts,
+        "--rounds": rounds,
+        "--seed": usual.seed,
+    }
     for name, default in defaults.items():
         parser.add_argument(name, type=int, default=default)
     options = parser.parse_args()

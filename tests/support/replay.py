@@ -1,4 +1,6 @@
-"""Golden crawls and job tables as steps that can be run again: the arguments, the input, what Nutch wrote."""
+"""Golden crawls and job tables as steps that can be run again: the arguments, the input, what Nutch
+wrote.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ RUNS = tuple(
 
 @dataclass(frozen=True)
 class Step:
-    """One command of a crawl: its number, its arguments, properties set with -D, its console output."""
+    """One command of a crawl: its number, its arguments, properties set with -D, its console
+    output.
+    """
 
     run: Run
     number: int
@@ -90,7 +94,9 @@ def _steps(run: Run) -> Iterator[Step]:
 
 @dataclass(frozen=True)
 class Job:
-    """A line of tables/jobs/<table>/jobs.txt: properties and commands, `{...}` standing for paths."""
+    """A line of tables/jobs/<table>/jobs.txt: properties and commands, `{...}` standing for
+    paths.
+    """
 
     table: Path
     name: str
@@ -119,7 +125,9 @@ def jobs(table: str) -> list[Job]:
     """The jobs of a table, as far as the golden files have their outputs."""
     path = GOLDEN / "tables/jobs" / table
     found = []
-    for line in (path / "jobs.txt").read_text(encoding="utf-8").splitlines() if in_set(path) else []:
+    for line in (
+        (path / "jobs.txt").read_text(encoding="utf-8").splitlines() if in_set(path) else []
+    ):
         name, properties, commands = (part.strip() for part in line.split("|", 2))
         pairs = (pair.split("=", 1) for pair in properties.split(";") if pair)
         found.append(Job(path, name, dict(pairs), commands.split(";;")))
@@ -134,7 +142,9 @@ def raw_records(path: Path) -> list[tuple[str, bytes]]:
 
 def database_records(path: Path) -> dict[str, list[tuple[str, bytes]]]:
     """The records of each part of a database (a `current` directory), by the part's name."""
-    return {part.name: raw_records(part / "data") for part in sorted(path.iterdir()) if part.is_dir()}
+    return {
+        part.name: raw_records(part / "data") for part in sorted(path.iterdir()) if part.is_dir()
+    }
 
 
 def context(conf: Configuration, now: int = 0) -> JobContext:

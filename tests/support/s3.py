@@ -1,4 +1,6 @@
-"""S3 on loopback: moto's server, a process of its own that holds a bucket in memory, and Hadoop's client for it."""
+"""S3 on loopback: moto's server, a process of its own that holds a bucket in memory, and Hadoop's
+client for it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def jars() -> list[Path]:
     hadoop = own.stem.removeprefix("hadoop-client-api-")
     parts = ("s3-transfer-manager", "sts", "apache-client", "netty-nio-client")
     sdk = (("software.amazon.awssdk", part, SDK) for part in parts)
-    return fetched(f"hadoop-aws-{hadoop}", (("org.apache.hadoop", "hadoop-aws", hadoop), *sdk), _WITHOUT)
+    return fetched(
+        f"hadoop-aws-{hadoop}", (("org.apache.hadoop", "hadoop-aws", hadoop), *sdk), _WITHOUT
+    )
 
 
 @contextmanager
@@ -40,7 +44,9 @@ def s3(folder: Path) -> Iterator[dict[str, str]]:
     except ImportError as exc:
         raise NoJars(f"moto's server is not installed ({exc})") from exc
     found = jars()
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(_PROJECT), os.environ.get("PYTHONPATH", "")])}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(_PROJECT), os.environ.get("PYTHONPATH", "")])
+    }
     command = [sys.executable, "-m", "tests.support.s3"]
     with Server(command, folder, environment=environment) as server:
         port = re.findall(r"port (\d+)", server.said())[0]
@@ -61,7 +67,9 @@ def main() -> None:
     from werkzeug.serving import WSGIRequestHandler, make_server
 
     class Handler(WSGIRequestHandler):
-        """The base class would say "100 Continue" a second time, which clients take for an answer."""
+        """The base class would say "100 Continue" a second time, which clients take for an
+        answer.
+        """
 
         protocol_version = "HTTP/1.1"
 
@@ -72,7 +80,9 @@ def main() -> None:
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Handler)
     Thread(target=server.serve_forever, daemon=True).start()
     names = {"aws_access_key_id": "any", "aws_secret_access_key": "any", "region_name": "us-east-1"}
-    boto3.client("s3", endpoint_url=f"http://127.0.0.1:{server.port}", **names).create_bucket(Bucket=BUCKET)
+    boto3.client("s3", endpoint_url=f"http://127.0.0.1:{server.port}", **names).create_bucket(
+        Bucket=BUCKET
+    )
     print(f"port {server.port}\nREADY", flush=True)
     sys.stdin.read()
 

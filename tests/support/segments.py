@@ -38,17 +38,23 @@ def conf_for(**values: str) -> Configuration:
 
 
 def make_segment(parent: Path, *lists: Iterable[tuple[str, CrawlDatum] | str]) -> Segment:
-    """A generated segment, `<parent>/segments/20260101000000`, with these URLs in this order; each list is a part."""
+    """A generated segment, `<parent>/segments/20260101000000`, with these URLs in this order; each
+    list is a part.
+    """
     segment = Segment(parent / "segments" / "20260101000000")
     for part, entries in enumerate(lists):
         with part_writer(segment.path, CRAWL_GENERATE, part, Configuration()) as append:
             for entry in entries:
                 is_url = isinstance(entry, str)
-                append(*((entry, CrawlDatum(STATUS_DB_UNFETCHED, 2_592_000, 1.0)) if is_url else entry))
+                append(
+                    *((entry, CrawlDatum(STATUS_DB_UNFETCHED, 2_592_000, 1.0)) if is_url else entry)
+                )
     return segment
 
 
-def fetch_segment(segment: Segment, conf: Configuration, *, clock: Clock | None = None, **more: int) -> Counters:
+def fetch_segment(
+    segment: Segment, conf: Configuration, *, clock: Clock | None = None, **more: int
+) -> Counters:
     """Run the fetch job."""
     return fetch(segment.path, conf, clock=clock or SystemClock(), err=io.StringIO(), **more)
 

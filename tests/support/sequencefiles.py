@@ -33,7 +33,9 @@ def manifest() -> list[dict[str, str]]:
     return [row for row in rows if in_set(SEQUENCEFILES / row["file"])]
 
 
-def old_header(version: int, key_class: str, value_class: str, *, compressed: bool = False, sync: bytes = b"") -> bytes:
+def old_header(
+    version: int, key_class: str, value_class: str, *, compressed: bool = False, sync: bytes = b""
+) -> bytes:
     """A header as the SequenceFile versions 1 to 5 wrote it (without blocks; DefaultCodec)."""
     out = DataOutput()
     out.write_bytes(b"SEQ" + bytes((version,)))

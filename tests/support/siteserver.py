@@ -1,13 +1,17 @@
-"""The demo site on loopback: two hosts (127.0.0.1 is the library, localhost the museum) on one port.
+"""The demo site on loopback: two hosts (127.0.0.1 is the library, localhost the museum) on one
+port.
 
-    python -m tests.support.siteserver [port]      serves until interrupted; without a port takes a free one
+    python -m tests.support.siteserver [port]      serves until interrupted; without a port takes a
+                                                   free one
 
-Pages are the files under `site/one` and `site/two`; `site/routes.json` names what is not just a file:
+Pages are the files under `site/one` and `site/two`; `site/routes.json` names what is not just a
+file:
 
     status, location            an answer without a file
     hex, type                   bytes
     file, type, charset         a file (stored as UTF-8) sent in another encoding
-    gzip, modified              compressed; with Last-Modified, which conditional requests are answered by
+    gzip, modified              compressed; with Last-Modified, which conditional requests are
+                                answered by
 
 `{{one}}` and `{{two}}` in pages and locations stand for the hosts' addresses.
 """
@@ -69,11 +73,19 @@ class Site:
             location = {"Location": self.fill(route["location"])} if "location" in route else {}
             return Answer(route["status"], location)
         if "hex" in route:
-            return Answer(HTTPStatus.OK, {"Content-Type": route["type"]}, bytes.fromhex(route["hex"]))
-        file = self.folder / route.get("file", f"{host}{path}{'index.html' if path.endswith('/') else ''}")
+            return Answer(
+                HTTPStatus.OK, {"Content-Type": route["type"]}, bytes.fromhex(route["hex"])
+            )
+        file = self.folder / route.get(
+            "file", f"{host}{path}{'index.html' if path.endswith('/') else ''}"
+        )
         if not file.is_file():
             return Answer(HTTPStatus.NOT_FOUND, {"Content-Type": "text/html"}, b"<h1>Not here</h1>")
-        if modified_since is not None and "modified" in route and not _is_before(modified_since, route["modified"]):
+        if (
+            modified_since is not None
+            and "modified" in route
+            and not _is_before(modified_since, route["modified"])
+        ):
             return Answer(HTTPStatus.NOT_MODIFIED)
         return self._file(file, route)
 
@@ -93,9 +105,11 @@ def _is_before(one: str, other: str) -> bool:
 
 
 class SiteServer:
-    """Serves a Site from threads: `with SiteServer() as server: server.site.url("one")`. `requests` are what came.
+    """Serves a Site from threads: `with SiteServer() as server: server.site.url("one")`. `requests`
+    are what came.
 
-    `before` is called with the path of each request, in its thread, before it is answered; a test may hold it there.
+    `before` is called with the path of each request, in its thread, before it is answered; a test
+    may hold it there.
     """
 
     def __init__(self, folder: Path = SITE, port: int = 0) -> None:
@@ -105,14 +119,19 @@ class SiteServer:
         self._http.daemon_threads = True
         routes = json.loads((folder / "routes.json").read_text(encoding="utf-8"))
         self.site = Site(folder, self._http.server_address[1], routes)
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        )
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._http.shutdown()
         self._http.server_close()

@@ -1,4 +1,6 @@
-"""A Spark cluster on loopback: a master and two workers, each a process of its own, with an executor each."""
+"""A Spark cluster on loopback: a master and two workers, each a process of its own, with an
+executor each.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +37,25 @@ def cluster(folder: Path) -> Iterator[str]:
     """The URL of the master. Executors work in folders below `folder`."""
     with ExitStack() as stack:
         words = ["--host", "127.0.0.1", "--port", "0"]
-        master = stack.enter_context(_server(folder / "master", _MASTER, words, says="New state: ALIVE"))
+        master = stack.enter_context(
+            _server(folder / "master", _MASTER, words, says="New state: ALIVE")
+        )
         url = re.findall(r"Starting Spark master at (spark://\S+)", master.said())[0]
         for name in ("one", "two"):
-            words = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--work-dir", str(folder / name), url]
-            stack.enter_context(_server(folder / name, _WORKER, words, says="Successfully registered with master"))
+            words = [
+                "--host",
+                "127.0.0.1",
+                "--cores",
+                "1",
+                "--memory",
+                "1g",
+                "--work-dir",
+                str(folder / name),
+                url,
+            ]
+            stack.enter_context(
+                _server(folder / name, _WORKER, words, says="Successfully registered with master")
+            )
         yield url
 
 
@@ -51,7 +67,7 @@ def _server(folder: Path, program: str, words: list[str], *, says: str) -> Serve
     return Server([str(spark_class), program, "--webui-port", "0", *words], folder, says=says)
 
 
-# -- executors that die ----------------------------------------------------------------------------------------------
+# -- executors that die ----------------------------------------------------------------------------
 
 VERBS = ("map", "shuffle", "regroup", "reduce", "stream", "contest", "write")
 
@@ -79,7 +95,9 @@ def mortal(function: Callable[..., Any], mark: Path) -> Callable[..., Any]:
 
 
 class Deaths:
-    """Lets an executor die in each verb of each job from `begin` on; files in `folder` tell of it."""
+    """Lets an executor die in each verb of each job from `begin` on; files in `folder` tell of
+    it.
+    """
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._folder = folder
@@ -89,7 +107,9 @@ class Deaths:
     def begin(self, job: str) -> None:
         """From here on for this job."""
         for verb in VERBS:
-            self._patch.setattr(SparkEngine, verb, self._deadly(verb, self._folder / f"{job}-{verb}"))
+            self._patch.setattr(
+                SparkEngine, verb, self._deadly(verb, self._folder / f"{job}-{verb}")
+            )
 
     def _deadly(self, verb: str, mark: Path) -> Callable[..., Any]:
         real = self._real[verb]

@@ -17,9 +17,14 @@ def server() -> Iterator[SiteServer]:
         yield running
 
 
-def get(server: SiteServer, host: str, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+def get(
+    server: SiteServer, host: str, path: str, **headers: str
+) -> tuple[int, dict[str, str], bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", server.site.port)
-    sent = {"Host": f"{HOSTS[host]}:{server.site.port}", **{k.replace("_", "-"): v for k, v in headers.items()}}
+    sent = {
+        "Host": f"{HOSTS[host]}:{server.site.port}",
+        **{k.replace("_", "-"): v for k, v in headers.items()},
+    }
     connection.request("GET", path, headers=sent)
     response = connection.getresponse()
     result = response.status, dict(response.getheaders()), response.read()
@@ -40,7 +45,8 @@ def test_addresses_are_put_in(server: SiteServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "status"), [("/opening-hours", 301), ("/news", 302), ("/closed.html", 410), ("/broken", 500), ("/x", 404)]
+    ("path", "status"),
+    [("/opening-hours", 301), ("/news", 302), ("/closed.html", 410), ("/broken", 500), ("/x", 404)],
 )
 def test_answers_without_a_file(server: SiteServer, path: str, status: int) -> None:
     assert get(server, "one", path)[0] == status

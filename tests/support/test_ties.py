@@ -11,12 +11,22 @@ def page(score: float, signature: bytes = b"s", status: int = STATUS_DB_FETCHED)
 
 
 def test_undecided_pages() -> None:
-    group = {"http://a/1": page(1), "http://a/2": page(1), "http://a/3": page(2), "http://a/4": page(2)}
+    group = {
+        "http://a/1": page(1),
+        "http://a/2": page(1),
+        "http://a/3": page(2),
+        "http://a/4": page(2),
+    }
     assert ties.undecided(group, ORDER) == {"http://a/1", "http://a/2"}
     assert ties.undecided({**group, "http://a/2": page(1.5)}, ORDER) == set()
     assert ties.undecided({**group, "http://a/2": page(1, b"other")}, ORDER) == set()
     assert ties.undecided({**group, "http://a/2": page(1, status=STATUS_DB_GONE)}, ORDER) == set()
-    assert ties.undecided({"http://a/10": page(1), "http://a/2": page(1), "http://a/3": page(2)}, ORDER) == set()
+    assert (
+        ties.undecided(
+            {"http://a/10": page(1), "http://a/2": page(1), "http://a/3": page(2)}, ORDER
+        )
+        == set()
+    )
 
 
 def test_lists_of_the_highest_scores() -> None:
@@ -38,4 +48,7 @@ def test_sums_and_quantiles() -> None:
 
 
 def test_any_order() -> None:
-    assert ties.in_any_order([{"a": "1", "b": "2"}, {"a": "1", "b": "3"}]) == {"a": {"1"}, "b": {"2", "3"}}
+    assert ties.in_any_order([{"a": "1", "b": "2"}, {"a": "1", "b": "3"}]) == {
+        "a": {"1"},
+        "b": {"2", "3"},
+    }

@@ -1,7 +1,8 @@
 """Programs from PyPI that check what minutch writes, in virtual environments of their own.
 
-They need other versions of packages than minutch has, so they are no extras. An environment goes to a cache outside the
-checkout (`MINUTCH_VENVS`, else `~/.cache/minutch/venvs`), made once; where it can't be made, tests are skipped.
+They need other versions of packages than minutch has, so they are no extras. An environment goes to
+a cache outside the checkout (`MINUTCH_VENVS`, else `~/.cache/minutch/venvs`), made once; where it
+can't be made, tests are skipped.
 """
 
 from __future__ import annotations
@@ -34,12 +35,25 @@ def programs(*requirements: str) -> Path:
     target = cache() / f"{requirements[0].partition('==')[0]}-{code:08x}"
     if not (target / "done").exists():
         shutil.rmtree(target, ignore_errors=True)
-        pip = [str(target / "bin/python"), "-m", "pip", "install", "-q", "--retries", "1", *requirements]
+        pip = [
+            str(target / "bin/python"),
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--retries",
+            "1",
+            *requirements,
+        ]
         try:
             for command in ([sys.executable, "-m", "venv", str(target)], pip):
-                subprocess.run(command, check=True, capture_output=True, timeout=_TIMEOUT, text=True)
+                subprocess.run(
+                    command, check=True, capture_output=True, timeout=_TIMEOUT, text=True
+                )
         except (OSError, subprocess.SubprocessError) as exc:
             lines = (getattr(exc, "stderr", None) or str(exc)).strip().splitlines()
-            raise NoPrograms(f"{' '.join(requirements)} can't be installed: {lines[-1] if lines else exc}") from exc
+            raise NoPrograms(
+                f"{' '.join(requirements)} can't be installed: {lines[-1] if lines else exc}"
+            ) from exc
         (target / "done").touch()
     return target / "bin"

@@ -1,10 +1,11 @@
-"""An event loop in which nobody waits: where all tasks sleep, the clock goes to the next timer at once.
+"""An event loop in which nobody waits: where all tasks sleep, the clock goes to the next timer at
+once.
 
     clock = VirtualClock()
     run(clock, coroutine)
 
-What takes an hour by the clock takes milliseconds, and always the same way. For tasks that wait for timers and for each
-other; work handed to threads is done on the spot.
+What takes an hour by the clock takes milliseconds, and always the same way. For tasks that wait for
+timers and for each other; work handed to threads is done on the spot.
 """
 
 from __future__ import annotations

@@ -27,7 +27,9 @@ _scheme = st.sampled_from(["http", "https"])
 plain_urls = st.tuples(_scheme, st.just("://"), _host, _path, _query).map("".join)
 """URLs as nearly all are."""
 
-odd_urls = st.tuples(st.sampled_from(["http", "https", "ftp"]), st.just("://"), odd_text).map("".join)
+odd_urls = st.tuples(st.sampled_from(["http", "https", "ftp"]), st.just("://"), odd_text).map(
+    "".join
+)
 
 urls = st.one_of(plain_urls, odd_urls, odd_text)
 """Everything that may stand where a URL is expected."""

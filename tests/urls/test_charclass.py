@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from minutch.urls.javaregex import charclass
 from minutch.urls.javaregex.charclass import Ranges
 
-small_sets = st.sets(st.integers(0, 40)).map(lambda codes: charclass.ranges((code, code) for code in codes))
+small_sets = st.sets(st.integers(0, 40)).map(
+    lambda codes: charclass.ranges((code, code) for code in codes)
+)
 
 
 def codes(ranges: Ranges) -> set[int]:

@@ -44,7 +44,9 @@ def names(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 def test_resolving_ends(names: set[str], tmp_path: Path) -> None:
     """The order is that of the file; every line is counted once."""
-    (tmp_path / "u.txt").write_text("http://localhost/x\nhttp://127.0.0.1:80/\n\nhttp://nosuch.invalid/\nbad\n" * 50)
+    (tmp_path / "u.txt").write_text(
+        "http://localhost/x\nhttp://127.0.0.1:80/\n\nhttp://nosuch.invalid/\nbad\n" * 50
+    )
     context, printed = context_for(Configuration.load([]))
     assert resolveurls.run(["-urls", str(tmp_path / "u.txt"), "-numThreads", "3"], context) == 0
     lines = printed.getvalue().splitlines()
@@ -83,4 +85,6 @@ def test_a_name_that_hangs_does_not_hold_up_an_interrupt(monkeypatch: pytest.Mon
 def test_what_came_after_dmoz(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([name, "content.rdf.u8"]) == 255
     error = capsys.readouterr().err
-    assert error.startswith(f"error: {name} is no command any more\nhint: the directory closed in 2017; ")
+    assert error.startswith(
+        f"error: {name} is no command any more\nhint: the directory closed in 2017; "
+    )

@@ -1,4 +1,6 @@
-"""Registered domains and public suffixes, with crawler-commons' quirks; tldextract agrees on ordinary hosts."""
+"""Registered domains and public suffixes, with crawler-commons' quirks; tldextract agrees on
+ordinary hosts.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +117,13 @@ def test_a_list_with_a_line_that_is_no_host() -> None:
 
 
 A, B, C, LONG, OTHER = (
-    *("http://a.org/", "http://a.org/x", "http://a.org/y/z", "http://a.org/longer", "http://b.org/"),
+    *(
+        "http://a.org/",
+        "http://a.org/x",
+        "http://a.org/y/z",
+        "http://a.org/longer",
+        "http://b.org/",
+    ),
 )
 
 
@@ -140,5 +148,7 @@ A, B, C, LONG, OTHER = (
         (A, "nothing", True, "nothing"),
     ],
 )
-def test_the_url_that_stands_for_a_redirected_page(source: str, target: str, temporary: bool, chosen: str) -> None:
+def test_the_url_that_stands_for_a_redirected_page(
+    source: str, target: str, temporary: bool, chosen: str
+) -> None:
     assert choose_representative(source, target, temporary) == chosen

@@ -178,9 +178,15 @@ def test_a_pattern_that_takes_for_ever_is_stopped(pattern: str) -> None:
         ("(/[^/]+)/[^/]+\\1/[^/]+\\1/", False, ("/", 6), "/"),
     ],
 )
-def test_what_is_known_beforehand(pattern: str, tame: bool, character: tuple[str, int] | None, literal: str) -> None:
+def test_what_is_known_beforehand(
+    pattern: str, tame: bool, character: tuple[str, int] | None, literal: str
+) -> None:
     tree = parse_regex(pattern)
-    assert (is_tame(tree), required_character(tree), required_literal(tree)) == (tame, character, literal)
+    assert (is_tame(tree), required_character(tree), required_literal(tree)) == (
+        tame,
+        character,
+        literal,
+    )
 
 
 @given(

@@ -1,4 +1,6 @@
-"""The same questions to the JDK and to us: java.net.URL, java.net.URI, java.util.regex, on thousands of odd inputs."""
+"""The same questions to the JDK and to us: java.net.URL, java.net.URI, java.util.regex, on
+thousands of odd inputs.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def ask(question: str, rows: Sequence[Sequence[str]]) -> list[str]:
     """The JDK's answers."""
     lines = "".join("\t".join(map(write, row)) + "\n" for row in rows)
     command = ["java", "-Xshare:auto", str(ORACLE), question]
-    done = subprocess.run(command, input=lines, capture_output=True, text=True, encoding="ascii", check=True)
+    done = subprocess.run(
+        command, input=lines, capture_output=True, text=True, encoding="ascii", check=True
+    )
     return done.stdout.splitlines()
 
 
@@ -63,13 +67,25 @@ def differences(
 def odd_urls(count: int, seed: int) -> list[str]:
     chance = random.Random(seed)
     starts = ("http://", "https://", "http:", "file:", "ftp://h", "", "//", "url:http://")
-    texts = (chance.choice(starts) + "".join(chance.choices(PIECES, k=chance.randrange(8))) for _ in range(count))
+    texts = (
+        chance.choice(starts) + "".join(chance.choices(PIECES, k=chance.randrange(8)))
+        for _ in range(count)
+    )
     return [text for text in texts if not NOT_NUTCHS.match(text)]
 
 
 def one_url(text: str) -> str:
     url = parse(text)
-    fields = (url.protocol, url.user_info, url.host, str(url.port), url.authority, url.path, url.query, url.ref)
+    fields = (
+        url.protocol,
+        url.user_info,
+        url.host,
+        str(url.port),
+        url.authority,
+        url.path,
+        url.query,
+        url.ref,
+    )
     return "\t".join(map(write, (*fields, str(url))))
 
 
@@ -80,7 +96,9 @@ def test_urls() -> None:
 def test_relative_urls() -> None:
     chance = random.Random(2)
     rows = [(chance.choice(BASES), text) for text in odd_urls(6000, 3)]
-    assert differences("resolve", rows, lambda base, text: write(str(parse(text, parse(base))))) == []
+    assert (
+        differences("resolve", rows, lambda base, text: write(str(parse(text, parse(base))))) == []
+    )
 
 
 def test_uris() -> None:
@@ -93,4 +111,9 @@ def test_uris() -> None:
 
 def test_regular_expressions() -> None:
     rows = [(pattern, text) for pattern, text, _ in FINDS] + [(pattern, "a") for pattern in REFUSED]
-    assert differences("find", rows, lambda pattern, text: str(JavaRegex(pattern).search(text)).lower()) == []
+    assert (
+        differences(
+            "find", rows, lambda pattern, text: str(JavaRegex(pattern).search(text)).lower()
+        )
+        == []
+    )

@@ -29,7 +29,10 @@ HOME = parse("http://example.org/")
         ("  url:http://a/ \n", Url("http", None, "a", -1, "a", "/", None, None)),
         ("file:/etc/x", Url("file", None, "", -1, None, "/etc/x", None, None)),
         ("http:?q", Url("http", None, "", -1, None, "", "q", None)),
-        ("jar:http://a/b.jar!/c?q#r", Url("jar", None, "", -1, None, "http://a/b.jar!/c", "q", "r")),
+        (
+            "jar:http://a/b.jar!/c?q#r",
+            Url("jar", None, "", -1, None, "http://a/b.jar!/c", "q", "r"),
+        ),
     ],
 )
 def test_parse(text: str, expected: Url) -> None:
@@ -180,7 +183,13 @@ def test_composed_queries_start_at_the_last_question_mark() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [("foo", "a", -1, "/"), ("http", "a\x00", -1, "/"), ("http", "a/b", -1, "/"), ("http", "a", -2, "/")]
+    "given",
+    [
+        ("foo", "a", -1, "/"),
+        ("http", "a\x00", -1, "/"),
+        ("http", "a/b", -1, "/"),
+        ("http", "a", -2, "/"),
+    ],
 )
 def test_what_can_not_be_composed(given: tuple[str, str, int, str]) -> None:
     with pytest.raises(UrlError):
@@ -207,7 +216,9 @@ def test_hosts_pages_and_reversed_urls() -> None:
     assert not parts.is_home_page(parse("http://a/?"), "a")
 
 
-@pytest.mark.parametrize(("text", "expected"), [("", [""]), ("a", ["a"]), ("a..", ["a"]), (".", []), (".a", ["", "a"])])
+@pytest.mark.parametrize(
+    ("text", "expected"), [("", [""]), ("a", ["a"]), ("a..", ["a"]), (".", []), (".a", ["", "a"])]
+)
 def test_labels_are_split_as_java_splits(text: str, expected: list[str]) -> None:
     assert parts.split_labels(text) == expected
 

@@ -1,4 +1,6 @@
-"""Links made absolute: the short ways give what the full rules give, and the standard's way is a browser's."""
+"""Links made absolute: the short ways give what the full rules give, and the standard's way is a
+browser's.
+"""
 
 from __future__ import annotations
 
@@ -56,10 +58,24 @@ def test_short_ways_give_what_the_full_rules_give(base: str, target: str) -> Non
     assert outcome(resolver, target, slowly=False) == outcome(resolver, target, slowly=True)
 
 
-STEPS = ["", "../", "../../", "../../../../", "..", " ../", "./", "././", "./../", ".././", ".", "a//", "a/b/"]
-CLIMBING = st.tuples(st.sampled_from(STEPS), odd_text | st.sampled_from(["", "x", "x/y", "/x", "?q", "#f"])).map(
-    "".join
-)
+STEPS = [
+    "",
+    "../",
+    "../../",
+    "../../../../",
+    "..",
+    " ../",
+    "./",
+    "././",
+    "./../",
+    ".././",
+    ".",
+    "a//",
+    "a/b/",
+]
+CLIMBING = st.tuples(
+    st.sampled_from(STEPS), odd_text | st.sampled_from(["", "x", "x/y", "/x", "?q", "#f"])
+).map("".join)
 TARGETS = st.lists(odd_text | plain_urls | odd_urls | CLIMBING, max_size=6)
 
 
@@ -72,7 +88,9 @@ def test_climbing_gives_what_the_full_rules_give(base: str, target: str) -> None
 @given(st.sampled_from(BASES), TARGETS)
 def test_the_kernel_gives_what_single_links_give(base: str, targets: list[str]) -> None:
     resolver = Resolver(base)
-    run = OutlinkRun.of(Outlink(target, f"anchor {target}" * (len(target) % 9)) for target in targets)
+    run = OutlinkRun.of(
+        Outlink(target, f"anchor {target}" * (len(target) % 9)) for target in targets
+    )
     assert run is not None
     assert list(resolve_all(resolver, run)) == resolve_all(resolver, list(run))
 
@@ -82,7 +100,9 @@ def test_pages_together_give_what_each_gives_alone(pages: list[tuple[str, list[s
     links = [[Outlink(target, "x") for target in targets] for _, targets in pages]
     runs = [RelativeRun(base, run_of(each)) for (base, _), each in zip(pages, links, strict=True)]
     resolve_runs(runs)
-    expected = [resolve_all(Resolver(base), each) for (base, _), each in zip(pages, links, strict=True)]
+    expected = [
+        resolve_all(Resolver(base), each) for (base, _), each in zip(pages, links, strict=True)
+    ]
     assert [list(run) for run in runs] == expected
     assert [len(run) for run in runs] == [len(each) for each in expected]
 
@@ -167,6 +187,8 @@ def test_the_standards_way() -> None:
     ]
     found = [Outlink("http://a.org/x", "a"), Outlink("http://b/y", "c", MapWritable())]
     assert resolve_all(WhatwgResolver("http://A.org/b/c"), links) == found
-    assert WhatwgResolver("http://A.org/b").resolve("\\x/../y z?\u00e9") == "http://a.org/y%20z?%C3%A9"
+    assert (
+        WhatwgResolver("http://A.org/b").resolve("\\x/../y z?\u00e9") == "http://a.org/y%20z?%C3%A9"
+    )
     with pytest.raises(UrlError, match="can't resolve"):
         WhatwgResolver("http://a.org/").resolve("http://[x")

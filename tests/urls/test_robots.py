@@ -24,9 +24,17 @@ from minutch.urls.robotsfile import line_of, read_robots
 from tests.urls.robotscases import GOOGLE, GOOGLE_SPEC, HOST, RFC_9309, Case
 from tests.urls.strategies import any_text, urls
 
-NORMALISED = "RFC 9309 (2.2.2) compares after the same percent-encoding; google/robotstxt takes the URL as it is given"
-FULL_NAME = "a group that has the crawler's full name is its group, as in Nutch; Google knows names of letters only"
-ROBOTS_TXT = "RFC 9309 (2.2.2): robots.txt itself may always be fetched; the corpus asks for the rules"
+NORMALISED = (
+    "RFC 9309 (2.2.2) compares after the same percent-encoding; google/robotstxt takes the URL as"
+    " it is given"
+)
+FULL_NAME = (
+    "a group that has the crawler's full name is its group, as in Nutch; Google knows names of"
+    " letters only"
+)
+ROBOTS_TXT = (
+    "RFC 9309 (2.2.2): robots.txt itself may always be fetched; the corpus asks for the rules"
+)
 
 DIFFERENCES = {
     ("ID_Encoding", "FooBot", "http://foo.bar/foo/bar/\u30c4"): NORMALISED,
@@ -104,9 +112,14 @@ def test_sitemaps_stand_anywhere_and_count_once() -> None:
 
 def test_content_signals() -> None:
     body = (
-        b"User-agent: *\nContent-Signal: search=yes, ai-train=NO\nDisallow:\nContent-Signal: ai-input = no, nonsense\n"
+        b"User-agent: *\nContent-Signal: search=yes, ai-train=NO\nDisallow:\nContent-Signal:"
+        b" ai-input = no, nonsense\n"
     )
-    assert parse_robots(body, "", ["a"]).content_signals == {"search": "yes", "ai-train": "no", "ai-input": "no"}
+    assert parse_robots(body, "", ["a"]).content_signals == {
+        "search": "yes",
+        "ai-train": "no",
+        "ai-input": "no",
+    }
     assert parse_robots(b"Content-Signal: search=yes\n", "", ["a"]).content_signals == {}
 
 
@@ -128,7 +141,9 @@ def test_html_in_place_of_the_file(body: bytes, content_type: str, allow_all: bo
 
 @pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xef\xbb", b"\xef", b""])
 def test_byte_order_marks(mark: bytes) -> None:
-    assert not parse_robots(mark + b"User-agent: *\nDisallow: /\n", "", ["a"]).is_allowed("http://a/x")
+    assert not parse_robots(mark + b"User-agent: *\nDisallow: /\n", "", ["a"]).is_allowed(
+        "http://a/x"
+    )
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
@@ -138,7 +153,10 @@ def test_utf_16(encoding: str) -> None:
 
 
 def test_several_names_of_one_crawler() -> None:
-    body = b"User-agent: a\nDisallow: /a\n\nUser-agent: b\nDisallow: /b\n\nUser-agent: *\nDisallow: /\n"
+    body = (
+        b"User-agent: a\nDisallow: /a\n\nUser-agent: b\nDisallow: /b\n\nUser-agent:"
+        b" *\nDisallow: /\n"
+    )
     rules = parse_robots(body, "", ["a", "b"])
     assert [rules.is_allowed(f"http://h/{name}") for name in "abc"] == [False, False, True]
     assert not parse_robots(body, "", []).is_allowed("http://h/c")
@@ -146,7 +164,10 @@ def test_several_names_of_one_crawler() -> None:
 
 def test_the_index_page_is_its_folder() -> None:
     rules = parse_robots(b"User-agent: *\nAllow: /a/index.html\nDisallow: /\n", "", ["x"])
-    assert [rules.is_allowed(f"http://h{path}") for path in ("/a/", "/a/index.html", "/a/index.htm", "/a/b")] == [
+    assert [
+        rules.is_allowed(f"http://h{path}")
+        for path in ("/a/", "/a/index.html", "/a/index.htm", "/a/b")
+    ] == [
         True,
         True,
         False,
@@ -156,8 +177,12 @@ def test_the_index_page_is_its_folder() -> None:
 
 @pytest.mark.parametrize("name", ["index.html", "index.htm"])
 def test_a_forbidden_index_page_does_not_forbid_its_folder(name: str) -> None:
-    rules = parse_robots(f"User-agent: *\nDisallow: /{name}\nDisallow: /a/{name}\n".encode(), "", ["x"])
-    assert [rules.is_allowed(f"http://h{path}") for path in ("/", "/a/", f"/{name}", f"/a/{name}")] == [
+    rules = parse_robots(
+        f"User-agent: *\nDisallow: /{name}\nDisallow: /a/{name}\n".encode(), "", ["x"]
+    )
+    assert [
+        rules.is_allowed(f"http://h{path}") for path in ("/", "/a/", f"/{name}", f"/a/{name}")
+    ] == [
         True,
         True,
         False,
@@ -192,7 +217,9 @@ def test_normal_rule() -> None:
 
 
 def test_agent_names() -> None:
-    conf = Configuration().with_values({"http.agent.name": " MyBot ", "http.robots.agents": "other, mybot,*"})
+    conf = Configuration().with_values(
+        {"http.agent.name": " MyBot ", "http.robots.agents": "other, mybot,*"}
+    )
     assert agent_names(conf) == ["mybot", "other"]
     with pytest.raises(ConfigError, match=r"http\.agent\.name"):
         agent_names(Configuration())
@@ -200,7 +227,9 @@ def test_agent_names() -> None:
 
 def test_the_parser_that_is_configured() -> None:
     conf = Configuration().with_values({"http.agent.name": "a"})
-    assert not robots_parser(conf)(b"User-agent: a\nDisallow: /\n", "text/plain").is_allowed("http://a/")
+    assert not robots_parser(conf)(b"User-agent: a\nDisallow: /\n", "text/plain").is_allowed(
+        "http://a/"
+    )
     with pytest.raises(ConfigError, match=r"http\.robots\.parser"):
         robots_parser(conf.with_values({"http.robots.parser": "other"}))
 
@@ -224,7 +253,9 @@ def test_matching_is_linear_in_the_stars(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_many_rules_are_looked_up_not_walked() -> None:
-    body = "User-agent: *\n" + "".join(f"Disallow: /{number}/\nAllow: /{number}/x\n" for number in range(10_000))
+    body = "User-agent: *\n" + "".join(
+        f"Disallow: /{number}/\nAllow: /{number}/x\n" for number in range(10_000)
+    )
     rules = parse_robots(body.encode(), "", ["a"])
     assert len(rules._lengths) <= 10
     assert not rules.is_allowed("http://a/9999/y")
@@ -234,8 +265,12 @@ def test_many_rules_are_looked_up_not_walked() -> None:
 def test_only_longer_wildcards_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
     matches = robots._Wildcard.matches
-    monkeypatch.setattr(robots._Wildcard, "matches", lambda self, path: tried.append(path) or matches(self, path))
-    rules = RobotRules((Rule("/*b", allow=True), Rule("/abcdef", allow=False), Rule("/*cdefgh", allow=True)))
+    monkeypatch.setattr(
+        robots._Wildcard, "matches", lambda self, path: tried.append(path) or matches(self, path)
+    )
+    rules = RobotRules(
+        (Rule("/*b", allow=True), Rule("/abcdef", allow=False), Rule("/*cdefgh", allow=True))
+    )
     assert not rules.is_path_allowed("/abcdef")
     assert len(tried) == 1
 
@@ -263,7 +298,9 @@ some_lines = st.sampled_from(
 
 
 @given(st.lists(some_lines, max_size=12), st.text(st.sampled_from("abc/"), max_size=5))
-def test_plain_and_wildcard_rules_decide_as_a_walk_over_all_rules(text: list[str], path: str) -> None:
+def test_plain_and_wildcard_rules_decide_as_a_walk_over_all_rules(
+    text: list[str], path: str
+) -> None:
     rules = parse_robots("\n".join(text).encode(), "", ["a"])
     matching = [rule for rule in rules.rules if _matches(rule, "/" + path)]
     longest = max((len(rule.path) for rule in matching), default=0)
@@ -276,7 +313,10 @@ def _matches(rule: Rule, path: str) -> bool:
     return not RobotRules((Rule(rule.path, allow=False),)).is_path_allowed(path)
 
 
-FILE = b"# ours\r\nUser-agent: a\r\n\r\nDisallow: /x\r\nAllow: /x/y # but this\r\n\nUser-agent: *\nDisallow: /*.gif$\n"
+FILE = (
+    b"# ours\r\nUser-agent: a\r\n\r\nDisallow: /x\r\nAllow: /x/y # but this\r\n\nUser-agent:"
+    b" *\nDisallow: /*.gif$\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -298,7 +338,9 @@ def test_the_line_that_decides(agent: str, path: str, line: int, written: str) -
 
 
 def test_of_two_rules_that_say_the_same_the_first_line_is_named() -> None:
-    rules = parse_robots(b"User-agent: *\nDisallow: /a\nDisallow: /a\nAllow: /b\nDisallow: /b\n", "", ["x"])
+    rules = parse_robots(
+        b"User-agent: *\nDisallow: /a\nDisallow: /a\nAllow: /b\nDisallow: /b\n", "", ["x"]
+    )
     assert sorted((rule.path, rule.allow, rule.line) for rule in rules.rules) == [
         *(("/a", False, 2), ("/b", False, 5), ("/b", True, 4)),
     ]
@@ -306,8 +348,13 @@ def test_of_two_rules_that_say_the_same_the_first_line_is_named() -> None:
     assert deciding is not None and deciding.allow and deciding.line == 4
 
 
-@given(st.lists(st.tuples(st.sampled_from(["/", "/a", "/a*", "/*b$", "/ab", "/a$"]), st.booleans())), urls)
+@given(
+    st.lists(st.tuples(st.sampled_from(["/", "/a", "/a*", "/*b$", "/ab", "/a$"]), st.booleans())),
+    urls,
+)
 def test_the_deciding_rule_decides(rules: list[tuple[str, bool]], url: str) -> None:
-    found = RobotRules(tuple(Rule(path, allow, number) for number, (path, allow) in enumerate(rules, 1)))
+    found = RobotRules(
+        tuple(Rule(path, allow, number) for number, (path, allow) in enumerate(rules, 1))
+    )
     rule = found.deciding(normal_path(url))
     assert found.is_allowed(url) is (rule is None or rule.allow)

@@ -55,7 +55,9 @@ SPEC_FAILURES = {
     "701159": 1,
     "860237": 1,
 }
-"""How many assertions of each case fail: the same weaknesses, and robots.txt itself (see test_robots.py)."""
+"""How many assertions of each case fail: the same weaknesses, and robots.txt itself (see
+test_robots.py).
+"""
 
 
 def parser(agent: str) -> RobotsParser:
@@ -66,7 +68,8 @@ def failures(cases: list[Case], host: str = "") -> list[str]:
     return [
         name
         for name, body, agent, url, allowed in cases
-        if parser(agent)(body, "text/plain", "http://example.org/robots.txt").is_allowed(host + url) is not allowed
+        if parser(agent)(body, "text/plain", "http://example.org/robots.txt").is_allowed(host + url)
+        is not allowed
     ]
 
 
@@ -81,7 +84,8 @@ def test_googles_cases() -> None:
 
 def test_the_rest_of_the_record() -> None:
     rules = parser("b")(
-        b"User-agent: a\nDisallow: /\n\nUser-agent: *\nCrawl-delay: 2.5\nDisallow: /x\nSitemap: /s\n",
+        b"User-agent: a\nDisallow: /\n\nUser-agent: *\nCrawl-delay: 2.5\nDisallow: /x\nSitemap:"
+        b" /s\n",
         "",
         "http://h/robots.txt",
     )

@@ -1,4 +1,6 @@
-"""The sieve beside the normalizers and filters that it speaks for, on any URLs and with any rules."""
+"""The sieve beside the normalizers and filters that it speaks for, on any URLs and with any
+rules.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,27 @@ NORMALIZERS = [
     "pass",
 ]
 PLUGINS = "urlnormalizer-%s|urlfilter-regex"
-TAILS = ["", "#", "#a", "#a//b", "#a?b", "#&", "#sid=1&x", "//x", "/../y", "?a//b", "?&", "&&c", "."]
+TAILS = [
+    "",
+    "#",
+    "#a",
+    "#a//b",
+    "#a?b",
+    "#&",
+    "#sid=1&x",
+    "//x",
+    "/../y",
+    "?a//b",
+    "?&",
+    "&&c",
+    ".",
+]
 NEARLY_NORMAL = st.tuples(plain_urls, st.sampled_from(TAILS)).map("".join)
 STARTS = ["http://h", "http://h:8080", "https://h.org", "http://H", "http://h:80", "http:/"]
 STEPS = ["/..", "//", "/", "/a", "/a:", "/.", ".html", "///b", "/a.", "?", "%41", "/a/b/a/b/a/"]
-CLIMBING = st.tuples(st.sampled_from(STARTS), st.lists(st.sampled_from(STEPS), max_size=6).map("".join)).map("".join)
+CLIMBING = st.tuples(
+    st.sampled_from(STARTS), st.lists(st.sampled_from(STEPS), max_size=6).map("".join)
+).map("".join)
 
 
 def rules(normalizers: str, filters: str) -> OutlinkRules:
@@ -61,7 +79,11 @@ def test_links_at_once_are_kept_as_one_by_one(pairs: list[OutlinkRules], found: 
 
 
 def test_ordinary_links_are_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
-    ordinary = [f"https://www.e{n}.org/a/b-{n}/c.html{tail}" for n in range(50) for tail in ("", "#part", "?q=1")]
+    ordinary = [
+        f"https://www.e{n}.org/a/b-{n}/c.html{tail}"
+        for n in range(50)
+        for tail in ("", "#part", "?q=1")
+    ]
     ordinary += ["http://h/../a//b.html", "http://h/x.gif", "http://h/"]
     some = rules(NORMALIZERS[0], RULES[0])
     expected = [some.accept("", url, None) for url in ordinary]
@@ -74,7 +96,8 @@ def test_ordinary_links_are_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    "pattern", [r"^a|b$", r"(?i)x(y|$)", r"(?<!:)/{2,}", r"\ba", r"a*+b", r"(?>ab|a)b", r"[^#]{2,3}$"]
+    "pattern",
+    [r"^a|b$", r"(?i)x(y|$)", r"(?<!:)/{2,}", r"\ba", r"a*+b", r"(?>ab|a)b", r"[^#]{2,3}$"],
 )
 @given(text=st.text("abxyXY:/# ", max_size=8))
 @settings(max_examples=100, deadline=None)
@@ -89,7 +112,9 @@ def test_strict_patterns_miss_nothing(pattern: str, text: str) -> None:
     assert not is_exact or matches == regex.search(text)
 
 
-@pytest.mark.parametrize("pattern", [r"(a)\1", r"a(?=b)", r"a(?<=a)", r"a^b", r"($|a)b", r"(?:a$)*"])
+@pytest.mark.parametrize(
+    "pattern", [r"(a)\1", r"a(?=b)", r"a(?<=a)", r"a^b", r"($|a)b", r"(?:a$)*"]
+)
 def test_what_is_not_strict_is_left_alone(pattern: str) -> None:
     assert JavaRegex(pattern).found_in is None
 
@@ -105,7 +130,9 @@ LARGE = {
 @pytest.mark.parametrize("filters", LARGE.values(), ids=LARGE)
 def test_rules_of_any_size(filters: str) -> None:
     """What is too much for a sieve is asked about."""
-    found = [f"http://host{number}.org/{'ab' * number}c" for number in range(60)] + ["http://host1/" + "aabx" * 60]
+    found = [f"http://host{number}.org/{'ab' * number}c" for number in range(60)] + [
+        "http://host1/" + "aabx" * 60
+    ]
     run = OutlinkRun.of([Outlink(url, "") for url in found])
     assert run is not None
     large = rules("(pass|regex|basic)", filters)

@@ -25,4 +25,7 @@ def test_the_configurations_list(
         assert run_job(command, ["-stdin"], Configuration.load([tmp_path]).with_values(values)) == 0
     finally:
         domains.use_list(None)
-    assert capsys.readouterr().out.splitlines()[1:] == ["+http://x.a.foo.org/", "-http://b.foo.org/"]
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "+http://x.a.foo.org/",
+        "-http://b.foo.org/",
+    ]

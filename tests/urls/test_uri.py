@@ -1,4 +1,6 @@
-"""java.net.URI's strictness, normalization and quoting; percent-encoding as Nutch normalizes and Java decodes it."""
+"""java.net.URI's strictness, normalization and quoting; percent-encoding as Nutch normalizes and
+Java decodes it.
+"""
 
 from __future__ import annotations
 
@@ -99,12 +101,16 @@ def test_normalisation_leaves_the_rest_alone() -> None:
 
 def test_quoting_hits_percent_signs_too() -> None:
     assert quote("a b%20\u00e9\u00a0", "A-Za-z0-9") == "a%20b%2520\u00e9%C2%A0"
-    assert build_uri("http", "u v", "a.org", 8, "/x y", "q%", "f") == "http://u%20v@a.org:8/x%20y?q%25#f"
+    assert (
+        build_uri("http", "u v", "a.org", 8, "/x y", "q%", "f")
+        == "http://u%20v@a.org:8/x%20y?q%25#f"
+    )
     assert build_uri("http", None, "::1", -1, "", None, None) == "http://[::1]"
 
 
 @pytest.mark.parametrize(
-    "given_parts", [("http", None, "a_b", -1, "/", None, None), ("http", None, "a", -1, "x", None, None)]
+    "given_parts",
+    [("http", None, "a_b", -1, "/", None, None), ("http", None, "a", -1, "x", None, None)],
 )
 def test_what_can_not_be_built(given_parts: tuple[str, None, str, int, str, None, None]) -> None:
     with pytest.raises(UrlError):
@@ -115,8 +121,16 @@ def test_what_can_not_be_built(given_parts: tuple[str, None, str, int, str, None
     ("url", "ascii_url", "unicode_url"),
     [
         ("http://a.org/\u00e9", "http://a.org/\u00e9", "http://a.org/\u00e9"),
-        ("http://b\u00fccher.example/%20", "http://xn--bcher-kva.example/%2520", "http://b\u00fccher.example/%20"),
-        ("http://xn--bcher-kva.example/#x", "http://xn--bcher-kva.example/#x", "http://b\u00fccher.example/#x"),
+        (
+            "http://b\u00fccher.example/%20",
+            "http://xn--bcher-kva.example/%2520",
+            "http://b\u00fccher.example/%20",
+        ),
+        (
+            "http://xn--bcher-kva.example/#x",
+            "http://xn--bcher-kva.example/#x",
+            "http://b\u00fccher.example/#x",
+        ),
         ("http://A.org:80/", "http://a.org:80/", "http://a.org:80/"),
         ("http://fa\u00df.de/", "http://xn--fa-hia.de/", "http://fa\u00df.de/"),
         ("http://a_B/", None, "http://a_b/"),

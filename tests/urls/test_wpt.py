@@ -1,8 +1,8 @@
 """The web-platform-tests' urltestdata.json: what browsers make of 869 URLs.
 
-`WhatwgResolver` gives the standard's answers, eight aside. Nutch's spelling (resolved, then its default normalizers
-with hosts in ASCII) is another; each of the http and https cases in which the two differ is listed in
-data/urltestdata-differences.jsonl with one of REASONS.
+`WhatwgResolver` gives the standard's answers, eight aside. Nutch's spelling (resolved, then its
+default normalizers with hosts in ASCII) is another; each of the http and https cases in which the
+two differ is listed in data/urltestdata-differences.jsonl with one of REASONS.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from minutch.urls.resolve import WhatwgResolver, resolve
 
 DATA = Path(__file__).parent / "data"
 
-BAD_PUNYCODE = "upa-url does not look into labels that are Punycode already: these decode to nothing that is allowed"
+BAD_PUNYCODE = (
+    "upa-url does not look into labels that are Punycode already: these decode to nothing that is"
+    " allowed"
+)
 WHATWG_DIFFERENCES = {
     "http://a.b.c.xn--pokxncvks": BAD_PUNYCODE,
     "http://10.0.0.xn--pokxncvks": BAD_PUNYCODE,
@@ -32,9 +35,14 @@ WHATWG_DIFFERENCES = {
 REASONS = {
     "address": "IPv4 and IPv6 addresses keep the form that they are written in",
     "backslash": "a backslash is a character as any other, not a slash",
-    "blanks": "tabs and line ends inside a URL are not dropped: forbidden in a host, encoded in a path",
+    "blanks": (
+        "tabs and line ends inside a URL are not dropped: forbidden in a host, encoded in a path"
+    ),
     "end": "regex-normalize.xml takes an empty query away",
-    "escapes": "percent-encoding is normalised: nothing encoded without need, digits in capitals, % alone is %25",
+    "escapes": (
+        "percent-encoding is normalised: nothing encoded without need, digits in capitals, % alone"
+        " is %25"
+    ),
     "lenient": "hosts and ports that the standard refuses are let through: the fetcher finds out",
     "scheme": "a scheme with fewer than two slashes is no absolute URL with a host",
     "segments": "empty path segments go, as do dots that are encoded",
@@ -45,7 +53,9 @@ REASONS = {
 
 def cases() -> list[dict[str, Any]]:
     return [
-        case for case in json.loads((DATA / "urltestdata.json").read_text(encoding="utf-8")) if isinstance(case, dict)
+        case
+        for case in json.loads((DATA / "urltestdata.json").read_text(encoding="utf-8"))
+        if isinstance(case, dict)
     ]
 
 
@@ -56,7 +66,9 @@ def expected(case: dict[str, Any]) -> str | None:
 def is_http(case: dict[str, Any]) -> bool:
     """Whether it is about http or https from beginning to end."""
     start = str(case["base"] or case["input"]).strip().lower()
-    return start.startswith(("http:", "https:")) and (expected(case) or "http:").startswith(("http:", "https:"))
+    return start.startswith(("http:", "https:")) and (expected(case) or "http:").startswith(
+        ("http:", "https:")
+    )
 
 
 def test_the_standards_way() -> None:
@@ -73,7 +85,10 @@ def test_the_standards_way() -> None:
 
 
 def test_nutchs_spelling() -> None:
-    settings = {"urlnormalizer.basic.host.idn": "toAscii", "urlnormalizer.basic.host.idna2008": "true"}
+    settings = {
+        "urlnormalizer.basic.host.idn": "toAscii",
+        "urlnormalizer.basic.host.idna2008": "true",
+    }
     normalizers = URLNormalizers(Configuration.load([]).with_values(settings))
     found = []
     chosen = [case for case in cases() if is_http(case)]
@@ -91,4 +106,6 @@ def test_nutchs_spelling() -> None:
     listed = [json.loads(line) for line in lines]
     assert len(chosen) > 400
     assert {row["reason"] for row in listed} == REASONS.keys()
-    assert sorted(map(repr, found)) == sorted(repr((r["base"], r["input"], r["whatwg"], r["nutch"])) for r in listed)
+    assert sorted(map(repr, found)) == sorted(
+        repr((r["base"], r["input"], r["whatwg"], r["nutch"])) for r in listed
+    )

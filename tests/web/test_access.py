@@ -13,12 +13,16 @@ from minutch.web.door import PRIVATE, Door, headers_of
 from minutch.web.listening import is_local
 
 TOKEN = "0123456789abcdef"
-ACCESS = Access(TOKEN, LOCAL, frozenset({"/free"}), cookie="minutch-1", hosts_property="some.property")
+ACCESS = Access(
+    TOKEN, LOCAL, frozenset({"/free"}), cookie="minutch-1", hosts_property="some.property"
+)
 
 
 def judged(path: str = "/", **headers: str) -> int:
     """200, or the status of the refusal."""
-    named = {"host": "localhost:8080"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    named = {"host": "localhost:8080"} | {
+        name.replace("_", "-"): value for name, value in headers.items()
+    }
     denied = ACCESS.judge(path, named)
     return 200 if denied is None else denied.status
 
@@ -64,7 +68,14 @@ def test_free_paths_and_no_token() -> None:
 
 @pytest.mark.parametrize(
     ("header", "host"),
-    [("A.Example:80", "a.example"), ("[::1]:80", "[::1]"), ("[::1]", "[::1]"), ("[::1", ""), ("", ""), ("a", "a")],
+    [
+        ("A.Example:80", "a.example"),
+        ("[::1]:80", "[::1]"),
+        ("[::1]", "[::1]"),
+        ("[::1", ""),
+        ("", ""),
+        ("a", "a"),
+    ],
 )
 def test_hosts_of_headers(header: str, host: str) -> None:
     assert host_of(header) == host
@@ -72,11 +83,16 @@ def test_hosts_of_headers(header: str, host: str) -> None:
 
 def test_answers_have_their_headers_and_their_own_come_first() -> None:
     async def app(scope: object, receive: object, send: object) -> None:
-        await PlainTextResponse("hello", headers={"Referrer-Policy": "origin"})(scope, receive, send)  # type: ignore[arg-type]
+        await PlainTextResponse("hello", headers={"Referrer-Policy": "origin"})(
+            scope, receive, send
+        )  # type: ignore[arg-type]
 
     client = TestClient(Door(app, ACCESS.judge, PRIVATE), base_url="http://localhost")
     answer = client.get("/free")
-    assert answer.headers["Referrer-Policy"] == "origin" and answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert (
+        answer.headers["Referrer-Policy"] == "origin"
+        and answer.headers["X-Content-Type-Options"] == "nosniff"
+    )
     refused = client.get("/")
     assert (refused.status_code, refused.headers["Referrer-Policy"]) == (401, "no-referrer")
     assert headers_of({"headers": [(b"Host", b"a"), (b"host", b"b")]}) is None
@@ -85,7 +101,13 @@ def test_answers_have_their_headers_and_their_own_come_first() -> None:
 
 @pytest.mark.parametrize(
     ("host", "local"),
-    [("LOCALHOST", True), ("[::1]", True), ("127.9.9.9", True), ("0.0.0.0", False), ("a.example", False)],
+    [
+        ("LOCALHOST", True),
+        ("[::1]", True),
+        ("127.9.9.9", True),
+        ("0.0.0.0", False),
+        ("a.example", False),
+    ],
 )
 def test_what_is_local(host: str, local: bool) -> None:
     assert is_local(host) == local

@@ -1,1 +1,3 @@
-"""The data set that Common Crawl made of its crawl of 2012: texts and metadata of pages, beside their raw content."""
+"""The data set that Common Crawl made of its crawl of 2012: texts and metadata of pages, beside
+their raw content.
+"""

@@ -1,6 +1,7 @@
 """Where pages lie in the ARC files of 2012: the member `archiveInfo` of their metadata.
 
-    <segment>/<millis>_<n>.arc.gz   gzip members, one for each record: URL " " address " " date " " type " " length LF …
+    <segment>/<millis>_<n>.arc.gz   gzip members, one for each record: URL " " address " " date " "
+                                    type " " length LF …
 
 Only the first line of each member is kept; of a URL that lies there twice the first place counts.
 """
@@ -34,7 +35,8 @@ class Member(NamedTuple):
 
 
 def places_in(folder: Path, segment: int) -> Iterator[tuple[bytes, bytes]]:
-    """URL → archiveInfo as JSON, of the ARC files in `folder`; it names their segment, else they are of `segment`.
+    """URL → archiveInfo as JSON, of the ARC files in `folder`; it names their segment, else they
+    are of `segment`.
 
     Raises StoreError (no such folder), FormatError (damage).
     """
@@ -49,7 +51,11 @@ def _places(folder: Path, segment: int) -> Iterator[tuple[bytes, bytes]]:
         name = _NAME.fullmatch(path.name)
         if name is None:
             continue
-        info = {"arcSourceSegmentId": segment, "arcFileDate": int(name[1]), "arcFileParition": int(name[2])}
+        info = {
+            "arcSourceSegmentId": segment,
+            "arcFileDate": int(name[1]),
+            "arcFileParition": int(name[2]),
+        }
         with path.open("rb") as file:
             for member in members(file, path):
                 url = member.head.partition(b" ")[0]
@@ -59,7 +65,9 @@ def _places(folder: Path, segment: int) -> Iterator[tuple[bytes, bytes]]:
 
 
 def members(file: BinaryIO, path: Path) -> Iterator[Member]:
-    """The members of a gzip file, in bounded memory. Raises FormatError (damage, or an end within a member)."""
+    """The members of a gzip file, in bounded memory. Raises FormatError (damage, or an end within a
+    member).
+    """
     offset, rest = 0, file.read(_PIECE)
     while rest:
         stream, head, taken = zlib.decompressobj(31), b"", 0

@@ -1,12 +1,15 @@
 """export commoncrawl: texts and metadata of segments as in Common Crawl's data set of 2012.
 
-    <out>/segment/<millis>/textData-nnnnn     SequenceFile <Text, Text>, gzip: URL → title, description and text
-    <out>/segment/<millis>/metadata-nnnnn     SequenceFile <Text, Text>, gzip: URL → JSON (`metadata`)
+    <out>/segment/<millis>/textData-nnnnn     SequenceFile <Text, Text>, gzip: URL → title,
+                                              description and text
+    <out>/segment/<millis>/metadata-nnnnn     SequenceFile <Text, Text>, gzip: URL → JSON
+                                              (`metadata`)
 
-`millis` is the date in the segment's name. Every URL that was asked for has its line of metadata; HTML pages and feeds
-have a text, in the file of the same number and in the same order. conf/commoncrawl-metadata.schema.json describes the
-JSON. Pages are read in processes of their own, as in a parse; texts are those that it found. A page that it could not
-parse, or refused, is not read.
+`millis` is the date in the segment's name. Every URL that was asked for has its line of metadata;
+HTML pages and feeds have a text, in the file of the same number and in the same order.
+conf/commoncrawl-metadata.schema.json describes the JSON. Pages are read in processes of their own,
+as in a parse; texts are those that it found. A page that it could not parse, or refused, is not
+read.
 """
 
 from __future__ import annotations
@@ -27,9 +30,24 @@ from typing import Final, Self
 
 from minutch.archives.dataset.arcplaces import places_in
 from minutch.archives.dataset.redirects import Redirects, is_fetch_record
-from minutch.archives.dataset.task import FAILED, NOT_ATTEMPTED, UNREADABLE, Item, Line, MetadataTask
+from minutch.archives.dataset.task import (
+    FAILED,
+    NOT_ATTEMPTED,
+    UNREADABLE,
+    Item,
+    Line,
+    MetadataTask,
+)
 from minutch.cycle.parse.worker import WorkerPool, pool_settings
-from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, RawRecord, Segment, text_key
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    PARSE_DATA,
+    PARSE_TEXT,
+    RawRecord,
+    Segment,
+    text_key,
+)
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.javaio import DataInput, decode_text, encode_vlong
 from minutch.hadoop.formats.keyorder import TEXT
@@ -51,19 +69,29 @@ _COLUMNS: Final = (*FOLDERS, _TARGET, _SOURCE, _PLACE)
 
 
 def export(
-    segments: Sequence[Segment], out: Path, context: JobContext, *, urls: int = URLS, arcs: Sequence[Path] = ()
+    segments: Sequence[Segment],
+    out: Path,
+    context: JobContext,
+    *,
+    urls: int = URLS,
+    arcs: Sequence[Path] = (),
 ) -> Counters:
     """Write texts and metadata of `segments` below `out`, a folder each; whole or not at all.
 
-    `arcs` are the folders of their ARC files, if there are any. Raises StoreError (a segment that is not parsed, a
-    folder that is there), FormatError (damage).
+    `arcs` are the folders of their ARC files, if there are any. Raises StoreError (a segment that
+    is not parsed, a folder that is there), FormatError (damage).
     """
     targets = _targets(segments, out)
     places: list[Iterator[RawRecord]] = [iter(()) for _ in targets]
     if arcs:
-        places = [places_in(folder, int(target.name)) for folder, target in zip(arcs, targets, strict=True)]
+        places = [
+            places_in(folder, int(target.name))
+            for folder, target in zip(arcs, targets, strict=True)
+        ]
     counters = Counters(dict.fromkeys((TEXTS, _FOLLOWED, NOT_ATTEMPTED, UNREADABLE, FAILED), 0))
-    pool: WorkerPool[Line] = WorkerPool(partial(MetadataTask, context.conf), **pool_settings(context.conf))
+    pool: WorkerPool[Line] = WorkerPool(
+        partial(MetadataTask, context.conf), **pool_settings(context.conf)
+    )
     with pool, context.progress("export", unit="pages") as progress:
         for segment, target, found in zip(segments, targets, places, strict=True):
             log.info("Common Crawl data set: %s → %s", segment.path, target)
@@ -84,7 +112,10 @@ def _targets(segments: Sequence[Segment], out: Path) -> list[Path]:
         segment.check()
         for folder in FOLDERS:
             if not segment.has(folder):
-                raise StoreError(f"{segment.path} has no {folder}: export takes segments that are fetched and parsed")
+                raise StoreError(
+                    f"{segment.path} has no {folder}: export takes segments that are fetched and"
+                    " parsed"
+                )
         millis = _millis(segment.name)
         while (target := out / "segment" / str(millis)) in found:
             millis += 1
@@ -101,7 +132,9 @@ def _millis(name: str) -> int:
         raise StoreError(f"{name}: expected a segment named after a date, yyyyMMddHHmmss") from None
 
 
-def _lines(items: Iterable[tuple[bytes, bytes]], pool: WorkerPool[Line]) -> Iterator[tuple[bytes, Line]]:
+def _lines(
+    items: Iterable[tuple[bytes, bytes]], pool: WorkerPool[Line]
+) -> Iterator[tuple[bytes, Line]]:
     """URL and line of each item, in order. Memory holds a few batches."""
     urls: deque[bytes] = deque()
 
@@ -114,7 +147,9 @@ def _lines(items: Iterable[tuple[bytes, bytes]], pool: WorkerPool[Line]) -> Iter
         yield urls.popleft(), line
 
 
-def _items(segment: Segment, places: Iterable[RawRecord], counters: Counters) -> Iterator[tuple[bytes, bytes]]:
+def _items(
+    segment: Segment, places: Iterable[RawRecord], counters: Counters
+) -> Iterator[tuple[bytes, bytes]]:
     """The records of each URL, packed for a worker. Of several places of a URL the first counts."""
     redirects = Redirects(segment)
     streams = [
@@ -127,7 +162,9 @@ def _items(segment: Segment, places: Iterable[RawRecord], counters: Counters) ->
     for url, rows in groupby(merge(*named, key=itemgetter(0)), key=itemgetter(0)):
         values: dict[str, bytes] = {}
         for _, name, value in rows:
-            if name not in values or (name != _PLACE and (name != CRAWL_FETCH or is_fetch_record(value))):
+            if name not in values or (
+                name != _PLACE and (name != CRAWL_FETCH or is_fetch_record(value))
+            ):
                 values[name] = value
         if CRAWL_FETCH not in values:
             counters.add(_NO_FETCH, PARSE_TEXT in values or CONTENT in values)
@@ -136,7 +173,12 @@ def _items(segment: Segment, places: Iterable[RawRecord], counters: Counters) ->
         else:
             columns = (values.get(name) for name in (CONTENT, PARSE_TEXT, _TARGET, _PLACE))
             is_parsed = _is_success(values.get(PARSE_DATA))
-            yield url, pickle.dumps(tuple(Item(decode_text(url), is_parsed, values[CRAWL_FETCH], *columns)))
+            yield (
+                url,
+                pickle.dumps(
+                    tuple(Item(decode_text(url), is_parsed, values[CRAWL_FETCH], *columns))
+                ),
+            )
 
 
 def _is_success(parse_data: bytes | None) -> bool:
@@ -163,7 +205,9 @@ class NumberedFiles:
     def _open(self) -> None:
         def writer(name: str) -> SequenceFileWriter:
             path = self._folder / f"{name}-{self._number:05}"
-            return self._stack.enter_context(SequenceFileWriter(path, TEXT, TEXT, compression=BLOCK, codec=_GZIP))
+            return self._stack.enter_context(
+                SequenceFileWriter(path, TEXT, TEXT, compression=BLOCK, codec=_GZIP)
+            )
 
         self._texts, self._metadata = writer("textData"), writer("metadata")
 
@@ -182,5 +226,10 @@ class NumberedFiles:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         self._stack.__exit__(kind, error, tb)

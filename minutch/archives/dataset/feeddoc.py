@@ -1,14 +1,17 @@
-"""What the metadata of 2012 say of a feed: `rss-feed` and `atom-feed`, with their items. Pure: no I/O.
+"""What the metadata of 2012 say of a feed: `rss-feed` and `atom-feed`, with their items. Pure: no
+I/O.
 
     rss-feed     title, link, description, updated, categories, generator, ttl, items
       item       title, description, link, author, categories, comments, published, guid, content
     atom-feed    title, link, authors, generator, updated, published, categories, items
-      item       title, description, published, updated, link, self, replies, authors, categories, content
+      item       title, description, published, updated, link, self, replies, authors, categories,
+                 content
 
-Times are milliseconds; RSS has for `updated` the later of lastBuildDate and pubDate. A link has type, href, rel, title;
-several of one kind are an array. `content` has the links in the item's text. What a feed does not have is left out, but
-for items, and an Atom feed's categories. RSS is 0.9x, 2.0 and 1.0 (RDF), where dc:subject, dc:creator and dc:date stand
-for categories, author and date. Attributes as the two versions of Common Crawl's page have them, and its samples.
+Times are milliseconds; RSS has for `updated` the later of lastBuildDate and pubDate. A link has
+type, href, rel, title; several of one kind are an array. `content` has the links in the item's
+text. What a feed does not have is left out, but for items, and an Atom feed's categories. RSS is
+0.9x, 2.0 and 1.0 (RDF), where dc:subject, dc:creator and dc:date stand for categories, author and
+date. Attributes as the two versions of Common Crawl's page have them, and its samples.
 """
 
 from __future__ import annotations
@@ -35,7 +38,9 @@ _ROOTS: Final = {"rss": "rss", "RDF": "rss", "feed": "atom"}
 
 def is_feed(data: bytes) -> bool:
     """Whether the first element of an XML document is that of a feed."""
-    head = re.sub(rb"(?s)<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>]*>", b"", data[:4096]).lstrip(b"\xef\xbb\xbf \t\r\n")
+    head = re.sub(rb"(?s)<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>]*>", b"", data[:4096]).lstrip(
+        b"\xef\xbb\xbf \t\r\n"
+    )
     match = re.match(rb"<(?:[\w-]+:)?(\w+)", head)
     return match is not None and match[1].decode("ascii", "replace") in _ROOTS
 
@@ -43,7 +48,12 @@ def is_feed(data: bytes) -> bool:
 def feed_doc(data: bytes, url: str) -> tuple[Json, str]:
     """The member `content` of a feed in UTF-8, and its text. Raises ParseError if it is none."""
     parser = etree.XMLParser(
-        encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, recover=True, remove_comments=True
+        encoding="utf-8",
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        recover=True,
+        remove_comments=True,
     )
     try:
         root = etree.fromstring(data, parser)
@@ -58,7 +68,11 @@ def feed_doc(data: bytes, url: str) -> tuple[Json, str]:
 
 def _rss(root: etree._Element, url: str) -> Json:
     channel = next(_all(root, "channel"), root)
-    dates = [date for name in ("lastBuildDate", "pubDate", "date") if (date := _date(_of(channel, name))) is not None]
+    dates = [
+        date
+        for name in ("lastBuildDate", "pubDate", "date")
+        if (date := _date(_of(channel, name))) is not None
+    ]
     ttl = _of(channel, "ttl")
     doc: Json = {
         "type": "rss-feed",
@@ -148,7 +162,11 @@ def _people(element: etree._Element) -> list[Json] | None:
 
 
 def _terms(element: etree._Element) -> list[str]:
-    return [term for category in _all(element, "category") if (term := category.get("term") or _inner(category))]
+    return [
+        term
+        for category in _all(element, "category")
+        if (term := category.get("term") or _inner(category))
+    ]
 
 
 def _content(markups: Iterable[str | None], url: str) -> Json | list[Json] | None:
@@ -170,7 +188,7 @@ def _text(doc: Json) -> str:
     return "\n".join(line for line in (_stripped(text) for text in lines) if line)
 
 
-# -- XML -----------------------------------------------------------------------------------------------------------
+# -- XML -------------------------------------------------------------------------------------------
 
 
 def _name(element: etree._Element) -> str:

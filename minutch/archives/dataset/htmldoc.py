@@ -1,11 +1,13 @@
-"""What the metadata of 2012 say of an HTML page: title, meta elements, links with all their attributes. Pure: no I/O.
+"""What the metadata of 2012 say of an HTML page: title, meta elements, links with all their
+attributes. Pure: no I/O.
 
     a, area, link                 type, every other attribute, text, href
     frame, iframe, img, script    the same; href is their src
 
-`type` is the element's name; of link and script its own type, if it has one. URLs are absolute, in Nutch's spelling;
-links that lead nowhere (`javascript:`, `data:`, what is no URL) are left out. A meta element has all its attributes. An
-attribute without a value is "". In the real files a page without meta elements, links or title has no such member.
+`type` is the element's name; of link and script its own type, if it has one. URLs are absolute, in
+Nutch's spelling; links that lead nowhere (`javascript:`, `data:`, what is no URL) are left out. A
+meta element has all its attributes. An attribute without a value is "". In the real files a page
+without meta elements, links or title has no such member.
 """
 
 from __future__ import annotations
@@ -104,7 +106,9 @@ def _link(node: LexborNode, resolver: Resolver) -> Json | None:
 
 
 def _absolute(target: str, resolver: Resolver) -> str | None:
-    """The URL of a target; as it stands if it is of a kind that Java's URLs don't know; None if it is none."""
+    """The URL of a target; as it stands if it is of a kind that Java's URLs don't know; None if it
+    is none.
+    """
     try:
         return resolver.resolve(target)
     except UrlError:

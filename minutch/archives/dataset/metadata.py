@@ -1,15 +1,19 @@
-"""The metadata record of 2012 for one URL: what is told of the fetch, in the order of the real files. Pure: no I/O.
+"""The metadata record of 2012 for one URL: what is told of the fetch, in the order of the real
+files. Pure: no I/O.
 
     {attempt_time, disposition: "FAILURE", [redirect_from], failure_reason, failure_detail}
-    {attempt_time, disposition: "SUCCESS", [redirect_from], server_ip, http_result, http_headers, content_len,
-     and for 2xx: mime_type, download_size, [download_truncated], [content_is_gzip, gunzip_content_len], md5,
+    {attempt_time, disposition: "SUCCESS", [redirect_from], server_ip, http_result, http_headers,
+    content_len,
+     and for 2xx: mime_type, download_size, [download_truncated], [content_is_gzip,
+     gunzip_content_len], md5,
      [charset_detected, charset_detector, text_simhash], [parsed_as, content], [archiveInfo]}
 
-Any answer below 500 is a success, 404 too; only answers 2xx have more than the head. Where Common Crawl's page and the
-real files differ, the files win: so `content_len` is what was downloaded where no Content-Length says otherwise, an
-unknown address is 0.0.0.0, and `arcFileParition` is misspelt. What a segment does not hold can't be told: headers of
-answers without content, the size of a page before it was gunzipped if no Content-Length says it.
-`text_simhash` is minutch's own (`minutch.cycle.parse.simhash`), as a signed number; the algorithm of 2012 was not published.
+Any answer below 500 is a success, 404 too; only answers 2xx have more than the head. Where Common
+Crawl's page and the real files differ, the files win: so `content_len` is what was downloaded where
+no Content-Length says otherwise, an unknown address is 0.0.0.0, and `arcFileParition` is misspelt.
+What a segment does not hold can't be told: headers of answers without content, the size of a page
+before it was gunzipped if no Content-Length says it. `text_simhash` is minutch's own
+(`minutch.cycle.parse.simhash`), as a signed number; the algorithm of 2012 was not published.
 """
 
 from __future__ import annotations
@@ -46,8 +50,8 @@ DETECTORS: Final = {
     Clue.GUESS: 3,
     Clue.DEFAULT: 10,
 }
-"""What told a charset → charset_detector: 3 is Mozilla's detector, which chardetng is; 2 (ICU then) any look at the
-bytes themselves; 10 that nothing told it."""
+"""What told a charset → charset_detector: 3 is Mozilla's detector, which chardetng is; 2 (ICU then)
+any look at the bytes themselves; 10 that nothing told it."""
 _PHRASES: Final = {int(code): code.phrase for code in HTTPStatus}
 _GZIP: Final = ("gzip", "x-gzip")
 _RESULTS: Final = {
@@ -66,8 +70,16 @@ _REASONS: Final = {
     protocol.BLOCKED: "Blocked",
     protocol.WOULDBLOCK: "Blocked",
 }
-"""ProtocolStatus → failure_reason; all others are IOException. The first and that one are words of the real files."""
-_NOT_HEADERS: Final = ("nutch.", "http.content.", "_", "OriginalCharEncoding", "CharEncodingForConversion")
+"""ProtocolStatus → failure_reason; all others are IOException. The first and that one are words of
+the real files.
+"""
+_NOT_HEADERS: Final = (
+    "nutch.",
+    "http.content.",
+    "_",
+    "OriginalCharEncoding",
+    "CharEncodingForConversion",
+)
 _REDIRECTS: Final = (status.STATUS_FETCH_REDIR_TEMP, status.STATUS_FETCH_REDIR_PERM)
 
 
@@ -106,13 +118,17 @@ def answer_of(datum: CrawlDatum, content: Content | None) -> Answer:
 
 
 def headers_of(meta: Metadata) -> dict[str, str]:
-    """The headers by their lower-case names, those sent more than once joined by commas; as sent if they were kept."""
+    """The headers by their lower-case names, those sent more than once joined by commas; as sent if
+    they were kept.
+    """
     verbatim = meta.first(RESPONSE_HEADERS_KEY)
     found: dict[str, str] = {}
     if verbatim:
         first, *lines = verbatim.splitlines() or [""]
         found["response"] = first.strip()
-        pairs = [(name, value) for name, colon, value in (line.partition(":") for line in lines) if colon]
+        pairs = [
+            (name, value) for name, colon, value in (line.partition(":") for line in lines) if colon
+        ]
     else:
         names = (name for name in meta if not name.startswith(_NOT_HEADERS))
         pairs = [(name, value) for name in names for value in meta[name]]
@@ -149,7 +165,10 @@ def failure(url: str, datum: CrawlDatum, answer: Answer, redirect_from: Json | N
     if datum.status in _REDIRECTS:
         reason, detail = "RedirectFailed", f"Not Followed Redirect Location:{message}"
     elif answer.result >= 500:
-        reason, detail = "InvalidResponseCode", f"URL:{url} returned invalid responseCode:{answer.result}"
+        reason, detail = (
+            "InvalidResponseCode",
+            f"URL:{url} returned invalid responseCode:{answer.result}",
+        )
     else:
         reason, detail = _REASONS.get(outcome.code, "IOException"), message
     record = _begin(datum, "FAILURE", redirect_from)
@@ -159,7 +178,11 @@ def failure(url: str, datum: CrawlDatum, answer: Answer, redirect_from: Json | N
 
 
 def success(
-    datum: CrawlDatum, answer: Answer, redirect_from: Json | None, content: Content | None, document: Document | None
+    datum: CrawlDatum,
+    answer: Answer,
+    redirect_from: Json | None,
+    content: Content | None,
+    document: Document | None,
 ) -> Json:
     """The record of a valid answer."""
     record = _begin(datum, "SUCCESS", redirect_from)
@@ -170,7 +193,11 @@ def success(
     truncated = content is not None and content.metadata.first(TRUNCATED_KEY) == "true"
     is_gzip = answer.headers.get("content-encoding", "").lower() in _GZIP
     length = answer.headers.get("content-length", "")
-    told = int(length) if length.isascii() and length.isdecimal() and len(length) < 16 and not truncated else None
+    told = (
+        int(length)
+        if length.isascii() and length.isdecimal() and len(length) < 16 and not truncated
+        else None
+    )
     size = len(body) if told is None else told
     record["content_len"] = size
     if content is None or not 200 <= answer.result < 300:

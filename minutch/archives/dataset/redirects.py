@@ -1,10 +1,11 @@
-"""Which redirects of a segment were followed within it: the metadata of 2012 tell them with the page that they led to.
+"""Which redirects of a segment were followed within it: the metadata of 2012 tell them with the
+page that they led to.
 
     A → B, B fetched     one record, B's, with redirect_from A
     A → B, B not there   a record of A: RedirectFailed
 
-Of several redirects to one page the first by URL is told with it. Redirects are sorted by target and source on disk, so
-memory does not grow with the segment.
+Of several redirects to one page the first by URL is told with it. Redirects are sorted by target
+and source on disk, so memory does not grow with the segment.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ class Redirects:
 
     def by_source(self) -> Iterator[RawRecord]:
         """Redirects that were followed → b""."""
-        sources = ((encode_text(json.loads(value)["source_url"]), b"") for _, value in self._followed())
+        sources = (
+            (encode_text(json.loads(value)["source_url"]), b"") for _, value in self._followed()
+        )
         return sort_records(sources)
 
     def _followed(self) -> Iterator[RawRecord]:
@@ -55,10 +58,15 @@ class Redirects:
     def _redirects(self) -> Iterator[RawRecord]:
         """Target → redirect_from, as JSON."""
         for url, datum in self._fetches():
-            outcome = datum.metadata.get(Text(PROTO_STATUS_KEY)) if datum.status in _REDIRECTS else None
+            outcome = (
+                datum.metadata.get(Text(PROTO_STATUS_KEY)) if datum.status in _REDIRECTS else None
+            )
             if isinstance(outcome, ProtocolStatus) and outcome.args and outcome.args[0]:
                 source = decode_text(url)
-                yield encode_text(outcome.args[0]), json.dumps(redirect_of(source, answer_of(datum, None))).encode()
+                yield (
+                    encode_text(outcome.args[0]),
+                    json.dumps(redirect_of(source, answer_of(datum, None))).encode(),
+                )
 
     def _fetches(self) -> Iterator[tuple[bytes, CrawlDatum]]:
         """The fetches of the segment, of each URL the last."""
@@ -71,5 +79,7 @@ class Redirects:
 
 
 def is_fetch_record(value: bytes) -> bool:
-    """Whether a serialized CrawlDatum tells of a fetch, by its status: a byte behind that of the version."""
+    """Whether a serialized CrawlDatum tells of a fetch, by its status: a byte behind that of the
+    version.
+    """
     return len(value) > 1 and CrawlDatum(value[1]).has_fetch_status()

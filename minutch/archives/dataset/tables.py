@@ -1,4 +1,5 @@
-"""The files of Common Crawl's data set of 2012 as tables: textData-nnnnn and metadata-nnnnn, ours and the real ones.
+"""The files of Common Crawl's data set of 2012 as tables: textData-nnnnn and metadata-nnnnn, ours
+and the real ones.
 
 from minutch.archives.dataset.tables import scan_metadata, scan_texts
 
@@ -23,7 +24,8 @@ from minutch.work.tables import spans
 TEXT_SCHEMA: Final = pl.Schema({"url": pl.String(), "text": pl.String()})
 _REDIRECT: Final = {"source_url": pl.String(), "http_result": pl.Int32(), "server_ip": pl.String()}
 _ARCHIVE: Final = dict.fromkeys(
-    ("arcSourceSegmentId", "arcFileDate", "arcFileParition", "arcFileOffset", "compressedSize"), pl.Int64()
+    ("arcSourceSegmentId", "arcFileDate", "arcFileParition", "arcFileOffset", "compressedSize"),
+    pl.Int64(),
 )
 _MEMBERS: Final = {
     "attempt_time": pl.Int64(),  # ms
@@ -56,14 +58,18 @@ def scan_texts(path: Path) -> Iterator[pl.DataFrame]:
 
 
 def scan_metadata(path: Path) -> Iterator[pl.DataFrame]:
-    """A metadata file in tables of METADATA_SCHEMA (at least one). Raises FormatError, for broken JSON too."""
+    """A metadata file in tables of METADATA_SCHEMA (at least one). Raises FormatError, for broken
+    JSON too.
+    """
     return spans.scan(path, TEXT, _metadata)
 
 
 def _texts(batch: Batch) -> pl.DataFrame:
     rows = range(batch.size)
     urls = [batch.key(row).decode("utf-8", "replace") for row in rows]
-    texts = [DataInput(batch.value(row)).read_text_bytes().decode("utf-8", "replace") for row in rows]
+    texts = [
+        DataInput(batch.value(row)).read_text_bytes().decode("utf-8", "replace") for row in rows
+    ]
     return pl.DataFrame({"url": urls, "text": texts}, schema=TEXT_SCHEMA)
 
 

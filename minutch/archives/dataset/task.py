@@ -1,4 +1,6 @@
-"""What a worker makes of the records of one URL: its line of metadata, and its text. Pages are read here alone."""
+"""What a worker makes of the records of one URL: its line of metadata, and its text. Pages are read
+here alone.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ FAILED: Final = "pages that could not be read, without content"
 
 
 class Item(NamedTuple):
-    """The records of a URL as the segment holds them; None where there is none. The last two are JSON."""
+    """The records of a URL as the segment holds them; None where there is none. The last two are
+    JSON.
+    """
 
     url: str
     is_parsed: bool
@@ -56,7 +60,9 @@ class Item(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What is written: JSON, empty for nothing; the text if there is one; and what it is counted as."""
+    """What is written: JSON, empty for nothing; the text if there is one; and what it is counted
+    as.
+    """
 
     metadata: bytes
     text: bytes | None
@@ -94,7 +100,9 @@ class MetadataTask:
             return Line(b"", None, UNREADABLE)
         if not was_attempted(datum):
             return Line(b"", None, NOT_ATTEMPTED)
-        source: Json | None = json.loads(item.redirect_from) if item.redirect_from is not None else None
+        source: Json | None = (
+            json.loads(item.redirect_from) if item.redirect_from is not None else None
+        )
         answer = answer_of(datum, content)
         if not is_success(answer, datum):
             return Line(_dumped(failure(item.url, datum, answer, source)), None, WRITTEN_FAILURE)
@@ -109,7 +117,9 @@ class MetadataTask:
             record["archiveInfo"] = json.loads(item.archive_info)
         return Line(_dumped(record), None if readable is None else _utf8(readable), counted)
 
-    def _document(self, content: Content, text: str, is_parsed: bool) -> tuple[Document, str | None]:
+    def _document(
+        self, content: Content, text: str, is_parsed: bool
+    ) -> tuple[Document, str | None]:
         """What the page is, and its text if it is one of those that have one in the data set.
 
         Markup is read only if a parse has read it: what it refused might take for ever.
@@ -132,10 +142,14 @@ class MetadataTask:
     def _charset(self, content: Content, kind: str) -> tuple[Charset, int]:
         header = content.metadata.first("Content-Type") or content.content_type
         host = urlsplit(content.url).hostname or "" if "[" not in content.url else ""
-        charset, clue = self._charsets.detect_by(content.content, header, kind, host.rpartition(".")[2])
+        charset, clue = self._charsets.detect_by(
+            content.content, header, kind, host.rpartition(".")[2]
+        )
         return charset, DETECTORS[clue]
 
-    def _html(self, document: Document, content: Content, charset: Charset, text: str) -> str | None:
+    def _html(
+        self, document: Document, content: Content, charset: Charset, text: str
+    ) -> str | None:
         try:
             tree = LexborHTMLParser(charset.to_utf8(content.content))
         except (SelectolaxError, ValueError):

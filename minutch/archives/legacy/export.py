@@ -1,10 +1,11 @@
 """export legacy: segments as Nutch 0.4 or 0.5 had them.
 
-    <out>/<segment>/    0.5: fetchlist, fetcher (fetcher_output if it is not parsed), content, parse_text, parse_data
-                        0.4: fetchlist, fetcher, fetcher_content, fetcher_text
+    <out>/<segment>/    0.5: fetchlist, fetcher (fetcher_output if it is not parsed), content,
+                        parse_text, parse_data 0.4: fetchlist, fetcher, fetcher_content,
+                        fetcher_text
 
-Pages stand in the order of their URLs. Left out, and counted: redirects and URLs that were not asked for, for which the
-old formats have no word. Strings end after 21,845 characters, as there.
+Pages stand in the order of their URLs. Left out, and counted: redirects and URLs that were not
+asked for, for which the old formats have no word. Strings end after 21,845 characters, as there.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from typing import Final
 from minutch.archives.legacy.oldsegment import CLASSES, FETCHER, FETCHLIST, UNPARSED
 from minutch.archives.legacy.translation import entry_of, old_content, old_parse_data, output_of
 from minutch.archives.sources import Capture, captures
-from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, CRAWL_GENERATE, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    CRAWL_GENERATE,
+    PARSE_DATA,
+    PARSE_TEXT,
+    Segment,
+)
 from minutch.errors import StoreError
 from minutch.hadoop.formats.arrayfile import OldArrayFileWriter
 from minutch.hadoop.formats.writables import Writable
@@ -43,13 +51,19 @@ _OLD_FOLDERS: Final = {
 _FETCHED_FOLDERS: Final = (CRAWL_FETCH, CONTENT, PARSE_DATA, PARSE_TEXT)
 
 
-def export_legacy(segments: Sequence[Segment], out: Path, version: str, context: JobContext) -> Counters:
-    """Write segments in the format of Nutch 0.4 or 0.5 into the new folder `out`. Raises StoreError, FormatError."""
+def export_legacy(
+    segments: Sequence[Segment], out: Path, version: str, context: JobContext
+) -> Counters:
+    """Write segments in the format of Nutch 0.4 or 0.5 into the new folder `out`. Raises
+    StoreError, FormatError.
+    """
     require_absent(out)
     for segment in segments:
         segment.check()
         if not segment.has(CRAWL_GENERATE) and not segment.has(CRAWL_FETCH):
-            raise StoreError(f"{segment.path} is no segment: it has neither {CRAWL_GENERATE} nor {CRAWL_FETCH}")
+            raise StoreError(
+                f"{segment.path} is no segment: it has neither {CRAWL_GENERATE} nor {CRAWL_FETCH}"
+            )
     counters = Counters()
     with output_folder(out) as work, context.progress("export", unit="pages") as progress:
         for segment in segments:
@@ -70,12 +84,17 @@ def _write_list(segment: Segment, out: Path, counters: Counters) -> None:
                 counters.add(LISTED, 1)
 
 
-def _write_fetched(segment: Segment, out: Path, version: str, counters: Counters, progress: Progress) -> None:
+def _write_fetched(
+    segment: Segment, out: Path, version: str, counters: Counters, progress: Progress
+) -> None:
     is_parsed = segment.has(PARSE_DATA)
     names = _OLD_FOLDERS[version] if is_parsed or version == "0.4" else (UNPARSED, "content")
     folders = [name for name in (CRAWL_GENERATE, *_FETCHED_FOLDERS) if segment.has(name)]
     with ExitStack() as stack:
-        writers = [stack.enter_context(OldArrayFileWriter(out / name, CLASSES[name].class_name)) for name in names]
+        writers = [
+            stack.enter_context(OldArrayFileWriter(out / name, CLASSES[name].class_name))
+            for name in names
+        ]
         for capture in captures([segment], folders):
             progress.advance()
             records = _records(capture, version)

@@ -1,11 +1,14 @@
 """import legacy: segments of Nutch 0.4 to 0.7 made into today's, and a CrawlDb of what they know.
 
-    <segments>/<name>/      crawl_generate, and if it was fetched crawl_fetch, content, if it was parsed the other three
-    <crawldb>/              what updatedb makes of the segments, and all that was in their fetch lists
+    <segments>/<name>/      crawl_generate, and if it was fetched crawl_fetch, content, if it was
+                            parsed the other three
+    <crawldb>/              what updatedb makes of the segments, and all that was in their fetch
+                            lists
 
-A segment keeps its name, if that is a date. Pages are sorted by URL on disk, so memory does not grow with a segment.
-All outlinks are kept, and all links get what the scoring filters give; URL filters and normalizers are not asked.
-Where a page of Nutch 0.4 has no media type, it is found as the fetcher finds it.
+A segment keeps its name, if that is a date. Pages are sorted by URL on disk, so memory does not
+grow with a segment. All outlinks are kept, and all links get what the scoring filters give; URL
+filters and normalizers are not asked. Where a page of Nutch 0.4 has no media type, it is found as
+the fetcher finds it.
 """
 
 from __future__ import annotations
@@ -32,7 +35,15 @@ from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.parse.output import OutputRules
 from minutch.cycle.parse.packing import DocumentPacker, PartWriters
 from minutch.cycle.segment.places import segment_name
-from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, LAYOUTS, Segment, part_writer
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    CRAWL_GENERATE,
+    CRAWL_PARSE,
+    LAYOUTS,
+    Segment,
+    part_writer,
+)
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import decode_text, encode_text, encode_vlong
 from minutch.hadoop.formats.recordsort import sort_records
@@ -53,11 +64,14 @@ _MERGED: Final = (CRAWL_GENERATE, CRAWL_FETCH, CRAWL_PARSE)
 _DATE: Final = re.compile(r"\d{14}")
 
 
-def import_legacy(sources: Sequence[Path], target: Path, crawldb: Path, context: JobContext) -> Counters:
+def import_legacy(
+    sources: Sequence[Path], target: Path, crawldb: Path, context: JobContext
+) -> Counters:
     """Make today's segments in `target` of old ones, and bring them into the CrawlDb.
 
-    A segment that an import made which was stopped before its CrawlDb stays, if it is the same. Raises StoreError
-    (no old segment, or another one of that name is there), FormatError (damage), LockedError.
+    A segment that an import made which was stopped before its CrawlDb stays, if it is the same.
+    Raises StoreError (no old segment, or another one of that name is there), FormatError (damage),
+    LockedError.
     """
     old = [OldSegment(path) for path in sources]
     names = [_name(segment, context.clock.now()) for segment in old]
@@ -65,7 +79,9 @@ def import_legacy(sources: Sequence[Path], target: Path, crawldb: Path, context:
     schedule = fetch_schedule(conf)
     with CrawlDb(crawldb).lock():  # before there is anything that it would not know
         for there in (Segment(target / name) for name in names):
-            if there.path.exists() and (not there.has(CRAWL_FETCH) or is_applied(there, CrawlDb(crawldb), schedule)):
+            if there.path.exists() and (
+                not there.has(CRAWL_FETCH) or is_applied(there, CrawlDb(crawldb), schedule)
+            ):
                 require_absent(there.path)
         for segment, name in zip(old, names, strict=True):
             log.info("Import: %s", segment.path)
@@ -76,14 +92,18 @@ def import_legacy(sources: Sequence[Path], target: Path, crawldb: Path, context:
         made = [Segment(target / name) for name in names]
         files = [path for segment in made for folder in _MERGED for path in _parts(segment, folder)]
         settings, no_filter = UpdateSettings.from_conf(conf), EntryFilter.neutral(conf)
-        merged = merge_files(CrawlDb(crawldb), files, context, settings, no_filter, now=context.clock.now())
+        merged = merge_files(
+            CrawlDb(crawldb), files, context, settings, no_filter, now=context.clock.now()
+        )
     counters.merge(Counters({f"CrawlDb: {name}": count for name, count in merged.items()}))
     return counters
 
 
 @contextmanager
 def _new_segment(made: Segment) -> Iterator[Segment]:
-    """A segment to write, which becomes `made`; or is as that is already. Raises StoreError where it is not."""
+    """A segment to write, which becomes `made`; or is as that is already. Raises StoreError where
+    it is not.
+    """
     if not made.path.exists():
         with output_folder(made.path) as folder:
             yield Segment(folder)
@@ -144,7 +164,9 @@ class _Import:
 
     def _by_url(self) -> Iterator[tuple[str, Fetched]]:
         """The fetched pages in the order of their URLs, of each URL the first."""
-        rows = ((self._url(raw), pickle.dumps((raw.place, raw.values))) for raw in self.old.fetched())
+        rows = (
+            (self._url(raw), pickle.dumps((raw.place, raw.values))) for raw in self.old.fetched()
+        )
         last = None
         for url, packed in sort_records(rows, directory=self.new.path):
             if url == last:
@@ -159,12 +181,17 @@ class _Import:
     def _write_fetched(self) -> None:
         with ExitStack() as stack:
             fetches, contents = (
-                [stack.enter_context(part_writer(self.new.path, folder, part, self.conf)) for part in range(self.parts)]
+                [
+                    stack.enter_context(part_writer(self.new.path, folder, part, self.conf))
+                    for part in range(self.parts)
+                ]
                 for folder in (CRAWL_FETCH, CONTENT)
             )
             parsed = None
             if self.old.is_parsed:
-                parsed = stack.enter_context(PartWriters(self.new.path, self.conf, stores_text=True))
+                parsed = stack.enter_context(
+                    PartWriters(self.new.path, self.conf, stores_text=True)
+                )
             for url, page in self._by_url():
                 part = partition(encode_text(url), self.parts)
                 content = page.content
@@ -174,7 +201,9 @@ class _Import:
                 datum = fetch_datum(page.output, kind)
                 self.counters.add(status_name(datum.status), 1)
                 fetches[part](url, datum)
-                if content is not None and (content.content or datum.status == STATUS_FETCH_SUCCESS):
+                if content is not None and (
+                    content.content or datum.status == STATUS_FETCH_SUCCESS
+                ):
                     contents[part](url, content_of(content, kind or "", self.name, datum))
                 if parsed is not None and datum.status == STATUS_FETCH_SUCCESS:
                     self._write_parse(url, page, parsed)
@@ -182,6 +211,8 @@ class _Import:
     def _write_parse(self, url: str, page: Fetched, parsed: PartWriters) -> None:
         data = parse_data_of(page.output, page.data, self.name)
         if data is not None:
-            output = self.rules.records(url, Parse(page.text or "", data), data.outlinks, page.output.fetch_date)
+            output = self.rules.records(
+                url, Parse(page.text or "", data), data.outlinks, page.output.fetch_date
+            )
             parsed.write(self.packer.pack(output, is_extra=False))
             self.counters.add(PARSED, 1)

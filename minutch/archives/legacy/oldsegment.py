@@ -9,8 +9,9 @@
     parse_text          ParseText*          from 0.5
     parse_data          ParseData*          from 0.5
 
-Position n of all folders but `fetchlist` is one page. `fetcher_output` and that positions go together are facts of
-Nutch's source of March 2005 (net.nutch.fetcher.FetcherOutput, net.nutch.segment.SegmentReader).
+Position n of all folders but `fetchlist` is one page. `fetcher_output` and that positions go
+together are facts of Nutch's source of March 2005 (net.nutch.fetcher.FetcherOutput,
+net.nutch.segment.SegmentReader).
 """
 
 from __future__ import annotations
@@ -77,7 +78,10 @@ class OldSegment:
         self.path = path
         self.folders = [name for name in CLASSES if (path / name / DATA).is_file()]
         if FETCHLIST not in self.folders and self.fetcher is None:
-            raise StoreError(f"{path} is no segment of Nutch before 0.8: it has neither {FETCHLIST} nor {FETCHER}")
+            raise StoreError(
+                f"{path} is no segment of Nutch before 0.8: it has neither {FETCHLIST} nor"
+                f" {FETCHER}"
+            )
 
     @property
     def fetcher(self) -> str | None:
@@ -96,7 +100,9 @@ class OldSegment:
                 yield self.decode(FETCHLIST, FetchListEntry, place, value)
 
     def fetched(self) -> Iterator[RawFetched]:
-        """The fetched pages, as they came. Raises FormatError, also for records without their FetcherOutput."""
+        """The fetched pages, as they came. Raises FormatError, also for records without their
+        FetcherOutput.
+        """
         fetcher = self.fetcher
         if fetcher is None:
             return

@@ -1,13 +1,16 @@
-"""Records of Nutch before 0.8 and today's, made of each other: the one home of what corresponds. Pure: no I/O.
+"""Records of Nutch before 0.8 and today's, made of each other: the one home of what corresponds.
+Pure: no I/O.
 
-    FetchListEntry     CrawlDatum of the fetch list: when to fetch, failed attempts, interval (days → s), score
+    FetchListEntry     CrawlDatum of the fetch list: when to fetch, failed attempts, interval (days
+                       → s), score
     FetcherOutput      CrawlDatum of the fetch: status, date, MD5 as signature
     Content            Content; Properties have one value a name, so several become one, with commas
     ParseData, Text    ParseData with the properties as the content's metadata, ParseText
 
-An entry that was not to be fetched (flag 0) counted as unchanged (net.nutch.tools.UpdateDatabaseTool), and so it is
-fetch_notmodified. What no old record can say is not written: redirects, which were followed at once, and URLs that the
-fetch left out. Nothing of today holds an entry's anchors, its next score and its number of outlinks.
+An entry that was not to be fetched (flag 0) counted as unchanged
+(net.nutch.tools.UpdateDatabaseTool), and so it is fetch_notmodified. What no old record can say is
+not written: redirects, which were followed at once, and URLs that the fetch left out. Nothing of
+today holds an entry's anchors, its next score and its number of outlinks.
 """
 
 from __future__ import annotations
@@ -96,30 +99,44 @@ def fetch_datum(output: FetcherOutput, content_type: str | None) -> CrawlDatum:
     return datum
 
 
-def content_of(old: oldcontent.Content, content_type: str, segment: str, datum: CrawlDatum) -> Content:
+def content_of(
+    old: oldcontent.Content, content_type: str, segment: str, datum: CrawlDatum
+) -> Content:
     """A page as it came."""
-    metadata = Metadata.of({**old.metadata, SEGMENT_NAME_KEY: segment, FETCH_STATUS_KEY: str(datum.status)})
+    metadata = Metadata.of(
+        {**old.metadata, SEGMENT_NAME_KEY: segment, FETCH_STATUS_KEY: str(datum.status)}
+    )
     metadata.set(SCORE_KEY, str(datum.score))
     return Content(old.url, old.base, old.content, content_type, metadata)
 
 
-def parse_data_of(output: FetcherOutput, old: oldparse.ParseData | None, segment: str) -> ParseData | None:
-    """What a parse found: of a ParseData, or of the FetcherOutput of Nutch 0.4; None if the page was not parsed."""
+def parse_data_of(
+    output: FetcherOutput, old: oldparse.ParseData | None, segment: str
+) -> ParseData | None:
+    """What a parse found: of a ParseData, or of the FetcherOutput of Nutch 0.4; None if the page
+    was not parsed.
+    """
     if old is None and output.version != fetcheroutput.WITH_PARSE:
         return None
     found = old or oldparse.ParseData(output.title, output.outlinks)
-    parsed = ParseStatus(SUCCESS) if output.status != fetcheroutput.CANT_PARSE else ParseStatus(FAILED)
-    metadata = Metadata.of({**found.metadata, SIGNATURE_KEY: output.md5.hex(), SEGMENT_NAME_KEY: segment})
+    parsed = (
+        ParseStatus(SUCCESS) if output.status != fetcheroutput.CANT_PARSE else ParseStatus(FAILED)
+    )
+    metadata = Metadata.of(
+        {**found.metadata, SIGNATURE_KEY: output.md5.hex(), SEGMENT_NAME_KEY: segment}
+    )
     metadata.set(SCORE_KEY, str(output.entry.page.score))
     links = [Outlink(link.to_url, link.anchor) for link in found.outlinks]
     return ParseData(found.status or parsed, found.title, links, metadata)
 
 
-# -- and back ------------------------------------------------------------------------------------------------------
+# -- and back --------------------------------------------------------------------------------------
 
 
 def entry_of(url: str, datum: CrawlDatum, outlinks: int = 0) -> FetchListEntry:
-    """The entry of a fetch list; of a page never fetched the MD5 is that of its URL, as Nutch made new Pages."""
+    """The entry of a fetch list; of a page never fetched the MD5 is that of its URL, as Nutch made
+    new Pages.
+    """
     signature = datum.signature if datum.signature and len(datum.signature) == _MD5_SIZE else None
     page = Page(
         url,
@@ -135,7 +152,12 @@ def entry_of(url: str, datum: CrawlDatum, outlinks: int = 0) -> FetchListEntry:
 
 
 def output_of(
-    url: str, datum: CrawlDatum, listed: CrawlDatum | None, content: bytes, parsed: ParseData | None, version: int
+    url: str,
+    datum: CrawlDatum,
+    listed: CrawlDatum | None,
+    content: bytes,
+    parsed: ParseData | None,
+    version: int,
 ) -> FetcherOutput | None:
     """The record of a fetch; None for outcomes that there were none for."""
     old_status = _OLD_STATUS.get(datum.status)
@@ -159,7 +181,11 @@ def old_content(url: str, content: Content | None) -> oldcontent.Content:
     if content is None:
         return oldcontent.Content(url, url)
     return oldcontent.Content(
-        content.url, content.base, content.content, content.content_type, _properties(content.metadata)
+        content.url,
+        content.base,
+        content.content,
+        content.content_type,
+        _properties(content.metadata),
     )
 
 

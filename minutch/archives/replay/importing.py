@@ -1,7 +1,8 @@
 """import warc, arc, wacz, cdxj: archives made into segments, as if their pages had been fetched.
 
-Files of all these kinds are taken, each for what it is. A segment holds content and crawl_fetch, so that parse,
-updatedb and index go on with it; updatedb makes entries of pages that the CrawlDb does not know.
+Files of all these kinds are taken, each for what it is. A segment holds content and crawl_fetch, so
+that parse, updatedb and index go on with it; updatedb makes entries of pages that the CrawlDb does
+not know.
 """
 
 from __future__ import annotations
@@ -32,21 +33,32 @@ _UNLIMITED: Final = 0x7FFF_FFFF
 
 
 def replay(
-    job: str, files: Sequence[Path], parent: Path, rules: Rules, context: JobContext, *, folders: tuple[Path, ...] = ()
+    job: str,
+    files: Sequence[Path],
+    parent: Path,
+    rules: Rules,
+    context: JobContext,
+    *,
+    folders: tuple[Path, ...] = (),
 ) -> Counters:
     """Make segments in `parent` of the archives `files`; returns what was counted.
 
-    `folders` are where the archives lie that indexes among them name. If a `job` of the same name that was killed had
-    made segments of just that, they get their places and nothing else happens.
+    `folders` are where the archives lie that indexes among them name. If a `job` of the same name
+    that was killed had made segments of just that, they get their places and nothing else happens.
 
     StoreError or FormatError for what is no archive or can't be read; then there is no segment.
     """
     found = find_archives(files)
-    archives = [replace(each, folders=folders) if isinstance(each, IndexFile) else each for each in found]
+    archives = [
+        replace(each, folders=folders) if isinstance(each, IndexFile) else each for each in found
+    ]
     description = _description(job, archives, rules, context.conf)
     done = finish_others(parent, description)
     if done is not None:
-        log.info("the segments were made by the run before, which was stopped: there is nothing left to do")
+        log.info(
+            "the segments were made by the run before, which was stopped: there is nothing left"
+            " to do"
+        )
         return Counters(done)
     limit = content_limit(context.conf)
     conf = as_archived(context.conf, files)
@@ -58,7 +70,9 @@ def replay(
             with TemporaryDirectory(prefix="index-", dir=segments.work) as folder:
                 index = VisitIndex(Path(folder) / "visits.sqlite", create=True)
                 try:
-                    replayer = Replayer(segments, index, conf, rules, _UNLIMITED if limit < 0 else limit)
+                    replayer = Replayer(
+                        segments, index, conf, rules, _UNLIMITED if limit < 0 else limit
+                    )
                     replayer.take(archives, shown)
                 finally:
                     index.close()
@@ -73,11 +87,18 @@ def replay(
     return counters
 
 
-def _description(job: str, archives: Sequence[ArchiveFile | IndexFile], rules: Rules, conf: Configuration) -> str:
+def _description(
+    job: str, archives: Sequence[ArchiveFile | IndexFile], rules: Rules, conf: Configuration
+) -> str:
     """What the segments depend on: the same again makes the same."""
     status = [(archive.path.resolve(), archive.path.stat()) for archive in archives]
     files = [f"{path} {found.st_size} {found.st_mtime_ns}" for path, found in status]
-    folders = [str(path) for archive in archives if isinstance(archive, IndexFile) for path in archive.folders]
+    folders = [
+        str(path)
+        for archive in archives
+        if isinstance(archive, IndexFile)
+        for path in archive.folders
+    ]
     properties = [f"{name}={conf.raw(name)}" for name in sorted(conf)]
     options = [str(rules.wanted), str(rules.normalize), str(rules.filter)]
     return f"{job} {sha256(json.dumps([files, folders, options, properties]).encode()).hexdigest()}"

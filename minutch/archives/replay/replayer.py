@@ -1,8 +1,10 @@
-"""Takes the visits of archives as a fetch takes its answers: the records that each leaves go into a segment.
+"""Takes the visits of archives as a fetch takes its answers: the records that each leaves go into a
+segment.
 
     visit ─ wanted? ─ robots.txt → content alone
                     ├ same content as another visit → when all are known, with that content
-                    └ answer → protocol-archive says what it means → crawl_fetch, content; a redirect's target is linked
+                    └ answer → protocol-archive says what it means → crawl_fetch, content; a
+                    redirect's target is linked
 
 Every visit ends in one counter.
 """
@@ -73,7 +75,14 @@ class Rules:
 class Replayer:
     """One import."""
 
-    def __init__(self, segments: NewSegments, index: VisitIndex, conf: Configuration, rules: Rules, limit: int) -> None:
+    def __init__(
+        self,
+        segments: NewSegments,
+        index: VisitIndex,
+        conf: Configuration,
+        rules: Rules,
+        limit: int,
+    ) -> None:
         """`limit`: bytes of content that are kept."""
         self._segments, self._index, self._rules = segments, index, rules
         self._most = min(_MOST, limit + _HEAD_ROOM)
@@ -117,7 +126,9 @@ class Replayer:
         if entry.is_original:
             self._index.name(archive, place, [entry.digest])
         is_known = entry.is_original and bool(entry.status)
-        if not wanted.place(entry.url, entry.time) or (is_known and not wanted.result(entry.status, entry.mime)):
+        if not wanted.place(entry.url, entry.time) or (
+            is_known and not wanted.result(entry.status, entry.mime)
+        ):
             return NOT_WANTED
         if entry.method != "GET":
             return OTHER_METHOD
@@ -134,12 +145,14 @@ class Replayer:
             self.counters.add(outcome)
             progress.advance()
 
-    # -- one visit ---------------------------------------------------------------------------------------------
+    # -- one visit ---------------------------------------------------------------------------------
 
     def _visit(self, archive: ArchiveFile, visit: Visit) -> str:
         """Take a visit; returns what is counted, empty if it is put off."""
         wanted = self._rules.wanted
-        if not wanted.place(visit.url, visit.time) or (visit.kind is not Kind.SAME and not wanted.visit(visit)):
+        if not wanted.place(visit.url, visit.time) or (
+            visit.kind is not Kind.SAME and not wanted.visit(visit)
+        ):
             return NOT_WANTED
         if visit.method != "GET":
             return OTHER_METHOD
@@ -196,13 +209,22 @@ class Replayer:
             return ROBOTS
         if content is not None and self._rules.describe is not None:
             self._rules.describe(visit, content)
-        segment.recorder.page(frame, visit.url, datum, content, output.status, end.fetch_status, visit.time)
+        segment.recorder.page(
+            frame, visit.url, datum, content, output.status, end.fetch_status, visit.time
+        )
         if output.status.is_redirect:
             self._link(frame, visit, datum, output.status, segment.recorder)
         segment.add(frame)
         return end.outcome.label
 
-    def _link(self, frame: Frame, visit: Visit, datum: CrawlDatum, answer: ProtocolStatus, recorder: Recorder) -> None:
+    def _link(
+        self,
+        frame: Frame,
+        visit: Visit,
+        datum: CrawlDatum,
+        answer: ProtocolStatus,
+        recorder: Recorder,
+    ) -> None:
         """Write down where a redirect leads, as a fetch does that does not follow it at once."""
         target = self._redirects.target(visit.url, answer.message or "")
         if target is not None:

@@ -1,8 +1,9 @@
-"""New segments for visits: the first visit to each URL goes into the first segment, the second into the second, …
+"""New segments for visits: the first visit to each URL goes into the first segment, the second into
+the second, …
 
-So a segment holds a URL once, as after a fetch, and no visit is lost; `mergesegs` makes one of them, with the newest.
-What comes goes to a log as a fetch has it, which is closed in the end as a fetch is: sorted on disk. All segments of an
-import appear at once.
+So a segment holds a URL once, as after a fetch, and no visit is lost; `mergesegs` makes one of
+them, with the newest. What comes goes to a log as a fetch has it, which is closed in the end as a
+fetch is: sorted on disk. All segments of an import appear at once.
 """
 
 from __future__ import annotations
@@ -72,10 +73,14 @@ class NewSegments:
         segment = Segment(self.work / name)
         (segment.path / _LOG).mkdir(parents=True)
         recorder = make_recorder(name, self._settings, self._conf)
-        return NewSegment(segment, recorder, FetchLog(segment.path / _LOG / "log-0", stored_codec(self._conf)))
+        return NewSegment(
+            segment, recorder, FetchLog(segment.path / _LOG / "log-0", stored_codec(self._conf))
+        )
 
     def finish(self, job: str, counters: Mapping[str, int]) -> list[Path]:
-        """Close all segments and put them in their places, as the work of `job`; returns these in order."""
+        """Close all segments and put them in their places, as the work of `job`; returns these in
+        order.
+        """
         for each in self._segments:
             each.log.close()
             close_segment(each.segment, [each.log.path], _PARTS, self._conf, 0)
@@ -91,7 +96,9 @@ class NewSegments:
 
 @contextmanager
 def new_segments(parent: Path, conf: Configuration, now: int) -> Iterator[NewSegments]:
-    """Segments in `parent` from `now` (ms) on. They get their places by `finish`; else nothing is left of them."""
+    """Segments in `parent` from `now` (ms) on. They get their places by `finish`; else nothing is
+    left of them.
+    """
     make_directory(parent)
     with work_folder(parent, NEW) as work:
         segments = NewSegments(work, parent, conf, now)

@@ -1,9 +1,11 @@
-"""Which visits of an archive are wanted: by host, media type, status and time. The one home of that. Pure: no I/O.
+"""Which visits of an archive are wanted: by host, media type, status and time. The one home of
+that. Pure: no I/O.
 
     -host example.org       the host, or `*.example.org`: all below it, and itself
     -mime text/html         the type that the answer declares, or `text/*`
     -status 200             the status, or `3xx`
-    -from, -to              times: 2012, 201201, 2012-01-31, 20120131120000, 2012-01-31T12:00:00Z; -to has all of it
+    -from, -to              times: 2012, 201201, 2012-01-31, 20120131120000, 2012-01-31T12:00:00Z;
+                            -to has all of it
 
 Of each kind one must match; a kind that is not given lets all pass.
 """
@@ -37,7 +39,9 @@ class Wanted:
 
     def result(self, status: int, media_type: str) -> bool:
         """Whether what the visit brought is wanted."""
-        if self.statuses and not any(_is_status(f"{status:03}", wanted) for wanted in self.statuses):
+        if self.statuses and not any(
+            _is_status(f"{status:03}", wanted) for wanted in self.statuses
+        ):
             return False
         declared = media_type.partition(";")[0].strip().lower()
         return not self.types or any(_is_type(declared, wanted) for wanted in self.types)

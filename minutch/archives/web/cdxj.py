@@ -2,11 +2,14 @@
 
     index  :=  line*, sorted as bytes
     line   :=  SURT of the URL " " time (yyyyMMddHHmmss, UTC) " " JSON "\n"
-    JSON   :=  url, mime ("warc/revisit" for a revisit), status, digest, length, offset, filename: all of them strings
+    JSON   :=  url, mime ("warc/revisit" for a revisit), status, digest, length, offset, filename:
+           all of them strings
 
-In the index are pages (response, revisit, resource) and what is stored as metadata, but for a crawler's own fields.
+In the index are pages (response, revisit, resource) and what is stored as metadata, but for a
+crawler's own fields.
 
-Source: the lines of cdxj-indexer, byte for byte; pywb's documentation of the format (`CDXJ index format`).
+Source: the lines of cdxj-indexer, byte for byte; pywb's documentation of the format (`CDXJ index
+format`).
 """
 
 from __future__ import annotations
@@ -74,8 +77,12 @@ def timestamp(date: str) -> str:
 
 
 def field(header: bytes, name: str) -> str | None:
-    """The first value of a field in the header of a record or of an HTTP message, whatever its case."""
-    match = re.search(rb"\r?\n" + re.escape(name.encode()) + rb"[ \t]*:[ \t]*([^\r\n]*)", header, re.IGNORECASE)
+    """The first value of a field in the header of a record or of an HTTP message, whatever its
+    case.
+    """
+    match = re.search(
+        rb"\r?\n" + re.escape(name.encode()) + rb"[ \t]*:[ \t]*([^\r\n]*)", header, re.IGNORECASE
+    )
     return None if match is None else match[1].rstrip().decode("utf-8", "replace")
 
 
@@ -85,7 +92,9 @@ def is_indexed(kind: str, content_type: str | None) -> bool:
 
 
 def media_type(kind: str, header: bytes, head: bytes) -> str | None:
-    """The type of a page as an index has it: of a response that of its HTTP header, nothing made of it."""
+    """The type of a page as an index has it: of a response that of its HTTP header, nothing made of
+    it.
+    """
     if kind == "revisit":
         return REVISIT_TYPE
     value = field(head, "Content-Type") if kind == "response" else field(header, "Content-Type")
@@ -121,7 +130,12 @@ class Lines:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         self._file.close()
 
     def add(self, entry: Entry) -> None:

@@ -1,6 +1,8 @@
-"""What is published beside WARC files: files of their own, one beside each, with records that refer to theirs.
+"""What is published beside WARC files: files of their own, one beside each, with records that refer
+to theirs.
 
-The WARC files themselves are not written. `export warc` with the same options makes the very same, record by record.
+The WARC files themselves are not written. `export warc` with the same options makes the very same,
+record by record.
 """
 
 from __future__ import annotations
@@ -50,4 +52,6 @@ class Derived(Beside):
             "Extracted-Date": formatdate(self.plan.time / 1000, usegmt=True),
             "isPartOf": self.plan.prefix,
         }
-        return made | {name: value for name, value in crawler.items() if name not in ("software", "robots")}
+        return made | {
+            name: value for name, value in crawler.items() if name not in ("software", "robots")
+        }

@@ -1,10 +1,12 @@
-"""Archives that lie there already, given to an export in the place of segments: the index of their records.
+"""Archives that lie there already, given to an export in the place of segments: the index of their
+records.
 
     archive  ─ record, record, …  → an entry for each that an index has, with its offset and length
              └ visit, visit, …    → who asked how: an answer to another request than GET is marked
 
-An index leads to members of their own: records that share one (a file that is one gzip member) are counted, and have no
-entry. In an index a file is named as it lies below the index, else by its name alone.
+An index leads to members of their own: records that share one (a file that is one gzip member) are
+counted, and have no entry. In an index a file is named as it lies below the index, else by its name
+alone.
 """
 
 from __future__ import annotations
@@ -43,13 +45,16 @@ def is_archive(path: Path) -> bool:
     if not path.is_dir():
         return path.is_file()
     inside = [path, *(entry for entry in path.iterdir() if entry.is_dir())]
-    if (path / "segments").is_dir() or any(Segment(each).has(layout) for each in inside for layout in LAYOUTS):
+    if (path / "segments").is_dir() or any(
+        Segment(each).has(layout) for each in inside for layout in LAYOUTS
+    ):
         return False
     return any(NAMES.search(file.name) for file in path.rglob("*"))
 
 
 def named_archives(paths: Sequence[Path], root: Path | None = None) -> dict[str, ArchiveFile]:
-    """The archives at `paths` by the names that an index in `root`, or one that lies with them, has for them.
+    """The archives at `paths` by the names that an index in `root`, or one that lies with them, has
+    for them.
 
     StoreError for two of one name, for a WACZ, and if there are none.
     """
@@ -59,7 +64,10 @@ def named_archives(paths: Sequence[Path], root: Path | None = None) -> dict[str,
             log.warning("%s: an index, no archive: passed over", archive.path)
             continue
         if archive.entry:
-            raise StoreError(f"{archive.path}: a WACZ, which has its own index: `minutch import wacz` reads it by that")
+            raise StoreError(
+                f"{archive.path}: a WACZ, which has its own index: `minutch import wacz` reads it"
+                " by that"
+            )
         name = archive.path.name if root is None else _name(archive.path, root)
         if name in found:
             raise StoreError(f"two files of the name {name}: {found[name].path} and {archive.path}")
@@ -80,7 +88,9 @@ def index_archives(
     progress: Progress,
     seen: Callable[[Visit | Record], None] = lambda found: None,
 ) -> Counters:
-    """`add` the entries of archives that stand in an index under these names; `seen` is told what else is in them."""
+    """`add` the entries of archives that stand in an index under these names; `seen` is told what
+    else is in them.
+    """
     counters = Counters(dict.fromkeys((INDEXED, NOT_INDEXED), 0))
     for name, archive in archives:
         log.info("reading %s", archive.path)
@@ -95,16 +105,25 @@ def index_archives(
             for each, number in indexing.counters.items():
                 counters.add(each, number)
             if SHARED in indexing.counters:
-                log.warning("%s: %d %s: no index can lead to them", archive.path, indexing.counters[SHARED], SHARED)
+                log.warning(
+                    "%s: %d %s: no index can lead to them",
+                    archive.path,
+                    indexing.counters[SHARED],
+                    SHARED,
+                )
             if opened.reader.damages:
                 counters.add(DAMAGED, opened.reader.damages)
     return counters
 
 
 class _Indexing:
-    """Makes the entries of a file's records as they pass by; that of an answer when it is known what was asked."""
+    """Makes the entries of a file's records as they pass by; that of an answer when it is known
+    what was asked.
+    """
 
-    def __init__(self, reader: RecordReader | None, name: str, add: Callable[[Entry], None]) -> None:
+    def __init__(
+        self, reader: RecordReader | None, name: str, add: Callable[[Entry], None]
+    ) -> None:
         """`reader` is that of a compressed file, of which it says where members end."""
         self._reader, self._name, self._add = reader, name, add
         self._waiting: list[Entry] = []
@@ -140,7 +159,9 @@ class _Indexing:
 
 
 def entry_of(record: Record, name: str, length: int) -> Entry | None:
-    """The entry of a record in the file of this name, `length` bytes long there; None for one that no index has."""
+    """The entry of a record in the file of this name, `length` bytes long there; None for one that
+    no index has.
+    """
     fields = record.fields
     head = _http_head(record.block)
     if record.grammar is ARC:
@@ -151,7 +172,11 @@ def entry_of(record: Record, name: str, length: int) -> Entry | None:
             return None
         header = f"\r\nContent-Type: {content_type}\r\n".encode()
     else:
-        kind, target, date = fields.get("warc-type", ""), target_of(record), fields.get("warc-date", "")
+        kind, target, date = (
+            fields.get("warc-type", ""),
+            target_of(record),
+            fields.get("warc-date", ""),
+        )
         content_type, digest = fields.get("content-type"), fields.get(PAYLOAD_DIGEST.lower())
         header = record.head
     if not is_indexed(kind, content_type) or not target:

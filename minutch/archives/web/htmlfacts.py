@@ -1,12 +1,15 @@
-"""What a WAT record says of an HTML page: title, base, meta, link and script elements, and links. Pure: no I/O.
+"""What a WAT record says of an HTML page: title, base, meta, link and script elements, and links.
+Pure: no I/O.
 
     Head     Base, Title, Metas, Link, Scripts
-    Links    path (`A@/href`: element and attribute), url as it stands in the page, other attributes, text of an anchor
+    Links    path (`A@/href`: element and attribute), url as it stands in the page, other
+             attributes, text of an anchor
 
-In the order of the page; an anchor where it ends. A page is read from its beginning to its end, and no tree is kept.
+In the order of the page; an anchor where it ends. A page is read from its beginning to its end, and
+no tree is kept.
 
-Source: org.archive.resource.html.ExtractingParseObserver of the Common Crawl's ia-web-commons: which elements, which
-attributes, and how much of a text.
+Source: org.archive.resource.html.ExtractingParseObserver of the Common Crawl's ia-web-commons:
+which elements, which attributes, and how much of a text.
 """
 
 from __future__ import annotations
@@ -57,16 +60,18 @@ address article aside blockquote body br button canvas caption cite col colgroup
 fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr iframe img input label legend li map noscript
 object ol optgroup output p pre progress q section select summary table tbody td textarea tfoot th thead time title tr
 ul video
-""".split()  # noqa: SIM905
+""".split()  # noqa: E501, SIM905
 )
 """Elements that words don't run across."""
 _CLICKABLE: Final = frozenset({"div", "input"})
 _CLICKS: Final = (
     re.compile(
-        r"^(?:javascript:)?(?:(?:window|top|document|self|parent)\.)?location(?:\.href)?\s*=\s*'([^'\"]{3,256})'$", re.I
+        r"^(?:javascript:)?(?:(?:window|top|document|self|parent)\.)?location(?:\.href)?\s*=\s*'([^'\"]{3,256})'$",
+        re.I,
     ),
     re.compile(
-        r"^(?:javascript:)?(?:window|parent)\.open\((?P<quote>['\"])(?P<url>[^\"']{3,256}?)(?P=quote)[,)]", re.I
+        r"^(?:javascript:)?(?:window|parent)\.open\((?P<quote>['\"])(?P<url>[^\"']{3,256}?)(?P=quote)[,)]",
+        re.I,
     ),
 )
 _IN_STYLE: Final = (
@@ -123,14 +128,18 @@ class _Reader:
         self._head_element(tag, name, attributes)
         if tag == "a":
             known = "href" in attributes
-            self._anchors.append(_Anchor(_link(name, "href", attributes, _OF_ANCHORS) if known else {}))
+            self._anchors.append(
+                _Anchor(_link(name, "href", attributes, _OF_ANCHORS) if known else {})
+            )
         if tag in _WITH_MORE and _WITH_MORE[tag][0] in attributes:
             self.links.append(_link(name, _WITH_MORE[tag][0], attributes, _WITH_MORE[tag][1]))
         for each in _URL_ATTRIBUTES.get(tag, ()):
             if each in attributes:
                 self.links.append(_link(name, each, attributes))
         if tag in _CLICKABLE and "onclick" in attributes:
-            self.links += [{"path": f"{name}@/onclick", "url": url} for url in _clicked(attributes["onclick"])]
+            self.links += [
+                {"path": f"{name}@/onclick", "url": url} for url in _clicked(attributes["onclick"])
+            ]
 
     def _note_place(self, tag: str, *, opened: bool) -> None:
         if tag == "head":
@@ -208,7 +217,9 @@ class _Reader:
         return head | ({"Links": self.links} if self.links else {})
 
 
-def _link(name: str, attribute: str, attributes: Mapping[str, str], more: tuple[str, ...] = ()) -> Link:
+def _link(
+    name: str, attribute: str, attributes: Mapping[str, str], more: tuple[str, ...] = ()
+) -> Link:
     found = {each: attributes[each] for each in more if each in attributes}
     return {"path": f"{name}@/{attribute}", "url": attributes[attribute], **found}
 

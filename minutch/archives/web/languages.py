@@ -1,4 +1,6 @@
-"""Languages by their codes: from ISO 639-1, which detectors give, to ISO 639-3, which archives have. Pure: no I/O."""
+"""Languages by their codes: from ISO 639-1, which detectors give, to ISO 639-3, which archives
+have. Pure: no I/O.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,12 @@ hu:hun hy:hye id:ind is:isl it:ita ja:jpn jv:jav ka:kat kk:kaz km:khm kn:kan ko:
 lt:lit lv:lav mg:mlg mk:mkd ml:mal mn:mon mr:mar ms:msa mt:mlt nb:nob ne:nep nl:nld nn:nno no:nor oc:oci or:ori pa:pan
 pl:pol ps:pus pt:por qu:que ro:ron ru:rus rw:kin se:sme si:sin sk:slk sl:slv sq:sqi sr:srp sv:swe sw:swa ta:tam te:tel
 th:tha tl:tgl tr:tur ug:uig uk:ukr ur:urd vi:vie vo:vol wa:wln xh:xho zh:zho zu:zul
-""".split()  # noqa: SIM905
+""".split()  # noqa: E501, SIM905
 )
 
 
 def three_letters(code: str | None) -> str | None:
-    """The code of three letters for one of two, whatever region comes with it; None for one that is not known."""
+    """The code of three letters for one of two, whatever region comes with it; None for one that is
+    not known.
+    """
     return _CODES.get((code or "").strip().lower()[:3].rstrip("-_"))

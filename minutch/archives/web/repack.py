@@ -1,4 +1,6 @@
-"""WARC files that lie there already, put into a WACZ as they are; its index and list of pages are made of them."""
+"""WARC files that lie there already, put into a WACZ as they are; its index and list of pages are
+made of them.
+"""
 
 from __future__ import annotations
 
@@ -44,19 +46,28 @@ class Pages(Protocol):
 
 
 def titled_by(archives: Mapping[str, ArchiveFile]) -> tuple[int, str]:
-    """When a package of these archives was made (ms), by the newest of them, and its title, if none is given."""
+    """When a package of these archives was made (ms), by the newest of them, and its title, if none
+    is given.
+    """
     newest = max(archive.path.stat().st_mtime for archive in archives.values())
     return int(newest) * 1000, min(archives).partition(".")[0]
 
 
 def take_archives(
-    archives: Mapping[str, ArchiveFile], files: Files, index: Lines, pages: Pages, context: JobContext
+    archives: Mapping[str, ArchiveFile],
+    files: Files,
+    index: Lines,
+    pages: Pages,
+    context: JobContext,
 ) -> Counters:
-    """Put archives, their index and their HTML pages into a package. StoreError for what a WACZ can't hold."""
+    """Put archives, their index and their HTML pages into a package. StoreError for what a WACZ
+    can't hold.
+    """
     for archive in archives.values():
         if archive.grammar is not WARC or archive.compression == ZSTD:
             raise StoreError(
-                f"{archive.path}: a WACZ holds WARC files, plain or gzip: `import` and `export wacz` make one"
+                f"{archive.path}: a WACZ holds WARC files, plain or gzip: `import` and `export"
+                " wacz` make one"
             )
     for name, archive in archives.items():
         files.add(f"archive/{name}", _chunks(archive.path))
@@ -77,15 +88,22 @@ def _chunks(path: Path) -> Iterator[bytes]:
 
 
 class _PageFinder:
-    """Finds HTML pages among what is in archives: their title, and their text where a record has it."""
+    """Finds HTML pages among what is in archives: their title, and their text where a record has
+    it.
+    """
 
     def __init__(
-        self, add: Callable[[str, int, str, str | None], None], context: JobContext, files: Iterable[Path]
+        self,
+        add: Callable[[str, int, str, str | None], None],
+        context: JobContext,
+        files: Iterable[Path],
     ) -> None:
         conf = as_archived(context.conf, files)
         self._add, self._replays, self._charsets = add, replays(conf), CharsetDetector(conf)
         self._text: tuple[str, str] | None = None
-        """URL and text of the last conversion record; it is seen before its page, which waits for what follows."""
+        """URL and text of the last conversion record; it is seen before its page, which waits for
+        what follows.
+        """
         self.count = 0
 
     def seen(self, found: Visit | Record) -> None:
@@ -106,5 +124,7 @@ class _PageFinder:
             self.count += 1
 
     def _title(self, content: Content) -> str:
-        head = facts_of(self._charsets, content.content, content.metadata.first("Content-Type")).get("Head", {})
+        head = facts_of(
+            self._charsets, content.content, content.metadata.first("Content-Type")
+        ).get("Head", {})
         return str(head.get("Title", ""))

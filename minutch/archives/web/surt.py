@@ -3,11 +3,13 @@
     key   :=  host in reverse, labels between commas  [":" port]  ")"  path  ["?" query]
     other :=  scheme ":" path
 
-What is the same page for a reader has the same key: without scheme, `www.`, user, fragment, session ID and the slash
-at the end, all in lower case, arguments in order. Keys are compared by programs of many hands, so all of this is as the
-Wayback Machine's canonicalizers have it, whatever RFC 3986 says of it.
+What is the same page for a reader has the same key: without scheme, `www.`, user, fragment, session
+ID and the slash at the end, all in lower case, arguments in order. Keys are compared by programs of
+many hands, so all of this is as the Wayback Machine's canonicalizers have it, whatever RFC 3986
+says of it.
 
-Source: org.archive.url (GoogleURLCanonicalizer, IAURLCanonicalizer, WaybackURLKeyMaker) of webarchive-commons.
+Source: org.archive.url (GoogleURLCanonicalizer, IAURLCanonicalizer, WaybackURLKeyMaker) of
+webarchive-commons.
 """
 
 from __future__ import annotations
@@ -151,7 +153,9 @@ def _query(query: bytes | None) -> bytes:
             query = match[1] + (match[2] or b"")
     query = query.lower()
     if len(query) > 1:
-        query = b"&".join(b"=".join(pair) for pair in sorted(arg.split(b"=", 1) for arg in query.split(b"&")))
+        query = b"&".join(
+            b"=".join(pair) for pair in sorted(arg.split(b"=", 1) for arg in query.split(b"&"))
+        )
     return b"?" + query if query else b""
 
 

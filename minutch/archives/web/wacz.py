@@ -1,7 +1,10 @@
-"""`export wacz`: a web archive with its index and a list of its pages in one file, which a browser can replay.
+"""`export wacz`: a web archive with its index and a list of its pages in one file, which a browser
+can replay.
 
-    archive/<prefix>-NNNNN.warc.gz    the files of `export warc`, or those that were given, stored as they are
-    indexes/index.cdx.gz, index.idx   CDXJ in gzip members of 300 lines, and where each of them begins
+    archive/<prefix>-NNNNN.warc.gz    the files of `export warc`, or those that were given, stored
+                                      as they are
+    indexes/index.cdx.gz, index.idx   CDXJ in gzip members of 300 lines, and where each of them
+                                      begins
     pages/pages.jsonl                 the HTML pages: URL, time, title, with -text their text
     datapackage.json                  size and SHA-256 digest of each of these
     datapackage-digest.json           the digest of datapackage.json
@@ -53,8 +56,15 @@ class Package:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        with suppress(ValueError) if error is not None else nullcontext():  # an entry may still be open
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        with (
+            suppress(ValueError) if error is not None else nullcontext()
+        ):  # an entry may still be open
             self._zip.close()
 
     def open_archive(self, name: str) -> Output:
@@ -78,7 +88,9 @@ class Package:
 
     def written(self, path: str, size: int, digest: str) -> None:
         """Note an entry for the description of the package."""
-        self._resources.append({"name": path.rpartition("/")[2], "path": path, "hash": digest, "bytes": size})
+        self._resources.append(
+            {"name": path.rpartition("/")[2], "path": path, "hash": digest, "bytes": size}
+        )
 
     def add_index(self, lines: Iterator[bytes]) -> None:
         """The index in blocks, and the index of the blocks."""
@@ -88,8 +100,15 @@ class Package:
         at = 0
         while block := list(islice(lines, _LINES)):
             member = isal_zlib.compress(b"".join(block), 3, wbits=31)
-            place = {"offset": at, "length": len(member), "digest": _digest(member), "filename": "index.cdx.gz"}
-            blocks.append(b" ".join((*block[0].split(b" ", 2)[:2], json.dumps(place).encode())) + b"\n")
+            place = {
+                "offset": at,
+                "length": len(member),
+                "digest": _digest(member),
+                "filename": "index.cdx.gz",
+            }
+            blocks.append(
+                b" ".join((*block[0].split(b" ", 2)[:2], json.dumps(place).encode())) + b"\n"
+            )
             file.write(member)
             at += len(member)
         file.close()
@@ -108,7 +127,9 @@ class Package:
         if first is not None:
             described |= {"mainPageUrl": first[0], "mainPageDate": first[1]}
         digest = self.add(
-            "datapackage.json", [json.dumps(described, indent=2, ensure_ascii=False).encode()], compress=True
+            "datapackage.json",
+            [json.dumps(described, indent=2, ensure_ascii=False).encode()],
+            compress=True,
         )
         named = {"path": "datapackage.json", "hash": digest}
         self.add("datapackage-digest.json", [json.dumps(named, indent=2).encode()], compress=True)
@@ -154,7 +175,12 @@ class PageList(Beside):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         self._file.close()
 
     def _write(self, line: dict[str, object]) -> None:
@@ -162,16 +188,28 @@ class PageList(Beside):
 
     def capture(self, capture: Capture, target: str, time: int) -> None:
         content, datum = capture.content, capture.datum
-        if content is None or datum is None or datum.status != STATUS_FETCH_SUCCESS or content.content_type not in HTML:
+        if (
+            content is None
+            or datum is None
+            or datum.status != STATUS_FETCH_SUCCESS
+            or content.content_type not in HTML
+        ):
             return
         title = "" if capture.parse_data is None else capture.parse_data.title
-        self.add(target, time, title, None if capture.parse_text is None else capture.parse_text.text)
+        self.add(
+            target, time, title, None if capture.parse_text is None else capture.parse_text.text
+        )
 
     def add(self, target: str, time: int, title: str, text: str | None) -> None:
         """Take up a page; `text` is None where it is not known."""
         date = warc_date(time, V1_1)
         code = blake2b(f"{date} {target}".encode(), digest_size=12).hexdigest()
-        line: dict[str, object] = {"id": code, "url": target, "ts": date, "title": valid(title) or target}
+        line: dict[str, object] = {
+            "id": code,
+            "url": target,
+            "ts": date,
+            "title": valid(title) or target,
+        }
         if self._with_text and text is not None:
             line["text"] = valid(text)
         self._write(line)

@@ -1,18 +1,22 @@
-"""`export wat`: what is known of each record of WARC files, as the Common Crawl publishes it: metadata in JSON.
+"""`export wat`: what is known of each record of WARC files, as the Common Crawl publishes it:
+metadata in JSON.
 
-    <out>/<prefix>-NNNNN.warc.wat.gz     WARC 1.0; its records refer to those of <prefix>-NNNNN.warc.gz (`export warc`)
+    <out>/<prefix>-NNNNN.warc.wat.gz     WARC 1.0; its records refer to those of
+                                         <prefix>-NNNNN.warc.gz (`export warc`)
 
-    Container    Filename, Compressed, Offset, Gzip-Metadata {Deflate-Length, Header-Length, Footer-Length, Inflated-
-                 CRC, Inflated-Length}
-    Envelope     Payload-Metadata {Actual-Content-Type, what there is of it, Actual-Content-Length, Trailing-Slop-
-                 Length, Block-Digest}, Format, WARC-Header-Length, WARC-Header-Metadata
+    Container    Filename, Compressed, Offset, Gzip-Metadata {Deflate-Length, Header-Length,
+                 Footer-Length, Inflated- CRC, Inflated-Length}
+    Envelope     Payload-Metadata {Actual-Content-Type, what there is of it, Actual-Content-Length,
+                 Trailing-Slop- Length, Block-Digest}, Format, WARC-Header-Length,
+                 WARC-Header-Metadata
 
-Of a request and a response there are the first line, the headers, and length and digest of what follows; of an HTML
-page its head and its links (`htmlfacts`), of fields the fields. Numbers are strings; a header that comes more than once
-has a list.
+Of a request and a response there are the first line, the headers, and length and digest of what
+follows; of an HTML page its head and its links (`htmlfacts`), of fields the fields. Numbers are
+strings; a header that comes more than once has a list.
 
-Source: files of the Common Crawl of 2024 (the lengths of a request's headers, without the empty line, are theirs), and
-org.archive.extract.WATExtractorOutput and org.archive.resource.ResourceConstants, which made them.
+Source: files of the Common Crawl of 2024 (the lengths of a request's headers, without the empty
+line, are theirs), and org.archive.extract.WATExtractorOutput and
+org.archive.resource.ResourceConstants, which made them.
 """
 
 from __future__ import annotations
@@ -75,21 +79,32 @@ class Wat(Derived):
 
     def _payload(self, record: Record, content_type: str) -> Json:
         if content_type == RESPONSE and record.head:
-            return {"Actual-Content-Type": RESPONSE, "HTTP-Response-Metadata": self._response(record)}
+            return {
+                "Actual-Content-Type": RESPONSE,
+                "HTTP-Response-Metadata": self._response(record),
+            }
         if content_type == REQUEST:
             return {"Actual-Content-Type": REQUEST, "HTTP-Request-Metadata": _request(record.body)}
         if content_type == FIELDS and record.kind == "warcinfo":
-            return {"Actual-Content-Type": FIELDS, "WARC-Info-Metadata": _object(_fields(record.body))}
+            return {
+                "Actual-Content-Type": FIELDS,
+                "WARC-Info-Metadata": _object(_fields(record.body)),
+            }
         if content_type == FIELDS:
             found = [{"Name": name, "Value": value} for name, value in _fields(record.body)]
             listed = {"Metadata-Records": found}
-            return {"Actual-Content-Type": "application/metadata-fields", "WARC-Metadata-Metadata": listed}
+            return {
+                "Actual-Content-Type": "application/metadata-fields",
+                "WARC-Metadata-Metadata": listed,
+            }
         return {"Actual-Content-Type": content_type} if content_type else {}
 
     def _response(self, record: Record) -> Json:
         first, headers = _lines(record.head)
         version, status, reason = (*first.split(" ", 2), "", "")[:3]
-        result: Json = {"Response-Message": {"Status": status, "Version": version, "Reason": reason}}
+        result: Json = {
+            "Response-Message": {"Status": status, "Version": version, "Reason": reason}
+        }
         result["Headers-Length"] = str(len(record.head))
         result["Headers"] = _object(headers)
         if (media_type("response", record.header, record.head) or "").lower() in HTML:

@@ -1,11 +1,13 @@
-"""A crawl as a web archive: the captures of segments as records of WARC files, and what is made beside them.
+"""A crawl as a web archive: the captures of segments as records of WARC files, and what is made
+beside them.
 
     <prefix>-NNNNN.warc.gz     for each capture: response or revisit, request, metadata, conversion
 
-Captures of one URL stand together, in the order of their segments: so what a revisit refers to stands before it, and
-memory does not grow with the crawl. A page that lies in two segments with the same time and the same bytes (mergesegs
-has made one of them of the other) is one capture. The files depend on segments and configuration alone: whoever makes
-something beside them (`beside`) may leave them out, and describes the same files nevertheless.
+Captures of one URL stand together, in the order of their segments: so what a revisit refers to
+stands before it, and memory does not grow with the crawl. A page that lies in two segments with the
+same time and the same bytes (mergesegs has made one of them of the other) is one capture. The files
+depend on segments and configuration alone: whoever makes something beside them (`beside`) may leave
+them out, and describes the same files nevertheless.
 """
 
 from __future__ import annotations
@@ -101,7 +103,10 @@ class Nowhere:
 
 
 def write_archive(
-    plan: Plan, context: JobContext, open_file: Callable[[str], Output], beside: Sequence[Beside] = ()
+    plan: Plan,
+    context: JobContext,
+    open_file: Callable[[str], Output],
+    beside: Sequence[Beside] = (),
 ) -> Counters:
     """Write the segments' captures into files that `open_file` opens by their names."""
     counters = Counters(dict.fromkeys((PAGES, UNCHANGED, SAME, TWICE, NO_CONTENT, NO_URI), 0))
@@ -130,7 +135,9 @@ def write_archive(
     )
     with files, context.progress("export", unit="pages") as progress:
         archive = Archive(files, beside)
-        for capture in captures(plan.segments, [CONTENT], if_there=[CRAWL_FETCH, PARSE_DATA, PARSE_TEXT]):
+        for capture in captures(
+            plan.segments, [CONTENT], if_there=[CRAWL_FETCH, PARSE_DATA, PARSE_TEXT]
+        ):
             counters.add(archive.write(capture))
             progress.advance()
         counters.add(RECORDS, files.records)
@@ -172,34 +179,55 @@ class Archive:
             return UNCHANGED
         assert content is not None
         before = self._original
-        if before is not None and digest == before.digest and before.time <= time and content.content:
+        if (
+            before is not None
+            and digest == before.digest
+            and before.time <= time
+            and content.content
+        ):
             self._revisit(capture, target, time, content, IDENTICAL)
             return SAME
         self._page(capture, target, time, content, digest)
         return PAGES
 
-    def _revisit(self, capture: Capture, target: str, time: int, content: Content, profile: str) -> None:
-        before = self._original if self._original is not None and self._original.time <= time else None
+    def _revisit(
+        self, capture: Capture, target: str, time: int, content: Content, profile: str
+    ) -> None:
+        before = (
+            self._original if self._original is not None and self._original.time <= time else None
+        )
         code = _code(capture, target)
-        page = write_revisit(self.files, time, target, content, before, profile=profile, code=code, version=V1_1)
+        page = write_revisit(
+            self.files, time, target, content, before, profile=profile, code=code, version=V1_1
+        )
         write_request(self.files, time, target, content, page)
         answer = content if profile == NOT_MODIFIED else None
         write_fetch_data(self.files, time, target, capture.datum, None, page, answer=answer)
 
-    def _page(self, capture: Capture, target: str, time: int, content: Content, digest: str) -> None:
+    def _page(
+        self, capture: Capture, target: str, time: int, content: Content, digest: str
+    ) -> None:
         for each in self.beside:
             each.capture(capture, target, time)
-        page = write_page(self.files, time, target, content, code=_code(capture, target), digest=digest)
+        page = write_page(
+            self.files, time, target, content, code=_code(capture, target), digest=digest
+        )
         self._original = Original(time, digest, page)
         write_request(self.files, time, target, content, page)
         write_fetch_data(self.files, time, target, capture.datum, capture.parse_data, page)
         if capture.parse_text is not None:
-            language = None if capture.parse_data is None else three_letters(capture.parse_data.meta(_LANGUAGE))
+            language = (
+                None
+                if capture.parse_data is None
+                else three_letters(capture.parse_data.meta(_LANGUAGE))
+            )
             write_parse_text(self.files, time, target, capture.parse_text, page, language=language)
 
 
 def _time_of(capture: Capture) -> int | None:
-    """When a URL was fetched: by its record, or, a robots.txt that has none, by the page's metadata."""
+    """When a URL was fetched: by its record, or, a robots.txt that has none, by the page's
+    metadata.
+    """
     if capture.datum is not None:
         return capture.datum.fetch_time
     return None if capture.content is None else fetch_time(capture.content)

@@ -1,8 +1,10 @@
 """`export wet`: the text of pages, as the Common Crawl publishes it: one conversion record a page.
 
-    <out>/<prefix>-NNNNN.warc.wet.gz     WARC 1.0; its records refer to those of <prefix>-NNNNN.warc.gz (`export warc`)
+    <out>/<prefix>-NNNNN.warc.wet.gz     WARC 1.0; its records refer to those of
+                                         <prefix>-NNNNN.warc.gz (`export warc`)
 
-Source: files of the Common Crawl of 2024, and org.archive.extract.WETExtractorOutput, which made them.
+Source: files of the Common Crawl of 2024, and org.archive.extract.WETExtractorOutput, which made
+them.
 """
 
 from __future__ import annotations
@@ -22,4 +24,6 @@ class Wet(Derived):
         if record.kind == "conversion":
             fields = [(name, field(record.header, name)) for name in ("WARC-Refers-To", LANGUAGE)]
             more = [(name, value) for name, value in fields if value]
-            self.files.write("conversion", record.time, record.target, record.body, "text/plain", more=more)
+            self.files.write(
+                "conversion", record.time, record.target, record.body, "text/plain", more=more
+            )

@@ -1,4 +1,6 @@
-"""AdaptiveFetchSchedule by class name: the schedule at work on a page that changes every 30 days."""
+"""AdaptiveFetchSchedule by class name: the schedule at work on a page that changes every 30
+days.
+"""
 
 from __future__ import annotations
 

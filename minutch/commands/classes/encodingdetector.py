@@ -1,8 +1,8 @@
 """EncodingDetector by class name: the charset of an HTML file.
 
-Nutch's main asked the detector of ICU only where `encodingdetector.charset.min.confidence` allowed it, and else printed
-the default; here the file is looked at as a page is that comes without a header.
-Source: org.apache.nutch.util.EncodingDetector.main.
+Nutch's main asked the detector of ICU only where `encodingdetector.charset.min.confidence` allowed
+it, and else printed the default; here the file is looked at as a page is that comes without a
+header. Source: org.apache.nutch.util.EncodingDetector.main.
 """
 
 from __future__ import annotations

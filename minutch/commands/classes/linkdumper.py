@@ -1,9 +1,11 @@
-"""LinkDumper: for each page of a webgraph the nodes that link to it, as a database to look into (`linkdumpreader`).
+"""LinkDumper: for each page of a webgraph the nodes that link to it, as a database to look into
+(`linkdumpreader`).
 
     LinkNodes    int count | count × LinkNode
     LinkNode     short length | URL in Java's modified UTF-8 | Node
 
-The nodes of a page are in the order of their URLs, at most 50,000. A dump that is there is replaced.
+The nodes of a page are in the order of their URLs, at most 50,000. A dump that is there is
+replaced.
 
 Source: org.apache.nutch.scoring.webgraph.LinkDumper.
 """

@@ -18,7 +18,9 @@ USAGE: Final = """LinkDumper$Reader <webgraphdb> <url>
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: exit code 0, also for a page that nothing links to and, as Nutch's, for wrong arguments."""
+    """The command: exit code 0, also for a page that nothing links to and, as Nutch's, for wrong
+    arguments.
+    """
     given = parse(args, (), usage=USAGE, least=2)
     graph, url = given.positional[:2]
     found = WebGraph(Path(graph)).linkdump.get(url)

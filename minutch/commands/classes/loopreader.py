@@ -1,4 +1,5 @@
-"""LoopReader: print the loop that a page is in, from a webgraph on which Nutch's Loops has run (Nutch 1.0 to 1.11).
+"""LoopReader: print the loop that a page is in, from a webgraph on which Nutch's Loops has run
+(Nutch 1.0 to 1.11).
 
 Source: org.apache.nutch.scoring.webgraph.LoopReader, Loops.LoopSet.
 """

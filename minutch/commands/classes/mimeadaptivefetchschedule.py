@@ -1,4 +1,6 @@
-"""MimeAdaptiveFetchSchedule by class name: the schedule at work on an HTML page that changes every 30 days."""
+"""MimeAdaptiveFetchSchedule by class name: the schedule at work on an HTML page that changes every
+30 days.
+"""
 
 from __future__ import annotations
 
@@ -19,5 +21,11 @@ def run(args: list[str], context: JobContext) -> int:
     parse(args, (), usage=USAGE, most=0)
     page = CrawlDatum(STATUS_DB_UNFETCHED, 30 * SECONDS_PER_DAY, 1.0)
     page.metadata = MapWritable({Text("Content-Type"): Text("text/html; charset=utf-8")})
-    simulate(MimeAdaptiveFetchSchedule(context.conf), "http://www.example.com", page, context, missed="\t missed")
+    simulate(
+        MimeAdaptiveFetchSchedule(context.conf),
+        "http://www.example.com",
+        page,
+        context,
+        missed="\t missed",
+    )
     return 0

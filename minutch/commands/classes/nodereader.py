@@ -1,4 +1,5 @@
-"""NodeReader: print the node of a page. One that is not in the webgraph is shown as a new node, as Nutch shows it.
+"""NodeReader: print the node of a page. One that is not in the webgraph is shown as a new node, as
+Nutch shows it.
 
 Source: org.apache.nutch.scoring.webgraph.NodeReader.
 """

@@ -1,7 +1,8 @@
-"""ResolveUrls by class name: which hosts of a list of URLs have an address, and how long it takes to find out.
+"""ResolveUrls by class name: which hosts of a list of URLs have an address, and how long it takes
+to find out.
 
-The names go to the system's resolver, several at a time. It ends when all are through; Nutch's never did.
-Source: org.apache.nutch.tools.ResolveUrls.
+The names go to the system's resolver, several at a time. It ends when all are through; Nutch's
+never did. Source: org.apache.nutch.tools.ResolveUrls.
 """
 
 from __future__ import annotations
@@ -40,15 +41,20 @@ def run(args: list[str], context: JobContext) -> int:
         return 0
     total = found = time = 0
     with Path(given["-urls"]).open(encoding="utf-8", errors="replace") as file:
-        for lookup in resolve((line.rstrip("\r\n") for line in file), max(1, given.get("-numThreads", 100))):
+        for lookup in resolve(
+            (line.rstrip("\r\n") for line in file), max(1, given.get("-numThreads", 100))
+        ):
             total += 1
             found += lookup.found
             time += lookup.ms
             context.print(
-                f"{'Resolved' if lookup.found else 'Error Resolving'}: {lookup.host or 'null'}, {lookup.ms} millis"
+                f"{'Resolved' if lookup.found else 'Error Resolving'}: {lookup.host or 'null'},"
+                f" {lookup.ms} millis"
             )
     average = time // total if total else 0
-    context.print(f"Total: {total}, Resolved: {found}, Errored: {total - found}, Average Time: {average}")
+    context.print(
+        f"Total: {total}, Resolved: {found}, Errored: {total - found}, Average Time: {average}"
+    )
     return 0
 
 

@@ -1,11 +1,13 @@
 """export arc: the pages of segments as ARC files, where Common Crawl put them.
 
-    <out>/segment/<segment's time, ms>/<first page's time, ms>_<number>.arc.gz     -layout parse-output (2012)
-    <out>/<yyyy>/<MM>/<dd>/<number>/<first page's time, ms>_<number>.arc.gz        -layout crawl-001 (2008 to 2010)
+    <out>/segment/<segment's time, ms>/<first page's time, ms>_<number>.arc.gz     -layout
+    parse-output (2012)
+    <out>/<yyyy>/<MM>/<dd>/<number>/<first page's time, ms>_<number>.arc.gz        -layout crawl-001
+    (2008 to 2010)
 
-An ARC record has the answer of the server, so pages without content have none. The head is as it was stored
-(store.http.headers), fitted to the body; where none was stored, one is made and says so (`X-Crawler-Head`).
-ARC keeps neither requests, nor that a page is cut off, nor milliseconds.
+An ARC record has the answer of the server, so pages without content have none. The head is as it
+was stored (store.http.headers), fitted to the body; where none was stored, one is made and says so
+(`X-Crawler-Head`). ARC keeps neither requests, nor that a page is cut off, nor milliseconds.
 """
 
 from __future__ import annotations

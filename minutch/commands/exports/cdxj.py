@@ -1,7 +1,8 @@
-"""`export cdxj`: the index of a web archive: of files that lie there, or of those that `export warc` would write.
+"""`export cdxj`: the index of a web archive: of files that lie there, or of those that `export
+warc` would write.
 
-Of segments, it is the index of the files that `export warc` writes with the same options, which have the same records
-at the same places. Of WARC and ARC files, it is theirs.
+Of segments, it is the index of the files that `export warc` writes with the same options, which
+have the same records at the same places. Of WARC and ARC files, it is theirs.
 """
 
 from __future__ import annotations

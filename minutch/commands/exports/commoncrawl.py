@@ -1,12 +1,15 @@
 """export commoncrawl: texts and metadata of segments as in Common Crawl's data set of 2012.
 
-    <out>/segment/<millis>/textData-nnnnn     SequenceFile <Text, Text>, gzip: URL → title, description and text
-    <out>/segment/<millis>/metadata-nnnnn     SequenceFile <Text, Text>, gzip: URL → JSON (`metadata`)
+    <out>/segment/<millis>/textData-nnnnn     SequenceFile <Text, Text>, gzip: URL → title,
+                                              description and text
+    <out>/segment/<millis>/metadata-nnnnn     SequenceFile <Text, Text>, gzip: URL → JSON
+                                              (`metadata`)
 
-`millis` is the date in the segment's name. Every URL that was asked for has its line of metadata; HTML pages and feeds
-have a text, in the file of the same number and in the same order. conf/commoncrawl-metadata.schema.json describes the
-JSON. Pages are read in processes of their own, as in a parse; texts are those that it found. A page that it could not
-parse, or refused, is not read.
+`millis` is the date in the segment's name. Every URL that was asked for has its line of metadata;
+HTML pages and feeds have a text, in the file of the same number and in the same order.
+conf/commoncrawl-metadata.schema.json describes the JSON. Pages are read in processes of their own,
+as in a parse; texts are those that it found. A page that it could not parse, or refused, is not
+read.
 """
 
 from __future__ import annotations
@@ -29,8 +32,12 @@ USAGE: Final = """export commoncrawl <segment>... [-dir <segments>] <out> [-urls
 \t<out>\tthe folder of the data set; <out>/segment/<millis> must not be there yet
 \t-urls <n>\tURLs in a file (25000)
 \t-arcs <folder>\tthe ARC files of the segment, <millis>_<n>.arc.gz: the metadata say where in them a page lies; \
-once for each segment"""
-FLAGS: Final = (DIR, Flag("-urls", value="n", convert=int), Flag("-arcs", value="folder", repeats=True))
+once for each segment"""  # noqa: E501
+FLAGS: Final = (
+    DIR,
+    Flag("-urls", value="n", convert=int),
+    Flag("-arcs", value="folder", repeats=True),
+)
 
 
 def run(args: list[str], context: JobContext) -> int:

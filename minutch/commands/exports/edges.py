@@ -1,4 +1,6 @@
-"""`minutch export edges`: the links of a crawl as CSV, a link a line, as Gephi imports it and networkx reads it."""
+"""`minutch export edges`: the links of a crawl as CSV, a link a line, as Gephi imports it and
+networkx reads it.
+"""
 
 from __future__ import annotations
 

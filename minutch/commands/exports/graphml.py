@@ -1,7 +1,7 @@
 """`minutch export graphml`: the links of a crawl as GraphML, which networkx, Gephi and others read.
 
-Nodes have numbers as ids and, as `label`, the URL or host; edges have the link's words or the number of links.
-Source: http://graphml.graphdrawing.org/specification.html
+Nodes have numbers as ids and, as `label`, the URL or host; edges have the link's words or the
+number of links. Source: http://graphml.graphdrawing.org/specification.html
 """
 
 from __future__ import annotations
@@ -52,9 +52,15 @@ def _lines(links: pl.DataFrame, nodes: pl.Series) -> Iterator[str]:
     yield _HEAD.format(name=name, kind="int" if links[name].dtype.is_integer() else "string")
     for number, label in enumerate(nodes):
         yield f'<node id="n{number}"><data key="label">{_text(label)}</data></node>\n'
-    ends = [column.replace_strict(nodes, pl.Series(range(len(nodes)))) for column in (links["source"], links["target"])]
+    ends = [
+        column.replace_strict(nodes, pl.Series(range(len(nodes))))
+        for column in (links["source"], links["target"])
+    ]
     for source, target, value in zip(*ends, links[name], strict=True):
-        yield f'<edge source="n{source}" target="n{target}"><data key="{name}">{_text(str(value))}</data></edge>\n'
+        yield (
+            f'<edge source="n{source}" target="n{target}"><data'
+            f' key="{name}">{_text(str(value))}</data></edge>\n'
+        )
     yield _TAIL
 
 

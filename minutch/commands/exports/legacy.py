@@ -1,10 +1,11 @@
 """export legacy: segments as Nutch 0.4 or 0.5 had them.
 
-    <out>/<segment>/    0.5: fetchlist, fetcher (fetcher_output if it is not parsed), content, parse_text, parse_data
-                        0.4: fetchlist, fetcher, fetcher_content, fetcher_text
+    <out>/<segment>/    0.5: fetchlist, fetcher (fetcher_output if it is not parsed), content,
+                        parse_text, parse_data 0.4: fetchlist, fetcher, fetcher_content,
+                        fetcher_text
 
-Pages stand in the order of their URLs. Left out, and counted: redirects and URLs that were not asked for, for which the
-old formats have no word. Strings end after 21,845 characters, as there.
+Pages stand in the order of their URLs. Left out, and counted: redirects and URLs that were not
+asked for, for which the old formats have no word. Strings end after 21,845 characters, as there.
 """
 
 from __future__ import annotations

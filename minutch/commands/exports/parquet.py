@@ -1,11 +1,12 @@
-"""`minutch export parquet`: the tables of a crawl as Parquet files, for DuckDB, Spark, pandas and others.
+"""`minutch export parquet`: the tables of a crawl as Parquet files, for DuckDB, Spark, pandas and
+others.
 
     <out>/crawldb/part-00000.parquet       a file for each partition of the database, sorted by URL
     <out>/pages/20260101120000.parquet     a file for each segment, sorted by URL; parses likewise
     <out>/hosts/part-00000.parquet         sorted by host
 
-Row groups have statistics, by which readers pass over what a condition excludes. A table whose files are not there is
-left out. The folder appears whole or not at all.
+Row groups have statistics, by which readers pass over what a condition excludes. A table whose
+files are not there is left out. The folder appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ USAGE: Final = """export parquet <crawl> <out> [-tables <names>]
 \tcrawl\tthe folder of a crawl
 \tout\ta new folder: in it one for each table, with a file for each partition or segment
 \t-tables <names>\twhich, with commas between them: crawldb, linkdb, links, pages, parses, hosts, duplicates;
-\t\tall that are there, if not given"""
+\t\tall that are there, if not given"""  # noqa: E501
 FLAGS: Final = (Flag("-tables", "names"),)
 
 
@@ -45,9 +46,14 @@ def run(args: list[str], context: JobContext) -> int:
 
 
 def export(crawl: Crawl, out: Path, context: JobContext, names: list[str]) -> Counters:
-    """Write the tables with these names (none: all that are there) to a new folder; returns their numbers of rows."""
+    """Write the tables with these names (none: all that are there) to a new folder; returns their
+    numbers of rows.
+    """
     counters = Counters()
-    with output_folder(out) as folder, context.progress("export parquet", None, unit="rows") as progress:
+    with (
+        output_folder(out) as folder,
+        context.progress("export parquet", None, unit="rows") as progress,
+    ):
         for table in crawl.tables.values():
             if not names or table.name in names:
                 rows = _write(table, folder / table.name, required=bool(names))
@@ -57,7 +63,9 @@ def export(crawl: Crawl, out: Path, context: JobContext, names: list[str]) -> Co
 
 
 def _write(table: Table, folder: Path, *, required: bool) -> int:
-    """Write a table into a folder; returns the number of its rows, 0 where its files are not there."""
+    """Write a table into a folder; returns the number of its rows, 0 where its files are not
+    there.
+    """
     try:
         parts = table.partitions()
         folder.mkdir()

@@ -1,4 +1,6 @@
-"""Reads what the exports of segments have in common on the command line: segments, archives, names and sizes of files."""
+"""Reads what the exports of segments have in common on the command line: segments, archives, names
+and sizes of files.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ FLAGS: Final = (
 
 
 def given_segments(given: Arguments, usage: str) -> tuple[list[Path], Path]:
-    """Of a command line `<segment>... [-dir <segments>] <out>` the places of segments, and the output. UsageError."""
+    """Of a command line `<segment>... [-dir <segments>] <out>` the places of segments, and the
+    output. UsageError.
+    """
     if not given.positional:
         fail("no output", usage)
     *words, out = given.positional
@@ -38,15 +42,23 @@ def given_segments(given: Arguments, usage: str) -> tuple[list[Path], Path]:
 
 
 def archives_among(paths: Sequence[Path], usage: str) -> list[Path]:
-    """`paths`, if they are archives or folders of archives; empty if they are segments. UsageError for both at once."""
+    """`paths`, if they are archives or folders of archives; empty if they are segments. UsageError
+    for both at once.
+    """
     found = [path for path in paths if is_archive(path)]
     if found and len(found) < len(paths):
-        fail(f"archives and segments at once: {found[0]}, {next(path for path in paths if path not in found)}", usage)
+        fail(
+            f"archives and segments at once: {found[0]},"
+            f" {next(path for path in paths if path not in found)}",
+            usage,
+        )
     return found
 
 
 def planned(given: Arguments, paths: Sequence[Path], usage: str) -> Plan:
-    """What a command line asks for; `paths` are its segments. Raises UsageError, StoreError without any."""
+    """What a command line asks for; `paths` are its segments. Raises UsageError, StoreError without
+    any.
+    """
     segments = find_segments(paths)
     limit = given.get("-size", DEFAULT_LIMIT)
     if limit <= 0:

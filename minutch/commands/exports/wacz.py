@@ -1,7 +1,10 @@
-"""`export wacz`: a web archive with its index and a list of its pages in one file, which a browser can replay.
+"""`export wacz`: a web archive with its index and a list of its pages in one file, which a browser
+can replay.
 
-    archive/<prefix>-NNNNN.warc.gz    the files of `export warc`, or those that were given, stored as they are
-    indexes/index.cdx.gz, index.idx   CDXJ in gzip members of 300 lines, and where each of them begins
+    archive/<prefix>-NNNNN.warc.gz    the files of `export warc`, or those that were given, stored
+                                      as they are
+    indexes/index.cdx.gz, index.idx   CDXJ in gzip members of 300 lines, and where each of them
+                                      begins
     pages/pages.jsonl                 the HTML pages: URL, time, title, with -text their text
     datapackage.json                  size and SHA-256 digest of each of these
     datapackage-digest.json           the digest of datapackage.json

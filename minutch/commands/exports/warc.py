@@ -1,10 +1,12 @@
-"""`export warc`: the pages of segments as a web archive that replay tools show and other crawlers import.
+"""`export warc`: the pages of segments as a web archive that replay tools show and other crawlers
+import.
 
     <out>/<prefix>-NNNNN.warc.gz
     <out>/index.cdxj                 with -cdxj
 
-Beside what Nutch's exporter (`warc`) writes: WARC 1.1, the crawler in a warcinfo record, requests, what is known of
-the fetch, the text; and pages that did not change from one round to the next are written once.
+Beside what Nutch's exporter (`warc`) writes: WARC 1.1, the crawler in a warcinfo record, requests,
+what is known of the fetch, the text; and pages that did not change from one round to the next are
+written once.
 """
 
 from __future__ import annotations

@@ -1,18 +1,22 @@
-"""`export wat`: what is known of each record of WARC files, as the Common Crawl publishes it: metadata in JSON.
+"""`export wat`: what is known of each record of WARC files, as the Common Crawl publishes it:
+metadata in JSON.
 
-    <out>/<prefix>-NNNNN.warc.wat.gz     WARC 1.0; its records refer to those of <prefix>-NNNNN.warc.gz (`export warc`)
+    <out>/<prefix>-NNNNN.warc.wat.gz     WARC 1.0; its records refer to those of
+                                         <prefix>-NNNNN.warc.gz (`export warc`)
 
-    Container    Filename, Compressed, Offset, Gzip-Metadata {Deflate-Length, Header-Length, Footer-Length, Inflated-
-                 CRC, Inflated-Length}
-    Envelope     Payload-Metadata {Actual-Content-Type, what there is of it, Actual-Content-Length, Trailing-Slop-
-                 Length, Block-Digest}, Format, WARC-Header-Length, WARC-Header-Metadata
+    Container    Filename, Compressed, Offset, Gzip-Metadata {Deflate-Length, Header-Length,
+                 Footer-Length, Inflated- CRC, Inflated-Length}
+    Envelope     Payload-Metadata {Actual-Content-Type, what there is of it, Actual-Content-Length,
+                 Trailing-Slop- Length, Block-Digest}, Format, WARC-Header-Length,
+                 WARC-Header-Metadata
 
-Of a request and a response there are the first line, the headers, and length and digest of what follows; of an HTML
-page its head and its links (`htmlfacts`), of fields the fields. Numbers are strings; a header that comes more than once
-has a list.
+Of a request and a response there are the first line, the headers, and length and digest of what
+follows; of an HTML page its head and its links (`htmlfacts`), of fields the fields. Numbers are
+strings; a header that comes more than once has a list.
 
-Source: files of the Common Crawl of 2024 (the lengths of a request's headers, without the empty line, are theirs), and
-org.archive.extract.WATExtractorOutput and org.archive.resource.ResourceConstants, which made them.
+Source: files of the Common Crawl of 2024 (the lengths of a request's headers, without the empty
+line, are theirs), and org.archive.extract.WATExtractorOutput and
+org.archive.resource.ResourceConstants, which made them.
 """
 
 from __future__ import annotations

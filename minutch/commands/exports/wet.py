@@ -1,8 +1,10 @@
 """`export wet`: the text of pages, as the Common Crawl publishes it: one conversion record a page.
 
-    <out>/<prefix>-NNNNN.warc.wet.gz     WARC 1.0; its records refer to those of <prefix>-NNNNN.warc.gz (`export warc`)
+    <out>/<prefix>-NNNNN.warc.wet.gz     WARC 1.0; its records refer to those of
+                                         <prefix>-NNNNN.warc.gz (`export warc`)
 
-Source: files of the Common Crawl of 2024, and org.archive.extract.WETExtractorOutput, which made them.
+Source: files of the Common Crawl of 2024, and org.archive.extract.WETExtractorOutput, which made
+them.
 """
 
 from __future__ import annotations

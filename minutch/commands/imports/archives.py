@@ -1,7 +1,8 @@
 """import warc, arc, wacz, cdxj: archives made into segments, as if their pages had been fetched.
 
-Files of all these kinds are taken, each for what it is. A segment holds content and crawl_fetch, so that parse,
-updatedb and index go on with it; updatedb makes entries of pages that the CrawlDb does not know.
+Files of all these kinds are taken, each for what it is. A segment holds content and crawl_fetch, so
+that parse, updatedb and index go on with it; updatedb makes entries of pages that the CrawlDb does
+not know.
 """
 
 from __future__ import annotations
@@ -31,7 +32,12 @@ USAGE: Final = """import warc|arc|wacz|cdxj <file>... <segments> [options]
 \t-to time\tonly visits up to the end of this time
 \t-normalize\tURL normalizers change the URLs
 \t-filter\tURL filters choose among them"""
-FLAGS: Final = (*WANTED_FLAGS, Flag("-normalize"), Flag("-filter"), Flag("-archives", value="folder", repeats=True))
+FLAGS: Final = (
+    *WANTED_FLAGS,
+    Flag("-normalize"),
+    Flag("-filter"),
+    Flag("-archives", value="folder", repeats=True),
+)
 
 
 def run(args: list[str], context: JobContext) -> int:

@@ -1,4 +1,5 @@
-"""startserver: the REST service of Nutch until 1.22, by which another program starts, watches and stops jobs.
+"""startserver: the REST service of Nutch until 1.22, by which another program starts, watches and
+stops jobs.
 
 startserver     the command: address, token, folder
 app             paths → what is done, and how it is answered

@@ -1,6 +1,7 @@
 """What is read from databases, segments and files for a client.
 
-Source: CrawlDbReader.query, and SequenceReader, LinkReader, NodeReader of org.apache.nutch.service.impl.
+Source: CrawlDbReader.query, and SequenceReader, LinkReader, NodeReader of
+org.apache.nutch.service.impl.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ PIECE: Final = 1 << 16
 Row = Callable[[Writable, Writable], Any]
 
 
-# -- /db/crawldb -----------------------------------------------------------------------------------------------
+# -- /db/crawldb -----------------------------------------------------------------------------------
 
 
 def statistics(db: CrawlDb, *, hosts: bool) -> dict[str, object]:
@@ -68,7 +69,7 @@ def parts_of(folder: Path) -> Iterator[bytes]:
                 yield piece
 
 
-# -- /db/fetchdb -----------------------------------------------------------------------------------------------
+# -- /db/fetchdb -----------------------------------------------------------------------------------
 
 
 def fetched(segment: Segment, first: int, last: int) -> list[dict[str, object]]:
@@ -80,7 +81,9 @@ def fetched(segment: Segment, first: int, last: int) -> list[dict[str, object]]:
     stop = last if last > 0 else None
     for url, datum in itertools.islice(segment.records("crawl_fetch"), max(first - 1, 0), stop):
         assert isinstance(datum, CrawlDatum)
-        parsed = next(iter(segment.get("parse_data", url)), None) if segment.has("parse_data") else None
+        parsed = (
+            next(iter(segment.get("parse_data", url)), None) if segment.has("parse_data") else None
+        )
         links = parsed.outlinks if isinstance(parsed, ParseData) else ()
         status = next((v for k, v in datum.metadata.items() if str(k) == PROTO_STATUS_KEY), None)
         children = [{"childUrl": link.to_url, "anchorText": link.anchor} for link in links]
@@ -95,7 +98,7 @@ def fetched(segment: Segment, first: int, last: int) -> list[dict[str, object]]:
     return pages
 
 
-# -- /reader ---------------------------------------------------------------------------------------------------
+# -- /reader ---------------------------------------------------------------------------------------
 
 
 def _plain(key: Writable, value: Writable) -> list[str]:
@@ -156,9 +159,11 @@ def count(path: Path) -> int:
 
 
 def rows(kind: str, path: Path, *, start: int, end: int, most: int) -> Iterator[str]:
-    """A JSON array of a file's records, piece by piece: from `start` to before `end`, or the first `most`, or all.
+    """A JSON array of a file's records, piece by piece: from `start` to before `end`, or the first
+    `most`, or all.
 
-    The first record is read before anything is given out, so that what is wrong with the file can be said.
+    The first record is read before anything is given out, so that what is wrong with the file can
+    be said.
     """
     row = READERS[kind]
     first, stop = (start, end) if start > -1 and end > 0 else (0, most if most > -1 else None)

@@ -1,7 +1,7 @@
 """Paths → what is done, and how it is answered: the bodies and status codes of Nutch's service.
 
-Source: the classes of org.apache.nutch.service.resources. Answers that are plain text say so; an id that is not there
-is 404 where Nutch failed with 500.
+Source: the classes of org.apache.nutch.service.resources. Answers that are plain text say so; an id
+that is not there is 404 where Nutch failed with 500.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ from typing import Any, Final
 from starlette.applications import Starlette
 from starlette.concurrency import iterate_in_threadpool
 from starlette.requests import Request as HttpRequest
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -57,7 +63,7 @@ class Service:
     seeds: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Seed lists by name."""
 
-    # -- /admin ------------------------------------------------------------------------------------------------
+    # -- /admin ------------------------------------------------------------------------------------
 
     async def admin(self, request: HttpRequest) -> Response:
         return JSONResponse(
@@ -75,7 +81,7 @@ class Service:
         asyncio.get_running_loop().call_later(0.2, self.stop)
         return PlainTextResponse(f"Stopping in server on port {self.port}")
 
-    # -- /config -----------------------------------------------------------------------------------------------
+    # -- /config -----------------------------------------------------------------------------------
 
     async def configs_(self, request: HttpRequest) -> Response:
         return JSONResponse(list(self.configs))
@@ -95,7 +101,9 @@ class Service:
             raise Refused("params: expected properties by name")
         values = {str(name): as_text(value) for name, value in params.items()}
         name = body.get("configId")
-        made = self.configs.create(None if name is None else str(name), values, force=body.get("force") is True)
+        made = self.configs.create(
+            None if name is None else str(name), values, force=body.get("force") is True
+        )
         return PlainTextResponse(made)
 
     async def config_set(self, request: HttpRequest) -> Response:
@@ -107,7 +115,7 @@ class Service:
         self.configs.delete(request.path_params["configId"])
         return Response(status_code=204)
 
-    # -- /db ---------------------------------------------------------------------------------------------------
+    # -- /db ---------------------------------------------------------------------------------------
 
     async def crawldb(self, request: HttpRequest) -> Response:
         body = await json_of(request)
@@ -127,7 +135,9 @@ class Service:
                 return await self._dumped(body, db, kind.lower(), args)
         raise Refused(f"type: expected stats, dump, topN or url, found {kind!r}")
 
-    async def _dumped(self, body: dict[str, Any], db: CrawlDb, kind: str, args: dict[str, Any]) -> Response:
+    async def _dumped(
+        self, body: dict[str, Any], db: CrawlDb, kind: str, args: dict[str, Any]
+    ) -> Response:
         """Written by readdb into `out_dir`, then sent from there."""
         out = self.root.path(args.get("out_dir"), "out_dir")
         if kind == "dump":
@@ -149,13 +159,17 @@ class Service:
         done = [job for job in self.jobs if job.command == "fetch" and job.state == FINISHED]
         if not done:
             return JSONResponse([])
-        return JSONResponse(await asyncio.to_thread(answers.fetched, Segment(Path(done[-1].line[0])), first, last))
+        return JSONResponse(
+            await asyncio.to_thread(answers.fetched, Segment(Path(done[-1].line[0])), first, last)
+        )
 
-    # -- /job --------------------------------------------------------------------------------------------------
+    # -- /job --------------------------------------------------------------------------------------
 
     async def jobs_(self, request: HttpRequest) -> Response:
         crawl = request.query_params.get("crawlId")
-        return JSONResponse([job.info() for job in self.jobs if crawl is None or job.crawl == crawl])
+        return JSONResponse(
+            [job.info() for job in self.jobs if crawl is None or job.crawl == crawl]
+        )
 
     async def job(self, request: HttpRequest) -> Response:
         return JSONResponse(self._job(request).info())
@@ -173,7 +187,8 @@ class Service:
             raise Refused("Arguments cannot be null!")
         kind, class_name = body.get("type"), body.get("jobClassName")
         command = command_for(
-            kind if isinstance(kind, str) else None, class_name if isinstance(class_name, str) else None
+            kind if isinstance(kind, str) else None,
+            class_name if isinstance(class_name, str) else None,
         )
         asked = self._request(body, args)
         job = self._start(command, kind, body, lambda: words(command, asked))
@@ -190,7 +205,9 @@ class Service:
         seeds = {name: str(seed["seedFilePath"]) for name, seed in self.seeds.items()}
         return Request(None if crawl is None else str(crawl), args, self.root, seeds)
 
-    def _start(self, command: str, kind: Any, body: dict[str, Any], line: Callable[[], list[str]]) -> Job:
+    def _start(
+        self, command: str, kind: Any, body: dict[str, Any], line: Callable[[], list[str]]
+    ) -> Job:
         name = body.get("confId")
         conf = self.configs.get(None if name is None else str(name))
         crawl = body.get("crawlId")
@@ -205,7 +222,7 @@ class Service:
             line,
         )
 
-    # -- /seed -------------------------------------------------------------------------------------------------
+    # -- /seed -------------------------------------------------------------------------------------
 
     async def seeds_(self, request: HttpRequest) -> Response:
         return JSONResponse(self.seeds)
@@ -216,7 +233,12 @@ class Service:
         name = str(body.get("name") or "")
         folder = await asyncio.to_thread(self._write_seeds, urls)
         numbered = [{"id": None, "url": url} for url in urls]
-        self.seeds[name] = {"id": body.get("id"), "name": name, "seedFilePath": folder, "seedUrls": numbered}
+        self.seeds[name] = {
+            "id": body.get("id"),
+            "name": name,
+            "seedFilePath": folder,
+            "seedUrls": numbered,
+        }
         return PlainTextResponse(folder)
 
     def _write_seeds(self, urls: list[str]) -> str:
@@ -232,7 +254,7 @@ class Service:
         (folder / "urls").write_text("".join(f"{url}\n" for url in urls), encoding="utf-8")
         return self.root.shown(folder)
 
-    # -- /reader -----------------------------------------------------------------------------------------------
+    # -- /reader -----------------------------------------------------------------------------------
 
     async def link_schema(self, request: HttpRequest) -> Response:
         return JSONResponse(answers.SCHEMAS["link"])
@@ -252,39 +274,50 @@ class Service:
     async def _read(self, kind: str, request: HttpRequest) -> Response:
         path = self.root.path((await json_of(request)).get("path"), "path")
         start, end, most = (
-            number_of(request, name, default) for name, default in (("start", -1), ("end", 0), ("nrows", -1))
+            number_of(request, name, default)
+            for name, default in (("start", -1), ("end", 0), ("nrows", -1))
         )
         try:
             if request.query_params.get("count", "").lower() == "true":
                 return PlainTextResponse(str(await asyncio.to_thread(answers.count, path)))
-            pieces = await asyncio.to_thread(answers.rows, kind, path, start=start, end=end, most=most)
+            pieces = await asyncio.to_thread(
+                answers.rows, kind, path, start=start, end=end, most=most
+            )
         except OSError:
             return PlainTextResponse("File not found", 400)
         return StreamingResponse(iterate_in_threadpool(pieces), media_type=openapi.JSON)
 
-    # -- /services ---------------------------------------------------------------------------------------------
+    # -- /services ---------------------------------------------------------------------------------
 
     async def dumps(self, request: HttpRequest) -> Response:
         folder = self.root.path(request.path_params["crawlId"], "crawlId") / "dump"
-        found = sorted(self.root.shown(path) for path in folder.iterdir()) if folder.is_dir() else []
+        found = (
+            sorted(self.root.shown(path) for path in folder.iterdir()) if folder.is_dir() else []
+        )
         return JSONResponse({"dumpPaths": found})
 
     async def dump_create(self, request: HttpRequest) -> Response:
         body = await json_of(request)
         crawl = body.get("crawlId")
         args = dict(body.get("args") or {})
-        folder = self.root.path(crawl, "crawlId") / "dump" / time.strftime("commoncrawl-%Y%m%d%H%M%S")
+        folder = (
+            self.root.path(crawl, "crawlId") / "dump" / time.strftime("commoncrawl-%Y%m%d%H%M%S")
+        )
         args["outputDir"] = self.root.shown(folder)
         command = command_for(None, "commoncrawldump")
         asked = self._request(body, args)
         job = self._start(command, None, body, lambda: words(command, asked))
         await job.over.wait()
-        return PlainTextResponse(args["outputDir"] if job.state == FINISHED else job.message, _code_of(job))
+        return PlainTextResponse(
+            args["outputDir"] if job.state == FINISHED else job.message, _code_of(job)
+        )
 
-    # -- the description ---------------------------------------------------------------------------------------
+    # -- the description ---------------------------------------------------------------------------
 
     async def described(self, request: HttpRequest) -> Response:
-        return JSONResponse(openapi.description(self.version, needs_token=self.access.token is not None))
+        return JSONResponse(
+            openapi.description(self.version, needs_token=self.access.token is not None)
+        )
 
     async def docs(self, request: HttpRequest) -> Response:
         policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
@@ -299,14 +332,22 @@ def make(service: Service) -> ASGIApp:
     """The service as an ASGI application."""
     routes = []
     for operation in openapi.OPERATIONS:
-        found = getattr(service, operation.function + "_", None) or getattr(service, operation.function)
-        paths = [operation.path] if operation.path.count("/") > 1 else [operation.path, operation.path + "/"]
+        found = getattr(service, operation.function + "_", None) or getattr(
+            service, operation.function
+        )
+        paths = (
+            [operation.path]
+            if operation.path.count("/") > 1
+            else [operation.path, operation.path + "/"]
+        )
         routes += [Route(path, _guarded(found), methods=[operation.method]) for path in paths]
     routes += [Route("/openapi.json", service.described), Route("/docs", service.docs)]
     return Door(Bounds(Starlette(routes=routes)), service.access.judge)
 
 
-def _guarded(function: Callable[[HttpRequest], Awaitable[Response]]) -> Callable[[HttpRequest], Awaitable[Response]]:
+def _guarded(
+    function: Callable[[HttpRequest], Awaitable[Response]],
+) -> Callable[[HttpRequest], Awaitable[Response]]:
     async def answer(request: HttpRequest) -> Response:
         try:
             return await function(request)

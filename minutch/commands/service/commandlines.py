@@ -3,10 +3,11 @@
     {"type": "GENERATE", "crawlId": "crawl", "args": {"topN": "1000"}}
     generate crawl/crawldb crawl/segments -topN 1000
 
-Paths that are not given lie below the crawl's folder, which `crawlId` names; the segment is the newest one there.
-What a table below has no word for is left out, as in Nutch. No value may begin with a dash: it would be an option.
-Source: the methods run(Map, String) of Injector, Generator, Fetcher, ParseSegment, CrawlDb, LinkDb, DeduplicationJob,
-IndexingJob and CommonCrawlDataDumper, and JobFactory. There a switch counts whatever its value, here `false` leaves it.
+Paths that are not given lie below the crawl's folder, which `crawlId` names; the segment is the
+newest one there. What a table below has no word for is left out, as in Nutch. No value may begin
+with a dash: it would be an option. Source: the methods run(Map, String) of Injector, Generator,
+Fetcher, ParseSegment, CrawlDb, LinkDb, DeduplicationJob, IndexingJob and CommonCrawlDataDumper, and
+JobFactory. There a switch counts whatever its value, here `false` leaves it.
 """
 
 from __future__ import annotations
@@ -65,7 +66,10 @@ class Request:
         given = self.args.get("segment")
         if given is None:
             return [str(self.newest())]
-        return [str(self.root.path(text, "segment")) for text in (given if isinstance(given, list) else [given])]
+        return [
+            str(self.root.path(text, "segment"))
+            for text in (given if isinstance(given, list) else [given])
+        ]
 
     def newest(self) -> Path:
         """The crawl's newest segment."""
@@ -85,7 +89,10 @@ def command_for(kind: str | None, class_name: str | None) -> str:
         name = TYPES.get((kind or "").upper(), "")
     if name not in COMMANDS:
         asked = class_name or kind
-        raise Refused(f"no job of this kind: {asked}; expected one of {', '.join(TYPES)}, or the class of one of these")
+        raise Refused(
+            f"no job of this kind: {asked}; expected one of {', '.join(TYPES)}, or the class of one"
+            " of these"
+        )
     if flow.find(name) is None:
         raise Refused(f"this version has no command {name}")
     return name
@@ -108,7 +115,10 @@ def _inject(request: Request) -> list[str]:
 
 
 def _generate(request: Request) -> list[str]:
-    return [request.below_crawl("crawldb", "crawldb"), request.below_crawl("segments", "segment_dir")]
+    return [
+        request.below_crawl("crawldb", "crawldb"),
+        request.below_crawl("segments", "segment_dir"),
+    ]
 
 
 def _one_segment(request: Request) -> list[str]:
@@ -135,7 +145,11 @@ def _crawldb(request: Request) -> list[str]:
 
 
 def _index(request: Request) -> list[str]:
-    databases = [request.below_crawl("crawldb", "crawldb"), "-linkdb", request.below_crawl("linkdb", "linkdb")]
+    databases = [
+        request.below_crawl("crawldb", "crawldb"),
+        "-linkdb",
+        request.below_crawl("linkdb", "linkdb"),
+    ]
     return [*databases, *_segments(request)]
 
 
@@ -175,8 +189,12 @@ COMMANDS: Final[dict[str, CommandLine]] = {
         | _same(PATH, "hostdb"),
     ),
     "fetch": CommandLine(_one_segment, _same(NUMBER, "threads")),
-    "parse": CommandLine(_one_segment, {"nofilter": ("-noFilter", SWITCH), "nonormalize": ("-noNormalize", SWITCH)}),
-    "updatedb": CommandLine(_into("crawldb"), _same(SWITCH, "force", "normalize", "filter", "noAdditions")),
+    "parse": CommandLine(
+        _one_segment, {"nofilter": ("-noFilter", SWITCH), "nonormalize": ("-noNormalize", SWITCH)}
+    ),
+    "updatedb": CommandLine(
+        _into("crawldb"), _same(SWITCH, "force", "normalize", "filter", "noAdditions")
+    ),
     "invertlinks": CommandLine(_into("linkdb"), _same(SWITCH, "force", "noNormalize", "noFilter")),
     "dedup": CommandLine(_crawldb, _same(TEXT, "group", "compareOrder")),
     "index": CommandLine(
@@ -213,7 +231,10 @@ def _options(options: Mapping[str, tuple[str, str]], request: Request) -> list[s
         elif kind == NUMBER:
             found += [option, str(_number(name, value))]
         else:
-            found += [option, str(request.root.path(value, name)) if kind == PATH else _text(name, value)]
+            found += [
+                option,
+                str(request.root.path(value, name)) if kind == PATH else _text(name, value),
+            ]
     return found
 
 
@@ -227,5 +248,7 @@ def _number(name: str, value: object) -> int:
 def _text(name: str, value: object) -> str:
     text = str(value)
     if text.startswith("-") or "\0" in text:
-        raise Refused(f"{name}: expected a value that does not begin with a dash, found {text[:80]!r}")
+        raise Refused(
+            f"{name}: expected a value that does not begin with a dash, found {text[:80]!r}"
+        )
     return text

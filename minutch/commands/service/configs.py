@@ -1,6 +1,8 @@
-"""The configurations of the service: `default`, with which it was started, and those that clients have made from it.
+"""The configurations of the service: `default`, with which it was started, and those that clients
+have made from it.
 
-Source: org.apache.nutch.service.impl.ConfManagerImpl. A value that can't be is refused here already, not by the job.
+Source: org.apache.nutch.service.impl.ConfManagerImpl. A value that can't be is refused here
+already, not by the job.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ class Configs:
     """Configurations by name."""
 
     def __init__(self, default: Configuration, *, may_change: bool) -> None:
-        """`may_change` says whether clients may set properties: some name programs and classes, which are run."""
+        """`may_change` says whether clients may set properties: some name programs and classes,
+        which are run.
+        """
         self._all = {DEFAULT: default}
         self._numbers = itertools.count(1)
         self._may_change = may_change
@@ -38,28 +42,38 @@ class Configs:
         return itertools.chain(self._all)
 
     def get(self, name: str | None) -> Configuration:
-        """The configuration of a name, `default` for none. Raises Refused for one that is not there."""
+        """The configuration of a name, `default` for none. Raises Refused for one that is not
+        there.
+        """
         found = self._all.get(name or DEFAULT)
         if found is None:
             raise Refused(f"Unknown confId {name}")
         return found
 
     def as_map(self, name: str) -> dict[str, str]:
-        """Its properties as they are written, in order; passwords and the like are hidden. Empty if there is none."""
+        """Its properties as they are written, in order; passwords and the like are hidden. Empty if
+        there is none.
+        """
         conf = self._all.get(name)
         if conf is None:
             return {}
-        return {key: _HIDDEN if _SECRET.search(key) and conf.raw(key) else conf.raw(key) or "" for key in sorted(conf)}
+        return {
+            key: _HIDDEN if _SECRET.search(key) and conf.raw(key) else conf.raw(key) or ""
+            for key in sorted(conf)
+        }
 
     def create(self, name: str | None, values: dict[str, str], *, force: bool) -> str:
-        """Make a configuration of the files' properties and `values`; returns its name. Raises Refused."""
+        """Make a configuration of the files' properties and `values`; returns its name. Raises
+        Refused.
+        """
         self._require()
         chosen = name if name and name.strip() else str(next(self._numbers))
         if chosen in self._all and not force:
             raise Refused("Config already exists.")
         if chosen == DEFAULT or len(self._all) >= MOST:
             raise Refused(
-                f"{chosen} can't be made: " + ("it is the service's own" if chosen == DEFAULT else "too many")
+                f"{chosen} can't be made: "
+                + ("it is the service's own" if chosen == DEFAULT else "too many")
             )
         self._all[chosen] = _checked(self._all[DEFAULT], values)
         return chosen
@@ -72,14 +86,18 @@ class Configs:
         self._all[name] = _checked(self._all[name], {key: value})
 
     def delete(self, name: str) -> None:
-        """Forget a configuration; one that is not there is forgotten already. Raises Refused for `default`."""
+        """Forget a configuration; one that is not there is forgotten already. Raises Refused for
+        `default`.
+        """
         if name == DEFAULT:
             raise Refused("default is the service's own configuration")
         self._all.pop(name, None)
 
     def _require(self) -> None:
         if not self._may_change:
-            raise Refused("without authentication (minutch.service.auth=false) no property can be set")
+            raise Refused(
+                "without authentication (minutch.service.auth=false) no property can be set"
+            )
 
 
 def _checked(base: Configuration, values: dict[str, str]) -> Configuration:
@@ -95,12 +113,16 @@ def _checked(base: Configuration, values: dict[str, str]) -> Configuration:
 
 
 def write(conf: Configuration, path: Path) -> None:
-    """Write what differs from nutch-default.xml as a file for `-conf`, which only its owner may read."""
+    """Write what differs from nutch-default.xml as a file for `-conf`, which only its owner may
+    read.
+    """
     lines = ["<?xml version='1.0' encoding='UTF-8'?>", "<configuration>"]
     for name in conf:
         if Path(conf.source(name) or "").name != DEFAULTS:
             value = escape(conf.raw(name) or "", {"\r": "&#13;"})
             lines.append(f"<property><name>{escape(name)}</name><value>{value}</value></property>")
     lines.append("</configuration>")
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+    with os.fdopen(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+    ) as file:
         file.write("\n".join(lines))

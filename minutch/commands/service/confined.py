@@ -1,4 +1,6 @@
-"""Paths that clients name, kept within one folder: whatever `..` or links are in them, they lead nowhere else."""
+"""Paths that clients name, kept within one folder: whatever `..` or links are in them, they lead
+nowhere else.
+"""
 
 from __future__ import annotations
 

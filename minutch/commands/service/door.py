@@ -1,4 +1,6 @@
-"""Requests to the service: how much of one may come in, of what kind, and its parts taken for what they should be."""
+"""Requests to the service: how much of one may come in, of what kind, and its parts taken for what
+they should be.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,9 @@ def as_text(value: object) -> str:
 def no_option(name: str, value: object) -> str:
     text = as_text(value)
     if text.startswith("-") or not text:
-        raise Refused(f"{name}: expected a value that does not begin with a dash, found {text[:80]!r}")
+        raise Refused(
+            f"{name}: expected a value that does not begin with a dash, found {text[:80]!r}"
+        )
     return text
 
 

@@ -1,9 +1,10 @@
 """The jobs of the service: those that wait, run and have ended.
 
-Each runs as `minutch COMMAND …` in a process of its own, so that it can be stopped, crash or eat memory without the
-service. To stop one is to send it what Ctrl-C sends: fetch closes its segment, every other job leaves things as they
-were. To abort is to end it at once; that harms nothing either, as every job writes beside and renames.
-Source: JobManagerImpl, JobWorker and NutchServerPoolExecutor of org.apache.nutch.service.impl.
+Each runs as `minutch COMMAND …` in a process of its own, so that it can be stopped, crash or eat
+memory without the service. To stop one is to send it what Ctrl-C sends: fetch closes its segment,
+every other job leaves things as they were. To abort is to end it at once; that harms nothing
+either, as every job writes beside and renames. Source: JobManagerImpl, JobWorker and
+NutchServerPoolExecutor of org.apache.nutch.service.impl.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ MOST_WAITING: Final = 100
 MOST_KEPT: Final = 1000
 """Jobs that have ended are forgotten beyond these, the oldest first."""
 SECOND: Final = 0.5
-"""Seconds between the two signals that abort a job; at the second one fetch gives up what is under way, too."""
+"""Seconds between the two signals that abort a job; at the second one fetch gives up what is under
+way, too.
+"""
 GRACE: Final = 10.0
 """Seconds after which a job that was aborted, and goes on, is killed."""
 _LONGEST_LINE: Final = 1 << 16
@@ -52,7 +55,9 @@ _NOTHING_DUE: Final = {"generate": 1}
 
 @dataclass
 class Job:
-    """One job, and what clients are told of it (org.apache.nutch.service.model.response.JobInfo)."""
+    """One job, and what clients are told of it
+    (org.apache.nutch.service.model.response.JobInfo).
+    """
 
     id: str
     command: str
@@ -120,7 +125,9 @@ class JobTable:
         if sum(job.state == IDLE for job in self._jobs.values()) >= MOST_WAITING:
             raise Refused(f"{MOST_WAITING} jobs wait already")
         number = f"{next(self._numbers):08d}"
-        name = "-".join(part for part in (_safe(crawl), _safe(conf_name), kind or command, number) if part)
+        name = "-".join(
+            part for part in (_safe(crawl), _safe(conf_name), kind or command, number) if part
+        )
         job = Job(name, command, kind, conf_name, crawl, args, conf, words)
         self._jobs[job.id] = job
         self._forget()
@@ -154,7 +161,7 @@ class JobTable:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         scratch.remove(self._folder)
 
-    # -- one job -----------------------------------------------------------------------------------------------
+    # -- one job -----------------------------------------------------------------------------------
 
     async def _run(self, job: Job) -> None:
         try:
@@ -176,7 +183,9 @@ class JobTable:
             if job.state != IDLE:  # stopped while its line was made
                 self._ended(job, KILLED, "stopped before it began")
                 return
-            job.process = await start_command([job.command, "-conf", str(file), *job.line], limit=_LONGEST_LINE)
+            job.process = await start_command(
+                [job.command, "-conf", str(file), *job.line], limit=_LONGEST_LINE
+            )
             job.state, job.message = RUNNING, "OK"
             log.info("%s: %s %s", job.id, job.command, " ".join(job.line))
             last = await self._listen(job)

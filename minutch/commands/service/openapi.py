@@ -1,4 +1,6 @@
-"""The service described: as OpenAPI 3.1 in JSON, and as a page that takes nothing from elsewhere."""
+"""The service described: as OpenAPI 3.1 in JSON, and as a page that takes nothing from
+elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -27,38 +29,38 @@ class Operation:
 
 
 OPERATIONS: Final = (
-    Operation("GET", "/admin", "Configurations and jobs of the service, and since when it runs", "admin"),
-    Operation("GET", "/admin/stop", "Stop the service; by force if jobs run", "admin_stop", ("force",), "", TEXT),
+    Operation("GET", "/admin", "Configurations and jobs of the service, and since when it runs", "admin"),  # noqa: E501
+    Operation("GET", "/admin/stop", "Stop the service; by force if jobs run", "admin_stop", ("force",), "", TEXT),  # noqa: E501
     Operation("GET", "/config", "Names of all configurations", "configs"),
     Operation("POST", "/config/create", "Make a configuration", "config_create", (),
-              '{"configId": "mine", "force": false, "params": {"http.agent.name": "my-crawler"}}', TEXT),
-    Operation("GET", "/config/{configId}", "All properties of a configuration; passwords are hidden", "config"),
+              '{"configId": "mine", "force": false, "params": {"http.agent.name": "my-crawler"}}', TEXT),  # noqa: E501
+    Operation("GET", "/config/{configId}", "All properties of a configuration; passwords are hidden", "config"),  # noqa: E501
     Operation("DELETE", "/config/{configId}", "Forget a configuration", "config_delete"),
-    Operation("GET", "/config/{configId}/{propertyId}", "One property", "config_property", (), "", TEXT),
-    Operation("PUT", "/config/{configId}/{propertyId}", "Set one property", "config_set", (), "value", TEXT),
-    Operation("POST", "/db/crawldb", "Statistics, one entry, a dump or the top of a crawldb", "crawldb", (),
+    Operation("GET", "/config/{configId}/{propertyId}", "One property", "config_property", (), "", TEXT),  # noqa: E501
+    Operation("PUT", "/config/{configId}/{propertyId}", "Set one property", "config_set", (), "value", TEXT),  # noqa: E501
+    Operation("POST", "/db/crawldb", "Statistics, one entry, a dump or the top of a crawldb", "crawldb", (),  # noqa: E501
               '{"crawlId": "crawl", "type": "stats", "args": {}}'),
-    Operation("GET", "/db/fetchdb", "Pages of the segment that was fetched last, with their links", "fetchdb",
+    Operation("GET", "/db/fetchdb", "Pages of the segment that was fetched last, with their links", "fetchdb",  # noqa: E501
               ("from", "to")),
     Operation("GET", "/job", "All jobs", "jobs", ("crawlId",)),
     Operation("POST", "/job/create", "Start a job", "job_create", (),
-              '{"crawlId": "crawl", "type": "GENERATE", "confId": "default", "args": {"topN": "1000"}}'),
+              '{"crawlId": "crawl", "type": "GENERATE", "confId": "default", "args": {"topN": "1000"}}'),  # noqa: E501
     Operation("GET", "/job/{id}", "One job", "job", ("crawlId",)),
     Operation("GET", "/job/{id}/stop", "Let a job end in good order", "job_stop", ("crawlId",)),
     Operation("GET", "/job/{id}/abort", "End a job at once", "job_abort", ("crawlId",)),
     Operation("GET", "/seed", "All seed lists made here", "seeds"),
-    Operation("POST", "/seed/create", "Make a seed list; the answer is its folder", "seed_create", (),
+    Operation("POST", "/seed/create", "Make a seed list; the answer is its folder", "seed_create", (),  # noqa: E501
               '{"name": "mine", "seedUrls": [{"url": "https://www.example.org/"}]}', TEXT),
     Operation("POST", "/reader/sequence/read", "Records of a SequenceFile", "read_sequence",
-              ("nrows", "start", "end", "count"), '{"path": "crawl/crawldb/current/part-r-00000/data"}'),
+              ("nrows", "start", "end", "count"), '{"path": "crawl/crawldb/current/part-r-00000/data"}'),  # noqa: E501
     Operation("GET", "/reader/link", "What records of links have", "link_schema"),
-    Operation("POST", "/reader/link/read", "Links of a WebGraph", "read_link", ("nrows", "start", "end", "count"),
+    Operation("POST", "/reader/link/read", "Links of a WebGraph", "read_link", ("nrows", "start", "end", "count"),  # noqa: E501
               '{"path": "crawl/webgraph/outlinks/current/part-r-00000/data"}'),
     Operation("GET", "/reader/node", "What records of nodes have", "node_schema"),
-    Operation("POST", "/reader/node/read", "Nodes of a WebGraph", "read_node", ("nrows", "start", "end", "count"),
+    Operation("POST", "/reader/node/read", "Nodes of a WebGraph", "read_node", ("nrows", "start", "end", "count"),  # noqa: E501
               '{"path": "crawl/webgraph/nodes/part-r-00000/data"}'),
-    Operation("GET", "/services/commoncrawldump/{crawlId}", "Dumps in the Common Crawl's format", "dumps"),
-    Operation("POST", "/services/commoncrawldump", "Make one; the answer is its folder", "dump_create", (),
+    Operation("GET", "/services/commoncrawldump/{crawlId}", "Dumps in the Common Crawl's format", "dumps"),  # noqa: E501
+    Operation("POST", "/services/commoncrawldump", "Make one; the answer is its folder", "dump_create", (),  # noqa: E501
               '{"crawlId": "crawl", "args": {}}', TEXT),
 )  # fmt: skip
 """Every path of the service: Nutch's, in the order of its resources."""
@@ -69,10 +71,17 @@ def description(version: str, *, needs_token: bool) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
-    security = {"basicAuth": {"type": "http", "scheme": "basic"}, "bearerAuth": {"type": "http", "scheme": "bearer"}}
+    security = {
+        "basicAuth": {"type": "http", "scheme": "basic"},
+        "bearerAuth": {"type": "http", "scheme": "bearer"},
+    }
     return {
         "openapi": "3.1.0",
-        "info": {"title": "minutch", "version": version, "summary": "The REST service of Apache Nutch 1.22"},
+        "info": {
+            "title": "minutch",
+            "version": version,
+            "summary": "The REST service of Apache Nutch 1.22",
+        },
         "paths": paths,
         "components": {"securitySchemes": security},
         "security": [{"basicAuth": []}, {"bearerAuth": []}] if needs_token else [],
@@ -85,8 +94,10 @@ def _operation(operation: Operation) -> dict[str, Any]:
     described: dict[str, Any] = {
         "summary": operation.summary,
         "operationId": operation.function,
-        "parameters": [{"name": name, "in": "path", "required": True, **text} for name in names]
-        + [{"name": name, "in": "query", **text} for name in operation.query],
+        "parameters": (
+            [{"name": name, "in": "path", "required": True, **text} for name in names]
+            + [{"name": name, "in": "query", **text} for name in operation.query]
+        ),
         "responses": {"200": {"description": "done", "content": {operation.answer: {}}}},
     }
     if operation.body:
@@ -100,7 +111,8 @@ def _operation(operation: Operation) -> dict[str, Any]:
 
 _STYLE: Final = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-    "code,pre{font:14px/1.5 ui-monospace,monospace}pre{overflow:auto}b{display:inline-block;min-width:5rem}"
+    "code,pre{font:14px/1.5"
+    " ui-monospace,monospace}pre{overflow:auto}b{display:inline-block;min-width:5rem}"
     "@media(prefers-color-scheme:dark){body{background:#111;color:#ddd}}"
 )
 
@@ -114,9 +126,10 @@ def page() -> str:
         line = f"<code><b>{operation.method}</b>{escape(operation.path + query)}</code>"
         items.append(f"<dt>{line}</dt><dd>{escape(operation.summary)}{body}</dd>")
     return (
-        "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>minutch startserver</title>"
-        f"<meta name=viewport content='width=device-width'><style>{_STYLE}</style><h1>minutch startserver</h1>"
-        "<p>The REST service of Apache Nutch 1.22. Requests need <code>Authorization: Bearer TOKEN</code>, or Basic "
-        "with the token as the password. The same for programs: <a href='/openapi.json'>openapi.json</a>.</p>"
-        f"<dl>{''.join(items)}</dl></html>"
+        "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>minutch startserver</title><meta"
+        f" name=viewport content='width=device-width'><style>{_STYLE}</style><h1>minutch"
+        " startserver</h1><p>The REST service of Apache Nutch 1.22. Requests need"
+        " <code>Authorization: Bearer TOKEN</code>, or Basic with the token as the password. The"
+        " same for programs: <a"
+        f" href='/openapi.json'>openapi.json</a>.</p><dl>{''.join(items)}</dl></html>"
     )

@@ -1,4 +1,5 @@
-"""What a crawl looks at before it writes anything, so that what can't work ends at once and says why.
+"""What a crawl looks at before it writes anything, so that what can't work ends at once and says
+why.
 
 the crawler has a name · there are seeds, and lines with URLs in them ·
 all filters, normalizers and scoring filters can read their rule files ·
@@ -38,7 +39,9 @@ def check(conf: Configuration, seeds: str | None) -> None:
         )
     sample = [] if seeds is None else list(islice(_urls(as_path(seeds)), _SAMPLE))
     if seeds is not None and not sample:
-        raise MinutchError(f"{seeds} has no URL", hint="one per line, such as https://www.example.org/")
+        raise MinutchError(
+            f"{seeds} has no URL", hint="one per line, such as https://www.example.org/"
+        )
     _check_protocols(conf, sample)
     URLFilters(conf)
     URLNormalizers(conf, SCOPE_INJECT)
@@ -48,7 +51,8 @@ def check(conf: Configuration, seeds: str | None) -> None:
 def _urls(seeds: Path) -> Iterator[str]:
     if not seeds.exists():
         raise MinutchError(
-            f"no seeds: {seeds} does not exist", hint="a file with a URL per line, or a folder of such files"
+            f"no seeds: {seeds} does not exist",
+            hint="a file with a URL per line, or a folder of such files",
         )
     for path in seed_files(seeds):
         for frame in read_seeds(path):
@@ -58,15 +62,24 @@ def _urls(seeds: Path) -> Iterator[str]:
 def _check_protocols(conf: Configuration, sample: Sequence[str]) -> None:
     """Refuse a crawl of which nothing can be fetched."""
     factory = ProtocolFactory(conf)
-    problem = "" if PluginRepository.of(conf).extensions(Protocol.point_id) else "no protocol plugin is active"
+    problem = (
+        ""
+        if PluginRepository.of(conf).extensions(Protocol.point_id)
+        else "no protocol plugin is active"
+    )
     untaken = [url for url in sample if not _is_taken(factory, url)]
     if sample and len(untaken) == len(sample):
         problem = problem or f"no active plugin takes URLs such as {untaken[0]}"
     if problem:
         where = conf.source("plugin.includes")
-        raise ConfigError(f"nothing can be fetched: {problem}", hint=f"plugin.includes ({where}) needs protocol-http")
+        raise ConfigError(
+            f"nothing can be fetched: {problem}",
+            hint=f"plugin.includes ({where}) needs protocol-http",
+        )
     if untaken:
-        log.warning("no active protocol plugin takes %d of the seeds, such as %s", len(untaken), untaken[0])
+        log.warning(
+            "no active protocol plugin takes %d of the seeds, such as %s", len(untaken), untaken[0]
+        )
 
 
 def _is_taken(factory: ProtocolFactory, url: str) -> bool:

@@ -1,11 +1,14 @@
-"""What is left to do of a round: decided here, by what lies in its segment and by the crawl's own record.
+"""What is left to do of a round: decided here, by what lies in its segment and by the crawl's own
+record.
 
-    crawl_fetch missing     fetch, and all that follows; as long as what a fetch works with is there, too (_fetch)
+    crawl_fetch missing     fetch, and all that follows; as long as what a fetch works with is
+                            there, too (_fetch)
     crawl_parse missing     parse, and all that follows
     both there              nothing, unless the record says that the round stopped after parse
 
-The record (`<crawl_dir>/.round`, JSON: {"segment": name, "done": [steps]}) is there while a round runs: what updatedb,
-invertlinks and dedup have done can't be seen in a segment. A segment that Nutch or a single command made has none.
+The record (`<crawl_dir>/.round`, JSON: {"segment": name, "done": [steps]}) is there while a round
+runs: what updatedb, invertlinks and dedup have done can't be seen in a segment. A segment that
+Nutch or a single command made has none.
 """
 
 from __future__ import annotations
@@ -42,7 +45,9 @@ class Round:
 
     @classmethod
     def load(cls, crawl_dir: Path) -> Round | None:
-        """The record of an interrupted round; None if there is none. Raises StoreError if it can't be read."""
+        """The record of an interrupted round; None if there is none. Raises StoreError if it can't
+        be read.
+        """
         path = crawl_dir / RECORD
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
@@ -51,8 +56,9 @@ class Round:
             return None
         except (ValueError, KeyError, TypeError) as exc:
             raise StoreError(
-                f"{path}: expected the record of a round, JSON with segment and done, found something else ({exc}): "
-                "run by hand what is missing of the newest segment (updatedb, invertlinks, dedup), then remove the file"
+                f"{path}: expected the record of a round, JSON with segment and done, found"
+                f" something else ({exc}): run by hand what is missing of the newest segment"
+                " (updatedb, invertlinks, dedup), then remove the file"
             ) from exc
 
     def save(self, crawl_dir: Path) -> None:
@@ -74,13 +80,19 @@ class Round:
 
 
 def steps_left(parts: set[str], steps: Sequence[str], done: Sequence[str] | None) -> list[str]:
-    """The steps that a segment with these parts still needs, in order; `done` is its record's, None without one."""
+    """The steps that a segment with these parts still needs, in order; `done` is its record's, None
+    without one.
+    """
     if GENERATED not in parts:
         return []
     for step, part in MADE_BY.items():
         if part not in parts or (step == "fetch" and FETCHING in parts):
             return list(steps[steps.index(step) :])
-    return [step for step in steps if step not in done and step not in MADE_BY] if done is not None else []
+    return (
+        [step for step in steps if step not in done and step not in MADE_BY]
+        if done is not None
+        else []
+    )
 
 
 def segments(crawl_dir: Path) -> list[str]:
@@ -91,7 +103,9 @@ def segments(crawl_dir: Path) -> list[str]:
 
 
 def clear_left_overs(crawl_dir: Path) -> None:
-    """Remove, or put in its place, what killed jobs have left in the segments and, unless in use, in a database."""
+    """Remove, or put in its place, what killed jobs have left in the segments and, unless in use,
+    in a database.
+    """
     for name in ("crawldb", "linkdb"):
         database = Database(crawl_dir / name)
         if database.path.is_dir():

@@ -1,12 +1,13 @@
-"""What crawl shows: a live line while a step runs, a row when it has ended, and a summary at the end.
+"""What crawl shows: a live line while a step runs, a row when it has ended, and a summary at the
+end.
 
     Round 1 of 3
       generate     0.1 s  15 pages to fetch, 14 left for later rounds
       fetch        1.4 s  9 pages, 2 redirects, 1 error, 2 gone
     round 1 of 3, parse: 4 of 9 pages, 20/s, 0:01 left                        live
 
-Titles, rows and the summary are the command's output (stdout), the live line goes to stderr, as log lines do. Whoever
-watches the crawl gets the same.
+Titles, rows and the summary are the command's output (stdout), the live line goes to stderr, as log
+lines do. Whoever watches the crawl gets the same.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class Screen:
         finally:
             live_line(self.context.err, "")
 
-    def row(self, step: str, seconds: float, reports: Mapping[str, Counters], more: str = "") -> None:
+    def row(
+        self, step: str, seconds: float, reports: Mapping[str, Counters], more: str = ""
+    ) -> None:
         """A step has ended."""
         result = counters_of(reports) if self.context.verbose else result_of(step, reports)
         if self.context.watch is not None:
@@ -74,7 +77,9 @@ class Screen:
     def reasons(self, outcomes: Outcomes) -> None:
         """Why pages of a round did not come."""
         for line in outcomes.lines():
-            for part in textwrap.wrap(line, WIDTH - 2, subsequent_indent="  ", break_on_hyphens=False):
+            for part in textwrap.wrap(
+                line, WIDTH - 2, subsequent_indent="  ", break_on_hyphens=False
+            ):
                 self._say(f"  {part}", YELLOW)
         if self.context.verbose:
             for (fate, why), urls in outcomes.examples.items():
@@ -86,7 +91,9 @@ class Screen:
     def complaints(self, kinds: Mapping[str, int], log_file: object) -> None:
         """What was logged of single pages, by kind."""
         for kind, count in sorted(kinds.items(), key=lambda item: -item[1]):
-            lines = textwrap.wrap(f"{count:,} × {kind}", WIDTH - 2, subsequent_indent="  ", break_on_hyphens=False)
+            lines = textwrap.wrap(
+                f"{count:,} × {kind}", WIDTH - 2, subsequent_indent="  ", break_on_hyphens=False
+            )
             for line in lines:
                 self._say(f"  {line}")
         if kinds:
@@ -102,12 +109,19 @@ class Screen:
         self._say("")
         self._say(f"{counted(totals.rounds, 'rounds')} in {time_text(seconds)}", BOLD)
         parts = [f"{counted(found.fetched, 'pages')}: {found.new:,} new, {found.changed:,} changed"]
-        parts += [f"{found.unchanged:,} unchanged", f"{found.gone:,} gone", counted(found.errors, "errors")]
+        parts += [
+            f"{found.unchanged:,} unchanged",
+            f"{found.gone:,} gone",
+            counted(found.errors, "errors"),
+        ]
         parts += [f"{size(found.bytes)} stored"]
         self._say(f"  {', '.join(parts)}")
         if known:
             left = totals.statuses.get("db_unfetched", 0)
-            self._say(f"  {counted(known, 'URLs')} known, " + (f"{left:,} still to fetch" if left else "all fetched"))
+            self._say(
+                f"  {counted(known, 'URLs')} known, "
+                + (f"{left:,} still to fetch" if left else "all fetched")
+            )
         for title, command in zip(("Go on:", "Look:", ""), next_commands, strict=False):
             self._say(f"  {title:<7}{command}")
 

@@ -9,8 +9,8 @@ from minutch.terminal import counted
 
 Counts = Mapping[str, int]
 
-# For each step: its counters in the order of the sentence, and what they are called. `{}` is the number; a word in
-# the plural loses its s at one. Counters that are 0 are left out.
+# For each step: its counters in the order of the sentence, and what they are called. `{}` is the
+# number; a word in the plural loses its s at one. Counters that are 0 are left out.
 _WORDS: Final[dict[str, dict[str, str]]] = {
     "inject": {
         "seeds": "{} seeds",
@@ -100,18 +100,30 @@ def result_of(step: str, reports: Mapping[str, Counts]) -> str:
         return ", ".join([f"{counted(total, 'URLs')} known", *_said(step, counts)])
     if step == "fetch":
         skipped = sum(count for name, count in counts.items() if name.startswith("skipped"))
-        return ", ".join([*_said(step, counts), *([f"{skipped:,} not asked for"] if skipped else [])]) or "nothing"
+        return (
+            ", ".join([*_said(step, counts), *([f"{skipped:,} not asked for"] if skipped else [])])
+            or "nothing"
+        )
     return ", ".join(_said(step, counts)) or _NOTHING.get(step, "nothing")
 
 
 def counters_of(reports: Mapping[str, Counts]) -> str:
     """All counters by their own names, zeros left out."""
-    counts = [f"{name} {count:,}" for counters in reports.values() for name, count in counters.items() if count]
+    counts = [
+        f"{name} {count:,}"
+        for counters in reports.values()
+        for name, count in counters.items()
+        if count
+    ]
     return ", ".join(counts) if counts or not reports else "nothing"
 
 
 def _said(step: str, counts: Counts) -> list[str]:
-    return [_phrase(text, counts[name]) for name, text in _WORDS.get(step, {}).items() if counts.get(name)]
+    return [
+        _phrase(text, counts[name])
+        for name, text in _WORDS.get(step, {}).items()
+        if counts.get(name)
+    ]
 
 
 def _phrase(text: str, count: int) -> str:
@@ -126,4 +138,8 @@ def size(count: int) -> str:
     while amount >= 1000 and len(units) > 1:
         amount /= 1000
         units.pop(0)
-    return f"{amount:,.0f} {units[0]}" if amount >= 10 or units[0] == "bytes" else f"{amount:.1f} {units[0]}"
+    return (
+        f"{amount:,.0f} {units[0]}"
+        if amount >= 10 or units[0] == "bytes"
+        else f"{amount:.1f} {units[0]}"
+    )

@@ -1,15 +1,18 @@
-"""Schedules that learn how often a page changes: shorter intervals after a change, longer ones without.
+"""Schedules that learn how often a page changes: shorter intervals after a change, longer ones
+without.
 
-    interval × (1 - dec_rate)   if the page changed           bounded by min_interval and max_interval,
+    interval × (1 - dec_rate)   if the page changed           bounded by min_interval and
+                                max_interval,
     interval × (1 + inc_rate)   if it did not                 or by the host's own bounds
     sync_delta                  the next fetch moves towards the time of the last change
 
-A page with `fixedInterval` in its metadata keeps that interval. Bounds of hosts and rates of MIME types come from rule
-files (`adaptiverules`).
+A page with `fixedInterval` in its metadata keeps that interval. Bounds of hosts and rates of MIME
+types come from rule files (`adaptiverules`).
 
-Arithmetic is Java's, in 32-bit floats and long integers, quirks included: the fraction of the interval by which
-sync_delta would move a page that has been unchanged for longer than the maximum interval is an integer division, so 0.
-Source: org.apache.nutch.crawl.AdaptiveFetchSchedule, MimeAdaptiveFetchSchedule.
+Arithmetic is Java's, in 32-bit floats and long integers, quirks included: the fraction of the
+interval by which sync_delta would move a page that has been unchanged for longer than the maximum
+interval is an integer division, so 0. Source: org.apache.nutch.crawl.AdaptiveFetchSchedule,
+MimeAdaptiveFetchSchedule.
 """
 
 from __future__ import annotations
@@ -53,7 +56,9 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         self.inc_rate = conf.get_float("db.fetch.schedule.adaptive.inc_rate", 0.2)
         self.dec_rate = conf.get_float("db.fetch.schedule.adaptive.dec_rate", 0.2)
         self.min_interval = conf.get_float("db.fetch.schedule.adaptive.min_interval", 60.0)
-        self.longest_interval = conf.get_float("db.fetch.schedule.adaptive.max_interval", SECONDS_PER_DAY * 365.0)
+        self.longest_interval = conf.get_float(
+            "db.fetch.schedule.adaptive.max_interval", SECONDS_PER_DAY * 365.0
+        )
         self.sync_delta = conf.get_boolean("db.fetch.schedule.adaptive.sync_delta", True)
         self.sync_delta_rate = conf.get_float("db.fetch.schedule.adaptive.sync_delta_rate", 0.2)
         self.host_bounds = read_host_bounds(conf, self.min_interval, self.longest_interval)
@@ -61,7 +66,9 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
     def bounds(self, url: str) -> Bounds:
         """Shortest and longest interval of the page's host, in seconds."""
         if self.host_bounds:
-            return self.host_bounds.get(uri_host(url) or "", (self.min_interval, self.longest_interval))
+            return self.host_bounds.get(
+                uri_host(url) or "", (self.min_interval, self.longest_interval)
+            )
         return self.min_interval, self.longest_interval
 
     def rates(self, datum: CrawlDatum) -> tuple[float, float]:
@@ -78,14 +85,27 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         modified_time: int,
         state: int,
     ) -> None:
-        super().set_fetch_schedule(url, datum, prev_fetch_time, prev_modified_time, fetch_time, modified_time, state)
+        super().set_fetch_schedule(
+            url, datum, prev_fetch_time, prev_modified_time, fetch_time, modified_time, state
+        )
         plan = AdaptiveFetchSchedule.plan(self, url, datum, fetch_time, modified_time, state)
-        datum.fetch_interval, datum.fetch_time, datum.modified_time = plan.interval, plan.fetch_time, plan.modified_time
+        datum.fetch_interval, datum.fetch_time, datum.modified_time = (
+            plan.interval,
+            plan.fetch_time,
+            plan.modified_time,
+        )
 
-    def plan(self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int) -> Plan:
+    def plan(
+        self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int
+    ) -> Plan:
         fixed = datum.metadata.get(Text(FIXED_INTERVAL_KEY))
         if isinstance(fixed, FloatWritable):
-            return _plan(fixed.value, fetch_time, modified_time, [Step(f"fixed by {FIXED_INTERVAL_KEY}", fixed.value)])
+            return _plan(
+                fixed.value,
+                fetch_time,
+                modified_time,
+                [Step(f"fixed by {FIXED_INTERVAL_KEY}", fixed.value)],
+            )
         if modified_time <= 0 or state == STATUS_MODIFIED:
             modified_time = fetch_time
         interval, steps = self._adapted(datum, state)
@@ -99,7 +119,12 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
             offset = self._offset(delta, int(longest) * 1000)
             start -= offset
             if offset:
-                steps.append(Step("sync_delta: earlier, towards the time of the last change, by", offset / 1000))
+                steps.append(
+                    Step(
+                        "sync_delta: earlier, towards the time of the last change, by",
+                        offset / 1000,
+                    )
+                )
         if interval < shortest or interval > longest:
             interval = shortest if interval < shortest else longest
             steps.append(Step(f"not outside of {shortest:g} to {longest:g} s", interval))
@@ -151,29 +176,43 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
             late = delta.astype(np.float32) > interval * np.float32(1000)
             interval = np.where(late, _divide_columns(delta, 1000).astype(np.float32), interval)
             start = fetched - np.where(np.isnan(fixed), self._offset_columns(delta, longest), 0)
-        interval = np.where(interval < shortest, shortest, np.where(interval > longest, longest, interval))
+        interval = np.where(
+            interval < shortest, shortest, np.where(interval > longest, longest, interval)
+        )
         interval = np.where(np.isnan(fixed), interval, fixed)
         return frame.with_columns(
             retries=pl.lit(0, pl.Int8),
             fetch_interval=pl.Series(round_int(interval), dtype=pl.Int32),
-            fetch_time=pl.Series(start + _round_columns(interval.astype(np.float64) * 1000.0), dtype=pl.Int64),
+            fetch_time=pl.Series(
+                start + _round_columns(interval.astype(np.float64) * 1000.0), dtype=pl.Int64
+            ),
             modified_time=pl.Series(modified, dtype=pl.Int64),
         )
 
-    def rates_columns(self, frame: pl.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def rates_columns(
+        self, frame: pl.DataFrame
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """`rates` of each row, as 32-bit floats."""
-        return np.full(len(frame), self.inc_rate, np.float32), np.full(len(frame), self.dec_rate, np.float32)
+        return np.full(len(frame), self.inc_rate, np.float32), np.full(
+            len(frame), self.dec_rate, np.float32
+        )
 
     def _bounds_columns(self, keys: pl.Series) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         shortest = np.full(len(keys), self.min_interval, np.float32)
         longest = np.full(len(keys), self.longest_interval, np.float32)
         for host, (least, most) in self.host_bounds.items():
             near = keys.bin.contains(host.encode()).arg_true()
-            mine = [i for i, key in zip(near, keys.gather(near), strict=True) if uri_host(decode_text(key)) == host]
+            mine = [
+                i
+                for i, key in zip(near, keys.gather(near), strict=True)
+                if uri_host(decode_text(key)) == host
+            ]
             shortest[mine], longest[mine] = least, most
         return shortest, longest
 
-    def _offset_columns(self, delta: np.ndarray[Any, Any], longest: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def _offset_columns(
+        self, delta: np.ndarray[Any, Any], longest: np.ndarray[Any, Any]
+    ) -> np.ndarray[Any, Any]:
         offset = _round_columns(delta.astype(np.float64) * self.sync_delta_rate)
         millis = longest.astype(np.int64) * 1000
         too_far = (delta > 0) & (offset > millis)
@@ -192,9 +231,15 @@ class MimeAdaptiveFetchSchedule(AdaptiveFetchSchedule):
 
     def _rates_of(self, content_type: Writable | None) -> tuple[float, float]:
         own = (self.inc_rate, self.dec_rate)
-        return own if content_type is None else self.mime_rates.get(clean_mime_type(str(content_type)), own)
+        return (
+            own
+            if content_type is None
+            else self.mime_rates.get(clean_mime_type(str(content_type)), own)
+        )
 
-    def rates_columns(self, frame: pl.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def rates_columns(
+        self, frame: pl.DataFrame
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         inc_rate, dec_rate = super().rates_columns(frame)
         for i, content_type in rawmap.values_of(frame["metadata"], _TYPE_KEY).items():
             inc_rate[i], dec_rate[i] = self._rates_of(content_type)
@@ -202,7 +247,9 @@ class MimeAdaptiveFetchSchedule(AdaptiveFetchSchedule):
 
 
 def _plan(interval: float, start: int, modified_time: int, steps: list[Step]) -> Plan:
-    return Plan(java_round(interval), start + _round(interval * 1000.0), modified_time, tuple(steps))
+    return Plan(
+        java_round(interval), start + _round(interval * 1000.0), modified_time, tuple(steps)
+    )
 
 
 def clean_mime_type(content_type: str) -> str:
@@ -212,7 +259,9 @@ def clean_mime_type(content_type: str) -> str:
 
 
 def uri_host(url: str) -> str | None:
-    """The host of a URL as java.net.URI.getHost gives it; None where it has none or rejects the URL."""
+    """The host of a URL as java.net.URI.getHost gives it; None where it has none or rejects the
+    URL.
+    """
     try:
         return parse_uri(url).host
     except UrlError:

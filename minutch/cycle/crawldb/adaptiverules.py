@@ -1,11 +1,12 @@
 """The rule files of the adaptive schedules: intervals of hosts, rates of MIME types.
 
-    adaptive-host-specific-intervals.txt    host, shortest, longest interval in s between blanks; 0 or `default` for
-                                            the general bound
+    adaptive-host-specific-intervals.txt    host, shortest, longest interval in s between blanks; 0
+                                            or `default` for the general bound
     adaptive-mimetypes.txt                  type, inc_rate, dec_rate between tabs
 
-Invalid lines are reported with file and line number, and ignored.
-Source: org.apache.nutch.crawl.AdaptiveFetchSchedule.setHostSpecificIntervals, MimeAdaptiveFetchSchedule.readMimeFile.
+Invalid lines are reported with file and line number, and ignored. Source:
+org.apache.nutch.crawl.AdaptiveFetchSchedule.setHostSpecificIntervals,
+MimeAdaptiveFetchSchedule.readMimeFile.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ Bounds = tuple[float, float]
 
 
 def read_host_bounds(conf: Configuration, least: float, most: float) -> dict[str, Bounds]:
-    """host -> (shortest, longest interval in s). Invalid lines are reported and ignored, as in Nutch."""
+    """host -> (shortest, longest interval in s). Invalid lines are reported and ignored, as in
+    Nutch.
+    """
     bounds: dict[str, Bounds] = {}
     for number, line in _lines(conf, HOST_FILE):
         try:
@@ -76,13 +79,18 @@ def read_mime_rates(conf: Configuration, name: str) -> dict[str, tuple[float, fl
             found[mime.lower()] = _java_float(inc_rate.strip()), _java_float(dec_rate.strip())
         except ValueError:
             log.warning(
-                "%s, line %d: expected a type, inc_rate and dec_rate between tabs; ignored: %s", name, number, line
+                "%s, line %d: expected a type, inc_rate and dec_rate between tabs; ignored: %s",
+                name,
+                number,
+                line,
             )
     return found
 
 
 def _lines(conf: Configuration, name: str) -> list[tuple[int, str]]:
-    """The lines of a rule file with their numbers, without blank lines and comments; none if the file is missing."""
+    """The lines of a rule file with their numbers, without blank lines and comments; none if the
+    file is missing.
+    """
     try:
         text = conf.read_resource(name)
     except ConfigError as exc:

@@ -1,7 +1,9 @@
-"""Whether a segment has been brought into the CrawlDb: for a round that was stopped between updatedb and its record.
+"""Whether a segment has been brought into the CrawlDb: for a round that was stopped between
+updatedb and its record.
 
-updatedb brings in a segment as a whole, and an entry's fetch time and interval say when its page was last fetched. So
-one page is enough whose entry was last fetched at the very millisecond at which the segment has it.
+updatedb brings in a segment as a whole, and an entry's fetch time and interval say when its page
+was last fetched. So one page is enough whose entry was last fetched at the very millisecond at
+which the segment has it.
 """
 
 from __future__ import annotations
@@ -27,11 +29,15 @@ _KNOWN: Final = [STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED]
 
 
 def is_applied(segment: Segment, db: CrawlDb, schedule: AbstractFetchSchedule) -> bool:
-    """Whether updatedb of `segment` is done; False, too, where it has no page that would show it."""
+    """Whether updatedb of `segment` is done; False, too, where it has no page that would show
+    it.
+    """
     if not db.exists():
         return False
     tables = [table for part in segment.parts(CRAWL_FETCH) for table in scan(part)]
-    fetched = concat(tables).filter(pl.col("status").is_in(_FETCHED)).select("key", fetched="fetch_time")
+    fetched = (
+        concat(tables).filter(pl.col("status").is_in(_FETCHED)).select("key", fetched="fetch_time")
+    )
     for index in range(len(db.parts())):
         for table in db.scan_part(index):
             known = table.filter(pl.col("status").is_in(_KNOWN)).join(fetched, on="key")

@@ -1,10 +1,10 @@
 """dedup: of pages with the same content, mark all but the best as db_duplicate.
 
-Fetched pages (db_fetched, db_notmodified) are grouped by signature; with `-group host` or `domain`, within each host
-or domain. `duplicates` decides which of a group are duplicates. Where a CrawlDb has two entries of one URL, the last
-one counts. With `-near`, pages whose signature is a SimHash are compared by how many bits differ (`nearduplicates`);
-the others are grouped as ever.
-Source: org.apache.nutch.crawl.DeduplicationJob.
+Fetched pages (db_fetched, db_notmodified) are grouped by signature; with `-group host` or `domain`,
+within each host or domain. `duplicates` decides which of a group are duplicates. Where a CrawlDb
+has two entries of one URL, the last one counts. With `-near`, pages whose signature is a SimHash
+are compared by how many bits differ (`nearduplicates`); the others are grouped as ever. Source:
+org.apache.nutch.crawl.DeduplicationJob.
 """
 
 from __future__ import annotations
@@ -42,18 +42,26 @@ from minutch.work.tables.spans import Place
 log = logging.getLogger(__name__)
 MARKED: Final = "documents marked as duplicates"
 _KEYS: Final = pl.Schema({"key": pl.Binary()})
-_PAGES: Final = pl.Schema({"key": pl.Binary(), "url": pl.Binary(), "score": pl.Float32(), "fetch_time": pl.Int64()})
+_PAGES: Final = pl.Schema(
+    {"key": pl.Binary(), "url": pl.Binary(), "score": pl.Float32(), "fetch_time": pl.Int64()}
+)
 """The group as key, and what `duplicates` compares."""
 
 
 def dedup(
-    crawldb: Path, context: JobContext, *, group: str = "none", order: Sequence[str] = (), near: int | None = None
+    crawldb: Path,
+    context: JobContext,
+    *,
+    group: str = "none",
+    order: Sequence[str] = (),
+    near: int | None = None,
 ) -> Counters:
     """Mark the duplicates in the CrawlDb at `crawldb`.
 
-    `group` is a key of GROUPS, `order` the criteria (by default score, fetchTime, urlLength), `near` the bits in
-    which SimHash signatures of near-duplicates may differ, None if only equal ones count. Returns the number of
-    marked pages and of the others. Raises StoreError where there is no CrawlDb, LockedError, FormatError (damage).
+    `group` is a key of GROUPS, `order` the criteria (by default score, fetchTime, urlLength),
+    `near` the bits in which SimHash signatures of near-duplicates may differ, None if only equal
+    ones count. Returns the number of marked pages and of the others. Raises StoreError where there
+    is no CrawlDb, LockedError, FormatError (damage).
     """
     log.info("DeduplicationJob: starting")
     db = CrawlDb(crawldb)
@@ -71,7 +79,11 @@ def dedup(
             found_near.add(keys.to_frame("key"))
         log.info("Deduplication: %d documents marked as duplicates", found.rows + found_near.rows)
         log.info("Deduplication: Updating status of duplicate urls into crawl db.")
-        sources = [*entries.sources, found, *([] if near is None else [engine_of(conf).given(found_near)])]
+        sources = [
+            *entries.sources,
+            found,
+            *([] if near is None else [engine_of(conf).given(found_near)]),
+        ]
         counters = patch(db, conf, sources, lambda tables: _mark(tables[0], tables[1:]), progress)
     counters.merge(entries.counters)
     log.info("Deduplication finished")
@@ -79,14 +91,19 @@ def dedup(
 
 
 @contextmanager
-def _found(db: CrawlDb, conf: Configuration, group: str, order: Sequence[str], where: pl.Expr) -> Iterator[Shuffled]:
+def _found(
+    db: CrawlDb, conf: Configuration, group: str, order: Sequence[str], where: pl.Expr
+) -> Iterator[Shuffled]:
     """The keys of the duplicates. All pages with one signature come together to be compared."""
     engine = engine_of(conf)
 
     def pages(task: Task, place: Place) -> Iterator[pl.DataFrame]:
         for table in signed_in(place, group, where):
             yield table.select(
-                key=pl.col("signature") + pl.col("group"), url="url", score="score", fetch_time="fetch_time"
+                key=pl.col("signature") + pl.col("group"),
+                url="url",
+                score="score",
+                fetch_time="fetch_time",
             )
 
     def find(task: Task, partition: Partition) -> Iterator[pl.DataFrame]:
@@ -101,11 +118,16 @@ def _found(db: CrawlDb, conf: Configuration, group: str, order: Sequence[str], w
 
 
 def _find_near(db: CrawlDb, group: str, order: Sequence[str], bits: int) -> Iterator[pl.Series]:
-    """The keys of pages near a better one. Some 100 bytes of each page are held in memory, but not its URL."""
+    """The keys of pages near a better one. Some 100 bytes of each page are held in memory, but not
+    its URL.
+    """
     where = FETCHED & IS_SIMHASH
     pages = compared(signed_pages(db, group, where), grouped=group != "none")
     if pages.is_empty():
-        log.warning("no page has a SimHash: see db.signature.class, and fetch or parse anew; equal ones are marked")
+        log.warning(
+            "no page has a SimHash: see db.signature.class, and fetch or parse anew; equal ones are"
+            " marked"
+        )
     rows, ranks = nearduplicates.best_first(pages, order)
     words, groups = pages["word"].to_numpy()[rows], pages["group"].to_numpy()[rows]
     leaders = nearduplicates.leaders(words, groups if group != "none" else groups[:0], ranks, bits)
@@ -118,7 +140,9 @@ def _find_near(db: CrawlDb, group: str, order: Sequence[str], bits: int) -> Iter
 
 
 def _mark(frame: pl.DataFrame, found: Sequence[pl.DataFrame]) -> tuple[Patched, Counters]:
-    """Mark the entries (packed) whose keys are in one of `found` as duplicates; all are sorted by key."""
+    """Mark the entries (packed) whose keys are in one of `found` as duplicates; all are sorted by
+    key.
+    """
     frame = last_of_key(frame)
     keys = found[0] if len(found) == 1 else sort_by_key(pl.concat(found))
     at = match(keys["key"], frame["key"]).at

@@ -1,10 +1,11 @@
-"""readdb -dump and -topN: the entries of a CrawlDb, or some of them, written to part files in a new folder.
+"""readdb -dump and -topN: the entries of a CrawlDb, or some of them, written to part files in a new
+folder.
 
     -dump    one file per partition; a `Selection` says which entries, `dumpformats` how they look
     -topN    one file: score TAB URL, the highest score first, equal ones in the order of the URLs
 
-Source: org.apache.nutch.crawl.CrawlDbReader (processDumpJob, CrawlDbDumpMapper, processTopNJob, CrawlDbTopNMapper,
-CrawlDbTopNReducer).
+Source: org.apache.nutch.crawl.CrawlDbReader (processDumpJob, CrawlDbDumpMapper, processTopNJob,
+CrawlDbTopNMapper, CrawlDbTopNReducer).
 """
 
 from __future__ import annotations
@@ -45,9 +46,13 @@ WRITTEN: Final = "entries written"
 LEFT_OUT: Final = "entries left out"
 
 _MORE: Final = 500_000
-"""Entries that may be held beside twice those that are asked for, until the highest of them are looked for."""
+"""Entries that may be held beside twice those that are asked for, until the highest of them are
+looked for.
+"""
 _HASHES: Final = 1 << 30
-_MIXER: Final = np.uint64(0x9E37_79B9_7F4A_7C15)  # 2**64 divided by the golden ratio: spreads hashes that are close
+_MIXER: Final = np.uint64(
+    0x9E37_79B9_7F4A_7C15
+)  # 2**64 divided by the golden ratio: spreads hashes that are close
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,9 @@ class Selection:
     sample: float | None = None
 
     def compiled(self) -> Callable[[pl.DataFrame], pl.DataFrame]:
-        """The selection as a function of tables. Raises UsageError, ExpressionError for invalid conditions."""
+        """The selection as a function of tables. Raises UsageError, ExpressionError for invalid
+        conditions.
+        """
         steps: list[Callable[[pl.DataFrame], pl.DataFrame]] = []
         if self.sample is not None and self.sample < 1:
             steps.append(_sampling(self.sample))
@@ -85,7 +92,9 @@ class Selection:
 
 
 def _sampling(fraction: float) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """About `fraction` of the entries: a hash of the URL decides, so that a sample can be repeated."""
+    """About `fraction` of the entries: a hash of the URL decides, so that a sample can be
+    repeated.
+    """
 
     def select(frame: pl.DataFrame) -> pl.DataFrame:
         hashes = partition_of(frame["key"], _HASHES).to_numpy().astype(np.uint64) * _MIXER
@@ -102,7 +111,10 @@ def _matching(regex: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
 
     def select(frame: pl.DataFrame) -> pl.DataFrame:
         return frame.filter(
-            pl.Series([bool(pattern.fullmatch(url)) for url in decode_keys(frame["key"])], dtype=pl.Boolean)
+            pl.Series(
+                [bool(pattern.fullmatch(url)) for url in decode_keys(frame["key"])],
+                dtype=pl.Boolean,
+            )
         )
 
     return select
@@ -114,7 +126,8 @@ def _satisfying(text: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
 
 
 def dump(db: CrawlDb, out: Path, context: JobContext, kind: str, selection: Selection) -> Counters:
-    """Write the selected entries of `db` to part files in the new directory `out`; `kind` is a key of FORMATS.
+    """Write the selected entries of `db` to part files in the new directory `out`; `kind` is a key
+    of FORMATS.
 
     Raises StoreError if there is no CrawlDb or `out` exists, FormatError for damage.
     """
@@ -142,13 +155,16 @@ def dump(db: CrawlDb, out: Path, context: JobContext, kind: str, selection: Sele
         Entries([db], conf, EntryFilter.neutral(conf), spill=folder) as entries,
         context.progress("readdb -dump", db.estimate) as progress,
     ):
-        engine_of(conf).reduce(write_part, entries.sources, entries.parts, folder, counters, progress)
+        engine_of(conf).reduce(
+            write_part, entries.sources, entries.parts, folder, counters, progress
+        )
         mark_success(conf, folder)
     return counters
 
 
 def write_top(db: CrawlDb, count: int, least: float, out: Path, context: JobContext) -> int:
-    """Write `score TAB URL` of the `count` highest scores from `least` up to a file in the new directory `out`.
+    """Write `score TAB URL` of the `count` highest scores from `least` up to a file in the new
+    directory `out`.
 
     Returns how many there are. Raises StoreError if there is no CrawlDb or `out` exists.
     """
@@ -165,7 +181,9 @@ def write_top(db: CrawlDb, count: int, least: float, out: Path, context: JobCont
 
     engine = engine_of(context.conf)
     with output_folder(out) as folder, context.progress("readdb -topN", db.estimate) as progress:
-        top = _highest_of(engine.map(highest_in, engine.pieces(db.parts()), Counters(), progress), count)
+        top = _highest_of(
+            engine.map(highest_in, engine.pieces(db.parts()), Counters(), progress), count
+        )
         with text_part(folder, 0, context.conf) as file:
             for key, score in top.iter_rows():
                 file.write(b"%s\t%s\n" % (float_to_string(score).encode(), key))
@@ -174,7 +192,9 @@ def write_top(db: CrawlDb, count: int, least: float, out: Path, context: JobCont
 
 
 def _highest_of(tables: Iterable[pl.DataFrame], count: int) -> pl.DataFrame:
-    """The `count` highest scores of all tables (at least one), equal ones in the order of the keys."""
+    """The `count` highest scores of all tables (at least one), equal ones in the order of the
+    keys.
+    """
     held: list[pl.DataFrame] = []
     for table in tables:
         best = _highest(table, count)

@@ -5,9 +5,10 @@
     json      one object per line, keys in Nutch's order, non-ASCII characters escaped
     crawldb   MapFiles, as in `current`
 
-Values that repeat are formatted once. Unlike Nutch, the first column of CSV holds the URL alone: Nutch appends what a
-longer URL before it left in its buffer.
-Source: org.apache.nutch.crawl.CrawlDbReader (CrawlDatumCsvOutputFormat, CrawlDatumJsonOutputFormat), CrawlDatum.
+Values that repeat are formatted once. Unlike Nutch, the first column of CSV holds the URL alone:
+Nutch appends what a longer URL before it left in its buffer. Source:
+org.apache.nutch.crawl.CrawlDbReader (CrawlDatumCsvOutputFormat, CrawlDatumJsonOutputFormat),
+CrawlDatum.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ CSV_HEADER: Final = (
     "Retry interval seconds,Retry interval days,Score,Signature,Metadata\n"
 )
 _PLAIN: Final = re.compile(r"[ !#-\[\]-\x7f]*")
-_ESCAPES: Final = dict(zip(b'"\\\b\f\n\r\t', ('\\"', "\\\\", "\\b", "\\f", "\\n", "\\r", "\\t"), strict=True))
+_ESCAPES: Final = dict(
+    zip(b'"\\\b\f\n\r\t', ('\\"', "\\\\", "\\b", "\\f", "\\n", "\\r", "\\t"), strict=True)
+)
 _NUMBERS: Final = (
     writables.ByteWritable,
     writables.IntWritable,
@@ -76,7 +79,11 @@ class _TextWriter(AbstractContextManager["_TextWriter"]):
 
     def write(self, frame: pl.DataFrame) -> None:
         """Append the entries of a table."""
-        keys = [json_text(url).encode() for url in decode_keys(frame["key"])] if self._escape else frame["key"]
+        keys = (
+            [json_text(url).encode() for url in decode_keys(frame["key"])]
+            if self._escape
+            else frame["key"]
+        )
         parts: list[bytes] = []
         for key, text in zip(keys, self._after(frame).cast(pl.Binary), strict=True):
             parts += (self._before, key, text)
@@ -103,9 +110,22 @@ def _normal(frame: pl.DataFrame) -> pl.Series:
     text = _texts(frame, lambda key, value: f"\t{key}={value}\n", "")
     return frame.select(
         pl.format(
-            "\tVersion: 7\nStatus: {} ({})\nFetch time: {}\nModified time: {}\nRetries since fetch: {}\n"
-            "Retry interval: {} seconds ({} days)\nScore: {}\nSignature: {}\nMetadata: \n {}\n",
-            *(text[name] for name in ("status", "name", "fetch", "modified", "retries", "seconds", "days", "score")),
+            "\tVersion: 7\nStatus: {} ({})\nFetch time: {}\nModified time: {}\nRetries since fetch:"
+            " {}\nRetry interval: {} seconds ({} days)\nScore: {}\nSignature: {}\nMetadata: \n"
+            " {}\n",
+            *(
+                text[name]
+                for name in (
+                    "status",
+                    "name",
+                    "fetch",
+                    "modified",
+                    "retries",
+                    "seconds",
+                    "days",
+                    "score",
+                )
+            ),
             text["signature"],
             text["metadata"],
         )
@@ -130,12 +150,18 @@ def _csv(frame: pl.DataFrame) -> pl.Series:
 
 def _json(frame: pl.DataFrame) -> pl.Series:
     text = _texts(frame, lambda key, value: f"{json_text(str(key))}: {_json_value(value)}", ", ")
-    score = text["score"].replace({"NaN": '"NaN"', "Infinity": '"Infinity"', "-Infinity": '"-Infinity"'})
+    score = text["score"].replace(
+        {"NaN": '"NaN"', "Infinity": '"Infinity"', "-Infinity": '"-Infinity"'}
+    )
     return frame.select(
         pl.format(
-            ', "statusCode": {}, "statusName": "{}", "fetchTime": "{}", "modifiedTime": "{}", "retriesSinceFetch": {}, '
-            '"retryIntervalSeconds": {}, "retryIntervalDays": {}, "score": {}, "signature": "{}", "metadata": {}\n',
-            *(text[name] for name in ("status", "name", "fetch", "modified", "retries", "seconds", "days")),
+            ', "statusCode": {}, "statusName": "{}", "fetchTime": "{}", "modifiedTime": "{}",'
+            ' "retriesSinceFetch": {}, "retryIntervalSeconds": {}, "retryIntervalDays": {},'
+            ' "score": {}, "signature": "{}", "metadata": {}\n',
+            *(
+                text[name]
+                for name in ("status", "name", "fetch", "modified", "retries", "seconds", "days")
+            ),
             score,
             text["signature"],
             "{" + text["metadata"] + "}}",
@@ -143,11 +169,15 @@ def _json(frame: pl.DataFrame) -> pl.Series:
     ).to_series()
 
 
-def _texts(frame: pl.DataFrame, entry: Callable[[Writable, Writable], str], separator: str) -> dict[str, pl.Series]:
+def _texts(
+    frame: pl.DataFrame, entry: Callable[[Writable, Writable], str], separator: str
+) -> dict[str, pl.Series]:
     """Each column as text."""
 
     def metadata(data: bytes) -> str:
-        return separator.join(entry(key, value) for key, value in MapWritable.from_bytes(data).java_items())
+        return separator.join(
+            entry(key, value) for key, value in MapWritable.from_bytes(data).java_items()
+        )
 
     interval = frame["fetch_interval"]
     days = interval.cast(pl.Float64) / SECONDS_PER_DAY

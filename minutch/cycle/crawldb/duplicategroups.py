@@ -1,8 +1,9 @@
-"""readdb -duplicates: pages with equal or nearly equal signatures, in the groups that dedup makes of them.
+"""readdb -duplicates: pages with equal or nearly equal signatures, in the groups that dedup makes
+of them.
 
-A group is a page that stays and the pages that dedup marks on its account. Pages already marked count like fetched
-ones, so the groups are the same before and after dedup. Signatures of all pages are held in memory, as numbers; URLs
-only of pages in groups.
+A group is a page that stays and the pages that dedup marks on its account. Pages already marked
+count like fetched ones, so the groups are the same before and after dedup. Signatures of all pages
+are held in memory, as numbers; URLs only of pages in groups.
 """
 
 from __future__ import annotations
@@ -21,12 +22,20 @@ from minutch.kernels.native import Flags
 from minutch.work.tables.frame import decode_keys
 
 _SCHEMA: Final = pl.Schema(
-    {"stays": pl.Binary(), "bits": pl.UInt8(), "url": pl.Binary(), "status": pl.UInt8(), "size": pl.UInt32()}
+    {
+        "stays": pl.Binary(),
+        "bits": pl.UInt8(),
+        "url": pl.Binary(),
+        "status": pl.UInt8(),
+        "size": pl.UInt32(),
+    }
 )
 
 
 class Member(NamedTuple):
-    """A page that goes, and in how many bits its signature differs from that of the page that stays."""
+    """A page that goes, and in how many bits its signature differs from that of the page that
+    stays.
+    """
 
     bits: int
     status: int
@@ -41,28 +50,43 @@ class Group(NamedTuple):
 
 
 def groups(db: CrawlDb, group: str, order: Sequence[str], near: int | None) -> Iterator[Group]:
-    """The groups, the largest first. Arguments as for dedup; StoreError where there is no CrawlDb."""
+    """The groups, the largest first. Arguments as for dedup; StoreError where there is no
+    CrawlDb.
+    """
     signed = FETCHED | MARKED
     if near is None:
         tables = [_equal(db, group, order, signed)]
     else:
-        tables = [_equal(db, group, order, signed & ~IS_SIMHASH), _near(db, group, order, signed & IS_SIMHASH, near)]
+        tables = [
+            _equal(db, group, order, signed & ~IS_SIMHASH),
+            _near(db, group, order, signed & IS_SIMHASH, near),
+        ]
     found = pl.concat([pl.DataFrame(schema=_SCHEMA), *tables])
     found = found.sort("size", "stays", "bits", "url", descending=[True, False, False, False])
     found = found.with_columns(
         pl.Series("stays", decode_keys(found["stays"])), pl.Series("url", decode_keys(found["url"]))
     )
     for (stays,), members in found.group_by("stays", maintain_order=True):
-        yield Group(str(stays), [Member(*row) for row in members.select("bits", "status", "url").iter_rows()])
+        yield Group(
+            str(stays),
+            [Member(*row) for row in members.select("bits", "status", "url").iter_rows()],
+        )
 
 
 def _equal(db: CrawlDb, group: str, order: Sequence[str], where: pl.Expr) -> pl.DataFrame:
     """The members of groups with equal signatures."""
-    hashes = [table.select((pl.col("signature") + pl.col("group")).hash()) for table in signed_pages(db, group, where)]
+    hashes = [
+        table.select((pl.col("signature") + pl.col("group")).hash())
+        for table in signed_pages(db, group, where)
+    ]
     repeats = may_repeat(pl.concat(hashes).to_series()) if hashes else pl.Series(dtype=pl.Boolean)
     pages = _chosen(db, group, where, repeats.to_numpy())
-    keys = pages.select((pl.col("signature") + pl.col("group")).rank("dense").cast(pl.UInt64)).to_series()
-    table = compared([pages.with_columns(signature=pl.lit(bytes(8)))], grouped=False).with_columns(word=keys)
+    keys = pages.select(
+        (pl.col("signature") + pl.col("group")).rank("dense").cast(pl.UInt64)
+    ).to_series()
+    table = compared([pages.with_columns(signature=pl.lit(bytes(8)))], grouped=False).with_columns(
+        word=keys
+    )
     return _members(table, pages, order, 0)
 
 
@@ -92,7 +116,9 @@ def _leaders(table: pl.DataFrame, order: Sequence[str], bits: int) -> tuple[np.n
     return rows, nearduplicates.leaders(words, group, ranks, bits)
 
 
-def _members(table: pl.DataFrame, pages: pl.DataFrame, order: Sequence[str], bits: int) -> pl.DataFrame:
+def _members(
+    table: pl.DataFrame, pages: pl.DataFrame, order: Sequence[str], bits: int
+) -> pl.DataFrame:
     """Who goes, in rows of _SCHEMA. `table` has of each page in `pages` what is compared."""
     rows, leaders = _leaders(table, order, bits)
     goes = leaders != nearduplicates.NO_LEADER

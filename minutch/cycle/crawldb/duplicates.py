@@ -5,12 +5,12 @@
     httpsOverHttp   of two URLs that differ in that only, https stays
     urlLength       the shorter URL (percent-decoded) stays
 
-The pages of a group are compared one after the other with the one kept so far, by the criteria in their order; the
-loser is a duplicate. Where no criterion decides between two pages, neither is a duplicate of the other. Nutch takes
-the pages as its sort leaves them, and that then decides what becomes of pages which equal one another but not the best.
-Here the order is fixed: best first by the numeric criteria, equal ones by URL. So every page that is worse than the
-best of its group is a duplicate.
-Source: org.apache.nutch.crawl.DeduplicationJob.DedupReducer.
+The pages of a group are compared one after the other with the one kept so far, by the criteria in
+their order; the loser is a duplicate. Where no criterion decides between two pages, neither is a
+duplicate of the other. Nutch takes the pages as its sort leaves them, and that then decides what
+becomes of pages which equal one another but not the best. Here the order is fixed: best first by
+the numeric criteria, equal ones by URL. So every page that is worse than the best of its group is a
+duplicate. Source: org.apache.nutch.crawl.DeduplicationJob.DedupReducer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ _NUMERIC: Final = {SCORE: "score", FETCH_TIME: "fetch_time", URL_LENGTH: "shortn
 
 
 def find(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
-    """The URLs of the duplicates in `pages`, which has the columns `key` (the group's), `url`, `score`, `fetch_time`.
+    """The URLs of the duplicates in `pages`, which has the columns `key` (the group's), `url`,
+    `score`, `fetch_time`.
 
     All pages of a group are in the table. Unknown criteria in `order` are ignored, as in Nutch.
     """
@@ -63,7 +64,9 @@ def may_repeat(groups: pl.Series) -> pl.Series:
 
 
 def _one_by_one(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
-    """The URLs of the duplicates. `pages` is sorted by group, each group in the order of comparison."""
+    """The URLs of the duplicates. `pages` is sorted by group, each group in the order of
+    comparison.
+    """
     found: list[bytes] = []
     kept: tuple[Any, ...] | None = None
     for page in pages.select("key", "url", *_NUMERIC.values()).iter_rows():
@@ -97,14 +100,18 @@ _PLACES: Final = {name: place for place, name in enumerate(_NUMERIC, 2)}
 
 
 def _is_https_of(first: bytes, second: bytes) -> bool:
-    return first.startswith(b"https://") and second.startswith(b"http://") and first[8:] == second[7:]
+    return (
+        first.startswith(b"https://") and second.startswith(b"http://") and first[8:] == second[7:]
+    )
 
 
 def url_lengths(keys: pl.Series) -> pl.Series:
     """The length of each URL in UTF-16 units after percent-decoding."""
     lengths = keys.bin.size().cast(pl.Int64)
     urls = decode_keys(keys)
-    special = urls.str.contains("%", literal=True) | (urls.str.len_chars().cast(pl.Int64) != lengths)
+    special = urls.str.contains("%", literal=True) | (
+        urls.str.len_chars().cast(pl.Int64) != lengths
+    )
     at = special.arg_true()
     if at.is_empty():
         return lengths
@@ -113,7 +120,9 @@ def url_lengths(keys: pl.Series) -> pl.Series:
 
 
 def decoded_length(url: str) -> int:
-    """The length in UTF-16 units of `url` as java.net.URLDecoder decodes it; undecoded, if an escape is invalid."""
+    """The length in UTF-16 units of `url` as java.net.URLDecoder decodes it; undecoded, if an
+    escape is invalid.
+    """
     with suppress(ValueError):
         url = _decode(url)
     return len(url.encode("utf-16-le", "surrogatepass")) // 2
@@ -134,7 +143,9 @@ def _decode(url: str) -> str:
 
 
 def _escape(digits: str) -> int:
-    """The byte of an escape, from its two characters, as Integer.parseInt reads them (it accepts a sign)."""
+    """The byte of an escape, from its two characters, as Integer.parseInt reads them (it accepts a
+    sign).
+    """
     if len(digits) < 2 or "_" in digits or digits.strip() != digits:
         raise ValueError(digits)
     value = int(digits, 16)

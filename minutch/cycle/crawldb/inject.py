@@ -3,12 +3,14 @@
     in the CrawlDb   in the seeds   what is written
     yes              no             the entry as it was
     no               yes            a new one, db_unfetched, due now
-    yes              yes            the entry as it was; with -update also the seed's metadata, and its score and
-                                    interval if they are not the defaults; with -overwrite the new one
+    yes              yes            the entry as it was; with -update also the seed's metadata, and
+                     its score and
+                                    interval if they are not the defaults; with -overwrite the new
+                                    one
 
-Of a URL that is in the seeds more than once the last line counts (files by name, lines in their order). Where a
-CrawlDb has two entries of one URL, the last one counts. Every seed leaves through one counter.
-Source: org.apache.nutch.crawl.Injector.
+Of a URL that is in the seeds more than once the last line counts (files by name, lines in their
+order). Where a CrawlDb has two entries of one URL, the last one counts. Every seed leaves through
+one counter. Source: org.apache.nutch.crawl.Injector.
 """
 
 from __future__ import annotations
@@ -24,8 +26,21 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.cycle.crawldb import scoring
 from minutch.cycle.crawldb.matching import last, last_of_key, match, put_rows
-from minutch.cycle.crawldb.partitions import PURGE_GONE_PROPERTY, PURGED_GONE, Entries, EntryFilter, rewrite
-from minutch.cycle.crawldb.seeds import Defaults, SeedText, new_entries, seed_files, seed_texts, seeds_in
+from minutch.cycle.crawldb.partitions import (
+    PURGE_GONE_PROPERTY,
+    PURGED_GONE,
+    Entries,
+    EntryFilter,
+    rewrite,
+)
+from minutch.cycle.crawldb.seeds import (
+    Defaults,
+    SeedText,
+    new_entries,
+    seed_files,
+    seed_texts,
+    seeds_in,
+)
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_INJECT
@@ -58,8 +73,8 @@ def inject(
 ) -> Counters:
     """Inject the seeds of `url_dir` into the CrawlDb at `crawldb`, which is made if there is none.
 
-    Returns what became of the seeds and entries. Raises StoreError (no seeds), LockedError, FormatError (damage);
-    the CrawlDb is then as before.
+    Returns what became of the seeds and entries. Raises StoreError (no seeds), LockedError,
+    FormatError (damage); the CrawlDb is then as before.
     """
     conf = context.conf
     log.info("Injector: starting")
@@ -69,7 +84,9 @@ def inject(
     log.info("Injector: update: %s", str(update).lower())
     files = seed_files(url_dir)
     db, defaults = CrawlDb(crawldb), Defaults.from_conf(conf, context.clock.now())
-    rules = UrlRules(conf, normalize=normalize, filtering=filtering, scope=SCOPE_INJECT, keep_on_error=False)
+    rules = UrlRules(
+        conf, normalize=normalize, filtering=filtering, scope=SCOPE_INJECT, keep_on_error=False
+    )
     engine = engine_of(conf)
 
     def read(task: Task, path: Path) -> Iterator[pl.DataFrame]:
@@ -79,7 +96,12 @@ def inject(
 
     with (
         db.lock(),
-        Entries([db], conf, _InjectEntryFilter(conf, rules if filter_normalize_all else None), spill=crawldb) as old,
+        Entries(
+            [db],
+            conf,
+            _InjectEntryFilter(conf, rules if filter_normalize_all else None),
+            spill=crawldb,
+        ) as old,
         context.progress("inject") as progress,
         engine.shuffle(read, files, CRAWLDB_SCHEMA, conf, progress, spill=crawldb) as seeds,
     ):
@@ -87,7 +109,9 @@ def inject(
             db,
             conf,
             [*old.sources, seeds],
-            lambda frames: add_seeds(frames[0], frames[1], defaults, overwrite=overwrite, update=update),
+            lambda frames: add_seeds(
+                frames[0], frames[1], defaults, overwrite=overwrite, update=update
+            ),
             progress,
         )
     counters = Counters(seeds.counters)
@@ -97,7 +121,9 @@ def inject(
 
 
 class _InjectEntryFilter(EntryFilter):
-    """Passes the entries of the CrawlDb, but for gone ones (db.update.purge.404) and those that `rules` reject."""
+    """Passes the entries of the CrawlDb, but for gone ones (db.update.purge.404) and those that
+    `rules` reject.
+    """
 
     def __init__(self, conf: Configuration, rules: UrlRules | None) -> None:
         super().__init__(conf.with_values({"db.update.purge.orphans": "false"}))
@@ -113,8 +139,12 @@ class _Injected(NamedTuple):
     counters: Counters
 
 
-def _read(path: Path, rules: UrlRules, defaults: Defaults, counters: Counters) -> Iterator[pl.DataFrame]:
-    """The seeds of a file as new entries. Rejected lines are counted, and the first of them named in the log."""
+def _read(
+    path: Path, rules: UrlRules, defaults: Defaults, counters: Counters
+) -> Iterator[pl.DataFrame]:
+    """The seeds of a file as new entries. Rejected lines are counted, and the first of them named
+    in the log.
+    """
 
     def injected(text: SeedText) -> _Injected:
         lines, counted = seeds_in(text), Counters()
@@ -124,14 +154,18 @@ def _read(path: Path, rules: UrlRules, defaults: Defaults, counters: Counters) -
             accepted, rejected = lines.with_columns(url=urls), lines.clear()
         else:
             accepted, rejected = lines.with_columns(url=urls).filter(passes), lines.filter(~passes)
-        entries = scoring.injected_scores(new_entries(accepted, defaults, path), defaults.scoring, counted)
+        entries = scoring.injected_scores(
+            new_entries(accepted, defaults, path), defaults.scoring, counted
+        )
         return _Injected(entries, rejected, counted)
 
     log.info("Injecting seed URL file %s", path)
     count = 0
     for piece in ordered(injected, seed_texts(path)):
         counters.merge(piece.counters)
-        for number, url in piece.rejected.select("line", "url").head(max(0, _REPORTED - count)).iter_rows():
+        for number, url in (
+            piece.rejected.select("line", "url").head(max(0, _REPORTED - count)).iter_rows()
+        ):
             log.warning("%s:%d: rejected: %s (%s)", path, number, url, rules.why_rejected(url))
         count += len(piece.rejected)
         yield piece.entries
@@ -162,10 +196,15 @@ def add_seeds(
     return put_rows(old, found.at[~known], found.before[~known], unique.filter(~known)), counters
 
 
-def _updated(old: pl.DataFrame, at: pl.Series, seeds: pl.DataFrame, defaults: Defaults) -> pl.DataFrame:
+def _updated(
+    old: pl.DataFrame, at: pl.Series, seeds: pl.DataFrame, defaults: Defaults
+) -> pl.DataFrame:
     """The entries, those at rows `at` updated from their seeds."""
     before = old.select(pl.col("score", "fetch_interval", "metadata").gather(at))
-    metadata = [rawmap.merge(own, seed) for own, seed in zip(before["metadata"], seeds["metadata"], strict=True)]
+    metadata = [
+        rawmap.merge(own, seed)
+        for own, seed in zip(before["metadata"], seeds["metadata"], strict=True)
+    ]
     own_score = seeds["score"] != defaults.score
     own_interval = seeds["fetch_interval"] != defaults.interval
     return old.with_columns(
@@ -202,7 +241,10 @@ def _log_summary(counters: Counters, conf: Configuration, filter_normalize_all: 
     log.info("Injector: Total urls injected but already in CrawlDb: %d", counters[MERGED])
     log.info("Injector: Total new urls injected: %d", counters[NEW])
     if filter_normalize_all:
-        log.info("Injector: Total urls removed from CrawlDb by filters: %d", counters.get(PURGED_BY_FILTER, 0))
+        log.info(
+            "Injector: Total urls removed from CrawlDb by filters: %d",
+            counters.get(PURGED_BY_FILTER, 0),
+        )
     if conf.get_boolean(PURGE_GONE_PROPERTY, False):
         log.info(
             "Injector: Total urls with status gone removed from CrawlDb (%s): %d",

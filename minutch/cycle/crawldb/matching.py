@@ -1,8 +1,8 @@
 """Rows of one key, in one table or in two: keys are compared once, then they are numbers.
 
-Tables are sorted by key; the rows of one key keep the order of the input. The distinct keys of a column are its URLs,
-numbered from 0 in the order of the keys.
-Source: org.apache.nutch.crawl.CrawlDbReducer.reduce, its first half, and InlinkPriorityQueue.
+Tables are sorted by key; the rows of one key keep the order of the input. The distinct keys of a
+column are its URLs, numbered from 0 in the order of the keys. Source:
+org.apache.nutch.crawl.CrawlDbReducer.reduce, its first half, and InlinkPriorityQueue.
 """
 
 from __future__ import annotations
@@ -34,20 +34,30 @@ class Match(NamedTuple):
 
 
 def match(keys: pl.Series, table: pl.Series) -> Match:
-    """Number the distinct `keys` and look them up in `table`; both sorted, the keys in `table` unique."""
+    """Number the distinct `keys` and look them up in `table`; both sorted, the keys in `table`
+    unique.
+    """
     own, others = from_series(keys), from_series(table)
     group, at, before = (np.empty(len(keys), np.int64) for _ in range(3))
-    count = kernels.meet(own.views, own.addresses, others.views, others.addresses, group, at, before)
+    count = kernels.meet(
+        own.views, own.addresses, others.views, others.addresses, group, at, before
+    )
     return Match(group, at[:count], before[:count])
 
 
 def last_of_key(frame: pl.DataFrame) -> pl.DataFrame:
     """The last row of each key of a sorted table."""
-    return frame.unique("key", keep="last", maintain_order=True) if has_repeats(frame["key"]) else frame
+    return (
+        frame.unique("key", keep="last", maintain_order=True)
+        if has_repeats(frame["key"])
+        else frame
+    )
 
 
 def latest(rows: Rows, group: Ints, times: Ints) -> Rows:
-    """Of `rows`, the latest of each URL, of several the first; `group` and `times` are those of all rows."""
+    """Of `rows`, the latest of each URL, of several the first; `group` and `times` are those of all
+    rows.
+    """
     own = group[rows]
     if not _repeats(own):
         return rows
@@ -61,9 +71,11 @@ def last(rows: Rows, group: Ints) -> Rows:
 
 
 def by_score(rows: Rows, group: Ints, scores: NDArray[np.float32], limit: int) -> Rows:
-    """The links `rows`, of each URL those with the lowest scores, at most `limit`; highest score first.
+    """The links `rows`, of each URL those with the lowest scores, at most `limit`; highest score
+    first.
 
-    Of equal scores at the limit the later ones stay: the queue replaces its highest unless the new one is higher.
+    Of equal scores at the limit the later ones stay: the queue replaces its highest unless the new
+    one is higher.
     """
     own = group[rows]
     if limit <= 0:
@@ -97,7 +109,9 @@ def _repeats(values: Ints) -> bool:
 
 
 def put_rows(table: pl.DataFrame, at: Ints, before: Ints, rows: pl.DataFrame) -> pl.DataFrame:
-    """`table` with `rows` put in: row i replaces row `at[i]`, or if that is -1 goes before row `before[i]`."""
+    """`table` with `rows` put in: row i replaces row `at[i]`, or if that is -1 goes before row
+    `before[i]`.
+    """
     if rows.is_empty():
         return table
     if table.is_empty():

@@ -1,10 +1,10 @@
 """mergedb: make one CrawlDb of several.
 
-Of a URL that is in more than one, the entry that was fetched last stays (of those never fetched, the one with the
-later fetch time; of equals the first). The metadata of all its entries is merged, in the order of the input: values of
-an entry newer than those before it replace theirs, values of any other entry only fill gaps. So among the older
-entries the first counts. The order of the input is that of the CrawlDbs on the command line.
-Source: org.apache.nutch.crawl.CrawlDbMerger.
+Of a URL that is in more than one, the entry that was fetched last stays (of those never fetched,
+the one with the later fetch time; of equals the first). The metadata of all its entries is merged,
+in the order of the input: values of an entry newer than those before it replace theirs, values of
+any other entry only fill gaps. So among the older entries the first counts. The order of the input
+is that of the CrawlDbs on the command line. Source: org.apache.nutch.crawl.CrawlDbMerger.
 """
 
 from __future__ import annotations
@@ -34,11 +34,17 @@ MERGED: Final = "entries merged into others"
 
 
 def mergedb(
-    output: Path, dbs: Sequence[Path], context: JobContext, *, normalize: bool = False, filtering: bool = False
+    output: Path,
+    dbs: Sequence[Path],
+    context: JobContext,
+    *,
+    normalize: bool = False,
+    filtering: bool = False,
 ) -> Counters:
     """Merge the CrawlDbs `dbs` into a new one at `output`.
 
-    Paths that do not exist are skipped with a message. Raises StoreError if none is left, LockedError, FormatError.
+    Paths that do not exist are skipped with a message. Raises StoreError if none is left,
+    LockedError, FormatError.
     """
     log.info("CrawlDb merge: starting")
     sources = _existing(dbs)
@@ -50,7 +56,9 @@ def mergedb(
         Entries(sources, conf, entry_filter, spill=output) as entries,
         context.progress("mergedb", lambda: sum(db.estimate() for db in sources)) as progress,
     ):
-        counters = rewrite(result, conf, entries.sources, lambda frames: merge(frames, schedule), progress)
+        counters = rewrite(
+            result, conf, entries.sources, lambda frames: merge(frames, schedule), progress
+        )
         mark_success(conf, result.current)
     counters.merge(entries.counters)
     log.info("CrawlDb merge: finished")
@@ -71,7 +79,9 @@ def _existing(dbs: Sequence[Path]) -> list[CrawlDb]:
     return found
 
 
-def merge(frames: Sequence[pl.DataFrame], schedule: AbstractFetchSchedule) -> tuple[pl.DataFrame, Counters]:
+def merge(
+    frames: Sequence[pl.DataFrame], schedule: AbstractFetchSchedule
+) -> tuple[pl.DataFrame, Counters]:
     """One entry per URL; each table is sorted by key, and entries of the first table come first."""
     table = frames[0] if len(frames) == 1 else sort_by_key(pl.concat(frames))
     counters = Counters()
@@ -91,7 +101,9 @@ def _newest(table: pl.DataFrame, schedule: AbstractFetchSchedule) -> pl.DataFram
     table = table.with_columns(last_fetch=schedule.calculate_last_fetch_time_columns(table))
     order = ["key", "last_fetch", "fetch_time"]
     latest_first = table.sort(order, descending=[False, True, True], maintain_order=True)
-    newest = latest_first.unique("key", keep="first", maintain_order=True).select(CRAWLDB_SCHEMA.names())
+    newest = latest_first.unique("key", keep="first", maintain_order=True).select(
+        CRAWLDB_SCHEMA.names()
+    )
     described = table.filter(pl.col("metadata").is_not_null().any().over("key"))
     if described.is_empty():
         return newest
@@ -117,4 +129,6 @@ def _merged_metadata(table: pl.DataFrame) -> pl.DataFrame:
                 result = own
         keys.append(key)
         merged.append(result.to_bytes())
-    return pl.DataFrame({"key": keys, "merged": merged}, schema={"key": pl.Binary, "merged": pl.Binary})
+    return pl.DataFrame(
+        {"key": keys, "merged": merged}, schema={"key": pl.Binary, "merged": pl.Binary}
+    )

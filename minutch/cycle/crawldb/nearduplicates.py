@@ -1,16 +1,18 @@
 """Which pages are near-duplicates: the one home of that decision. Pure: no I/O.
 
-Two pages are near each other if their SimHashes differ in at most so many bits. Best pages come first, in the order of
-`duplicates`: a page stays unless a better one within that distance stays. So each page that goes has a page that stays
-in its reach, its leader (the best of them), and chains of small changes don't make one group of different pages. Pages
-that are equally good are no duplicates of each other, as in dedup without `-near`.
+Two pages are near each other if their SimHashes differ in at most so many bits. Best pages come
+first, in the order of `duplicates`: a page stays unless a better one within that distance stays. So
+each page that goes has a page that stays in its reach, its leader (the best of them), and chains of
+small changes don't make one group of different pages. Pages that are equally good are no duplicates
+of each other, as in dedup without `-near`.
 
-Pairs are not tried: the 64 bits are cut into blocks, more than the bits that may differ, so that some blocks of two
-near pages are equal whatever differs. For each choice of that many blocks the rows are sorted by them (a permuted
-table), and only rows with the same value there are compared. More blocks mean more tables and fewer comparisons; what
-is cheaper depends on the number of rows, so the cost grows little faster than they do. Who stays is found in rounds: a
-page stays when no better one near it is undecided, and goes as soon as a better one near it stays.
-Source: G. Manku, A. Jain, A. Das Sarma, Detecting Near-Duplicates for Web Crawling (2007), section 3.
+Pairs are not tried: the 64 bits are cut into blocks, more than the bits that may differ, so that
+some blocks of two near pages are equal whatever differs. For each choice of that many blocks the
+rows are sorted by them (a permuted table), and only rows with the same value there are compared.
+More blocks mean more tables and fewer comparisons; what is cheaper depends on the number of rows,
+so the cost grows little faster than they do. Who stays is found in rounds: a page stays when no
+better one near it is undecided, and goes as soon as a better one near it stays. Source: G. Manku,
+A. Jain, A. Das Sarma, Detecting Near-Duplicates for Web Crawling (2007), section 3.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ NO_LEADER: Final = -1
 SCHEMA: Final = pl.Schema(
     {
         "word": pl.UInt64(),  # the SimHash
-        "group": pl.UInt64(),  # pages of different groups are not compared; a hash of the group's name
+        # pages of different groups are not compared; a hash of the group's name
+        "group": pl.UInt64(),
         "score": pl.Float32(),
         "fetch_time": pl.Int64(),
         "length": pl.Int32(),  # of the URL
@@ -79,7 +82,9 @@ def cheapest(rows: int, bits: int) -> Tables:
     def cost(cut: Tables) -> float:
         width = 64 * cut.equal // cut.blocks
         sort = _SHORT_SORT_COST if width <= 16 else _SORT_COST
-        return float(comb(cut.blocks, cut.equal) * (sort + _COMPARISON_COST * rows / 2 ** (width + 1)))
+        return float(
+            comb(cut.blocks, cut.equal) * (sort + _COMPARISON_COST * rows / 2 ** (width + 1))
+        )
 
     return min((Tables(blocks, blocks - bits) for blocks in range(bits + 1, bits + 5)), key=cost)
 
@@ -87,7 +92,8 @@ def cheapest(rows: int, bits: int) -> Tables:
 def leaders(words: U64, groups: U64, ranks: I64, bits: int) -> I64:
     """For each row the row of its leader, NO_LEADER for those that stay.
 
-    Rows are sorted by rank, the best (lowest) first. `groups` may be empty: then all rows are of one group.
+    Rows are sorted by rank, the best (lowest) first. `groups` may be empty: then all rows are of
+    one group.
     """
     firsts, of_row = _distinct(words, groups)
     state = _Rounds(words[firsts], groups[firsts] if len(groups) else groups, ranks[firsts], bits)
@@ -99,7 +105,9 @@ def leaders(words: U64, groups: U64, ranks: I64, bits: int) -> I64:
 
 
 def _distinct(words: U64, groups: U64) -> tuple[I64, I64]:
-    """The first row of each different SimHash (of a group), ascending, and for each row the number of that one."""
+    """The first row of each different SimHash (of a group), ascending, and for each row the number
+    of that one.
+    """
     columns = {"word": words, "group": groups} if len(groups) else {"word": words}
     rows = pl.DataFrame(columns).with_row_index("row").select(pl.col("row").first().over(*columns))
     first = rows.to_series().to_numpy().astype(np.int64)
@@ -125,7 +133,9 @@ class _Rounds:
         return self.sweep(~self.kept)[1]  # once more, now that all that stay are known
 
     def sweep(self, asked: Flags) -> tuple[Flags, I64]:
-        """Of the rows that are `asked` for: which have a better undecided one near, and the best one that stays."""
+        """Of the rows that are `asked` for: which have a better undecided one near, and the best
+        one that stays.
+        """
         blocked, found = np.zeros(len(asked), np.bool_), np.full(len(asked), NO_LEADER, np.int64)
         if self.cut is None:
             return blocked, found
@@ -146,7 +156,9 @@ class _Rounds:
 
 
 def _together(key: U64, asked: Flags) -> U32:
-    """The rows by key, those of one key in ascending order; keys that no row `asked` for has may be missing."""
+    """The rows by key, those of one key in ascending order; keys that no row `asked` for has may be
+    missing.
+    """
     if asked.all():
         rows = np.arange(len(key), dtype=np.uint32)
     else:
@@ -160,10 +172,11 @@ def _together(key: U64, asked: Flags) -> U32:
 
 
 def best_first(pages: pl.DataFrame, order: Sequence[str]) -> tuple[I64, I64]:
-    """The rows of `pages` (columns of SCHEMA), best first by the criteria in `order`, and the rank of each of them.
+    """The rows of `pages` (columns of SCHEMA), best first by the criteria in `order`, and the rank
+    of each of them.
 
-    Equally good ones have the same rank, and stand as they came. With httpsOverHttp, pages whose URL is there with
-    https as well are the worse ones.
+    Equally good ones have the same rank, and stand as they came. With httpsOverHttp, pages whose
+    URL is there with https as well are the worse ones.
     """
     twins = pages.filter("secure")["address"].implode()
     columns = {

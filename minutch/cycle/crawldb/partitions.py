@@ -1,13 +1,15 @@
-"""The entries of CrawlDbs on their way through a job, partition by partition, and the CrawlDb that it writes.
+"""The entries of CrawlDbs on their way through a job, partition by partition, and the CrawlDb that
+it writes.
 
-A job is a function of one partition, which an engine runs (`minutch.engine`). Where a CrawlDb has as many partitions as
-the job makes (mapreduce.job.reduces), partition i is read from part i as it is, sorted. Otherwise, or where normalizing
-changes the URLs, all entries are partitioned and sorted first. Either way entries with equal keys keep the order of the
-input: CrawlDbs in the order given, parts by number, records as they stand.
+A job is a function of one partition, which an engine runs (`minutch.engine`). Where a CrawlDb has
+as many partitions as the job makes (mapreduce.job.reduces), partition i is read from part i as it
+is, sorted. Otherwise, or where normalizing changes the URLs, all entries are partitioned and sorted
+first. Either way entries with equal keys keep the order of the input: CrawlDbs in the order given,
+parts by number, records as they stand.
 
-Entries that are gone or orphaned are purged where db.update.purge.404 or db.update.purge.orphans say so; then URL
-normalizers and filters apply. A plugin that fails on a URL (a bug, not a verdict) never removes an entry.
-Source: org.apache.nutch.crawl.CrawlDbFilter, CrawlDb.createJob.
+Entries that are gone or orphaned are purged where db.update.purge.404 or db.update.purge.orphans
+say so; then URL normalizers and filters apply. A plugin that fails on a URL (a bug, not a verdict)
+never removes an entry. Source: org.apache.nutch.crawl.CrawlDbFilter, CrawlDb.createJob.
 """
 
 from __future__ import annotations
@@ -52,13 +54,17 @@ PURGED_ORPHANS: Final = "orphaned entries removed"
 
 T = TypeVar("T", pl.DataFrame, Patched)
 Step = Callable[[tuple[pl.DataFrame, ...]], tuple[T, Counters]]
-"""A job's function of the rows of a range of keys, one table per source: returns new entries and counts."""
+"""A job's function of the rows of a range of keys, one table per source: returns new entries and
+counts.
+"""
 
 
 class EntryFilter:
     """Which entries go through a job, and under which URL."""
 
-    def __init__(self, conf: Configuration, *, normalize: bool = False, filtering: bool = False) -> None:
+    def __init__(
+        self, conf: Configuration, *, normalize: bool = False, filtering: bool = False
+    ) -> None:
         self._purged = {
             status: reason
             for wanted, status, reason in (
@@ -67,11 +73,15 @@ class EntryFilter:
             )
             if wanted
         }
-        self.rules = UrlRules(conf, normalize=normalize, filtering=filtering, scope=SCOPE_CRAWLDB, keep_on_error=True)
+        self.rules = UrlRules(
+            conf, normalize=normalize, filtering=filtering, scope=SCOPE_CRAWLDB, keep_on_error=True
+        )
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> EntryFilter:
-        """With normalizers and filters where `crawldb.url.normalizers` and `crawldb.url.filters` ask for them."""
+        """With normalizers and filters where `crawldb.url.normalizers` and `crawldb.url.filters`
+        ask for them.
+        """
         return cls(
             conf,
             normalize=conf.get_boolean(NORMALIZE_PROPERTY, False),
@@ -81,10 +91,14 @@ class EntryFilter:
     @classmethod
     def neutral(cls, conf: Configuration) -> EntryFilter:
         """All entries pass unchanged."""
-        return cls(conf.with_values({PURGE_GONE_PROPERTY: "false", PURGE_ORPHANS_PROPERTY: "false"}))
+        return cls(
+            conf.with_values({PURGE_GONE_PROPERTY: "false", PURGE_ORPHANS_PROPERTY: "false"})
+        )
 
     def apply(self, frame: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-        """The entries that pass, in their order, under their normalized URLs; the others are counted."""
+        """The entries that pass, in their order, under their normalized URLs; the others are
+        counted.
+        """
         for status, reason in self._purged.items():
             before = len(frame)
             frame = frame.filter(pl.col("status") != status)
@@ -127,7 +141,9 @@ class Entries:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            if self._filter.rules.normalizes or not all(is_partitioned(db, self.parts) for db in self._dbs):
+            if self._filter.rules.normalizes or not all(
+                is_partitioned(db, self.parts) for db in self._dbs
+            ):
                 self.sources = [stack.enter_context(self._shuffled())]
             else:
                 read = partial(_entries, self._scan, self._filter)
@@ -136,7 +152,10 @@ class Entries:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._stack.close()
 
@@ -155,28 +174,44 @@ class Entries:
             return _entries(scan_entries, entry_filter, place, task.counters)
 
         places = engine.pieces(path for db in self._dbs for path in db.parts())
-        return engine.shuffle(read, places, self._schema, self._conf, None, spill=self._spill, share=2)
+        return engine.shuffle(
+            read, places, self._schema, self._conf, None, spill=self._spill, share=2
+        )
 
 
-def _entries(scan: Scan, entry_filter: EntryFilter, place: Place, counters: Counters) -> Iterator[pl.DataFrame]:
+def _entries(
+    scan: Scan, entry_filter: EntryFilter, place: Place, counters: Counters
+) -> Iterator[pl.DataFrame]:
     """The entries of a part file that pass, in its order."""
     return (entry_filter.apply(frame, counters) for frame in scan(place))
 
 
 def rewrite(
-    db: CrawlDb, conf: Configuration, sources: Sequence[Source], step: Step[pl.DataFrame], progress: Progress
+    db: CrawlDb,
+    conf: Configuration,
+    sources: Sequence[Source],
+    step: Step[pl.DataFrame],
+    progress: Progress,
 ) -> Counters:
-    """Replace `db` by the results of `step` on the rows of each partition, of all `sources`. The caller holds the lock.
+    """Replace `db` by the results of `step` on the rows of each partition, of all `sources`. The
+    caller holds the lock.
 
-    The old CrawlDb stays as `old` unless db.preserve.backup is false. On an error nothing has changed.
+    The old CrawlDb stays as `old` unless db.preserve.backup is false. On an error nothing has
+    changed.
     """
     return _replace(db, conf, sources, step, progress, db.part_writer)
 
 
 def patch(
-    db: CrawlDb, conf: Configuration, sources: Sequence[Source], step: Step[Patched], progress: Progress
+    db: CrawlDb,
+    conf: Configuration,
+    sources: Sequence[Source],
+    step: Step[Patched],
+    progress: Progress,
 ) -> Counters:
-    """As `rewrite`, for a `step` that puts rows into packed tables: all other records are copied."""
+    """As `rewrite`, for a `step` that puts rows into packed tables: all other records are
+    copied.
+    """
     return _replace(db, conf, sources, step, progress, db.patched_writer)
 
 
@@ -200,5 +235,7 @@ def _replace(
                 task.advance(len(frame))
 
     with db.replacement(keep_old=conf.get_boolean("db.preserve.backup", True)) as directory:
-        engine_of(conf).reduce(write_part, sources, number_of_parts(conf), directory, counters, progress)
+        engine_of(conf).reduce(
+            write_part, sources, number_of_parts(conf), directory, counters, progress
+        )
     return counters

@@ -1,4 +1,5 @@
-"""protocolstats: how often each status code of HTTP stands in the crawldb; entries without one count as UNFETCHED.
+"""protocolstats: how often each status code of HTTP stands in the crawldb; entries without one
+count as UNFETCHED.
 
 The fetcher keeps the code of a page's last fetch in its metadata (`nutch.protocol.code`).
 Source: org.apache.nutch.util.ProtocolStatusStatistics.
@@ -26,7 +27,9 @@ WITH_CODE: Final = "entries with a code"
 def protocolstats(
     dbs: list[CrawlDb], out: Path, context: JobContext, *, parts: int = 1, as_json: bool = False
 ) -> Counters:
-    """Count the entries of `dbs` by status code into the new folder `out`. Raises StoreError, FormatError."""
+    """Count the entries of `dbs` by status code into the new folder `out`. Raises StoreError,
+    FormatError.
+    """
     log.info("ProtocolStatistics: starting")
     counters = Counters({WITH_CODE: 0, UNFETCHED: 0})
 
@@ -38,6 +41,12 @@ def protocolstats(
     def describe(name: str) -> dict[str, Any]:
         return {"status": name} if name == UNFETCHED else {"code": name}
 
-    write(tally(dbs, count, counters, context, packed=False), out, parts, describe if as_json else None, context.conf)
+    write(
+        tally(dbs, count, counters, context, packed=False),
+        out,
+        parts,
+        describe if as_json else None,
+        context.conf,
+    )
     log.info("ProtocolStatistics: finished")
     return counters

@@ -1,7 +1,8 @@
-"""What updatedb makes of the records that a segment has of one URL, and by which steps. Pure: no I/O
+"""What updatedb makes of the records that a segment has of one URL, and by which steps. Pure: no
+I/O
 
-The entry comes from `transitions`, as in the job; `steps` put its date into words. The score that links bring is left
-out where the records hold no links.
+The entry comes from `transitions`, as in the job; `steps` put its date into words. The score that
+links bring is left out where the records hold no links.
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ from minutch.cycle.crawldb.schedule import (
     Plan,
     Step,
 )
-from minutch.cycle.crawldb.transitions import UpdateSettings, modification, update, with_old_metadata
+from minutch.cycle.crawldb.transitions import (
+    UpdateSettings,
+    modification,
+    update,
+    with_old_metadata,
+)
 from minutch.cycle.crawldb.updates import Fetched, Updates
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
@@ -42,7 +48,9 @@ class Replayed:
     steps: tuple[Step, ...]
 
     def led_to(self, entry: CrawlDatum) -> bool:
-        """Whether this is how `entry` came about, as far as status and dates go; dedup may have marked it since."""
+        """Whether this is how `entry` came about, as far as status and dates go; dedup may have
+        marked it since.
+        """
         mine = self.entry
         if (mine.fetch_time, mine.fetch_interval, mine.retries) != (
             entry.fetch_time,
@@ -50,16 +58,24 @@ class Replayed:
             entry.retries,
         ):
             return False
-        return mine.status == entry.status or entry.status in (status.STATUS_DB_DUPLICATE, status.STATUS_DB_ORPHAN)
+        return mine.status == entry.status or entry.status in (
+            status.STATUS_DB_DUPLICATE,
+            status.STATUS_DB_ORPHAN,
+        )
 
 
 def replay(
-    url: str, before: CrawlDatum | None, found: Iterable[CrawlDatum], settings: UpdateSettings, now: int
+    url: str,
+    before: CrawlDatum | None,
+    found: Iterable[CrawlDatum],
+    settings: UpdateSettings,
+    now: int,
 ) -> Replayed | None:
-    """updatedb's entry of `url`, which was `before`, after the records `found`; None if nothing comes of them.
+    """updatedb's entry of `url`, which was `before`, after the records `found`; None if nothing
+    comes of them.
 
-    `found` are the records of crawl_fetch and crawl_parse, in this order. Raises FormatError for a status that no
-    Nutch writes.
+    `found` are the records of crawl_fetch and crawl_parse, in this order. Raises FormatError for a
+    status that no Nutch writes.
     """
     old = pack(rows.to_frame([] if before is None else [(url, before)]))
     segment = pack(rows.to_frame((url, datum) for datum in found))
@@ -96,7 +112,12 @@ def _after_failure(fetch: CrawlDatum, entry: CrawlDatum, settings: UpdateSetting
 
 def _gone(fetch: CrawlDatum, entry: CrawlDatum, settings: UpdateSettings) -> list[Step]:
     if not _is_own(settings.schedule, "set_page_gone_schedule"):
-        return [Step(f"{type(settings.schedule).__name__}: the interval of a page that is gone", entry.fetch_interval)]
+        return [
+            Step(
+                f"{type(settings.schedule).__name__}: the interval of a page that is gone",
+                entry.fetch_interval,
+            )
+        ]
     longer = "gone: half as long again"
     if entry.fetch_interval < int(1.5 * fetch.fetch_interval):
         longer += ", but less than db.fetch.interval.max"
@@ -111,7 +132,9 @@ def _fetched(
     plan = settings.schedule.plan(url, merged, fetch.fetch_time, fetch.modified_time, state)
     yield Step(f"the page: {_STATES[state]}")
     if entry.status == status.STATUS_DB_UNFETCHED:
-        yield Step("the interval was beyond db.fetch.interval.max: to be fetched as if for the first time")
+        yield Step(
+            "the interval was beyond db.fetch.interval.max: to be fetched as if for the first time"
+        )
     if _holds(plan, entry):
         yield from plan.steps
     else:
@@ -119,7 +142,9 @@ def _fetched(
 
 
 def _holds(plan: Plan, entry: CrawlDatum) -> bool:
-    """Whether the plan's steps tell of this entry; a schedule of the user's may go on from there."""
+    """Whether the plan's steps tell of this entry; a schedule of the user's may go on from
+    there.
+    """
     return (plan.interval, plan.fetch_time) == (entry.fetch_interval, entry.fetch_time)
 
 

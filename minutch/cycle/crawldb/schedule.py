@@ -1,16 +1,20 @@
-"""When to fetch a page again: every decision about fetch time, interval and retries has its home here.
+"""When to fetch a page again: every decision about fetch time, interval and retries has its home
+here.
 
-`db.fetch.schedule.class` names the schedule (`fetch_schedule`), by Nutch's Java name or as a Python class. A schedule
-has each method twice: for one record (`set_fetch_schedule`), and for a table (`set_fetch_schedule_columns`). Your own
-class may define the first alone: the second then loops over the rows.
+`db.fetch.schedule.class` names the schedule (`fetch_schedule`), by Nutch's Java name or as a Python
+class. A schedule has each method twice: for one record (`set_fetch_schedule`), and for a table
+(`set_fetch_schedule_columns`). Your own class may define the first alone: the second then loops
+over the rows.
 
     class Weekly(DefaultFetchSchedule):
-        def set_fetch_schedule(self, url, datum, prev_fetch_time, prev_modified_time, fetch_time, modified_time, state):
+        def set_fetch_schedule(self, url, datum, prev_fetch_time, prev_modified_time, fetch_time,
+        modified_time, state):
             datum.fetch_interval = 7 * 86400
             ...
 
-Times are milliseconds since the epoch, intervals seconds; intervals are rounded as Java does it in 32-bit floats.
-Source: org.apache.nutch.crawl.FetchSchedule, AbstractFetchSchedule, DefaultFetchSchedule, FetchScheduleFactory.
+Times are milliseconds since the epoch, intervals seconds; intervals are rounded as Java does it in
+32-bit floats. Source: org.apache.nutch.crawl.FetchSchedule, AbstractFetchSchedule,
+DefaultFetchSchedule, FetchScheduleFactory.
 """
 
 from __future__ import annotations
@@ -36,8 +40,12 @@ PROPERTY: Final = "db.fetch.schedule.class"
 DEFAULT_CLASS: Final = "org.apache.nutch.crawl.DefaultFetchSchedule"
 _BUILT_IN: Final = {
     DEFAULT_CLASS: "minutch.cycle.crawldb.schedule:DefaultFetchSchedule",
-    "org.apache.nutch.crawl.AdaptiveFetchSchedule": "minutch.cycle.crawldb.adaptive:AdaptiveFetchSchedule",
-    "org.apache.nutch.crawl.MimeAdaptiveFetchSchedule": "minutch.cycle.crawldb.adaptive:MimeAdaptiveFetchSchedule",
+    "org.apache.nutch.crawl.AdaptiveFetchSchedule": (
+        "minutch.cycle.crawldb.adaptive:AdaptiveFetchSchedule"
+    ),
+    "org.apache.nutch.crawl.MimeAdaptiveFetchSchedule": (
+        "minutch.cycle.crawldb.adaptive:MimeAdaptiveFetchSchedule"
+    ),
 }
 
 _GONE_FACTOR: Final = 1.5  # how much later a page that is gone is tried again
@@ -55,7 +63,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """When a page is fetched again, at intervals of how many seconds; `steps` say how that came about."""
+    """When a page is fetched again, at intervals of how many seconds; `steps` say how that came
+    about.
+    """
 
     interval: int
     fetch_time: int
@@ -63,9 +73,13 @@ class Plan:
     steps: tuple[Step, ...] = ()
 
 
-def _mask_loop(schedule: AbstractFetchSchedule, frame: pl.DataFrame, now: int) -> tuple[pl.DataFrame, pl.Series]:
+def _mask_loop(
+    schedule: AbstractFetchSchedule, frame: pl.DataFrame, now: int
+) -> tuple[pl.DataFrame, pl.Series]:
     due: list[bool] = []
-    frame = rows.map_rows(frame, lambda url, datum: due.append(schedule.should_fetch(url, datum, now)))
+    frame = rows.map_rows(
+        frame, lambda url, datum: due.append(schedule.should_fetch(url, datum, now))
+    )
     return frame, pl.Series(due, dtype=pl.Boolean)
 
 
@@ -73,7 +87,9 @@ _LOOPS: dict[str, Callable[..., Any]] = {
     "initialize_schedule": lambda schedule, frame, now: rows.map_rows(
         frame, lambda url, datum: schedule.initialize_schedule(url, datum, now)
     ),
-    "set_fetch_schedule": lambda schedule, frame, *columns: rows.map_rows(frame, schedule.set_fetch_schedule, *columns),
+    "set_fetch_schedule": lambda schedule, frame, *columns: rows.map_rows(
+        frame, schedule.set_fetch_schedule, *columns
+    ),
     "set_page_gone_schedule": lambda schedule, frame, *columns: rows.map_rows(
         frame, schedule.set_page_gone_schedule, *columns
     ),
@@ -81,7 +97,8 @@ _LOOPS: dict[str, Callable[..., Any]] = {
         frame, schedule.set_page_retry_schedule, *columns
     ),
     "calculate_last_fetch_time": lambda schedule, frame: pl.Series(
-        [schedule.calculate_last_fetch_time(datum) for _, datum in rows.records(frame)], dtype=pl.Int64
+        [schedule.calculate_last_fetch_time(datum) for _, datum in rows.records(frame)],
+        dtype=pl.Int64,
     ),
     "should_fetch": _mask_loop,
     "force_refetch": lambda schedule, frame, asap, now: rows.map_rows(
@@ -98,7 +115,9 @@ class AbstractFetchSchedule:
     """
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """A subclass that overrides a method for one record, but not the one for tables, gets the loop for tables."""
+        """A subclass that overrides a method for one record, but not the one for tables, gets the
+        loop for tables.
+        """
         super().__init_subclass__(**named)
         for method, loop in _LOOPS.items():
             columns = f"{method}_columns"
@@ -110,7 +129,7 @@ class AbstractFetchSchedule:
         self.max_interval = conf.get_int("db.fetch.interval.max", 0)
         self._shortened = java_round(float32(float32(self.max_interval) * _MAX_FACTOR))
 
-    # -- one record ------------------------------------------------------------------------------------------------
+    # -- one record --------------------------------------------------------------------------------
 
     def initialize_schedule(self, url: str, datum: CrawlDatum, now: int) -> None:
         """A page is new: fetch it at once, with the default interval."""
@@ -128,25 +147,45 @@ class AbstractFetchSchedule:
         modified_time: int,
         state: int,
     ) -> None:
-        """A page was fetched at `fetch_time`; `state` is one of STATUS_UNKNOWN, _MODIFIED, _NOTMODIFIED."""
+        """A page was fetched at `fetch_time`; `state` is one of STATUS_UNKNOWN, _MODIFIED,
+        _NOTMODIFIED.
+        """
         datum.retries = 0
 
-    def plan(self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int) -> Plan:
-        """What `set_fetch_schedule` would make of a page that was fetched; `datum` stays as it is."""
+    def plan(
+        self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int
+    ) -> Plan:
+        """What `set_fetch_schedule` would make of a page that was fetched; `datum` stays as it
+        is.
+        """
         after = datum.copy()
-        self.set_fetch_schedule(url, after, 0, datum.modified_time, fetch_time, modified_time, state)
+        self.set_fetch_schedule(
+            url, after, 0, datum.modified_time, fetch_time, modified_time, state
+        )
         return Plan(after.fetch_interval, after.fetch_time, after.modified_time)
 
     def set_page_gone_schedule(
-        self, url: str, datum: CrawlDatum, prev_fetch_time: int, prev_modified_time: int, fetch_time: int
+        self,
+        url: str,
+        datum: CrawlDatum,
+        prev_fetch_time: int,
+        prev_modified_time: int,
+        fetch_time: int,
     ) -> None:
         """A page is gone: wait half as long again as before, but never longer than the maximum."""
         longer = float32(float32(datum.fetch_interval) * _GONE_FACTOR)
-        datum.fetch_interval = java_round(longer) if longer < float32(self.max_interval) else self._shortened
+        datum.fetch_interval = (
+            java_round(longer) if longer < float32(self.max_interval) else self._shortened
+        )
         datum.fetch_time = fetch_time + datum.fetch_interval * 1000
 
     def set_page_retry_schedule(
-        self, url: str, datum: CrawlDatum, prev_fetch_time: int, prev_modified_time: int, fetch_time: int
+        self,
+        url: str,
+        datum: CrawlDatum,
+        prev_fetch_time: int,
+        prev_modified_time: int,
+        fetch_time: int,
     ) -> None:
         """A page could not be fetched this time: try again in a day."""
         datum.fetch_time = fetch_time + SECONDS_PER_DAY * 1000
@@ -154,10 +193,16 @@ class AbstractFetchSchedule:
 
     def calculate_last_fetch_time(self, datum: CrawlDatum) -> int:
         """When the page was last fetched; 0 if never."""
-        return 0 if datum.status == STATUS_DB_UNFETCHED else datum.fetch_time - datum.fetch_interval * 1000
+        return (
+            0
+            if datum.status == STATUS_DB_UNFETCHED
+            else datum.fetch_time - datum.fetch_interval * 1000
+        )
 
     def should_fetch(self, url: str, datum: CrawlDatum, now: int) -> bool:
-        """Whether the page is due; one that is due later than the maximum interval allows becomes due at once."""
+        """Whether the page is due; one that is due later than the maximum interval allows becomes
+        due at once.
+        """
         if datum.fetch_time - now > self.max_interval * 1000:
             if datum.fetch_interval > self.max_interval:
                 datum.fetch_interval = self._shortened
@@ -165,7 +210,9 @@ class AbstractFetchSchedule:
         return datum.fetch_time <= now
 
     def force_refetch(self, url: str, datum: CrawlDatum, asap: bool, now: int) -> None:
-        """Forget the page's content, so that it is fetched as if for the first time: at once, or when it is due."""
+        """Forget the page's content, so that it is fetched as if for the first time: at once, or
+        when it is due.
+        """
         if datum.fetch_interval > self.max_interval:
             datum.fetch_interval = self._shortened
         datum.status = STATUS_DB_UNFETCHED
@@ -175,8 +222,8 @@ class AbstractFetchSchedule:
         if asap:
             datum.fetch_time = now
 
-    # -- tables ----------------------------------------------------------------------------------------------------
-    # `frame` has the columns of CRAWLDB_SCHEMA (others stay as they are); the other arguments are columns beside it.
+    # -- tables ------------------------------------------------------------------------------------
+    # `frame` has the columns of CRAWLDB_SCHEMA (others stay as they are); the other arguments are columns beside it.  # noqa: E501
 
     def initialize_schedule_columns(self, frame: pl.DataFrame, now: int) -> pl.DataFrame:
         return frame.with_columns(
@@ -197,17 +244,27 @@ class AbstractFetchSchedule:
         return frame.with_columns(retries=pl.lit(0, pl.Int8))
 
     def set_page_gone_schedule_columns(
-        self, frame: pl.DataFrame, prev_fetch_time: pl.Series, prev_modified_time: pl.Series, fetch_time: pl.Series
+        self,
+        frame: pl.DataFrame,
+        prev_fetch_time: pl.Series,
+        prev_modified_time: pl.Series,
+        fetch_time: pl.Series,
     ) -> pl.DataFrame:
         longer = frame["fetch_interval"].to_numpy().astype(np.float32) * np.float32(_GONE_FACTOR)
-        interval = np.where(longer < np.float32(self.max_interval), round_int(longer), np.int32(self._shortened))
+        interval = np.where(
+            longer < np.float32(self.max_interval), round_int(longer), np.int32(self._shortened)
+        )
         return frame.with_columns(
             fetch_interval=pl.Series(interval, dtype=pl.Int32),
             fetch_time=fetch_time + pl.Series(interval, dtype=pl.Int64) * 1000,
         )
 
     def set_page_retry_schedule_columns(
-        self, frame: pl.DataFrame, prev_fetch_time: pl.Series, prev_modified_time: pl.Series, fetch_time: pl.Series
+        self,
+        frame: pl.DataFrame,
+        prev_fetch_time: pl.Series,
+        prev_modified_time: pl.Series,
+        fetch_time: pl.Series,
     ) -> pl.DataFrame:
         return frame.with_columns(
             fetch_time=fetch_time + SECONDS_PER_DAY * 1000,
@@ -234,7 +291,9 @@ class AbstractFetchSchedule:
     def force_refetch_columns(self, frame: pl.DataFrame, asap: bool, now: int) -> pl.DataFrame:
         too_long = pl.col("fetch_interval") > self.max_interval
         frame = frame.with_columns(
-            fetch_interval=pl.when(too_long).then(pl.lit(self._shortened, pl.Int32)).otherwise("fetch_interval"),
+            fetch_interval=pl.when(too_long)
+            .then(pl.lit(self._shortened, pl.Int32))
+            .otherwise("fetch_interval"),
             status=pl.lit(STATUS_DB_UNFETCHED, pl.UInt8),
             retries=pl.lit(0, pl.Int8),
             signature=pl.lit(None, pl.Binary),
@@ -256,14 +315,26 @@ class DefaultFetchSchedule(AbstractFetchSchedule):
         modified_time: int,
         state: int,
     ) -> None:
-        super().set_fetch_schedule(url, datum, prev_fetch_time, prev_modified_time, fetch_time, modified_time, state)
+        super().set_fetch_schedule(
+            url, datum, prev_fetch_time, prev_modified_time, fetch_time, modified_time, state
+        )
         plan = DefaultFetchSchedule.plan(self, url, datum, fetch_time, modified_time, state)
-        datum.fetch_interval, datum.fetch_time, datum.modified_time = plan.interval, plan.fetch_time, plan.modified_time
+        datum.fetch_interval, datum.fetch_time, datum.modified_time = (
+            plan.interval,
+            plan.fetch_time,
+            plan.modified_time,
+        )
 
-    def plan(self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int) -> Plan:
+    def plan(
+        self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int
+    ) -> Plan:
         interval = datum.fetch_interval or self.default_interval
         modified = fetch_time if modified_time <= 0 or state == STATUS_MODIFIED else modified_time
-        text = "the page's own interval" if datum.fetch_interval else "the page has none: db.fetch.interval.default"
+        text = (
+            "the page's own interval"
+            if datum.fetch_interval
+            else "the page has none: db.fetch.interval.default"
+        )
         return Plan(interval, fetch_time + interval * 1000, modified, (Step(text, interval),))
 
     def set_fetch_schedule_columns(
@@ -293,7 +364,8 @@ def round_int(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def fetch_schedule(conf: Configuration) -> AbstractFetchSchedule:
-    """The schedule that `db.fetch.schedule.class` names: a Java name of Nutch's, `module:Class` or `module.Class`.
+    """The schedule that `db.fetch.schedule.class` names: a Java name of Nutch's, `module:Class` or
+    `module.Class`.
 
     Raises ConfigError for a class that can't be found or is no schedule.
     """

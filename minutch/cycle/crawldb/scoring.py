@@ -1,7 +1,7 @@
 """Calls of the scoring filters, which may fail without stopping the job.
 
-The filters work on tables. Where one fails, the table is processed again record by record: failures are counted and
-logged with their URLs, and such a record keeps its score (a new one gets 0).
+The filters work on tables. Where one fails, the table is processed again record by record: failures
+are counted and logged with their URLs, and such a record keeps its score (a new one gets 0).
 Source: the calls of org.apache.nutch.scoring.ScoringFilters in CrawlDbReducer and Injector.
 """
 
@@ -26,12 +26,16 @@ ERRORS: Final = "errors of scoring filters"
 _ORPHANED: Final = ("orphaned_score", "orphaned_score_columns")
 
 
-def injected_scores(frame: pl.DataFrame, scoring: ScoringFilters, counters: Counters) -> pl.DataFrame:
+def injected_scores(
+    frame: pl.DataFrame, scoring: ScoringFilters, counters: Counters
+) -> pl.DataFrame:
     """Seeds with their scores."""
     return _guarded(frame, scoring.inject_score_columns, lambda: scoring.inject_score, counters)
 
 
-def initial_scores(frame: pl.DataFrame, scoring: ScoringFilters, counters: Counters) -> pl.DataFrame:
+def initial_scores(
+    frame: pl.DataFrame, scoring: ScoringFilters, counters: Counters
+) -> pl.DataFrame:
     """Pages found through a link, with their first scores."""
 
     def change(url: str, datum: CrawlDatum) -> None:
@@ -46,7 +50,9 @@ def initial_scores(frame: pl.DataFrame, scoring: ScoringFilters, counters: Count
 
 def sees_orphans(scoring: ScoringFilters) -> bool:
     """Whether a filter handles entries that no update touches."""
-    return any(scoring_filter.overrides(name) for scoring_filter in scoring.filters for name in _ORPHANED)
+    return any(
+        scoring_filter.overrides(name) for scoring_filter in scoring.filters for name in _ORPHANED
+    )
 
 
 def orphaned_scores(
@@ -54,14 +60,22 @@ def orphaned_scores(
 ) -> pl.DataFrame:
     """The entries, after the filters on those without an update (mask `untouched`)."""
     at = untouched.arg_true()
-    changed = _guarded(frame[at], scoring.orphaned_score_columns, lambda: scoring.orphaned_score, counters)
+    changed = _guarded(
+        frame[at], scoring.orphaned_score_columns, lambda: scoring.orphaned_score, counters
+    )
     return frame.with_columns(frame[name].scatter(at, changed[name]) for name in frame.columns)
 
 
 def updated_scores(
-    frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame, scoring: ScoringFilters, counters: Counters
+    frame: pl.DataFrame,
+    old: pl.DataFrame,
+    inlinked: pl.DataFrame,
+    scoring: ScoringFilters,
+    counters: Counters,
 ) -> pl.DataFrame:
-    """The entries with updated scores; `old` is row for row (null status: none), `inlinked` packed, with `row`."""
+    """The entries with updated scores; `old` is row for row (null status: none), `inlinked` packed,
+    with `row`.
+    """
     if not scoring.filters:
         return frame
 
@@ -69,11 +83,19 @@ def updated_scores(
         old_data, inlinks = _optional_records(old), _grouped(inlinked, len(frame))
         return lambda url, datum: scoring.update_db_score(url, next(old_data), datum, next(inlinks))
 
-    return _guarded(frame, lambda table: scoring.update_db_score_columns(table, old, inlinked), one_by_one, counters)
+    return _guarded(
+        frame,
+        lambda table: scoring.update_db_score_columns(table, old, inlinked),
+        one_by_one,
+        counters,
+    )
 
 
-def linked_scores(scores: pl.Series, inlinked: pl.DataFrame, scoring: ScoringFilters) -> pl.Series | None:
-    """New scores of entries to which links were found and nothing else; None if the filters may change more, or fail.
+def linked_scores(
+    scores: pl.Series, inlinked: pl.DataFrame, scoring: ScoringFilters
+) -> pl.Series | None:
+    """New scores of entries to which links were found and nothing else; None if the filters may
+    change more, or fail.
 
     `inlinked` as in `updated_scores`, which is to be called then.
     """
@@ -92,7 +114,9 @@ def _guarded(
     make_change: Callable[[], Callable[[str, CrawlDatum], None]],
     counters: Counters,
 ) -> pl.DataFrame:
-    """`columns` of the table; if that fails, `make_change()` applied record by record, skipping failures."""
+    """`columns` of the table; if that fails, `make_change()` applied record by record, skipping
+    failures.
+    """
     if frame.is_empty():
         return frame
     try:

@@ -6,13 +6,14 @@
 
     nutch.score=10                  the entry's score
     nutch.fetchInterval=86400       its fetch interval in seconds
-    nutch.fetchInterval.fixed=3600  the same, kept by adaptive schedules (as `fixedInterval` in the metadata)
+    nutch.fetchInterval.fixed=3600  the same, kept by adaptive schedules (as `fixedInterval` in the
+                                    metadata)
     any other name=value            goes into the metadata as text; what has no `=` is skipped
 
-Files may be compressed (by suffix: .gz, .bz2, .zst, .deflate …). Blanks are what Java's String.trim removes: everything
-up to U+0020. Bytes that are not UTF-8 become U+FFFD. An invalid number is reported with file and line, and the rest of
-the line counts.
-Source: Hadoop's LineRecordReader, org.apache.nutch.crawl.Injector.InjectMapper.
+Files may be compressed (by suffix: .gz, .bz2, .zst, .deflate …). Blanks are what Java's String.trim
+removes: everything up to U+0020. Bytes that are not UTF-8 become U+FFFD. An invalid number is
+reported with file and line, and the rest of the line counts. Source: Hadoop's LineRecordReader,
+org.apache.nutch.crawl.Injector.InjectMapper.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _INTEGER: Final = re.compile(r"[+-]?\d+")
 _INT_RANGE: Final = range(-0x8000_0000, 0x8000_0000)
 
 
-# -- files -----------------------------------------------------------------------------------------------------------
+# -- files -----------------------------------------------------------------------------------------
 
 
 class SeedText(NamedTuple):
@@ -69,7 +70,9 @@ class SeedText(NamedTuple):
 
 
 def seed_files(path: Path) -> list[Path]:
-    """The seed files of a directory (or the one file), by name. Raises StoreError if there is none."""
+    """The seed files of a directory (or the one file), by name. Raises StoreError if there is
+    none.
+    """
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -79,19 +82,25 @@ def seed_files(path: Path) -> list[Path]:
         if entry.is_file() and entry.name[0] not in "._":
             files.append(entry)
         else:
-            log.warning("Skipped %s in %s", "hidden file" if entry.is_file() else "non-file input", entry)
+            log.warning(
+                "Skipped %s in %s", "hidden file" if entry.is_file() else "non-file input", entry
+            )
     if not files:
         raise StoreError(f"No seed files to inject found in {path}")
     return files
 
 
 def read_seeds(path: Path) -> Iterator[pl.DataFrame]:
-    """The seeds of a file in tables of SEED_SCHEMA. Raises FormatError for damaged compressed data."""
+    """The seeds of a file in tables of SEED_SCHEMA. Raises FormatError for damaged compressed
+    data.
+    """
     return ordered(seeds_in, seed_texts(path))
 
 
 def seed_texts(path: Path) -> Iterator[SeedText]:
-    """The pieces of a file, without a byte order mark. Raises FormatError for damaged compressed data."""
+    """The pieces of a file, without a byte order mark. Raises FormatError for damaged compressed
+    data.
+    """
     number = 1
     try:
         with _open(path) as stream:
@@ -118,7 +127,9 @@ def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
     while data := stream.read(CHUNK_BYTES):
         data = rest + (data.removeprefix(_BYTE_ORDER_MARK) if first else data)
         first = False
-        end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1  # a CR at the very end may belong to a CR LF
+        end = (
+            max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1
+        )  # a CR at the very end may belong to a CR LF
         rest = data[end:]
         if end:
             yield _with_line_feeds(data[:end])
@@ -131,7 +142,9 @@ def _with_line_feeds(data: bytes) -> bytes:
 
 
 def seeds_in(text: SeedText) -> pl.DataFrame:
-    """The seeds of a piece as a table of SEED_SCHEMA: line number, URL and what follows it (null: no tab)."""
+    """The seeds of a piece as a table of SEED_SCHEMA: line number, URL and what follows it (null:
+    no tab).
+    """
     try:
         return _find(text)
     except pl.exceptions.ComputeError:  # not UTF-8
@@ -142,14 +155,19 @@ def _find(text: SeedText) -> pl.DataFrame:
     data = np.frombuffer(text.data, np.uint8)
     lines = text.data.count(b"\n") + 1
     number = np.empty(lines, np.uint64)
-    (url_at, extra_at), (url_len, extra_len) = np.empty((2, lines), np.int64), np.empty((2, lines), np.int32)
+    (url_at, extra_at), (url_len, extra_len) = (
+        np.empty((2, lines), np.int64),
+        np.empty((2, lines), np.int32),
+    )
     count = find_seeds(data, text.number, number, url_at, url_len, extra_at, extra_len)
     url = string_column("url", data, url_at[:count], url_len[:count])
     extra = string_column("extra", data, extra_at[:count], extra_len[:count], least=0)
-    return pl.DataFrame([pl.Series("line", number[:count]), url.cast(pl.String), extra.cast(pl.String)])
+    return pl.DataFrame(
+        [pl.Series("line", number[:count]), url.cast(pl.String), extra.cast(pl.String)]
+    )
 
 
-# -- entries ---------------------------------------------------------------------------------------------------------
+# -- entries ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -163,7 +181,9 @@ class Defaults:
 
     @classmethod
     def from_conf(cls, conf: Configuration, now: int) -> Defaults:
-        """As InjectMapper.setup reads them; `injector.current.time` stands for the clock where it is set."""
+        """As InjectMapper.setup reads them; `injector.current.time` stands for the clock where it
+        is set.
+        """
         return cls(
             conf.get_long("injector.current.time", now),
             conf.get_int("db.fetch.interval.default", 2592000),
@@ -225,14 +245,18 @@ def new_entries(lines: pl.DataFrame, defaults: Defaults, path: Path) -> pl.DataF
         signature=pl.lit(None, pl.Binary),
         metadata=pl.lit(None, pl.Binary),
     )
-    special = lines.select((pl.col("extra").str.len_bytes() > 0).fill_null(False)).to_series().arg_true()
+    special = (
+        lines.select((pl.col("extra").str.len_bytes() > 0).fill_null(False)).to_series().arg_true()
+    )
     return frame if special.is_empty() else _with_metadata(frame, lines, special, defaults, path)
 
 
 def _with_metadata(
     frame: pl.DataFrame, lines: pl.DataFrame, special: pl.Series, defaults: Defaults, path: Path
 ) -> pl.DataFrame:
-    """The entries, those at rows `special` with the values from their lines; equal texts are parsed once."""
+    """The entries, those at rows `special` with the values from their lines; equal texts are parsed
+    once.
+    """
     extras = lines.select(pl.col("line", "extra").gather(special))
     texts = extras.unique("extra", keep="first", maintain_order=True)
     given = [parse_metadata(extra, f"{path}:{number}") for number, extra in texts.iter_rows()]
@@ -241,7 +265,9 @@ def _with_metadata(
             "extra": texts["extra"],
             "score": _column(given, "score", defaults.score, pl.Float32),
             "fetch_interval": _column(given, "interval", defaults.interval, pl.Int32),
-            "metadata": pl.Series([g.metadata.to_bytes() if g.metadata else None for g in given], dtype=pl.Binary),
+            "metadata": pl.Series(
+                [g.metadata.to_bytes() if g.metadata else None for g in given], dtype=pl.Binary
+            ),
         }
     )
     found = extras.join(read, on="extra", how="left", maintain_order="left")
@@ -249,10 +275,14 @@ def _with_metadata(
     return frame.with_columns(frame[name].scatter(special, found[name]) for name in names)
 
 
-def _column(given: list[SeedMetadata], name: str, default: float, dtype: type[pl.DataType]) -> pl.Series:
+def _column(
+    given: list[SeedMetadata], name: str, default: float, dtype: type[pl.DataType]
+) -> pl.Series:
     values = (getattr(metadata, name) for metadata in given)
     found = [default if value is None else value for value in values]
-    return pl.Series([float32(value) for value in found] if dtype is pl.Float32 else found, dtype=dtype)
+    return pl.Series(
+        [float32(value) for value in found] if dtype is pl.Float32 else found, dtype=dtype
+    )
 
 
 def _java_int(text: str) -> int:

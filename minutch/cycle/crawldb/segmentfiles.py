@@ -1,4 +1,6 @@
-"""Files of segments merged into a CrawlDb: what updatedb does, and an import that brings a CrawlDb along."""
+"""Files of segments merged into a CrawlDb: what updatedb does, and an import that brings a CrawlDb
+along.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,11 @@ def merge_files(
     *,
     now: int,
 ) -> Counters:
-    """Merge part files of <Text, CrawlDatum>, in their order, into `db`, which is made if there is none.
+    """Merge part files of <Text, CrawlDatum>, in their order, into `db`, which is made if there is
+    none.
 
-    The caller holds the lock. Returns what became of the URLs. Raises FormatError (damage); the CrawlDb is then as
-    before.
+    The caller holds the lock. Returns what became of the URLs. Raises FormatError (damage); the
+    CrawlDb is then as before.
     """
     conf = context.conf
     engine = engine_of(conf)
@@ -42,7 +45,9 @@ def merge_files(
     with (
         Entries([db], conf, entry_filter, spill=db.path, packed=True) as old,
         context.progress("updatedb") as progress,
-        engine.shuffle(read, engine.pieces(files), PACKED_SCHEMA, conf, progress, spill=db.path) as updates,
+        engine.shuffle(
+            read, engine.pieces(files), PACKED_SCHEMA, conf, progress, spill=db.path
+        ) as updates,
     ):
         updated = patch(
             db,

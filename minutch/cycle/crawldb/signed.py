@@ -1,4 +1,6 @@
-"""Pages with signatures, as they are compared to find duplicates: by dedup, and by readdb, which shows the groups."""
+"""Pages with signatures, as they are compared to find duplicates: by dedup, and by readdb, which
+shows the groups.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from minutch.work.tables.parallel import ordered
 from minutch.work.tables.spans import Place
 
 FETCHED: Final = (
-    pl.col("status").is_in([status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED]) & pl.col("signature").is_not_null()
+    pl.col("status").is_in([status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED])
+    & pl.col("signature").is_not_null()
 )
 MARKED: Final = (pl.col("status") == status.STATUS_DB_DUPLICATE) & pl.col("signature").is_not_null()
 IS_SIMHASH: Final = pl.col("signature").bin.size() == SIZE
@@ -33,7 +36,9 @@ GROUPS: Final[dict[str, Callable[[pl.Series], pl.Series] | None]] = {
 
 
 def signed_pages(db: CrawlDb, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
-    """The entries `where` is true for: their `url`, `signature`, `group`, `status`, `score` and `fetch_time`."""
+    """The entries `where` is true for: their `url`, `signature`, `group`, `status`, `score` and
+    `fetch_time`.
+    """
     for part in db.require_parts():
         yield from signed_in(part, group, where)
 
@@ -58,7 +63,11 @@ def compared(pages: Iterable[pl.DataFrame], *, grouped: bool) -> pl.DataFrame:
     tables = [pl.DataFrame(schema=nearduplicates.SCHEMA)]
     for page in pages:
         url, groups = pl.col("url"), pl.col("group").hash() if grouped else pl.lit(0, pl.UInt64)
-        address = pl.when(url.bin.starts_with(b"https://")).then(url.bin.slice(5)).otherwise(url.bin.slice(4))
+        address = (
+            pl.when(url.bin.starts_with(b"https://"))
+            .then(url.bin.slice(5))
+            .otherwise(url.bin.slice(4))
+        )
         table = page.with_columns(length=duplicates.url_lengths(page["url"])).select(
             pl.col("signature").bin.reinterpret(dtype=pl.UInt64, endianness="big").alias("word"),
             groups.alias("group"),

@@ -1,11 +1,17 @@
-"""What an adaptive schedule makes of a page that changes every 30 days: day by day, for 10,000 days.
+"""What an adaptive schedule makes of a page that changes every 30 days: day by day, for 10,000
+days.
 
-Source: the main methods of org.apache.nutch.crawl.AdaptiveFetchSchedule and MimeAdaptiveFetchSchedule.
+Source: the main methods of org.apache.nutch.crawl.AdaptiveFetchSchedule and
+MimeAdaptiveFetchSchedule.
 """
 
 from __future__ import annotations
 
-from minutch.cycle.crawldb.schedule import STATUS_MODIFIED, STATUS_NOTMODIFIED, AbstractFetchSchedule
+from minutch.cycle.crawldb.schedule import (
+    STATUS_MODIFIED,
+    STATUS_NOTMODIFIED,
+    AbstractFetchSchedule,
+)
 from minutch.job import JobContext
 from minutch.records.crawldatum import SECONDS_PER_DAY, CrawlDatum
 
@@ -15,7 +21,11 @@ _DAYS = 10_000
 
 
 def simulate(
-    schedule: AbstractFetchSchedule, url: str, page: CrawlDatum, context: JobContext, missed: str = "\tmissed"
+    schedule: AbstractFetchSchedule,
+    url: str,
+    page: CrawlDatum,
+    context: JobContext,
+    missed: str = "\tmissed",
 ) -> None:
     """Print when the page is fetched, and how many days a change waits for the next fetch."""
     context.print(page)
@@ -30,7 +40,9 @@ def simulate(
         if page.fetch_time <= now:
             fetches += 1
             state = STATUS_MODIFIED if changed else STATUS_NOTMODIFIED
-            schedule.set_fetch_schedule(url, page, page.fetch_time, page.modified_time, now, last_modified, state)
+            schedule.set_fetch_schedule(
+                url, page, page.fetch_time, page.modified_time, now, last_modified, state
+            )
             context.print(f"\tfetched and adjusted:\twill fetch at {_plan(page)}")
             miss += not changed
             max_miss = max(max_miss, miss)

@@ -1,14 +1,16 @@
 """readdb -stats: what is counted, and how it is printed.
 
-The order of the lines is that of Nutch's keys: interval, fetch time, retries, score, status. Fetch times are in whole
-minutes; with `-sort` each status is followed by its hosts. An entry whose URL has an empty host counts as a second line
-of its status there (Nutch splits the key at blanks).
+The order of the lines is that of Nutch's keys: interval, fetch time, retries, score, status. Fetch
+times are in whole minutes; with `-sort` each status is followed by its hosts. An entry whose URL
+has an empty host counts as a second line of its status there (Nutch splits the key at blanks).
 
-Quantiles of scores are values of the sorted scores themselves: quantile q of n scores is the one with the index
-floor(q * n), counted from 0. Nutch keeps a t-digest (MergingDigest), which comes to the same as long as it holds each
-score by itself, and to a value near it where it has merged scores; which ones depends on their order. The average is
-that of the sum rounded to 32 bits; Nutch adds up 32-bit floats, in an order that its sort leaves open.
-Source: org.apache.nutch.crawl.CrawlDbReader (CrawlDbStatMapper, CrawlDbStatReducer, processStatJob), TimingUtil.
+Quantiles of scores are values of the sorted scores themselves: quantile q of n scores is the one
+with the index floor(q * n), counted from 0. Nutch keeps a t-digest (MergingDigest), which comes to
+the same as long as it holds each score by itself, and to a value near it where it has merged
+scores; which ones depends on their order. The average is that of the sum rounded to 32 bits; Nutch
+adds up 32-bit floats, in an order that its sort leaves open. Source:
+org.apache.nutch.crawl.CrawlDbReader (CrawlDbStatMapper, CrawlDbStatReducer, processStatJob),
+TimingUtil.
 """
 
 from __future__ import annotations
@@ -84,7 +86,9 @@ class Statistics:
         self._intervals.add(frame["fetch_interval"].cast(pl.Int64))
         self._scores.append(frame["score"].to_numpy())
         if self._hosts:
-            pairs = pl.DataFrame({"status": frame["status"], "host": _hosts(frame["key"])}).drop_nulls()
+            pairs = pl.DataFrame(
+                {"status": frame["status"], "host": _hosts(frame["key"])}
+            ).drop_nulls()
             counts = pairs.group_by("status", "host").len()
             self._by_host.update({(code, host): n for code, host, n in counts.iter_rows()})
 
@@ -117,27 +121,49 @@ class Statistics:
     def facts(self) -> dict[str, object]:
         """The counts as JSON, by the keys that Nutch's REST service has (CrawlDbReader.query).
 
-        Fetch times are in minutes (`ftn` the earliest, `ftx` the latest, `ftt` their sum), intervals in seconds.
+        Fetch times are in minutes (`ftn` the earliest, `ftx` the latest, `ftt` their sum),
+        intervals in seconds.
         """
         found: dict[str, object] = {"totalUrls": str(self.total)}
         if not self.total:
             return found | {"status": {}}
         for name, kept in (("ft", self._times), ("fi", self._intervals)):
-            found |= {f"{name}n": str(kept.least), f"{name}x": str(kept.most), f"{name}t": str(kept.sum)}
-        found |= {f"retry {retries}": str(count) for retries, count in sorted(self._retries.items())}
+            found |= {
+                f"{name}n": str(kept.least),
+                f"{name}x": str(kept.most),
+                f"{name}t": str(kept.sum),
+            }
+        found |= {
+            f"retry {retries}": str(count) for retries, count in sorted(self._retries.items())
+        }
         scores = np.concatenate(self._scores)
         valid = scores[~np.isnan(scores)]
         if len(valid) < len(scores):
             found["scNaN"] = str(len(scores) - len(valid))
         if len(valid):
             names = ("minScore", "maxScore", "avgScore")
-            values = (float(valid.min()), float(valid.max()), float(valid.sum(dtype=np.float64)) / self.total)
-            found |= {name: double_to_string(value) for name, value in zip(names, values, strict=True)}
-        return found | {"status": {str(code): self._status_facts(code) for code in sorted(self._statuses)}}
+            values = (
+                float(valid.min()),
+                float(valid.max()),
+                float(valid.sum(dtype=np.float64)) / self.total,
+            )
+            found |= {
+                name: double_to_string(value) for name, value in zip(names, values, strict=True)
+            }
+        return found | {
+            "status": {str(code): self._status_facts(code) for code in sorted(self._statuses)}
+        }
 
     def _status_facts(self, code: int) -> dict[str, object]:
-        hosts = {host: str(count) for (status, host), count in sorted(self._by_host.items()) if status == code}
-        known: dict[str, object] = {"statusValue": status_name(code), "count": str(self._statuses[code])}
+        hosts = {
+            host: str(count)
+            for (status, host), count in sorted(self._by_host.items())
+            if status == code
+        }
+        known: dict[str, object] = {
+            "statusValue": status_name(code),
+            "count": str(self._statuses[code]),
+        }
         return known | ({"hostValues": hosts} if hosts else {})
 
     def _score_lines(self, conf: Configuration) -> Iterator[str]:
@@ -161,7 +187,11 @@ class Statistics:
             yield f"status {code} ({status_name(code)}):\t{self._statuses[code]}"
             for host in sorted(host for status, host in self._by_host if status == code):
                 count = self._by_host[code, host]
-                yield f"   {host} :\t{count}" if host else f"status {code} ({status_name(code)}):\t{count}"
+                yield (
+                    f"   {host} :\t{count}"
+                    if host
+                    else f"status {code} ({status_name(code)}):\t{count}"
+                )
 
 
 class Range:
@@ -234,7 +264,9 @@ def _hms(seconds: int) -> tuple[int, int, int]:
 
 
 def iso_date(ms: int) -> str:
-    """A time as Nutch's log prints a Date: `2026-11-21T06:44:00.000+0000`; years beyond four digits as Date does."""
+    """A time as Nutch's log prints a Date: `2026-11-21T06:44:00.000+0000`; years beyond four digits
+    as Date does.
+    """
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
     except OverflowError:

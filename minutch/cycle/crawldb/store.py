@@ -1,6 +1,8 @@
-"""The CrawlDb on disk: MapFiles of <Text, CrawlDatum>, uncompressed, one per partition, and `old/` as a backup.
+"""The CrawlDb on disk: MapFiles of <Text, CrawlDatum>, uncompressed, one per partition, and `old/`
+as a backup.
 
-Source: org.apache.nutch.crawl.CrawlDb (createJob, install), org.apache.nutch.crawl.CrawlDbReader.get.
+Source: org.apache.nutch.crawl.CrawlDb (createJob, install),
+org.apache.nutch.crawl.CrawlDbReader.get.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ class CrawlDb(Database):
     """The CrawlDb at a path."""
 
     def get(self, url: str) -> CrawlDatum | None:
-        """The entry of `url`; None if there is none. Raises StoreError where there is no CrawlDb."""
+        """The entry of `url`; None if there is none. Raises StoreError where there is no
+        CrawlDb.
+        """
         value = self.lookup(url)
         return None if value is None else CrawlDatum.from_bytes(value)
 
@@ -38,7 +42,9 @@ class CrawlDb(Database):
         return isinstance(url, str) and self.lookup(url) is not None
 
     def __len__(self) -> int:
-        return sum(len(frame) for index in range(len(self.parts())) for frame in self.scan_part(index))
+        return sum(
+            len(frame) for index in range(len(self.parts())) for frame in self.scan_part(index)
+        )
 
     def __iter__(self) -> Iterator[str]:
         return (url for url, _ in self.items())
@@ -52,7 +58,9 @@ class CrawlDb(Database):
                 yield from records(frame)
 
     def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
-        """A partition in tables of CRAWLDB_SCHEMA, sorted by key over the whole partition (at least one table)."""
+        """A partition in tables of CRAWLDB_SCHEMA, sorted by key over the whole partition (at least
+        one table).
+        """
         from minutch.work.tables.crawldata import scan
 
         return scan(self.require_parts()[index])
@@ -70,14 +78,20 @@ class CrawlDb(Database):
         return read(self.require_parts()[index])
 
     @staticmethod
-    def part_writer(directory: Path, index: int, compression: Compression = PLAIN) -> CrawlDataWriter:
-        """A writer of partition `index` of the CrawlDb that is being written to `directory` (see `replacement`)."""
+    def part_writer(
+        directory: Path, index: int, compression: Compression = PLAIN
+    ) -> CrawlDataWriter:
+        """A writer of partition `index` of the CrawlDb that is being written to `directory` (see
+        `replacement`).
+        """
         from minutch.work.tables.crawldata import CrawlDataWriter
 
         return CrawlDataWriter(directory / part_name(index), mapfile=True, **compression.options)
 
     @staticmethod
-    def patched_writer(directory: Path, index: int, compression: Compression = PLAIN) -> PatchedWriter:
+    def patched_writer(
+        directory: Path, index: int, compression: Compression = PLAIN
+    ) -> PatchedWriter:
         """As `part_writer`, for packed tables with some rows put in."""
         from minutch.work.tables.packed import PatchedWriter
 

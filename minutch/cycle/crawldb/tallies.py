@@ -1,7 +1,8 @@
 """Counts over the entries of CrawlDbs, and the folder of part files that they are written to.
 
-A line is `count<TAB>name`, or with -json an object; names go to parts by their hash and are sorted within a part.
-Source: Hadoop's TextOutputFormat, as org.apache.nutch.util.DomainStatistics and its like use it.
+A line is `count<TAB>name`, or with -json an object; names go to parts by their hash and are sorted
+within a part. Source: Hadoop's TextOutputFormat, as org.apache.nutch.util.DomainStatistics and its
+like use it.
 """
 
 from __future__ import annotations
@@ -82,10 +83,18 @@ def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
     return value
 
 
-def tally(dbs: list[CrawlDb], count: Count, counters: Counters, context: JobContext, *, packed: bool = True) -> Counts:
+def tally(
+    dbs: list[CrawlDb],
+    count: Count,
+    counters: Counters,
+    context: JobContext,
+    *,
+    packed: bool = True,
+) -> Counts:
     """How often each name comes, as a table of `key` and `count`, sorted by key.
 
-    `count` is given a table of entries after the other, which are `packed` or not, and adds to the counters.
+    `count` is given a table of entries after the other, which are `packed` or not, and adds to the
+    counters.
     """
     engine, read = engine_of(context.conf), scan_packed if packed else scan
 
@@ -119,16 +128,26 @@ def counts_of(names: pl.Series) -> Counts:
 
 def count_of(name: str, count: int) -> Counts:
     """One name, if it comes at all."""
-    return pl.DataFrame({"key": [name.encode()], "count": [count]} if count else None, schema=_SCHEMA)
+    return pl.DataFrame(
+        {"key": [name.encode()], "count": [count]} if count else None, schema=_SCHEMA
+    )
 
 
-def write(counts: Counts, out: Path, parts: int, describe: Describe | None, conf: Configuration) -> None:
-    """Write counts to the new folder `out`, as Nutch does or, with `describe`, as JSON. StoreError where it exists."""
+def write(
+    counts: Counts, out: Path, parts: int, describe: Describe | None, conf: Configuration
+) -> None:
+    """Write counts to the new folder `out`, as Nutch does or, with `describe`, as JSON. StoreError
+    where it exists.
+    """
     with output_folder(out) as folder:
         for number, table in enumerate(split(counts, parts)):
             with text_part(folder, number, conf) as part:
                 for name, count in table.iter_rows():
-                    part.write(b"%d\t%s\n" % (count, name) if describe is None else _json(name, count, describe))
+                    part.write(
+                        b"%d\t%s\n" % (count, name)
+                        if describe is None
+                        else _json(name, count, describe)
+                    )
 
 
 def _json(name: bytes, count: int, describe: Describe) -> bytes:

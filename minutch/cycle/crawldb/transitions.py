@@ -1,22 +1,26 @@
-"""What becomes of a URL when a segment is merged into the CrawlDb: every change of status has its home here.
+"""What becomes of a URL when a segment is merged into the CrawlDb: every change of status has its
+home here.
 
     what the segment has       status before          status after
-    fetch_success              any                    db_fetched, or db_notmodified if the signature is the old one
+    fetch_success              any                    db_fetched, or db_notmodified if the signature
+                               is the old one
     fetch_notmodified          any                    db_notmodified
     fetch_redir_temp, _perm    any                    db_redir_temp, db_redir_perm
-    fetch_retry                any                    db_unfetched, or db_gone after db.fetch.retry.max retries
+    fetch_retry                any                    db_unfetched, or db_gone after
+                               db.fetch.retry.max retries
     fetch_gone                 any                    db_gone
     parse_failed               any                    db_parse_failed
-    linked                     none                   db_unfetched (nothing at all without additions)
+    linked                     none                   db_unfetched (nothing at all without
+                               additions)
     linked                     any                    as before, with a new score
     nothing of these           any                    as before
 
-and db_unfetched wherever a successful fetch leaves an interval beyond db.fetch.interval.max. A page that was fetched
-and not parsed (cut off, or no parser for its type) has its old signature still, and so is db_notmodified to Nutch;
-with db.update.unparsed.keeps.interval=true it is db_fetched, and nothing is said of whether it changed.
-Tables in and out are packed and sorted by key, and all rows of a key are in them. When and with which interval a page
-is fetched again is decided in `schedule`, the score by the scoring filters.
-Source: org.apache.nutch.crawl.CrawlDbReducer.
+and db_unfetched wherever a successful fetch leaves an interval beyond db.fetch.interval.max. A page
+that was fetched and not parsed (cut off, or no parser for its type) has its old signature still,
+and so is db_notmodified to Nutch; with db.update.unparsed.keeps.interval=true it is db_fetched, and
+nothing is said of whether it changed. Tables in and out are packed and sorted by key, and all rows
+of a key are in them. When and with which interval a page is fetched again is decided in `schedule`,
+the score by the scoring filters. Source: org.apache.nutch.crawl.CrawlDbReducer.
 """
 
 from __future__ import annotations
@@ -33,7 +37,15 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb import schedule, scoring
 from minutch.cycle.crawldb.matching import Ints, merge_sorted
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
-from minutch.cycle.crawldb.updates import Codes, Fetched, Updates, inlinked, is_fetch, split_by_status, untouched
+from minutch.cycle.crawldb.updates import (
+    Codes,
+    Fetched,
+    Updates,
+    inlinked,
+    is_fetch,
+    split_by_status,
+    untouched,
+)
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javaio import decode_text
 from minutch.job import Counters
@@ -87,20 +99,26 @@ class UpdateSettings:
             conf.get_int("db.fetch.interval.max", 0),
             conf.get_int("db.update.max.inlinks", 10000),
             conf.get_boolean(ADDITIONS_PROPERTY, True),
-            conf.get_boolean("db.update.unparsed.keeps.interval", False) and not _fetcher_signs(conf),
+            conf.get_boolean("db.update.unparsed.keeps.interval", False)
+            and not _fetcher_signs(conf),
         )
 
 
 def _fetcher_signs(conf: Configuration) -> bool:
-    """Whether the fetcher signs a page that is not parsed; else it has the signature of the fetch list still."""
+    """Whether the fetcher signs a page that is not parsed; else it has the signature of the fetch
+    list still.
+    """
     return conf.get_boolean("fetcher.signature", False) or conf.get_boolean("fetcher.parse", False)
 
 
-def update(old: pl.DataFrame, segment: pl.DataFrame, settings: UpdateSettings, now: int) -> tuple[Patched, Counters]:
-    """Merge `segment` (rows of crawl_fetch and crawl_parse) into `old`; returns the entries and counts.
+def update(
+    old: pl.DataFrame, segment: pl.DataFrame, settings: UpdateSettings, now: int
+) -> tuple[Patched, Counters]:
+    """Merge `segment` (rows of crawl_fetch and crawl_parse) into `old`; returns the entries and
+    counts.
 
-    The counters have one count per URL, by the status with which it leaves or the reason why it does not.
-    Raises FormatError for a fetch status that no Nutch writes.
+    The counters have one count per URL, by the status with which it leaves or the reason why it
+    does not. Raises FormatError for a fetch status that no Nutch writes.
     """
     old, segment = split_by_status(old, segment)
     if has_repeats(old["key"]):
@@ -120,24 +138,34 @@ def update(old: pl.DataFrame, segment: pl.DataFrame, settings: UpdateSettings, n
     urls = urls[others[urls]]
     before = take(old, updates.at[urls])
     result = _transit(updates, urls, before, settings, now, counters)
-    result = scoring.updated_scores(result, before, inlinked(updates, urls), settings.scoring, counters)
+    result = scoring.updated_scores(
+        result, before, inlinked(updates, urls), settings.scoring, counters
+    )
     result = _without_generate_time(result)
     if scoring.sees_orphans(settings.scoring):
         mask = untouched(old, updates.at[urls])
         old = pack(scoring.orphaned_scores(unpack(old), mask, settings.scoring, counters))
-    patched = Patched(old, result, updates.at[urls], updates.before[urls], updates.at[scored], scores)
+    patched = Patched(
+        old, result, updates.at[urls], updates.before[urls], updates.at[scored], scores
+    )
     _count_statuses(patched, counters)
     return patched, counters
 
 
 def _latest(entries: pl.DataFrame) -> pl.DataFrame:
-    """Of several entries of a key the one with the latest fetch time, of equally late ones the first."""
+    """Of several entries of a key the one with the latest fetch time, of equally late ones the
+    first.
+    """
     by_time = entries.sort("key", "fetch_time", descending=[False, True], maintain_order=True)
     return by_time.unique("key", keep="first", maintain_order=True)
 
 
-def _scored(updates: Updates, urls: Ints, old: pl.DataFrame, settings: UpdateSettings) -> tuple[Ints, pl.Series]:
-    """Which of `urls` get new scores and are as before but for that: known pages, linked to. And these scores."""
+def _scored(
+    updates: Updates, urls: Ints, old: pl.DataFrame, settings: UpdateSettings
+) -> tuple[Ints, pl.Series]:
+    """Which of `urls` get new scores and are as before but for that: known pages, linked to. And
+    these scores.
+    """
     chosen = urls[~updates.fetched[urls] & (updates.at[urls] >= 0)]
     entries = old.select(pl.col("score", "value").gather(pl.lit(pl.Series(updates.at[chosen]))))
     marked = entries["value"].bin.contains(_GENERATE_TIME)
@@ -145,15 +173,22 @@ def _scored(updates: Updates, urls: Ints, old: pl.DataFrame, settings: UpdateSet
         entries, chosen = entries.filter(~marked), chosen[~marked.to_numpy()]
     scores = None
     if len(chosen):
-        scores = scoring.linked_scores(entries["score"], inlinked(updates, chosen), settings.scoring)
+        scores = scoring.linked_scores(
+            entries["score"], inlinked(updates, chosen), settings.scoring
+        )
     return (urls[:0], entries["score"].clear()) if scores is None else (chosen, scores)
 
 
-# -- the transitions -----------------------------------------------------------------------------------------------
+# -- the transitions -------------------------------------------------------------------------------
 
 
 def _transit(
-    updates: Updates, urls: Ints, old: pl.DataFrame, settings: UpdateSettings, now: int, counters: Counters
+    updates: Updates,
+    urls: Ints,
+    old: pl.DataFrame,
+    settings: UpdateSettings,
+    now: int,
+    counters: Counters,
 ) -> pl.DataFrame:
     """The new entries of `urls`, in their order, before scores are updated; `old` row for row."""
     fetched = updates.fetched[urls]
@@ -163,19 +198,30 @@ def _transit(
         (urls[known], old.filter(pl.Series(known))),  # pages that are known stay as they are
         (new, _added(unpack(updates.segment[updates.row[new]]), settings, now, counters)),
     ]
-    parts += _transit_fetched(urls[fetched], updates, old.filter(pl.Series(fetched)), settings, now, counters)
+    parts += _transit_fetched(
+        urls[fetched], updates, old.filter(pl.Series(fetched)), settings, now, counters
+    )
     parts = [(numbers, frame) for numbers, frame in parts if len(numbers)]
     if not parts:
         return old.clear()
     if len(parts) == 1:
         return parts[0][1]
-    row = np.empty(len(updates.row), np.uint32)  # of each URL; that of URLs without an entry is not looked at
+    row = np.empty(
+        len(updates.row), np.uint32
+    )  # of each URL; that of URLs without an entry is not looked at
     row[np.concatenate([numbers for numbers, _ in parts])] = np.arange(len(urls), dtype=np.uint32)
-    return pl.concat([frame.select(_COLUMNS) for _, frame in parts], rechunk=True)[pl.Series(row[urls])]
+    return pl.concat([frame.select(_COLUMNS) for _, frame in parts], rechunk=True)[
+        pl.Series(row[urls])
+    ]
 
 
 def _transit_fetched(
-    urls: Ints, updates: Updates, old: pl.DataFrame, settings: UpdateSettings, now: int, counters: Counters
+    urls: Ints,
+    updates: Updates,
+    old: pl.DataFrame,
+    settings: UpdateSettings,
+    now: int,
+    counters: Counters,
 ) -> list[tuple[Ints, pl.DataFrame]]:
     """The new entries of fetched URLs, one table per transition."""
     pages = updates.fetched_pages(urls, old)
@@ -189,7 +235,9 @@ def _transit_fetched(
     return parts
 
 
-def _added(frame: pl.DataFrame, settings: UpdateSettings, now: int, counters: Counters) -> pl.DataFrame:
+def _added(
+    frame: pl.DataFrame, settings: UpdateSettings, now: int, counters: Counters
+) -> pl.DataFrame:
     """New pages, found through links, to be fetched."""
     frame = settings.schedule.initialize_schedule_columns(frame, now)
     frame = frame.with_columns(status=pl.lit(status.STATUS_DB_UNFETCHED, pl.UInt8))
@@ -201,11 +249,15 @@ def _success(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame
     fetched = pages.new["status"]
     state = modification(pages, settings.needs_parse)
     frame = with_old_metadata(pages, pages.parsed)
-    frame = settings.schedule.set_fetch_schedule_columns(frame, *pages.previous, pages.new["modified_time"], state)
+    frame = settings.schedule.set_fetch_schedule_columns(
+        frame, *pages.previous, pages.new["modified_time"], state
+    )
     same = state == schedule.STATUS_NOTMODIFIED
     own_signature = pages.old["signature"].zip_with(pages.has_old, frame["signature"])
     frame = frame.with_columns(
-        status=fetched.replace_strict(_SUCCESSES, return_dtype=pl.UInt8).set(same, status.STATUS_DB_NOTMODIFIED),
+        status=fetched.replace_strict(_SUCCESSES, return_dtype=pl.UInt8).set(
+            same, status.STATUS_DB_NOTMODIFIED
+        ),
         modified_time=pages.previous[1].zip_with(same, frame["modified_time"]),
         signature=own_signature.zip_with(same, pages.signature),
     )
@@ -217,22 +269,30 @@ def _success(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame
 
 
 def modification(pages: Fetched, needs_parse: bool) -> pl.Series:
-    """Whether the page changed, as the fetcher or the signature says: STATUS_UNKNOWN, _MODIFIED or _NOTMODIFIED.
+    """Whether the page changed, as the fetcher or the signature says: STATUS_UNKNOWN, _MODIFIED or
+    _NOTMODIFIED.
 
-    A redirect has no content to compare, and where `needs_parse` a page that was not parsed has no signature.
+    A redirect has no content to compare, and where `needs_parse` a page that was not parsed has no
+    signature.
     """
     kinds, old = pages.new["status"], pages.old["signature"]
-    comparable = (kinds == status.STATUS_FETCH_SUCCESS) & old.is_not_null() & pages.signature.is_not_null()
+    comparable = (
+        (kinds == status.STATUS_FETCH_SUCCESS) & old.is_not_null() & pages.signature.is_not_null()
+    )
     if needs_parse:
         comparable &= pages.is_parsed
-    same = (comparable & (old == pages.signature).fill_null(False)) | (kinds == status.STATUS_FETCH_NOTMODIFIED)
+    same = (comparable & (old == pages.signature).fill_null(False)) | (
+        kinds == status.STATUS_FETCH_NOTMODIFIED
+    )
     state = pl.zeros(len(kinds), pl.Int8, eager=True)
     return state.set(comparable, schedule.STATUS_MODIFIED).set(same, schedule.STATUS_NOTMODIFIED)
 
 
 def _retry(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame:
     """The fetch failed for now: try again, until there were too many retries."""
-    frame = settings.schedule.set_page_retry_schedule_columns(_with_old_signature(pages), *pages.previous)
+    frame = settings.schedule.set_page_retry_schedule_columns(
+        _with_old_signature(pages), *pages.previous
+    )
     again = frame["retries"] < settings.retry_max
     frame = frame.with_columns(status=pl.lit(status.STATUS_DB_UNFETCHED, pl.UInt8))
     if again.all():
@@ -266,17 +326,22 @@ _STEPS: Final[dict[Callable[[Fetched, UpdateSettings, int], pl.DataFrame], list[
 
 
 def _check_statuses(new: pl.DataFrame) -> None:
-    unknown = new.filter(~pl.col("status").is_in([code for codes in _STEPS.values() for code in codes]))
+    unknown = new.filter(
+        ~pl.col("status").is_in([code for codes in _STEPS.values() for code in codes])
+    )
     if len(unknown):
         url, code = unknown.select("key", "status").row(0)
         raise FormatError(
-            f"status of a fetch that no Nutch writes, in a segment's entry for {decode_text(url)}", found=code
+            f"status of a fetch that no Nutch writes, in a segment's entry for {decode_text(url)}",
+            found=code,
         )
 
 
 def _with_old_signature(pages: Fetched) -> pl.DataFrame:
     frame = with_old_metadata(pages)
-    return frame.with_columns(signature=pages.old["signature"].zip_with(pages.has_old, frame["signature"]))
+    return frame.with_columns(
+        signature=pages.old["signature"].zip_with(pages.has_old, frame["signature"])
+    )
 
 
 def with_old_metadata(pages: Fetched, *overlays: pl.Series) -> pl.DataFrame:
@@ -308,19 +373,27 @@ def _without_generate_time(frame: pl.DataFrame) -> pl.DataFrame:
     if not marked.any():
         return frame
     cleaned = [rawmap.without(data, _GENERATE_TIME) for data in metadata.filter(marked)]
-    return frame.with_columns(metadata=metadata.scatter(marked.arg_true(), pl.Series(cleaned, dtype=pl.Binary)))
+    return frame.with_columns(
+        metadata=metadata.scatter(marked.arg_true(), pl.Series(cleaned, dtype=pl.Binary))
+    )
 
 
-# -- counting ------------------------------------------------------------------------------------------------------
+# -- counting --------------------------------------------------------------------------------------
 
 
 def _report_lost(updates: Updates, counters: Counters) -> None:
-    """Count and report rows without effect: a signature with neither a fetch nor an entry, an unknown status."""
+    """Count and report rows without effect: a signature with neither a fetch nor an entry, an
+    unknown status.
+    """
     codes = updates.segment["status"].to_numpy()
     found = np.flatnonzero(np.bincount(codes, minlength=_STATUSES)).astype(np.uint8)
     used = [status.STATUS_LINKED, status.STATUS_SIGNATURE, status.STATUS_PARSE_META]
     odd = found[~np.isin(found, used) & ~is_fetch(found)]
-    strange = updates.segment.filter(pl.col("status").is_in(odd.tolist())) if len(odd) else updates.segment.clear()
+    strange = (
+        updates.segment.filter(pl.col("status").is_in(odd.tolist()))
+        if len(odd)
+        else updates.segment.clear()
+    )
     for key, code in strange.select("key", "status").head(_REPORTED).iter_rows():
         log.warning("unknown status %d in an entry for %s", code, decode_text(key))
     lost = np.flatnonzero((updates.row < 0) & (updates.at < 0))

@@ -1,8 +1,8 @@
 """updatedb: merge the results of segments (fetches, parses, links) into the CrawlDb.
 
-Every URL of the CrawlDb and of the segments' crawl_fetch and crawl_parse leaves through one counter: by the status of
-its new entry, or by the reason why it has none. `transitions` decides which.
-Source: org.apache.nutch.crawl.CrawlDb.
+Every URL of the CrawlDb and of the segments' crawl_fetch and crawl_parse leaves through one
+counter: by the status of its new entry, or by the reason why it has none. `transitions` decides
+which. Source: org.apache.nutch.crawl.CrawlDb.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def updatedb(
 ) -> Counters:
     """Merge `segments` into the CrawlDb at `crawldb`, which is made if there is none.
 
-    Returns what became of the URLs. Raises LockedError, StoreError (nothing to read at all), FormatError (damage);
-    the CrawlDb is then as before.
+    Returns what became of the URLs. Raises LockedError, StoreError (nothing to read at all),
+    FormatError (damage); the CrawlDb is then as before.
     """
     conf = context.conf.with_values({ADDITIONS_PROPERTY: str(additions).lower()})
     log.info("CrawlDb update: starting")
@@ -48,12 +48,16 @@ def updatedb(
     log.info("CrawlDb update: additions allowed: %s", str(additions).lower())
     log.info("CrawlDb update: URL normalizing: %s", str(normalize).lower())
     log.info("CrawlDb update: URL filtering: %s", str(filtering).lower())
-    log.info("CrawlDb update: 404 purging: %s", str(conf.get_boolean(PURGE_GONE_PROPERTY, False)).lower())
+    log.info(
+        "CrawlDb update: 404 purging: %s", str(conf.get_boolean(PURGE_GONE_PROPERTY, False)).lower()
+    )
     db, settings, now = CrawlDb(crawldb), UpdateSettings.from_conf(conf), context.clock.now()
     entry_filter = EntryFilter(conf, normalize=normalize, filtering=filtering)
     inputs = [path for segment in segments for path in _inputs(segment)]
     if not inputs and not db.exists():
-        raise StoreError(f"nothing to update: no CrawlDb in {crawldb}, and no segment with {FETCH_PART}")
+        raise StoreError(
+            f"nothing to update: no CrawlDb in {crawldb}, and no segment with {FETCH_PART}"
+        )
     with db.lock(force):
         counters = merge_files(db, inputs, context, settings, entry_filter, now=now)
     log.info("CrawlDb update: finished")
@@ -61,7 +65,9 @@ def updatedb(
 
 
 def _inputs(segment: Path) -> list[Path]:
-    """The part files of a segment that an update reads; none, with a warning, if it has no crawl_fetch."""
+    """The part files of a segment that an update reads; none, with a warning, if it has no
+    crawl_fetch.
+    """
     Segment(segment).check()
     if not (segment / FETCH_PART).is_dir():
         log.warning("CrawlDb update: skipping %s, which has no %s", segment, FETCH_PART)

@@ -1,10 +1,11 @@
 """What a segment has on each URL, beside the entry in the CrawlDb.
 
-Of several fetches the latest counts, of equally late ones the first; of signatures and parse metadata the last; of the
-links only the db.update.max.inlinks with the *lowest* scores (which is what Nutch's priority queue keeps), highest
-first, equal ones in the order of the input. The order of the input is that of the segments on the command line, of
-crawl_fetch before crawl_parse, of the names of files, of the records in them.
-Source: org.apache.nutch.crawl.CrawlDbReducer.reduce, its first half; CrawlDatum.hasDbStatus, hasFetchStatus.
+Of several fetches the latest counts, of equally late ones the first; of signatures and parse
+metadata the last; of the links only the db.update.max.inlinks with the *lowest* scores (which is
+what Nutch's priority queue keeps), highest first, equal ones in the order of the input. The order
+of the input is that of the segments on the command line, of crawl_fetch before crawl_parse, of the
+names of files, of the records in them. Source: org.apache.nutch.crawl.CrawlDbReducer.reduce, its
+first half; CrawlDatum.hasDbStatus, hasFetchStatus.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ Codes = NDArray[np.uint8]
 class Fetched(NamedTuple):
     """URLs that were fetched, one row each in every table and column.
 
-    `new` is the fetch; `old` the entry before, null everywhere where there was none; `signature` comes from the parse
-    or the fetch, as `is_parsed` says; `parsed` is metadata from the parse.
+    `new` is the fetch; `old` the entry before, null everywhere where there was none; `signature`
+    comes from the parse or the fetch, as `is_parsed` says; `parsed` is metadata from the parse.
     """
 
     new: pl.DataFrame
@@ -39,7 +40,11 @@ class Fetched(NamedTuple):
     def filter(self, mask: pl.Series) -> Fetched:
         """The rows where `mask` is true."""
         new, old = self.new.filter(mask), self.old.filter(mask)
-        return Fetched(new, old, *(column.filter(mask) for column in (self.signature, self.is_parsed, self.parsed)))
+        return Fetched(
+            new,
+            old,
+            *(column.filter(mask) for column in (self.signature, self.is_parsed, self.parsed)),
+        )
 
     @property
     def has_old(self) -> pl.Series:
@@ -48,23 +53,35 @@ class Fetched(NamedTuple):
 
     @property
     def previous(self) -> tuple[pl.Series, pl.Series, pl.Series]:
-        """Fetch time and modified time before (0 where there was no entry), and the fetch time now."""
+        """Fetch time and modified time before (0 where there was no entry), and the fetch time
+        now.
+        """
         old = self.old
-        return old["fetch_time"].fill_null(0), old["modified_time"].fill_null(0), self.new["fetch_time"]
+        return (
+            old["fetch_time"].fill_null(0),
+            old["modified_time"].fill_null(0),
+            self.new["fetch_time"],
+        )
 
 
 class Updates:
-    """The rows of a segment (packed) by URL; `keys` are the CrawlDb's. `matching` numbers the URLs."""
+    """The rows of a segment (packed) by URL; `keys` are the CrawlDb's. `matching` numbers the
+    URLs.
+    """
 
     def __init__(self, segment: pl.DataFrame, keys: pl.Series, max_inlinks: int) -> None:
         self.segment = segment
         self.group, self.at, self.before = match(segment["key"], keys)
         codes = segment["status"].to_numpy()
-        self.fetches = latest(np.flatnonzero(is_fetch(codes)), self.group, segment["fetch_time"].to_numpy())
+        self.fetches = latest(
+            np.flatnonzero(is_fetch(codes)), self.group, segment["fetch_time"].to_numpy()
+        )
         links = np.flatnonzero(codes == status.STATUS_LINKED)
         self.links = by_score(links, self.group, segment["score"].to_numpy(), max_inlinks)
         self.row = np.full(len(self.at), -1)
-        """Of each URL, the row that counts: the latest fetch, else the link with the highest score of those kept."""
+        """Of each URL, the row that counts: the latest fetch, else the link with the highest score
+        of those kept.
+        """
         heads = first_of_each(self.links, self.group)
         self.row[self.group[heads]] = heads
         self.row[self.group[self.fetches]] = self.fetches
@@ -78,7 +95,9 @@ class Updates:
         signature = self._last(status.STATUS_SIGNATURE, "signature", urls)
         is_parsed = signature.is_not_null()
         signature = signature.zip_with(is_parsed, new["signature"])
-        return Fetched(new, old, signature, is_parsed, self._last(status.STATUS_PARSE_META, "metadata", urls))
+        return Fetched(
+            new, old, signature, is_parsed, self._last(status.STATUS_PARSE_META, "metadata", urls)
+        )
 
     def _last(self, kind: int, column: str, urls: Ints) -> pl.Series:
         """`column` of the last row of `kind` of each URL, null where there is none."""
@@ -89,19 +108,25 @@ class Updates:
 
 
 def _is_db(codes: Codes) -> Mask:
-    """CrawlDatum.hasDbStatus. Status codes are signed bytes in Nutch, so those above 0x7f are below zero."""
+    """CrawlDatum.hasDbStatus. Status codes are signed bytes in Nutch, so those above 0x7f are below
+    zero.
+    """
     found: Mask = (codes <= status.STATUS_DB_MAX) | (codes > 0x7F)
     return found
 
 
 def is_fetch(codes: Codes) -> Mask:
     """CrawlDatum.hasFetchStatus."""
-    found: Mask = ~_is_db(codes) & ((codes <= status.STATUS_FETCH_MAX) | (codes == status.STATUS_PARSE_FAILED))
+    found: Mask = ~_is_db(codes) & (
+        (codes <= status.STATUS_FETCH_MAX) | (codes == status.STATUS_PARSE_FAILED)
+    )
     return found
 
 
 def split_by_status(old: pl.DataFrame, segment: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Separate entries from updates by their status, not by the file they come from, as Nutch does."""
+    """Separate entries from updates by their status, not by the file they come from, as Nutch
+    does.
+    """
     entries, strays = (pl.Series(_is_db(frame["status"].to_numpy())) for frame in (old, segment))
     if entries.all() and not strays.any():
         return old, segment
@@ -119,7 +144,9 @@ def untouched(old: pl.DataFrame, at: Ints) -> pl.Series:
 
 
 def inlinked(updates: Updates, urls: Ints) -> pl.DataFrame:
-    """The links (packed) that are kept, highest score first, each with the `row` of the result that it leads to."""
+    """The links (packed) that are kept, highest score first, each with the `row` of the result that
+    it leads to.
+    """
     row_of = np.full(len(updates.at), -1)
     row_of[urls] = np.arange(len(urls))
     rows = row_of[updates.group[updates.links]]

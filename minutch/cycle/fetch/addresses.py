@@ -1,11 +1,13 @@
-"""Addresses of hosts, where queues are named by them (fetcher.queue.mode=byIP): asked for many at a time, off the loop.
+"""Addresses of hosts, where queues are named by them (fetcher.queue.mode=byIP): asked for many at a
+time, off the loop.
 
-    begin   ask for the address of a URL's host, and go on; `heard` is called when there is an answer
+    begin   ask for the address of a URL's host, and go on; `heard` is called when there is an
+            answer
     learn   the same for several URLs, and wait
     known   what was heard
 
-A host keeps the address that it was first found at, so that its queue keeps its name as long as the fetch lasts.
-Source: org.apache.nutch.fetcher.FetchItem.create (java.net.InetAddress.getByName).
+A host keeps the address that it was first found at, so that its queue keeps its name as long as the
+fetch lasts. Source: org.apache.nutch.fetcher.FetchItem.create (java.net.InetAddress.getByName).
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from minutch.urls.parts import host_of
 log = logging.getLogger(__name__)
 
 REMEMBERED: Final = 50_000
-"""Hosts whose addresses are remembered; of more, those that were asked for first are asked for again."""
+"""Hosts whose addresses are remembered; of more, those that were asked for first are asked for
+again.
+"""
 THIS_MACHINE: Final = "127.0.0.1"
 """Where URLs without a host lead."""
 
@@ -49,14 +53,18 @@ class Addresses:
             return None
         task = self._asked.get(host)
         if task is None:
-            task = self._asked[host] = asyncio.get_running_loop().create_task(self._look_up(url, host))
+            task = self._asked[host] = asyncio.get_running_loop().create_task(
+                self._look_up(url, host)
+            )
         return task
 
     async def learn(self, urls: Iterable[str]) -> None:
         """Wait until the addresses of all hosts of `urls` are known."""
         tasks = {task for task in map(self.begin, urls) if task is not None}
         if tasks:
-            await asyncio.wait(tasks)  # which leaves them running if nobody waits any longer: others may
+            await asyncio.wait(
+                tasks
+            )  # which leaves them running if nobody waits any longer: others may
 
     def close(self) -> None:
         """Give up all questions."""
@@ -71,7 +79,9 @@ class Addresses:
             log.warning("no address of %s: %s: %s", host, type(exc).__name__, exc)
         finally:
             self._asked.pop(host, None)
-        self._known[host] = next((address for address in found if ":" not in address), found[0] if found else None)
+        self._known[host] = next(
+            (address for address in found if ":" not in address), found[0] if found else None
+        )
         if len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
         self.heard()

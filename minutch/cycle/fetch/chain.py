@@ -1,7 +1,9 @@
-"""One URL of the fetch list on its way through robots.txt, request and redirects: what happens to it, step by step.
+"""One URL of the fetch list on its way through robots.txt, request and redirects: what happens to
+it, step by step.
 
     listed URL ─ robots.txt ─ request ─┬─ page, gone, retry, …   recorded, the end
-                  │                    └─ redirect ─ target ─ robots.txt ─ request ─ …   at most http.redirect.max
+                  │                    └─ redirect ─ target ─ robots.txt ─ request ─ …   at most
+                                       http.redirect.max
                   └─ denied, deferred, unreachable
 
 The decisions themselves are made by
@@ -140,7 +142,9 @@ class ChainRunner:
     _no_robots: list[Content] | None = field(default=None, init=False)
 
     async def run(self, chain: Chain) -> None:
-        """Fetch the chain's URL and what it redirects to; records everything in the chain's frame."""
+        """Fetch the chain's URL and what it redirects to; records everything in the chain's
+        frame.
+        """
         following = True
         while following:
             protocol = self._protocol(chain)
@@ -166,7 +170,7 @@ class ChainRunner:
             self.fail(chain, FAILED)
             return None
 
-    # -- robots.txt --------------------------------------------------------------------------------------------
+    # -- robots.txt --------------------------------------------------------------------------------
 
     async def _may_fetch(self, chain: Chain, protocol: points.Protocol) -> bool:
         item = chain.item
@@ -174,7 +178,9 @@ class ChainRunner:
         rules = await protocol.get_robot_rules(item.url, item.datum, robots)
         if robots:
             self.recorder.robots_txt(chain.frame, robots, self.clock.now())
-        failure: ProtocolStatus | None = getattr(rules, "failure", None)  # protocols may say why there are none
+        failure: ProtocolStatus | None = getattr(
+            rules, "failure", None
+        )  # protocols may say why there are none
         decision = decide(
             failure is not None or rules.is_allowed(item.url),
             rules.crawl_delay or 0,
@@ -204,17 +210,25 @@ class ChainRunner:
         if decision.crawl_delay is not None:
             seconds = decision.crawl_delay / 1000
             log.warning("%s: Crawl-Delay of %g s, above fetcher.max.crawl.delay", item.url, seconds)
-        self.recorder.page(chain.frame, item.url, item.datum, None, ROBOTS_DENIED, status.STATUS_FETCH_GONE, now)
+        self.recorder.page(
+            chain.frame, item.url, item.datum, None, ROBOTS_DENIED, status.STATUS_FETCH_GONE, now
+        )
         chain.conclude(Outcome.DENIED)
 
     def _unreachable(self, chain: Chain, failure: ProtocolStatus, now: int) -> None:
-        """robots.txt could not be had: the page is not asked for now, and tried again another day."""
+        """robots.txt could not be had: the page is not asked for now, and tried again another
+        day.
+        """
         item = chain.item
         log.info("fetch of %s failed with: robots.txt can't be had: %s", item.url, failure.message)
         self.stats.errors += 1
         self.stats.failed(now, item.url, f"robots.txt can't be had: {failure.message}")
-        self.recorder.page(chain.frame, item.url, item.datum, None, failure, status.STATUS_FETCH_RETRY, now)
-        chain.conclude(Outcome.DENIED if failure.code == protocolstatus.ROBOTS_DENIED else Outcome.RETRY)
+        self.recorder.page(
+            chain.frame, item.url, item.datum, None, failure, status.STATUS_FETCH_RETRY, now
+        )
+        chain.conclude(
+            Outcome.DENIED if failure.code == protocolstatus.ROBOTS_DENIED else Outcome.RETRY
+        )
         self._count_exception(item.queue_id, now)
 
     def _defer(self, chain: Chain, now: int) -> None:
@@ -233,10 +247,12 @@ class ChainRunner:
         self.stats.events["robots_defer_visits_dropped_total"] += len(given_up)
         self.handover.purged(given_up, Outcome.DEFERRED, ROBOTS_DEFER)
 
-    # -- request -----------------------------------------------------------------------------------------------
+    # -- request -----------------------------------------------------------------------------------
 
     async def _fetch(self, chain: Chain, protocol: points.Protocol) -> bool:
-        """One request and its records; True if `chain.item` is now a redirect's target to go on with."""
+        """One request and its records; True if `chain.item` is now a redirect's target to go on
+        with.
+        """
         item = chain.item
         await self._go_ahead()
         started = self.clock.monotonic()
@@ -276,7 +292,9 @@ class ChainRunner:
         item = chain.item
         log.info("fetch of %s failed with: %s", item.url, output.status.message)
         self.stats.failed(now, item.url, str(output.status.message))
-        back = retry_after(_header(output.content, "retry-after"), now, self.settings.robots.longest_retry_after)
+        back = retry_after(
+            _header(output.content, "retry-after"), now, self.settings.robots.longest_retry_after
+        )
         if back is not None:
             self.handover.busy_until(item.queue_id, back, now)
         self._count_exception(item.queue_id, now)
@@ -294,10 +312,12 @@ class ChainRunner:
             chain.entered = False
         self.stats.errors += 1
         self.stats.failed(now, item.url, str(protocol_status.message))
-        self.recorder.page(chain.frame, item.url, item.datum, None, protocol_status, status.STATUS_FETCH_RETRY, now)
+        self.recorder.page(
+            chain.frame, item.url, item.datum, None, protocol_status, status.STATUS_FETCH_RETRY, now
+        )
         chain.conclude(Outcome.RETRY)
 
-    # -- redirects ---------------------------------------------------------------------------------------------
+    # -- redirects ---------------------------------------------------------------------------------
 
     async def _redirect(self, chain: Chain, location: str, temporary: bool, now: int) -> bool:
         """True if the target is `chain.item` now, to be fetched at once."""
@@ -326,7 +346,9 @@ class ChainRunner:
     def _go_to(self, chain: Chain, target: str, queue_id: str, location: str, now: int) -> bool:
         settings = self.settings.redirects
         origin = chain.item
-        datum = redirect_datum(origin.datum, status.STATUS_DB_UNFETCHED, chain.representative, origin.url, target)
+        datum = redirect_datum(
+            origin.datum, status.STATUS_DB_UNFETCHED, chain.representative, origin.url, target
+        )
         self.recorder.initial_score(target, datum)
         item = FetchItem(target, datum, queue_id, chain.item.listed, chain.item.depth)
         if chain.redirects >= settings.max_redirects:
@@ -343,7 +365,9 @@ class ChainRunner:
         return True
 
     def _link(self, chain: Chain, origin: FetchItem, target: str, now: int) -> None:
-        datum = redirect_datum(origin.datum, status.STATUS_LINKED, chain.representative, origin.url, target)
+        datum = redirect_datum(
+            origin.datum, status.STATUS_LINKED, chain.representative, origin.url, target
+        )
         self.recorder.linked(chain.frame, target, datum, now)
 
 
@@ -368,11 +392,16 @@ def _header(content: Content | None, name: str) -> str | None:
     """A response header, whatever its case."""
     if content is None:
         return None
-    return next((values[0] for key, values in content.metadata.items() if key.lower() == name and values), None)
+    return next(
+        (values[0] for key, values in content.metadata.items() if key.lower() == name and values),
+        None,
+    )
 
 
 def pack_follow(item: FetchItem) -> bytes:
-    """The value of a FOLLOW entry: depth, redirects so far and datum of an item that is still to be fetched."""
+    """The value of a FOLLOW entry: depth, redirects so far and datum of an item that is still to be
+    fetched.
+    """
     return _FOLLOW.pack(item.depth, item.redirects) + item.datum.to_bytes()
 
 

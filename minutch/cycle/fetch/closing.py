@@ -1,10 +1,12 @@
 """Closes a fetched segment: sorts the fetch log into crawl_fetch, content and the parts of a parse.
 
-Only keys and places are sorted, values are copied from the log as they are (already compressed where the part is).
-More than `RUN` entries of a part are sorted in runs on disk and merged, so memory does not grow with the segment.
+Only keys and places are sorted, values are copied from the log as they are (already compressed
+where the part is). More than `RUN` entries of a part are sorted in runs on disk and merged, so
+memory does not grow with the segment.
 
-The parts are moved into the segment when all are whole, crawl_fetch last (`Segment.writing`): a segment with
-crawl_fetch and without a log is complete. Killed in between, the next `fetch` closes it from the log again.
+The parts are moved into the segment when all are whole, crawl_fetch last (`Segment.writing`): a
+segment with crawl_fetch and without a log is complete. Killed in between, the next `fetch` closes
+it from the log again.
 """
 
 from __future__ import annotations
@@ -111,18 +113,30 @@ class _Logs:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         for file in self._files:
             file.close()
 
 
 def close_segment(
-    segment: Segment, logs: list[Path], parts: Iterable[Part], conf: Configuration, listed: int, *, limit: int = RUN
+    segment: Segment,
+    logs: list[Path],
+    parts: Iterable[Part],
+    conf: Configuration,
+    listed: int,
+    *,
+    limit: int = RUN,
 ) -> None:
-    """Write `parts` from `logs` and move them into `segment`; parts that are there from a broken closing are replaced.
+    """Write `parts` from `logs` and move them into `segment`; parts that are there from a broken
+    closing are replaced.
 
-    Raises StoreError if the disk is full (the log stays, nothing is lost) and FormatError if the logs settle fewer
-    than `listed` URLs.
+    Raises StoreError if the disk is full (the log stays, nothing is lost) and FormatError if the
+    logs settle fewer than `listed` URLs.
     """
     with (
         _collected(segment, logs, parts, listed, limit) as sorters,
@@ -140,7 +154,9 @@ def write_list(
     conf: Configuration,
     listed: int,
 ) -> None:
-    """Write `parts` of one of several lists of `segment` into `folder`: part `number` of each. Raises as above."""
+    """Write `parts` of one of several lists of `segment` into `folder`: part `number` of each.
+    Raises as above.
+    """
     with _collected(segment, logs, parts, listed, RUN) as sorters:
         for part in sorters:
             (folder / FOLDERS[part]).mkdir(parents=True)
@@ -166,7 +182,9 @@ def _collected(
         remove(work)
 
 
-def _collect(logs: list[Path], wanted: list[Part], work: Path, listed: int, limit: int) -> dict[Part, _Sorter]:
+def _collect(
+    logs: list[Path], wanted: list[Part], work: Path, listed: int, limit: int
+) -> dict[Part, _Sorter]:
     sorters = {part: _Sorter(work / f"sort-{part.value}", limit) for part in wanted}
     numbers = count()
     settled = 0
@@ -179,20 +197,24 @@ def _collect(logs: list[Path], wanted: list[Part], work: Path, listed: int, limi
                     sorter.add((place.key, next(numbers), number, place.offset, place.length))
     if settled < listed:
         raise FormatError(
-            f"{listed - settled} URLs are missing in the fetch log; run fetch on the same segment again to fetch them",
+            f"{listed - settled} URLs are missing in the fetch log; run fetch on the same segment again to fetch them",  # noqa: E501
             path=logs[0].parent, expected=listed, found=settled,
         )  # fmt: skip
     return sorters
 
 
-def _write_parts(fresh: Path, number: int, sorters: dict[Part, _Sorter], logs: list[Path], conf: Configuration) -> None:
+def _write_parts(
+    fresh: Path, number: int, sorters: dict[Part, _Sorter], logs: list[Path], conf: Configuration
+) -> None:
     stored = log_codec(logs[0])
     with _Logs(logs) as values:
         for part, sorter in sorters.items():
             _write_part(fresh / FOLDERS[part] / part_name(number), sorter, values, stored, conf)
 
 
-def _write_part(path: Path, sorter: _Sorter, values: _Logs, stored: str, conf: Configuration) -> None:
+def _write_part(
+    path: Path, sorter: _Sorter, values: _Logs, stored: str, conf: Configuration
+) -> None:
     folder = path.parent.name
     layout = LAYOUTS[folder]
     compression = compression_of(folder, conf)
@@ -212,7 +234,9 @@ def _write_part(path: Path, sorter: _Sorter, values: _Logs, stored: str, conf: C
 
 
 def stored_codec(conf: Configuration) -> str:
-    """The codec that the log should compress values by, so that closing can copy them as they are."""
+    """The codec that the log should compress values by, so that closing can copy them as they
+    are.
+    """
     return DEFAULT_CODEC if stored_compression(conf) == RECORD else ""
 
 

@@ -1,8 +1,10 @@
-"""What robots.txt, a busy server and the answer to a request lead to, and which redirects lead where. Pure: no I/O.
+"""What robots.txt, a busy server and the answer to a request lead to, and which redirects lead
+where. Pure: no I/O.
 
-Source: org.apache.nutch.fetcher.FetcherThread (what run does with robots.txt's rules and with each ProtocolStatus,
-handleRedirect, createRedirDatum). Where the rules could not be had because the host failed no page is asked for (RFC
-9309, 2.3.1.4). Nutch does not obey `Retry-After` (RFC 9110, 10.2.3).
+Source: org.apache.nutch.fetcher.FetcherThread (what run does with robots.txt's rules and with each
+ProtocolStatus, handleRedirect, createRedirDatum). Where the rules could not be had because the host
+failed no page is asked for (RFC 9309, 2.3.1.4). Nutch does not obey `Retry-After` (RFC 9110,
+10.2.3).
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from minutch.urls.domains import domain_name
 from minutch.urls.parts import parse
 
 PERMANENT_REFRESH_SECONDS: Final = 5
-"""A meta refresh that waits this long or longer counts as a permanent redirect (Fetcher.PERM_REFRESH_TIME)."""
+"""A meta refresh that waits this long or longer counts as a permanent redirect
+(Fetcher.PERM_REFRESH_TIME).
+"""
 REPR_KEY: Final = Text(REPR_URL_KEY)
 CAPTURE_KEY: Final = Text(CAPTURE)
 COOKIE: Final = Text("Cookie")
@@ -51,7 +55,9 @@ _RETRY: Final = Ending(status.STATUS_FETCH_RETRY, Outcome.RETRY)
 _ENDINGS: Final = {
     protocol.SUCCESS: Ending(status.STATUS_FETCH_SUCCESS, Outcome.FETCHED, keeps_content=True),
     protocol.MOVED: Ending(status.STATUS_FETCH_REDIR_PERM, Outcome.REDIRECTED, keeps_content=True),
-    protocol.TEMP_MOVED: Ending(status.STATUS_FETCH_REDIR_TEMP, Outcome.REDIRECTED, keeps_content=True),
+    protocol.TEMP_MOVED: Ending(
+        status.STATUS_FETCH_REDIR_TEMP, Outcome.REDIRECTED, keeps_content=True
+    ),
     protocol.EXCEPTION: Ending(status.STATUS_FETCH_RETRY, Outcome.RETRY, failed=True),
     protocol.RETRY: _RETRY,
     protocol.GONE: _GONE,
@@ -63,7 +69,9 @@ _ENDINGS: Final = {
 
 
 def ending(code: int) -> Ending:
-    """What becomes of a page with this ProtocolStatus code; a code that has no rule is tried again."""
+    """What becomes of a page with this ProtocolStatus code; a code that has no rule is tried
+    again.
+    """
     return _ENDINGS.get(code, _RETRY)
 
 
@@ -73,7 +81,9 @@ def skipped_status(reason: str) -> ProtocolStatus:
 
 
 class RedirectRules:
-    """Where a redirect leads, after normalizers, filters and the rules about links within and between sites."""
+    """Where a redirect leads, after normalizers, filters and the rules about links within and
+    between sites.
+    """
 
     def __init__(
         self,
@@ -104,14 +114,20 @@ class RedirectRules:
             return False
         old_host, new_host = parse(url).host.lower(), parse(new).host.lower()
         if settings.ignore_external:
-            same = domain_name(url).lower() == domain_name(new).lower() if settings.by_domain else old_host == new_host
+            same = (
+                domain_name(url).lower() == domain_name(new).lower()
+                if settings.by_domain
+                else old_host == new_host
+            )
             if not same:
                 return True
         return settings.ignore_internal and old_host == new_host
 
 
 def _leads_in(url: str, new: str) -> bool:
-    """Whether a page of the web leads to a file of this machine. Nutch follows it if a filter lets it pass."""
+    """Whether a page of the web leads to a file of this machine. Nutch follows it if a filter lets
+    it pass.
+    """
     return parse(new).protocol == LOCAL != parse(url).protocol
 
 
@@ -120,8 +136,8 @@ def redirect_datum(
 ) -> CrawlDatum:
     """The datum of a redirect's target: interval, score and metadata of where it comes from.
 
-    A cookie goes along to the same host only, and not from https to http. Nutch takes it everywhere. An entity tag
-    stays behind, and what is known of captures.
+    A cookie goes along to the same host only, and not from https to http. Nutch takes it
+    everywhere. An entity tag stays behind, and what is known of captures.
     """
     datum = CrawlDatum(fetch_status, origin.fetch_interval, origin.score)
     datum.metadata = origin.metadata.copy()
@@ -158,7 +174,9 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A verdict and, if robots.txt names one, the delay in ms: the queue takes it over, or it is too long."""
+    """A verdict and, if robots.txt names one, the delay in ms: the queue takes it over, or it is
+    too long.
+    """
 
     verdict: Verdict
     crawl_delay: int | None = None
@@ -167,7 +185,9 @@ class Decision:
 _FETCH: Final = Decision(Verdict.FETCH)
 
 
-def decide(allowed: bool, crawl_delay: float, *, defer: bool, unreachable: bool, settings: RobotsSettings) -> Decision:
+def decide(
+    allowed: bool, crawl_delay: float, *, defer: bool, unreachable: bool, settings: RobotsSettings
+) -> Decision:
     """The verdict on one URL. `crawl_delay` in ms, not positive if robots.txt names none."""
     if defer:
         return Decision(Verdict.DEFER)
@@ -183,7 +203,8 @@ def decide(allowed: bool, crawl_delay: float, *, defer: bool, unreachable: bool,
 
 
 def retry_after(value: str | None, now: int, longest: int) -> int | None:
-    """When to come back, in ms since the epoch, by a Retry-After header: seconds or a date; None for nonsense.
+    """When to come back, in ms since the epoch, by a Retry-After header: seconds or a date; None
+    for nonsense.
 
     More than `longest` ms are taken as `longest`; with 0 the header counts for nothing.
     """

@@ -1,9 +1,11 @@
-"""What a fetch shows: a live line in a terminal, Nutch's status lines once a minute in a pipe, tables at the end.
+"""What a fetch shows: a live line in a terminal, Nutch's status lines once a minute in a pipe,
+tables at the end.
 
     fetch: 37 of 50 pages, 3.1/s, 12 KB/s, 2 hosts, 1 error, 0:04 left
 
-With -v Nutch's lines come every second. They are those of Fetcher.FetcherRun: `-activeThreads=…, spinWaiting=…,
-fetchQueues.totalSize=…` and the task status with threads, queues, pages, errors and rates.
+With -v Nutch's lines come every second. They are those of Fetcher.FetcherRun: `-activeThreads=…,
+spinWaiting=…, fetchQueues.totalSize=…` and the task status with threads, queues, pages, errors and
+rates.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ _KILOBIT: Final = 128
 
 
 def time_left(snapshot: Snapshot) -> str:
-    """By the rate so far, and not less than the longest queue needs for politeness; empty while that is a guess."""
+    """By the rate so far, and not less than the longest queue needs for politeness; empty while
+    that is a guess.
+    """
     if snapshot.total is None or snapshot.done < _LEAST:
         return ""
     left = max(0, snapshot.total - snapshot.done)
@@ -57,17 +61,24 @@ def status_lines(snapshot: Snapshot) -> tuple[str, str]:
     waiting = snapshot.threads - snapshot.active
     blocked = f"{snapshot.blocked} queues.max.except., " if snapshot.blocked else ""
     return (
-        f"-activeThreads={snapshot.threads}, spinWaiting={waiting}, "
-        f"fetchQueues.totalSize={snapshot.waiting}, fetchQueues.getQueueCount={snapshot.queues}",
-        f"{snapshot.threads} threads ({waiting} waiting), {snapshot.queues} queues, {blocked}"
-        f"{snapshot.waiting} URLs queued, {snapshot.pages} pages, {snapshot.errors} errors, "
-        f"{snapshot.pages / seconds:.2f} pages/s ({snapshot.pages_last_second} last sec), "
-        f"{int(snapshot.bytes / _KILOBIT / seconds)} kbits/s ({snapshot.bytes_last_second // _KILOBIT} last sec)",
+        (
+            f"-activeThreads={snapshot.threads}, spinWaiting={waiting}, "
+            f"fetchQueues.totalSize={snapshot.waiting}, fetchQueues.getQueueCount={snapshot.queues}"
+        ),
+        (
+            f"{snapshot.threads} threads ({waiting} waiting), {snapshot.queues} queues,"
+            f" {blocked}{snapshot.waiting} URLs queued, {snapshot.pages} pages, {snapshot.errors}"
+            f" errors, {snapshot.pages / seconds:.2f} pages/s ({snapshot.pages_last_second} last"
+            f" sec), {int(snapshot.bytes / _KILOBIT / seconds)} kbits/s"
+            f" ({snapshot.bytes_last_second // _KILOBIT} last sec)"
+        ),
     )
 
 
 class Display:
-    """Shows snapshots as they come: one line that is written over in a terminal, else lines in the log."""
+    """Shows snapshots as they come: one line that is written over in a terminal, else lines in the
+    log.
+    """
 
     def __init__(self, err: TextIO, label: str = "") -> None:
         self._err = err
@@ -102,9 +113,12 @@ def host_table(stats: FetchStats) -> list[str]:
     if not slowest:
         return []
     width = max(len("slowest hosts"), *(len(name) for name, _ in slowest))
-    lines = [f"{'slowest hosts':<{width}} {'requests':>9} {'mean ms':>9} {'max ms':>9} {'errors':>7}"]
+    lines = [
+        f"{'slowest hosts':<{width}} {'requests':>9} {'mean ms':>9} {'max ms':>9} {'errors':>7}"
+    ]
     for name, times in slowest:
         lines.append(
-            f"{name:<{width}} {times.requests:>9,} {times.mean_ms:>9,.0f} {times.longest_ms:>9,} {times.errors:>7,}"
+            f"{name:<{width}} {times.requests:>9,} {times.mean_ms:>9,.0f} {times.longest_ms:>9,}"
+            f" {times.errors:>7,}"
         )
     return lines

@@ -1,8 +1,9 @@
-"""A segment on a file system of Hadoop, fetched on this machine: its fetch list comes here, what is fetched goes there.
+"""A segment on a file system of Hadoop, fetched on this machine: its fetch list comes here, what is
+fetched goes there.
 
-The fetch's log needs a disk that keeps what was written when the machine dies; so the work lies in a folder of this
-machine, whose name is made of the segment's. A fetch that was interrupted is gone on with by the same user on the same
-machine. Meanwhile the segment there has a lock.
+The fetch's log needs a disk that keeps what was written when the machine dies; so the work lies in
+a folder of this machine, whose name is made of the segment's. A fetch that was interrupted is gone
+on with by the same user on the same machine. Meanwhile the segment there has a lock.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ _PIECE = 1 << 24
 
 @contextmanager
 def fetched_here(path: Path) -> Iterator[Path]:
-    """The folder to fetch a segment in; when the block ends its new parts are in the segment. On an error it stays."""
+    """The folder to fetch a segment in; when the block ends its new parts are in the segment. On an
+    error it stays.
+    """
     if is_local(path):
         yield path
         return
@@ -42,11 +45,17 @@ def fetched_here(path: Path) -> Iterator[Path]:
             fresh.rename(here / CRAWL_GENERATE)
         for folder in FETCHED:
             if there.has(folder):
-                (here / folder).mkdir(exist_ok=True)  # which says that the segment is fetched already
+                (here / folder).mkdir(
+                    exist_ok=True
+                )  # which says that the segment is fetched already
         yield here
         if (here / WARC).is_dir():  # first: a segment that has its records is done
             copy_folder(here / WARC, path / WARC)
-        made = [folder for folder in reversed(LAYOUTS) if folder != CRAWL_GENERATE and (here / folder).is_dir()]
+        made = [
+            folder
+            for folder in reversed(LAYOUTS)
+            if folder != CRAWL_GENERATE and (here / folder).is_dir()
+        ]
         with there.writing(sorted(made, key=FETCHED.__contains__)) as fresh_there:
             for folder in made:
                 copy_folder(here / folder, fresh_there / folder)
@@ -63,7 +72,9 @@ def own_folder() -> Path:
 
 
 def folder_of(path: Path, what: str = "") -> Path:
-    """What belongs to a segment there: in `own_folder`, by a name made of its whole path, with `what` behind."""
+    """What belongs to a segment there: in `own_folder`, by a name made of its whole path, with
+    `what` behind.
+    """
     return own_folder() / f"{path.name}-{sha256(str(path).encode()).hexdigest()[:16]}{what}"
 
 

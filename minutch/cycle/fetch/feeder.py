@@ -1,7 +1,8 @@
 """Brings the fetch list into the queues, a few items per thread at a time.
 
-Source: org.apache.nutch.fetcher.QueueFeeder: fetcher.filter.urls, fetcher.normalize.urls (scope default) and
-fetcher.queue.depth.multiplier. Every listed URL is handed to the queues or back with the reason why not.
+Source: org.apache.nutch.fetcher.QueueFeeder: fetcher.filter.urls, fetcher.normalize.urls (scope
+default) and fetcher.queue.depth.multiplier. Every listed URL is handed to the queues or back with
+the reason why not.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ log = logging.getLogger(__name__)
 REMEMBERED: Final = 10_000
 """Queues that are remembered as announced."""
 AHEAD: Final = 100
-"""Entries whose hosts are asked for before it is their turn, where queues are named by addresses."""
+"""Entries whose hosts are asked for before it is their turn, where queues are named by
+addresses.
+"""
 
 _Entry = tuple[str, CrawlDatum, str | None]
 """URL as listed, datum, URL to fetch: None if filters refuse it."""
@@ -68,7 +71,9 @@ LATER: Final = Later()
 
 
 class Feeder:
-    """Items of the fetch list one by one, without those that an earlier run of the same fetch settled."""
+    """Items of the fetch list one by one, without those that an earlier run of the same fetch
+    settled.
+    """
 
     def __init__(
         self,
@@ -84,7 +89,8 @@ class Feeder:
     ) -> None:
         """`mine` says whether this process fetches a queue; what belongs to others is passed over.
 
-        `announce` gets a URL of each queue that comes up. `addresses` are what `key` knows, if it needs them.
+        `announce` gets a URL of each queue that comes up. `addresses` are what `key` knows, if it
+        needs them.
         """
         self._entries = ((listed, datum, self._change(listed)) for listed, datum in entries)
         self._key = key
@@ -101,7 +107,9 @@ class Feeder:
         """Listed URLs that this process is responsible for, settled ones included."""
 
     def next(self) -> FetchItem | tuple[str, CrawlDatum, Outcome] | Later | None:
-        """The next item; a URL that can't be fetched with its outcome; LATER; None at the end (`done`)."""
+        """The next item; a URL that can't be fetched with its outcome; LATER; None at the end
+        (`done`).
+        """
         while (entry := self._entry()) is not None:
             if isinstance(entry, Later):
                 return entry

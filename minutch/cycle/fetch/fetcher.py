@@ -1,9 +1,11 @@
-"""`fetch <segment> [-threads n] [-metrics port]`: fetch the pages of a segment's fetch list, here or by tasks.
+"""`fetch <segment> [-threads n] [-metrics port]`: fetch the pages of a segment's fetch list, here
+or by tasks.
 
-Reads crawl_generate, writes content and crawl_fetch (and with fetcher.parse=true the parts of a parse). While it runs,
-finished pages lie in `<segment>/_fetch/log-N`; run again on the same segment it goes on where it was stopped, by
-whatever. SIGINT, SIGTERM and SIGHUP finish what is in flight, a second one stops at once; either way the URLs left are
-fetched by the next run. Source: org.apache.nutch.fetcher.Fetcher.
+Reads crawl_generate, writes content and crawl_fetch (and with fetcher.parse=true the parts of a
+parse). While it runs, finished pages lie in `<segment>/_fetch/log-N`; run again on the same segment
+it goes on where it was stopped, by whatever. SIGINT, SIGTERM and SIGHUP finish what is in flight, a
+second one stops at once; either way the URLs left are fetched by the next run. Source:
+org.apache.nutch.fetcher.Fetcher.
 """
 
 from __future__ import annotations
@@ -20,7 +22,12 @@ from minutch.cycle.fetch.display import host_table, result_table
 from minutch.cycle.fetch.farsegment import fetched_here
 from minutch.cycle.fetch.feeder import generate_files
 from minutch.cycle.fetch.ledger import Ledger
-from minutch.cycle.fetch.listfetch import STATE_PROPERTY, Interrupted, ListFetch, cycles_seldom_sought
+from minutch.cycle.fetch.listfetch import (
+    STATE_PROPERTY,
+    Interrupted,
+    ListFetch,
+    cycles_seldom_sought,
+)
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.state import state_folder
 from minutch.cycle.fetch.stats import FetchStats
@@ -38,7 +45,9 @@ if TYPE_CHECKING:
     from minutch.cycle.fetch.tasks import TaskFetch
 
 log = logging.getLogger(__name__)
-LEFT: Final = "interrupted: {} of {} URLs are left, which the next fetch of this segment goes on with"
+LEFT: Final = (
+    "interrupted: {} of {} URLs are left, which the next fetch of this segment goes on with"
+)
 DONE: Final = "_fetch-done"
 """What the folder of the logs is called while it is being removed."""
 INTERRUPTED: Final = "interrupted"
@@ -60,8 +69,9 @@ def fetch(
 
     `watch` sees what happens, and may hold the fetch; `serving` is entered while requests are made.
 
-    Raises ConfigError without http.agent.name, StoreError for a segment that is fetched already, that has no fetch
-    list or that can't be written, and Interrupted after a signal (what was fetched until then is kept in the log).
+    Raises ConfigError without http.agent.name, StoreError for a segment that is fetched already,
+    that has no fetch list or that can't be written, and Interrupted after a signal (what was
+    fetched until then is kept in the log).
     """
     _check_agent(conf)
     Segment(path).finish()
@@ -70,9 +80,18 @@ def fetch(
     settings = FetchSettings.from_conf(conf, clock.now(), threads)
     if settings.warc:
         conf = archiving(conf)
-    log.info("Fetcher: segment %s, %d threads, queue mode %s", path, settings.threads, settings.queues.mode)
+    log.info(
+        "Fetcher: segment %s, %d threads, queue mode %s",
+        path,
+        settings.threads,
+        settings.queues.mode,
+    )
     if settings.follow.depth > 0:
-        log.info("Fetcher: following outlinks to depth %d, at most %d", settings.follow.depth, settings.follow.most)
+        log.info(
+            "Fetcher: following outlinks to depth %d, at most %d",
+            settings.follow.depth,
+            settings.follow.most,
+        )
     with ExitStack() as stack:
         job = stack.enter_context(_job(path, conf, settings, clock, watched=watch is not None))
         server = None if serving is None else serving()
@@ -94,7 +113,9 @@ def fetch(
 def _job(
     path: Path, conf: Configuration, settings: FetchSettings, clock: Clock, *, watched: bool
 ) -> Iterator[ListFetch | TaskFetch]:
-    """The fetch, by this process or by tasks, while nobody else can have it. At a good end its logs are removed."""
+    """The fetch, by this process or by tasks, while nobody else can have it. At a good end its logs
+    are removed.
+    """
     if runs_here(conf):
         with fetched_here(path) as here, _working(Segment(here)) as work, cycles_seldom_sought():
             if (work / BEGUN).exists():
@@ -103,7 +124,9 @@ def _job(
                     f"or remove {work} and fetch all of it again"
                 )
             conf = _with_state(conf, here)
-            yield ListFetch(Segment(here), generate_files(here), work, conf, settings, clock, watched=watched)
+            yield ListFetch(
+                Segment(here), generate_files(here), work, conf, settings, clock, watched=watched
+            )
         return
     from minutch.cycle.fetch.tasks import TaskFetch, one_attempt
 
@@ -115,7 +138,9 @@ def _job(
 
 def _check_agent(conf: Configuration) -> None:
     if not (conf.get("http.agent.name") or "").strip():
-        raise ConfigError("nothing is fetched without a name: set http.agent.name in conf/nutch-site.xml")
+        raise ConfigError(
+            "nothing is fetched without a name: set http.agent.name in conf/nutch-site.xml"
+        )
 
 
 def _with_state(conf: Configuration, segment: Path) -> Configuration:
@@ -126,9 +151,11 @@ def _with_state(conf: Configuration, segment: Path) -> Configuration:
 
 @contextmanager
 def _working(segment: Segment) -> Iterator[Path]:
-    """The folder of the logs, under a lock that keeps a second fetch off the segment; removed at a good end.
+    """The folder of the logs, under a lock that keeps a second fetch off the segment; removed at a
+    good end.
 
-    It is renamed first: a fetch that is killed while it removes the logs leaves a finished segment, not half a log.
+    It is renamed first: a fetch that is killed while it removes the logs leaves a finished segment,
+    not half a log.
     """
     work, done = segment.path / FETCHING, segment.path / DONE
     try:

@@ -1,4 +1,5 @@
-"""Which queue a URL belongs to: its host, registered domain or address. Pure but for the address look-up handed in.
+"""Which queue a URL belongs to: its host, registered domain or address. Pure but for the address
+look-up handed in.
 
 Source: org.apache.nutch.fetcher.FetchItem.create: queues are keyed without scheme and port.
 """

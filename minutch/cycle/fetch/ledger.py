@@ -17,8 +17,8 @@ from minutch.job import Counters
 class Outcome(IntEnum):
     """The end of one URL in this fetch. The numbers stand in the fetch log.
 
-    `label` is its name in the table at the end, `reason` stands in the record of a URL that was not asked for, `event`
-    is Nutch's counter of such URLs.
+    `label` is its name in the table at the end, `reason` stands in the record of a URL that was not
+    asked for, `event` is Nutch's counter of such URLs.
     """
 
     label: str
@@ -39,12 +39,27 @@ class Outcome(IntEnum):
     RETRY = 5, "retry"
     DENIED = 6, "denied"
     DEFERRED = 7, "deferred", "the host asked to come back later"
-    SKIPPED_TIMELIMIT = 8, "skipped (time limit)", "the time limit was reached", "hit_by_timelimit_total"
+    SKIPPED_TIMELIMIT = (
+        8,
+        "skipped (time limit)",
+        "the time limit was reached",
+        "hit_by_timelimit_total",
+    )
     SKIPPED_EXCEPTIONS = (
-        9, "skipped (too many exceptions)", "too many exceptions in the queue", "above_exception_threshold_total",
+        9, "skipped (too many exceptions)", "too many exceptions in the queue", "above_exception_threshold_total",  # noqa: E501
     )  # fmt: skip
-    SKIPPED_THROUGHPUT = 10, "skipped (too slow)", "the fetch was too slow", "hit_by_throughput_threshold_total"
-    SKIPPED_TIMEOUT = 11, "skipped (nothing moved)", "nothing moved any more", "hit_by_timeout_total"
+    SKIPPED_THROUGHPUT = (
+        10,
+        "skipped (too slow)",
+        "the fetch was too slow",
+        "hit_by_throughput_threshold_total",
+    )
+    SKIPPED_TIMEOUT = (
+        11,
+        "skipped (nothing moved)",
+        "nothing moved any more",
+        "hit_by_timeout_total",
+    )
     SKIPPED_FILTERED = 12, "skipped (filtered)", "filtered", "filtered_total"
     SKIPPED_INVALID = 13, "skipped (no valid URL)", "no queue for this URL"
     FOLLOWED = 15, "followed links"
@@ -74,7 +89,9 @@ class Ledger:
     @property
     def settled(self) -> int:
         """Listed URLs that have ended."""
-        return sum(count for outcome, count in self.outcomes.items() if outcome is not Outcome.FOLLOWED)
+        return sum(
+            count for outcome, count in self.outcomes.items() if outcome is not Outcome.FOLLOWED
+        )
 
     def check(self, where: str) -> None:
         """Raise StoreError unless every generated URL has exactly one outcome."""
@@ -85,7 +102,9 @@ class Ledger:
             )
 
     def counters(self) -> Counters:
-        """The counts by label: generated first, the main outcomes always, the others when they occurred."""
+        """The counts by label: generated first, the main outcomes always, the others when they
+        occurred.
+        """
         result = Counters(generated=self.generated)
         for outcome in Outcome:
             count = self.outcomes[outcome]

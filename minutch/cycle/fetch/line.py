@@ -1,10 +1,12 @@
-"""The line between a fetch and its tasks on other machines: they say where they are, and hear when to hold or to end.
+"""The line between a fetch and its tasks on other machines: they say where they are, and hear when
+to hold or to end.
 
     task ── snapshot ──────────────────────> fetch        once a second
          <─ ("stop",) or ("hold", wanted) ──
 
-Each end first proves to the other that it has the key of this fetch (multiprocessing's challenge); so nobody else is
-listened to. A task without a line, since its machine can't reach this one, fetches all the same.
+Each end first proves to the other that it has the key of this fetch (multiprocessing's challenge);
+so nobody else is listened to. A task without a line, since its machine can't reach this one,
+fetches all the same.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ from minutch.cycle.fetch.stats import FetchStats
 log = logging.getLogger(__name__)
 
 SECONDS: Final = 5.0
-"""How long a task tries to reach the fetch, and how long the fetch waits for who has called to prove who that is."""
+"""How long a task tries to reach the fetch, and how long the fetch waits for who has called to
+prove who that is.
+"""
 TICK: Final = 1.0
 """Seconds between two looks at all tasks."""
 _GONE: Final = (OSError, EOFError)
@@ -48,12 +52,14 @@ class Number(NamedTuple):
     key: bytes
 
 
-# -- at the fetch ----------------------------------------------------------------------------------------------
+# -- at the fetch ----------------------------------------------------------------------------------
 
 
 @dataclass
 class Switchboard:
-    """All lines of a fetch of `lists` lists. `show` gets the state of all once a second, in a thread."""
+    """All lines of a fetch of `lists` lists. `show` gets the state of all once a second, in a
+    thread.
+    """
 
     host: str
     lists: int
@@ -70,7 +76,11 @@ class Switchboard:
         with _server(self.host) as server:
             threads = [
                 threading.Thread(target=work, args=args, daemon=True)
-                for work, args in ((self._answer, (server, key)), (self._post, ()), (self._look, ()))
+                for work, args in (
+                    (self._answer, (server, key)),
+                    (self._post, ()),
+                    (self._look, ()),
+                )
             ]
             for thread in threads:
                 thread.start()
@@ -93,7 +103,9 @@ class Switchboard:
     def _answer(self, server: socket.socket, key: bytes) -> None:
         while not self._closed.is_set():
             with suppress(OSError):  # nobody for a while, or somebody who is gone already
-                threading.Thread(target=self._hear, args=(server.accept()[0], key), daemon=True).start()
+                threading.Thread(
+                    target=self._hear, args=(server.accept()[0], key), daemon=True
+                ).start()
 
     def _hear(self, call: socket.socket, key: bytes) -> None:
         """One task, to its end."""
@@ -139,7 +151,9 @@ class Switchboard:
 
 
 def _server(host: str) -> socket.socket:
-    """At a free port of the name by which tasks know this machine, or of all its names if that is another's."""
+    """At a free port of the name by which tasks know this machine, or of all its names if that is
+    another's.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         server = socket.create_server((host, 0), family=family)
@@ -178,11 +192,13 @@ def _at_rest(snapshot: Snapshot) -> Snapshot:
     )
 
 
-# -- at a task -------------------------------------------------------------------------------------------------
+# -- at a task -------------------------------------------------------------------------------------
 
 
 class Line:
-    """A task's end, for list `number`. It is the `Watcher` of the task's fetch, and what stops it."""
+    """A task's end, for list `number`. It is the `Watcher` of the task's fetch, and what stops
+    it.
+    """
 
     def __init__(self, fetch: Number, number: int) -> None:
         self.stopped = False
@@ -213,7 +229,9 @@ class Line:
     def fetched(self, stats: FetchStats, urls: int) -> None:
         """Send what has come since the last state."""
         if self._connection is not None and self._last is not None:
-            last = replace(self._last, done=urls, pages=stats.pages, errors=stats.errors, bytes=stats.bytes)
+            last = replace(
+                self._last, done=urls, pages=stats.pages, errors=stats.errors, bytes=stats.bytes
+            )
             self._sender.submit(self._connection.send, last)
 
     @contextmanager
@@ -231,7 +249,9 @@ class Line:
 
     @contextmanager
     def stopping(self, stop: Callable[[], None]) -> Iterator[None]:
-        """While this lasts, `stop` is called when the fetch is to end: at once, if it was before."""
+        """While this lasts, `stop` is called when the fetch is to end: at once, if it was
+        before.
+        """
         with self._lock:
             self._stop = stop
             if self.stopped:
@@ -268,6 +288,8 @@ def _call(fetch: Number, number: int) -> Connection | None:
         deliver_challenge(connection, fetch.key)
         connection.send(number)
     except Exception as exc:  # whoever answers there
-        log.warning("Fetcher: no line to %s:%d (%s): it is not shown how far this list is", *fetch[:2], exc)
+        log.warning(
+            "Fetcher: no line to %s:%d (%s): it is not shown how far this list is", *fetch[:2], exc
+        )
         return None
     return connection

@@ -1,10 +1,12 @@
-"""Fetches the URLs of fetch lists, in this process and those it starts, until each is settled in its log.
+"""Fetches the URLs of fetch lists, in this process and those it starts, until each is settled in
+its log.
 
-    files of crawl_generate, logs of an earlier run ──> log-N of this one ──> part files, once all is settled
+    files of crawl_generate, logs of an earlier run ──> log-N of this one ──> part files, once all
+    is settled
 
-It goes on where an earlier run was stopped, by whatever. The command does a whole segment so; where there are more
-machines, a task does one of its lists. The first signal finishes what is in flight, a second one stops at once; either
-way the URLs left are for the next run.
+It goes on where an earlier run was stopped, by whatever. The command does a whole segment so; where
+there are more machines, a task does one of its lists. The first signal finishes what is in flight,
+a second one stops at once; either way the URLs left are for the next run.
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ Stops = Callable[[Callable[[], None]], AbstractContextManager[None]]
 
 
 class Interrupted(MinutchError):
-    """A signal ended the fetch before its time: the log is kept, and the next run goes on from it."""
+    """A signal ended the fetch before its time: the log is kept, and the next run goes on from
+    it.
+    """
 
     exit_code = 130
 
@@ -73,7 +77,9 @@ class Watcher(Protocol):
 
 @dataclass
 class ListFetch:
-    """What a fetch works with, however many processes it takes. Its logs lie in `work`, numbered from `number`."""
+    """What a fetch works with, however many processes it takes. Its logs lie in `work`, numbered
+    from `number`.
+    """
 
     segment: Segment
     files: list[Path]
@@ -96,23 +102,35 @@ class ListFetch:
         return logs_in(self.work)
 
     def run(
-        self, err: TextIO, label: str, watcher: Watcher, serving: AbstractContextManager[None] | None = None
+        self,
+        err: TextIO,
+        label: str,
+        watcher: Watcher,
+        serving: AbstractContextManager[None] | None = None,
     ) -> tuple[Ledger, FetchStats]:
-        """Fetch, or go on; the ledger is that of all runs, the stats are this one's. Raises StoreError, Interrupted.
+        """Fetch, or go on; the ledger is that of all runs, the stats are this one's. Raises
+        StoreError, Interrupted.
 
         After a first signal (`interrupted`) some URLs may be left.
         """
         recover(self.segment, self.work, self.logs)
         self.resumed = resume(self.logs)
         if self.resumed.ledger.settled:
-            log.info("Fetcher: going on with an unfinished fetch, %d URLs are done", self.resumed.ledger.settled)
-            self.settings = self.settings if self.as_begun else _as_begun(self.settings, self.resumed)
+            log.info(
+                "Fetcher: going on with an unfinished fetch, %d URLs are done",
+                self.resumed.ledger.settled,
+            )
+            self.settings = (
+                self.settings if self.as_begun else _as_begun(self.settings, self.resumed)
+            )
         ledger, stats = self._fetch(err, label, watcher, serving or nullcontext())
         ledger.merge({int(k): v for k, v in self.resumed.ledger.outcomes.items()})
         return ledger, stats
 
     def close(self, listed: int) -> None:
-        """Put what was fetched into the segment; `listed` URLs are settled. Raises StoreError, FormatError."""
+        """Put what was fetched into the segment; `listed` URLs are settled. Raises StoreError,
+        FormatError.
+        """
         finish(self.segment, self.work)
         close_segment(self.segment, self.logs, self.parts, self.conf, listed)
 
@@ -130,7 +148,9 @@ class ListFetch:
         """One of several processes' share of the fetch."""
         return self.session(share, hooks, self.state(), None)
 
-    def session(self, share: Share, hooks: Hooks, state: FetchState, total: int | None) -> FetchSession:
+    def session(
+        self, share: Share, hooks: Hooks, state: FetchState, total: int | None
+    ) -> FetchSession:
         """One process's share of the fetch."""
         hooks.busy_until = state.remember_busy
         hooks.watched = self.watched
@@ -257,7 +277,9 @@ async def _run_with_signals(job: ListFetch, session: FetchSession, watcher: Watc
     try:
         with (
             stops(lambda: _from_outside(running, on_signal)),
-            watcher.obeying(lambda wanted: _from_outside(running, lambda: session.loop.hold(wanted))),
+            watcher.obeying(
+                lambda wanted: _from_outside(running, lambda: session.loop.hold(wanted))
+            ),
         ):
             await main
     except asyncio.CancelledError:
@@ -288,18 +310,23 @@ def _from_outside(running: asyncio.AbstractEventLoop, call: Callable[[], None]) 
 
 
 def _as_begun(settings: FetchSettings, resumed: Resumed) -> FetchSettings:
-    """Settings for the rest of a fetch: a segment is parsed as a whole, or pages would count as parsed that are not."""
+    """Settings for the rest of a fetch: a segment is parsed as a whole, or pages would count as
+    parsed that are not.
+    """
     if not settings.parse or not settings.store_content:
         return settings
     if resumed.parsed or not resumed.ledger.outcomes.get(Outcome.FETCHED, 0):
         return settings
-    log.warning("Fetcher: begun without fetcher.parse, so it ends without: minutch parse takes all pages")
+    log.warning(
+        "Fetcher: begun without fetcher.parse, so it ends without: minutch parse takes all pages"
+    )
     return replace(settings, parse=False)
 
 
 @contextmanager
 def cycles_seldom_sought() -> Iterator[None]:
-    """Python looks for cycles every 20,000 objects, not every 700, and no more at what is there already.
+    """Python looks for cycles every 20,000 objects, not every 700, and no more at what is there
+    already.
 
     A fetch makes hardly any: by default the looking takes a tenth of its time.
     """

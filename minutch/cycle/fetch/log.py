@@ -1,22 +1,25 @@
-"""The fetch log: one frame per finished URL of the fetch list, on disk before the next one is begun.
+"""The fetch log: one frame per finished URL of the fetch list, on disk before the next one is
+begun.
 
     log      :=  magic(8) frame*                   the magic says how values are compressed
-    frame    :=  u8 1   u32 length of payload   u32 CRC-32 of all before and of the payload   u16 check   payload
+    frame    :=  u8 1   u32 length of payload   u32 CRC-32 of all before and of the payload   u16
+             check   payload
     check    :=  the lower half of the CRC-32 of the nine bytes before it
     payload  :=  u8 outcome   u16 number of listed URLs   (u32 length, URL)*   entry*
     entry    :=  u8 part   u32 length of key   u32 length of value   key (URL, UTF-8)   value
 
-Numbers are big-endian. A frame holds everything that one URL of the list led to: its own records, those of redirects
-that were followed, robots.txt files that were stored, links that are to be followed in the same fetch (part FOLLOW).
-So a URL is either wholly done or not begun, whatever kills the process. Writing is one `write` call a frame, which the
-kernel keeps through a SIGKILL; `sync` brings it through a power cut.
+Numbers are big-endian. A frame holds everything that one URL of the list led to: its own records,
+those of redirects that were followed, robots.txt files that were stored, links that are to be
+followed in the same fetch (part FOLLOW). So a URL is either wholly done or not begun, whatever
+kills the process. Writing is one `write` call a frame, which the kernel keeps through a SIGKILL;
+`sync` brings it through a power cut.
 
-A torn end (the beginning of a frame, or zeros, and nothing after it) is cut off when the log is opened again. Anything
-else that is wrong is damage: the log says where, goes on at the next good frame and stays as it is; the URLs of the
-frames in between are fetched again.
+A torn end (the beginning of a frame, or zeros, and nothing after it) is cut off when the log is
+opened again. Anything else that is wrong is damage: the log says where, goes on at the next good
+frame and stays as it is; the URLs of the frames in between are fetched again.
 
-An entry of part CRAWL_PARSE holds all records of one parsed document as minutch.cycle.parse.packing serializes them: they
-stay together and in order in crawl_parse. Its key is the document's URL.
+An entry of part CRAWL_PARSE holds all records of one parsed document as minutch.cycle.parse.packing
+serializes them: they stay together and in order in crawl_parse. Its key is the document's URL.
 """
 
 from __future__ import annotations
@@ -70,7 +73,8 @@ _LEVEL: Final = 2
 class Part(IntEnum):
     """What an entry belongs to: the part of the segment, or what only a resumed fetch needs.
 
-    The value of a WARC entry is where its records lie (`minutch.cycle.fetch.warc`), its key the name of their file.
+    The value of a WARC entry is where its records lie (`minutch.cycle.fetch.warc`), its key the
+    name of their file.
     """
 
     FETCH = 1
@@ -84,12 +88,16 @@ class Part(IntEnum):
 
 _PARTS: Final = {int(part): part for part in Part}
 _COMPRESSED: Final = frozenset({Part.FETCH, Part.CONTENT})
-"""Parts whose values the log compresses; those of a parse come from its workers as they are to be stored."""
+"""Parts whose values the log compresses; those of a parse come from its workers as they are to be
+stored.
+"""
 
 
 @dataclass(slots=True)
 class Entry:
-    """One record: `key` is the URL in UTF-8, `value` the record (read back: compressed by the log's codec)."""
+    """One record: `key` is the URL in UTF-8, `value` the record (read back: compressed by the log's
+    codec).
+    """
 
     part: Part
     key: bytes
@@ -97,7 +105,9 @@ class Entry:
 
 
 class Visit(NamedTuple):
-    """An answer on its way into the WARC files: a whole page, or, with a profile, a revisit of `original`."""
+    """An answer on its way into the WARC files: a whole page, or, with a profile, a revisit of
+    `original`.
+    """
 
     url: str
     time: int
@@ -109,13 +119,17 @@ class Visit(NamedTuple):
 
 @dataclass(slots=True)
 class Frame:
-    """What one finished URL left behind. `listed` are the URLs of the fetch list that it settles."""
+    """What one finished URL left behind. `listed` are the URLs of the fetch list that it
+    settles.
+    """
 
     outcome: Outcome
     listed: list[str] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     visits: list[Visit] = field(default_factory=list)
-    """Answers that are to be archived; they are when the frame is written, and not part of the log."""
+    """Answers that are to be archived; they are when the frame is written, and not part of the
+    log.
+    """
 
     def add(self, part: Part, url: str, value: bytes) -> None:
         """Append a record; the log compresses it."""
@@ -173,7 +187,9 @@ class FetchLog:
         return scan.end
 
     def append(self, frame: Frame) -> None:
-        """Write one frame. Raises StoreError, with the log cut back to the frame before, if the disk is full."""
+        """Write one frame. Raises StoreError, with the log cut back to the frame before, if the
+        disk is full.
+        """
         self._write(_frame(self.encode(frame)))
 
     def encode(self, frame: Frame) -> bytes:
@@ -197,8 +213,8 @@ class FetchLog:
         except OSError as exc:
             self._cut_back()
             raise StoreError(
-                f"{self.path}: can't write the fetch log: {exc.strerror}; all pages finished so far are kept, "
-                "make room and run fetch on the same segment again"
+                f"{self.path}: can't write the fetch log: {exc.strerror}; all pages finished so far"
+                " are kept, make room and run fetch on the same segment again"
             ) from exc
         self.position += len(data)
 
@@ -207,7 +223,9 @@ class FetchLog:
         self._file.seek(self.position)
 
     def sync(self) -> None:
-        """Bring what was written onto the medium (safe from another thread); nothing if all is there."""
+        """Bring what was written onto the medium (safe from another thread); nothing if all is
+        there.
+        """
         written = self.position
         if written > self._synced:
             os.fdatasync(self._file.fileno())
@@ -221,12 +239,19 @@ class FetchLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         self.close()
 
 
 def _frame(payload: bytes) -> bytes:
-    """A payload behind its head. The checksums are libdeflate's (see `formats.compress` for what ISA-L's cost)."""
+    """A payload behind its head. The checksums are libdeflate's (see `formats.compress` for what
+    ISA-L's cost).
+    """
     start = _TYPE_AND_LENGTH.pack(_TYPE, len(payload))
     crc = deflate.crc32(payload, deflate.crc32(start))
     checked = _CHECKED.pack(_TYPE, len(payload), crc)
@@ -274,7 +299,9 @@ class _Scan:
                 f"{self.path.parent} and fetch the segment again", path=self.path, offset=0,
             )  # fmt: skip
         elif magic.strip(b"\0") and not any(known.startswith(magic) for known in _MAGICS.values()):
-            raise FormatError("not a fetch log", path=self.path, offset=0, expected=_MAGICS[""], found=magic)
+            raise FormatError(
+                "not a fetch log", path=self.path, offset=0, expected=_MAGICS[""], found=magic
+            )
 
 
 def _mapped(path: Path) -> mmap.mmap:
@@ -283,7 +310,9 @@ def _mapped(path: Path) -> mmap.mmap:
 
 
 def _let_go(data: bytes | mmap.mmap, start: int, end: int) -> None:
-    """Take a stretch that has been read out of this process's memory; the system may keep the file's pages."""
+    """Take a stretch that has been read out of this process's memory; the system may keep the
+    file's pages.
+    """
     if isinstance(data, mmap.mmap) and hasattr(data, "madvise"):
         first = start // mmap.PAGESIZE * mmap.PAGESIZE
         data.madvise(mmap.MADV_DONTNEED, first, end // mmap.PAGESIZE * mmap.PAGESIZE - first)
@@ -309,14 +338,20 @@ def _is_torn(data: bytes | mmap.mmap, at: int) -> bool:
     """Whether what begins at `at` is too short for the head of a frame, or zeros up to the end."""
     if len(data) - at < _FRAME.size:
         return True
-    return all(not data[start : start + _ZEROS].strip(b"\0") for start in range(at, len(data), _ZEROS))
+    return all(
+        not data[start : start + _ZEROS].strip(b"\0") for start in range(at, len(data), _ZEROS)
+    )
 
 
 def _next_frame(data: bytes | mmap.mmap, at: int) -> int:
     """Where the next good frame begins; the end of the log if there is none."""
     while (at := data.find(bytes([_TYPE]), at)) >= 0:
         length = _length_at(data, at)
-        if length is not None and at + _FRAME.size + length <= len(data) and _is_whole(data, at, length):
+        if (
+            length is not None
+            and at + _FRAME.size + length <= len(data)
+            and _is_whole(data, at, length)
+        ):
             return at
         at += 1
     return len(data)
@@ -333,7 +368,9 @@ def log_codec(path: Path) -> str:
 
 
 def frames(path: Path) -> Iterator[Frame]:
-    """All good frames with their entries' values as stored. Damage is logged, a torn end passed over."""
+    """All good frames with their entries' values as stored. Damage is logged, a torn end passed
+    over.
+    """
     scan = _Scan(path)
     for payload, at in scan.payloads():
         outcome, listed, start = _read_head(path, payload, at)
@@ -343,7 +380,7 @@ def frames(path: Path) -> Iterator[Frame]:
         ]
         yield Frame(outcome, listed, entries)
     for offset, size in scan.damage:
-        log.error("%s: damaged: no frame at offset %d; %d bytes are passed over, their URLs fetched again",
+        log.error("%s: damaged: no frame at offset %d; %d bytes are passed over, their URLs fetched again",  # noqa: E501
                   path, offset, size)  # fmt: skip
 
 
@@ -355,7 +392,9 @@ def cut(path: Path, at: int) -> None:
 
 
 def places(path: Path) -> Iterator[tuple[int, list[EntryPlace], int]]:
-    """Of each good frame in order how many listed URLs it settles, its entries by their places, and its own place."""
+    """Of each good frame in order how many listed URLs it settles, its entries by their places, and
+    its own place.
+    """
     for payload, at in _Scan(path).payloads():
         _, listed, start = _read_head(path, payload, at)
         yield (
@@ -383,7 +422,9 @@ def _read_head(path: Path, payload: bytes, at: int) -> tuple[Outcome, list[str],
         raise FormatError(f"broken frame in the fetch log ({exc})", path=path, offset=at) from exc
 
 
-def _read_entries(path: Path, payload: bytes, pos: int, at: int) -> Iterator[tuple[Part, bytes, int, int]]:
+def _read_entries(
+    path: Path, payload: bytes, pos: int, at: int
+) -> Iterator[tuple[Part, bytes, int, int]]:
     while pos < len(payload):
         try:
             part, key_length, length = _ENTRY.unpack_from(payload, pos)
@@ -393,5 +434,7 @@ def _read_entries(path: Path, payload: bytes, pos: int, at: int) -> Iterator[tup
                 raise ValueError(f"entry of {key_length + length} bytes")
             yield _PARTS[part], payload[pos:offset], offset, length
         except (struct.error, ValueError, KeyError) as exc:
-            raise FormatError(f"broken entry in the fetch log ({exc})", path=path, offset=at + pos) from exc
+            raise FormatError(
+                f"broken entry in the fetch log ({exc})", path=path, offset=at + pos
+            ) from exc
         pos = offset + length

@@ -1,7 +1,8 @@
 """The fetch loop: as many chains at a time as there are threads, on one asyncio event loop.
 
-`_pump` starts chains as long as the queues yield; it runs when chains have ended and when the next queue wakes up, so
-nothing polls. Once a second `_tick` looks after limits: time, throughput, bandwidth, whatever hangs.
+`_pump` starts chains as long as the queues yield; it runs when chains have ended and when the next
+queue wakes up, so nothing polls. Once a second `_tick` looks after limits: time, throughput,
+bandwidth, whatever hangs.
 
 Source: org.apache.nutch.fetcher.Fetcher.FetcherRun.run. A "thread" is a place for one chain.
 """
@@ -111,7 +112,7 @@ class FetchLoop:
     _started: float = field(init=False, default=0.0)
     _last_start: int = field(init=False, default=0)
 
-    # -- running -----------------------------------------------------------------------------------------------
+    # -- running -----------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Fetch everything. Raises StoreError if the log can't be written; what is logged stays."""
@@ -143,13 +144,17 @@ class FetchLoop:
             self._pump()
 
     def leave(self) -> None:
-        """Begin nothing new; what is in flight is finished, the rest is left to the next run, as after a kill."""
+        """Begin nothing new; what is in flight is finished, the rest is left to the next run, as
+        after a kill.
+        """
         self._leaving = True
         self.hold(False)
         self._pump()
 
     def hold(self, wanted: bool) -> None:
-        """Begin no request until this is called with False; limits of time move by as long as that takes."""
+        """Begin no request until this is called with False; limits of time move by as long as that
+        takes.
+        """
         now = self.clock.now()
         if wanted:
             if not self._leaving:
@@ -191,7 +196,9 @@ class FetchLoop:
             self._abort(exc)
 
     def add(self, item: FetchItem) -> None:
-        """Queue an item that comes from elsewhere (a followed link, another process); both have it in their logs."""
+        """Queue an item that comes from elsewhere (a followed link, another process); both have it
+        in their logs.
+        """
         if self._leaving:
             return
         outcome = self._queue(item, self.clock.now())
@@ -211,10 +218,17 @@ class FetchLoop:
     def _is_done(self) -> bool:
         if self._leaving:
             return not self._running
-        return self.feeder.done and not self.queues.size and not self._running and self.hooks.nothing_to_do()
+        return (
+            self.feeder.done
+            and not self.queues.size
+            and not self._running
+            and self.hooks.nothing_to_do()
+        )
 
     def _free_at(self, now: int) -> int | None:
-        """When one more chain may start: `now`, later as long as threads are being started, None if all are at work."""
+        """When one more chain may start: `now`, later as long as threads are being started, None if
+        all are at work.
+        """
         running = self._in_flight()
         if running >= self._threads or self._leaving or self.pause.is_on:
             return None
@@ -225,7 +239,9 @@ class FetchLoop:
         return len(self._running) - self.recorder.parsing
 
     def _started_threads(self) -> int:
-        """Threads that have started: one more every fetcher.threads.start.delay ms at the beginning."""
+        """Threads that have started: one more every fetcher.threads.start.delay ms at the
+        beginning.
+        """
         delay = self.settings.start_delay
         if delay <= 0:
             return self._threads
@@ -298,7 +314,7 @@ class FetchLoop:
             self.ledger.settle(Outcome.FOLLOWED)
         self.hooks.settled(frame)
 
-    # -- what chains ask for (Handover) ------------------------------------------------------------------------
+    # -- what chains ask for (Handover) ------------------------------------------------------------
 
     def purged(self, items: list[FetchItem], outcome: Outcome, reason: str) -> None:
         """Give up items that wait no longer."""
@@ -321,7 +337,9 @@ class FetchLoop:
 
     def hand_over(self, chain: Chain, item: FetchItem) -> bool:
         """Give a redirect's target to the process that owns its host, or to the next run."""
-        target = FetchItem(item.url, item.datum, item.queue_id, None, item.depth, chain.redirects + 1)
+        target = FetchItem(
+            item.url, item.datum, item.queue_id, None, item.depth, chain.redirects + 1
+        )
         if not (self._leaving or self.hooks.hand_over(target)):
             return False
         chain.frame.add(Part.FOLLOW, target.url, pack_follow(target))
@@ -351,7 +369,7 @@ class FetchLoop:
         for item in dropped:
             self._skip(item, outcome)
 
-    # -- time --------------------------------------------------------------------------------------------------
+    # -- time --------------------------------------------------------------------------------------
 
     def _set_timer(self, now: int) -> None:
         """Wake up when a queue yields again and a thread is free for it."""
@@ -380,7 +398,9 @@ class FetchLoop:
                     await loop.run_in_executor(None, self.archive.sync)
                 await loop.run_in_executor(None, self.log.sync)
             except OSError as exc:
-                self._abort(StoreError(f"{self.log.path}: can't sync the fetch log: {exc.strerror}"))
+                self._abort(
+                    StoreError(f"{self.log.path}: can't sync the fetch log: {exc.strerror}")
+                )
 
     async def _watch(self) -> None:
         guard = ThroughputGuard(self.settings.pressure)
@@ -422,7 +442,11 @@ class FetchLoop:
             if now - running.since > limit and not (running.hung or running.chain.parsing):
                 running.hung = True
                 self.stats.events["hung_threads_total"] += 1
-                log.warning("fetch of %s hangs for %d ms: given up", running.chain.item.url, now - running.since)
+                log.warning(
+                    "fetch of %s hangs for %d ms: given up",
+                    running.chain.item.url,
+                    now - running.since,
+                )
                 task.cancel()
         idle = not self._running and self.queues.size and now - self._last_start > limit
         if idle and not self.queues.resting_on_purpose():
@@ -430,7 +454,9 @@ class FetchLoop:
             self.stop(Outcome.SKIPPED_TIMEOUT)
 
     def _give_up_deferred(self, now: int) -> None:
-        """Leave hosts whose robots.txt defers visits to a later fetch, where this one waits for nothing else."""
+        """Leave hosts whose robots.txt defers visits to a later fetch, where this one waits for
+        nothing else.
+        """
         wait = self.settings.robots.defer_wait
         if wait < 0 or self._running or not self.feeder.done or not self.queues.size:
             return
@@ -460,7 +486,10 @@ class FetchLoop:
             total=self.total,
             events=stats.events,
             longest_queue=queues.longest_queue() / 1000,
-            oldest_wait=(now - min((running.since for running in self._running.values()), default=now)) / 1000,
+            oldest_wait=(
+                now - min((running.since for running in self._running.values()), default=now)
+            )
+            / 1000,
             requests=stats.requests,
             request_ms=stats.request_ms,
             paused=self.pause.is_on,
@@ -470,5 +499,6 @@ class FetchLoop:
 
 def _timeout(milliseconds: int) -> ProtocolStatus:
     return ProtocolStatus(
-        protocolstatus.EXCEPTION, [f"java.net.SocketTimeoutException: no answer within {milliseconds} ms"]
+        protocolstatus.EXCEPTION,
+        [f"java.net.SocketTimeoutException: no answer within {milliseconds} ms"],
     )

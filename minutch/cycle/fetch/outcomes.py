@@ -40,7 +40,9 @@ _PROTO_STATUS: Final = Text(PROTO_STATUS_KEY)
 
 @dataclass
 class Outcomes:
-    """Counts of pages. `reasons` counts (what becomes of the page, why), `examples` has URLs for each."""
+    """Counts of pages. `reasons` counts (what becomes of the page, why), `examples` has URLs for
+    each.
+    """
 
     new: int = 0
     changed: int = 0
@@ -74,7 +76,9 @@ class Outcomes:
 
 
 def outcomes_of(segment: Path, proxy: str = "") -> Outcomes:
-    """What the segment of a finished round has to say; `proxy` is http.proxy.host. Raises FormatError (damage)."""
+    """What the segment of a finished round has to say; `proxy` is http.proxy.host. Raises
+    FormatError (damage).
+    """
     result = Outcomes(bytes=sum(path.stat().st_size for path in (segment / CONTENT).glob("*/data")))
     before = _column(segment / CRAWL_GENERATE, _SEEN)
     successes = []
@@ -88,14 +92,18 @@ def outcomes_of(segment: Path, proxy: str = "") -> Outcomes:
     return result
 
 
-def _count_successes(result: Outcomes, found: list[pl.DataFrame], before: pl.DataFrame, segment: Path) -> None:
+def _count_successes(
+    result: Outcomes, found: list[pl.DataFrame], before: pl.DataFrame, segment: Path
+) -> None:
     if not found:
         return
     pages = pl.concat(found).unique("key")
     again = pages.join(before, on="key")
     signatures = _column(segment / CRAWL_PARSE, (status.STATUS_SIGNATURE,))
     again = again.join(signatures, on="key", how="left", suffix="_now")
-    same = (again["status"] == status.STATUS_FETCH_NOTMODIFIED) | again["signature"].eq_missing(again["signature_now"])
+    same = (again["status"] == status.STATUS_FETCH_NOTMODIFIED) | again["signature"].eq_missing(
+        again["signature_now"]
+    )
     result.unchanged = int(same.sum())
     result.changed = len(again) - result.unchanged
     result.new = len(pages) - len(again)
@@ -104,7 +112,10 @@ def _count_successes(result: Outcomes, found: list[pl.DataFrame], before: pl.Dat
 def _column(folder: Path, statuses: tuple[int, ...]) -> pl.DataFrame:
     """Key and signature of the entries of these statuses."""
     empty = pl.DataFrame(schema={"key": pl.Binary, "signature": pl.Binary})
-    frames = [frame.filter(pl.col("status").is_in(statuses)).select("key", "signature") for frame in _frames(folder)]
+    frames = [
+        frame.filter(pl.col("status").is_in(statuses)).select("key", "signature")
+        for frame in _frames(folder)
+    ]
     return pl.concat([empty, *frames]).unique("key")
 
 

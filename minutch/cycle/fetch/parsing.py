@@ -1,14 +1,16 @@
-"""Parsing while fetching (fetcher.parse=true), in a process of its own, and the links to follow at once.
+"""Parsing while fetching (fetcher.parse=true), in a process of its own, and the links to follow at
+once.
 
-A page goes to the parse worker as soon as that is free; what is fetched while it is busy goes together afterwards, so
-batches are as large as the load. Meanwhile a page takes no place among the threads, unless a whole batch waits. A page
-that the worker can't bring to an end (parser.timeout, parser.worker.memory, a crash) ends as a failed parse with the
-reason; a fresh worker takes the others. As long as a worker does not get on, a second one, third one … works beside it.
+A page goes to the parse worker as soon as that is free; what is fetched while it is busy goes
+together afterwards, so batches are as large as the load. Meanwhile a page takes no place among the
+threads, unless a whole batch waits. A page that the worker can't bring to an end (parser.timeout,
+parser.worker.memory, a crash) ends as a failed parse with the reason; a fresh worker takes the
+others. As long as a worker does not get on, a second one, third one … works beside it.
 
     item = long fetch time (ms), serialized Content, as it is stored      what a worker is given
 
-Links are followed as by fetcher.follow.outlinks.* of org.apache.nutch.fetcher.FetcherThread.output: the first few of a
-page (in the order of Java's HashSet), each once a host.
+Links are followed as by fetcher.follow.outlinks.* of org.apache.nutch.fetcher.FetcherThread.output:
+the first few of a page (in the order of Java's HashSet), each once a host.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ class FetchParser:
 
     def __init__(self, conf: Configuration, segment_name: str, settings: FetchSettings) -> None:
         """Starts the worker at once: before this process has threads or an event loop."""
-        task = partial(FetchTask, conf, segment_name, links=settings.follow.depth > 0, events=settings.publish)
+        task = partial(
+            FetchTask, conf, segment_name, links=settings.follow.depth > 0, events=settings.publish
+        )
         limits = pool_settings(conf)
         limits["workers"] = MOST_WORKERS
         if limits["timeout"] <= 0:
@@ -76,7 +80,9 @@ class FetchParser:
 
     @property
     def pages(self) -> int:
-        """Pages that wait or are with a worker and take no place meanwhile: none while a whole batch waits."""
+        """Pages that wait or are with a worker and take no place meanwhile: none while a whole
+        batch waits.
+        """
         full = len(self._waiting) >= BATCH or self._waiting_bytes >= BATCH_BYTES
         return 0 if full else self._pages
 
@@ -132,7 +138,9 @@ class FetchParser:
 class _Batch:
     """Pages that are with a worker. Its connection is watched, and polled from time to time."""
 
-    def __init__(self, parser: FetchParser, pool: WorkerPool[ParsedPage], pages: list[_Waiting]) -> None:
+    def __init__(
+        self, parser: FetchParser, pool: WorkerPool[ParsedPage], pages: list[_Waiting]
+    ) -> None:
         self._parser = parser
         self._pool = pool
         self._futures = [future for _, future in pages]
@@ -176,7 +184,9 @@ class _Batch:
 
 
 def _fail(futures: Iterable[asyncio.Future[ParsedPage]], error: Exception) -> None:
-    """No worker could be had, or its answer not be read: whoever waits gets the error, and goes on."""
+    """No worker could be had, or its answer not be read: whoever waits gets the error, and goes
+    on.
+    """
     log.error("no parse: %s: %s", type(error).__name__, error)
     for future in futures:
         if not future.done():
@@ -186,7 +196,9 @@ def _fail(futures: Iterable[asyncio.Future[ParsedPage]], error: Exception) -> No
 class LinkFollower:
     """Picks the links of a parsed page that are fetched in the same run."""
 
-    def __init__(self, settings: FollowSettings, queues: FetchQueues, key: QueueKey, stats: FetchStats) -> None:
+    def __init__(
+        self, settings: FollowSettings, queues: FetchQueues, key: QueueKey, stats: FetchStats
+    ) -> None:
         self._settings = settings
         self._queues = queues
         self._key = key
@@ -197,7 +209,9 @@ class LinkFollower:
         depth = chain.item.depth
         if depth >= self._settings.depth or self._queues.time_limit_exceeded(now):
             return []
-        return [item for url, links in page.outlinks for item in self._of(url, links, depth + 1, now)]
+        return [
+            item for url, links in page.outlinks for item in self._of(url, links, depth + 1, now)
+        ]
 
     def _of(self, url: str, links: Sequence[str], depth: int, now: int) -> list[FetchItem]:
         queue_id = self._key(url)
@@ -220,7 +234,15 @@ class LinkFollower:
             seen.add(code)
             target = self._key(link)
             if target is not None:
-                items.append(FetchItem(link, CrawlDatum(STATUS_LINKED, self._settings.interval), target, None, depth))
+                items.append(
+                    FetchItem(
+                        link,
+                        CrawlDatum(STATUS_LINKED, self._settings.interval),
+                        target,
+                        None,
+                        depth,
+                    )
+                )
         self._stats.events["outlinks_following_total"] += len(items)
         return items
 
@@ -246,15 +268,21 @@ class FetchTask(ParseTask[ParsedPage]):
 
     answers = (ParsedPage, PackedDocument, ParseStatus)
 
-    def __init__(self, conf: Configuration, segment_name: str, *, links: bool, events: bool) -> None:
-        """`links` and `events`: the fetcher wants to know the outlinks, and the data of REPORT events."""
+    def __init__(
+        self, conf: Configuration, segment_name: str, *, links: bool, events: bool
+    ) -> None:
+        """`links` and `events`: the fetcher wants to know the outlinks, and the data of REPORT
+        events.
+        """
         parser = PageParser(conf, segment_name, fetching=True)
         super().__init__(parser, DocumentPacker.compressing(stored_compression(conf)))
         self._links = links
         self._events = events
 
     def run(self, item: bytes) -> ReadPage | FormatError:
-        """Parse a page. Its fetch status comes back afterwards: most parsers hand the page's own metadata on."""
+        """Parse a page. Its fetch status comes back afterwards: most parsers hand the page's own
+        metadata on.
+        """
         page = super().run(item)
         if isinstance(page, ReadPage) and isinstance(page.result, ParseResult):
             page.content.metadata.add(FETCH_STATUS_KEY, str(STATUS_FETCH_SUCCESS))
@@ -267,7 +295,9 @@ class FetchTask(ParseTask[ParsedPage]):
             content.metadata[FETCH_STATUS_KEY] = others  # the server's own
         return ReadPage(content, *_HEAD.unpack_from(item))
 
-    def _packed(self, page: ReadPage, result: PageResult, documents: list[PackedDocument]) -> ParsedPage:
+    def _packed(
+        self, page: ReadPage, result: PageResult, documents: list[PackedDocument]
+    ) -> ParsedPage:
         content = page.content
         parsed = ParsedPage(documents)
         if isinstance(page.result, str) and not result.outputs:
@@ -291,7 +321,9 @@ class FetchTask(ParseTask[ParsedPage]):
 
 
 def _event(output: PageOutput, fetch_time: int) -> dict[str, object]:
-    """The data of a REPORT event (org.apache.nutch.fetcher.FetcherThreadEvent); the fetcher adds the score."""
+    """The data of a REPORT event (org.apache.nutch.fetcher.FetcherThreadEvent); the fetcher adds
+    the score.
+    """
     data = output.data
     return {
         "outlinks": [{"url": link.to_url, "anchor": link.anchor} for link in data.outlinks],

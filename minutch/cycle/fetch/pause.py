@@ -1,7 +1,8 @@
-"""A fetch that is held: nothing is asked for until it goes on, and what waited meanwhile has lost nothing. No I/O.
+"""A fetch that is held: nothing is asked for until it goes on, and what waited meanwhile has lost
+nothing. No I/O.
 
-A request that is under way is finished. Before every other one, be it for robots.txt or for a redirect's target, a
-chain asks `is_on`, and waits for `over`.
+A request that is under way is finished. Before every other one, be it for robots.txt or for a
+redirect's target, a chain asks `is_on`, and waits for `over`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""Several processes share one fetch (minutch.fetch.processes): each has the queues that hash to it, and its own log.
+"""Several processes share one fetch (minutch.fetch.processes): each has the queues that hash to it,
+and its own log.
 
     parent ── ("item", FOLLOW entry) ("finish",) ("stop",) ("hold", wanted) ──> child
-           <─ ("hand", owner, …) ("idle", received) ("tick", snapshot) ("done", outcomes, stats) ("failed", error) ─
+           <─ ("hand", owner, …) ("idle", received) ("tick", snapshot) ("done", outcomes, stats)
+           ("failed", error) ─
 
-A redirect or followed link to a host of another process goes to that process through the parent, so no host is ever
-asked by two. A child that has nothing left says how many items it has received; when every child is idle and has
-received all that was sent to it, nothing can come any more, and the parent lets them finish. Children leave signals to
-the parent, and end when it dies.
+A redirect or followed link to a host of another process goes to that process through the parent, so
+no host is ever asked by two. A child that has nothing left says how many items it has received;
+when every child is idle and has received all that was sent to it, nothing can come any more, and
+the parent lets them finish. Children leave signals to the parent, and end when it dies.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ POLL: Final = 0.5
 MakeSession = Callable[[Share, Hooks], FetchSession]
 
 
-# -- in a child ------------------------------------------------------------------------------------------------
+# -- in a child ------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -113,7 +115,7 @@ def _child_main(pipe: Connection, share: Share, make: MakeSession) -> None:
     os._exit(0)
 
 
-# -- in the parent ---------------------------------------------------------------------------------------------
+# -- in the parent ---------------------------------------------------------------------------------
 
 
 @dataclass
@@ -125,7 +127,9 @@ class _Worker:
     sent: int = 0
     idle_at: int = -1
     outbox: SimpleQueue[tuple[Any, ...] | None] = field(default_factory=SimpleQueue)
-    """What is to be sent. A thread does that: a parent that waited for its child to read would not read itself."""
+    """What is to be sent. A thread does that: a parent that waited for its child to read would not
+    read itself.
+    """
     snapshot: Snapshot | None = None
     done: bool = False
 
@@ -158,7 +162,9 @@ class FetchProcesses:
         """Start the children."""
         for index in range(self.count):
             args = (Share(index, self.count), self.make)
-            self._workers.append(_Worker(*start_worker(_child_main, args, name="fetch", daemon=False)))
+            self._workers.append(
+                _Worker(*start_worker(_child_main, args, name="fetch", daemon=False))
+            )
 
     def run(self) -> None:
         """Pass messages, collect results. Raises StoreError if a child failed or died."""
@@ -217,7 +223,9 @@ class FetchProcesses:
         getattr(self, f"_on_{message[0]}")(worker, *message[1:])
 
     def _fail(self, reason: str) -> None:
-        """End all children where they are: what waits in their queues is left for the next run, not given up."""
+        """End all children where they are: what waits in their queues is left for the next run, not
+        given up.
+        """
         if self._failure is None:
             self._failure = reason
             for worker in self._workers:

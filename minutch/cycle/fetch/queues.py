@@ -1,20 +1,25 @@
-"""Who may be fetched now: one queue per host, domain or address, and the only home of the rules about when.
+"""Who may be fetched now: one queue per host, domain or address, and the only home of the rules
+about when.
 
 A pure module: no I/O, every time is an argument (`now`, ms since the epoch).
 
     add ──> queue (waiting) ──take──> in progress ──finish──> gone; the queue rests for its delay
                 │                        │
-                │                        ├── exception: the queue backs off, after too many it is purged and blocked
-                │                        └── defer: back to the front of the queue, which rests for the deferral
+                │                        ├── exception: the queue backs off, after too many it is
+                                         purged and blocked
+                │                        └── defer: back to the front of the queue, which rests for
+                                         the deferral
                 └── drop: time limit, throughput threshold, purge
 
-A queue yields an item when it rests no longer and has fewer than `max_threads` items in progress. With one thread a
-queue rests `crawl_delay` after each item, with more `min_delay` (FetchItemQueue: robots.txt's Crawl-Delay then has no
-effect). Queues that can yield sooner stand nearer the top of a heap, so that `take` costs O(log queues).
+A queue yields an item when it rests no longer and has fewer than `max_threads` items in progress.
+With one thread a queue rests `crawl_delay` after each item, with more `min_delay` (FetchItemQueue:
+robots.txt's Crawl-Delay then has no effect). Queues that can yield sooner stand nearer the top of a
+heap, so that `take` costs O(log queues).
 
-Source: org.apache.nutch.fetcher.FetchItemQueues and FetchItemQueue, except: items that are dropped are handed back, so
-that the caller can give each its status; a deferred item gives its place in the queue back (in Nutch the place stays
-taken until the whole fetch times out); back-off has jitter (fetcher.exceptions.per.queue.jitter, 0 restores Nutch's).
+Source: org.apache.nutch.fetcher.FetchItemQueues and FetchItemQueue, except: items that are dropped
+are handed back, so that the caller can give each its status; a deferred item gives its place in the
+queue back (in Nutch the place stays taken until the whole fetch times out); back-off has jitter
+(fetcher.exceptions.per.queue.jitter, 0 restores Nutch's).
 """
 
 from __future__ import annotations
@@ -33,13 +38,17 @@ from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.records.crawldatum import CrawlDatum
 
 VARIABLE_DELAY_KEY: Final = Text("_variableFetchDelay_")
-"""Key under which generate passes a host's own delay (LongWritable, ms); taken out of the datum here."""
+"""Key under which generate passes a host's own delay (LongWritable, ms); taken out of the datum
+here.
+"""
 
 _MAX_DOUBLINGS: Final = 32
 
 
 class QueuingStatus(StrEnum):
-    """What became of an item that the feeder brought; the names are Nutch's, which the log shows."""
+    """What became of an item that the feeder brought; the names are Nutch's, which the log
+    shows.
+    """
 
     SUCCESSFULLY_QUEUED = "SUCCESSFULLY_QUEUED"
     ERROR_CREATE_FETCH_ITEM = "ERROR_CREATE_FETCH_ITEM"
@@ -47,12 +56,15 @@ class QueuingStatus(StrEnum):
     HIT_BY_TIMELIMIT = "HIT_BY_TIMELIMIT"
     HIT_BY_TIMEOUT = "HIT_BY_TIMEOUT"
     HOST_BUSY = "HOST_BUSY"
-    """minutch's own: the host asked (Retry-After) to be left alone for longer than the fetch waits."""
+    """minutch's own: the host asked (Retry-After) to be left alone for longer than the fetch
+    waits.
+    """
 
 
 @dataclass(slots=True)
 class FetchItem:
-    """One URL on its way. `listed` is its key in the fetch list, None for a followed link or a redirect's target.
+    """One URL on its way. `listed` is its key in the fetch list, None for a followed link or a
+    redirect's target.
 
     `depth` counts followed links, `redirects` those that led here.
     """
@@ -99,7 +111,9 @@ class FetchQueue:
 
 
 class RedirectMemory:
-    """Targets of redirects met lately (fetcher.redirect.dedupcache.*): the second one within the time is skipped."""
+    """Targets of redirects met lately (fetcher.redirect.dedupcache.*): the second one within the
+    time is skipped.
+    """
 
     def __init__(self, seconds: int, size: int) -> None:
         self._life = seconds * 1000
@@ -107,7 +121,9 @@ class RedirectMemory:
         self._seen: OrderedDict[str, int] = OrderedDict()
 
     def met_lately(self, url: str, now: int) -> bool:
-        """True if `url` was asked for within the time kept; remembers it otherwise. False always if switched off."""
+        """True if `url` was asked for within the time kept; remembers it otherwise. False always if
+        switched off.
+        """
         if self._size <= 0:
             return False
         written = self._seen.get(url)
@@ -130,12 +146,16 @@ class FetchQueues:
         self.blocked: set[str] = set()
         """Queues purged after too many exceptions: nothing is added to them again."""
         self.busy: set[str] = set()
-        """Queues of hosts that asked to be left alone for too long: nothing is added to them either."""
+        """Queues of hosts that asked to be left alone for too long: nothing is added to them
+        either.
+        """
         self.size = 0
         """Items waiting in all queues."""
         self.in_progress = 0
         self.feeding = True
-        """More items may come; while so, empty queues are kept as long as their rest or their exceptions matter."""
+        """More items may come; while so, empty queues are kept as long as their rest or their
+        exceptions matter.
+        """
         self._follow = follow
         self._redirects = RedirectMemory(settings.dedup_seconds, settings.dedup_size)
         self._random = random.Random(seed)
@@ -144,7 +164,7 @@ class FetchQueues:
         self._scheduled: dict[str, int] = {}
         self._idle: list[tuple[int, int, str]] = []
 
-    # -- in and out --------------------------------------------------------------------------------------------
+    # -- in and out --------------------------------------------------------------------------------
 
     def add(self, item: FetchItem, now: int) -> QueuingStatus:
         """Put `item` at the end of its queue, unless that is blocked."""
@@ -186,7 +206,9 @@ class FetchQueues:
         return item
 
     def finish(self, queue_id: str, now: int, *, at_once: bool = False) -> None:
-        """One item of the queue is done; it rests for its delay, or not at all (`at_once`: nothing was requested)."""
+        """One item of the queue is done; it rests for its delay, or not at all (`at_once`: nothing
+        was requested).
+        """
         queue = self.queues[queue_id]
         queue.in_progress -= 1
         self.in_progress -= 1
@@ -194,7 +216,9 @@ class FetchQueues:
         self._schedule(queue)
 
     def enter(self, queue_id: str, now: int) -> None:
-        """A redirect is followed: its target counts as in progress in its queue, which is not asked to wait."""
+        """A redirect is followed: its target counts as in progress in its queue, which is not asked
+        to wait.
+        """
         self.queue(queue_id, now).in_progress += 1
         self.in_progress += 1
 
@@ -203,13 +227,15 @@ class FetchQueues:
         queue = self.queues.get(queue_id)
         if queue is None:
             settings = self.settings
-            queue = FetchQueue(queue_id, settings.max_threads, settings.crawl_delay, settings.min_delay, now)
+            queue = FetchQueue(
+                queue_id, settings.max_threads, settings.crawl_delay, settings.min_delay, now
+            )
             if self._follow:
                 queue.seen = set()
             self.queues[queue_id] = queue
         return queue
 
-    # -- delays ------------------------------------------------------------------------------------------------
+    # -- delays ------------------------------------------------------------------------------------
 
     def set_crawl_delay(self, queue_id: str, delay: int, now: int) -> None:
         """robots.txt asks for `delay` ms between two requests."""
@@ -226,7 +252,8 @@ class FetchQueues:
     def defer(self, item: FetchItem, delay: int, retries: int, now: int) -> list[FetchItem]:
         """robots.txt asks to come back later: put `item` back and let its queue rest `delay` ms.
 
-        After `retries` deferrals the queue is given up: what waited in it, `item` included, is returned.
+        After `retries` deferrals the queue is given up: what waited in it, `item` included, is
+        returned.
         """
         queue = self.queues[item.queue_id]
         queue.in_progress -= 1
@@ -247,7 +274,8 @@ class FetchQueues:
         return []
 
     def exception(self, queue_id: str, now: int) -> list[FetchItem]:
-        """A fetch of this queue failed: back off, twice as long each time; give the queue up after too many.
+        """A fetch of this queue failed: back off, twice as long each time; give the queue up after
+        too many.
 
         Returns the items that were purged (FetchItemQueues.checkExceptionThreshold).
         """
@@ -266,18 +294,22 @@ class FetchQueues:
         return []
 
     def back_off(self, exceptions: int) -> int:
-        """ms added to the rest after that many exceptions: the delay doubled each time, plus up to `jitter` of it."""
+        """ms added to the rest after that many exceptions: the delay doubled each time, plus up to
+        `jitter` of it.
+        """
         delay = self.settings.exceptions_delay << min(exceptions - 1, _MAX_DOUBLINGS)
         return delay + int(delay * self.settings.exceptions_jitter * self._random.random())
 
-    # -- dropping ----------------------------------------------------------------------------------------------
+    # -- dropping ----------------------------------------------------------------------------------
 
     def time_limit_exceeded(self, now: int) -> bool:
         """fetcher.timelimit.mins minutes have passed since the job started."""
         return self.settings.time_limit != NEVER and now >= self.settings.time_limit
 
     def drop_all(self) -> list[FetchItem]:
-        """Empty all queues (time limit, throughput threshold, interruption); returns what waited."""
+        """Empty all queues (time limit, throughput threshold, interruption); returns what
+        waited.
+        """
         dropped: list[FetchItem] = []
         for queue in self.queues.values():
             dropped += self._empty(queue)
@@ -290,7 +322,9 @@ class FetchQueues:
         return [] if queue is None else self._empty(queue)
 
     def drop_deferred(self, wait: int, now: int) -> list[FetchItem]:
-        """Empty all queues if each is deferred for more than `wait` ms from now; returns what waited."""
+        """Empty all queues if each is deferred for more than `wait` ms from now; returns what
+        waited.
+        """
         waiting = [queue for queue in self.queues.values() if queue.items]
         for queue in waiting:
             if not (queue.deferrals and queue.resting_on_purpose and queue.next_fetch - now > wait):
@@ -312,10 +346,12 @@ class FetchQueues:
             self.blocked.add(queue.id)
         return self._empty(queue)
 
-    # -- what is next ------------------------------------------------------------------------------------------
+    # -- what is next ------------------------------------------------------------------------------
 
     def next_ready(self) -> int | None:
-        """When the next item can be taken, in ms; None if only the end of a running fetch can change that."""
+        """When the next item can be taken, in ms; None if only the end of a running fetch can
+        change that.
+        """
         while self._ready:
             time, order, queue_id = self._ready[0]
             if self._scheduled.get(queue_id) == order and self.queues[queue_id].can_yield:
@@ -332,12 +368,16 @@ class FetchQueues:
         return None
 
     def resting_on_purpose(self) -> bool:
-        """Some queue with items rests because its host asked for it (robots.txt deferral, Retry-After)."""
+        """Some queue with items rests because its host asked for it (robots.txt deferral,
+        Retry-After).
+        """
         return any(queue.items and queue.resting_on_purpose for queue in self.queues.values())
 
     def oldest_rest(self, now: int) -> int:
         """ms until the queue that rests longest wakes up; 0 if none rests."""
-        return max((queue.next_fetch - now for queue in self.queues.values() if queue.items), default=0)
+        return max(
+            (queue.next_fetch - now for queue in self.queues.values() if queue.items), default=0
+        )
 
     def longest_queue(self) -> int:
         """ms that the queue which needs the most takes for its rests alone."""
@@ -360,7 +400,9 @@ class FetchQueues:
 
     def _forget_at(self, queue: FetchQueue) -> int:
         """When an idle queue no longer holds anything that politeness needs."""
-        keeps_exceptions = self.settings.max_exceptions > NEVER or self.settings.exceptions_delay > 0
+        keeps_exceptions = (
+            self.settings.max_exceptions > NEVER or self.settings.exceptions_delay > 0
+        )
         matters = keeps_exceptions and queue.exceptions and self.feeding
         return queue.next_fetch + (self.settings.clear_after if matters else 0)
 

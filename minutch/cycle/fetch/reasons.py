@@ -30,12 +30,18 @@ _GUARD: Final = "address not allowed (http.filter.ipaddress.include)"
 _TIMEOUT: Final = "timeout while connecting (http.timeout)"
 _MESSAGES: Final = (
     (r"Forbidden connection to IP address (127\.|::1|localhost)", f"this machine's own {_GUARD}"),
-    (r"Forbidden connection to IP address (10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|f[cd])", f"private {_GUARD}"),
+    (
+        r"Forbidden connection to IP address (10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|f[cd])",
+        f"private {_GUARD}",
+    ),
     (r"Forbidden connection to IP address ", _GUARD),
     (r"CONNECT tunnel failed, response (\d+)", r"HTTP \1 of the proxy (http.proxy.host)"),
     (r"self.signed certificate", f"certificate: self-signed {_CHECK}"),
     (r"certificate has expired", f"certificate: expired {_CHECK}"),
-    (r"(no alternative certificate|subject name|hostname mismatch)", f"certificate: of another host {_CHECK}"),
+    (
+        r"(no alternative certificate|subject name|hostname mismatch)",
+        f"certificate: of another host {_CHECK}",
+    ),
     (r"unable to get local issuer certificate", f"certificate: unknown issuer {_CHECK}"),
     (r"(certificate|SSL connect|TLS)", "TLS failed"),
     (r"UnknownHostException", "no such host"),
@@ -48,12 +54,20 @@ _MESSAGES: Final = (
     (r"MalformedURLException", "not a URL"),
 )
 """What a message looks like, and what it means; the first one counts."""
-_UNREACHED: Final = ("no such host", "no route to the host", "connection refused", "network unreachable", _TIMEOUT)
+_UNREACHED: Final = (
+    "no such host",
+    "no route to the host",
+    "connection refused",
+    "network unreachable",
+    _TIMEOUT,
+)
 _URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+")
 
 
 def http_code(datum: CrawlDatum) -> str:
-    """The code of the answer; empty if there was none: an entry keeps the code of an earlier round."""
+    """The code of the answer; empty if there was none: an entry keeps the code of an earlier
+    round.
+    """
     value, ended = datum.metadata.get(_CODE), datum.metadata.get(_PROTO_STATUS)
     return str(value) if value is not None and (ended is None or answered(ended)) else ""
 
@@ -62,7 +76,9 @@ def answered(ended: object) -> bool:
     """Whether a server's answer led to this protocol status."""
     if not isinstance(ended, ProtocolStatus):
         return False
-    return ended.code in ANSWERED or (ended.code == codes.EXCEPTION and (ended.message or "").startswith(ANSWER))
+    return ended.code in ANSWERED or (
+        ended.code == codes.EXCEPTION and (ended.message or "").startswith(ANSWER)
+    )
 
 
 def fate(fetch_status: int, protocol: ProtocolStatus) -> str:
@@ -87,9 +103,11 @@ def reason(protocol: ProtocolStatus, http_code: str = "", proxy: str = "") -> st
         match = re.search(pattern, message, re.IGNORECASE)
         if match:
             text = match.expand(text)
-            return f"proxy {proxy}: {text} (http.proxy.host)" if proxy and text in _UNREACHED else text
+            return (
+                f"proxy {proxy}: {text} (http.proxy.host)" if proxy and text in _UNREACHED else text
+            )
     if protocol.code == codes.FAILED and not message:
         return "no protocol plugin for its scheme (plugin.includes)"
-    return message.rpartition("Exception: ")[2] or (protocol.name or f"protocol status {protocol.code}").replace(
-        "_", " "
-    )
+    return message.rpartition("Exception: ")[2] or (
+        protocol.name or f"protocol status {protocol.code}"
+    ).replace("_", " ")

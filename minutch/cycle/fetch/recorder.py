@@ -1,11 +1,14 @@
-"""Makes the records that a fetched page leaves in the segment: crawl_fetch, content, and what parsing adds.
+"""Makes the records that a fetched page leaves in the segment: crawl_fetch, content, and what
+parsing adds.
 
-Source: org.apache.nutch.fetcher.FetcherThread.output. One difference: a ProtocolStatus belongs to one page here, while
-in Nutch all successes share one object and with it the last modified time of whichever page had one.
+Source: org.apache.nutch.fetcher.FetcherThread.output. One difference: a ProtocolStatus belongs to
+one page here, while in Nutch all successes share one object and with it the last modified time of
+whichever page had one.
 
-A URL that was not asked for (time limit, purged queue, deferral, …) gets a record too: status `linked` with score 0
-and `_pst_` notfetching(20) and the reason. Nutch writes none, so such URLs vanish without a trace; its updatedb, like
-ours, leaves a known URL as it was for that record. `fetcher.record.skipped=false` restores Nutch's way.
+A URL that was not asked for (time limit, purged queue, deferral, …) gets a record too: status
+`linked` with score 0 and `_pst_` notfetching(20) and the reason. Nutch writes none, so such URLs
+vanish without a trace; its updatedb, like ours, leaves a known URL as it was for that record.
+`fetcher.record.skipped=false` restores Nutch's way.
 """
 
 from __future__ import annotations
@@ -26,7 +29,12 @@ from minutch.plugin.points import ScoringFilter
 from minutch.records import crawldatum as status
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.metadata import CONTENT_TYPE_KEY, FETCH_STATUS_KEY, PROTO_STATUS_KEY, SEGMENT_NAME_KEY
+from minutch.records.metadata import (
+    CONTENT_TYPE_KEY,
+    FETCH_STATUS_KEY,
+    PROTO_STATUS_KEY,
+    SEGMENT_NAME_KEY,
+)
 from minutch.records.parsestatus import ParseStatus
 from minutch.records.protocolstatus import ProtocolStatus
 
@@ -38,13 +46,17 @@ CONTENT_TYPE: Final = Text(CONTENT_TYPE_KEY)
 
 @dataclass(slots=True)
 class ParsedPage:
-    """What parsing made of one page: records for the segment, and what the fetcher itself needs to know."""
+    """What parsing made of one page: records for the segment, and what the fetcher itself needs to
+    know.
+    """
 
     documents: list[PackedDocument] = field(default_factory=list)
     status: ParseStatus | None = None
     """Status of the page itself; None if it was not parsed."""
     signature: bytes | None = None
-    """The signature of a page that was not parsed; that of a parsed page is in its crawl_parse records."""
+    """The signature of a page that was not parsed; that of a parsed page is in its crawl_parse
+    records.
+    """
     failed: bool = False
     """Nothing could parse it, and such pages are to be given up (parser.delete.failed.parse)."""
     outlinks: list[tuple[str, list[str]]] = field(default_factory=list)
@@ -62,7 +74,9 @@ class PageParser(Protocol):
         ...
 
     async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
-        """The records of a page, by its serialized Content; without a status if nothing could parse it."""
+        """The records of a page, by its serialized Content; without a status if nothing could parse
+        it.
+        """
         ...
 
     def close(self) -> None:
@@ -97,7 +111,9 @@ class Recorder:
         signature: Callable[[Content], bytes],
         parser: PageParser | None = None,
     ) -> None:
-        """`content_type(declared, url, data)` is the type to store, `signature` that of an unparsed page."""
+        """`content_type(declared, url, data)` is the type to store, `signature` that of an unparsed
+        page.
+        """
         self._segment_name = segment_name
         self._settings = settings
         self._scoring = scoring
@@ -117,14 +133,28 @@ class Recorder:
     ) -> None:
         """Record one URL that is not parsed; changes `datum` as Nutch does."""
         self._begin(url, datum, content, protocol_status, fetch_status, now)
-        if content is not None and fetch_status == status.STATUS_FETCH_SUCCESS and self._settings.signature:
+        if (
+            content is not None
+            and fetch_status == status.STATUS_FETCH_SUCCESS
+            and self._settings.signature
+        ):
             datum.signature = self._signature(content)
-        self._end(frame, url, datum, None if content is None else self._stored(content, datum.status))
+        self._end(
+            frame, url, datum, None if content is None else self._stored(content, datum.status)
+        )
 
     def visited(
-        self, frame: Frame, url: str, datum: CrawlDatum, content: Content | None, status: ProtocolStatus, now: int
+        self,
+        frame: Frame,
+        url: str,
+        datum: CrawlDatum,
+        content: Content | None,
+        status: ProtocolStatus,
+        now: int,
     ) -> None:
-        """Keep an answer for the WARC files, whatever it is (fetcher.warc); before `fetched`, which writes `datum`."""
+        """Keep an answer for the WARC files, whatever it is (fetcher.warc); before `fetched`, which
+        writes `datum`.
+        """
         if self._settings.warc:
             answer = visit(url, datum, content, status, now)
             if answer is not None:
@@ -140,7 +170,9 @@ class Recorder:
         fetch_status: int,
         now: int,
     ) -> ParsedPage | None:
-        """Record what a request gave. Returns what parsing found, if pages are parsed and this is one."""
+        """Record what a request gave. Returns what parsing found, if pages are parsed and this is
+        one.
+        """
         if self._parser is None or content is None or fetch_status != status.STATUS_FETCH_SUCCESS:
             self.page(frame, url, datum, content, protocol_status, fetch_status, now)
             return None
@@ -237,7 +269,9 @@ class Recorder:
     def robots_txt(self, frame: Frame, contents: list[Content], now: int) -> None:
         """Store robots.txt files that were fetched (fetcher.store.robotstxt)."""
         for content in contents:
-            content.content_type = self._content_type(content.content_type, content.url, content.content) or ""
+            content.content_type = (
+                self._content_type(content.content_type, content.url, content.content) or ""
+            )
             if self._settings.store_content:
                 frame.add(Part.CONTENT, content.url, content.to_bytes())
         if self._settings.warc:

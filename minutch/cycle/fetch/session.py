@@ -1,8 +1,10 @@
-"""Puts a fetch together: configuration and plugins in, a `FetchLoop` that can run out. One process's share of it.
+"""Puts a fetch together: configuration and plugins in, a `FetchLoop` that can run out. One
+process's share of it.
 
 The factory of protocols is asked once for each scheme, unless a host has a protocol of its own.
 
-With more than one process each has the queues whose name hashes to its number, its own log, and nobody else's hosts.
+With more than one process each has the queues whose name hashes to its number, its own log, and
+nobody else's hosts.
 """
 
 from __future__ import annotations
@@ -36,7 +38,13 @@ from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.parse.signature import from_conf as signature_from_conf
 from minutch.cycle.segment.store import Segment
 from minutch.errors import ProtocolError, UrlError
-from minutch.plugin.chains import SCOPE_DEFAULT, SCOPE_FETCHER, ScoringFilters, URLFilters, URLNormalizers
+from minutch.plugin.chains import (
+    SCOPE_DEFAULT,
+    SCOPE_FETCHER,
+    ScoringFilters,
+    URLFilters,
+    URLNormalizers,
+)
 from minutch.plugin.points import Protocol
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.urls.idn import to_ascii_2008
@@ -56,7 +64,12 @@ class Share:
 
     def owner(self, queue_id: str) -> int:
         """The number of the process that has a queue."""
-        return int.from_bytes(blake2b(queue_id.encode("utf-8", "surrogateescape"), digest_size=8).digest()) % self.count
+        return (
+            int.from_bytes(
+                blake2b(queue_id.encode("utf-8", "surrogateescape"), digest_size=8).digest()
+            )
+            % self.count
+        )
 
 
 @dataclass(slots=True)
@@ -130,7 +143,9 @@ def open_session(
     hooks: Hooks | None = None,
     total: int | None = None,
 ) -> FetchSession:
-    """Put the parts together. `hooks` is completed, not replaced, by what the session itself needs."""
+    """Put the parts together. `hooks` is completed, not replaced, by what the session itself
+    needs.
+    """
     now = clock.now()
     resumed = resumed or Resumed()
     hooks = hooks or Hooks()
@@ -144,7 +159,9 @@ def open_session(
         fetch_list(files),
         key,
         settled=resumed.settled,
-        normalize=URLNormalizers(conf, SCOPE_DEFAULT).normalize if settings.normalize_urls else None,
+        normalize=URLNormalizers(conf, SCOPE_DEFAULT).normalize
+        if settings.normalize_urls
+        else None,
         keep=filters.filter if settings.filter_urls else None,
         mine=share.owns,
         announce=protocols.look_ahead,
@@ -159,9 +176,23 @@ def open_session(
         follower = LinkFollower(settings.follow, queues, key, stats)
         hooks.parsed = lambda chain, page: follower.follow(chain, page, clock.now())
     archive = (
-        PageArchive(segment, log_path.parent / FOLDER, number_of(log_path), conf, clock) if settings.warc else None
+        PageArchive(segment, log_path.parent / FOLDER, number_of(log_path), conf, clock)
+        if settings.warc
+        else None
     )
-    loop = FetchLoop(settings, clock, queues, feeder, recorder, fetch_log, ledger, stats, hooks, total, archive=archive)
+    loop = FetchLoop(
+        settings,
+        clock,
+        queues,
+        feeder,
+        recorder,
+        fetch_log,
+        ledger,
+        stats,
+        hooks,
+        total,
+        archive=archive,
+    )
     loop.runner = ChainRunner(
         settings,
         clock,
@@ -226,7 +257,11 @@ def make_recorder(segment_name: str, settings: FetchSettings, conf: Configuratio
 
 def outcome_counts(ledger: Ledger) -> dict[int, int]:
     """The ledger as plain numbers, for the way between processes."""
-    return {int(outcome): count for outcome, count in ledger.outcomes.items() if outcome is not Outcome.FOLLOWED}
+    return {
+        int(outcome): count
+        for outcome, count in ledger.outcomes.items()
+        if outcome is not Outcome.FOLLOWED
+    }
 
 
 class ProtocolLookup:
@@ -248,14 +283,18 @@ class ProtocolLookup:
         return protocol
 
     async def addresses_of(self, url: str, host: str) -> list[str]:
-        """The addresses of a URL's host, as its protocol finds them; of an IPv6 address the brackets are no part."""
+        """The addresses of a URL's host, as its protocol finds them; of an IPv6 address the
+        brackets are no part.
+        """
         try:
             name = host.strip("[]") if host.isascii() else to_ascii_2008(host)
             return await self.protocol_of(url).addresses_of(name)
         except UrlError:
             return []
         except ProtocolError:
-            return [host]  # which names a queue too; why the URL can't be fetched is said when it is its turn
+            return [
+                host
+            ]  # which names a queue too; why the URL can't be fetched is said when it is its turn
 
     def look_ahead(self, url: str) -> None:
         """Let the protocol of a URL prepare for its host."""

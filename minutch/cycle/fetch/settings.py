@@ -1,10 +1,11 @@
-"""The fetcher's properties, read once: every `fetcher.*` property that the queues and the loop obey.
+"""The fetcher's properties, read once: every `fetcher.*` property that the queues and the loop
+obey.
 
-Seconds in the configuration become whole milliseconds here by Java's 32-bit float arithmetic (`0.01` s is 10 ms).
-A time of -1 means "none" throughout.
+Seconds in the configuration become whole milliseconds here by Java's 32-bit float arithmetic
+(`0.01` s is 10 ms). A time of -1 means "none" throughout.
 
-Where several processes share a fetch, `share_of` gives each its part of the settings that are `divided` among them;
-the others hold for a host, a page or a thread, and so in each process alike.
+Where several processes share a fetch, `share_of` gives each its part of the settings that are
+`divided` among them; the others hold for a host, a page or a thread, and so in each process alike.
 """
 
 from __future__ import annotations
@@ -34,13 +35,19 @@ T = TypeVar("T", bound="DataclassInstance")
 
 
 def divided(default: int | None = None, *, least: int = 0) -> Any:
-    """A field that is divided among the processes of a fetch, of which each gets `least` at least."""
+    """A field that is divided among the processes of a fetch, of which each gets `least` at
+    least.
+    """
     metadata = {_LEAST: least}
-    return field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
+    return (
+        field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
+    )
 
 
 def millis(seconds: float) -> int:
-    """Seconds as a 32-bit float, times 1000 in 32 bits, cut to whole milliseconds as Java's `(long)` does."""
+    """Seconds as a 32-bit float, times 1000 in 32 bits, cut to whole milliseconds as Java's
+    `(long)` does.
+    """
     return int(float32(float32(seconds) * 1000))
 
 
@@ -62,14 +69,18 @@ class QueueSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration, now: int) -> QueueSettings:
-        """FetchItemQueues' constructor; `now` (ms) is when the job started, where the time limit counts from."""
+        """FetchItemQueues' constructor; `now` (ms) is when the job started, where the time limit
+        counts from.
+        """
         minutes = conf.get_long("fetcher.timelimit.mins", NEVER)
         return cls(
             mode=conf.get_word("fetcher.queue.mode", BY_HOST),
             max_threads=conf.get_int("fetcher.threads.per.queue", 1),
             crawl_delay=millis(conf.get_float("fetcher.server.delay", 1.0)),
             min_delay=millis(conf.get_float("fetcher.server.min.delay", 0.0)),
-            time_limit=conf.get_long("fetcher.timelimit", NEVER) if minutes == NEVER else now + minutes * 60_000,
+            time_limit=conf.get_long("fetcher.timelimit", NEVER)
+            if minutes == NEVER
+            else now + minutes * 60_000,
             max_exceptions=conf.get_int("fetcher.max.exceptions.per.queue", NEVER),
             exceptions_delay=millis(conf.get_float("fetcher.exceptions.per.queue.delay", 0.0)),
             exceptions_jitter=conf.get_double("fetcher.exceptions.per.queue.jitter", 0.1),
@@ -81,14 +92,18 @@ class QueueSettings:
 
 @dataclass(frozen=True, slots=True)
 class RobotsSettings:
-    """What the fetcher does with the rules that a robots.txt gave, and with Retry-After; delays in ms."""
+    """What the fetcher does with the rules that a robots.txt gave, and with Retry-After; delays in
+    ms.
+    """
 
     max_crawl_delay: int = 30_000
     min_crawl_delay: int = 5000
     defer_delay: int = 300_000
     defer_retries: int = 3
     defer_wait: int = 30_000
-    """How long a fetch that has nothing else to do waits for deferred hosts; negative: as long as it takes."""
+    """How long a fetch that has nothing else to do waits for deferred hosts; negative: as long as
+    it takes.
+    """
     longest_retry_after: int = 86_400_000
 
     @classmethod
@@ -154,13 +169,19 @@ class FollowSettings:
 
     @property
     def most(self) -> int:
-        """Links that one page may lead to over all depths, as Fetcher logs it (integer division included)."""
-        return sum(self.divisor // (level + 1) * self.per_page for level in range(max(0, self.depth)))
+        """Links that one page may lead to over all depths, as Fetcher logs it (integer division
+        included).
+        """
+        return sum(
+            self.divisor // (level + 1) * self.per_page for level in range(max(0, self.depth))
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class PressureSettings:
-    """Throughput threshold and bandwidth target: when the fetch gives up, and how many threads it runs."""
+    """Throughput threshold and bandwidth target: when the fetch gives up, and how many threads it
+    runs.
+    """
 
     min_pages: int = divided(NEVER)
     retries: int = 5
@@ -175,14 +196,20 @@ class PressureSettings:
         most = conf.get_int("fetcher.maxNum.threads", threads)
         every = conf.get_int("fetcher.bandwidth.target.check.everyNSecs", 30)
         if most < threads:
-            log.info("fetcher.maxNum.threads=%d is below the %d threads asked for: taking %d", most, threads, threads)
+            log.info(
+                "fetcher.maxNum.threads=%d is below the %d threads asked for: taking %d",
+                most,
+                threads,
+                threads,
+            )
         if every < 1:
             log.info("fetcher.bandwidth.target.check.everyNSecs=%d: taking 1", every)
         target = conf.get_int("fetcher.bandwidth.target", NEVER)
         return cls(
             min_pages=conf.get_int("fetcher.throughput.threshold.pages", NEVER),
             retries=conf.get_int("fetcher.throughput.threshold.retries", 5),
-            check_after=now + conf.get_long("fetcher.throughput.threshold.check.after", 10) * 60_000,
+            check_after=now
+            + conf.get_long("fetcher.throughput.threshold.check.after", 10) * 60_000,
             bits_per_second=target * 1000 if target > 0 else NEVER,
             max_threads=max(most, threads),
             check_every=max(every, 1),
@@ -191,7 +218,9 @@ class PressureSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchSettings:
-    """All of it, and what belongs to none of the groups. `hung_after` in ms, `start_delay` in ms per thread."""
+    """All of it, and what belongs to none of the groups. `hung_after` in ms, `start_delay` in ms
+    per thread.
+    """
 
     queues: QueueSettings
     robots: RobotsSettings
@@ -254,5 +283,7 @@ def share_of(settings: T, index: int, count: int) -> T:
         if is_dataclass(value) and not isinstance(value, type):
             changes[item.name] = share_of(value, index, count)
         elif _LEAST in item.metadata and value > 0:
-            changes[item.name] = max(item.metadata[_LEAST], value // count + (index < value % count))
+            changes[item.name] = max(
+                item.metadata[_LEAST], value // count + (index < value % count)
+            )
     return replace(settings, **changes)

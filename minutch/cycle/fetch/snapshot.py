@@ -1,4 +1,6 @@
-"""The state of a running fetch, as it is shown once a second: in a terminal, on the live page, to Prometheus."""
+"""The state of a running fetch, as it is shown once a second: in a terminal, on the live page, to
+Prometheus.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ ROWS: Final = 10
 
 @dataclass(slots=True)
 class QueueState:
-    """One queue: items that wait, requests under way, ms that it still rests, ms between two requests."""
+    """One queue: items that wait, requests under way, ms that it still rests, ms between two
+    requests.
+    """
 
     id: str
     waiting: int
@@ -71,7 +75,7 @@ class Snapshot:
 
 
 _SUMS: Final = (
-    "active", "threads", "waiting", "queues", "blocked", "pages", "errors", "bytes", "done", "pages_last_second",
+    "active", "threads", "waiting", "queues", "blocked", "pages", "errors", "bytes", "done", "pages_last_second",  # noqa: E501
     "bytes_last_second", "requests", "request_ms",
 )  # fmt: skip
 
@@ -83,7 +87,13 @@ def details_of(ledger: Ledger, stats: FetchStats, queues: FetchQueues, now: int)
         {int(outcome): count for outcome, count in ledger.outcomes.items()},
         stats.slowest(ROWS),
         [
-            QueueState(queue.id, len(queue.items), queue.in_progress, max(0, queue.next_fetch - now), queue.delay)
+            QueueState(
+                queue.id,
+                len(queue.items),
+                queue.in_progress,
+                max(0, queue.next_fetch - now),
+                queue.delay,
+            )
             for queue in longest
             if queue.items
         ],
@@ -102,7 +112,9 @@ def together(snapshots: Sequence[Snapshot], total: int | None) -> Snapshot:
         result.longest_queue = max(result.longest_queue, other.longest_queue)
         result.oldest_wait = max(result.oldest_wait, other.oldest_wait)
         result.events += other.events
-    result.details = _details_together([shot.details for shot in snapshots if shot.details is not None])
+    result.details = _details_together(
+        [shot.details for shot in snapshots if shot.details is not None]
+    )
     return result
 
 

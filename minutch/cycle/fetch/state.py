@@ -1,6 +1,8 @@
-"""What a crawl remembers from round to round about hosts, beside Nutch's own files. Nothing in it concerns content.
+"""What a crawl remembers from round to round about hosts, beside Nutch's own files. Nothing in it
+concerns content.
 
-    busy(host TEXT PRIMARY KEY, until INTEGER)      a host that asked (Retry-After) not to be called before, ms
+    busy(host TEXT PRIMARY KEY, until INTEGER)      a host that asked (Retry-After) not to be called
+                                                    before, ms
 
 One file (minutch.state), `fetch.sqlite`, in the state folder of the crawl.
 """

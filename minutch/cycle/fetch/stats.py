@@ -1,7 +1,8 @@
-"""What a fetch has done so far, and what follows: whether it is too slow to go on, how many threads it should run.
+"""What a fetch has done so far, and what follows: whether it is too slow to go on, how many threads
+it should run.
 
-Counts serve the status line, the table at the end and the metrics. The two limits are pure and asked once a second.
-Source: the loop of org.apache.nutch.fetcher.Fetcher.FetcherRun.run.
+Counts serve the status line, the table at the end and the metrics. The two limits are pure and
+asked once a second. Source: the loop of org.apache.nutch.fetcher.Fetcher.FetcherRun.run.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ class FetchStats:
     hosts: dict[str, HostTimes] = field(default_factory=dict)
     failures: deque[Failure] = field(default_factory=lambda: deque(maxlen=LAST))
 
-    def request(self, queue_id: str, milliseconds: int, size: int, *, success: bool, failed: bool) -> None:
+    def request(
+        self, queue_id: str, milliseconds: int, size: int, *, success: bool, failed: bool
+    ) -> None:
         """One request ended; `size` bytes of content."""
         self.requests += 1
         self.request_ms += milliseconds
@@ -80,7 +83,9 @@ class FetchStats:
 
     def _new_host(self, queue_id: str) -> HostTimes:
         if len(self.hosts) >= MAX_HOSTS:
-            slowest = sorted(self.hosts.items(), key=lambda item: item[1].total_ms)[MAX_HOSTS // 2 :]
+            slowest = sorted(self.hosts.items(), key=lambda item: item[1].total_ms)[
+                MAX_HOSTS // 2 :
+            ]
             self.hosts = dict(slowest)
         times = self.hosts[queue_id] = HostTimes()
         return times
@@ -104,7 +109,9 @@ log = logging.getLogger(__name__)
 
 
 class ThroughputGuard:
-    """fetcher.throughput.threshold.*: give up after so many seconds with fewer pages than the threshold."""
+    """fetcher.throughput.threshold.*: give up after so many seconds with fewer pages than the
+    threshold.
+    """
 
     def __init__(self, settings: PressureSettings) -> None:
         self._settings = settings
@@ -126,7 +133,9 @@ class ThroughputGuard:
 
 
 class BandwidthGovernor:
-    """fetcher.bandwidth.target: adds threads while bandwidth is left, takes them away when there is too little."""
+    """fetcher.bandwidth.target: adds threads while bandwidth is left, takes them away when there is
+    too little.
+    """
 
     def __init__(self, settings: PressureSettings) -> None:
         self._settings = settings
@@ -153,6 +162,9 @@ class BandwidthGovernor:
         if rate < settings.bits_per_second:
             if places <= active:
                 return 0
-            return max(0, min((settings.bits_per_second - rate) // per_thread, settings.max_threads - active))
+            return max(
+                0,
+                min((settings.bits_per_second - rate) // per_thread, settings.max_threads - active),
+            )
         excess = (rate - settings.bits_per_second) // per_thread
         return -excess if excess < threads else 0

@@ -1,13 +1,16 @@
-"""Fetches a segment by tasks on other machines: one for each of its fetch lists, whose hosts are in no other list.
+"""Fetches a segment by tasks on other machines: one for each of its fetch lists, whose hosts are in
+no other list.
 
     <segment>/_fetch/begun                      how the fetch was begun
-    <segment>/_fetch/part-r-NNNNN/              a list that is done: its part of each folder, and its `ledger`
+    <segment>/_fetch/part-r-NNNNN/              a list that is done: its part of each folder, and
+                                                its `ledger`
     <segment>/_fetch/stopped-NNNNN/             the logs of a list that was stopped
 
-A task works on its machine's own disk, as `fetch` does in a segment: its log is there, and a later attempt at the same
-machine goes on from it. When all of its list is settled, the task writes its part into a folder of its attempt, and
-renames that: the first attempt that comes so far is the one that counts, and what is done stays done, whatever becomes
-of the other tasks or of who started them. When all lists are done, their parts are moved into the segment.
+A task works on its machine's own disk, as `fetch` does in a segment: its log is there, and a later
+attempt at the same machine goes on from it. When all of its list is settled, the task writes its
+part into a folder of its attempt, and renames that: the first attempt that comes so far is the one
+that counts, and what is done stays done, whatever becomes of the other tasks or of who started
+them. When all lists are done, their parts are moved into the segment.
 
 A task that is stopped brings its logs into the segment, from where any machine goes on.
 """
@@ -50,7 +53,16 @@ from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetch.state import state_folder
 from minutch.cycle.fetch.stats import FetchStats
-from minutch.cycle.segment.store import BEGUN, CONTENT, CRAWL_FETCH, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, WARC, Segment
+from minutch.cycle.segment.store import (
+    BEGUN,
+    CONTENT,
+    CRAWL_FETCH,
+    CRAWL_PARSE,
+    PARSE_DATA,
+    PARSE_TEXT,
+    WARC,
+    Segment,
+)
 from minutch.errors import LockedError, MinutchError, StoreError
 from minutch.hadoop.stores import as_path
 from minutch.job import Counters
@@ -70,7 +82,9 @@ _NAME: Final = "segment"
 _SPECULATION: Final = "spark.speculation"
 _STEP: Final = 0.2
 _WAIT: Final = 60
-"""Seconds that an attempt waits for another one on the same machine, which Spark holds for lost, to end."""
+"""Seconds that an attempt waits for another one on the same machine, which Spark holds for lost, to
+end.
+"""
 
 
 class Fetched(NamedTuple):
@@ -81,7 +95,7 @@ class Fetched(NamedTuple):
     stats: FetchStats | None = None
 
 
-# -- where the fetch was started -------------------------------------------------------------------------------
+# -- where the fetch was started -------------------------------------------------------------------
 
 
 @dataclass
@@ -98,12 +112,21 @@ class TaskFetch:
     interrupted: bool = False
 
     def run(
-        self, err: TextIO, label: str, watcher: Watcher, serving: AbstractContextManager[None] | None = None
+        self,
+        err: TextIO,
+        label: str,
+        watcher: Watcher,
+        serving: AbstractContextManager[None] | None = None,
     ) -> tuple[Ledger, FetchStats]:
-        """Fetch, or go on. The ledger is that of all lists and runs; after a signal some URLs may be left."""
+        """Fetch, or go on. The ledger is that of all lists and runs; after a signal some URLs may
+        be left.
+        """
         self._check()
         if self.settings.processes > 1:
-            log.warning("Fetcher: minutch.fetch.processes is for one machine: here each list has one (-numFetchers)")
+            log.warning(
+                "Fetcher: minutch.fetch.processes is for one machine: here each list has one"
+                " (-numFetchers)"
+            )
         settings = self._as_begun(replace(self.settings, processes=1))
         display = Display(err, label)
         killed = False
@@ -143,7 +166,9 @@ class TaskFetch:
         return ledger, stats
 
     def _written(self, task: ListTask, fresh: Path) -> list[Fetched]:
-        """The results of all tasks, waited for in short steps: so signals are heard, whichever thread has them."""
+        """The results of all tasks, waited for in short steps: so signals are heard, whichever
+        thread has them.
+        """
         with ThreadPoolExecutor(1) as thread:
             writing = thread.submit(self.engine.write, task, self.lists, fresh, Counters(), None)
             try:
@@ -193,18 +218,22 @@ class TaskFetch:
             )
 
     def _as_begun(self, settings: FetchSettings) -> FetchSettings:
-        """Settings for the rest of a fetch: all lists are parsed, and their content is kept, or none's."""
+        """Settings for the rest of a fetch: all lists are parsed, and their content is kept, or
+        none's.
+        """
         path = self.work / BEGUN
         if not path.exists():
             fresh = path.with_name(f".{BEGUN}")
-            fresh.write_text(json.dumps({"parse": settings.parse, "content": settings.store_content}), "utf-8")
+            fresh.write_text(
+                json.dumps({"parse": settings.parse, "content": settings.store_content}), "utf-8"
+            )
             fresh.replace(path)
             sync_path(self.work)
             return settings
         begun = json.loads(path.read_text("utf-8"))
         log.info("Fetcher: going on with an unfinished fetch")
         if (begun["parse"], begun["content"]) != (settings.parse, settings.store_content):
-            log.warning("Fetcher: begun with fetcher.parse=%s and fetcher.store.content=%s, so it ends",
+            log.warning("Fetcher: begun with fetcher.parse=%s and fetcher.store.content=%s, so it ends",  # noqa: E501
                         *(str(begun[name]).lower() for name in ("parse", "content")))  # fmt: skip
         return replace(settings, parse=begun["parse"], store_content=begun["content"])
 
@@ -220,16 +249,24 @@ def _together(results: list[Fetched]) -> tuple[Ledger, FetchStats]:
 
 
 def one_attempt(conf: Configuration) -> Configuration:
-    """The configuration under which no list is fetched twice at a time: Spark's speculation would be impolite."""
-    return conf.with_values({_SPECULATION: "false"}).freeze() if conf.get_boolean(_SPECULATION, False) else conf
+    """The configuration under which no list is fetched twice at a time: Spark's speculation would
+    be impolite.
+    """
+    return (
+        conf.with_values({_SPECULATION: "false"}).freeze()
+        if conf.get_boolean(_SPECULATION, False)
+        else conf
+    )
 
 
-# -- on the other machines -------------------------------------------------------------------------------------
+# -- on the other machines -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class ListTask:
-    """Fetches a list; the function of `Engine.write`. Its part files go another way: they stay if others fail."""
+    """Fetches a list; the function of `Engine.write`. Its part files go another way: they stay if
+    others fail.
+    """
 
     path: Path
     """The segment."""
@@ -264,7 +301,9 @@ class ListTask:
                 ledger.check(f"list {part} of {self.path}")
                 fresh = task.folder / place.name
                 fresh.mkdir()
-                write_list(Segment(self.path), fresh, part, job.logs, job.parts, job.conf, ledger.generated)
+                write_list(
+                    Segment(self.path), fresh, part, job.logs, job.parts, job.conf, ledger.generated
+                )
                 if (here / WARC).is_dir():
                     copy_folder(here / WARC, fresh / WARC)
                 result = self._commit(fresh, place, result)
@@ -273,7 +312,9 @@ class ListTask:
     def _job(self, here: Path, part: int, line: Line) -> ListFetch:
         conf = self.conf
         if not conf.get(STATE_PROPERTY):
-            conf = conf.with_values({STATE_PROPERTY: str(state_folder(own_folder() / "segments" / self.path.name))})
+            conf = conf.with_values(
+                {STATE_PROPERTY: str(state_folder(own_folder() / "segments" / self.path.name))}
+            )
         return ListFetch(
             Segment(here),
             [generate_files(self.path)[part]],
@@ -318,7 +359,9 @@ def _done(place: Path) -> Fetched | None:
         found = json.loads((place / LEDGER).read_text("utf-8"))
     except FileNotFoundError:
         return None
-    return Fetched(found["generated"], {int(outcome): count for outcome, count in found["outcomes"].items()})
+    return Fetched(
+        found["generated"], {int(outcome): count for outcome, count in found["outcomes"].items()}
+    )
 
 
 @contextmanager
@@ -338,7 +381,9 @@ def _working(path: Path, part: int) -> Iterator[Path]:
 
 @contextmanager
 def _patient(locked: Callable[[], AbstractContextManager[Any]]) -> Iterator[None]:
-    """Hold a lock; wait if another has it. Not a MinutchError if that takes too long: it may work at another try."""
+    """Hold a lock; wait if another has it. Not a MinutchError if that takes too long: it may work
+    at another try.
+    """
     for attempt in range(_WAIT + 1):
         with ExitStack() as stack:
             try:

@@ -1,8 +1,9 @@
 """What a running fetch tells other programs: events for message queues.
 
-With fetcher.publisher=true every active NutchPublisher gets START, END and REPORT events, in the order of
-publisher.order; all have to accept their configuration, or nothing is published at all. What people and Prometheus see
-of a fetch is in `minutch/inspect/live/`. Source: org.apache.nutch.publisher.NutchPublishers.
+With fetcher.publisher=true every active NutchPublisher gets START, END and REPORT events, in the
+order of publisher.order; all have to accept their configuration, or nothing is published at all.
+What people and Prometheus see of a fetch is in `minutch/inspect/live/`. Source:
+org.apache.nutch.publisher.NutchPublishers.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ class Publishers:
         found = PluginRepository.of(conf).ordered(NutchPublisher, "publisher.order")
         ready = [publisher.set_config() for publisher in found]
         if not all(ready):
-            log.warning("fetcher.publisher: not every publisher could be set up, nothing is published")
+            log.warning(
+                "fetcher.publisher: not every publisher could be set up, nothing is published"
+            )
         self._publishers = found if all(ready) else []
         self._clock = clock
 

@@ -1,10 +1,14 @@
-"""What is archived of the answers to requests: whole pages and revisits. The one home of that decision. Pure: no I/O.
+"""What is archived of the answers to requests: whole pages and revisits. The one home of that
+decision. Pure: no I/O.
 
-Every answer is archived, errors too. What had not changed becomes a revisit, by what a CrawlDb entry remembers:
+Every answer is archived, errors too. What had not changed becomes a revisit, by what a CrawlDb
+entry remembers:
 
-    metadata `_warc_`     8 hex digits of the URL's hash, blank, time of the last whole capture (ms), blank, its digest
+    metadata `_warc_`     8 hex digits of the URL's hash, blank, time of the last whole capture
+                          (ms), blank, its digest
 
-which updatedb carries along, and Nutch too. It is the URL's own: a redirect's target that inherits it has another hash.
+which updatedb carries along, and Nutch too. It is the URL's own: a redirect's target that inherits
+it has another hash.
 """
 
 from __future__ import annotations
@@ -25,18 +29,34 @@ from minutch.warc.pagerecords import IDENTICAL, NOT_MODIFIED, Original
 from minutch.warc.times import fetch_time, http_time
 from minutch.warc.warcfile import sha1_digest
 
-IMPLIED: Final = ("store.http.headers", "store.http.request", "store.ip.address", "store.protocol.versions")
+IMPLIED: Final = (
+    "store.http.headers",
+    "store.http.request",
+    "store.ip.address",
+    "store.protocol.versions",
+)
 """Properties by which protocols hand over what belongs into an archive."""
 KEY: Final = Text(CAPTURE)
 
 
-def visit(url: str, datum: CrawlDatum, content: Content | None, status: ProtocolStatus, now: int) -> Visit | None:
-    """What is archived of an answer, None if nothing came. Notes in `datum` what a later visit may refer to."""
+def visit(
+    url: str, datum: CrawlDatum, content: Content | None, status: ProtocolStatus, now: int
+) -> Visit | None:
+    """What is archived of an answer, None if nothing came. Notes in `datum` what a later visit may
+    refer to.
+    """
     if content is None:
         return None
     known = remembered(url, datum)
     if status.code == protocolstatus.NOTMODIFIED:
-        return Visit(url, now, datum, content, NOT_MODIFIED, known if _is_of(known, content.metadata) else None)
+        return Visit(
+            url,
+            now,
+            datum,
+            content,
+            NOT_MODIFIED,
+            known if _is_of(known, content.metadata) else None,
+        )
     digest = sha1_digest(content.content)
     if known is not None and known.digest == digest and content.content:
         return Visit(url, now, datum, content, IDENTICAL, known)
@@ -53,7 +73,9 @@ def remembered(url: str, datum: CrawlDatum) -> Original | None:
 
 
 def _is_of(known: Original | None, answer: Metadata) -> bool:
-    """Whether an unmodified page may be the one that is known: not if it says that it was modified since."""
+    """Whether an unmodified page may be the one that is known: not if it says that it was modified
+    since.
+    """
     modified = http_time(answer.first("Last-Modified") or "")
     return known is not None and (modified is None or modified <= known.time)
 

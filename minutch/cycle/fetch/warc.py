@@ -1,11 +1,14 @@
-"""WARC files written while pages are fetched (fetcher.warc): each page is in them before the fetch log says it is done.
+"""WARC files written while pages are fetched (fetcher.warc): each page is in them before the fetch
+log says it is done.
 
-    <segment>/_fetch/warc/minutch-<segment>-PP-NNNNN.warc.gz     while fetching; PP is the number of the log
+    <segment>/_fetch/warc/minutch-<segment>-PP-NNNNN.warc.gz     while fetching; PP is the number of
+    the log
     <segment>/warc/                                              when all is done
 
-A frame of the log says where in which file its records lie. After a kill or a power cut the log is cut back behind the
-last frame whose records are whole, and the file behind them: so what was not finished is fetched again, and nothing
-stands in the files twice. Files are on the medium before the log is.
+A frame of the log says where in which file its records lie. After a kill or a power cut the log is
+cut back behind the last frame whose records are whole, and the file behind them: so what was not
+finished is fetched again, and nothing stands in the files twice. Files are on the medium before the
+log is.
 """
 
 from __future__ import annotations
@@ -30,7 +33,13 @@ from minutch.hadoop.formats.writables import Text
 from minutch.records.metadata import RESPONSE_CODE_KEY, RESPONSE_HEADERS_KEY
 from minutch.warc.httpheaders import status_of
 from minutch.warc.machine import this_machine
-from minutch.warc.pagerecords import NOT_MODIFIED, write_fetch_data, write_page, write_request, write_revisit
+from minutch.warc.pagerecords import (
+    NOT_MODIFIED,
+    write_fetch_data,
+    write_page,
+    write_request,
+    write_revisit,
+)
 from minutch.warc.targets import uri_of
 from minutch.warc.warcfile import DEFAULT_LIMIT, V1_1, Output, WarcFiles, level_of
 from minutch.warc.warcinfo import crawler_info
@@ -42,13 +51,15 @@ FOLDER: Final = "warc"
 _PLACE: Final = struct.Struct(">QQ")
 _CODE: Final = Text(RESPONSE_CODE_KEY)
 _NEWEST: Final = 10_000
-"""Frames at the end of a log whose records are looked at: far more than are written between two syncs."""
+"""Frames at the end of a log whose records are looked at: far more than are written between two
+syncs.
+"""
 _CHUNK: Final = 1 << 20
 _GZIP: Final = 31
 _NOT_GZIP: Final[Any] = isal_zlib.error
 
 
-# -- files -----------------------------------------------------------------------------------------------------
+# -- files -----------------------------------------------------------------------------------------
 
 
 class _File:
@@ -169,18 +180,33 @@ def write_visit(files: WarcFiles, visit: Visit) -> None:
     code = None
     if target.startswith(("http:", "https:")):
         kept = visit.content.metadata.first(RESPONSE_HEADERS_KEY) or ""
-        code = status_of(kept) or status_of(f"HTTP/1.1 {visit.datum.metadata.get(_CODE, '')}") or 200
+        code = (
+            status_of(kept) or status_of(f"HTTP/1.1 {visit.datum.metadata.get(_CODE, '')}") or 200
+        )
     time, content = visit.time, visit.content
     if visit.profile:
         page = write_revisit(
-            files, time, target, content, visit.original, profile=visit.profile, code=code, version=V1_1
+            files,
+            time,
+            target,
+            content,
+            visit.original,
+            profile=visit.profile,
+            code=code,
+            version=V1_1,
         )
     else:
         digest = "" if visit.original is None else visit.original.digest
         page = write_page(files, time, target, content, code=code, digest=digest)
     write_request(files, time, target, content, page)
     write_fetch_data(
-        files, time, target, visit.datum, None, page, answer=content if visit.profile == NOT_MODIFIED else None
+        files,
+        time,
+        target,
+        visit.datum,
+        None,
+        page,
+        answer=content if visit.profile == NOT_MODIFIED else None,
     )
 
 
@@ -195,10 +221,13 @@ def _number(name: str) -> int:
 def _names(segment: Segment, folder: Path, share: int) -> list[str]:
     """The files of a process, in the order in which they were written."""
     pattern = f"{_prefix(segment, share)}*.warc.gz"
-    return sorted({path.name for place in (folder, segment.path / WARC) for path in place.glob(pattern)}, key=_number)
+    return sorted(
+        {path.name for place in (folder, segment.path / WARC) for path in place.glob(pattern)},
+        key=_number,
+    )
 
 
-# -- after a kill, and at the end ------------------------------------------------------------------------------
+# -- after a kill, and at the end ------------------------------------------------------------------
 
 
 class _Place(NamedTuple):
@@ -216,7 +245,9 @@ def number_of(log: Path) -> int:
 
 
 def recover(segment: Segment, work: Path, logs: list[Path]) -> None:
-    """Make logs and WARC files of a broken fetch agree: cut off what is only in one of them, or not whole."""
+    """Make logs and WARC files of a broken fetch agree: cut off what is only in one of them, or not
+    whole.
+    """
     folder = work / FOLDER
     for log in logs:
         found = _whole(folder, segment.path / WARC, log)
@@ -240,10 +271,11 @@ def _places(log: Path) -> Iterator[_Place]:
 
 
 def _whole(folder: Path, finished: Path, log: Path) -> list[_Place]:
-    """The places of the newest frames, after the log was cut at the first whose records can't be read.
+    """The places of the newest frames, after the log was cut at the first whose records can't be
+    read.
 
-    What was not on the medium when power failed may be lost in any order. So the warcinfo record, too, is looked at,
-    with the first frame of its file.
+    What was not on the medium when power failed may be lost in any order. So the warcinfo record,
+    too, is looked at, with the first frame of its file.
     """
     found = [*deque(_places(log), maxlen=_NEWEST)]
     ends = {found[0].name: found[0].start} if len(found) == _NEWEST else {}

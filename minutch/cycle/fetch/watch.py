@@ -1,8 +1,10 @@
-"""What others see of a running job, and what they may ask of it; jobs have it as `JobContext.watch`.
+"""What others see of a running job, and what they may ask of it; jobs have it as
+`JobContext.watch`.
 
-Jobs write here in their own thread, the server of the live page reads in another; what is read is small and copied at
-once. A fetch says every second where it is (`show`), and obeys whoever wants it held (`obeying`). crawl writes down
-its rounds, and looks between steps whether it is to wait or to end.
+Jobs write here in their own thread, the server of the live page reads in another; what is read is
+small and copied at once. A fetch says every second where it is (`show`), and obeys whoever wants it
+held (`obeying`). crawl writes down its rounds, and looks between steps whether it is to wait or to
+end.
 """
 
 from __future__ import annotations
@@ -96,7 +98,7 @@ class Watch:
         self._free.set()
         self._hold: Callable[[bool], None] | None = None
 
-    # -- pause and stop --------------------------------------------------------------------------------------------
+    # -- pause and stop ----------------------------------------------------------------------------
 
     @property
     def paused(self) -> bool:
@@ -118,7 +120,9 @@ class Watch:
 
     @contextmanager
     def obeying(self, hold: Callable[[bool], None]) -> Iterator[None]:
-        """While this lasts, `hold` is called from any thread with what is wanted; at once, if that is a pause."""
+        """While this lasts, `hold` is called from any thread with what is wanted; at once, if that
+        is a pause.
+        """
         with self._lock:
             self._hold = hold
             if self.paused:
@@ -133,7 +137,7 @@ class Watch:
         """Before something that should not begin now. Ctrl-C ends the waiting."""
         self._free.wait()
 
-    # -- what a fetch says -----------------------------------------------------------------------------------------
+    # -- what a fetch says -------------------------------------------------------------------------
 
     def show(self, snapshot: Snapshot) -> None:
         """The state of a fetch, once a second."""
@@ -146,7 +150,15 @@ class Watch:
 
     def fetched(self, stats: FetchStats, urls: int) -> None:
         """A fetch has ended, after `urls` of its list: its counts join those before."""
-        counts = Totals(stats.pages, stats.bytes, stats.errors, stats.requests, stats.request_ms, urls, stats.events)
+        counts = Totals(
+            stats.pages,
+            stats.bytes,
+            stats.errors,
+            stats.requests,
+            stats.request_ms,
+            urls,
+            stats.events,
+        )
         with self._lock:
             self._before, self.fetch = self._before.plus(counts), None
 
@@ -158,9 +170,11 @@ class Watch:
         if now is None:
             return before
         events = Counter(dict(now.events))
-        return before.plus(Totals(now.pages, now.bytes, now.errors, now.requests, now.request_ms, now.done, events))
+        return before.plus(
+            Totals(now.pages, now.bytes, now.errors, now.requests, now.request_ms, now.done, events)
+        )
 
-    # -- what crawl says -------------------------------------------------------------------------------------------
+    # -- what crawl says ---------------------------------------------------------------------------
 
     def begin(self, title: str) -> None:
         """A round begins."""

@@ -1,10 +1,13 @@
-"""What generate takes of a CrawlDb: the options it is given, and its two steps, put together in one place.
+"""What generate takes of a CrawlDb: the options it is given, and its two steps, put together in one
+place.
 
     find_due    the entries that may be fetched, partition by partition (`due`)
     selection   which of them get a place (`select`), with the limits that the HostDb gives
-    choose      both, by an engine (`Engine.contest`): here, with no more entries in memory than may get a place
+    choose      both, by an engine (`Engine.contest`): here, with no more entries in memory than may
+                get a place
 
-Nothing is written. generate makes segments of it; explain asks the same about one URL, or about all.
+Nothing is written. generate makes segments of it; explain asks the same about one URL, or about
+all.
 """
 
 from __future__ import annotations
@@ -44,7 +47,9 @@ _MS_PER_DAY: Final = 86_400_000
 
 
 class Chosen(NamedTuple):
-    """The entries that get a place, with their `segment` (from 1); where there is none, when one will be due (ms)."""
+    """The entries that get a place, with their `segment` (from 1); where there is none, when one
+    will be due (ms).
+    """
 
     entries: pl.DataFrame
     next_due: int | None
@@ -52,7 +57,9 @@ class Chosen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What generate is asked for on its command line, as far as it decides which pages are taken."""
+    """What generate is asked for on its command line, as far as it decides which pages are
+    taken.
+    """
 
     top_n: int = select.NO_LIMIT
     add_days: int = 0
@@ -82,14 +89,27 @@ class Choice:
         self.schedule, self.scoring = fetch_schedule(conf), ScoringFilters(conf)
         self.filters = URLFilters(conf) if options.filtering else None
         self.hosts: HostLimits | None = None
-        """What the HostDb says of the hosts that have pages due; known once there is a `selection`."""
+        """What the HostDb says of the hosts that have pages due; known once there is a
+        `selection`.
+        """
 
     def due_in(self, frame: pl.DataFrame, *, with_others: bool = False) -> due.Due:
         """What of `frame` may be fetched."""
-        return due.due(frame, self.conditions, self.schedule, self.scoring, self.filters, with_others=with_others)
+        return due.due(
+            frame,
+            self.conditions,
+            self.schedule,
+            self.scoring,
+            self.filters,
+            with_others=with_others,
+        )
 
-    def find_due(self, db: CrawlDb, look: Callable[[pl.DataFrame], due.Due] | None = None) -> list[due.Due]:
-        """What is due in each stretch of the CrawlDb; `look` stands for `due_in`. Raises StoreError, FormatError."""
+    def find_due(
+        self, db: CrawlDb, look: Callable[[pl.DataFrame], due.Due] | None = None
+    ) -> list[due.Due]:
+        """What is due in each stretch of the CrawlDb; `look` stands for `due_in`. Raises
+        StoreError, FormatError.
+        """
         find = look or self.due_in
 
         def look_into(part: Path) -> list[due.Due]:
@@ -104,7 +124,9 @@ class Choice:
         """
         engine = engine_of(self._conf)
         places = engine.pieces(db.require_parts())
-        placed = engine.contest(self._find, places, self, due.SCHEMA, self._conf, counters, progress)
+        placed = engine.contest(
+            self._find, places, self, due.SCHEMA, self._conf, counters, progress
+        )
         counters.add(select.NOT_IN_TOP, placed.left)
         if len(placed.rows):
             if self._hostdb is not None and self.hosts is None:
@@ -134,7 +156,9 @@ class Choice:
 
     @property
     def places(self) -> int | None:
-        """As many as the segments have. A HostDb's limits are read for the hosts of all entries that are due."""
+        """As many as the segments have. A HostDb's limits are read for the hosts of all entries
+        that are due.
+        """
         options = self.options
         if options.top_n < 0 or options.top_n == select.NO_LIMIT or self._hostdb is not None:
             return None
@@ -146,14 +170,20 @@ class Choice:
 
     def parts_of(self, table: pl.DataFrame) -> pl.Series:
         """All entries of a host are one reducer's."""
-        return UrlPartitioner(self._conf, address_of).parts_of(decode_keys(table["key"]), self.parts)
+        return UrlPartitioner(self._conf, address_of).parts_of(
+            decode_keys(table["key"]), self.parts
+        )
 
     def judge(self, tables: Sequence[pl.DataFrame], parts: range) -> select.Selection:
         """The limits of hosts are those of the hosts in `tables`."""
         return self.selection(tables, parts)
 
-    def selection(self, found: Sequence[pl.DataFrame], own: range | None = None) -> select.Selection:
-        """Who gets a place among the entries that were found to be due; of some reducers, or of all."""
+    def selection(
+        self, found: Sequence[pl.DataFrame], own: range | None = None
+    ) -> select.Selection:
+        """Who gets a place among the entries that were found to be due; of some reducers, or of
+        all.
+        """
         self.hosts = None if self._hostdb is None else self._limits(self._hostdb, found)
         return select.Selection(
             self._conf,
@@ -170,14 +200,20 @@ class Choice:
     def is_limited(self) -> bool:
         """Whether places are limited, so that it depends on the others whether a page gets one."""
         most = self._conf.get_int("generate.max.count", -1)
-        return self.options.top_n != select.NO_LIMIT or most > 0 or self._expressions.max_count is not None
+        return (
+            self.options.top_n != select.NO_LIMIT
+            or most > 0
+            or self._expressions.max_count is not None
+        )
 
     def _limits(self, db: HostDb, found: Sequence[pl.DataFrame]) -> HostLimits:
         """What the HostDb says of the hosts that have pages due. Raises FormatError."""
         parts = range(len(db.require_parts()))
         names = [due_hosts(decode_keys(table["key"])).drop_nulls().unique() for table in found]
         wanted = pl.concat([pl.Series("host", [], pl.String), *names]).unique()
-        frames: Iterator[pl.DataFrame] = chain([empty(HOSTDB_SCHEMA)], *(db.scan_part(part) for part in parts))
+        frames: Iterator[pl.DataFrame] = chain(
+            [empty(HOSTDB_SCHEMA)], *(db.scan_part(part) for part in parts)
+        )
         return HostLimits.of(frames, self._expressions, wanted, self._conf)
 
 

@@ -1,7 +1,9 @@
-"""Which pages may be fetched now, and the value that they are sorted by. No I/O; `now` is an argument.
+"""Which pages may be fetched now, and the value that they are sorted by. No I/O; `now` is an
+argument.
 
-Every rejection is counted under the name of Nutch's counter. Where there are several reasons to leave a page out, the
-first one in Nutch's order counts. Which of the pages that are due get a place is decided in `select`.
+Every rejection is counted under the name of Nutch's counter. Where there are several reasons to
+leave a page out, the first one in Nutch's order counts. Which of the pages that are due get a place
+is decided in `select`.
 
 Source: org.apache.nutch.crawl.Generator.SelectorMapper.
 """
@@ -72,11 +74,15 @@ class Conditions:
 
     @classmethod
     def from_conf(cls, conf: Configuration, now: int, expression: Expression | None) -> Conditions:
-        """From `crawl.gen.delay` and `generate.*`. Raises ConfigError for a status that does not exist."""
+        """From `crawl.gen.delay` and `generate.*`. Raises ConfigError for a status that does not
+        exist.
+        """
         status = conf.get_trimmed("generate.restrict.status") or ""
         code = status_by_name(status) if status else -1
         if status and code < 0:
-            raise conf.wrong("generate.restrict.status", "the name of a status such as db_unfetched", status)
+            raise conf.wrong(
+                "generate.restrict.status", "the name of a status such as db_unfetched", status
+            )
         return cls(
             now=now,
             generate_delay=conf.get_long("crawl.gen.delay", 604_800_000),
@@ -106,7 +112,9 @@ def due(
     *,
     with_others: bool = False,
 ) -> Due:
-    """The entries of `frame` that may be fetched. Those that the schedule brings forward come out changed."""
+    """The entries of `frame` that may be fetched. Those that the schedule brings forward come out
+    changed.
+    """
     counters = Counters()
     left_out: dict[str, pl.DataFrame] = {}
 
@@ -151,7 +159,9 @@ def _awaits_update(frame: pl.DataFrame, conditions: Conditions) -> pl.Series:
 
 
 def awaited_until(generated: int, conditions: Conditions) -> int:
-    """How long (ms) the result of an entry that was put into a fetch list at `generated` may still come."""
+    """How long (ms) the result of an entry that was put into a fetch list at `generated` may still
+    come.
+    """
     return generated + conditions.generate_delay
 
 

@@ -1,7 +1,8 @@
-"""freegen: make a segment from a list of URLs, without a CrawlDb; to fetch pages once, or to try something out.
+"""freegen: make a segment from a list of URLs, without a CrawlDb; to fetch pages once, or to try
+something out.
 
-The list is in text files with a URL per line; blank lines and comments (`#`) are skipped. Entries have the default
-interval and the score that the scoring filters give to a seed.
+The list is in text files with a URL per line; blank lines and comments (`#`) are skipped. Entries
+have the default interval and the score that the scoring filters give to a seed.
 
 Source: org.apache.nutch.tools.FreeGenerator.
 """
@@ -37,10 +38,14 @@ def freegen(
     normalize: bool = False,
     fetchers: int | None = None,
 ) -> tuple[Path, Counters]:
-    """Make a segment in `segments` from the URLs in the files of `urls`. Raises StoreError if there are no files."""
+    """Make a segment in `segments` from the URLs in the files of `urls`. Raises StoreError if there
+    are no files.
+    """
     conf, counters = context.conf, Counters()
     log.info("FreeGenerator: starting")
-    rules = UrlRules(conf, normalize=normalize, filtering=filtering, scope=SCOPE_INJECT, keep_on_error=False)
+    rules = UrlRules(
+        conf, normalize=normalize, filtering=filtering, scope=SCOPE_INJECT, keep_on_error=False
+    )
     columns = []
     with context.progress("freegen") as progress:
         for path in seed_files(urls):
@@ -50,7 +55,9 @@ def freegen(
     found = pl.concat(columns) if columns else pl.Series(dtype=pl.String)
     distinct = found.unique(maintain_order=True)
     counters.add(REPEATED, len(found) - len(distinct))
-    entries = injected_scores(_entries(distinct, conf, context.clock.now()), ScoringFilters(conf), counters)
+    entries = injected_scores(
+        _entries(distinct, conf, context.clock.now()), ScoringFilters(conf), counters
+    )
     counters.add(SELECTED, len(entries))
     writer = FetchListWriter(segments, number_of_lists(conf, fetchers), conf, address_of, seed=None)
     return writer.write(entries, context.clock), counters
@@ -67,5 +74,9 @@ def _entries(urls: pl.Series, conf: Configuration, now: int) -> pl.DataFrame:
         "fetch_interval": interval,
         "score": 0.0,
     }
-    constants = [pl.lit(values.get(name), dtype).alias(name) for name, dtype in CRAWLDB_SCHEMA.items() if name != "key"]
+    constants = [
+        pl.lit(values.get(name), dtype).alias(name)
+        for name, dtype in CRAWLDB_SCHEMA.items()
+        if name != "key"
+    ]
     return pl.DataFrame({"key": encode_keys(urls)}).with_columns(constants)

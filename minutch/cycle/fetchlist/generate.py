@@ -1,8 +1,9 @@
 """generate: make segments with the lists of pages that are due, best first.
 
-Every entry of the CrawlDb leaves through one counter: selected, or the reason why not. Where nothing is selected the
-job says so, with the reasons, and exits with 1. Entries are read partition by partition; `due` finds those
-that may be fetched, `select` gives them places, `lists` writes them.
+Every entry of the CrawlDb leaves through one counter: selected, or the reason why not. Where
+nothing is selected the job says so, with the reasons, and exits with 1. Entries are read partition
+by partition; `due` finds those that may be fetched, `select` gives them places, `lists` writes
+them.
 
 Source: org.apache.nutch.crawl.Generator.
 """
@@ -52,12 +53,13 @@ def generate(
     fetchers: int | None = None,
     hostdb: str | Path | None = None,
 ) -> Generated:
-    """Make up to `max_segments` segments in the directory `segments` from the entries of `crawldb` that are due.
+    """Make up to `max_segments` segments in the directory `segments` from the entries of `crawldb`
+    that are due.
 
-    The properties `generate.curTime` (what is due) and `_ngt_` (the mark) stand in for the clock. With
-    `generate.update.crawldb` the selected entries are marked in the CrawlDb. With a `hostdb`, generate.max.count.expr
-    and generate.fetch.delay.expr hold for the hosts that it knows. Raises StoreError (no CrawlDb),
-    LockedError, ExpressionError, FormatError.
+    The properties `generate.curTime` (what is due) and `_ngt_` (the mark) stand in for the clock.
+    With `generate.update.crawldb` the selected entries are marked in the CrawlDb. With a `hostdb`,
+    generate.max.count.expr and generate.fetch.delay.expr hold for the hosts that it knows. Raises
+    StoreError (no CrawlDb), LockedError, ExpressionError, FormatError.
     """
     conf = context.conf
     database = None if hostdb is None else as_path(hostdb)
@@ -76,7 +78,9 @@ def generate(
             _log_why(result.counters, next_due)
             return result
         # Nutch draws a seed, so that a host is not always in the same part
-        writer = FetchListWriter(segments, number_of_lists(conf, fetchers), conf, address_of, seed=time)
+        writer = FetchListWriter(
+            segments, number_of_lists(conf, fetchers), conf, address_of, seed=time
+        )
         update = conf.get_boolean(UPDATE_PROPERTY, False)
         with marks.planned(db, segments, time) if update else nullcontext():
             for number in range(1, max_segments + 1):
@@ -92,7 +96,9 @@ def generate(
     return result
 
 
-def _log_start(filtering: bool, normalize: bool, top_n: int, expression: str | None, hostdb: str | Path | None) -> None:
+def _log_start(
+    filtering: bool, normalize: bool, top_n: int, expression: str | None, hostdb: str | Path | None
+) -> None:
     log.info("Generator: starting")
     log.info("Generator: selecting the best pages that are due")
     log.info("Generator: filtering: %s", str(filtering).lower())
@@ -116,5 +122,7 @@ def _log_why(counters: Counters, next_due: int | None) -> None:
 def describe(counters: Mapping[str, int]) -> Iterator[str]:
     """A line for each reason that left out entries; one line where the CrawlDb has none."""
     reasons = due.REASONS | select.REASONS
-    lines = [f"{counters[name]:,} {text}" for name, text in reasons.items() if counters.get(name, 0)]
+    lines = [
+        f"{counters[name]:,} {text}" for name, text in reasons.items() if counters.get(name, 0)
+    ]
     return iter(lines or ["the CrawlDb has no entries"])

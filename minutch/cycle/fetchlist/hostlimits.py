@@ -1,11 +1,14 @@
-"""What the HostDb says of the pages that are due: how many of a host may be taken, and how long its pause is. No I/O.
+"""What the HostDb says of the pages that are due: how many of a host may be taken, and how long its
+pause is. No I/O.
 
     generate.max.count.expr     in the place of generate.max.count; 0 or less: no limit
-    generate.fetch.delay.expr   ms between two requests to the host, for the fetcher, in `_variableFetchDelay_`
+    generate.fetch.delay.expr   ms between two requests to the host, for the fetcher, in
+                                `_variableFetchDelay_`
 
-Both are evaluated for each host that has pages due and a record; `variables` has the names they know, and `conf` is the
-configuration. Any number will do, rounded half up (Nutch takes a Double alone, and with pages of equal score goes on
-with the numbers of the host before where a host has no record).
+Both are evaluated for each host that has pages due and a record; `variables` has the names they
+know, and `conf` is the configuration. Any number will do, rounded half up (Nutch takes a Double
+alone, and with pages of equal score goes on with the numbers of the host before where a host has no
+record).
 
 Source: org.apache.nutch.crawl.Generator.SelectorReducer.
 """
@@ -65,14 +68,20 @@ def _compiled(conf: Configuration, name: str) -> Expression | None:
 
 @dataclass(frozen=True, slots=True)
 class HostLimits:
-    """The numbers of hosts: a table of `host`, `max_count` and `delay`, null where an expression gives none."""
+    """The numbers of hosts: a table of `host`, `max_count` and `delay`, null where an expression
+    gives none.
+    """
 
     table: pl.DataFrame
     limits_counts: bool
 
     @classmethod
     def of(
-        cls, hosts: Iterable[pl.DataFrame], expressions: Expressions, wanted: pl.Series, conf: Configuration
+        cls,
+        hosts: Iterable[pl.DataFrame],
+        expressions: Expressions,
+        wanted: pl.Series,
+        conf: Configuration,
     ) -> HostLimits:
         """The numbers of the hosts that are among `wanted`; `hosts` are tables of HOSTDB_SCHEMA."""
         tables = []
@@ -82,7 +91,9 @@ class HostLimits:
                 pl.DataFrame(
                     {
                         "host": decode_keys(mine["key"]),
-                        "max_count": _numbers(mine, expressions.max_count, MAX_COUNT_PROPERTY, conf),
+                        "max_count": _numbers(
+                            mine, expressions.max_count, MAX_COUNT_PROPERTY, conf
+                        ),
                         "delay": _numbers(mine, expressions.delay, DELAY_PROPERTY, conf),
                     }
                 )
@@ -91,14 +102,18 @@ class HostLimits:
         return cls(table, expressions.max_count is not None)
 
     def max_counts(self, urls: pl.Series, default: int) -> Ints | None:
-        """How many pages the host of each URL may have in a segment; None if it is `default` for all."""
+        """How many pages the host of each URL may have in a segment; None if it is `default` for
+        all.
+        """
         if not self.limits_counts:
             return None
         found: Ints = self._of(urls)["max_count"].fill_null(default).to_numpy()
         return found
 
     def with_delays(self, entries: pl.DataFrame) -> pl.DataFrame:
-        """The entries (CRAWLDB_SCHEMA, more columns may follow) with the pauses of their hosts in their metadata."""
+        """The entries (CRAWLDB_SCHEMA, more columns may follow) with the pauses of their hosts in
+        their metadata.
+        """
         delays = self._of(decode_keys(entries["key"]))["delay"]
         if delays.null_count() == len(delays):
             return entries
@@ -106,7 +121,9 @@ class HostLimits:
         distinct = pairs.unique()
         put = [_put(*pair) for pair in distinct.iter_rows()]
         known = distinct.with_columns(put=pl.Series(put, dtype=pl.Binary))
-        found = pairs.join(known, on=("metadata", "delay"), how="left", nulls_equal=True, maintain_order="left")
+        found = pairs.join(
+            known, on=("metadata", "delay"), how="left", nulls_equal=True, maintain_order="left"
+        )
         return entries.with_columns(metadata=found["put"])
 
     def _of(self, urls: pl.Series) -> pl.DataFrame:
@@ -125,7 +142,9 @@ def _put(metadata: bytes | None, delay: int | None) -> bytes | None:
     return merge(metadata, MapWritable({VARIABLE_DELAY_KEY: LongWritable(delay)}).to_bytes())
 
 
-def _numbers(hosts: pl.DataFrame, expression: Expression | None, name: str, conf: Configuration) -> pl.Series:
+def _numbers(
+    hosts: pl.DataFrame, expression: Expression | None, name: str, conf: Configuration
+) -> pl.Series:
     """The value of an expression for each host, as a whole number; null where it gives none."""
     if expression is None:
         return pl.Series([None], dtype=pl.Int64).new_from_index(0, len(hosts))
@@ -145,4 +164,7 @@ def _rounded(values: Iterable[object]) -> Iterator[int | None]:
         elif isinstance(value, float) and math.isinf(value):
             yield _LONGEST if value > 0 else -_LONGEST - 1
         else:
-            yield max(-_LONGEST - 1, min(_LONGEST, value if isinstance(value, int) else math.floor(value + 0.5)))
+            yield max(
+                -_LONGEST - 1,
+                min(_LONGEST, value if isinstance(value, int) else math.floor(value + 0.5)),
+            )

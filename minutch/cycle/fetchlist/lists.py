@@ -1,9 +1,10 @@
 """Fetch lists on disk: the part `crawl_generate` of a new segment.
 
-    <segments>/<yyyyMMddHHmmss>/crawl_generate/part-r-NNNNN     plain SequenceFile <Text, CrawlDatum>, uncompressed
+    <segments>/<yyyyMMddHHmmss>/crawl_generate/part-r-NNNNN     plain SequenceFile <Text,
+    CrawlDatum>, uncompressed
 
-A list is sorted by the hash of the URL (`select.url_hashes`), which scatters the pages of a host, then by URL. The list
-of a segment appears whole or not at all.
+A list is sorted by the hash of the URL (`select.url_hashes`), which scatters the pages of a host,
+then by URL. The list of a segment appears whole or not at all.
 
 Source: org.apache.nutch.crawl.Generator.partitionSegment, HashComparator.
 """
@@ -50,7 +51,9 @@ def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
 
 
 def number_of_lists(conf: Configuration, asked: int | None) -> int:
-    """Parts of a fetch list: as many as are fetched side by side. In local mode there is one, for one process."""
+    """Parts of a fetch list: as many as are fetched side by side. In local mode there is one, for
+    one process.
+    """
     is_here = runs_here(conf)
     if is_here and (conf.get("mapreduce.framework.name") or "local") == "local":
         return 1
@@ -70,9 +73,13 @@ def address_of(host: str) -> str | None:
 
 
 class FetchListWriter:
-    """Writes segments into the directory `segments`, each list in `parts` parts; `seed` as in UrlPartitioner."""
+    """Writes segments into the directory `segments`, each list in `parts` parts; `seed` as in
+    UrlPartitioner.
+    """
 
-    def __init__(self, segments: Path, parts: int, conf: Configuration, resolve: Resolve, seed: int | None) -> None:
+    def __init__(
+        self, segments: Path, parts: int, conf: Configuration, resolve: Resolve, seed: int | None
+    ) -> None:
         self._segments = segments
         self._parts = parts
         self._conf = conf
@@ -81,17 +88,30 @@ class FetchListWriter:
 
     def write(self, entries: pl.DataFrame, clock: Clock) -> Path:
         """Make a new segment with these entries, which may come in any order; returns its path."""
-        part_of = self._partitioner.parts_of(decode_keys(entries["key"]), self._parts).to_numpy().astype(np.uint32)
-        order = by_rank(np.arange(len(entries)), ranks_of(part_of, url_hashes(entries["key"])), entries["key"])
+        part_of = (
+            self._partitioner.parts_of(decode_keys(entries["key"]), self._parts)
+            .to_numpy()
+            .astype(np.uint32)
+        )
+        order = by_rank(
+            np.arange(len(entries)), ranks_of(part_of, url_hashes(entries["key"])), entries["key"]
+        )
         shares = np.split(order, np.searchsorted(part_of[order], np.arange(1, self._parts)))
         with new_segment(self._segments, clock, CRAWL_GENERATE) as segment:
             for part, rows in enumerate(shares):
-                _write_part(segment.path / CRAWL_GENERATE / part_name(part), entries, rows, self._compression)
+                _write_part(
+                    segment.path / CRAWL_GENERATE / part_name(part),
+                    entries,
+                    rows,
+                    self._compression,
+                )
             mark_success(self._conf, segment.path / CRAWL_GENERATE)
         return segment.path
 
 
-def _write_part(path: Path, entries: pl.DataFrame, rows: NDArray[np.int64], compression: Compression) -> None:
+def _write_part(
+    path: Path, entries: pl.DataFrame, rows: NDArray[np.int64], compression: Compression
+) -> None:
     with CrawlDataWriter(path, mapfile=False, **compression.options) as writer:
         for start in range(0, max(1, len(rows)), _AT_A_TIME):
             writer.write(entries[rows[start : start + _AT_A_TIME]])

@@ -1,9 +1,11 @@
-"""Marks in the CrawlDb of what is in a fetch list (generate.update.crawldb), so that the next run leaves it out.
+"""Marks in the CrawlDb of what is in a fetch list (generate.update.crawldb), so that the next run
+leaves it out.
 
     <crawldb>/.generated := JSON {"segments": their folder, seen from the CrawlDb, "time": ms}
 
-Segments come first and their marks after: pages that are marked and in no list would wait for days (crawl.gen.delay).
-The file is there in between. Where a run was stopped then, the next one makes the marks before it selects.
+Segments come first and their marks after: pages that are marked and in no list would wait for days
+(crawl.gen.delay). The file is there in between. Where a run was stopped then, the next one makes
+the marks before it selects.
 """
 
 from __future__ import annotations
@@ -41,15 +43,23 @@ RECORD: Final = ".generated"
 _KEEP_ALL: Final = {"db.update.purge.404": "false", "db.update.purge.orphans": "false"}
 
 
-def mark(db: CrawlDb, conf: Configuration, selected: pl.Series, time: int, context: JobContext) -> None:
-    """Put `_ngt_` (`time`, ms) into the CrawlDb's entries of the selected URLs. The caller holds the lock."""
+def mark(
+    db: CrawlDb, conf: Configuration, selected: pl.Series, time: int, context: JobContext
+) -> None:
+    """Put `_ngt_` (`time`, ms) into the CrawlDb's entries of the selected URLs. The caller holds
+    the lock.
+    """
 
     def step(frames: tuple[pl.DataFrame, ...]) -> tuple[pl.DataFrame, Counters]:
         entries, marked = frames
         mask = entries["key"].is_in(marked["key"].implode())
         stamped = stamp(entries.filter(mask), time)
         rows = mask.arg_true()
-        metadata = entries["metadata"].clone().scatter(rows, stamped["metadata"]) if len(rows) else entries["metadata"]
+        metadata = (
+            entries["metadata"].clone().scatter(rows, stamped["metadata"])
+            if len(rows)
+            else entries["metadata"]
+        )
         return entries.with_columns(metadata=metadata), Counters()
 
     schema = pl.Schema({"key": pl.Binary()})
@@ -94,16 +104,23 @@ def plan(db: CrawlDb, segments: Path, time: int) -> None:
 
 
 def make_up(db: CrawlDb, conf: Configuration, context: JobContext) -> None:
-    """Make the marks of a run that was stopped before it did; the caller holds the lock. Raises StoreError."""
+    """Make the marks of a run that was stopped before it did; the caller holds the lock. Raises
+    StoreError.
+    """
     record = db.path / RECORD
     record.with_name(f"{RECORD}.new").unlink(missing_ok=True)
     if not record.exists():
         return
     folder, time = _read(record)
-    lists = [segment for segment in _lists(db.path / folder, time) if not _is_over(segment, db, conf)]
+    lists = [
+        segment for segment in _lists(db.path / folder, time) if not _is_over(segment, db, conf)
+    ]
     keys = [table["key"] for segment in lists for table in _entries(segment)]
     if keys:
-        log.info("Generator: marking the pages of %d segments, which a run that was stopped has left", len(lists))
+        log.info(
+            "Generator: marking the pages of %d segments, which a run that was stopped has left",
+            len(lists),
+        )
         mark(db, conf, pl.concat(keys), time, context)
     record.unlink()
 
@@ -114,15 +131,17 @@ def _read(record: Path) -> tuple[str, int]:
         return str(data["segments"]), int(data["time"])
     except (ValueError, KeyError, TypeError) as exc:
         raise StoreError(
-            f"{record}: expected JSON with segments and time, found something else ({exc}): remove the file, "
-            "and fetch the newest segments before you generate others"
+            f"{record}: expected JSON with segments and time, found something else ({exc}): remove"
+            " the file, and fetch the newest segments before you generate others"
         ) from exc
 
 
 def _lists(folder: Path, time: int) -> list[Segment]:
     """The segments in a folder that were generated at `time`."""
     found = segments_in(folder) if folder.is_dir() else []
-    return [segment for segment in found if segment.has(CRAWL_GENERATE) and _time_of(segment) == time]
+    return [
+        segment for segment in found if segment.has(CRAWL_GENERATE) and _time_of(segment) == time
+    ]
 
 
 def _time_of(segment: Segment) -> int | None:

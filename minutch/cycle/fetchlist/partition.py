@@ -1,9 +1,10 @@
-"""Which part of a fetch list a URL goes to: all pages of one host (domain, address) to the same part.
+"""Which part of a fetch list a URL goes to: all pages of one host (domain, address) to the same
+part.
 
     part = ((String.hashCode of host, domain or address) ^ seed) & 0x7fffffff % parts
 
-Properties: `partition.url.mode` byHost, byDomain or byIP, `partition.url.seed`. URLs are normalized first (scope
-`partition`); what is no URL is placed by all of its text.
+Properties: `partition.url.mode` byHost, byDomain or byIP, `partition.url.seed`. URLs are normalized
+first (scope `partition`); what is no URL is placed by all of its text.
 
 Source: org.apache.nutch.crawl.URLPartitioner.
 """
@@ -35,7 +36,9 @@ Resolve = Callable[[str], str | None]
 
 
 class UrlPartitioner:
-    """Places URLs. `resolve` looks hosts up where the mode is byIP; `seed` is used instead of the configured one."""
+    """Places URLs. `resolve` looks hosts up where the mode is byIP; `seed` is used instead of the
+    configured one.
+    """
 
     def __init__(self, conf: Configuration, resolve: Resolve, seed: int | None = None) -> None:
         self.seed = conf.get_int(SEED_PROPERTY, 0) if seed is None else seed

@@ -1,15 +1,19 @@
-"""Which of the pages that are due get a place in a fetch list: topN, segments, at most so many of one host. No I/O.
+"""Which of the pages that are due get a place in a fetch list: topN, segments, at most so many of
+one host. No I/O.
 
-Best first: by descending sort value, then by a hash of the URL, then by the URL's bytes. Nutch leaves the order of
-equal sort values open; the hash scatters them, so that a cut at topN takes pages of all hosts and not those at the
-beginning of the alphabet. It is the hash that fetch lists are sorted by, with its bits mixed (similar URLs have similar
-ones):
+Best first: by descending sort value, then by a hash of the URL, then by the URL's bytes. Nutch
+leaves the order of equal sort values open; the hash scatters them, so that a cut at topN takes
+pages of all hosts and not those at the beginning of the alphabet. It is the hash that fetch lists
+are sorted by, with its bits mixed (similar URLs have similar ones):
 
-    hash = 1; for each byte of VInt length and URL, the last one first: hash = 31 * hash + signed byte, in 32 bits
+    hash = 1; for each byte of VInt length and URL, the last one first: hash = 31 * hash + signed
+    byte, in 32 bits
 
-With several reducers (mapreduce.job.reduces) each deals out topN / reducers places to the hosts that are its own.
+With several reducers (mapreduce.job.reduces) each deals out topN / reducers places to the hosts
+that are its own.
 
-Source: org.apache.nutch.crawl.Generator, SelectorReducer, DecreasingFloatComparator and HashComparator.
+Source: org.apache.nutch.crawl.Generator, SelectorReducer, DecreasingFloatComparator and
+HashComparator.
 """
 
 from __future__ import annotations
@@ -59,22 +63,30 @@ _BLOCK: Final = 10_000  # entries whose hosts are looked up at a time
 
 
 def url_hashes(keys: pl.Series) -> NDArray[np.uint32]:
-    """The hash code of each URL (Binary), moved so that its unsigned order is the signed order of Java's."""
+    """The hash code of each URL (Binary), moved so that its unsigned order is the signed order of
+    Java's.
+    """
     strings, hashes = from_series(keys), np.empty(len(keys), np.int32)
     hash_kernels.url_hashes(strings.views, strings.addresses, hashes)
     return hashes.view(np.uint32) ^ np.uint32(1 << 31)
 
 
 def descending(values: pl.Series) -> NDArray[np.uint32]:
-    """Integers that ascend where the 32-bit `values` descend, in the order of Float.compare: NaN comes first."""
+    """Integers that ascend where the 32-bit `values` descend, in the order of Float.compare: NaN
+    comes first.
+    """
     numbers = values.to_numpy()
     bits = numbers.view(np.int32)
-    ascending = np.where(np.isnan(numbers), np.int32(0x7FC0_0000), np.where(bits < 0, bits ^ 0x7FFF_FFFF, bits))
+    ascending = np.where(
+        np.isnan(numbers), np.int32(0x7FC0_0000), np.where(bits < 0, bits ^ 0x7FFF_FFFF, bits)
+    )
     return ~(ascending.astype(np.int32).view(np.uint32) ^ np.uint32(1 << 31))
 
 
 def mixed(hashes: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Other numbers for hashes, a different one for each, without their order. Source: MurmurHash3, fmix32."""
+    """Other numbers for hashes, a different one for each, without their order. Source: MurmurHash3,
+    fmix32.
+    """
     hashes = (hashes ^ (hashes >> np.uint32(16))) * np.uint32(0x85EB_CA6B)
     hashes = (hashes ^ (hashes >> np.uint32(13))) * np.uint32(0xC2B2_AE35)
     return hashes ^ (hashes >> np.uint32(16))
@@ -86,7 +98,9 @@ def ranks_of(order: NDArray[np.uint32], hashes: NDArray[np.uint32]) -> Ranks:
 
 
 def best_first(ranks: Ranks, keys: pl.Series, first: int) -> Iterator[Ints]:
-    """The numbers of all rows by rank, then key, in stretches of which the first has about `first` rows."""
+    """The numbers of all rows by rank, then key, in stretches of which the first has about `first`
+    rows.
+    """
     low = 0
     while first < len(ranks):
         bound = int(np.partition(ranks, first - 1)[first - 1])
@@ -113,7 +127,8 @@ def ranks_in(table: pl.DataFrame) -> Ranks:
 
 
 class Selection:
-    """What limits the selection: `top_n` per segment, `segments`, generate.max.count, generate.count.mode.
+    """What limits the selection: `top_n` per segment, `segments`, generate.max.count,
+    generate.count.mode.
 
     `hosts` has limits of hosts that stand in the place of generate.max.count.
     """
@@ -148,18 +163,27 @@ class Selection:
         """Whether no further entry can get a place."""
         return all(self._quotas[reducer].is_full for reducer in self._own)
 
-    def choose(self, found: Sequence[pl.DataFrame], counters: Counters, total: int = 0) -> pl.DataFrame:
-        """The entries that get a place, with their `segment` (from 1); `counters` has the number of all others.
+    def choose(
+        self, found: Sequence[pl.DataFrame], counters: Counters, total: int = 0
+    ) -> pl.DataFrame:
+        """The entries that get a place, with their `segment` (from 1); `counters` has the number of
+        all others.
 
-        `found` has at least one table of what is due, with the column `sort`. Where these are the best of more, there
-        are `total` entries; worse ones have their turn in later calls.
+        `found` has at least one table of what is due, with the column `sort`. Where these are the
+        best of more, there are `total` entries; worse ones have their turn in later calls.
         """
         segments = self.segments_of(found, counters, total)
         shares = np.split(segments, np.cumsum([len(table) for table in found])[:-1])
-        return pl.concat([_placed(table, share) for table, share in zip(found, shares, strict=True)])
+        return pl.concat(
+            [_placed(table, share) for table, share in zip(found, shares, strict=True)]
+        )
 
-    def segments_of(self, found: Sequence[pl.DataFrame], counters: Counters, total: int = 0) -> Ints:
-        """The segment of each entry of all tables, one after the other; of those without one, WHY not."""
+    def segments_of(
+        self, found: Sequence[pl.DataFrame], counters: Counters, total: int = 0
+    ) -> Ints:
+        """The segment of each entry of all tables, one after the other; of those without one, WHY
+        not.
+        """
         keys = pl.concat([table["key"] for table in found], rechunk=True)
         total = max(total, len(keys))
         segments = np.zeros(len(keys), dtype=np.int64)
@@ -185,7 +209,9 @@ class Selection:
         """The numbers of all rows, best first, a few at a time."""
         ranks = np.concatenate(for_each(ranks_in, found))
         places = self._limit * self._segments * self._reducers if self._limit >= 0 else NO_LIMIT
-        for rows in best_first(ranks, keys, places + max(places // 10, _BLOCK)):  # reducers' shares differ a little
+        for rows in best_first(
+            ranks, keys, places + max(places // 10, _BLOCK)
+        ):  # reducers' shares differ a little
             for start in range(0, len(rows), _BLOCK):
                 yield rows[start : start + _BLOCK]
 
@@ -197,11 +223,15 @@ class Selection:
             mine = np.flatnonzero(reducer_of == reducer)
             if len(mine) and not quota.is_full:
                 own = urls.gather(mine)
-                limits = None if self._hosts is None else self._hosts.max_counts(own, self._max_count)
+                limits = (
+                    None if self._hosts is None else self._hosts.max_counts(own, self._max_count)
+                )
                 segments[rows[mine]] = quota.deal(self._owners(own), limits)
 
     def _reducers_of(self, urls: pl.Series, total: int) -> Ints:
-        """The reducer of each of `urls`, of `total` in all: the same for all where places are not limited."""
+        """The reducer of each of `urls`, of `total` in all: the same for all where places are not
+        limited.
+        """
         if self._reducers == 1 or not self._is_limited(total):
             return np.zeros(len(urls), dtype=np.int64)
         reducers: Ints = self._partitioner.parts_of(urls, self._reducers).to_numpy()
@@ -229,8 +259,8 @@ def _placed(table: pl.DataFrame, segments: Ints) -> pl.DataFrame:
 class Quota:
     """Deals out one reducer's places to entries that come best first.
 
-    `limit` is the number of places per segment (negative: no limit), `max_count` how many pages of a host or domain
-    each segment may have (0 or less: no limit).
+    `limit` is the number of places per segment (negative: no limit), `max_count` how many pages of
+    a host or domain each segment may have (0 or less: no limit).
     """
 
     def __init__(self, limit: int, segments: int, max_count: int) -> None:
@@ -249,7 +279,8 @@ class Quota:
         return self._count == self._limit and self._segment >= self._segments
 
     def deal(self, owners: pl.Series, limits: Ints | None = None) -> Ints:
-        """The segment (from 1; else WHY not) of each of the next entries, given by host or domain (null: no URL).
+        """The segment (from 1; else WHY not) of each of the next entries, given by host or domain
+        (null: no URL).
 
         `limits` has each entry's own `max_count`.
         """
@@ -294,7 +325,9 @@ class Quota:
         return segments
 
     def _segment_of(self, owner: str, limit: int) -> int:
-        """The segment with a place for another page of `owner`, which may have `limit` in each, or IS_OVER_LIMIT."""
+        """The segment with a place for another page of `owner`, which may have `limit` in each, or
+        IS_OVER_LIMIT.
+        """
         state = self._hosts.setdefault(owner, [1, 0])  # its present segment, its pages there
         state[1] += 1
         while self._filled[state[0]] >= self._limit and state[0] < self._segments:

@@ -1,11 +1,13 @@
-"""Which hosts are looked up in the DNS, and what an answer does to their records: the one home of that. Pure: no I/O.
+"""Which hosts are looked up in the DNS, and what an answer does to their records: the one home of
+that. Pure: no I/O.
 
     new      never looked up (no date of a last check)
     known    the last look-up found an address: due again after hostdb.recheck.interval
     failed   the last n look-ups found none: due again after n times that interval
 
-A host that failed before and fails more often than hostdb.purge.failed.hosts.threshold is dropped. Nutch looks up what
-is not due, and drops below the threshold: both comparisons are the other way round there.
+A host that failed before and fails more often than hostdb.purge.failed.hosts.threshold is dropped.
+Nutch looks up what is not due, and drops below the threshold: both comparisons are the other way
+round there.
 
 Source: org.apache.nutch.hostdb.UpdateHostDbReducer.shouldCheck, isEligibleForCheck; ResolverThread.
 """
@@ -23,7 +25,14 @@ EXISTING_KNOWN: Final = "existing_known_host"
 NEW_UNKNOWN: Final = "new_unknown_host"
 EXISTING_UNKNOWN: Final = "existing_unknown_host"
 PURGED_UNKNOWN: Final = "purged_unknown_host"
-OUTCOMES: Final = (NEW_KNOWN, REDISCOVERED, EXISTING_KNOWN, NEW_UNKNOWN, EXISTING_UNKNOWN, PURGED_UNKNOWN)
+OUTCOMES: Final = (
+    NEW_KNOWN,
+    REDISCOVERED,
+    EXISTING_KNOWN,
+    NEW_UNKNOWN,
+    EXISTING_UNKNOWN,
+    PURGED_UNKNOWN,
+)
 """What a look-up can lead to, by Nutch's words."""
 NEVER: Final = -1
 
@@ -50,12 +59,16 @@ class Checks:
         is_new = pl.col("last_check") == 0
         again = pl.col("last_check") + self.interval * pl.max_horizontal(failures, 1) <= now
         wanted = pl.when(failures > 0).then(pl.lit(self.failed)).otherwise(pl.lit(self.known))
-        return hosts.select(pl.when(is_new).then(pl.lit(self.new)).otherwise(wanted & (again | self.force))).to_series()
+        return hosts.select(
+            pl.when(is_new).then(pl.lit(self.new)).otherwise(wanted & (again | self.force))
+        ).to_series()
 
     def after(self, hosts: pl.DataFrame, found: pl.Series, now: int) -> pl.DataFrame:
-        """The records of hosts that were looked up at `now`, with the column `outcome`, one of OUTCOMES.
+        """The records of hosts that were looked up at `now`, with the column `outcome`, one of
+        OUTCOMES.
 
-        `found` says for each host whether it has an address. Those that are to be dropped are still there.
+        `found` says for each host whether it has an address. Those that are to be dropped are still
+        there.
         """
         failures = pl.col("dns_failures")
         is_new, was_lost = pl.col("last_check") == 0, failures > 0
@@ -66,6 +79,11 @@ class Checks:
             outcome=pl.when(found)
             .then(known.otherwise(pl.lit(EXISTING_KNOWN)))
             .otherwise(lost.otherwise(pl.lit(EXISTING_UNKNOWN))),
-            dns_failures=pl.when(found).then(0).when(is_new).then(1).otherwise(failures + 1).cast(pl.Int64),
+            dns_failures=pl.when(found)
+            .then(0)
+            .when(is_new)
+            .then(1)
+            .otherwise(failures + 1)
+            .cast(pl.Int64),
             last_check=pl.lit(now, pl.Int64),
         )

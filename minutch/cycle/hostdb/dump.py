@@ -1,11 +1,13 @@
 """readhostdb: the record of one host, or all of a HostDb as text.
 
-    hostname TAB unfetched TAB fetched TAB gone TAB redirTemp TAB redirPerm TAB notModified TAB numRecords TAB dnsFail
+    hostname TAB unfetched TAB fetched TAB gone TAB redirTemp TAB redirPerm TAB notModified TAB
+    numRecords TAB dnsFail
     TAB cnxFail TAB sumFail TAB score TAB lastCheck TAB homepage TAB (key ":" value "|||")* LF
 
-A dump has a file for each part of the HostDb, in its order, with a head line unless hostdb.dump.field.header is false.
--dumpHomepages and -dumpHostnames write these alone, a tab after each. Unlike in Nutch, which asks the opposite of what
-it means, -dumpHomepages has the hosts that have a home page.
+A dump has a file for each part of the HostDb, in its order, with a head line unless
+hostdb.dump.field.header is false. -dumpHomepages and -dumpHostnames write these alone, a tab after
+each. Unlike in Nutch, which asks the opposite of what it means, -dumpHomepages has the hosts that
+have a home page.
 
 Source: org.apache.nutch.hostdb.ReadHostDb, HostDatum.toString.
 """
@@ -40,7 +42,15 @@ HEADER: Final = (
 )
 WRITTEN: Final = "hosts written"
 LEFT_OUT: Final = "hosts left out"
-_COUNTS: Final = ("unfetched", "fetched", "gone", "redirTemp", "redirPerm", "notModified", "numRecords")
+_COUNTS: Final = (
+    "unfetched",
+    "fetched",
+    "gone",
+    "redirTemp",
+    "redirPerm",
+    "notModified",
+    "numRecords",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +63,12 @@ class Dump:
     expression: Expression | None = None
 
     @classmethod
-    def from_conf(cls, conf: Configuration, *, homepages: bool, hostnames: bool, expression: str | None) -> Dump:
-        """The switches, or what hostdb.dump.* and hostdb.filter.expression say. Raises ExpressionError."""
+    def from_conf(
+        cls, conf: Configuration, *, homepages: bool, hostnames: bool, expression: str | None
+    ) -> Dump:
+        """The switches, or what hostdb.dump.* and hostdb.filter.expression say. Raises
+        ExpressionError.
+        """
         text = expression or conf.get("hostdb.filter.expression")
         return cls(
             homepages or conf.get_boolean("hostdb.dump.homepages", False),
@@ -71,7 +85,9 @@ class Dump:
     def selected(self, hosts: pl.DataFrame) -> pl.DataFrame:
         """The hosts that are written."""
         if self.expression is not None:
-            hosts = hosts.filter(pl.Series([value is True for value in evaluate(hosts, self.expression)]))
+            hosts = hosts.filter(
+                pl.Series([value is True for value in evaluate(hosts, self.expression)])
+            )
         return hosts.filter(pl.col("homepage_url") != b"") if self.homepages else hosts
 
     def text(self, hosts: pl.DataFrame) -> str:
@@ -108,8 +124,13 @@ def _metadata(hosts: pl.DataFrame) -> pl.Series:
     found = entries(hosts["metadata"], hosts["key"])
     if found.is_empty():
         return pl.Series([""]).new_from_index(0, len(hosts))
-    shown = [f"{key.decode('utf-8', 'replace')}:{text_of(kind, value)}|||" for _, key, kind, value in found.iter_rows()]
-    texts = found.select("row", text=pl.Series(shown)).group_by("row").agg(pl.col("text").str.join(""))
+    shown = [
+        f"{key.decode('utf-8', 'replace')}:{text_of(kind, value)}|||"
+        for _, key, kind, value in found.iter_rows()
+    ]
+    texts = (
+        found.select("row", text=pl.Series(shown)).group_by("row").agg(pl.col("text").str.join(""))
+    )
     rows = hosts.select(pl.int_range(pl.len(), dtype=pl.UInt32).alias("row"))
     return rows.join(texts, on="row", how="left", maintain_order="left")["text"].fill_null("")
 

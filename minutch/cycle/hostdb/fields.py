@@ -1,11 +1,14 @@
-"""Metadata fields of pages summed up per host: which keys a host's metadata gets, and their values. Pure: no I/O.
+"""Metadata fields of pages summed up per host: which keys a host's metadata gets, and their values.
+Pure: no I/O.
 
     <field>.<value>                     LongWritable   pages with this value (hostdb.string.fields)
-    max.<field> avg.<field> min.<field> FloatWritable  of the values that are numbers (hostdb.numeric.fields)
+    max.<field> avg.<field> min.<field> FloatWritable  of the values that are numbers
+                                                       (hostdb.numeric.fields)
     pct<n>.<field>                      FloatWritable  the n-th percentile (hostdb.percentiles)
 
-The percentile p of n values, in order and counted from 0, is value number floor(p / 100 * n), the last one at most:
-what Nutch's t-digest gives as long as it keeps all values. Nutch gives the median for each.
+The percentile p of n values, in order and counted from 0, is value number floor(p / 100 * n), the
+last one at most: what Nutch's t-digest gives as long as it keeps all values. Nutch gives the median
+for each.
 
 Source: org.apache.nutch.hostdb.UpdateHostDbReducer.
 """
@@ -23,9 +26,24 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
-from minutch.hadoop.formats.javahash import float32, float_to_string, names_order, parse_float, string_hash
+from minutch.hadoop.formats.javahash import (
+    float32,
+    float_to_string,
+    names_order,
+    parse_float,
+    string_hash,
+)
 from minutch.hadoop.formats.writables import FloatWritable, IntWritable, LongWritable, Writable
-from minutch.records.metadata_columns import FLOAT, INT, LONG, STATUS, TEXT, entries, hash_buckets, stored
+from minutch.records.metadata_columns import (
+    FLOAT,
+    INT,
+    LONG,
+    STATUS,
+    TEXT,
+    entries,
+    hash_buckets,
+    stored,
+)
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.work.tables.frame import decode_keys, encode_keys
 
@@ -39,9 +57,15 @@ VALUES_SCHEMA: Final = pl.Schema(
     }
 )
 NEW_SCHEMA: Final = pl.Schema({"row": pl.UInt32(), "key": pl.Binary(), "value": pl.Binary()})
-"""Entries of metadata, key and value as stored, in the order in which they are put into the map of host `row`."""
+"""Entries of metadata, key and value as stored, in the order in which they are put into the map of
+host `row`.
+"""
 
-_NUMBERS: Final[dict[int, type[Writable]]] = {INT: IntWritable, LONG: LongWritable, FLOAT: FloatWritable}
+_NUMBERS: Final[dict[int, type[Writable]]] = {
+    INT: IntWritable,
+    LONG: LongWritable,
+    FLOAT: FloatWritable,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +78,9 @@ class Fields:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> Fields:
-        """The properties; each name once. Raises ConfigError for a percentile that is no number from 0 to 100."""
+        """The properties; each name once. Raises ConfigError for a percentile that is no number
+        from 0 to 100.
+        """
         return cls(
             tuple(dict.fromkeys(conf.get_trimmed_strings("hostdb.string.fields"))),
             tuple(dict.fromkeys(conf.get_trimmed_strings("hostdb.numeric.fields"))),
@@ -62,9 +88,11 @@ class Fields:
         )
 
     def values(self, hosts: pl.Series, pages: pl.DataFrame) -> pl.DataFrame:
-        """How often the pages of each host have each value: a table of VALUES_SCHEMA, values as they are first met.
+        """How often the pages of each host have each value: a table of VALUES_SCHEMA, values as
+        they are first met.
 
-        `pages` has key and metadata, `hosts` (Binary) is as long. Raises FormatError for damaged metadata.
+        `pages` has key and metadata, `hosts` (Binary) is as long. Raises FormatError for damaged
+        metadata.
         """
         names = dict.fromkeys((*self.strings, *self.numbers))
         found = entries(pages["metadata"], pages["key"], tuple(names))
@@ -75,10 +103,14 @@ class Fields:
         tables = []
         for number, name in enumerate(self.strings):
             mine = found.filter(pl.col("name") == name.encode())
-            tables.append(mine.select("key", pl.lit(number).alias("field"), text=_texts(mine), number=none[0]))
+            tables.append(
+                mine.select("key", pl.lit(number).alias("field"), text=_texts(mine), number=none[0])
+            )
         for number, name in enumerate(self.numbers, len(self.strings)):
             mine = found.filter(pl.col("name") == name.encode())
-            numbers = mine.select("key", pl.lit(number).alias("field"), text=none[1], number=_floats(mine))
+            numbers = mine.select(
+                "key", pl.lit(number).alias("field"), text=none[1], number=_floats(mine)
+            )
             tables.append(numbers.filter(pl.col("number").is_not_null()))
         together = pl.concat(tables).cast({"field": pl.UInt16})
         keys = ("key", "field", "text", "number")
@@ -88,38 +120,53 @@ class Fields:
         """Whether a key of a host's metadata is one that this job writes."""
         text = name.decode("utf-8", "replace")
         kind, _, field = text.partition(".")
-        if field in self.numbers and (kind in ("max", "avg", "min") or re.fullmatch(r"pct\d+", kind)):
+        if field in self.numbers and (
+            kind in ("max", "avg", "min") or re.fullmatch(r"pct\d+", kind)
+        ):
             return True
         return any(text.startswith(f"{string}.") for string in self.strings)
 
     def summaries(self, rows: pl.Series, values: pl.DataFrame) -> pl.DataFrame:
         """What the metadata of hosts gets: a table of NEW_SCHEMA.
 
-        `values` is a table of VALUES_SCHEMA with each value of a host once, `rows` the host's row for each of its rows.
+        `values` is a table of VALUES_SCHEMA with each value of a host once, `rows` the host's row
+        for each of its rows.
         """
         table = values.with_columns(row=rows)
         counted = self._counts(table.filter(pl.col("field") < len(self.strings)))
-        return pl.concat([counted, self._statistics(table.filter(pl.col("field") >= len(self.strings)))])
+        return pl.concat(
+            [counted, self._statistics(table.filter(pl.col("field") >= len(self.strings)))]
+        )
 
     def _counts(self, table: pl.DataFrame) -> pl.DataFrame:
         """Of the string fields, in the order of Java's maps: by field, then by value."""
         if table.is_empty():
             return NEW_SCHEMA.to_frame()
         place = {field: place for place, field in enumerate(names_order(self.strings))}
-        groups = table.select(pl.struct("row", "field").rank("dense").alias("g"))["g"].to_numpy() - 1
-        hashes = _per_distinct(table["text"], lambda text: string_hash(text.decode("utf-8", "replace")) & 0xFFFF_FFFF)
+        groups = (
+            table.select(pl.struct("row", "field").rank("dense").alias("g"))["g"].to_numpy() - 1
+        )
+        hashes = _per_distinct(
+            table["text"], lambda text: string_hash(text.decode("utf-8", "replace")) & 0xFFFF_FFFF
+        )
         ordered = table.with_columns(
             place=pl.col("field").replace_strict(place, return_dtype=pl.Int64),
             bucket=pl.Series(hash_buckets(groups.astype(np.int64), hashes.to_numpy())),
         ).sort("row", "place", "bucket", maintain_order=True)
         names = [f"{name}.".encode() for name in self.strings]
-        keys = [stored(names[field] + text) for field, text in ordered.select("field", "text").iter_rows()]
+        keys = [
+            stored(names[field] + text)
+            for field, text in ordered.select("field", "text").iter_rows()
+        ]
         return pl.DataFrame(
-            {"row": ordered["row"], "key": keys, "value": _stored_longs(ordered["count"])}, schema=NEW_SCHEMA
+            {"row": ordered["row"], "key": keys, "value": _stored_longs(ordered["count"])},
+            schema=NEW_SCHEMA,
         )
 
     def _statistics(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Of the numeric fields: maximum, average, percentiles, minimum, each in the order of a map of the fields."""
+        """Of the numeric fields: maximum, average, percentiles, minimum, each in the order of a map
+        of the fields.
+        """
         if table.is_empty():
             return NEW_SCHEMA.to_frame()
         wide = pl.col("number").cast(pl.Float64)
@@ -128,13 +175,23 @@ class Fields:
         table = table.with_columns(until=pl.col("count").cum_sum().over("row", "field"))
         wanted = [
             ("max", pl.col("number").max()),
-            ("avg", ((wide * pl.col("count")).sum().cast(pl.Float32).cast(pl.Float64) / total).cast(pl.Float32)),
+            (
+                "avg",
+                ((wide * pl.col("count")).sum().cast(pl.Float32).cast(pl.Float64) / total).cast(
+                    pl.Float32
+                ),
+            ),
             *((f"pct{p}", self._percentile(p, total)) for p in self.percentiles),
             ("min", pl.col("number").min()),
         ]
         found = table.group_by("row", "field", maintain_order=True).agg(**dict(wanted))
-        place = {field + len(self.strings): place for place, field in enumerate(names_order(self.numbers))}
-        found = found.with_columns(place=pl.col("field").replace_strict(place, return_dtype=pl.Int64))
+        place = {
+            field + len(self.strings): place
+            for place, field in enumerate(names_order(self.numbers))
+        }
+        found = found.with_columns(
+            place=pl.col("field").replace_strict(place, return_dtype=pl.Int64)
+        )
         found = found.sort("row", "place")
         kinds = ["max", "avg", "pct", "min"]
         tables = []
@@ -150,18 +207,26 @@ class Fields:
                     value=_stored_floats(found[name]),
                 )
             )
-        return pl.concat(tables).sort("row", "kind", "place", maintain_order=True).select(NEW_SCHEMA.names())
+        return (
+            pl.concat(tables)
+            .sort("row", "kind", "place", maintain_order=True)
+            .select(NEW_SCHEMA.names())
+        )
 
     @staticmethod
     def _percentile(percentile: int, total: pl.Expr) -> pl.Expr:
-        """Of values in ascending order, `until` of which each has so many before it or equal to it."""
+        """Of values in ascending order, `until` of which each has so many before it or equal to
+        it.
+        """
         target = pl.min_horizontal((total * percentile).floordiv(100), total - 1)
         return pl.col("number").filter(pl.col("until") > target).first()
 
 
 def _percentile(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= 100):
-        raise ConfigError(f"hostdb.percentiles: expected whole numbers from 0 to 100, found {text!r}")
+        raise ConfigError(
+            f"hostdb.percentiles: expected whole numbers from 0 to 100, found {text!r}"
+        )
     return int(text)
 
 
@@ -183,7 +248,9 @@ def _floats(found: pl.DataFrame) -> pl.Series:
     return _distinct(found, number_of, pl.Float32())
 
 
-def _distinct(found: pl.DataFrame, function: Callable[[int, bytes], object], dtype: pl.DataType) -> pl.Series:
+def _distinct(
+    found: pl.DataFrame, function: Callable[[int, bytes], object], dtype: pl.DataType
+) -> pl.Series:
     """`function` of each kind and value, called once for each different pair."""
     pairs = found.select("kind", "value")
     distinct = pairs.unique()

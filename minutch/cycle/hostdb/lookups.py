@@ -1,6 +1,8 @@
-"""Looks hosts up in the DNS, many at a time, the way pages are fetched: by the protocol plugin of http://.
+"""Looks hosts up in the DNS, many at a time, the way pages are fetched: by the protocol plugin of
+http://.
 
-`hostdb.num.resolvers.threads` is how many questions are open at the same time. http.dns.* (servers, time limits) hold.
+`hostdb.num.resolvers.threads` is how many questions are open at the same time. http.dns.* (servers,
+time limits) hold.
 
 Source: org.apache.nutch.hostdb.ResolverThread.
 """
@@ -34,19 +36,25 @@ class Lookups:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         with self._runner:
             self._runner.run(self._factory.close())
 
     def resolve(self, hosts: Sequence[str], on_answer: Callable[[int], object] = int) -> list[bool]:
-        """For each host whether it has an address. An address has itself, the empty host is this machine.
+        """For each host whether it has an address. An address has itself, the empty host is this
+        machine.
 
         `on_answer` is called with 1 after each.
         """
         return self._runner.run(self._resolve(hosts, on_answer))
 
-    async def _resolve(self, hosts: Sequence[str], on_answer: Callable[[int], object]) -> list[bool]:
+    async def _resolve(
+        self, hosts: Sequence[str], on_answer: Callable[[int], object]
+    ) -> list[bool]:
         found = [False] * len(hosts)
         waiting = iter(enumerate(hosts))
 

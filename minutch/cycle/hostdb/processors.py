@@ -1,7 +1,8 @@
 """Statistics of one's own per host: what `hostdb.crawldatum.processors` names.
 
-A processor says a few numbers about each entry of the CrawlDb; the HostDb gets their sum for each host, as metadata.
-The row method is enough (`count`); a column method beside it is faster and gives the same.
+A processor says a few numbers about each entry of the CrawlDb; the HostDb gets their sum for each
+host, as metadata. The row method is enough (`count`); a column method beside it is faster and gives
+the same.
 
     class Slow(CrawlDatumProcessor):
         names = ("num.slow",)
@@ -43,7 +44,9 @@ class CrawlDatumProcessor:
         raise NotImplementedError
 
     def count_columns(self, entries: pl.DataFrame) -> pl.DataFrame:
-        """The same for a table of entries (`minutch.plugin.columns` has its columns): an Int64 column per name."""
+        """The same for a table of entries (`minutch.plugin.columns` has its columns): an Int64
+        column per name.
+        """
         rows = [tuple(map(int, self.count(url, datum))) for url, datum in records(entries)]
         return pl.DataFrame(rows, schema=dict.fromkeys(self.names, pl.Int64()), orient="row")
 
@@ -53,7 +56,8 @@ class CrawlDatumProcessor:
 
 
 class FetchOverdueProcessor(CrawlDatumProcessor):
-    """num.overdue: entries that wait for their first fetch for longer than `crawl.datum.processor.overdue.time.limit`.
+    """num.overdue: entries that wait for their first fetch for longer than
+    `crawl.datum.processor.overdue.time.limit`.
 
     Nutch's goes on counting from host to host.
     """
@@ -73,14 +77,19 @@ class FetchOverdueProcessor(CrawlDatumProcessor):
 
 
 _BUILT_IN: Final = {
-    "org.apache.nutch.hostdb.FetchOverdueCrawlDatumProcessor": "minutch.cycle.hostdb.processors:FetchOverdueProcessor",
+    "org.apache.nutch.hostdb.FetchOverdueCrawlDatumProcessor": (
+        "minutch.cycle.hostdb.processors:FetchOverdueProcessor"
+    ),
 }
 
 
 def processors(conf: Configuration) -> list[CrawlDatumProcessor]:
-    """The processors that the configuration names: by Nutch's Java name, `module:Class` or `module.Class`.
+    """The processors that the configuration names: by Nutch's Java name, `module:Class` or
+    `module.Class`.
 
     Raises ConfigError for a class that can't be found or is no processor.
     """
     names = conf.get_trimmed_strings(PROPERTY)
-    return [class_named(conf, PROPERTY, name, _BUILT_IN, CrawlDatumProcessor)(conf) for name in names]
+    return [
+        class_named(conf, PROPERTY, name, _BUILT_IN, CrawlDatumProcessor)(conf) for name in names
+    ]

@@ -1,10 +1,11 @@
 """What the entries of a CrawlDb say of their hosts: the one home of that decision. Pure: no I/O.
 
-A host is that of the URL, in lower case, as the URL filters and normalizers leave it (asked about `http://<host>/`, if
-they are asked at all). Its home page is the URL that is nothing but `protocol://host/`, or what that redirects to. Of
-several (http and https) one that was fetched counts before one that redirects, that before any other; else the last in
-the CrawlDb's order. Entries that are not fetched yet name no home page; those marked as duplicates or orphans are in
-no count.
+A host is that of the URL, in lower case, as the URL filters and normalizers leave it (asked about
+`http://<host>/`, if they are asked at all). Its home page is the URL that is nothing but
+`protocol://host/`, or what that redirects to. Of several (http and https) one that was fetched
+counts before one that redirects, that before any other; else the last in the CrawlDb's order.
+Entries that are not fetched yet name no home page; those marked as duplicates or orphans are in no
+count.
 
 Source: org.apache.nutch.hostdb.UpdateHostDbMapper, org.apache.nutch.util.URLUtil.isHomePageOf.
 """
@@ -51,7 +52,9 @@ STATUSES: Final = {
 }
 """Column of the HostDb -> status that it counts."""
 FAILURES: Final = "connection_failures"
-HOMEPAGES_SCHEMA: Final = pl.Schema({"key": pl.Binary(), "rank": pl.Int64(), "homepage_url": pl.Binary()})
+HOMEPAGES_SCHEMA: Final = pl.Schema(
+    {"key": pl.Binary(), "rank": pl.Int64(), "homepage_url": pl.Binary()}
+)
 
 _FETCHED: Final = (STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED)
 _REDIRECTS: Final = (STATUS_DB_REDIR_TEMP, STATUS_DB_REDIR_PERM)
@@ -64,7 +67,11 @@ class HostRules:
     def __init__(self, conf: Configuration, *, normalize: bool, filtering: bool) -> None:
         plain = conf.with_values({SCOPE_PROPERTY: ""})
         self._rules = UrlRules(
-            plain, normalize=normalize, filtering=filtering, scope=SCOPE_DEFAULT, keep_on_error=False
+            plain,
+            normalize=normalize,
+            filtering=filtering,
+            scope=SCOPE_DEFAULT,
+            keep_on_error=False,
         )
 
     def apply(self, hosts: pl.Series) -> pl.Series:
@@ -72,7 +79,9 @@ class HostRules:
         if self._rules.is_neutral:
             return hosts
         distinct = hosts.drop_nulls().unique(maintain_order=True)
-        names = hosts_of(self._rules.apply("http://" + distinct + "/", Counters())).str.to_lowercase()
+        names = hosts_of(
+            self._rules.apply("http://" + distinct + "/", Counters())
+        ).str.to_lowercase()
         return hosts.replace_strict(distinct, names, default=None, return_dtype=pl.String)
 
 
@@ -96,17 +105,23 @@ class Statistics:
 
     @property
     def counts_schema(self) -> pl.Schema:
-        """The columns of `Found.counts`: those of the HostDb, then the sums of processors, by number and name."""
+        """The columns of `Found.counts`: those of the HostDb, then the sums of processors, by
+        number and name.
+        """
         names = [*STATUSES, FAILURES, *self.sums]
         return pl.Schema({"key": pl.Binary(), **dict.fromkeys(names, pl.Int64())})
 
     @property
     def sums(self) -> list[str]:
         """The columns of the processors."""
-        return [f"{number}:{name}" for number, one in enumerate(self.processors) for name in one.names]
+        return [
+            f"{number}:{name}" for number, one in enumerate(self.processors) for name in one.names
+        ]
 
     def of(self, entries: pl.DataFrame) -> Found:
-        """What `entries` (CRAWLDB_SCHEMA) say of their hosts. Raises FormatError for damaged metadata."""
+        """What `entries` (CRAWLDB_SCHEMA) say of their hosts. Raises FormatError for damaged
+        metadata.
+        """
         counters = Counters()
         urls = decode_keys(entries["key"])
         hosts = hosts_of(urls).str.to_lowercase()
@@ -125,8 +140,13 @@ class Statistics:
         columns = [hosts.alias("key"), entries["status"], entries["retries"]]
         for number, processor in enumerate(self.processors):
             sums = processor.count_columns(entries)
-            columns += [sums[name].cast(pl.Int64).alias(f"{number}:{name}") for name in processor.names]
-        counted = [(pl.col("status") == code).sum().cast(pl.Int64).alias(name) for name, code in STATUSES.items()]
+            columns += [
+                sums[name].cast(pl.Int64).alias(f"{number}:{name}") for name in processor.names
+            ]
+        counted = [
+            (pl.col("status") == code).sum().cast(pl.Int64).alias(name)
+            for name, code in STATUSES.items()
+        ]
         failures = (pl.col("retries") != 0).sum().cast(pl.Int64).alias(FAILURES)
         sums_of = [pl.col(name).sum() for name in self.sums]
         return pl.DataFrame(columns).group_by("key").agg(*counted, failures, *sums_of)
@@ -144,7 +164,12 @@ def _homepages(entries: pl.DataFrame, urls: pl.Series, hosts: pl.Series) -> pl.D
     table = entries.select("status", "metadata").with_columns(url=urls, host=hosts).filter(likely)
     scheme = pl.col("url").str.extract(_SCHEME)
     table = table.filter(pl.col("url") == scheme + "://" + pl.col("host") + "/")
-    rank = pl.when(pl.col("status").is_in(_FETCHED)).then(2).when(pl.col("status").is_in(_REDIRECTS)).then(1)
+    rank = (
+        pl.when(pl.col("status").is_in(_FETCHED))
+        .then(2)
+        .when(pl.col("status").is_in(_REDIRECTS))
+        .then(1)
+    )
     table = table.with_columns(
         rank=rank.otherwise(0).cast(pl.Int64),
         homepage_url=scheme.str.to_lowercase() + "://" + pl.col("host") + "/",
@@ -156,13 +181,17 @@ def _homepages(entries: pl.DataFrame, urls: pl.Series, hosts: pl.Series) -> pl.D
             homepage_url=pl.Series(
                 [
                     _target(targets.get(row)) if redirect else url
-                    for row, (redirect, url) in enumerate(zip(redirects, table["homepage_url"], strict=True))
+                    for row, (redirect, url) in enumerate(
+                        zip(redirects, table["homepage_url"], strict=True)
+                    )
                 ],
                 dtype=pl.String,
             )
         )
     found = table.filter(pl.col("homepage_url").is_not_null())
-    return found.select(key=encode_keys(found["host"]), rank="rank", homepage_url=encode_keys(found["homepage_url"]))
+    return found.select(
+        key=encode_keys(found["host"]), rank="rank", homepage_url=encode_keys(found["homepage_url"])
+    )
 
 
 def _target(status: object) -> str | None:

@@ -1,6 +1,8 @@
-"""The HostDb on disk: plain SequenceFiles of <Text, HostDatum>, uncompressed, one a partition, and `old/` as a backup.
+"""The HostDb on disk: plain SequenceFiles of <Text, HostDatum>, uncompressed, one a partition, and
+`old/` as a backup.
 
-minutch writes a partition sorted by host; Nutch does so unless it looked hosts up, so that nothing relies on it.
+minutch writes a partition sorted by host; Nutch does so unless it looked hosts up, so that nothing
+relies on it.
 
 Source: org.apache.nutch.hostdb.UpdateHostDb, org.apache.nutch.hostdb.ReadHostDb.getHostDbRecord.
 """
@@ -28,7 +30,9 @@ class HostDb(Database):
     """The HostDb at a path."""
 
     def get(self, host: str) -> HostDatum | None:
-        """The record of `host`; None if there is none. Raises StoreError where there is no HostDb."""
+        """The record of `host`; None if there is none. Raises StoreError where there is no
+        HostDb.
+        """
         value = self.lookup(host)
         return None if value is None else HostDatum.from_bytes(value)
 
@@ -42,7 +46,9 @@ class HostDb(Database):
         return isinstance(host, str) and self.lookup(host) is not None
 
     def __len__(self) -> int:
-        return sum(len(frame) for index in range(len(self.parts())) for frame in self.scan_part(index))
+        return sum(
+            len(frame) for index in range(len(self.parts())) for frame in self.scan_part(index)
+        )
 
     def __iter__(self) -> Iterator[str]:
         return (host for host, _ in self.items())
@@ -70,7 +76,11 @@ class HostDb(Database):
         return spans.scan(self.require_parts()[index], HOST_DATUM, hostdatum_columns.decode)
 
     @staticmethod
-    def part_writer(directory: Path, index: int, compression: Compression = PLAIN) -> TableWriter[pl.DataFrame]:
-        """A writer of partition `index` of the HostDb that is being written to `directory` (see `replacement`)."""
+    def part_writer(
+        directory: Path, index: int, compression: Compression = PLAIN
+    ) -> TableWriter[pl.DataFrame]:
+        """A writer of partition `index` of the HostDb that is being written to `directory` (see
+        `replacement`).
+        """
         path, options = directory / part_name(index), compression.options
         return TableWriter(path, HOST_DATUM, hostdatum_columns.records, mapfile=False, **options)

@@ -2,8 +2,9 @@
 
     line := host TAB score
 
-A URL instead of a host (nodedumper without -group) stands for its host. The first score of a host counts: nodedumper
-writes the highest first. A line whose score is no number is reported and skipped; in Nutch it ends the job.
+A URL instead of a host (nodedumper without -group) stands for its host. The first score of a host
+counts: nodedumper writes the highest first. A line whose score is no number is reported and
+skipped; in Nutch it ends the job.
 
 Source: org.apache.nutch.hostdb.UpdateHostDbMapper, Hadoop's KeyValueTextInputFormat.
 """
@@ -35,32 +36,47 @@ SCORES: Final = "host_scores_total"
 
 
 def score_files(path: Path) -> list[Path]:
-    """The files of a folder (or the one file), by name, without hidden ones. Raises StoreError if there is none."""
+    """The files of a folder (or the one file), by name, without hidden ones. Raises StoreError if
+    there is none.
+    """
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise StoreError(f"Input path does not exist: {path}")
-    files = sorted(entry for entry in path.iterdir() if entry.is_file() and entry.name[0] not in "._")
+    files = sorted(
+        entry for entry in path.iterdir() if entry.is_file() and entry.name[0] not in "._"
+    )
     if not files:
         raise StoreError(f"{path}: no files with scores of hosts")
     return files
 
 
 def read_scores(path: Path, rules: HostRules, counters: Counters) -> Iterator[pl.DataFrame]:
-    """The scores of a file in tables of SCORES_SCHEMA, in its order. Raises FormatError for damaged compressed data."""
+    """The scores of a file in tables of SCORES_SCHEMA, in its order. Raises FormatError for damaged
+    compressed data.
+    """
     for text in seed_texts(path):
         yield _scores(path, text, rules, counters)
 
 
 def _scores(path: Path, text: SeedText, rules: HostRules, counters: Counters) -> pl.DataFrame:
-    lines = decode_keys(pl.Series("line", text.data.removesuffix(b"\n").split(b"\n"), dtype=pl.Binary))
+    lines = decode_keys(
+        pl.Series("line", text.data.removesuffix(b"\n").split(b"\n"), dtype=pl.Binary)
+    )
     table = lines.to_frame().with_row_index("number", text.number).filter(pl.col("line") != "")
     fields = pl.col("line").str.splitn("\t", 2).struct
-    table = table.select("number", name=fields.field("field_0"), text=fields.field("field_1").fill_null(""))
+    table = table.select(
+        "number", name=fields.field("field_0"), text=fields.field("field_1").fill_null("")
+    )
     table = table.with_columns(score=map_distinct(table["text"], _score, pl.Float32()))
     bad = table.filter(pl.col("score").is_null())
     for number, value in bad.select("number", "text").iter_rows():
-        log.warning("%s, line %d: expected <host> TAB <score>, found %s for the score", path, number, _shown(value))
+        log.warning(
+            "%s, line %d: expected <host> TAB <score>, found %s for the score",
+            path,
+            number,
+            _shown(value),
+        )
     table = table.filter(pl.col("score").is_not_null())
     is_url = table["name"].str.contains("://", literal=True)
     hosts = table["name"].zip_with(~is_url, hosts_of(table["name"]).str.to_lowercase())

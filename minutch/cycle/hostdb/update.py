@@ -1,11 +1,13 @@
-"""updatehostdb: bring what the CrawlDb knows of hosts into the HostDb, and look hosts up in the DNS.
+"""updatehostdb: bring what the CrawlDb knows of hosts into the HostDb, and look hosts up in the
+DNS.
 
-One walk over the CrawlDb: each stretch of it becomes a few rows per host (`statistics`), which are sorted by host,
-partition by partition, and put together with the record that the host had (`merged`). Hosts that are to be looked up
-(`checks`) are asked for many at a time (`lookups`). Nothing is changed before all is done.
+One walk over the CrawlDb: each stretch of it becomes a few rows per host (`statistics`), which are
+sorted by host, partition by partition, and put together with the record that the host had
+(`merged`). Hosts that are to be looked up (`checks`) are asked for many at a time (`lookups`).
+Nothing is changed before all is done.
 
-Nutch takes the hostdb.check.* of the configuration for nothing: only the switches count. Here they count, too, where
-somebody has set them; the shipped `true` alone asks nobody.
+Nutch takes the hostdb.check.* of the configuration for nothing: only the switches count. Here they
+count, too, where somebody has set them; the shipped `true` alone asks nobody.
 
 Source: org.apache.nutch.hostdb.UpdateHostDb, UpdateHostDbReducer.
 """
@@ -71,7 +73,9 @@ class Options:
         normalize: bool = False,
         url_limit: int | None = None,
     ) -> Options:
-        """Adds the arguments to what hostdb.* say; `check`: of `new`, `known`, `failed`. ConfigError."""
+        """Adds the arguments to what hostdb.* say; `check`: of `new`, `known`, `failed`.
+        ConfigError.
+        """
 
         def chosen(kind: str) -> bool:
             name = f"hostdb.check.{kind}"
@@ -79,7 +83,9 @@ class Options:
 
         threshold = conf.get_int("hostdb.purge.failed.hosts.threshold", checks.NEVER)
         if threshold < checks.NEVER:
-            raise ConfigError(f"hostdb.purge.failed.hosts.threshold: expected -1 or more, found {threshold}")
+            raise ConfigError(
+                f"hostdb.purge.failed.hosts.threshold: expected -1 or more, found {threshold}"
+            )
         return cls(
             Checks(
                 new=chosen("new"),
@@ -108,10 +114,12 @@ def update(
     crawldb: Path | None = None,
     tophosts: Path | None = None,
 ) -> Counters:
-    """Update the HostDb at `hostdb`, which need not exist, from a CrawlDb and files with scores, if they are given.
+    """Update the HostDb at `hostdb`, which need not exist, from a CrawlDb and files with scores, if
+    they are given.
 
-    The HostDb before stays as `old` unless db.preserve.backup is false; on an error nothing has changed.
-    Raises StoreError (a source that does not exist), LockedError, FormatError (damage), ConfigError.
+    The HostDb before stays as `old` unless db.preserve.backup is false; on an error nothing has
+    changed. Raises StoreError (a source that does not exist), LockedError, FormatError (damage),
+    ConfigError.
     """
     conf, counters = context.conf, Counters()
     rules = HostRules(conf, normalize=options.normalize, filtering=options.filtering)
@@ -132,7 +140,9 @@ def update(
             known.read_crawldb(source, counters, progress)
         for file in files:
             known.read_scores(file, rules, counters)
-        counters.merge(_write(db, known, options, context, progress, has_crawldb=source is not None))
+        counters.merge(
+            _write(db, known, options, context, progress, has_crawldb=source is not None)
+        )
     log.info("UpdateHostDb: finished")
     return counters
 
@@ -159,16 +169,25 @@ def _log_start(hostdb: Path, crawldb: Path | None, scores: Path | None, options:
 
 
 class Sorted(ExitStack):
-    """All that is known of hosts, sorted by host, partition by partition, within a bound of memory."""
+    """All that is known of hosts, sorted by host, partition by partition, within a bound of
+    memory.
+    """
 
     def __init__(self, conf: Configuration, statistics: Statistics, spill: Path) -> None:
         super().__init__()
         self.parts = number_of_parts(conf)
         self.statistics = statistics
-        schemas = (HOSTDB_SCHEMA, statistics.counts_schema, HOMEPAGES_SCHEMA, VALUES_SCHEMA, SCORES_SCHEMA)
+        schemas = (
+            HOSTDB_SCHEMA,
+            statistics.counts_schema,
+            HOMEPAGES_SCHEMA,
+            VALUES_SCHEMA,
+            SCORES_SCHEMA,
+        )
         budget = memory_budget(conf) // 2 // len(schemas)
         self._shuffles = [
-            self.enter_context(Shuffle(self.parts, schema, budget=budget, spill=spill)) for schema in schemas
+            self.enter_context(Shuffle(self.parts, schema, budget=budget, spill=spill))
+            for schema in schemas
         ]
 
     def read_before(self, db: HostDb, rules: HostRules, counters: Counters) -> None:
@@ -177,7 +196,9 @@ class Sorted(ExitStack):
             for frame in db.scan_part(index):
                 names = rules.apply(decode_keys(frame["key"]))
                 counters.add(FILTERED, names.null_count())
-                frame = frame.with_columns(key=encode_keys(names)).filter(pl.col("key").is_not_null())
+                frame = frame.with_columns(key=encode_keys(names)).filter(
+                    pl.col("key").is_not_null()
+                )
                 self._shuffles[0].add(frame)
 
     def read_crawldb(self, source: CrawlDb, counters: Counters, progress: Progress) -> None:
@@ -209,12 +230,21 @@ class Sorted(ExitStack):
 
 
 def _write(
-    db: HostDb, known: Sorted, options: Options, context: JobContext, progress: Progress, *, has_crawldb: bool
+    db: HostDb,
+    known: Sorted,
+    options: Options,
+    context: JobContext,
+    progress: Progress,
+    *,
+    has_crawldb: bool,
 ) -> Counters:
     """Write the new HostDb. Hosts are looked up one partition after the other."""
     total = Counters({WRITTEN: 0})
     asking = Lookups(context.conf) if options.checks.any else nullcontext()
-    keep_old, compression = context.conf.get_boolean("db.preserve.backup", True), output_compression(context.conf)
+    keep_old, compression = (
+        context.conf.get_boolean("db.preserve.backup", True),
+        output_compression(context.conf),
+    )
     with asking as lookups, db.replacement(keep_old=keep_old) as directory:
 
         def write_part(part: int) -> Counters:
@@ -230,7 +260,9 @@ def _write(
                     counters.add(WRITTEN, len(hosts))
             return counters
 
-        for counted in for_each(write_part, range(known.parts), threads=0 if lookups is None else 1):
+        for counted in for_each(
+            write_part, range(known.parts), threads=0 if lookups is None else 1
+        ):
             total.merge(counted)
     return total
 
@@ -239,14 +271,21 @@ def _large_enough(hosts: pl.DataFrame, limit: int, counters: Counters) -> pl.Dat
     """The hosts with at least `limit` pages."""
     if limit == NO_LIMIT:
         return hosts
-    pages = pl.sum_horizontal("unfetched", "fetched", "gone", "redir_perm", "redir_temp", "not_modified")
+    pages = pl.sum_horizontal(
+        "unfetched", "fetched", "gone", "redir_perm", "redir_temp", "not_modified"
+    )
     kept = hosts.filter(pages >= limit)
     counters.add(TOO_FEW, len(hosts) - len(kept))
     return kept
 
 
 def _checked(
-    hosts: pl.DataFrame, wanted: Checks, lookups: Lookups, now: int, counters: Counters, progress: Progress
+    hosts: pl.DataFrame,
+    wanted: Checks,
+    lookups: Lookups,
+    now: int,
+    counters: Counters,
+    progress: Progress,
 ) -> pl.DataFrame:
     """The hosts after those that are due were looked up, without those that are dropped."""
     due = wanted.due(hosts, now)
@@ -255,7 +294,9 @@ def _checked(
     if asked.is_empty():
         return hosts
     progress.expect(lambda: len(asked))
-    found = pl.Series(lookups.resolve(decode_keys(asked["key"]).to_list(), progress.advance), dtype=pl.Boolean)
+    found = pl.Series(
+        lookups.resolve(decode_keys(asked["key"]).to_list(), progress.advance), dtype=pl.Boolean
+    )
     after = wanted.after(asked, found, now)
     counters.add(CHECKED, len(after))
     for outcome, count in after["outcome"].value_counts().iter_rows():

@@ -1,13 +1,16 @@
-"""The names by which expressions know a host, and their values for whole tables of hosts. Pure: no I/O.
+"""The names by which expressions know a host, and their values for whole tables of hosts. Pure: no
+I/O.
 
     unfetched fetched gone redirTemp redirPerm notModified dnsFailures connectionFailures
     redirs       redirTemp + redirPerm
     ok           fetched + notModified
     numRecords   the sum of the six counts
-    any key of the metadata whose value is a number or a text, dots and all (pct95._rs_); of a text, `-` becomes `_`
+    any key of the metadata whose value is a number or a text, dots and all (pct95._rs_); of a text,
+    `-` becomes `_`
 
-Nutch's generate lacks the sums, its readhostdb the texts, and both the long numbers of the metadata.
-Source: org.apache.nutch.hostdb.ReadHostDb.ReadHostDbMapper, org.apache.nutch.crawl.Generator.SelectorReducer.
+Nutch's generate lacks the sums, its readhostdb the texts, and both the long numbers of the
+metadata. Source: org.apache.nutch.hostdb.ReadHostDb.ReadHostDbMapper,
+org.apache.nutch.crawl.Generator.SelectorReducer.
 """
 
 from __future__ import annotations
@@ -38,7 +41,9 @@ FIXED: Final[Mapping[str, pl.Expr]] = {
 """Variable -> its values, of columns of the HostDb."""
 
 
-def evaluate(hosts: pl.DataFrame, expression: Expression, more: Mapping[str, object] | None = None) -> list[object]:
+def evaluate(
+    hosts: pl.DataFrame, expression: Expression, more: Mapping[str, object] | None = None
+) -> list[object]:
     """The value of the expression for each host (HOSTDB_SCHEMA); None where it has none.
 
     `more` has variables that are the same for all. Raises FormatError for damaged metadata.

@@ -1,7 +1,8 @@
-"""clean: delete from the index what the CrawlDb knows to be gone (db_gone) or a duplicate (db_duplicate).
+"""clean: delete from the index what the CrawlDb knows to be gone (db_gone) or a duplicate
+(db_duplicate).
 
-Redirects are deleted by `index -deleteGone` alone, as in Nutch. Deletions go out in the order of the CrawlDb's files.
-Source: org.apache.nutch.indexer.CleaningJob.
+Redirects are deleted by `index -deleteGone` alone, as in Nutch. Deletions go out in the order of
+the CrawlDb's files. Source: org.apache.nutch.indexer.CleaningJob.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def clean(crawldb: Path, context: JobContext, *, commit: bool = True) -> Counter
     db, counters = CrawlDb(crawldb), Counters()
     parts = db.require_parts()
     counters.add(DELETED, 0)
-    conf = context.conf.with_values({"indexer.delete": "true", CRAWL_PROPERTY: str(crawldb.absolute().parent)})
+    conf = context.conf.with_values(
+        {"indexer.delete": "true", CRAWL_PROPERTY: str(crawldb.absolute().parent)}
+    )
     with WriterChain(conf) as chain, context.progress("clean", db.estimate) as progress:
         chain.open()
         for number in range(len(parts)):

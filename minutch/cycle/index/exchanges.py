@@ -1,8 +1,8 @@
 """Which index writers a document goes to: conf/exchanges.xml.
 
-A document goes to the writers of all exchanges that it matches, else to those of the exchange with class="default".
-Where no exchange is active it goes to all writers; where nothing matches and there is no default, to none, which is
-counted.
+A document goes to the writers of all exchanges that it matches, else to those of the exchange with
+class="default". Where no exchange is active it goes to all writers; where nothing matches and there
+is no default, to none, which is counted.
 
 Source: org.apache.nutch.exchange.Exchanges, ExchangeConfig.
 """
@@ -45,7 +45,10 @@ class Exchanges:
         name = conf.get(FILE_PROPERTY) or FILE
         if conf.resource(name) is None:
             return
-        extensions = {e.implementation.class_name: e for e in PluginRepository.of(conf).extensions(Exchange.point_id)}
+        extensions = {
+            e.implementation.class_name: e
+            for e in PluginRepository.of(conf).extensions(Exchange.point_id)
+        }
         for element in read_elements(conf, name).iter("exchange"):
             writers = frozenset(writer.get("id", "") for writer in element.iter("writer"))
             wanted = element.get("class", "")
@@ -54,7 +57,9 @@ class Exchanges:
             elif wanted in extensions:
                 extension = extensions[wanted].make()
                 assert isinstance(extension, Exchange)
-                extension.open(Parameters(parameters_of(element), f"{name}, exchange {element.get('id')}"))
+                extension.open(
+                    Parameters(parameters_of(element), f"{name}, exchange {element.get('id')}")
+                )
                 self.routes.append(Route(extension, writers))
 
     @property

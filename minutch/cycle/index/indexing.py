@@ -1,10 +1,11 @@
 """index: make documents of the pages of segments, and send them to the index writers.
 
-    crawldb, linkdb, segments → ranges of keys → threads or processes (`task`) → writers, in the order of the URLs
+    crawldb, linkdb, segments → ranges of keys → threads or processes (`task`) → writers, in the
+    order of the URLs
 
-Ranges are cut by the indexes of the MapFiles, so that each holds some megabytes: memory does not grow with the
-segments. Documents are identified by their URLs: a job that was killed can be run again and leaves the same index.
-Source: org.apache.nutch.indexer.IndexingJob, IndexerMapReduce.
+Ranges are cut by the indexes of the MapFiles, so that each holds some megabytes: memory does not
+grow with the segments. Documents are identified by their URLs: a job that was killed can be run
+again and leaves the same index. Source: org.apache.nutch.indexer.IndexingJob, IndexerMapReduce.
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ from typing import Final
 
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.index.inputs import CRAWL_DATUM, CRAWLDB, INLINKS, LINKS, Inputs, Source, segment_sources
+from minutch.cycle.index.inputs import (
+    CRAWL_DATUM,
+    CRAWLDB,
+    INLINKS,
+    LINKS,
+    Inputs,
+    Source,
+    segment_sources,
+)
 from minutch.cycle.index.join import INDEXED
 from minutch.cycle.index.strays import find_strays
 from minutch.cycle.index.task import Indexer, Options, Task
@@ -37,7 +46,9 @@ RANGE_BYTES: Final = 1 << 23
 """Bytes of files that a range has, compressed as they are."""
 SMALLEST_RANGE: Final = 1 << 20
 BYTES_PER_RANGE_BYTE: Final = 24
-"""Bytes of memory that a byte of a range may take, at its worst: texts inflate, and become lines of a writer."""
+"""Bytes of memory that a byte of a range may take, at its worst: texts inflate, and become lines of
+a writer.
+"""
 
 
 def index(
@@ -52,7 +63,8 @@ def index(
 ) -> Counters:
     """Send the documents of `segments` to all index writers; returns what became of the URLs.
 
-    Raises StoreError (something is not there), FormatError (damage), IndexWriterError; nothing is committed then.
+    Raises StoreError (something is not there), FormatError (damage), IndexWriterError; nothing is
+    committed then.
     """
     conf = _configured(context.conf, options, params, commit=commit)
     conf = conf.with_values({CRAWL_PROPERTY: str(_crawl_folder(crawldb, segments))})
@@ -69,7 +81,9 @@ def index(
     ):
         chain.open()
         tasks: Iterator[Task] = (Task(keys, rows) for keys, rows in strays.by_range(ranges))
-        for encoded, counted in engine_of(conf).stream(partial(Indexer, conf, inputs, options), tasks):
+        for encoded, counted in engine_of(conf).stream(
+            partial(Indexer, conf, inputs, options), tasks
+        ):
             chain.write(encoded)
             counters.merge(counted)
             progress.advance(counted.get(INDEXED, 0))
@@ -80,8 +94,12 @@ def index(
     return counters
 
 
-def find_inputs(crawldb: Path | None, linkdb: Path | None, segments: Sequence[Segment], *, content: bool) -> Inputs:
-    """All that is read. A CrawlDb or LinkDb that is not there is left out, with a warning, as in Nutch."""
+def find_inputs(
+    crawldb: Path | None, linkdb: Path | None, segments: Sequence[Segment], *, content: bool
+) -> Inputs:
+    """All that is read. A CrawlDb or LinkDb that is not there is left out, with a warning, as in
+    Nutch.
+    """
     sources = []
     if crawldb is not None and _is_there(CrawlDb(crawldb), "crawlDb"):
         sources.append(Source(CRAWLDB, CrawlDb(crawldb).parts(), CRAWL_DATUM))
@@ -105,10 +123,14 @@ def _range_bytes(conf: Configuration) -> int:
 
 def _crawl_folder(crawldb: Path | None, segments: Sequence[Segment]) -> Path:
     """The folder of the crawl: that of the CrawlDb, else that of the folder of segments."""
-    return segments[0].path.absolute().parent.parent if crawldb is None else crawldb.absolute().parent
+    return (
+        segments[0].path.absolute().parent.parent if crawldb is None else crawldb.absolute().parent
+    )
 
 
-def _configured(conf: Configuration, options: Options, params: str | None, *, commit: bool) -> Configuration:
+def _configured(
+    conf: Configuration, options: Options, params: str | None, *, commit: bool
+) -> Configuration:
     """The configuration with the properties by which plugins know the command's options."""
     values = {
         "indexer.delete": options.delete_gone,
@@ -123,7 +145,9 @@ def _configured(conf: Configuration, options: Options, params: str | None, *, co
     return conf.with_values(texts) if texts else conf
 
 
-def _log_start(crawldb: Path | None, linkdb: Path | None, segments: Sequence[Segment], options: Options) -> None:
+def _log_start(
+    crawldb: Path | None, linkdb: Path | None, segments: Sequence[Segment], options: Options
+) -> None:
     log.info("Indexer: starting")
     log.info("Indexer: deleting gone documents: %s", str(options.delete_gone).lower())
     log.info("Indexer: URL filtering: %s", str(options.filters).lower())

@@ -1,4 +1,5 @@
-"""What an index job reads: the parts of CrawlDb, LinkDb and segments, and the records of a range of keys in them.
+"""What an index job reads: the parts of CrawlDb, LinkDb and segments, and the records of a range of
+keys in them.
 
     kind         from                                  last one wins
     crawldb      CrawlDb: its entries                  over equal keys
@@ -9,8 +10,9 @@
     text         parse_text
     content      content, with -addBinaryContent
 
-Records that do not lie where their key belongs (those of crawl_parse, which is not sorted, and all whose URL the
-normalizers change) are `Strays`: sorted beforehand, and handed to the range that their key is in.
+Records that do not lie where their key belongs (those of crawl_parse, which is not sorted, and all
+whose URL the normalizers change) are `Strays`: sorted beforehand, and handed to the range that
+their key is in.
 """
 
 from __future__ import annotations
@@ -23,25 +25,43 @@ from typing import Final, TypeVar
 
 import polars as pl
 
-from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, LAYOUTS, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    LAYOUTS,
+    PARSE_DATA,
+    PARSE_TEXT,
+    Segment,
+)
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch
 from minutch.work.tables.keyranges import KeyRange, SortedPart
 
-CRAWLDB, LINKS, FETCH, PARSE, TEXT, CONTENTS = "crawldb", "links", "fetch", "parse", "text", "content"
+CRAWLDB, LINKS, FETCH, PARSE, TEXT, CONTENTS = (
+    "crawldb",
+    "links",
+    "fetch",
+    "parse",
+    "text",
+    "content",
+)
 _FOLDERS: Final = {FETCH: CRAWL_FETCH, PARSE: PARSE_DATA, TEXT: PARSE_TEXT, CONTENTS: CONTENT}
 CRAWL_DATUM: Final = LAYOUTS[CRAWL_FETCH].value_class
 INLINKS: Final = "org.apache.nutch.crawl.Inlinks"
 
 STRAYS: Final = pl.Schema({"key": pl.Binary(), "source": pl.UInt16(), "value": pl.Binary()})
-"""Records that are handed to the range of their key: `source` is the number of the Source that they count with."""
+"""Records that are handed to the range of their key: `source` is the number of the Source that they
+count with.
+"""
 
 T = TypeVar("T")
 
 
 @dataclass
 class Source:
-    """The parts of one folder; sources of one kind stand in the order in which the last one wins."""
+    """The parts of one folder; sources of one kind stand in the order in which the last one
+    wins.
+    """
 
     kind: str
     paths: list[Path]
@@ -68,13 +88,17 @@ class Inputs:
     def of(self, kind: str) -> list[int]:
         """The numbers of the sources of a kind."""
         if kind not in self._numbers:
-            self._numbers[kind] = [i for i, source in enumerate(self.sources) if source.kind == kind]
+            self._numbers[kind] = [
+                i for i, source in enumerate(self.sources) if source.kind == kind
+            ]
         return self._numbers[kind]
 
     def batches(
         self, kind: str, keys: KeyRange, strays: pl.DataFrame, only: pl.Series | None = None
     ) -> Iterator[tuple[Batch, Path | None]]:
-        """The records of a kind in a range, of the keys `only`; and where they are from (None: strays)."""
+        """The records of a kind in a range, of the keys `only`; and where they are from (None:
+        strays).
+        """
         for number in self.of(kind):
             for part in self.sources[number].parts:
                 batch = part.batch(keys, only)

@@ -1,23 +1,27 @@
-"""What becomes of a URL in the index, by the records that meet under it: the one home of that decision. Pure: no I/O.
+"""What becomes of a URL in the index, by the records that meet under it: the one home of that
+decision. Pure: no I/O.
 
     records of a URL                                          outcome, in this order
-    parse says robots noindex                                 deleted      if indexer.delete.robots.noindex
-    fetched, parse failed for good                            deleted      if parser.delete.failed.parse
+    parse says robots noindex                                 deleted      if
+    indexer.delete.robots.noindex
+    fetched, parse failed for good                            deleted      if
+    parser.delete.failed.parse
     fetched, and gone, by the fetch or the CrawlDb            deleted      with -deleteGone
     fetched, and a redirect, by the fetch or the CrawlDb      deleted      with -deleteGone
     no fetch, no parse or no text                             skipped
     db_duplicate                                              deleted      with -deleteGone
-    db_notmodified                                            skipped      if indexer.skip.notmodified
+    db_notmodified                                            skipped      if
+    indexer.skip.notmodified
     not fetched with success                                  skipped
     could not be parsed                                       skipped
     anything else                                             indexed
 
-Of several records of one kind the last counts, segments in the order of their names: so that of the newest segment. A
-fetch that found the page not modified doesn't count. Nutch deletes for any noindex that it meets, even one of an old
-segment; here the newest parse decides.
+Of several records of one kind the last counts, segments in the order of their names: so that of the
+newest segment. A fetch that found the page not modified doesn't count. Nutch deletes for any
+noindex that it meets, even one of an old segment; here the newest parse decides.
 
-Names of outcomes are Nutch's counters; those that Nutch skips without counting have names in their manner.
-Source: org.apache.nutch.indexer.IndexerMapReduce.IndexerReducer.reduce.
+Names of outcomes are Nutch's counters; those that Nutch skips without counting have names in their
+manner. Source: org.apache.nutch.indexer.IndexerMapReduce.IndexerReducer.reduce.
 """
 
 from __future__ import annotations
@@ -102,7 +106,9 @@ class Rules:
         redirect = fetch.is_in(_REDIRECTS) | db.is_in(_DB_REDIRECTS)
         complete = fetched & pl.col("parsed").is_not_null() & pl.col("text")
         success = fetch == status.STATUS_FETCH_SUCCESS
-        incomplete = pl.when(success).then(pl.lit(SKIPPED_NOT_PARSED)).otherwise(pl.lit(SKIPPED_NOT_FETCHED))
+        incomplete = (
+            pl.when(success).then(pl.lit(SKIPPED_NOT_PARSED)).otherwise(pl.lit(SKIPPED_NOT_FETCHED))
+        )
         steps: list[tuple[pl.Expr, str | pl.Expr]] = [
             (self.delete_noindex & pl.col("noindex"), DELETED_NOINDEX),
             (self.delete_failed_parse & fetched & failed, DELETED_FAILED_PARSE),

@@ -1,11 +1,14 @@
-"""Which field of a document goes to a writer under which name: the one home of the mappings of index-writers.xml. Pure.
+"""Which field of a document goes to a writer under which name: the one home of the mappings of
+index-writers.xml. Pure.
 
-    <copy>      <field source="title" dest="title,search"/>     the values again, under each other name
+    <copy>      <field source="title" dest="title,search"/>     the values again, under each other
+                name
     <rename>    <field source="host" dest="site"/>              the values under the new name alone
     <remove>    <field source="segment"/>
 
-In this order; fields of one kind in the order of Java's HashMap, which decides where two are copied to one. Where a
-field is renamed to one that is there, its values are added (Nutch adds them as one value that no writer can write).
+In this order; fields of one kind in the order of Java's HashMap, which decides where two are copied
+to one. Where a field is renamed to one that is there, its values are added (Nutch adds them as one
+value that no writer can write).
 
 Source: org.apache.nutch.indexer.MappingReader, IndexWriters.mapDocument.
 """
@@ -34,7 +37,10 @@ class Mapping:
         if mapping is None:
             return cls()
         return cls(
-            {name: [dest.strip() for dest in dests.split(",")] for name, dests in _fields(mapping, "copy").items()},
+            {
+                name: [dest.strip() for dest in dests.split(",")]
+                for name, dests in _fields(mapping, "copy").items()
+            },
             _fields(mapping, "rename"),
             tuple(_fields(mapping, "remove")),
         )

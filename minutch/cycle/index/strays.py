@@ -1,10 +1,13 @@
-"""Records that an index job needs at another place than they lie at: sorted by key, on disk where there are many.
+"""Records that an index job needs at another place than they lie at: sorted by key, on disk where
+there are many.
 
-    crawl_parse     the fetches of documents that were found inside pages (a feed's entries, an archive's files); it is
-                    not sorted, and nearly all of it are links, which no index needs
+    crawl_parse     the fetches of documents that were found inside pages (a feed's entries, an
+                    archive's files); it is not sorted, and nearly all of it are links, which no
+                    index needs
     -normalize      records of URLs that the normalizers change: they belong to the new URL
 
-Source: org.apache.nutch.indexer.IndexerMapReduce.IndexerMapper, parse.ParseOutputFormat (sub-documents).
+Source: org.apache.nutch.indexer.IndexerMapReduce.IndexerMapper, parse.ParseOutputFormat
+(sub-documents).
 """
 
 from __future__ import annotations
@@ -30,7 +33,10 @@ from minutch.work.tables.parallel import memory_budget
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.spans import SpannedFile, data_file, scan
 
-_FETCHES = (*range(status.STATUS_DB_MAX + 1, status.STATUS_FETCH_MAX + 1), status.STATUS_PARSE_FAILED)
+_FETCHES = (
+    *range(status.STATUS_DB_MAX + 1, status.STATUS_FETCH_MAX + 1),
+    status.STATUS_PARSE_FAILED,
+)
 SHARE = 8
 """The part of the memory budget that strays may take is one in so many."""
 
@@ -47,7 +53,11 @@ class Strays:
         for keys in ranges:
             pieces = []
             while True:
-                count = len(held) if keys.high is None else held["key"].search_sorted(keys.high, side="left")
+                count = (
+                    len(held)
+                    if keys.high is None
+                    else held["key"].search_sorted(keys.high, side="left")
+                )
                 pieces.append(held[:count])
                 held = held[count:]
                 if len(held):
@@ -80,7 +90,9 @@ def find_strays(
 def _of_crawl_parse(
     inputs: Inputs, segments: Sequence[Segment], normalizers: URLNormalizers | None
 ) -> Iterator[pl.DataFrame]:
-    """The fetches in crawl_parse; they count with, and after, those in crawl_fetch of the same segment."""
+    """The fetches in crawl_parse; they count with, and after, those in crawl_fetch of the same
+    segment.
+    """
     ordered = sorted(segments, key=lambda segment: segment.name)
     for number, segment in zip(inputs.of(FETCH), ordered, strict=True):
         for path in segment.parts(CRAWL_PARSE):
@@ -95,7 +107,9 @@ def _of_crawl_parse(
 
 
 def _decode_fetches(batch: Batch) -> pl.DataFrame:
-    """A batch as a table of PACKED_SCHEMA, without most of what is no fetch: that is not taken apart."""
+    """A batch as a table of PACKED_SCHEMA, without most of what is no fetch: that is not taken
+    apart.
+    """
     if (batch.value_len > 1).all() and (batch.values[batch.value_at] == status.CUR_VERSION).all():
         codes = batch.values[batch.value_at + 1]  # behind the version
         batch = batch.filter(np.isin(codes, _FETCHES))
@@ -119,7 +133,9 @@ def _renamed(inputs: Inputs, normalizers: URLNormalizers) -> Iterator[pl.DataFra
 
 def _normalized(keys: pl.Series, normalizers: URLNormalizers) -> pl.Series:
     """The keys that the normalizers make of keys; null for those that they drop."""
-    return encode_keys(normalizers.normalize_column(decode_keys(keys)).str.strip_chars()).alias("key")
+    return encode_keys(normalizers.normalize_column(decode_keys(keys)).str.strip_chars()).alias(
+        "key"
+    )
 
 
 def _rows(keys: pl.Series, number: int, values: pl.Series) -> pl.DataFrame:

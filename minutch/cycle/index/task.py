@@ -1,6 +1,8 @@
-"""One range of an index job, in a worker process: its records are read, joined, made documents, filtered, encoded.
+"""One range of an index job, in a worker process: its records are read, joined, made documents,
+filtered, encoded.
 
-    batches → rows by key → outcomes → Pages and Documents → scoring and indexing filters → bytes for each writer
+    batches → rows by key → outcomes → Pages and Documents → scoring and indexing filters → bytes
+    for each writer
 
 What is not indexed never becomes more than the few columns that decide about it.
 Source: org.apache.nutch.indexer.IndexerMapReduce.
@@ -25,7 +27,13 @@ from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch, keys_of
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.job import Counters
-from minutch.plugin.chains import SCOPE_INDEXER, IndexingFilters, ScoringFilters, URLFilters, URLNormalizers
+from minutch.plugin.chains import (
+    SCOPE_INDEXER,
+    IndexingFilters,
+    ScoringFilters,
+    URLFilters,
+    URLNormalizers,
+)
 from minutch.plugin.documents import Documents, Links, Pages
 from minutch.records import crawldatum as status
 from minutch.records import crawldatum_columns
@@ -84,7 +92,8 @@ class Indexer:
     def is_columnar(self) -> bool:
         """Whether nothing is done document by document, so that threads get on side by side."""
         scoring = all(
-            f.overrides("indexer_score_columns") or not f.overrides("indexer_score") for f in self._scoring.filters
+            f.overrides("indexer_score_columns") or not f.overrides("indexer_score")
+            for f in self._scoring.filters
         )
         filters = all(f.overrides("filter_columns") for f in self._indexing.filters)
         return scoring and filters and self._encoders.are_columnar and not self._options.content
@@ -108,7 +117,9 @@ class Indexer:
         return Result(encoded, counters)
 
     def _let_through(self, urls: pl.Series, counters: Counters) -> pl.Series:
-        """The URLs (of segments) that are not filtered, and that are what the normalizers make of them."""
+        """The URLs (of segments) that are not filtered, and that are what the normalizers make of
+        them.
+        """
         kept = decode_keys(urls)
         if self._normalizers is not None:
             normal = self._normalizers.normalize_column(kept).str.strip_chars()
@@ -136,7 +147,11 @@ class Indexer:
             if not kept.all():
                 lost = pl.DataFrame([pages.keys, stays.alias("stays")]).filter(~kept)
                 outcomes.append(lost.select("key", out(lost["stays"]).alias("outcome")))
-                pages, documents, records = pages.filter(kept), documents.filter(kept), records.filter(kept)
+                pages, documents, records = (
+                    pages.filter(kept),
+                    documents.filter(kept),
+                    records.filter(kept),
+                )
 
         if len(pages):
             one = pl.Series("boost", [1.0], dtype=pl.Float32).new_from_index(0, len(pages))
@@ -150,12 +165,20 @@ class Indexer:
                     keep(stays, self._after_filter)
         if self._options.content:
             self._add_content(documents, found, records)
-        outcomes.append(pl.DataFrame([pages.keys, pl.Series("outcome", [join.INDEXED]).new_from_index(0, len(pages))]))
+        outcomes.append(
+            pl.DataFrame(
+                [pages.keys, pl.Series("outcome", [join.INDEXED]).new_from_index(0, len(pages))]
+            )
+        )
         return documents, pl.concat(outcomes)
 
     def _after_filter(self, stays: pl.Series) -> pl.Expr:
         """The outcome of documents that a filter has left out (False) or failed at (null)."""
-        return pl.when(stays.is_null()).then(pl.lit(join.ERRORS_INDEXING)).otherwise(pl.lit(self._rules.filtered))
+        return (
+            pl.when(stays.is_null())
+            .then(pl.lit(join.ERRORS_INDEXING))
+            .otherwise(pl.lit(self._rules.filtered))
+        )
 
     def _add_content(self, documents: Documents, found: _Records, records: pl.DataFrame) -> None:
         """The field binaryContent."""
@@ -172,9 +195,11 @@ class Indexer:
 
 
 def _hand_on(pages: Pages) -> None:
-    """Let the fetch of pages that are in the CrawlDb have what indexing filters want of their entries.
+    """Let the fetch of pages that are in the CrawlDb have what indexing filters want of their
+    entries.
 
-    The signature; and where the CrawlDb knows a representative URL, the page's own URL in its place, as in Nutch.
+    The signature; and where the CrawlDb knows a representative URL, the page's own URL in its
+    place, as in Nutch.
     """
     known = pages.db["status"].is_not_null()
     signature = pages.fetch["signature"].zip_with(~known, pages.db["signature"])
@@ -188,7 +213,9 @@ def _hand_on(pages: Pages) -> None:
         metadata = MapWritable() if data is None else MapWritable.from_bytes(data)
         metadata[Text(REPR_URL_KEY)] = Text(pages.urls[row])
         changed.append(metadata.to_bytes())
-    metadata_column = pages.fetch["metadata"].clone().scatter(other, pl.Series(changed, dtype=pl.Binary))
+    metadata_column = (
+        pages.fetch["metadata"].clone().scatter(other, pl.Series(changed, dtype=pl.Binary))
+    )
     pages.fetch = pages.fetch.with_columns(metadata_column)
 
 
@@ -216,10 +243,14 @@ class _Records:
         return pl.concat(keys).unique().sort().alias("key")
 
     def joined(self, urls: pl.Series) -> pl.DataFrame:
-        """The URLs with the number of the row that counts in the table of each kind, null where there is none."""
+        """The URLs with the number of the row that counts in the table of each kind, null where
+        there is none.
+        """
         table = urls.to_frame("key")
         for kind, rows in self._rows.items():
-            table = table.join(rows.rename({ROW: kind}), on="key", how="left", maintain_order="left")
+            table = table.join(
+                rows.rename({ROW: kind}), on="key", how="left", maintain_order="left"
+            )
         return table
 
     def facts(self, records: pl.DataFrame, *, noindex: bool) -> pl.DataFrame:
@@ -258,7 +289,7 @@ class _Records:
             row -= batch.size
         return None
 
-    # -- reading -----------------------------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------
 
     def _tables(
         self, kind: str, read: Callable[[Batch], pl.DataFrame], only: pl.Series | None = None
@@ -314,12 +345,18 @@ class _Records:
         return concat(self._tables(LINKS, read, only=self.urls()), INLINKS_SCHEMA)
 
     def _links_of(self, keys: pl.Series) -> tuple[np.ndarray, np.ndarray]:
-        """Where the links to each URL begin, and how many there are; -1 for a URL that the LinkDb lacks."""
+        """Where the links to each URL begin, and how many there are; -1 for a URL that the LinkDb
+        lacks.
+        """
         runs = (
             self.links.with_row_index(ROW)
             .with_columns(pl.col("key").rle_id().alias("run"))
             .group_by("run", maintain_order=True)
-            .agg(pl.col("key").first(), pl.col(ROW).first().cast(pl.Int64), pl.len().cast(pl.Int64).alias("count"))
+            .agg(
+                pl.col("key").first(),
+                pl.col(ROW).first().cast(pl.Int64),
+                pl.len().cast(pl.Int64).alias("count"),
+            )
             .unique("key", keep="last")
             .drop("run")
         )
@@ -330,12 +367,19 @@ class _Records:
         """Whether the robots directives of each parse hold noindex."""
         own = self.parse.first_values(ROBOTS_KEY, "parse")
         robots = own.zip_with(own.is_not_null(), self.parse.first_values(ROBOTS_KEY, "content"))
-        return decode_keys(robots).str.to_lowercase().str.contains("noindex", literal=True).fill_null(False)
+        return (
+            decode_keys(robots)
+            .str.to_lowercase()
+            .str.contains("noindex", literal=True)
+            .fill_null(False)
+        )
 
 
 def _is_fetch(code: pl.Expr) -> pl.Expr:
     """CrawlDatum.hasFetchStatus, without pages that were not modified."""
-    fetched = code.is_between(status.STATUS_DB_MAX + 1, status.STATUS_FETCH_MAX) | (code == status.STATUS_PARSE_FAILED)
+    fetched = code.is_between(status.STATUS_DB_MAX + 1, status.STATUS_FETCH_MAX) | (
+        code == status.STATUS_PARSE_FAILED
+    )
     return fetched & (code != status.STATUS_FETCH_NOTMODIFIED)
 
 

@@ -3,8 +3,8 @@
     worker processes    Encoders      documents → exchanges → mapping → bytes, per writer
     the job             WriterChain   bytes → batches → the writers, one after the other
 
-A writer that is busy is asked again, after longer and longer pauses; one that fails ends the job, and nothing is
-committed. What a server refuses is counted and named, and the rest goes on.
+A writer that is busy is asked again, after longer and longer pauses; one that fails ends the job,
+and nothing is committed. What a server refuses is counted and named, and the rest goes on.
 
 Source: org.apache.nutch.indexer.IndexWriters, IndexWriterConfig.
 """
@@ -68,9 +68,14 @@ class Configured:
 
 
 def configured(conf: Configuration) -> dict[str, Configured]:
-    """The writers by id, in the order of the file. ConfigError for a file that is not there or can't be used."""
+    """The writers by id, in the order of the file. ConfigError for a file that is not there or
+    can't be used.
+    """
     file = conf.get(FILE_PROPERTY) or FILE
-    extensions = {e.implementation.class_name: e for e in PluginRepository.of(conf).extensions(IndexWriter.point_id)}
+    extensions = {
+        e.implementation.class_name: e
+        for e in PluginRepository.of(conf).extensions(IndexWriter.point_id)
+    }
     found: dict[str, Configured] = {}
     for element in read_elements(conf, file).iter("writer"):
         extension = extensions.get(element.get("class", ""))
@@ -82,18 +87,22 @@ def configured(conf: Configuration) -> dict[str, Configured]:
 
 
 def keep_documents(conf: Configuration) -> bool:
-    """Whether all writers keep what earlier jobs have sent, so that it can be deleted. Raises as `configured`."""
+    """Whether all writers keep what earlier jobs have sent, so that it can be deleted. Raises as
+    `configured`.
+    """
     return not any(item.make().writes_anew for item in configured(conf).values())
 
 
-# -- in worker processes -----------------------------------------------------------------------------------------
+# -- in worker processes ---------------------------------------------------------------------------
 
 
 class Encoders:
     """Makes of documents what each writer gets."""
 
     def __init__(self, conf: Configuration) -> None:
-        self._writers = {name: (item.mapping, item.make()) for name, item in configured(conf).items()}
+        self._writers = {
+            name: (item.mapping, item.make()) for name, item in configured(conf).items()
+        }
         self._exchanges = Exchanges(conf)
 
     @property
@@ -102,7 +111,9 @@ class Encoders:
         return all(writer.overrides("encode_columns") for _, writer in self._writers.values())
 
     def encode(self, documents: Documents, deletions: Sequence[str]) -> tuple[Encoded, Counters]:
-        """The actions of each writer, in the order of the URLs' bytes, and the documents that go to none."""
+        """The actions of each writer, in the order of the URLs' bytes, and the documents that go to
+        none.
+        """
         masks = self._exchanges.masks(documents, list(self._writers))
         gone = pl.DataFrame({"key": deletions}, schema={"key": pl.String}).with_columns(
             pl.lit(None, pl.Binary).alias("payload")
@@ -112,7 +123,9 @@ class Encoders:
             mine = mapping.apply(documents.filter(masks[name]))
             payload = writer.encode_columns(mine) if len(mine) else pl.Series(dtype=pl.Binary)
             adds = pl.DataFrame({"key": mine.keys, "payload": payload})
-            encoded[name] = pl.concat([adds, gone]).sort("key", maintain_order=True) if len(gone) else adds
+            encoded[name] = (
+                pl.concat([adds, gone]).sort("key", maintain_order=True) if len(gone) else adds
+            )
         counters = Counters()
         if self._exchanges.are_active and masks:
             counters.add(NO_WRITER, _unwanted(masks))
@@ -124,7 +137,7 @@ def _unwanted(masks: dict[str, pl.Series]) -> int:
     return int(pl.DataFrame(masks).select(~pl.any_horizontal(pl.all())).to_series().sum())
 
 
-# -- in the job --------------------------------------------------------------------------------------------------
+# -- in the job ------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -139,7 +152,9 @@ class _Queue:
 
 
 class WriterChain:
-    """All writers of a job. A context manager: an error aborts them, else `finish` has to be called."""
+    """All writers of a job. A context manager: an error aborts them, else `finish` has to be
+    called.
+    """
 
     def __init__(self, conf: Configuration, *, sleep: Callable[[float], None] = time.sleep) -> None:
         """Raises ConfigError, PluginError."""
@@ -151,7 +166,8 @@ class WriterChain:
         wanted = Exchanges(conf).names()
         for name in sorted(wanted - {queue.name for queue in self._queues}):
             log.warning(
-                "Index writer %s is not present. Maybe the plugin is not in plugin.includes or there is a misspelling.",
+                "Index writer %s is not present. Maybe the plugin is not in plugin.includes or"
+                " there is a misspelling.",
                 name,
             )
 
@@ -183,7 +199,10 @@ class WriterChain:
             for key, payload in frame.iter_rows():
                 queue.actions.append(Action(key, payload))
                 queue.size += len(payload or b"") + len(key)
-                if len(queue.actions) >= queue.writer.batch_documents or queue.size >= queue.writer.batch_bytes:
+                if (
+                    len(queue.actions) >= queue.writer.batch_documents
+                    or queue.size >= queue.writer.batch_bytes
+                ):
                     self._send(queue)
 
     def delete(self, keys: Iterable[str]) -> None:
@@ -208,7 +227,11 @@ class WriterChain:
         """Let all open writers give up."""
         for queue in self._opened:
             if queue.accepted:
-                log.warning("Index writer %s had taken %d actions; nothing is committed", queue.name, queue.accepted)
+                log.warning(
+                    "Index writer %s had taken %d actions; nothing is committed",
+                    queue.name,
+                    queue.accepted,
+                )
             try:
                 queue.writer.abort()
             except Exception as error:
@@ -243,8 +266,8 @@ class WriterChain:
             self.counters.add(REFUSED, len(refused))
         if 0 <= self._most_refused < self.counters.get(REFUSED, 0):
             raise IndexWriterError(
-                f"index writer {queue.name}: {self.counters[REFUSED]} documents refused, the last one for: "
-                f"{refused[-1].reason}",
+                f"index writer {queue.name}: {self.counters[REFUSED]} documents refused, the last"
+                f" one for: {refused[-1].reason}",
                 hint=f"{MAX_REFUSED_PROPERTY} is {self._most_refused}",
             )
 
@@ -256,13 +279,21 @@ class WriterChain:
                 return step()
             except IndexBusyError as error:
                 if not left:
-                    raise IndexWriterError(f"index writer {queue.name}: {error}", hint=error.hint) from error
-                pause = min(LONGEST_WAIT, wait if error.retry_after is None else max(error.retry_after, 0.0))
-                log.warning("Index writer %s is busy: %s; again in %.1f s", queue.name, error, pause)
+                    raise IndexWriterError(
+                        f"index writer {queue.name}: {error}", hint=error.hint
+                    ) from error
+                pause = min(
+                    LONGEST_WAIT, wait if error.retry_after is None else max(error.retry_after, 0.0)
+                )
+                log.warning(
+                    "Index writer %s is busy: %s; again in %.1f s", queue.name, error, pause
+                )
                 self._sleep(pause)
                 wait *= 2
             except MinutchError as error:
-                raise IndexWriterError(f"index writer {queue.name}: {error}", hint=error.hint) from error
+                raise IndexWriterError(
+                    f"index writer {queue.name}: {error}", hint=error.hint
+                ) from error
             except Exception as error:
                 reason = f"{type(error).__name__}: {error}"
                 raise IndexWriterError(f"index writer {queue.name}: {reason}") from error
@@ -275,5 +306,8 @@ class WriterChain:
         lines = ["Active IndexWriters :"]
         for queue in self._queues:
             lines.append(f"{type(queue.writer).__name__} ({queue.name}):")
-            lines += [f"  {name} = {value}\t{what}" for name, (what, value) in queue.writer.describe().items()]
+            lines += [
+                f"  {name} = {value}\t{what}"
+                for name, (what, value) in queue.writer.describe().items()
+            ]
         return "\n".join(lines)

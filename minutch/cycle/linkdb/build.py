@@ -1,11 +1,12 @@
 """A new LinkDb of stored links and new ones: sorted by URL, merged into records, written.
 
-The links of a record are in input order: those that were stored come first, in their order, then new ones as they are
-read; each link once (same URL and anchor), at most linkdb.max.inlinks. Nutch keeps them in the order of a HashSet.
-Metadata of links is dropped, as in Nutch.
+The links of a record are in input order: those that were stored come first, in their order, then
+new ones as they are read; each link once (same URL and anchor), at most linkdb.max.inlinks. Nutch
+keeps them in the order of a HashSet. Metadata of links is dropped, as in Nutch.
 
-Where LinkDbs have as many partitions as the job makes, and URLs are not normalized, their parts are read where they
-lie, in order, and only new links are shuffled. Otherwise stored links go through the shuffle, too, before new ones.
+Where LinkDbs have as many partitions as the job makes, and URLs are not normalized, their parts are
+read where they lie, in order, and only new links are shuffled. Otherwise stored links go through
+the shuffle, too, before new ones.
 
 Source: org.apache.nutch.crawl.LinkDbMerger.LinkDbMergeReducer.
 """
@@ -48,7 +49,9 @@ _BATCH: Final = 200_000  # records that are written at a time
 
 @dataclass(frozen=True)
 class NewLinks:
-    """Links that are not in any LinkDb yet: `read` gives those of a piece in tables of LINKS_SCHEMA."""
+    """Links that are not in any LinkDb yet: `read` gives those of a piece in tables of
+    LINKS_SCHEMA.
+    """
 
     read: Read[Place]
     pieces: Sequence[Place]
@@ -70,12 +73,17 @@ def build(
     counters: Counters,
     progress: Progress,
 ) -> None:
-    """Replace `db` (whose lock the caller holds) by a LinkDb of the links of `stored` that pass `chain`, and of `new`.
+    """Replace `db` (whose lock the caller holds) by a LinkDb of the links of `stored` that pass
+    `chain`, and of `new`.
 
-    Whether the links fit into memory, and how many partitions and cores there are, does not change the records. Raises
-    StoreError where one of `stored` does not exist.
+    Whether the links fit into memory, and how many partitions and cores there are, does not change
+    the records. Raises StoreError where one of `stored` does not exist.
     """
-    parts, compression, layout = number_of_parts(conf), output_compression(conf, always=True), layout_for(conf, stored)
+    parts, compression, layout = (
+        number_of_parts(conf),
+        output_compression(conf, always=True),
+        layout_for(conf, stored),
+    )
     limit, written = conf.get_int(MAX_INLINKS_PROPERTY, 10_000), Counters()
     with _sources(stored, new, chain, conf, progress, db.path) as sources:
         in_place = [source for source in sources if isinstance(source, StoredParts)]
@@ -110,9 +118,14 @@ def _sources(
     sources: list[Source] = []
     pieces: list[_Stored | Place] = [] if new is None else [*new.pieces]
     if chain.normalizes or not all(is_partitioned(db, parts) for db in stored):
-        pieces[:0] = [_Stored(place, db.layout) for db in stored for place in engine.pieces(db.parts())]
+        pieces[:0] = [
+            _Stored(place, db.layout) for db in stored for place in engine.pieces(db.parts())
+        ]
     else:
-        sources += [StoredParts(db.parts(), partial(_links, db.layout, chain), LINKS_SCHEMA) for db in stored]
+        sources += [
+            StoredParts(db.parts(), partial(_links, db.layout, chain), LINKS_SCHEMA)
+            for db in stored
+        ]
     if not pieces and sources:
         progress.expect(partial(record_estimate, paths))
         yield sources
@@ -132,14 +145,20 @@ def _sources(
         yield [*sources, links]
 
 
-def _links(layout: str, chain: UrlChain, place: Place, counters: Counters) -> Iterator[pl.DataFrame]:
+def _links(
+    layout: str, chain: UrlChain, place: Place, counters: Counters
+) -> Iterator[pl.DataFrame]:
     """The links of a LinkDb that pass `chain`, in tables of LINKS_SCHEMA, in its order."""
     for table in scan_inlinks(place, layout):
-        yield chain.apply(table.filter(pl.col("from_url").is_not_null()).select(LINKS_SCHEMA.names()), counters)
+        yield chain.apply(
+            table.filter(pl.col("from_url").is_not_null()).select(LINKS_SCHEMA.names()), counters
+        )
 
 
 def _in_order(partitions: Sequence[Partition]) -> Iterator[tuple[pl.DataFrame, Rows]]:
-    """The rows of a partition from all sources, in frames with the order of their rows: by key, then by source."""
+    """The rows of a partition from all sources, in frames with the order of their rows: by key,
+    then by source.
+    """
     if len(partitions) == 1:
         yield from partitions[0].ordered()
         return
@@ -149,9 +168,13 @@ def _in_order(partitions: Sequence[Partition]) -> Iterator[tuple[pl.DataFrame, R
 
 
 def merged(links: pl.DataFrame, order: Rows, limit: int) -> LinkSets:
-    """One record for each key of `links` (LINKS_SCHEMA); `order` has the numbers of the rows, by key."""
+    """One record for each key of `links` (LINKS_SCHEMA); `order` has the numbers of the rows, by
+    key.
+    """
     links = links.rechunk()
     keys, urls, anchors = (from_series(links[name]) for name in ("key", "from_url", "anchor"))
     rows, starts = np.empty(len(order), np.uint32), np.empty(len(order) + 1, np.int64)
-    count = inlinks_kernels.merge(order, *keys[:2], *urls[:2], *anchors[:2], limit, SEED, rows, starts)
+    count = inlinks_kernels.merge(
+        order, *keys[:2], *urls[:2], *anchors[:2], limit, SEED, rows, starts
+    )
     return LinkSets(links, rows[: starts[count]], starts[: count + 1])

@@ -2,9 +2,9 @@
 
     <url> TAB Inlinks: LF ( SP fromUrl: <url> SP anchor: <text> SP metadata: <metadata> LF )* LF
 
-A dump has a part file for each reducer (mapreduce.job.reduces). Links are printed in the order in which they are
-stored; what Nutch 1.20 wrote as 1.20 prints it, without metadata. Unlike in Nutch, which forgets it, -regex restricts
-the dump.
+A dump has a part file for each reducer (mapreduce.job.reduces). Links are printed in the order in
+which they are stored; what Nutch 1.20 wrote as 1.20 prints it, without metadata. Unlike in Nutch,
+which forgets it, -regex restricts the dump.
 
 Source: org.apache.nutch.crawl.LinkDbReader.
 """
@@ -34,7 +34,8 @@ log = logging.getLogger(__name__)
 
 
 def dump(db: LinkDb, out: Path, context: JobContext, regex: str | None = None) -> Counters:
-    """Write the records of `db`, or those whose URL matches `regex`, as text to part files in the new directory `out`.
+    """Write the records of `db`, or those whose URL matches `regex`, as text to part files in the
+    new directory `out`.
 
     Raises StoreError (no LinkDb, `out` exists), UsageError (the expression), FormatError (damage).
     """
@@ -62,7 +63,9 @@ def _write(db: LinkDb, out: Path, conf: Configuration, pattern: JavaRegex | None
     ):
         for index in range(len(db.require_parts())):
             for table in db.scan_part(index):
-                shuffle.add(table if pattern is None else table.filter(_matches(table["key"], pattern)))
+                shuffle.add(
+                    table if pattern is None else table.filter(_matches(table["key"], pattern))
+                )
         for part in range(parts):
             with text_part(folder, part, conf) as file:
                 for table in shuffle.sorted(part):
@@ -87,7 +90,9 @@ def lines(table: pl.DataFrame, layout: str) -> pl.Series:
     text = pl.select(" fromUrl: " + from_url + " anchor: " + anchor + end).to_series()
     described = table["metadata"].is_not_null().arg_true()
     if len(described):
-        text = text.scatter(described, pl.Series(_with_metadata(table[described], layout), dtype=pl.String))
+        text = text.scatter(
+            described, pl.Series(_with_metadata(table[described], layout), dtype=pl.String)
+        )
     first = key.ne_missing(key.shift())
     last = key.ne_missing(key.shift(-1))
     head, tail = key + "\tInlinks:\n", pl.lit("\n")
@@ -98,4 +103,7 @@ def lines(table: pl.DataFrame, layout: str) -> pl.Series:
 def _with_metadata(table: pl.DataFrame, layout: str) -> list[str]:
     from_url, anchor = decode_keys(table["from_url"]), decode_keys(table["anchor"])
     links = zip(from_url, anchor, table["metadata"], strict=True)
-    return [f" {Inlink(url, text, MapWritable.from_bytes(data)).to_string(layout)}\n" for url, text, data in links]
+    return [
+        f" {Inlink(url, text, MapWritable.from_bytes(data)).to_string(layout)}\n"
+        for url, text, data in links
+    ]

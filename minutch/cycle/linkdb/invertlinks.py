@@ -1,7 +1,7 @@
 """invertlinks: collect the links to each page from the parsed pages of segments, into the LinkDb.
 
-Where there is a LinkDb, its links and the new ones are merged; the URLs of both are normalized and filtered. Which
-links count is decided in `rules`; `build` says in which order they stand.
+Where there is a LinkDb, its links and the new ones are merged; the URLs of both are normalized and
+filtered. Which links count is decided in `rules`; `build` says in which order they stand.
 
 Source: org.apache.nutch.crawl.LinkDb.
 """
@@ -40,8 +40,9 @@ def invertlinks(
 ) -> Counters:
     """Add the links of `segments` to the LinkDb at `linkdb`, which is made if there is none.
 
-    Returns what became of the links. Raises LockedError, StoreError (no segments, one that is not parsed), FormatError
-    (damage, a LinkDb with both layouts of Inlinks); the LinkDb is then as before.
+    Returns what became of the links. Raises LockedError, StoreError (no segments, one that is not
+    parsed), FormatError (damage, a LinkDb with both layouts of Inlinks); the LinkDb is then as
+    before.
     """
     if not segments:
         raise StoreError("no segments to take links from")
@@ -63,17 +64,30 @@ def invertlinks(
             yield found.links
             task.advance(found.pages)
 
-    with db.lock(force), context.progress("invertlinks", lambda: record_estimate(paths)) as progress:
+    with (
+        db.lock(force),
+        context.progress("invertlinks", lambda: record_estimate(paths)) as progress,
+    ):
         stored = [db] if db.exists() else []
         if stored:
             log.info("LinkDb: merging with existing linkdb: %s", linkdb)
-        build(db, stored, NewLinks(read, engine_of(conf).pieces(paths)), chain, conf, counters, progress)
+        build(
+            db,
+            stored,
+            NewLinks(read, engine_of(conf).pieces(paths)),
+            chain,
+            conf,
+            counters,
+            progress,
+        )
         mark_success(conf, db.current)
     log.info("LinkDb: finished")
     return counters
 
 
-def _log_start(linkdb: Path, segments: Sequence[Path], rules: LinkRules, *, normalize: bool, filtering: bool) -> None:
+def _log_start(
+    linkdb: Path, segments: Sequence[Path], rules: LinkRules, *, normalize: bool, filtering: bool
+) -> None:
     log.info("LinkDb: starting")
     log.info("LinkDb: linkdb: %s", linkdb)
     log.info("LinkDb: URL normalize: %s", str(normalize).lower())

@@ -1,7 +1,7 @@
 """mergelinkdb: merge LinkDbs into a new one, with URLs normalized and filtered if wished.
 
-A URL's links from all LinkDbs are put together, in the order of the LinkDbs, up to linkdb.max.inlinks. With one LinkDb
-it filters that one.
+A URL's links from all LinkDbs are put together, in the order of the LinkDbs, up to
+linkdb.max.inlinks. With one LinkDb it filters that one.
 
 Source: org.apache.nutch.crawl.LinkDbMerger.
 """
@@ -22,11 +22,17 @@ log = logging.getLogger(__name__)
 
 
 def mergelinkdb(
-    output: Path, sources: Sequence[Path], context: JobContext, *, normalize: bool = False, filtering: bool = False
+    output: Path,
+    sources: Sequence[Path],
+    context: JobContext,
+    *,
+    normalize: bool = False,
+    filtering: bool = False,
 ) -> Counters:
     """Merge the LinkDbs `sources` into a new one at `output`.
 
-    Raises StoreError (a source that does not exist, an output that does), FormatError (damage, mixed layouts).
+    Raises StoreError (a source that does not exist, an output that does), FormatError (damage,
+    mixed layouts).
     """
     conf, db, dbs = context.conf, LinkDb(output), [LinkDb(source) for source in sources]
     log.info("LinkDb merge: starting")

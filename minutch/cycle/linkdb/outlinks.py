@@ -1,8 +1,10 @@
-"""The links of parsed pages, the other way round, straight from the zlib streams that parse_data holds them in.
+"""The links of parsed pages, the other way round, straight from the zlib streams that parse_data
+holds them in.
 
-A kernel takes a stretch of the file apart and leaves out what the hosts decide; `rules` does the rest. What it does not
-know (damage, metadata of links with values of unusual classes, records that unpack to very much) is read in the plain
-way, as tables of OUTLINKS_SCHEMA, which names the error if there is one.
+A kernel takes a stretch of the file apart and leaves out what the hosts decide; `rules` does the
+rest. What it does not know (damage, metadata of links with values of unusual classes, records that
+unpack to very much) is read in the plain way, as tables of OUTLINKS_SCHEMA, which names the error
+if there is one.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ from minutch.work.tables.zlibvalues import MOST, MOST_AT_A_TIME
 _RECORD_ROOM: Final = 1 << 20
 _TYPICAL_RATIO: Final = 16
 _LINK: Final = 8
-"""Room for what streams hold, and bytes of streams for a link at the least; what is not used is never touched."""
+"""Room for what streams hold, and bytes of streams for a link at the least; what is not used is
+never touched.
+"""
 _NO_ROOM: Final = 2
 _NO_ROOM_FOR_RECORD: Final = 1
 
@@ -46,7 +50,9 @@ class Found(NamedTuple):
 
 
 class Links(NamedTuple):
-    """Links as the kernel leaves them: of LINKS_SCHEMA, how the hosts compare, how many were read and left out."""
+    """Links as the kernel leaves them: of LINKS_SCHEMA, how the hosts compare, how many were read
+    and left out.
+    """
 
     table: pl.DataFrame
     hosts: Hosts
@@ -57,7 +63,11 @@ class Links(NamedTuple):
 def scan_links(place: Place, rules: LinkRules) -> Iterator[Found]:
     """The links of a parse_data part that count, in its order, by all cores. Raises FormatError."""
     plain, spans = opened_at(place, ParseData.class_name, span_size=LINKS_SPAN)
-    streams = SpannedFile(plain.path, span_size=LINKS_SPAN, stored=True) if plain.compression == RECORD else None
+    streams = (
+        SpannedFile(plain.path, span_size=LINKS_SPAN, stored=True)
+        if plain.compression == RECORD
+        else None
+    )
 
     def read(span: Span) -> list[Found]:
         batch = None if streams is None else streams.batch(span)
@@ -79,7 +89,8 @@ def scan_links(place: Place, rules: LinkRules) -> Iterator[Found]:
 
 
 def spread(batch: Batch, unwanted: int) -> Links | None:
-    """The links of pages whose values are zlib streams, without those between `unwanted` hosts (see the kernel).
+    """The links of pages whose values are zlib streams, without those between `unwanted` hosts (see
+    the kernel).
 
     None for records that the kernel does not know, or which hold too much.
     """
@@ -92,14 +103,28 @@ def spread(batch: Batch, unwanted: int) -> Links | None:
     hosts = np.empty(size // _LINK, np.int8)
     function = libdeflate().zlib_decompress_ex
     with decompressor() as inflate:
-        given = batch.values, batch.value_at, batch.value_len, pages.views, pages.addresses, unwanted, inflate, function
-        while code := kernels.spread(*given, scratch, out, views[0], views[1], views[2], hosts, state):
+        given = (
+            batch.values,
+            batch.value_at,
+            batch.value_len,
+            pages.views,
+            pages.addresses,
+            unwanted,
+            inflate,
+            function,
+        )
+        while code := kernels.spread(
+            *given, scratch, out, views[0], views[1], views[2], hosts, state
+        ):
             _, rows, _, _, used = state.tolist()
             if code == _NO_ROOM_FOR_RECORD and len(scratch) <= MOST:
                 scratch = np.empty(4 * len(scratch), np.uint8)
             elif code == _NO_ROOM and len(out) < MOST_AT_A_TIME:
                 out = np.concatenate((out[:used], np.empty(len(out) * 2 - used, np.uint8)))
-                views = [np.concatenate((some[:rows], np.empty((3 * len(some), 4), np.int32))) for some in views]
+                views = [
+                    np.concatenate((some[:rows], np.empty((3 * len(some), 4), np.int32)))
+                    for some in views
+                ]
                 hosts = np.concatenate((hosts[:rows], np.empty(3 * len(hosts), np.int8)))
             else:
                 return None

@@ -1,10 +1,13 @@
-"""Which links count, and under which names: every decision of invertlinks about a single link has its home here.
+"""Which links count, and under which names: every decision of invertlinks about a single link has
+its home here.
 
     linkdb.ignore.internal.links   links within a host don't count (true unless set)
-    linkdb.ignore.external.links   links between hosts don't count; ignored unless internal ones count
+    linkdb.ignore.external.links   links between hosts don't count; ignored unless internal ones
+                                   count
     linkdb.max.anchor.length       longer anchors are cut (UTF-16 units)
 
-then URL normalizers (scope `linkdb`) and filters. Where hosts are compared, what is no URL is ignored.
+then URL normalizers (scope `linkdb`) and filters. Where hosts are compared, what is no URL is
+ignored.
 
 Source: org.apache.nutch.crawl.LinkDb.LinkDbMapper, LinkDbFilter.
 """
@@ -39,17 +42,22 @@ REJECTED: Final = "links rejected by normalizers or filters"
 
 Hosts = NDArray[np.int8]
 
-LINKS_SCHEMA: Final = pl.Schema({"key": pl.Binary(), "from_url": pl.Binary(), "anchor": pl.Binary()})
+LINKS_SCHEMA: Final = pl.Schema(
+    {"key": pl.Binary(), "from_url": pl.Binary(), "anchor": pl.Binary()}
+)
 """Links on their way into a LinkDb: INLINKS_SCHEMA without metadata and nulls."""
 
 
 class UrlChain:
-    """Normalizers and filters for the two URLs of a link; without either all links pass as they are.
+    """Normalizers and filters for the two URLs of a link; without either all links pass as they
+    are.
 
     `scope` is that of the normalizers, of the LinkDb unless given.
     """
 
-    def __init__(self, conf: Configuration, *, normalize: bool, filtering: bool, scope: str = "") -> None:
+    def __init__(
+        self, conf: Configuration, *, normalize: bool, filtering: bool, scope: str = ""
+    ) -> None:
         scope = scope or conf.get(SCOPE_PROPERTY) or SCOPE_LINKDB
         self._normalizers = URLNormalizers(conf, scope) if normalize else None
         self._filters = URLFilters(conf) if filtering else None
@@ -61,9 +69,16 @@ class UrlChain:
         return self._normalizers is not None
 
     def apply(
-        self, links: pl.DataFrame, counters: Counters, *, page: str = "from_url", target: str = "key"
+        self,
+        links: pl.DataFrame,
+        counters: Counters,
+        *,
+        page: str = "from_url",
+        target: str = "key",
     ) -> pl.DataFrame:
-        """The links both of whose URLs pass, under their new names; links of a page stand one after the other."""
+        """The links both of whose URLs pass, under their new names; links of a page stand one after
+        the other.
+        """
         if self._normalizers is None and self._filters is None:
             return links
         changed = links.with_columns(self._pass(links[target]), self._pass_runs(links[page]))
@@ -74,10 +89,16 @@ class UrlChain:
     def _pass_runs(self, column: pl.Series) -> pl.Series:
         """As `_pass`, where equal URLs often stand one after the other."""
         starts = column.ne_missing(column.shift())
-        return self._pass(column.filter(starts)).gather(starts.cum_sum() - 1) if len(column) else column
+        return (
+            self._pass(column.filter(starts)).gather(starts.cum_sum() - 1)
+            if len(column)
+            else column
+        )
 
     def _pass(self, column: pl.Series) -> pl.Series:
-        passed, _ = self._sifter.settle(decode_keys(column), lambda asked: by_distinct(asked, self._judged))
+        passed, _ = self._sifter.settle(
+            decode_keys(column), lambda asked: by_distinct(asked, self._judged)
+        )
         return encode_keys(passed)
 
     def _judged(self, urls: pl.Series) -> pl.Series:
@@ -98,19 +119,33 @@ class LinkRules:
 
     @property
     def unwanted(self) -> int:
-        """How hosts compare (`inlinks.compare_hosts`) between which links don't count; UNKNOWN: hosts don't matter."""
+        """How hosts compare (`inlinks.compare_hosts`) between which links don't count; UNKNOWN:
+        hosts don't matter.
+        """
         if self.ignore_internal:
             return inlinks_kernels.SAME
         return inlinks_kernels.DIFFERENT if self.ignore_external else inlinks_kernels.UNKNOWN
 
     def apply(self, outlinks: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-        """The links that count of a table of OUTLINKS_SCHEMA, the other way round (LINKS_SCHEMA), in their order."""
+        """The links that count of a table of OUTLINKS_SCHEMA, the other way round (LINKS_SCHEMA),
+        in their order.
+        """
         links = outlinks.select(key="to_url", from_url="key", anchor="anchor")
         if self.unwanted == inlinks_kernels.UNKNOWN:
-            return self.choose(links, np.full(len(links), inlinks_kernels.DIFFERENT, np.int8), len(links), 0, counters)
-        return self.choose(links, _compared(links["from_url"], links["key"]), len(links), 0, counters)
+            return self.choose(
+                links,
+                np.full(len(links), inlinks_kernels.DIFFERENT, np.int8),
+                len(links),
+                0,
+                counters,
+            )
+        return self.choose(
+            links, _compared(links["from_url"], links["key"]), len(links), 0, counters
+        )
 
-    def choose(self, links: pl.DataFrame, hosts: Hosts, read: int, left_out: int, counters: Counters) -> pl.DataFrame:
+    def choose(
+        self, links: pl.DataFrame, hosts: Hosts, read: int, left_out: int, counters: Counters
+    ) -> pl.DataFrame:
         """The `links` (LINKS_SCHEMA) that count, in their order, by how their hosts compare.
 
         So many were `read`, and of these so many are left out already.
@@ -118,9 +153,13 @@ class LinkRules:
         counters.add(READ, read)
         if self.unwanted != inlinks_kernels.UNKNOWN:
             links = self._by_hosts(links, hosts, left_out, counters)
-        return self._chain.apply(links.with_columns(_cut(links["anchor"], self._max_anchor)), counters)
+        return self._chain.apply(
+            links.with_columns(_cut(links["anchor"], self._max_anchor)), counters
+        )
 
-    def _by_hosts(self, links: pl.DataFrame, hosts: Hosts, left_out: int, counters: Counters) -> pl.DataFrame:
+    def _by_hosts(
+        self, links: pl.DataFrame, hosts: Hosts, left_out: int, counters: Counters
+    ) -> pl.DataFrame:
         unknown = np.flatnonzero(hosts == inlinks_kernels.UNKNOWN)
         if len(unknown):
             rows = links[unknown]
@@ -129,7 +168,10 @@ class LinkRules:
             hosts[unknown] = same.cast(pl.Int8).fill_null(inlinks_kernels.UNKNOWN).to_numpy()
         malformed = hosts == inlinks_kernels.UNKNOWN
         unwanted = hosts == self.unwanted
-        counters.add(INTERNAL if self.ignore_internal else EXTERNAL, left_out + int(np.count_nonzero(unwanted)))
+        counters.add(
+            INTERNAL if self.ignore_internal else EXTERNAL,
+            left_out + int(np.count_nonzero(unwanted)),
+        )
         counters.add(MALFORMED, int(np.count_nonzero(malformed)))
         leaves = malformed | unwanted
         return links.filter(pl.Series(~leaves)) if leaves.any() else links
@@ -144,17 +186,24 @@ def _compared(pages: pl.Series, targets: pl.Series) -> Hosts:
 
 
 def _same_host_parsed(pages: pl.Series, targets: pl.Series) -> pl.Series:
-    """Whether each link stays on its page's host, by the full parser of URLs; null where the target is no URL."""
+    """Whether each link stays on its page's host, by the full parser of URLs; null where the target
+    is no URL.
+    """
     page, target = (hosts_of(decode_keys(urls)).str.to_lowercase() for urls in (pages, targets))
     return pl.select(pl.when(target.is_not_null()).then(page.eq_missing(target))).to_series()
 
 
 def _cut(anchors: pl.Series, length: int) -> pl.Series:
-    """Anchors of at most `length` UTF-16 units; half a character that is left over becomes a question mark."""
+    """Anchors of at most `length` UTF-16 units; half a character that is left over becomes a
+    question mark.
+    """
     too_long = (anchors.bin.size() > length).arg_true()
     if not len(too_long):
         return anchors
-    cut = [text.encode("utf-16-le")[: 2 * max(length, 0)] for text in decode_keys(anchors.gather(too_long))]
+    cut = [
+        text.encode("utf-16-le")[: 2 * max(length, 0)]
+        for text in decode_keys(anchors.gather(too_long))
+    ]
     return anchors.scatter(too_long, pl.Series([_decoded(units) for units in cut], dtype=pl.Binary))
 
 

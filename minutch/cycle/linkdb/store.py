@@ -1,8 +1,11 @@
-"""The LinkDb on disk: MapFiles of <Text, Inlinks>, each record compressed with zlib, one per partition; no `old/`.
+"""The LinkDb on disk: MapFiles of <Text, Inlinks>, each record compressed with zlib, one per
+partition; no `old/`.
 
-All records of a LinkDb have one of two layouts (see `records.links`), which shows in nothing but the records.
+All records of a LinkDb have one of two layouts (see `records.links`), which shows in nothing but
+the records.
 
-Source: org.apache.nutch.crawl.LinkDb (createJob, install), org.apache.nutch.crawl.LinkDbReader.getInlinks.
+Source: org.apache.nutch.crawl.LinkDb (createJob, install),
+org.apache.nutch.crawl.LinkDbReader.getInlinks.
 """
 
 from __future__ import annotations
@@ -25,7 +28,9 @@ from minutch.work.tables.database import Database, part_name
 from minutch.work.tables.links import InlinksWriter, scan_inlinks
 
 LAYOUT_PROPERTY: Final = "linkdb.inlink.layout"
-"""The layout in which a LinkDb is written; without it, that of the LinkDb that is merged with, else the newer one."""
+"""The layout in which a LinkDb is written; without it, that of the LinkDb that is merged with, else
+the newer one.
+"""
 AUTO: Final = "auto"
 
 
@@ -34,7 +39,9 @@ class LinkDb(Database):
 
     @cached_property
     def layout(self) -> str:
-        """The layout of the records; LAYOUT_METADATA where none of them decides. Raises FormatError."""
+        """The layout of the records; LAYOUT_METADATA where none of them decides. Raises
+        FormatError.
+        """
         self.require_class(Inlinks.class_name)
         try:
             return layout_of(self._values())
@@ -47,7 +54,9 @@ class LinkDb(Database):
                 yield from (value for _, value in reader)
 
     def get(self, url: str) -> Inlinks | None:
-        """The inlinks of `url`; None if there is no entry. Raises StoreError where there is no LinkDb."""
+        """The inlinks of `url`; None if there is no entry. Raises StoreError where there is no
+        LinkDb.
+        """
         value = self.lookup(url)
         return None if value is None else Inlinks.read(DataInput(value), self.layout)
 
@@ -78,16 +87,21 @@ class LinkDb(Database):
         return scan_inlinks(self.require_parts()[index], self.layout)
 
     @staticmethod
-    def part_writer(directory: Path, index: int, layout: str, compression: Compression = DEFLATED) -> InlinksWriter:
-        """A writer of partition `index` of the LinkDb that is being written to `directory` (see `replacement`)."""
+    def part_writer(
+        directory: Path, index: int, layout: str, compression: Compression = DEFLATED
+    ) -> InlinksWriter:
+        """A writer of partition `index` of the LinkDb that is being written to `directory` (see
+        `replacement`).
+        """
         return InlinksWriter(directory / part_name(index), layout, **compression.options)
 
 
 def layout_for(conf: Configuration, sources: Sequence[LinkDb]) -> str:
-    """The layout to write: `linkdb.inlink.layout`, else (or if that is `auto`) the one that all `sources` have.
+    """The layout to write: `linkdb.inlink.layout`, else (or if that is `auto`) the one that all
+    `sources` have.
 
-    Where there is none, or they differ, it is the newer one. Raises ConfigError for an unknown layout, FormatError for
-    a source with records in both.
+    Where there is none, or they differ, it is the newer one. Raises ConfigError for an unknown
+    layout, FormatError for a source with records in both.
     """
     wanted = conf.get_word(LAYOUT_PROPERTY, AUTO)
     if wanted != AUTO:

@@ -2,7 +2,8 @@
 
     message  :=  u32 number of strings   u64 length of each   the strings, one after the other
 
-A pipe's own messages (pickles) are copied three times on their way, which costs more than the way itself.
+A pipe's own messages (pickles) are copied three times on their way, which costs more than the way
+itself.
 """
 
 from __future__ import annotations
@@ -37,17 +38,25 @@ class Channel:
             self._write(some)
 
     def _write(self, strings: list[bytes]) -> None:
-        """Write some strings by as few system calls as there may be: each of them may wake the reader."""
+        """Write some strings by as few system calls as there may be: each of them may wake the
+        reader.
+        """
         descriptor = self.connection.fileno()
         left: Sequence[bytes | memoryview] = strings
         while left:
             done = os.writev(descriptor, left)
             ends = [*accumulate(map(len, left))]
             first = bisect_right(ends, done)
-            left = [memoryview(left[first])[done - ends[first] :], *left[first + 1 :]] if first < len(left) else []
+            left = (
+                [memoryview(left[first])[done - ends[first] :], *left[first + 1 :]]
+                if first < len(left)
+                else []
+            )
 
     def receive(self, most: int) -> list[bytes]:
-        """The next message, if it has at most `most` bytes. Raises EOFError at the end of the pipe, OSError else."""
+        """The next message, if it has at most `most` bytes. Raises EOFError at the end of the pipe,
+        OSError else.
+        """
         (count,) = _COUNT.unpack(self._read(_COUNT.size, most))
         lengths = struct.unpack(f">{count}Q", self._read(8 * count, most))
         data = self._read(sum(lengths), most)

@@ -5,29 +5,31 @@ The first that says something wins:
     1. a byte order mark
     2. `charset=` in the Content-Type header
     3. a meta element within the first 8192 bytes: http-equiv=content-type, else charset=
-    4. the content itself: an ISO-2022-JP escape, UTF-16 without a mark, an XML declaration, strict UTF-8, chardetng;
-       for these there must be something that is not ASCII
+    4. the content itself: an ISO-2022-JP escape, UTF-16 without a mark, an XML declaration, strict
+       UTF-8, chardetng; for these there must be something that is not ASCII
     5. parser.character.encoding.default (windows-1252)
 
-Labels are read as the WHATWG Encoding Standard says; the names given out are those that Nutch stores. Source:
-org.apache.nutch.util.EncodingDetector and HtmlParser.sniffCharacterEncoding, with these differences: the byte order
-mark comes first, as in browsers (Nutch: last of the declarations), and the content of a page that declares nothing
-decides. Nutch takes the default for it and garbles such a page unless it is in windows-1252;
-`parser.character.encoding.detect` = false brings that back.
+Labels are read as the WHATWG Encoding Standard says; the names given out are those that Nutch
+stores. Source: org.apache.nutch.util.EncodingDetector and HtmlParser.sniffCharacterEncoding, with
+these differences: the byte order mark comes first, as in browsers (Nutch: last of the
+declarations), and the content of a page that declares nothing decides. Nutch takes the default for
+it and garbles such a page unless it is in windows-1252; `parser.character.encoding.detect` = false
+brings that back.
 
-With `encodingdetector.charset.min.confidence` of 0 to 100 the content of text types is asked first, as in Nutch, and
-overrides what is declared when it is that sure: 100 for an escape or at least four multi-byte sequences of UTF-8,
-80 for fewer, 50 for a guess of chardetng.
+With `encodingdetector.charset.min.confidence` of 0 to 100 the content of text types is asked first,
+as in Nutch, and overrides what is declared when it is that sure: 100 for an escape or at least four
+multi-byte sequences of UTF-8, 80 for fewer, 50 for a guess of chardetng.
 
 One line of `_TABLE` is one encoding of the standard:
 
     standard's name, java.nio's name (lower case), Python codec: the standard's labels
 
-Nutch stores Java's canonical name of the label, some of them replaced (EncodingDetector: iso-8859-1 by windows-1252,
-euc-kr by x-windows-949, gbk by gb18030); a page is decoded as browsers do. `_JAVA_NAMES` holds labels that Java knows
-by a name of their own although the standard folds them into another encoding. Charsets that only Java knows
-(`ibm850`, …) are found through Python's own table. The standard's "replacement" encoding, which keeps browsers from
-reading pages in ISO-2022-KR and HZ for their users' safety, is not followed: a crawler may read them.
+Nutch stores Java's canonical name of the label, some of them replaced (EncodingDetector: iso-8859-1
+by windows-1252, euc-kr by x-windows-949, gbk by gb18030); a page is decoded as browsers do.
+`_JAVA_NAMES` holds labels that Java knows by a name of their own although the standard folds them
+into another encoding. Charsets that only Java knows (`ibm850`, …) are found through Python's own
+table. The standard's "replacement" encoding, which keeps browsers from reading pages in ISO-2022-KR
+and HZ for their users' safety, is not followed: a crawler may read them.
 """
 
 from __future__ import annotations
@@ -107,8 +109,12 @@ class CharsetDetector:
             raise conf.wrong("parser.character.encoding.default", "a charset", name)
         self.default: Charset = Charset(name.strip().lower(), default.codec)
 
-    def detect(self, data: bytes, header: str | None = None, media_type: str = "", tld: str = "") -> Charset:
-        """The charset of `data`; `header` is the value of Content-Type, `tld` the last label of the host name."""
+    def detect(
+        self, data: bytes, header: str | None = None, media_type: str = "", tld: str = ""
+    ) -> Charset:
+        """The charset of `data`; `header` is the value of Content-Type, `tld` the last label of the
+        host name.
+        """
         return self.detect_by(data, header, media_type, tld)[0]
 
     def detect_by(
@@ -142,7 +148,9 @@ def _byte_order_mark(data: bytes) -> Charset | None:
 
 
 def from_header(value: str) -> Charset | None:
-    """The charset that a Content-Type header names (EncodingDetector.parseCharacterEncoding), None if unknown."""
+    """The charset that a Content-Type header names (EncodingDetector.parseCharacterEncoding), None
+    if unknown.
+    """
     return _kept_from_header(value) if len(value) <= _LONGEST_KEPT else _from_header(value)
 
 
@@ -155,12 +163,18 @@ _kept_from_header = lru_cache(maxsize=512)(_from_header)
 
 
 def from_meta(data: bytes) -> Charset | None:
-    """The charset that a meta element names; a page that can be read so far is not in UTF-16, so that means UTF-8."""
+    """The charset that a meta element names; a page that can be read so far is not in UTF-16, so
+    that means UTF-8.
+    """
     head = data[:PRESCAN]
     tags = [match[1] for match in _META.finditer(head)] if b"<" in head else []
     label = next(_labels(tags), None)
     found = lookup(label) if label else None
-    return lookup("utf-8") if found and found.codec.startswith(("utf_16", "utf-16", "utf_32", "utf-32")) else found
+    return (
+        lookup("utf-8")
+        if found and found.codec.startswith(("utf_16", "utf-16", "utf_32", "utf-32"))
+        else found
+    )
 
 
 def _labels(tags: list[bytes]) -> Iterator[str]:
@@ -175,7 +189,9 @@ def _labels(tags: list[bytes]) -> Iterator[str]:
 
 
 def guess_content(data: bytes, tld: str = "") -> tuple[Charset, int] | None:
-    """What the bytes themselves look like, and how sure that is (0 to 100); None for plain ASCII."""
+    """What the bytes themselves look like, and how sure that is (0 to 100); None for plain
+    ASCII.
+    """
     escaped = _ESCAPE.search(data)
     japanese = lookup("iso-2022-jp")
     if escaped and japanese and _decodes(data, japanese.codec):
@@ -199,7 +215,9 @@ def _named(name: str, confidence: int) -> tuple[Charset, int] | None:
 
 
 def _decodes(data: bytes, codec: str) -> bool:
-    """Whether all is right in that charset; a page cut off by the content limit may end within a character."""
+    """Whether all is right in that charset; a page cut off by the content limit may end within a
+    character.
+    """
     try:
         getincrementaldecoder(codec)().decode(data)
     except UnicodeDecodeError:
@@ -266,11 +284,13 @@ euc-kr x-windows-949 cp949: cseuckr csksc56011987 euc-kr iso-ir-149 korean ks_c_
 utf-16be utf-16be utf_16_be: unicodefffe utf-16be
 utf-16le utf-16le utf_16_le: csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16 utf-16le
 x-user-defined windows-1252 cp1252: x-user-defined
-"""
+"""  # noqa: E501
 
 _JAVA_NAMES = {
     "us-ascii": "ansi_x3.4-1968 ascii us-ascii",
-    "iso-8859-9": "csisolatin5 iso-8859-9 iso-ir-148 iso8859-9 iso_8859-9 iso_8859-9:1989 l5 latin5",
+    "iso-8859-9": (
+        "csisolatin5 iso-8859-9 iso-ir-148 iso8859-9 iso_8859-9 iso_8859-9:1989 l5 latin5"
+    ),
     "x-iso-8859-11": "iso-8859-11",
     "tis-620": "tis-620",
     "gb2312": "gb2312",
@@ -282,7 +302,9 @@ _JAVA_NAMES = {
 _TO_JAVA = {label: name for name, labels in _JAVA_NAMES.items() for label in labels.split()}
 
 _JAVAS_NAME = re.compile(r"[a-z0-9][a-z0-9+.:_-]{0,63}")
-"""What java.nio.charset.Charset takes for a name; Python's codecs would overlook other characters."""
+"""What java.nio.charset.Charset takes for a name; Python's codecs would overlook other
+characters.
+"""
 _NUMBERED = re.compile(r"(?:cp|ibm|ibm-|csibm|csp?c?p?)?(\d{3})")
 _NOT_CHARSETS = frozenset(
     (
@@ -297,26 +319,34 @@ _NOT_CHARSETS = frozenset(
     )
 )
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
-"""Malformed, of course: one U+FFFD in Java, in browsers one for each byte. Common in Korean that is taken for UTF-8."""
+"""Malformed, of course: one U+FFFD in Java, in browsers one for each byte. Common in Korean that is
+taken for UTF-8.
+"""
 _REPLACEMENT = "\ufffd".encode()
 _BLANKS = "\t\n\f\r "
 
 
 @dataclass(frozen=True, slots=True)
 class Charset:
-    """A charset: `name` as Nutch stores it (Java's canonical name in lower case), `codec` as Python decodes it."""
+    """A charset: `name` as Nutch stores it (Java's canonical name in lower case), `codec` as Python
+    decodes it.
+    """
 
     name: str
     codec: str
 
     def decode(self, data: bytes) -> str:
-        """Text, with U+FFFD in the place of what is malformed; never raises. A byte order mark is taken off."""
+        """Text, with U+FFFD in the place of what is malformed; never raises. A byte order mark is
+        taken off.
+        """
         if self.codec == "utf_8":
             data = self.to_utf8(data)
         return data.decode(self.codec, "replace").removeprefix("\ufeff")
 
     def to_utf8(self, data: bytes) -> bytes:
-        """The same in UTF-8; a page in UTF-8 stays as it is, malformed or not, but for surrogates (see _SURROGATE)."""
+        """The same in UTF-8; a page in UTF-8 stays as it is, malformed or not, but for surrogates
+        (see _SURROGATE).
+        """
         if self.codec == "utf_8":
             data = data.removeprefix(codecs.BOM_UTF8)
             return _SURROGATE.sub(_REPLACEMENT, data) if b"\xed" in data else data
@@ -339,7 +369,9 @@ LABELS = _read_table()
 
 @lru_cache(maxsize=512)
 def lookup(label: str) -> Charset | None:
-    """The charset that a header or a meta element calls `label`, in any case; None if nobody knows it."""
+    """The charset that a header or a meta element calls `label`, in any case; None if nobody knows
+    it.
+    """
     label = label.strip(_BLANKS).lower()
     return LABELS.get(label) or _beyond_the_standard(label)
 
@@ -357,4 +389,6 @@ def _beyond_the_standard(label: str) -> Charset | None:
     if name in _NOT_CHARSETS:
         return None
     number = _NUMBERED.fullmatch(label)
-    return Charset(f"ibm{number[1]}" if number else name.replace("_", "-").replace("iso2022", "iso-2022"), name)
+    return Charset(
+        f"ibm{number[1]}" if number else name.replace("_", "-").replace("iso2022", "iso-2022"), name
+    )

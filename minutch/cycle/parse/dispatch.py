@@ -1,11 +1,12 @@
 """Which parsers a page is given to, and what comes of it. The one home of that decision.
 
     parse-plugins.xml has the type     its parsers in that order, those that are active
-    it does not                        the active parsers that claim the type in plugin.xml, those of `*` first
+    it does not                        the active parsers that claim the type in plugin.xml, those
+                                       of `*` first
     none of these                      the active parsers of the entry `*`
 
-They are tried in turn until one has a success in its result; else the last result with a reason is taken. Matches
-org.apache.nutch.parse.{ParserFactory,ParsePluginsReader,ParseUtil}.
+They are tried in turn until one has a success in its result; else the last result with a reason is
+taken. Matches org.apache.nutch.parse.{ParserFactory,ParsePluginsReader,ParseUtil}.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ def read_parse_plugins(text: str, path: str) -> ParsePlugins:
         root = ElementTree.fromstring(text.strip())
     except ElementTree.ParseError as error:
         raise ConfigError(f"{path}: {error}") from error
-    aliases = {alias.get("name", ""): alias.get("extension-id", "") for alias in root.iterfind("aliases/alias")}
+    aliases = {
+        alias.get("name", ""): alias.get("extension-id", "")
+        for alias in root.iterfind("aliases/alias")
+    }
     plugins = ParsePlugins(aliases=aliases)
     for element in root.iter("mimeType"):
         ids: list[str] = []
@@ -86,10 +90,14 @@ class ParserFactory:
         if found is None:
             name = clean_type(content_type)
             if name not in self._found:
-                self._found[name] = [instance_of(extension, Parser) for extension in self._matching(name)]
+                self._found[name] = [
+                    instance_of(extension, Parser) for extension in self._matching(name)
+                ]
             found = self._found[name]
         if not found:
-            raise ParserNotFound(f"no parser for type {content_type!r} (plugin.includes, {DEFAULT_FILE})")
+            raise ParserNotFound(
+                f"no parser for type {content_type!r} (plugin.includes, {DEFAULT_FILE})"
+            )
         return found
 
     def _matching(self, name: str) -> list[Extension]:
@@ -101,19 +109,28 @@ class ParserFactory:
         result = []
         for wanted in ids:
             same = [extension for extension in self._extensions if extension.id == wanted]
-            fitting = [extension for extension in same if name == ANY or claims(extension.parameters, name)]
+            fitting = [
+                extension for extension in same if name == ANY or claims(extension.parameters, name)
+            ]
             if not same:
                 log.debug("%s: %s is named for type %s but not active", DEFAULT_FILE, wanted, name)
             elif not fitting:
                 log.warning(
-                    "%s: %s is named for type %s, which its plugin.xml does not list", DEFAULT_FILE, wanted, name
+                    "%s: %s is named for type %s, which its plugin.xml does not list",
+                    DEFAULT_FILE,
+                    wanted,
+                    name,
                 )
             result += (fitting or same)[:1]
         return result
 
     def _claiming(self, name: str) -> list[Extension]:
         """Those that take any type first, the latest of them foremost, as Nutch has it."""
-        general = [extension for extension in self._extensions if extension.parameters.get("contentType") == ANY]
+        general = [
+            extension
+            for extension in self._extensions
+            if extension.parameters.get("contentType") == ANY
+        ]
         special = [
             extension
             for extension in self._extensions
@@ -123,11 +140,16 @@ class ParserFactory:
 
 
 def claims(parameters: Mapping[str, str], name: str) -> bool:
-    """Whether plugin.xml's `contentType`, types with `|` between them (a pattern, in fact), takes a type."""
+    """Whether plugin.xml's `contentType`, types with `|` between them (a pattern, in fact), takes a
+    type.
+    """
     pattern = parameters.get("contentType")
     if pattern is None:
         return False
-    return pattern == ANY or re.fullmatch(pattern.replace("+", r"\+").replace(".", r"\."), name) is not None
+    return (
+        pattern == ANY
+        or re.fullmatch(pattern.replace("+", r"\+").replace(".", r"\."), name) is not None
+    )
 
 
 class ParseUtil:
@@ -136,7 +158,8 @@ class ParseUtil:
     def __init__(self, conf: Configuration) -> None:
         """Parsers and parse filters are made here, before the first page: they may read files.
 
-        Raises ConfigError for settings of theirs that can't be. One that can't be loaded costs only its own pages.
+        Raises ConfigError for settings of theirs that can't be. One that can't be loaded costs only
+        its own pages.
         """
         self.factory = ParserFactory(conf)
         HtmlParseFilters(conf)
@@ -145,7 +168,9 @@ class ParseUtil:
                 extension.instance()
 
     def parse(self, content: Content) -> ParseResult:
-        """The result of the first parser that succeeds. Raises ParserNotFound; all else is a failed status."""
+        """The result of the first parser that succeeds. Raises ParserNotFound; all else is a failed
+        status.
+        """
         return run_parsers(self.factory.parsers(content.content_type), content)
 
 
@@ -162,10 +187,18 @@ def run_parsers(parsers: list[Parser], content: Content) -> ParseResult:
             continue
         except Exception as error:
             log.warning(
-                "%s: %s: %s", content.url, type(parser).__name__, error, exc_info=log.isEnabledFor(logging.DEBUG)
+                "%s: %s: %s",
+                content.url,
+                type(parser).__name__,
+                error,
+                exc_info=log.isEnabledFor(logging.DEBUG),
             )
             result = None
-            reason = "out of memory" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"
+            reason = (
+                "out of memory"
+                if isinstance(error, MemoryError)
+                else f"{type(error).__name__}: {error}"
+            )
             continue
         if result.is_any_success:
             return result
@@ -173,7 +206,9 @@ def run_parsers(parsers: list[Parser], content: Content) -> ParseResult:
 
 
 class ParseTimeout(BaseException):
-    """The time for a page is over; not an Exception, so that no parser and no plugin takes it for one of its own."""
+    """The time for a page is over; not an Exception, so that no parser and no plugin takes it for
+    one of its own.
+    """
 
 
 def failed_result(url: str, reason: str) -> ParseResult:

@@ -1,13 +1,17 @@
-"""Which media type a page has: the header, the URL's suffix, the content's first bytes. The one home of that decision.
+"""Which media type a page has: the header, the URL's suffix, the content's first bytes. The one
+home of that decision.
 
 Source: org.apache.nutch.util.MimeUtil.autoResolveContentType over Tika's MimeTypes:
 
-    1. the header's type, if it is a media type other than application/octet-stream; else the URL's suffix
-    2. with mime.type.magic (the default): what the content's first bytes say, made more special by the suffix and
-       then by the header where these name a special case of it; unless that is application/octet-stream, it wins
+    1. the header's type, if it is a media type other than application/octet-stream; else the URL's
+       suffix
+    2. with mime.type.magic (the default): what the content's first bytes say, made more special by
+       the suffix and then by the header where these name a special case of it; unless that is
+       application/octet-stream, it wins
     3. XML is distinguished by its root element; content without magic is text if it looks like text
 
-`mime.types.file` may name a rule file in Tika's XML format; without it conf/mime-types.txt has the rules.
+`mime.types.file` may name a rule file in Tika's XML format; without it conf/mime-types.txt has the
+rules.
 """
 
 from __future__ import annotations
@@ -39,7 +43,8 @@ _URI: Final = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://[^/?#]*)?([^?#]*)
 _NOT_URI: Final = re.compile(r"[\x00-\x20\"<>\\^`{|}\x7f]|%(?![0-9A-Fa-f]{2})")
 _DECLARED: Final = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z][\w.:-]*)")
 _ROOT_TAG: Final = re.compile(
-    rb"(?:<\?xml[^<>]{0,200}>\s*)?(?:<!DOCTYPE[^<>\[]{0,300}>\s*)?<[A-Za-z][^<>]{0,300}>", re.IGNORECASE
+    rb"(?:<\?xml[^<>]{0,200}>\s*)?(?:<!DOCTYPE[^<>\[]{0,300}>\s*)?<[A-Za-z][^<>]{0,300}>",
+    re.IGNORECASE,
 )
 """The beginning of a page up to the end of its root element's tag, where it is plain."""
 _TEXT: Final = bytes(range(0x20, 0x80)) + b"\t\n\r\f\x1b"
@@ -49,7 +54,9 @@ _ROOTED: Final = (XML, "text/html")
 
 
 def clean_type(value: str) -> str:
-    """The header's value up to the first `;` (MimeUtil.cleanMimeType; nothing before it leaves the value as it is)."""
+    """The header's value up to the first `;` (MimeUtil.cleanMimeType; nothing before it leaves the
+    value as it is).
+    """
     parts = value.split(";")
     while len(parts) > 1 and not parts[-1]:
         parts.pop()
@@ -63,11 +70,15 @@ class MimeUtil:
         self._magic = conf.get_boolean("mime.type.magic", True)
         self.registry = _registry(*_rule_file(conf))
         self._from_url = lru_cache(maxsize=4096)(self._type_of_url)
-        self._of_header = lru_cache(maxsize=4096)(lambda header: self.registry.canonical(clean_type(header)))
+        self._of_header = lru_cache(maxsize=4096)(
+            lambda header: self.registry.canonical(clean_type(header))
+        )
         self._is_special_case = lru_cache(maxsize=4096)(self.registry.is_special_case)
 
     def resolve(self, header: str | None, url: str, data: bytes) -> str:
-        """The type of a page from its Content-Type header, URL and content (autoResolveContentType)."""
+        """The type of a page from its Content-Type header, URL and content
+        (autoResolveContentType).
+        """
         declared = None if header is None else self._of_header(header)
         result = declared if declared and declared != OCTET_STREAM else self.by_url(url)
         if not self._magic:
@@ -85,7 +96,9 @@ class MimeUtil:
         return self._by_content(data)[0]
 
     def stated(self, header: str | None, url: str) -> str | None:
-        """The type that a Content-Type header states; without one the URL's; None for a header that is no type."""
+        """The type that a Content-Type header states; without one the URL's; None for a header that
+        is no type.
+        """
         return self.by_url(url) if header is None else self._of_header(header)
 
     def stated_column(self, headers: pl.Series, urls: pl.Series) -> pl.Series:
@@ -176,7 +189,9 @@ def file_name(url: str) -> tuple[str, bool]:
 
 
 def looks_like_text(data: bytes) -> bool:
-    """Tika's TextDetector: mostly ASCII without control characters, or bytes that count up like UTF-8."""
+    """Tika's TextDetector: mostly ASCII without control characters, or bytes that count up like
+    UTF-8.
+    """
     total = len(data)
     controls = total - len(data.translate(None, _CONTROLS))
     safe = total - len(data.translate(None, _SAFE_CONTROLS))
@@ -209,7 +224,9 @@ def root_element(data: bytes) -> tuple[str, str] | None:
     start = _ROOT_TAG.match(data)
     root = (None if start is None else _short_root(start[0])) or _root(data, None)
     if root is None and (declared := _DECLARED.match(data)) and lookup(declared[1].decode("ascii")):
-        return _root(data, "iso-8859-1")  # a charset of several bytes, of which expat knows only UTF-8 and UTF-16
+        return _root(
+            data, "iso-8859-1"
+        )  # a charset of several bytes, of which expat knows only UTF-8 and UTF-16
     return root
 
 

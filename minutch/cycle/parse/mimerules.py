@@ -1,9 +1,11 @@
-"""What is known of media types, and the rules that recognise them: names, suffixes, XML roots, magic bytes.
+"""What is known of media types, and the rules that recognise them: names, suffixes, XML roots,
+magic bytes.
 
-Two kinds of rule files fill a `TypeRegistry`: the shipped conf/mime-types.txt, whose notation its own head explains,
-and a user's tika-mimetypes.xml in Tika's format (minutch.cycle.parse.mimexml). The meaning of the rules is that of Tika 3
-(org.apache.tika.mime.MimeTypes, MediaTypeRegistry, Magic, MagicMatch): magic rules of the highest priority that holds
-count; a hint replaces a type only if it is that type or a special case of it.
+Two kinds of rule files fill a `TypeRegistry`: the shipped conf/mime-types.txt, whose notation its
+own head explains, and a user's tika-mimetypes.xml in Tika's format (minutch.cycle.parse.mimexml).
+The meaning of the rules is that of Tika 3 (org.apache.tika.mime.MimeTypes, MediaTypeRegistry,
+Magic, MagicMatch): magic rules of the highest priority that holds count; a hint replaces a type
+only if it is that type or a special case of it.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ XML = "application/xml"
 ZIP = "application/zip"
 
 _REACH = 2048
-"""Bytes after the last offset at which a match of a regular expression may begin that it may extend over."""
+"""Bytes after the last offset at which a match of a regular expression may begin that it may extend
+over.
+"""
 
 Test = Callable[[bytes], bool]
 """A question about the first bytes of a page."""
@@ -29,7 +33,8 @@ _PART = re.compile(r"(\(\?i\))?(?:(\d+)(?:-(\d+))?:)?(.+)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPED = {"n": b"\n", "r": b"\r", "t": b"\t", "s": b" ", "&": b"&", "\\": b"\\"}
 _NAME = re.compile(
-    r"\s*([^\x00-\x20\x7f()<>@,;:\\\"/\[\]?=]+)\s*/\s*([^\x00-\x20\x7f()<>@,;:\\\"/\[\]?=]+)\s*(?:$|;.*)", re.DOTALL
+    r"\s*([^\x00-\x20\x7f()<>@,;:\\\"/\[\]?=]+)\s*/\s*([^\x00-\x20\x7f()<>@,;:\\\"/\[\]?=]+)\s*(?:$|;.*)",
+    re.DOTALL,
 )
 
 Need = tuple[int, frozenset[int]]
@@ -38,7 +43,9 @@ Need = tuple[int, frozenset[int]]
 
 @dataclass(slots=True)
 class Magic:
-    """The bytes at the start of files of one type; `needs`, if known, tells most other files by one byte."""
+    """The bytes at the start of files of one type; `needs`, if known, tells most other files by one
+    byte.
+    """
 
     priority: int
     name: str
@@ -62,10 +69,14 @@ class TypeRegistry:
     magics: list[Magic] = field(default_factory=list)
     _by_first: list[list[int]] = field(default_factory=list)
     _by_later: list[tuple[int, list[list[int]]]] = field(default_factory=list)
-    """Numbers of magic rules: by the first byte, those that need it or no byte at all; by a later one, the others."""
+    """Numbers of magic rules: by the first byte, those that need it or no byte at all; by a later
+    one, the others.
+    """
 
     def prepare(self) -> TypeRegistry:
-        """Sort the magic rules by priority (the order within one stays), and by the byte that they need."""
+        """Sort the magic rules by priority (the order within one stays), and by the byte that they
+        need.
+        """
         self.magics.sort(key=lambda magic: -magic.priority)
         bound: dict[int, list[list[int]]] = {0: [[] for _ in range(256)]}
         for number, magic in enumerate(self.magics):
@@ -78,7 +89,9 @@ class TypeRegistry:
         return self
 
     def canonical(self, name: str) -> str | None:
-        """The type's name without parameters, aliases resolved; None if it is not a media type at all."""
+        """The type's name without parameters, aliases resolved; None if it is not a media type at
+        all.
+        """
         match = _NAME.match(name)
         if not match:
             return None
@@ -109,7 +122,9 @@ class TypeRegistry:
         return parent == of
 
     def by_file_name(self, name: str) -> str:
-        """The type that a file name means: the whole name, else its longest known suffix, then both in lower case."""
+        """The type that a file name means: the whole name, else its longest known suffix, then both
+        in lower case.
+        """
         for candidate in (name, name.lower()):
             found = self.files.get(candidate) or self._by_suffix(candidate)
             if found:
@@ -160,7 +175,9 @@ def read_rules(text: str, path: str) -> TypeRegistry:
         try:
             reader(registry, line.split())
         except (ValueError, LookupError) as error:
-            raise ConfigError(f"{path}:{number}: not a rule for media types: {line!r} ({error})") from error
+            raise ConfigError(
+                f"{path}:{number}: not a rule for media types: {line!r} ({error})"
+            ) from error
     return registry.prepare()
 
 
@@ -206,7 +223,9 @@ def _add_magic(registry: TypeRegistry, words: Sequence[str]) -> None:
     name = type_name(name)
     for rule in rules:
         tests, needs = zip(*(_part(part) for part in re.split(r"(?<!\\)&", rule)), strict=True)
-        registry.magics.append(Magic(int(priority), name, all_of(tests), min(filter(None, needs), default=None)))
+        registry.magics.append(
+            Magic(int(priority), name, all_of(tests), min(filter(None, needs), default=None))
+        )
 
 
 def _part(text: str) -> tuple[Test, Need | None]:
@@ -240,19 +259,27 @@ def _unescape(text: str) -> list[int | None]:
     return [*result, *text[at:].encode("latin-1")]
 
 
-def needed_byte(pattern: Sequence[int | None], start: int, end: int, *, ignore_case: bool = False) -> Need | None:
-    """What a page must have where the pattern begins; None if that may be in several places or any byte."""
+def needed_byte(
+    pattern: Sequence[int | None], start: int, end: int, *, ignore_case: bool = False
+) -> Need | None:
+    """What a page must have where the pattern begins; None if that may be in several places or any
+    byte.
+    """
     if start != end or not pattern or pattern[0] is None:
         return None
     letter = bytes([pattern[0]])
     return start, frozenset(letter.lower() + letter.upper()) if ignore_case else frozenset(letter)
 
 
-def bytes_test(pattern: Sequence[int | None], start: int, end: int, *, ignore_case: bool = False) -> Test:
+def bytes_test(
+    pattern: Sequence[int | None], start: int, end: int, *, ignore_case: bool = False
+) -> Test:
     """A test for bytes (None: any) at an offset from `start` to `end`."""
     if None in pattern:
         source = b"".join(b"." if byte is None else re.escape(bytes([byte])) for byte in pattern)
-        return regex_test(source, start, end, len(pattern), re.IGNORECASE if ignore_case else re.NOFLAG)
+        return regex_test(
+            source, start, end, len(pattern), re.IGNORECASE if ignore_case else re.NOFLAG
+        )
     literal = bytes(byte for byte in pattern if byte is not None)
     stop = end + len(literal)
     if ignore_case:
@@ -263,14 +290,20 @@ def bytes_test(pattern: Sequence[int | None], start: int, end: int, *, ignore_ca
     return lambda data: data.find(literal, start, stop) >= 0
 
 
-def regex_test(source: bytes, start: int, end: int, length: int | None = None, flags: re.RegexFlag = re.NOFLAG) -> Test:
-    """A test for a regular expression that begins at an offset from `start` to `end`; `length` in bytes if fixed."""
+def regex_test(
+    source: bytes, start: int, end: int, length: int | None = None, flags: re.RegexFlag = re.NOFLAG
+) -> Test:
+    """A test for a regular expression that begins at an offset from `start` to `end`; `length` in
+    bytes if fixed.
+    """
     compiled = re.compile(source, flags | re.DOTALL)
     if start == end:
         return lambda data: compiled.match(data, start) is not None
     if length is not None:
         return lambda data: compiled.search(data, start, end + length) is not None
-    return lambda data: (match := compiled.search(data, start, end + _REACH)) is not None and match.start() <= end
+    return lambda data: (
+        (match := compiled.search(data, start, end + _REACH)) is not None and match.start() <= end
+    )
 
 
 def all_of(tests: Sequence[Test]) -> Test:

@@ -1,14 +1,16 @@
 """Rule files for media types in Tika's XML format: a user's own tika-mimetypes.xml.
 
     <mime-type type="text/x-php" interpreted="true">
-      <alias type="…"/>  <sub-class-of type="…"/>  <glob pattern="*.php"/>  <root-XML localName="…" namespaceURI="…"/>
+      <alias type="…"/>  <sub-class-of type="…"/>  <glob pattern="*.php"/>  <root-XML localName="…"
+                         namespaceURI="…"/>
       <magic priority="50">
         <match value="&lt;?php" type="string" offset="0:64" mask="0xFF…"> <match …/> </match>
       </magic>
     </mime-type>
 
-A match holds if its bytes are found and, when it has matches inside, one of these holds (`minShouldMatch` of them).
-Source: org.apache.tika.mime.MimeTypesReader, MagicMatch. Globs other than a name or a suffix are left out.
+A match holds if its bytes are found and, when it has matches inside, one of these holds
+(`minShouldMatch` of them). Source: org.apache.tika.mime.MimeTypesReader, MagicMatch. Globs other
+than a name or a suffix are left out.
 """
 
 from __future__ import annotations
@@ -39,14 +41,24 @@ log = logging.getLogger(__name__)
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|[nr\\]?)")
 _ESCAPED = {"n": "\n", "r": "\r", "\\": "\\", "": "\0"}
 """A quirk of Tika's: a backslash before anything else is a NUL, so that `\\ ` is two bytes."""
-_NUMBERS = {"byte": 1, "host16": 2, "big16": 2, "little16": 2, "host32": 4, "big32": 4, "little32": 4}
+_NUMBERS = {
+    "byte": 1,
+    "host16": 2,
+    "big16": 2,
+    "little16": 2,
+    "host32": 4,
+    "big32": 4,
+    "little32": 4,
+}
 _DEFAULT_PRIORITY = 50
 
 
 def read_tika_rules(path: Path) -> TypeRegistry:
     """The rules of a file. Raises ConfigError."""
     try:
-        root = etree.parse(str(path), etree.XMLParser(resolve_entities=False, no_network=True)).getroot()
+        root = etree.parse(
+            str(path), etree.XMLParser(resolve_entities=False, no_network=True)
+        ).getroot()
     except (OSError, etree.XMLSyntaxError) as error:
         raise ConfigError(f"{path}: not a rule file for media types: {error}") from error
     registry = TypeRegistry()
@@ -94,7 +106,11 @@ def _magics(name: str, element: etree._Element, path: Path) -> list[tuple[int, M
 
 def _clause(element: etree._Element) -> tuple[Test, Need | None, int]:
     inner = [_clause(child) for child in element.iterfind("match")]
-    inside = _some_of([test for test, _, _ in inner], int(element.get("minShouldMatch") or 1)) if inner else None
+    inside = (
+        _some_of([test for test, _, _ in inner], int(element.get("minShouldMatch") or 1))
+        if inner
+        else None
+    )
     size = max((size for _, _, size in inner), default=0)
     if element.get("value") is None:
         if inside is None:
@@ -133,12 +149,20 @@ def _own(element: etree._Element) -> tuple[Test, Need | None, int]:
 
 def _masked(value: int, bits: int) -> bytes:
     """A pattern for the bytes that are like `value` in these bits."""
-    return b"[%s]" % b"".join(b"\\x%02x" % byte for byte in range(256) if (byte ^ value) & bits == 0)
+    return b"[%s]" % b"".join(
+        b"\\x%02x" % byte for byte in range(256) if (byte ^ value) & bits == 0
+    )
 
 
 def _value(kind: str, text: str) -> bytes:
     if kind in _NUMBERS:
-        number = int(text, 16) if text.lower().startswith("0x") else int(text, 8) if text.startswith("0") else int(text)
+        number = (
+            int(text, 16)
+            if text.lower().startswith("0x")
+            else int(text, 8)
+            if text.startswith("0")
+            else int(text)
+        )
         return number.to_bytes(_NUMBERS[kind], "little" if kind.startswith("little") else "big")
     if kind.startswith("unicode"):
         return _plain(text).encode("utf-16-le" if kind == "unicodeLE" else "utf-16-be")
@@ -148,7 +172,9 @@ def _value(kind: str, text: str) -> bytes:
 
 
 def _plain(text: str, *, strict: bool = True) -> str:
-    r"""Escapes resolved; in a regular expression (`strict` false) only `\\`, which stands for one backslash."""
+    r"""Escapes resolved; in a regular expression (`strict` false) only `\\`, which stands for one
+    backslash.
+    """
     if not strict:
         return text.replace("\\\\", "\\")
 

@@ -1,11 +1,12 @@
 """Which links of a page are kept, and in which form. The one home of that decision.
 
-In this order: a link to the page itself goes; with db.ignore.external.links or db.ignore.internal.links what leaves,
-or stays on, the host (db.ignore.external.links.mode = byDomain: the domain) goes, unless it is exempted; the link is
-normalized (scope `outlink`) and filtered. Source: org.apache.nutch.parse.ParseOutputFormat.filterNormalize.
+In this order: a link to the page itself goes; with db.ignore.external.links or
+db.ignore.internal.links what leaves, or stays on, the host (db.ignore.external.links.mode =
+byDomain: the domain) goes, unless it is exempted; the link is normalized (scope `outlink`) and
+filtered. Source: org.apache.nutch.parse.ParseOutputFormat.filterNormalize.
 
-Normalizing and filtering don't depend on the page, so their verdicts are kept for the links of other pages. Links that
-come as a run are judged together, those of many pages at once.
+Normalizing and filtering don't depend on the page, so their verdicts are kept for the links of
+other pages. Links that come as a run are judged together, those of many pages at once.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ class OutlinkRules:
         self._normalizers: dict[str, URLNormalizers] = {}
         self._ignores_internal = conf.get_boolean("db.ignore.internal.links", False)
         self._ignores_external = conf.get_boolean("db.ignore.external.links", False)
-        self._by_domain = (conf.get("db.ignore.external.links.mode") or "byHost").lower() == "bydomain"
+        self._by_domain = (
+            conf.get("db.ignore.external.links.mode") or "byHost"
+        ).lower() == "bydomain"
         self._verdicts: dict[str, dict[str, str | None]] = {}
 
     def origin(self, url: str) -> str | None:
@@ -62,9 +65,13 @@ class OutlinkRules:
         except UrlError:
             return ""
 
-    def accept(self, from_url: str, to_url: str, origin: str | None, scope: str = SCOPE_OUTLINK) -> str | None:
+    def accept(
+        self, from_url: str, to_url: str, origin: str | None, scope: str = SCOPE_OUTLINK
+    ) -> str | None:
         """The link as it is to be stored, None if it is not."""
-        if from_url == to_url or (origin is not None and not self._is_wanted(from_url, to_url, origin)):
+        if from_url == to_url or (
+            origin is not None and not self._is_wanted(from_url, to_url, origin)
+        ):
             return None
         verdicts = self._verdicts.setdefault(scope, {})
         try:
@@ -75,7 +82,9 @@ class OutlinkRules:
             verdict = verdicts[to_url] = self._normalize_and_filter(to_url, scope)
             return verdict
 
-    def keep(self, pages: Sequence[tuple[str, OutlinkRun]], most: int, longest: int) -> list[Sequence[Outlink]]:
+    def keep(
+        self, pages: Sequence[tuple[str, OutlinkRun]], most: int, longest: int
+    ) -> list[Sequence[Outlink]]:
         """The links kept of many pages (URL and links), by kernels where no rule is about two URLs.
 
         Of each page at most `most`, none of more than `longest` characters.
@@ -84,7 +93,9 @@ class OutlinkRules:
             return [self.keep_each(url, links, most, longest) for url, links in pages]
         return list(self._table.keep(pages, most, longest))
 
-    def keep_each(self, url: str, links: Iterable[Outlink], most: int, longest: int) -> list[Outlink]:
+    def keep_each(
+        self, url: str, links: Iterable[Outlink], most: int, longest: int
+    ) -> list[Outlink]:
         """The same for one page, link by link."""
         origin = self.origin(url)
         kept: list[Outlink] = []
@@ -118,10 +129,15 @@ class OutlinkRules:
         try:
             if self._normalizes:
                 urls = self._normalizers_of(SCOPE_OUTLINK).normalize_column(urls, distinct=True)
-            return urls if self._filters is None else self._filters.filter_column(urls, distinct=True)
+            return (
+                urls if self._filters is None else self._filters.filter_column(urls, distinct=True)
+            )
         except MinutchError as error:
             log.warning("links are filtered one by one: %s", error)
-            verdicts = [None if url is None else self._normalize_and_filter(url, SCOPE_OUTLINK) for url in urls]
+            verdicts = [
+                None if url is None else self._normalize_and_filter(url, SCOPE_OUTLINK)
+                for url in urls
+            ]
             return pl.Series(urls.name, verdicts, dtype=pl.String)
 
     def _normalizers_of(self, scope: str) -> URLNormalizers:

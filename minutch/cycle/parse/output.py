@@ -1,17 +1,18 @@
 """What a parsed page leaves in its segment: text, data, and records for updatedb, in Nutch's order.
 
-    parse_text     the text                                      (not with parser.store.text = false)
-    crawl_parse    signature     the digest that the parse job (or the fetcher) put into the content metadata
-                   parse_metadata  the values that db.parsemeta.to.crawldb names; the entity tag of the page
-                   linked        the target of a meta refresh, with _repr_ if another URL stands for it
-                   linked        every outlink kept, with its share of the page's score
-                   …             what the scoring filters give back to the page itself
+    parse_text     the text                                      (not with parser.store.text =
+                   false)
+    crawl_parse    signature     the digest that the parse job (or the fetcher) put into the content
+                   metadata parse_metadata  the values that db.parsemeta.to.crawldb names; the
+                   entity tag of the page linked        the target of a meta refresh, with _repr_ if
+                   another URL stands for it linked        every outlink kept, with its share of the
+                   page's score …             what the scoring filters give back to the page itself
                    fetch_success for a page found inside another one (a feed's entry)
     parse_data     status, title, the outlinks kept, metadata
 
-At most db.max.outlinks.per.page links are kept, in order;
-those longer than db.max.outlink.length are passed over. With fetcher.parse the fetcher has filtered them already.
-Source: org.apache.nutch.parse.ParseOutputFormat (write).
+At most db.max.outlinks.per.page links are kept, in order; those longer than db.max.outlink.length
+are passed over. With fetcher.parse the fetcher has filtered them already. Source:
+org.apache.nutch.parse.ParseOutputFormat (write).
 """
 
 from __future__ import annotations
@@ -37,7 +38,13 @@ from minutch.records.crawldatum import (
     CrawlDatum,
 )
 from minutch.records.links import Outlink
-from minutch.records.metadata import DAMAGED_KEY, FETCH_TIME_KEY, REPR_URL_KEY, SIGNATURE_KEY, TRUNCATED_KEY
+from minutch.records.metadata import (
+    DAMAGED_KEY,
+    FETCH_TIME_KEY,
+    REPR_URL_KEY,
+    SIGNATURE_KEY,
+    TRUNCATED_KEY,
+)
 from minutch.records.outlinkrun import OutlinkRun
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import SUCCESS_REDIRECT
@@ -47,7 +54,9 @@ from minutch.urls.domains import choose_representative
 log = logging.getLogger(__name__)
 
 PERMANENT_REFRESH: Final = 5
-"""Seconds from which on a meta refresh counts as a permanent redirect (Fetcher.PERM_REFRESH_TIME)."""
+"""Seconds from which on a meta refresh counts as a permanent redirect
+(Fetcher.PERM_REFRESH_TIME).
+"""
 _TAG_HEADERS: Final = ("ETag", "Etag", "etag")
 _UNBOUNDED: Final = 1 << 31
 _INTERVAL: Final = 2_592_000
@@ -67,7 +76,9 @@ Entry = tuple[str, CrawlDatum] | Linked
 
 @dataclass(slots=True)
 class PageOutput:
-    """The records of one page; `text` (UTF-8) is None if texts are not stored, `entries` are those for crawl_parse."""
+    """The records of one page; `text` (UTF-8) is None if texts are not stored, `entries` are those
+    for crawl_parse.
+    """
 
     url: str
     text: bytes | None
@@ -78,8 +89,12 @@ class PageOutput:
 class OutputRules:
     """Makes the records by the configured rules."""
 
-    def __init__(self, conf: Configuration, scoring: ScoringFilters, *, filtered: bool | None = None) -> None:
-        """`filtered` says that the links went through normalizers and filters (default: fetcher.parse)."""
+    def __init__(
+        self, conf: Configuration, scoring: ScoringFilters, *, filtered: bool | None = None
+    ) -> None:
+        """`filtered` says that the links went through normalizers and filters (default:
+        fetcher.parse).
+        """
         self._links = OutlinkRules(conf)
         self._scoring = scoring
         self._interval = conf.get_int("db.fetch.interval.default", _INTERVAL)
@@ -95,7 +110,9 @@ class OutputRules:
         """The links that are kept of each page (URL and links), those of runs all at once."""
         resolve_runs([links for _, links in pages if isinstance(links, RelativeRun)])
         if self._filtered:
-            return [links if len(links) <= self._most else links[: self._most] for _, links in pages]
+            return [
+                links if len(links) <= self._most else links[: self._most] for _, links in pages
+            ]
         runs = [(url, links) for url, links in pages if isinstance(links, OutlinkRun)]
         kept = iter(self._links.keep(runs, self._most, self._longest) if runs else ())
         return [
@@ -106,7 +123,9 @@ class OutputRules:
         ]
 
     def records(self, url: str, parse: Parse, kept: Sequence[Outlink], now: int) -> PageOutput:
-        """The records of a page of which the links `kept` stay; `now` (ms) is the time that new records carry."""
+        """The records of a page of which the links `kept` stay; `now` (ms) is the time that new
+        records carry.
+        """
         data = parse.data
         signature = _signature(url, data)
         entries: list[Entry] = []
@@ -134,7 +153,9 @@ class OutputRules:
         status = data.status
         if not (status.is_success and status.minor == SUCCESS_REDIRECT and status.args):
             return
-        target = self._links.accept(url, status.args[0] or "", self._links.origin(url), SCOPE_FETCHER)
+        target = self._links.accept(
+            url, status.args[0] or "", self._links.origin(url), SCOPE_FETCHER
+        )
         if target is None:
             return
         datum = CrawlDatum(STATUS_LINKED, fetch_time=now)
@@ -145,11 +166,15 @@ class OutputRules:
         yield target, datum
 
     def _linked(self, url: str, data: ParseData, kept: Sequence[Outlink], now: int) -> list[Entry]:
-        """A record for each link, with what the scoring filters give it, and what they give the page itself."""
+        """A record for each link, with what the scoring filters give it, and what they give the
+        page itself.
+        """
         if isinstance(kept, OutlinkRun):
             score = self._outlink_score(url, data, len(kept))
             if score is not None:
-                return [Linked(kept, CrawlDatum(STATUS_LINKED, self._interval, score, fetch_time=now))]
+                return [
+                    Linked(kept, CrawlDatum(STATUS_LINKED, self._interval, score, fetch_time=now))
+                ]
         targets = []
         for link in kept:
             datum = CrawlDatum(STATUS_LINKED, self._interval, fetch_time=now)
@@ -174,9 +199,13 @@ class OutputRules:
             log.warning("%s: no initial score: %s", url, error)
             datum.score = 0.0
 
-    def _distribute(self, url: str, data: ParseData, targets: list[tuple[str, CrawlDatum]]) -> CrawlDatum | None:
+    def _distribute(
+        self, url: str, data: ParseData, targets: list[tuple[str, CrawlDatum]]
+    ) -> CrawlDatum | None:
         try:
-            return self._scoring.distribute_score_to_outlinks(url, data, targets, None, len(data.outlinks))
+            return self._scoring.distribute_score_to_outlinks(
+                url, data, targets, None, len(data.outlinks)
+            )
         except (MinutchError, UrlError) as error:
             log.warning("%s: score not distributed: %s", url, error)
             return None
@@ -196,7 +225,9 @@ def _signature(url: str, data: ParseData) -> bytes:
 
 
 def _tag(data: ParseData) -> str:
-    """The entity tag of a page's content; empty if the page is not whole, which another request may mend."""
+    """The entity tag of a page's content; empty if the page is not whole, which another request may
+    mend.
+    """
     metadata = data.content_meta
     if "true" in (metadata.first(TRUNCATED_KEY), metadata.first(DAMAGED_KEY)):
         return ""

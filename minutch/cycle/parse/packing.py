@@ -1,15 +1,18 @@
-"""The records of a page's documents as the files of a segment hold them, and the part files that a parse writes.
+"""The records of a page's documents as the files of a segment hold them, and the part files that a
+parse writes.
 
     text, data   a serialized ParseText and ParseData
     crawl        record*, as they lie in a SequenceFile without its markers
-    record       int length of key and value | int length of key | key: Text, the URL | value: CrawlDatum
+    record       int length of key and value | int length of key | key: Text, the URL | value:
+                 CrawlDatum
 
 Values are compressed where the files are compressed record by record.
 
-The parts of parse_data, parse_text and crawl_parse go by the page's URL. Pages come in the order of their URLs and go
-straight into the files. Pages found inside others come out of order: they are kept apart, and in the end the part files
-are rewritten with them in their places (crawl_parse is in no order and gets their records at its end). Of several pages
-with one URL the first stays, as Nutch's reducer has it.
+The parts of parse_data, parse_text and crawl_parse go by the page's URL. Pages come in the order of
+their URLs and go straight into the files. Pages found inside others come out of order: they are
+kept apart, and in the end the part files are rewritten with them in their places (crawl_parse is in
+no order and gets their records at its end). Of several pages with one URL the first stays, as
+Nutch's reducer has it.
 """
 
 from __future__ import annotations
@@ -29,7 +32,14 @@ from isal import isal_zlib
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.output import Entry, Linked, PageOutput
-from minutch.cycle.segment.store import CRAWL_PARSE, LAYOUTS, PARSE_DATA, PARSE_TEXT, compression_of, text_key
+from minutch.cycle.segment.store import (
+    CRAWL_PARSE,
+    LAYOUTS,
+    PARSE_DATA,
+    PARSE_TEXT,
+    compression_of,
+    text_key,
+)
 from minutch.hadoop.formats.checksum import crc_path
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import DataInput, encode_text
@@ -51,7 +61,8 @@ Compress = Callable[[Sequence[bytes]], list[bytes]]
 
 
 class PackedDocument(NamedTuple):
-    """A document's records: `url` in UTF-8, `text` None where texts are not stored, `crawl` whole records.
+    """A document's records: `url` in UTF-8, `text` None where texts are not stored, `crawl` whole
+    records.
 
     `is_extra` says that it was found inside another page (and has a URL of its own).
     """
@@ -64,7 +75,9 @@ class PackedDocument(NamedTuple):
 
 
 class DocumentPacker:
-    """Serializes documents, those of many pages at once; most links of a page have equal data, which are made once."""
+    """Serializes documents, those of many pages at once; most links of a page have equal data,
+    which are made once.
+    """
 
     def __init__(self, text: Compress, data: Compress, crawl: Compress) -> None:
         """How the values of each folder are compressed."""
@@ -76,7 +89,12 @@ class DocumentPacker:
     @classmethod
     def for_segment(cls, conf: Configuration) -> DocumentPacker:
         """For the files of a segment."""
-        return cls(*(compressor(compression_of(name, conf)) for name in (PARSE_TEXT, PARSE_DATA, CRAWL_PARSE)))
+        return cls(
+            *(
+                compressor(compression_of(name, conf))
+                for name in (PARSE_TEXT, PARSE_DATA, CRAWL_PARSE)
+            )
+        )
 
     @classmethod
     def compressing(cls, compression: str) -> DocumentPacker:
@@ -90,11 +108,19 @@ class DocumentPacker:
 
     def pack_all(self, outputs: Sequence[tuple[PageOutput, bool]]) -> list[PackedDocument]:
         """The records of documents, each with whether it was found inside another page."""
-        texts = iter(self._text([serialized(page.text) for page, _ in outputs if page.text is not None]))
+        texts = iter(
+            self._text([serialized(page.text) for page, _ in outputs if page.text is not None])
+        )
         data = self._data([page.data.to_bytes() for page, _ in outputs])
         crawl = self._crawl_records([page.entries for page, _ in outputs])
         return [
-            PackedDocument(encode_text(page.url), None if page.text is None else next(texts), found, records, is_extra)
+            PackedDocument(
+                encode_text(page.url),
+                None if page.text is None else next(texts),
+                found,
+                records,
+                is_extra,
+            )
             for (page, is_extra), found, records in zip(outputs, data, crawl, strict=True)
         ]
 
@@ -103,7 +129,11 @@ class DocumentPacker:
         return self._crawl_records([entries])[0]
 
     def _crawl_records(self, pages: Sequence[Sequence[Entry]]) -> list[bytes]:
-        datums = [entry.datum if isinstance(entry, Linked) else entry[1] for entries in pages for entry in entries]
+        datums = [
+            entry.datum if isinstance(entry, Linked) else entry[1]
+            for entries in pages
+            for entry in entries
+        ]
         values = self._crawl([self._datum(datum) for datum in datums])
         found = iter(_records([entry for entries in pages for entry in entries], values))
         return [b"".join(islice(found, len(entries))) for entries in pages]
@@ -111,7 +141,14 @@ class DocumentPacker:
     def _datum(self, datum: CrawlDatum) -> bytes:
         if datum.metadata or datum.signature:
             return datum.to_bytes()
-        fields = (datum.status, datum.fetch_interval, datum.score, datum.fetch_time, datum.modified_time, datum.retries)
+        fields = (
+            datum.status,
+            datum.fetch_interval,
+            datum.score,
+            datum.fetch_time,
+            datum.modified_time,
+            datum.retries,
+        )
         value = self._datums.get(fields)
         if value is None:
             if len(self._datums) >= _REMEMBERED:
@@ -128,11 +165,14 @@ def compressor(compression: str) -> Compress:
 def _compressed(values: Sequence[bytes]) -> list[bytes]:
     """The values as zlib streams.
 
-    A kernel is for the short ones; for the others ISA-L's level 1 takes a quarter of the time of zlib's default, and a
-    twentieth more space.
+    A kernel is for the short ones; for the others ISA-L's level 1 takes a quarter of the time of
+    zlib's default, and a twentieth more space.
     """
     streams = iter(_short_streams([value for value in values if len(value) <= SHORT]))
-    return [next(streams) if len(value) <= SHORT else bytes(isal_zlib.compress(value, 1)) for value in values]
+    return [
+        next(streams) if len(value) <= SHORT else bytes(isal_zlib.compress(value, 1))
+        for value in values
+    ]
 
 
 def _short_streams(values: list[bytes]) -> list[bytes]:
@@ -143,15 +183,23 @@ def _short_streams(values: list[bytes]) -> list[bytes]:
     out_at, out_sizes = np.empty_like(starts), np.empty_like(sizes)
     deflate(starts + data.ctypes.data, sizes, out, out_at, out_sizes, 0, 0)
     packed = out[: int(out_sizes.sum())].tobytes()
-    return [packed[at : at + size] for at, size in zip(out_at.tolist(), out_sizes.tolist(), strict=True)]
+    return [
+        packed[at : at + size] for at, size in zip(out_at.tolist(), out_sizes.tolist(), strict=True)
+    ]
 
 
 def _records(entries: Sequence[Entry], values: Sequence[bytes]) -> list[bytes]:
     """The records of each entry, with its value."""
-    runs = [(entry.links, value) for entry, value in zip(entries, values, strict=True) if isinstance(entry, Linked)]
+    runs = [
+        (entry.links, value)
+        for entry, value in zip(entries, values, strict=True)
+        if isinstance(entry, Linked)
+    ]
     linked = iter(linked_records(runs) if runs else ())
     return [
-        next(linked) if isinstance(entry, Linked) else _record(text_key(encode_text(entry[0])), value)
+        next(linked)
+        if isinstance(entry, Linked)
+        else _record(text_key(encode_text(entry[0])), value)
         for entry, value in zip(entries, values, strict=True)
     ]
 
@@ -200,7 +248,9 @@ class _Files:
 
     def __init__(self, directory: Path, conf: Configuration, *, stores_text: bool) -> None:
         self.directory = directory
-        self.compressions = {folder: compression_of(folder, conf) for folder in (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)}
+        self.compressions = {
+            folder: compression_of(folder, conf) for folder in (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)
+        }
         self.map_folders = (PARSE_DATA, PARSE_TEXT) if stores_text else (PARSE_DATA,)
         self.parts = number_of_parts(conf)
 
@@ -212,18 +262,26 @@ class _Files:
     def map_file(self, folder: str, part: int) -> MapFileWriter:
         """A new part."""
         value_class = LAYOUTS[folder].value_class
-        return MapFileWriter(self.path(folder, part), TEXT, value_class, compression=self.compressions[folder])
+        return MapFileWriter(
+            self.path(folder, part), TEXT, value_class, compression=self.compressions[folder]
+        )
 
     def flat_file(self, folder: str, path: Path) -> SequenceFileWriter:
         """A new file of records of a folder."""
-        return SequenceFileWriter(path, TEXT, LAYOUTS[folder].value_class, compression=self.compressions[folder])
+        return SequenceFileWriter(
+            path, TEXT, LAYOUTS[folder].value_class, compression=self.compressions[folder]
+        )
 
     def part_of(self, url: bytes) -> int:
         """The part that a page belongs to."""
         return partition(url, self.parts) if self.parts > 1 else 0
 
     def append(
-        self, writer: MapFileWriter | SequenceFileWriter, folder: str, key: bytes, document: PackedDocument
+        self,
+        writer: MapFileWriter | SequenceFileWriter,
+        folder: str,
+        key: bytes,
+        document: PackedDocument,
     ) -> None:
         """Write a document's value for `folder`; `key` is its URL as a Text."""
         value = (document.text or b"") if folder == PARSE_TEXT else document.data
@@ -233,26 +291,44 @@ class _Files:
 class PartWriters:
     """Writers for some parts, or all (mapreduce.job.reduces), below a directory."""
 
-    def __init__(self, directory: Path, conf: Configuration, *, stores_text: bool, parts: range | None = None) -> None:
+    def __init__(
+        self, directory: Path, conf: Configuration, *, stores_text: bool, parts: range | None = None
+    ) -> None:
         self._files = files = _Files(directory, conf, stores_text=stores_text)
         self._parts = range(files.parts) if parts is None else parts
         self._maps = {
-            (folder, part): files.map_file(folder, part) for folder in files.map_folders for part in self._parts
+            (folder, part): files.map_file(folder, part)
+            for folder in files.map_folders
+            for part in self._parts
         }
-        self._crawl = {part: files.flat_file(CRAWL_PARSE, files.path(CRAWL_PARSE, part)) for part in self._parts}
+        self._crawl = {
+            part: files.flat_file(CRAWL_PARSE, files.path(CRAWL_PARSE, part))
+            for part in self._parts
+        }
         self._extra: SequenceFileWriter | None = None
         self._last = b""
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         with ExitStack() as stack:
-            for writer in (*self._maps.values(), *self._crawl.values(), *((self._extra,) if self._extra else ())):
+            for writer in (
+                *self._maps.values(),
+                *self._crawl.values(),
+                *((self._extra,) if self._extra else ()),
+            ):
                 stack.callback(writer.close)
 
     def write(self, document: PackedDocument) -> bool:
-        """Write a page's records; pages must come in the order of their URLs. False if there was one of this URL."""
+        """Write a page's records; pages must come in the order of their URLs. False if there was
+        one of this URL.
+        """
         if document.url == self._last:
             return False
         self._last = document.url
@@ -265,7 +341,9 @@ class PartWriters:
     def keep(self, document: PackedDocument, page: bytes) -> None:
         """Take a document that was found inside a page; `put_in_places` writes it."""
         if self._extra is None:
-            self._extra = SequenceFileWriter(self._files.directory / f"{_EXTRA}{self._parts.start}", "", "")
+            self._extra = SequenceFileWriter(
+                self._files.directory / f"{_EXTRA}{self._parts.start}", "", ""
+            )
         self._extra.append_raw(page, pickle.dumps(document))
 
 
@@ -279,11 +357,20 @@ def put_in_places(directory: Path, conf: Configuration, *, stores_text: bool) ->
         return 0
     files = _Files(directory, conf, stores_text=stores_text)
     folders = (*files.map_folders, CRAWL_PARSE)
-    paths = {(folder, part): directory / f"new-{folder}-{part}" for folder in folders for part in range(files.parts)}
+    paths = {
+        (folder, part): directory / f"new-{folder}-{part}"
+        for folder in folders
+        for part in range(files.parts)
+    }
     left_out = 0
     with ExitStack() as stack:
-        found = [stack.enter_context(MapFileReader(files.path(PARSE_DATA, part))) for part in range(files.parts)]
-        writers = {key: stack.enter_context(files.flat_file(key[0], path)) for key, path in paths.items()}
+        found = [
+            stack.enter_context(MapFileReader(files.path(PARSE_DATA, part)))
+            for part in range(files.parts)
+        ]
+        writers = {
+            key: stack.enter_context(files.flat_file(key[0], path)) for key, path in paths.items()
+        }
         for document in _first_of_each(kept):
             part, key = files.part_of(document.url), text_key(document.url)
             if found[part].get(key) is not None:
@@ -300,7 +387,9 @@ def put_in_places(directory: Path, conf: Configuration, *, stores_text: bool) ->
 
 
 def _first_of_each(kept: Iterable[Path]) -> Iterator[PackedDocument]:
-    """The pages that were kept, in the order of their URLs; of each URL the first, in the order of their pages."""
+    """The pages that were kept, in the order of their URLs; of each URL the first, in the order of
+    their pages.
+    """
     packed = (value for _, value in merge_records(map(_raw, kept)))
     last = None
     for url, value in sort_records((pickle.loads(value).url, value) for value in packed):
@@ -310,7 +399,9 @@ def _first_of_each(kept: Iterable[Path]) -> Iterator[PackedDocument]:
 
 
 def _merge(files: _Files, folder: str, part: int, extra: Path) -> None:
-    """Rewrite one part with the pages that were kept for it; crawl_parse is in no order, and gets them at its end."""
+    """Rewrite one part with the pages that were kept for it; crawl_parse is in no order, and gets
+    them at its end.
+    """
     path = files.path(folder, part)
     old = files.directory / f"old-{folder}-{part}"
     path.rename(old)

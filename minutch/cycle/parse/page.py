@@ -1,9 +1,10 @@
-"""Fetched pages through the parse step: is a page to be parsed, its parse, its signature, its records.
+"""Fetched pages through the parse step: is a page to be parsed, its parse, its signature, its
+records.
 
-`PageParser` is the step. `ParseTask` is the task of the workers that run it: bytes in, the packed records of a page's
-documents out; the parse job (`SegmentTask`) and the fetcher (minutch.cycle.fetch.parsing) say how they hand pages over and
-what else they want to know.
-Source: org.apache.nutch.parse.ParseSegment (map, isTruncated) and the parsing half of FetcherThread.output.
+`PageParser` is the step. `ParseTask` is the task of the workers that run it: bytes in, the packed
+records of a page's documents out; the parse job (`SegmentTask`) and the fetcher
+(minutch.cycle.fetch.parsing) say how they hand pages over and what else they want to know. Source:
+org.apache.nutch.parse.ParseSegment (map, isTruncated) and the parsing half of FetcherThread.output.
 """
 
 from __future__ import annotations
@@ -29,7 +30,12 @@ from minutch.plugin.points import Parse, ParseResult
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_PARSE_FAILED
 from minutch.records.links import Outlink
-from minutch.records.metadata import FETCH_STATUS_KEY, FETCH_TIME_KEY, SEGMENT_NAME_KEY, SIGNATURE_KEY
+from minutch.records.metadata import (
+    FETCH_STATUS_KEY,
+    FETCH_TIME_KEY,
+    SEGMENT_NAME_KEY,
+    SIGNATURE_KEY,
+)
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import MAJOR_NAMES
 from minutch.records.truncation import is_truncated
@@ -49,7 +55,9 @@ Documents = list[tuple[str, Parse]]
 
 
 class ReadPage(NamedTuple):
-    """A page, the time (ms) that its new records carry, and what the parsers made of it or why it was passed over."""
+    """A page, the time (ms) that its new records carry, and what the parsers made of it or why it
+    was passed over.
+    """
 
     content: Content
     time: int
@@ -68,7 +76,8 @@ class PageParser:
     """The parse step for pages, as configured."""
 
     def __init__(self, conf: Configuration, segment_name: str, *, fetching: bool = False) -> None:
-        """`fetching`: the pages come from a fetch that is under way, all of them fetched with success.
+        """`fetching`: the pages come from a fetch that is under way, all of them fetched with
+        success.
 
         Then links are always filtered, and documents carry the time of the fetch.
         """
@@ -94,25 +103,35 @@ class PageParser:
             return SKIPPED_NO_PARSER
 
     def finish(self, pages: Sequence[ReadPage]) -> list[PageResult]:
-        """The second half, for many pages at once: the records of what was read. Passed-over pages have none."""
+        """The second half, for many pages at once: the records of what was read. Passed-over pages
+        have none.
+        """
         documents = [self._documents(page) for page in pages]
         self._describe(pages, documents)
         links = [(url, parse.data.outlinks) for found in documents for url, parse in found]
         kept = iter(self._output.keep(links))
-        return [self._finished(page, found, kept) for page, found in zip(pages, documents, strict=True)]
+        return [
+            self._finished(page, found, kept) for page, found in zip(pages, documents, strict=True)
+        ]
 
     def signature_of(self, content: Content) -> bytes:
         """The signature of a page that was not parsed."""
         return self._signature.calculate(content, "")
 
-    def _finished(self, page: ReadPage, found: Documents, kept: Iterator[Sequence[Outlink]]) -> PageResult:
-        """The records of a page's documents, whose links `kept` gives one document after the other."""
+    def _finished(
+        self, page: ReadPage, found: Documents, kept: Iterator[Sequence[Outlink]]
+    ) -> PageResult:
+        """The records of a page's documents, whose links `kept` gives one document after the
+        other.
+        """
         if isinstance(page.result, str):
             return PageResult([page.result], [])
         outputs = []
         for url, parse in found:
             links = next(kept)
-            if self._fetching:  # scores are shared out among the links kept, not among all (FetcherThread.output)
+            if (
+                self._fetching
+            ):  # scores are shared out among the links kept, not among all (FetcherThread.output)
                 parse.data.outlinks = links
             outputs.append(self._output.records(url, parse, links, page.time))
         return PageResult([MAJOR_NAMES[parse.data.status.major] for _, parse in found], outputs)
@@ -142,8 +161,14 @@ class PageParser:
 
     def _describe(self, pages: Sequence[ReadPage], documents: Sequence[Documents]) -> None:
         """Segment name, signature and score into the content metadata of all documents."""
-        described = [(page, *document) for page, found in zip(pages, documents, strict=True) for document in found]
-        digests = signatures(self._signature, [(page.content, parse) for page, _, parse in described])
+        described = [
+            (page, *document)
+            for page, found in zip(pages, documents, strict=True)
+            for document in found
+        ]
+        digests = signatures(
+            self._signature, [(page.content, parse) for page, _, parse in described]
+        )
         for (page, url, parse), digest in zip(described, digests, strict=True):
             metadata = parse.data.content_meta
             metadata.set(SEGMENT_NAME_KEY, self._segment_name)
@@ -173,7 +198,9 @@ R = TypeVar("R")
 
 
 class PackedPage(NamedTuple):
-    """What became of a page, and the records of the documents in it; `damage` to its file is an error."""
+    """What became of a page, and the records of the documents in it; `damage` to its file is an
+    error.
+    """
 
     outcomes: list[str]
     documents: list[PackedDocument]
@@ -191,7 +218,9 @@ class ParseTask(Generic[R]):
 
     @abstractmethod
     def _page(self, item: bytes) -> ReadPage:
-        """The page in an item, not parsed yet unless nothing is to be parsed. Raises FormatError for damage."""
+        """The page in an item, not parsed yet unless nothing is to be parsed. Raises FormatError
+        for damage.
+        """
 
     @abstractmethod
     def _packed(self, page: ReadPage, result: PageResult, documents: list[PackedDocument]) -> R:
@@ -207,7 +236,11 @@ class ParseTask(Generic[R]):
             page = self._page(item)
         except FormatError as error:
             return error
-        return page if page.result else ReadPage(page.content, page.time, self._parser.read(page.content))
+        return (
+            page
+            if page.result
+            else ReadPage(page.content, page.time, self._parser.read(page.content))
+        )
 
     def finish(self, pages: Sequence[ReadPage | FormatError]) -> list[R]:
         """The records of parsed pages; the links of all of them are filtered together."""
@@ -218,7 +251,9 @@ class ParseTask(Generic[R]):
             log.debug("pages are finished one by one: %s", error)
             results = [self._finish(page) for page in whole]
         packed = map(self._packed, whole, results, self._documents(whole, results))
-        return [next(packed) if isinstance(page, ReadPage) else self._damaged(page) for page in pages]
+        return [
+            next(packed) if isinstance(page, ReadPage) else self._damaged(page) for page in pages
+        ]
 
     def fail(self, item: bytes, reason: str) -> R:
         """The records of a page whose parser hangs, dies or takes too much memory."""
@@ -238,10 +273,16 @@ class ParseTask(Generic[R]):
 
     def _fail(self, page: ReadPage, reason: str) -> PageResult:
         skipped = page.result or self._parser.reason_to_skip(page.content)
-        result = skipped if isinstance(skipped, str) and skipped else failed_result(page.content.url, reason)
+        result = (
+            skipped
+            if isinstance(skipped, str) and skipped
+            else failed_result(page.content.url, reason)
+        )
         return self._parser.finish([page._replace(result=result)])[0]
 
-    def _documents(self, pages: Sequence[ReadPage], results: Sequence[PageResult]) -> list[list[PackedDocument]]:
+    def _documents(
+        self, pages: Sequence[ReadPage], results: Sequence[PageResult]
+    ) -> list[list[PackedDocument]]:
         """The packed records of the documents of each page."""
         found = [
             (output, output.url != page.content.url)
@@ -257,8 +298,12 @@ class SegmentTask(ParseTask[PackedPage]):
 
     answers = (PackedPage, PackedDocument)
 
-    def __init__(self, conf: Configuration, segment_name: str, now: int, *, compression: str | None = None) -> None:
-        """`compression` is the codec by which each item is compressed; `now` (ms) is the time that records carry."""
+    def __init__(
+        self, conf: Configuration, segment_name: str, now: int, *, compression: str | None = None
+    ) -> None:
+        """`compression` is the codec by which each item is compressed; `now` (ms) is the time that
+        records carry.
+        """
         super().__init__(PageParser(conf, segment_name), DocumentPacker.for_segment(conf))
         self._decompress = codec(compression).decompress if compression else bytes
         self._now = now
@@ -272,7 +317,9 @@ class SegmentTask(ParseTask[PackedPage]):
             log.error("content left out: %s", error)
             return ReadPage(Content(), self._now, UNREADABLE)
 
-    def _packed(self, page: ReadPage, result: PageResult, documents: list[PackedDocument]) -> PackedPage:
+    def _packed(
+        self, page: ReadPage, result: PageResult, documents: list[PackedDocument]
+    ) -> PackedPage:
         return PackedPage(result.outcomes, documents)
 
     def _damaged(self, error: FormatError) -> PackedPage:

@@ -1,12 +1,14 @@
 """`minutch parse`: the fetched pages of a segment → crawl_parse, parse_data, parse_text.
 
-    content ──> workers: parse, filter links, score, sign, serialize ──> part writers, by hash of the URL
+    content ──> workers: parse, filter links, score, sign, serialize ──> part writers, by hash of
+    the URL
 
-Pages are parsed in processes of their own (minutch.cycle.parse.worker) and written in the order of their URLs, as they come:
-all partitions at once, or each by itself where an engine has more machines. There, pages that lie in other parts than
-those of the job (fetched by lists, say) are shuffled first. Pages found inside other pages (a feed's entries) are put
-in their places at the end. A segment that has been parsed is left as it is, with a warning.
-Source: org.apache.nutch.parse.ParseSegment.
+Pages are parsed in processes of their own (minutch.cycle.parse.worker) and written in the order of
+their URLs, as they come: all partitions at once, or each by itself where an engine has more
+machines. There, pages that lie in other parts than those of the job (fetched by lists, say) are
+shuffled first. Pages found inside other pages (a feed's entries) are put in their places at the
+end. A segment that has been parsed is left as it is, with a warning. Source:
+org.apache.nutch.parse.ParseSegment.
 """
 
 from __future__ import annotations
@@ -24,7 +26,14 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.packing import PartWriters, put_in_places
 from minutch.cycle.parse.page import PackedPage, SegmentTask
 from minutch.cycle.parse.worker import WorkerPool, pool_settings
-from minutch.cycle.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, RawRecord, Segment
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_PARSE,
+    PARSE_DATA,
+    PARSE_TEXT,
+    RawRecord,
+    Segment,
+)
 from minutch.errors import FormatError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.hadoop.formats.javaio import decode_text
@@ -41,10 +50,14 @@ REPEATED: Final = "left_out_same_url"
 """Counts documents of a URL that had one already (a page fetched twice, through redirects)."""
 
 
-def parse_segment(segment: Segment, conf: Configuration, clock: Clock, progress: Progress | None = None) -> Counters:
-    """Parse a segment's content. Every page counts once under `pages`; outcomes are counted by document.
+def parse_segment(
+    segment: Segment, conf: Configuration, clock: Clock, progress: Progress | None = None
+) -> Counters:
+    """Parse a segment's content. Every page counts once under `pages`; outcomes are counted by
+    document.
 
-    Raises StoreError if there is no content or the segment has been parsed, FormatError if its files are damaged.
+    Raises StoreError if there is no content or the segment has been parsed, FormatError if its
+    files are damaged.
     """
     counters, now = Counters(), clock.now()
     stores_text = conf.get_boolean("parser.store.text", True)
@@ -58,7 +71,9 @@ def parse_segment(segment: Segment, conf: Configuration, clock: Clock, progress:
             from minutch.cycle.parse.spread import PAGES_SCHEMA, stored_pages
 
             places = engine.pieces(segment.parts(CONTENT))
-            with engine.shuffle(stored_pages, places, PAGES_SCHEMA, conf, None, spill=directory) as pages:
+            with engine.shuffle(
+                stored_pages, places, PAGES_SCHEMA, conf, None, spill=directory
+            ) as pages:
                 engine.reduce(step.parse_shuffled, [pages], parts, directory, counters, progress)
         counters.add(REPEATED, put_in_places(directory, conf, stores_text=stores_text))
     mark_success(conf, segment.path)
@@ -67,7 +82,9 @@ def parse_segment(segment: Segment, conf: Configuration, clock: Clock, progress:
 
 @dataclass(frozen=True)
 class _Step:
-    """Parses partitions of a segment's pages, in the order of their URLs; `now` (ms) is the time of their records."""
+    """Parses partitions of a segment's pages, in the order of their URLs; `now` (ms) is the time of
+    their records.
+    """
 
     segment: Segment
     conf: Configuration
@@ -75,7 +92,9 @@ class _Step:
 
     def parse_stored(self, task: Task, parts: range) -> None:
         """Some partitions, as the segment has them: for `Engine.write`."""
-        compression, records = self.segment.stored_sorted(CONTENT, parts, number_of_parts(self.conf))
+        compression, records = self.segment.stored_sorted(
+            CONTENT, parts, number_of_parts(self.conf)
+        )
         self._parse(task, parts, records, compression)
 
     def parse_shuffled(self, task: Task, partitions: Sequence[Partition]) -> None:
@@ -84,20 +103,26 @@ class _Step:
 
         self._parse(task, range(task.part, task.part + 1), pages_of(partitions[0]), DEFAULT_CODEC)
 
-    def _parse(self, task: Task, parts: range, records: Iterable[RawRecord], compression: str | None) -> None:
+    def _parse(
+        self, task: Task, parts: range, records: Iterable[RawRecord], compression: str | None
+    ) -> None:
         """Write what becomes of pages; documents found inside others are kept."""
         conf, counters = self.conf, task.counters
         make_task = partial(SegmentTask, conf, self.segment.name, self.now, compression=compression)
         stores_text = conf.get_boolean("parser.store.text", True)
         with ExitStack() as stack:
-            writers = stack.enter_context(PartWriters(task.folder, conf, stores_text=stores_text, parts=parts))
+            writers = stack.enter_context(
+                PartWriters(task.folder, conf, stores_text=stores_text, parts=parts)
+            )
             pool: WorkerPool[PackedPage]
             pool = stack.enter_context(WorkerPool(make_task, **pool_settings(conf, task.threads)))
             keys: deque[bytes] = deque()  # of the pages that are with the workers
             for packed in pool.map(_values(records, keys)):
                 url = keys.popleft()
                 if packed.damage:
-                    raise FormatError(f"{decode_text(url)}: {packed.damage}", path=self.segment.path / CONTENT)
+                    raise FormatError(
+                        f"{decode_text(url)}: {packed.damage}", path=self.segment.path / CONTENT
+                    )
                 counters.add("pages")
                 for outcome in packed.outcomes:
                     counters.add(outcome)

@@ -1,17 +1,20 @@
-"""What a parse worker may not do, whatever a page makes its parser do: the one home of that decision.
+"""What a parse worker may not do, whatever a page makes its parser do: the one home of that
+decision.
 
     network     sockets of any kind
-    files       files opened for writing, created, renamed, removed or given other rights; reading is allowed
+    files       files opened for writing, created, renamed, removed or given other rights; reading
+                is allowed
     processes   forks, programs, signals to other processes, a look into their memory
 
-On Linux a filter of system calls (seccomp, by the package seccompy; x86_64 and aarch64) holds this for all threads of
-the worker and for the programs that it starts: a refused call fails, and the page's parse with it. Elsewhere resource
-limits hold part of it: no file grows, and none but root starts processes. In both cases the worker loses the open
-files that it has inherited and can't raise its limit of memory again, and what it answers is read as plain data
+On Linux a filter of system calls (seccomp, by the package seccompy; x86_64 and aarch64) holds this
+for all threads of the worker and for the programs that it starts: a refused call fails, and the
+page's parse with it. Elsewhere resource limits hold part of it: no file grows, and none but root
+starts processes. In both cases the worker loses the open files that it has inherited and can't
+raise its limit of memory again, and what it answers is read as plain data
 (minutch.cycle.parse.answers). Its limits of memory and time are in minutch.cycle.parse.worker.
 
-`parser.sandbox=false` switches all of this off, `parser.sandbox.allow` allows some of the words above. parse-ext runs
-programs, so `processes` are allowed where it is active.
+`parser.sandbox=false` switches all of this off, `parser.sandbox.allow` allows some of the words
+above. parse-ext runs programs, so `processes` are allowed where it is active.
 """
 
 from __future__ import annotations
@@ -43,28 +46,36 @@ _NEVER: Final = """
     kexec_load keyctl mount mount_setattr move_mount open_by_handle_at open_tree perf_event_open personality
     pidfd_getfd pidfd_open pivot_root process_madvise process_vm_readv process_vm_writev ptrace quotactl reboot
     request_key setdomainname sethostname setns settimeofday swapoff swapon syslog umount2 unshare userfaultfd vhangup
-"""
+"""  # noqa: E501
 """Calls that no parser needs, whatever is allowed."""
 _REFUSED: Final = {
     NETWORK: "accept accept4 bind connect listen recvmmsg sendmmsg sendto socket socketpair",
-    FILES: """
+    FILES: (
+        """
         chmod chown creat fchmod fchmodat fchmodat2 fchown fchownat fremovexattr fsetxattr futimesat lchown link
         linkat lremovexattr lsetxattr mkdir mkdirat mknod mknodat mq_open mq_unlink msgget removexattr rename renameat
         renameat2 rmdir semget setxattr shmget symlink symlinkat truncate unlink unlinkat utime utimensat utimes
-    """,
-    PROCESSES: """
+    """  # noqa: E501
+    ),
+    PROCESSES: (
+        """
         execve execveat fork kill pidfd_send_signal prlimit64 rt_sigqueueinfo rt_tgsigqueueinfo setpgid setpriority
         setrlimit tgkill tkill vfork
-    """,
+    """  # noqa: E501
+    ),
 }
 """Calls by what they are for; `_add_rules` has those of which only some are refused."""
 _UNKNOWN: Final = {FILES: "openat2", PROCESSES: "clone3"}
-"""Newer forms of a call whose arguments a filter can't see: they are said not to exist, so the older form is used."""
+"""Newer forms of a call whose arguments a filter can't see: they are said not to exist, so the
+older form is used.
+"""
 _TO_ITSELF: Final = ("kill", "tgkill")
 _WRITING: Final = (os.O_WRONLY, os.O_RDWR, os.O_CREAT, os.O_TRUNC)
 _CLONE_THREAD: Final = 0x10000
 _X32: Final = 0x4000_0000
-"""Bit of the numbers by which x86-64's kernel takes calls of a second kind, some of which have numbers of their own."""
+"""Bit of the numbers by which x86-64's kernel takes calls of a second kind, some of which have
+numbers of their own.
+"""
 _X32_ONLY: Final = range(512, 548)
 
 
@@ -76,7 +87,9 @@ class Sandbox(NamedTuple):
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> Sandbox:
-        """parser.sandbox, parser.sandbox.allow, and what the active plugins need. Raises ConfigError."""
+        """parser.sandbox, parser.sandbox.allow, and what the active plugins need. Raises
+        ConfigError.
+        """
         from minutch.plugin.repository import PluginRepository
 
         allowed = set(conf.get_trimmed_strings("parser.sandbox.allow"))
@@ -93,7 +106,9 @@ class Sandbox(NamedTuple):
         return [kind for kind in KINDS if kind not in self.allowed]
 
     def close(self, keep: Iterable[int]) -> None:
-        """Give up all that is not needed, for good; of the open files those in `keep` stay, and where logs go."""
+        """Give up all that is not needed, for good; of the open files those in `keep` stay, and
+        where logs go.
+        """
         if not self.is_on:
             log.debug("parser.sandbox=false: this worker may do what its user may")
             return
@@ -106,10 +121,15 @@ class Sandbox(NamedTuple):
             log.debug("a filter of system calls refuses this worker: %s", ", ".join(self.refused))
         except (ImportError, OSError) as error:
             self._limit()
-            log.debug("this worker has limits of resources only, as system calls can't be filtered: %s", error)
+            log.debug(
+                "this worker has limits of resources only, as system calls can't be filtered: %s",
+                error,
+            )
 
     def _filter(self) -> None:
-        """Filter the system calls of this process. Raises ImportError or OSError where that can't be done."""
+        """Filter the system calls of this process. Raises ImportError or OSError where that can't
+        be done.
+        """
         import seccompy
 
         calls = seccompy.Filter(flags=seccompy.FilterFlag.TSYNC | seccompy.FilterFlag.SPEC_ALLOW)
@@ -131,7 +151,8 @@ STRICT: Final = Sandbox()
 def _give_up_files(keep: set[int]) -> None:
     """Put nothing in the place of open files.
 
-    They are not closed, as objects that were copied with this process believe that the numbers are theirs.
+    They are not closed, as objects that were copied with this process believe that the numbers are
+    theirs.
     """
     with contextlib.suppress(OSError):
         nothing = os.open(os.devnull, os.O_RDWR)
@@ -159,7 +180,9 @@ def _log_grows() -> bool:
 
 
 def _add_rules(calls: Any, refused: Sequence[str]) -> None:
-    """The rules of the filter. Of several for one call the first that fits counts; what has none is allowed."""
+    """The rules of the filter. Of several for one call the first that fits counts; what has none is
+    allowed.
+    """
     from seccompy import ArgCmp, CmpOp
     from seccompy.syscalls import syscall_nr
 

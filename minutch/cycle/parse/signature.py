@@ -1,17 +1,21 @@
-"""The page signature that updatedb and dedup compare: which pages are the same page. The one home of that decision.
+"""The page signature that updatedb and dedup compare: which pages are the same page. The one home
+of that decision.
 
     MD5Signature          MD5 of the content's bytes; of the URL's, when there is no content
     TextMD5Signature      MD5 of the parse text; falls back on MD5Signature
-    TextProfileSignature  MD5 of the frequent words and their rounded counts; falls back on MD5Signature
+    TextProfileSignature  MD5 of the frequent words and their rounded counts; falls back on
+                          MD5Signature
 
-Source: org.apache.nutch.crawl.{Signature,SignatureFactory,MD5Signature,TextMD5Signature,TextProfileSignature}.
-`db.signature.class` names one of them by Nutch's Java name, or a class of the user's by its Python path
-(`package.module.Class` or `package.module:Class`), which is constructed with the configuration. `minutch.cycle.parse.simhash`
-has one more, for near-duplicates.
+Source:
+org.apache.nutch.crawl.{Signature,SignatureFactory,MD5Signature,TextMD5Signature,TextProfileSignature}.
+`db.signature.class` names one of them by Nutch's Java name, or a class of the user's by its Python
+path (`package.module.Class` or `package.module:Class`), which is constructed with the
+configuration. `minutch.cycle.parse.simhash` has one more, for near-duplicates.
 
-Two quirks come with the bytes. Hadoop's MD5Hash hashes text in Java's modified UTF-8. TextProfileSignature looks at
-UTF-16 units with the character tables of JDK 17 (Unicode 13): characters above U+FFFF and letters that Unicode got
-later separate words, whatever the Unicode version of the running Python.
+Two quirks come with the bytes. Hadoop's MD5Hash hashes text in Java's modified UTF-8.
+TextProfileSignature looks at UTF-16 units with the character tables of JDK 17 (Unicode 13):
+characters above U+FFFF and letters that Unicode got later separate words, whatever the Unicode
+version of the running Python.
 """
 
 from __future__ import annotations
@@ -46,7 +50,9 @@ class Signature(Protocol):
 
 
 class MD5Signature:
-    """MD5 of the raw content, or of the URL when the content is empty (so empty pages are no duplicates)."""
+    """MD5 of the raw content, or of the URL when the content is empty (so empty pages are no
+    duplicates).
+    """
 
     def __init__(self, conf: Configuration) -> None:
         pass
@@ -90,7 +96,9 @@ class TextMD5Signature:
 
 
 class TextProfileSignature:
-    """MD5 of a profile: words by falling frequency, each with its count rounded down to a multiple of a quantum."""
+    """MD5 of a profile: words by falling frequency, each with its count rounded down to a multiple
+    of a quantum.
+    """
 
     def __init__(self, conf: Configuration) -> None:
         self._fallback = MD5Signature(conf)
@@ -104,7 +112,9 @@ class TextProfileSignature:
 
     def profile(self, text: str) -> str:
         """The text that is hashed: lines of `word count`."""
-        counts = Counter(word for word in text.translate(_FOLD).split() if len(word) > self._min_length)
+        counts = Counter(
+            word for word in text.translate(_FOLD).split() if len(word) > self._min_length
+        )
         quantum = _quantum(max(counts.values(), default=0), self._rate)
         order = sorted(counts) if self._sorted else _java_order(counts)
         kept = [(word, counts[word] // quantum * quantum) for word in order]
@@ -113,7 +123,8 @@ class TextProfileSignature:
 
 
 CLASSES: dict[str, type[Signature]] = {
-    _JAVA_PACKAGE + cls.__name__: cls for cls in (MD5Signature, TextMD5Signature, TextProfileSignature)
+    _JAVA_PACKAGE + cls.__name__: cls
+    for cls in (MD5Signature, TextMD5Signature, TextProfileSignature)
 }
 
 
@@ -121,7 +132,9 @@ def from_conf(conf: Configuration) -> Signature:
     """The signature that the configuration names; ConfigError if there is no such class."""
     name = (conf.get(CLASS_PROPERTY) or "").strip() or _JAVA_PACKAGE + "MD5Signature"
     places = {java: f"{cls.__module__}:{cls.__name__}" for java, cls in CLASSES.items()}
-    cls: type[Any] = class_named(conf, CLASS_PROPERTY, name, places, object)  # a protocol has no subclasses
+    cls: type[Any] = class_named(
+        conf, CLASS_PROPERTY, name, places, object
+    )  # a protocol has no subclasses
     found: Signature = cls(conf)
     return found
 
@@ -139,7 +152,9 @@ def _text_digest(text: str) -> bytes:
 
 
 def _quantum(top: int, rate: float) -> int:
-    """The step that counts are rounded down to: Java's Math.round of `top * rate` in 32 bits, but at least 2."""
+    """The step that counts are rounded down to: Java's Math.round of `top * rate` in 32 bits, but
+    at least 2.
+    """
     rounded = int(float32(float32(top) * rate) + 0.5)
     if rounded >= 2:
         return rounded
@@ -154,19 +169,23 @@ def _java_order(counts: Counter[str]) -> list[str]:
 
 def _ranges(text: str) -> frozenset[int]:
     pairs = (item.partition("-") for item in text.split())
-    return frozenset(i for low, _, high in pairs for i in range(int(low, 16), int(high or low, 16) + 1))
+    return frozenset(
+        i for low, _, high in pairs for i in range(int(low, 16), int(high or low, 16) + 1)
+    )
 
 
 # Letters of the Basic Multilingual Plane that came after Unicode 13 (14.0 to 17.0).
 _NEWER = _ranges(
-    "870-887 889-88f 8b5 8c8-8c9 c5c-c5d cdc-cdd 170d 171f 1b4c 1c89-1c8a 2c2f 2c5f 9ffd-9fff a7c0-a7c1 a7cb-a7d9 "
-    "a7da-a7dc a7f1-a7f4"
+    "870-887 889-88f 8b5 8c8-8c9 c5c-c5d cdc-cdd 170d 171f 1b4c 1c89-1c8a 2c2f 2c5f 9ffd-9fff"
+    " a7c0-a7c1 a7cb-a7d9 a7da-a7dc a7f1-a7f4"
 )
 _LETTERS_AND_DIGITS = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Nd"))
 
 
 class _Fold(dict[int, str]):
-    """A str.translate table, filled as characters are met: letters and digits in lower case, all else a space."""
+    """A str.translate table, filled as characters are met: letters and digits in lower case, all
+    else a space.
+    """
 
     def __missing__(self, code: int) -> str:
         if code > 0xFFFF:

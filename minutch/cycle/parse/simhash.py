@@ -1,14 +1,16 @@
-"""SimHash: 64 bits of which pages with nearly the same text have nearly all in common. The one home of that number.
+"""SimHash: 64 bits of which pages with nearly the same text have nearly all in common. The one home
+of that number.
 
-The text's words are its runs of letters and digits, in lower case; of scripts that put no spaces between words, each
-character is one. Every three words that follow one another are a shingle, with a 64-bit hash. A bit of the SimHash is
-what most of the different shingles have there. A text with fewer than three words is one shingle; one without words
-has no SimHash. The text is looked at as UTF-16, and words are hashed by FNV-1a over its units, each finished by the
-mixing step of SplitMix64. What a letter is, and its lower case, is told by Python's tables of Unicode: letters that
-Unicode gets later separate words until then.
+The text's words are its runs of letters and digits, in lower case; of scripts that put no spaces
+between words, each character is one. Every three words that follow one another are a shingle, with
+a 64-bit hash. A bit of the SimHash is what most of the different shingles have there. A text with
+fewer than three words is one shingle; one without words has no SimHash. The text is looked at as
+UTF-16, and words are hashed by FNV-1a over its units, each finished by the mixing step of
+SplitMix64. What a letter is, and its lower case, is told by Python's tables of Unicode: letters
+that Unicode gets later separate words until then.
 
-Source: M. Charikar, Similarity Estimation Techniques from Rounding Algorithms (2002); G. Manku, A. Jain, A. Das Sarma,
-Detecting Near-Duplicates for Web Crawling (2007).
+Source: M. Charikar, Similarity Estimation Techniques from Rounding Algorithms (2002); G. Manku, A.
+Jain, A. Das Sarma, Detecting Near-Duplicates for Web Crawling (2007).
 """
 
 from __future__ import annotations
@@ -34,12 +36,20 @@ _SHINGLE: Final = 3
 _ALONE: Final = 0x1_0000
 _WORD_CATEGORIES: Final = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl", "Cs"))
 """Surrogates count as letters: what lies above U+FFFF is mostly ideographs."""
-_SPACELESS: Final = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x30FF), (0x3400, 0x9FFF))
+_SPACELESS: Final = (
+    (0x0E00, 0x0EFF),
+    (0x1000, 0x109F),
+    (0x1780, 0x17FF),
+    (0x3040, 0x30FF),
+    (0x3400, 0x9FFF),
+)
 """Thai and Lao, Myanmar, Khmer, Kana, ideographs."""
 
 
 class SimHashSignature:
-    """The SimHash of the parse text, 8 bytes, big-endian; of pages without words MD5Signature's 16 bytes."""
+    """The SimHash of the parse text, 8 bytes, big-endian; of pages without words MD5Signature's 16
+    bytes.
+    """
 
     def __init__(self, conf: Configuration) -> None:
         self._fallback = MD5Signature(conf)
@@ -47,7 +57,11 @@ class SimHashSignature:
     def calculate(self, content: Content, text: str | None) -> bytes:
         """8 or 16 bytes."""
         number = simhash(text or "")
-        return self._fallback.calculate(content, text) if number is None else number.to_bytes(SIZE, "big")
+        return (
+            self._fallback.calculate(content, text)
+            if number is None
+            else number.to_bytes(SIZE, "big")
+        )
 
 
 def simhash(text: str) -> int | None:
@@ -58,7 +72,9 @@ def simhash(text: str) -> int | None:
     if not count:
         return None
     result = np.zeros(1, np.uint64)
-    kernels.simhash(words, count, _SHINGLE, SEED, np.zeros(1 << (2 * count - 1).bit_length(), np.uint64), result)
+    kernels.simhash(
+        words, count, _SHINGLE, SEED, np.zeros(1 << (2 * count - 1).bit_length(), np.uint64), result
+    )
     return int(result[0])
 
 

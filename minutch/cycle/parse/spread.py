@@ -1,7 +1,9 @@
-"""Pages that lie in other parts than those of the job, in its partitions: for engines of more than one process.
+"""Pages that lie in other parts than those of the job, in its partitions: for engines of more than
+one process.
 
-Lists are fetched into parts of their own, so that each partition has pages in all of them. Values travel as they are
-stored, compressed; nothing is parsed twice, and no part is read by more than one task.
+Lists are fetched into parts of their own, so that each partition has pages in all of them. Values
+travel as they are stored, compressed; nothing is parsed twice, and no part is read by more than one
+task.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ def stored_pages(task: Task, place: Place) -> Iterator[pl.DataFrame]:
 
 def _decode(batch: Batch) -> pl.DataFrame:
     key = string_column("key", batch.keys, batch.key_at, batch.key_len)
-    return pl.DataFrame([key, string_column("value", batch.values, batch.value_at, batch.value_len)])
+    return pl.DataFrame(
+        [key, string_column("value", batch.values, batch.value_at, batch.value_len)]
+    )
 
 
 def pages_of(partition: Partition) -> Iterator[RawRecord]:

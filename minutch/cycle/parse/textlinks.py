@@ -1,7 +1,7 @@
 """URLs that stand in plain text: the links of documents without markup.
 
-A scheme of 2 to 121 characters, a colon, then 2 to 334 characters that URLs consist of, at most 1000 more after a `#`.
-Source: org.apache.nutch.parse.OutlinkExtractor.
+A scheme of 2 to 121 characters, a colon, then 2 to 334 characters that URLs consist of, at most
+1000 more after a `#`. Source: org.apache.nutch.parse.OutlinkExtractor.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _REST: Final = re.compile(
 def text_outlinks(text: str, anchor: str = "") -> list[Outlink]:
     """The URLs in a text, in order, each with `anchor`; their schemes are not checked here.
 
-    Goes from colon to colon and back to where the scheme begins, so that long runs of its characters cost nothing.
+    Goes from colon to colon and back to where the scheme begins, so that long runs of its
+    characters cost nothing.
     """
     links = []
     end = 0

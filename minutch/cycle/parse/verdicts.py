@@ -1,9 +1,10 @@
-"""What becomes of the links of many pages at once: a table of verdicts that remembers, asked and filled by kernels.
+"""What becomes of the links of many pages at once: a table of verdicts that remembers, asked and
+filled by kernels.
 
-Of links that no page had before a sieve tells the ordinary ones; the others reach normalizers and filters, one by one
-where they are few, else as a column. A property test holds this together with `outlinks.OutlinkRules.accept`, the rules
-for single links. Polars is loaded when a column is to be judged, not before: a process that was copied while Polars has
-threads is not safe.
+Of links that no page had before a sieve tells the ordinary ones; the others reach normalizers and
+filters, one by one where they are few, else as a column. A property test holds this together with
+`outlinks.OutlinkRules.accept`, the rules for single links. Polars is loaded when a column is to be
+judged, not before: a process that was copied while Polars has threads is not safe.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ _REMEMBERED: Final = 1 << 17
 _REMEMBERED_BYTES: Final = 64 << 20
 _ROOM: Final = 1 << 16
 _FEW: Final = 2048
-"""URLs up to which asking one by one costs less than a column, which has a price of its own (some 10 ms)."""
+"""URLs up to which asking one by one costs less than a column, which has a price of its own (some
+10 ms).
+"""
 _LEARNT: Final = 16
 """URLs by which a sieve learns before all are tried again."""
 
@@ -38,8 +41,9 @@ _LEARNT: Final = 16
 class VerdictTable:
     """URLs and what they are stored as.
 
-    `judge` gives a column of URLs as they are to be stored, null for those that are not. `judge_one` does so for
-    one; it is asked where there are few, and about URLs that are not UTF-8. `sieve` knows some of the answers.
+    `judge` gives a column of URLs as they are to be stored, null for those that are not.
+    `judge_one` does so for one; it is asked where there are few, and about URLs that are not UTF-8.
+    `sieve` knows some of the answers.
     """
 
     def __init__(
@@ -61,8 +65,12 @@ class VerdictTable:
         self._arena = np.empty(_ROOM, np.uint8)
         self._state = np.zeros(2, np.int64)
 
-    def keep(self, pages: Sequence[tuple[str, OutlinkRun]], most: int, longest: int) -> list[OutlinkRun]:
-        """The links kept of each page (URL and links): `most` at most, none longer than `longest` characters."""
+    def keep(
+        self, pages: Sequence[tuple[str, OutlinkRun]], most: int, longest: int
+    ) -> list[OutlinkRun]:
+        """The links kept of each page (URL and links): `most` at most, none longer than `longest`
+        characters.
+        """
         data, table, selves = _laid_out(pages)
         self._make_room(int(table[:, 1].sum()), len(data))
         counts, ends = np.zeros(len(pages), np.int64), np.zeros(len(pages), np.int64)
@@ -70,7 +78,9 @@ class VerdictTable:
         settled = int(self._state[0])
         while True:
             columns = self._slots, self._hashes, self._urls, self._outs, self._arena, self._state
-            pending = keep_links(data, table, selves, most, longest, SEED, *columns, kept, counts, ends)
+            pending = keep_links(
+                data, table, selves, most, longest, SEED, *columns, kept, counts, ends
+            )
             if not pending:
                 break
             if pending < 0:
@@ -95,7 +105,11 @@ class VerdictTable:
 
     def _settle(self, first: int) -> None:
         """Find the verdicts on the URLs from number `first` on."""
-        rows = np.arange(first, int(self._state[0])) if self._sieve is None else self._sifted(self._sieve, first)
+        rows = (
+            np.arange(first, int(self._state[0]))
+            if self._sieve is None
+            else self._sifted(self._sieve, first)
+        )
         if len(rows) < _FEW:
             self._settle_each(rows.tolist())
             return
@@ -105,7 +119,16 @@ class VerdictTable:
         strings = from_series(judged)
         self._grow(int(strings.views[:, 0].sum(dtype=np.int64)))
         rejected = judged.is_null().to_numpy()
-        settle(strings.views, strings.addresses, rejected, rows, self._urls, self._outs, self._arena, self._state)
+        settle(
+            strings.views,
+            strings.addresses,
+            rejected,
+            rows,
+            self._urls,
+            self._outs,
+            self._arena,
+            self._state,
+        )
 
     def _settle_each(self, numbers: Sequence[int]) -> None:
         """The same for a few URLs, one by one."""
@@ -121,7 +144,9 @@ class VerdictTable:
             self._state[1] = used + len(judged)
 
     def _sifted(self, sieve: Sieve, first: int) -> Any:
-        """The numbers of the URLs from `first` on that the sieve says nothing about; the others are settled."""
+        """The numbers of the URLs from `first` on that the sieve says nothing about; the others are
+        settled.
+        """
         said = np.full(int(self._state[0]) - first, UNKNOWN, np.int64)
         rules = sieve.table, sieve.verdicts, sieve.cuts, sieve.squeezes, sieve.no_loops
         while True:
@@ -140,7 +165,9 @@ class VerdictTable:
         return data
 
     def _judged(self, rows: Any) -> pl.Series:
-        """What the URLs of these numbers are stored as, a Binary column, null for those that are not."""
+        """What the URLs of these numbers are stored as, a Binary column, null for those that are
+        not.
+        """
         import polars as pl
 
         from minutch.kernels.arrow import to_series
@@ -154,7 +181,9 @@ class VerdictTable:
         judged = self._judge(column).cast(pl.Binary)
         odd = column.is_null().arg_true()
         if len(odd):
-            judged = judged.scatter(odd, pl.Series([self._judged_alone(rows[row]) for row in odd], dtype=pl.Binary))
+            judged = judged.scatter(
+                odd, pl.Series([self._judged_alone(rows[row]) for row in odd], dtype=pl.Binary)
+            )
         return judged
 
     def _judged_alone(self, number: int) -> bytes | None:
@@ -193,5 +222,6 @@ def _cut(kept: Any, counts: list[int], ends: list[int]) -> list[OutlinkRun]:
     """The links of each page, of those that stand back to back in `kept`."""
     data = kept[: ends[-1] if ends else 0].tobytes()
     return [
-        OutlinkRun(count, data[begin:end]) for count, (begin, end) in zip(counts, pairwise([0, *ends]), strict=True)
+        OutlinkRun(count, data[begin:end])
+        for count, (begin, end) in zip(counts, pairwise([0, *ends]), strict=True)
     ]

@@ -1,13 +1,16 @@
-"""Work on untrusted input in processes of its own: what hangs, crashes or eats memory takes nothing else along.
+"""Work on untrusted input in processes of its own: what hangs, crashes or eats memory takes nothing
+else along.
 
-A `WorkerPool` is a few processes that run a task on one item after the other. Items go out in batches; each worker
-notes the item it is at in shared memory, so that the parent knows the culprit when it has to kill the worker (or finds
-it dead): that item gets `task.fail(item, reason)` for a result, the rest of its batch goes to a fresh worker. If it was
-at the end of the batch, which is for all items together, the batch is halved until one item is left to blame.
+A `WorkerPool` is a few processes that run a task on one item after the other. Items go out in
+batches; each worker notes the item it is at in shared memory, so that the parent knows the culprit
+when it has to kill the worker (or finds it dead): that item gets `task.fail(item, reason)` for a
+result, the rest of its batch goes to a fresh worker. If it was at the end of the batch, which is
+for all items together, the batch is halved until one item is left to blame.
 
-Time is kept twice. In the worker an alarm interrupts Python code after `timeout` seconds; a library that doesn't come
-back is ended by the parent soon after. `memory` bytes are what a worker may take on top of what it begins with.
-What else it may not do is decided in `sandbox`, and holds from before its first item.
+Time is kept twice. In the worker an alarm interrupts Python code after `timeout` seconds; a library
+that doesn't come back is ended by the parent soon after. `memory` bytes are what a worker may take
+on top of what it begins with. What else it may not do is decided in `sandbox`, and holds from
+before its first item.
 """
 
 from __future__ import annotations
@@ -50,20 +53,28 @@ MEMORY: Final = 1024
 """MiB that a worker may take where the configuration says nothing."""
 BATCH_ITEMS: Final = 512
 BATCH_BYTES: Final = 3 << 20
-"""Of items as they are handed over. Half as much takes a twentieth more time: columns have a price of their own."""
+"""Of items as they are handed over. Half as much takes a twentieth more time: columns have a price
+of their own.
+"""
 GRACE: Final = 2.0
 """Seconds that a worker has to answer after its alarm."""
 START: Final = 120.0
-"""Seconds that a worker has to get to its first item: one that is no copy has to load everything."""
+"""Seconds that a worker has to get to its first item: one that is no copy has to load
+everything.
+"""
 NOT_BEGUN: Final = -1
 FINISHING: Final = -2
 """In place of the number of an item: none yet, all of the batch."""
 POLL: Final = 0.5
 """Seconds after which somebody who waits for a worker looks whether it is stuck."""
 _OBJECTS: Final = 250_000
-"""Objects by which those of a batch may grow before a worker looks for cycles among them: few pages need as many."""
+"""Objects by which those of a batch may grow before a worker looks for cycles among them: few pages
+need as many.
+"""
 _BATCHES: Final = 64
-"""Batches after which cycles are looked for among all that has been made, not only in the last one."""
+"""Batches after which cycles are looked for among all that has been made, not only in the last
+one.
+"""
 _AHEAD: Final = 4
 """Batches for each worker that may be taken before the first of them is done."""
 
@@ -78,7 +89,9 @@ class Task(Protocol[R]):
         """The classes of the objects in a result, besides Python's own."""
 
     def run(self, item: bytes) -> Any:
-        """What an item holds, read within the limits; may raise ParseTimeout (from the alarm) and MemoryError."""
+        """What an item holds, read within the limits; may raise ParseTimeout (from the alarm) and
+        MemoryError.
+        """
 
     def finish(self, results: Any) -> list[R]:
         """The results, made of what `run` has returned for the items of a batch."""
@@ -103,7 +116,9 @@ class _Batch(Generic[R]):
 
 @dataclass(slots=True)
 class Running(Generic[R]):
-    """A batch under way (`WorkerPool.begin`); the worker that it is with may change at each `collect`."""
+    """A batch under way (`WorkerPool.begin`); the worker that it is with may change at each
+    `collect`.
+    """
 
     batch: _Batch[R]
     worker: _Worker[R]
@@ -118,7 +133,12 @@ class _Worker(Generic[R]):
     """One process, and the batch that it has in hand."""
 
     def __init__(
-        self, task: Task[R], make_task: Callable[[], Task[R]], timeout: float, memory: int, sandbox: Sandbox
+        self,
+        task: Task[R],
+        make_task: Callable[[], Task[R]],
+        timeout: float,
+        memory: int,
+        sandbox: Sandbox,
     ) -> None:
         task_of = (lambda: task) if may_fork() else make_task
         self.at: Any = RawValue("q", 0)
@@ -148,15 +168,23 @@ class _Worker(Generic[R]):
 
 
 def _serve(
-    connection: Connection, make_task: Callable[[], Task[R]], at: Any, timeout: float, memory: int, sandbox: Sandbox
+    connection: Connection,
+    make_task: Callable[[], Task[R]],
+    at: Any,
+    timeout: float,
+    memory: int,
+    sandbox: Sandbox,
 ) -> None:
-    """The worker's side: batches in, lists of (result, reason of failure) out, until the parent hangs up."""
+    """The worker's side: batches in, lists of (result, reason of failure) out, until the parent
+    hangs up.
+    """
     signal.signal(signal.SIGALRM, _alarm)
     _limit_memory(memory)
     task = make_task()
     library.find()
     sandbox.close([connection.fileno()])
-    # Batches are made of objects that live and die together: cycles are looked for when one is gone.
+    # Batches are made of objects that live and die together: cycles are looked for when one is
+    # gone.
     gc.freeze()
     gc.set_threshold(_OBJECTS, 20, 50)
     channel = Channel(connection)
@@ -170,7 +198,9 @@ def _serve(
             _set_alarm(0)
             at.value = FINISHING
             results = iter(task.finish([result for result, reason in found if not reason]))
-            answers.send(channel, [(None, reason) if reason else (next(results), "") for _, reason in found])
+            answers.send(
+                channel, [(None, reason) if reason else (next(results), "") for _, reason in found]
+            )
             del items, found, results
             batches += 1
             gc.collect(0 if batches % _BATCHES else 2)
@@ -209,11 +239,16 @@ def _too_long(timeout: float) -> str:
 
 
 def _limit_memory(memory: int) -> None:
-    """Allow `memory` bytes more than are in use; where the system does not know such limits there is none."""
+    """Allow `memory` bytes more than are in use; where the system does not know such limits there
+    is none.
+    """
     if memory <= 0:
         return
     with contextlib.suppress(OSError, ValueError, IndexError):
-        used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * resource.getpagesize()
+        used = (
+            int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
+            * resource.getpagesize()
+        )
         resource.setrlimit(resource.RLIMIT_DATA, (used + memory, resource.RLIM_INFINITY))
 
 
@@ -242,13 +277,19 @@ class WorkerPool(Generic[R]):
         self._busy: dict[Any, _Worker[R]] = {}
         self._lent: set[_Worker[R]] = set()
         self._lock = threading.Lock()
-        # Nobody may have closed the pool when the interpreter ends; its own way, SIGTERM, is lost on workers.
+        # Nobody may have closed the pool when the interpreter ends; its own way, SIGTERM, is lost
+        # on workers.
         weakref.finalize(self, _end, self._idle, self._busy, self._lent)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -263,14 +304,22 @@ class WorkerPool(Generic[R]):
         return results[0]
 
     def begin(self, items: list[bytes]) -> Running[R]:
-        """Give a batch to a worker of its own; `collect` has the results once its connection is readable."""
+        """Give a batch to a worker of its own; `collect` has the results once its connection is
+        readable.
+        """
         batch: _Batch[R] = _Batch(0, items, [None] * len(items))
         return Running(batch, self._lend(batch))
 
     def collect(self, running: Running[R]) -> list[R] | None:
-        """The results of a batch; None if they are not there yet. To be asked every POLL seconds at least."""
+        """The results of a batch; None if they are not there yet. To be asked every POLL seconds at
+        least.
+        """
         worker, batch = running.worker, running.batch
-        if not worker.connection.poll() and worker.process.is_alive() and not self._is_stuck(worker):
+        if (
+            not worker.connection.poll()
+            and worker.process.is_alive()
+            and not self._is_stuck(worker)
+        ):
             return None
         self._receive(worker, batch)
         with self._lock:
@@ -289,17 +338,23 @@ class WorkerPool(Generic[R]):
                 self._idle.pop().stop()
             worker = self._idle.pop() if self._idle else self._start()
             self._lent.add(worker)
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # found dead by the next `collect`
+        with contextlib.suppress(
+            BrokenPipeError, ConnectionResetError
+        ):  # found dead by the next `collect`
             worker.send(batch)
         return worker
 
     def warm_up(self) -> None:
-        """Start a worker before there is work: as long as this process has one thread, that is a matter of moments."""
+        """Start a worker before there is work: as long as this process has one thread, that is a
+        matter of moments.
+        """
         with self._lock:
             self._idle.append(self._start())
 
     def map(self, items: Iterable[bytes]) -> Iterator[R]:
-        """The results in the order of the items. Items are taken a few batches ahead of the results."""
+        """The results in the order of the items. Items are taken a few batches ahead of the
+        results.
+        """
         waiting: Iterator[_Batch[R]] = _batches(items)
         ready: deque[_Batch[R]] = deque()
         done: dict[int, _Batch[R]] = {}
@@ -329,9 +384,15 @@ class WorkerPool(Generic[R]):
             self._busy[worker.connection] = worker
 
     def _collect(self) -> list[_Batch[R]]:
-        """The batches that workers have answered, or died on; waits until there is news, half a second at most."""
+        """The batches that workers have answered, or died on; waits until there is news, half a
+        second at most.
+        """
         answered = [self._busy[connection] for connection in wait(list(self._busy), timeout=POLL)]
-        stuck = [worker for worker in self._busy.values() if worker not in answered and self._is_stuck(worker)]
+        stuck = [
+            worker
+            for worker in self._busy.values()
+            if worker not in answered and self._is_stuck(worker)
+        ]
         batches = []
         for worker in (*answered, *stuck):
             batch = worker.batch
@@ -347,7 +408,9 @@ class WorkerPool(Generic[R]):
         return self._timeout > 0 and worker.is_stuck(self._timeout)
 
     def _receive(self, worker: _Worker[R], batch: _Batch[R]) -> None:
-        """Take what the worker has answered; whatever goes wrong with that, no worker is left behind."""
+        """Take what the worker has answered; whatever goes wrong with that, no worker is left
+        behind.
+        """
         try:
             self._take(worker, batch)
         except BaseException:
@@ -355,10 +418,16 @@ class WorkerPool(Generic[R]):
             raise
 
     def _take(self, worker: _Worker[R], batch: _Batch[R]) -> None:
-        """Fill in what the worker has answered; if it does not answer, end it and fail the item that it was at."""
+        """Fill in what the worker has answered; if it does not answer, end it and fail the item
+        that it was at.
+        """
         missing = batch.missing()
         try:
-            found = answers.receive(worker.channel, self._task.answers) if worker.connection.poll() else None
+            found = (
+                answers.receive(worker.channel, self._task.answers)
+                if worker.connection.poll()
+                else None
+            )
         except (EOFError, OSError) as error:
             log.debug("no answer of a worker: %s", error)
             found = None
@@ -398,7 +467,9 @@ def _batches(items: Iterable[bytes]) -> Iterator[_Batch[R]]:
 
 
 class PoolSettings(TypedDict):
-    """Arguments of a WorkerPool: processes, seconds for an item, bytes that each may take, what they may not do."""
+    """Arguments of a WorkerPool: processes, seconds for an item, bytes that each may take, what
+    they may not do.
+    """
 
     workers: int
     timeout: float
@@ -407,8 +478,12 @@ class PoolSettings(TypedDict):
 
 
 def pool_settings(conf: Configuration, workers: int = 0) -> PoolSettings:
-    """parser.workers (0: `workers`, or one per processor), .timeout (s, -1: none), .worker.memory (MiB), .sandbox…"""
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """parser.workers (0: `workers`, or one per processor), .timeout (s, -1: none), .worker.memory
+    (MiB), .sandbox…
+    """
+    processors = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     return PoolSettings(
         workers=conf.get_int("parser.workers", 0) or workers or processors,
         timeout=conf.get_int("parser.timeout", TIMEOUT),

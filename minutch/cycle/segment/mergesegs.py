@@ -1,11 +1,12 @@
 """mergesegs: make one segment of several, or slices of it.
 
-Of what the segments hold of a URL the newest stays, as `merging` decides; the folders that all segments have are
-merged. Records that stay are copied as they are stored, but for ParseData, which names its segment. The URLs that
-normalizers and filters reject go, as do those that a SegmentMergeFilter drops (asked with -filter).
+Of what the segments hold of a URL the newest stays, as `merging` decides; the folders that all
+segments have are merged. Records that stay are copied as they are stored, but for ParseData, which
+names its segment. The URLs that normalizers and filters reject go, as do those that a
+SegmentMergeFilter drops (asked with -filter).
 
-Different from Nutch on purpose: a folder that is merged is there even if nothing is left for it, so that a slice
-without pages that could be parsed counts as parsed.
+Different from Nutch on purpose: a folder that is merged is there even if nothing is left for it, so
+that a slice without pages that could be parsed counts as parsed.
 
 Source: org.apache.nutch.segment.SegmentMerger.
 """
@@ -71,10 +72,11 @@ def mergesegs(
     normalize: bool = False,
     slice_size: int = 0,
 ) -> Counters:
-    """Merge segments into a new one in `output`, which must not exist, or into slices of `slice_size` URLs.
+    """Merge segments into a new one in `output`, which must not exist, or into slices of
+    `slice_size` URLs.
 
-    Segments that do not exist are skipped with a message. Raises StoreError if none is left, or if no folder is in all
-    of them; FormatError for damage.
+    Segments that do not exist are skipped with a message. Raises StoreError if none is left, or if
+    no folder is in all of them; FormatError for damage.
     """
     conf, name = context.conf, segment_name(context.clock.now())
     log.info("Merging %d segments to %s/%s", len(segments), output, name)
@@ -82,7 +84,13 @@ def mergesegs(
     found = _existing(segments)
     folders = _common_folders(found)
     work = Merging(
-        found, name, {folder: _compression(folder, conf) for folder in folders}, conf, filtering, normalize, slice_size
+        found,
+        name,
+        {folder: _compression(folder, conf) for folder in folders},
+        conf,
+        filtering,
+        normalize,
+        slice_size,
     )
     if slice_size > 0:
         log.info("Slice size: %d URLs.", slice_size)
@@ -102,7 +110,9 @@ def mergesegs(
 
 @dataclass(frozen=True)
 class Merging:
-    """A merge of segments into one, partition by partition: what stays of a URL depends on its own records alone."""
+    """A merge of segments into one, partition by partition: what stays of a URL depends on its own
+    records alone.
+    """
 
     segments: Sequence[Segment]
     name: str
@@ -113,13 +123,21 @@ class Merging:
     slice_size: int
 
     def write(self, task: Task, parts: range) -> list[tuple[int, int | None]]:
-        """Write some partitions; returns the parts that were written, with the numbers of their slices."""
+        """Write some partitions; returns the parts that were written, with the numbers of their
+        slices.
+        """
         rules = UrlRules(
-            self.conf, normalize=self.normalize, filtering=self.filtering, scope=SCOPE_DEFAULT, keep_on_error=False
+            self.conf,
+            normalize=self.normalize,
+            filtering=self.filtering,
+            scope=SCOPE_DEFAULT,
+            keep_on_error=False,
         )
         merge = Merge(self.compressions, SegmentMergeFilters(self.conf) if self.filtering else None)
         with (
-            Streams(self.segments, self.compressions, rules, self.conf, parts=parts, spill=task.spill) as streams,
+            Streams(
+                self.segments, self.compressions, rules, self.conf, parts=parts, spill=task.spill
+            ) as streams,
             SegmentsWriter(task.folder, self.name, self.compressions) as writer,
         ):
             pieces = merge.pieces(streams, Slices(self.slice_size, number_of_parts(self.conf)))
@@ -142,7 +160,10 @@ def _existing(segments: Sequence[Segment]) -> list[Segment]:
         else:
             log.warning("Input dir %s doesn't exist, skipping.", segment.path)
     if not found:
-        raise StoreError(f"no segment to merge: {', '.join(str(segment.path) for segment in segments)} do not exist")
+        raise StoreError(
+            f"no segment to merge: {', '.join(str(segment.path) for segment in segments)} do not"
+            " exist"
+        )
     return found
 
 
@@ -155,9 +176,13 @@ def _common_folders(segments: Sequence[Segment]) -> list[str]:
             log.info("%s changed input dirs", segment.path)
             log.warning("not merged, since %s has none: %s", segment.path, ", ".join(lacking))
             common = [folder for folder in common if folder not in lacking]
-    log.info("SegmentMerger: using segment data from: %s", "".join(f" {folder}" for folder in common))
+    log.info(
+        "SegmentMerger: using segment data from: %s", "".join(f" {folder}" for folder in common)
+    )
     if not common:
-        raise StoreError(f"nothing to merge: no folder ({', '.join(_IN_NUTCHS_ORDER)}) is in all of the segments")
+        raise StoreError(
+            f"nothing to merge: no folder ({', '.join(_IN_NUTCHS_ORDER)}) is in all of the segments"
+        )
     return common
 
 
@@ -171,9 +196,13 @@ def _estimate(segments: Sequence[Segment], folders: Sequence[str]) -> int:
 
 
 class Merge:
-    """The merge proper: ranges of keys from the streams, in pieces of what stays; `counters` has what was left out."""
+    """The merge proper: ranges of keys from the streams, in pieces of what stays; `counters` has
+    what was left out.
+    """
 
-    def __init__(self, compressions: Mapping[str, str], filters: SegmentMergeFilters | None) -> None:
+    def __init__(
+        self, compressions: Mapping[str, str], filters: SegmentMergeFilters | None
+    ) -> None:
         self.counters = Counters({OLDER: 0, DROPPED: 0, WRITTEN: 0, URLS: 0})
         self._compressions = compressions
         self._filters = filters if filters and filters.filters else None
@@ -184,10 +213,16 @@ class Merge:
             self.counters.merge(counters)
             yield from slices.cut(tables, keys)
 
-    def _merge_range(self, frames: Mapping[str, list[pl.DataFrame]]) -> tuple[Tables, pl.Series, Counters]:
+    def _merge_range(
+        self, frames: Mapping[str, list[pl.DataFrame]]
+    ) -> tuple[Tables, pl.Series, Counters]:
         """What stays of a range of keys, all its keys, and counts."""
         counters = Counters()
-        keys = pl.concat([frame["key"] for found in frames.values() for frame in found]).unique().sort()
+        keys = (
+            pl.concat([frame["key"] for found in frames.values() for frame in found])
+            .unique()
+            .sort()
+        )
         tables: Tables = {folder: newest(found, folder) for folder, found in frames.items()}
         count = sum(len(frame) for found in frames.values() for frame in found)
         stay = sum(map(len, tables.values()))
@@ -195,7 +230,10 @@ class Merge:
         if self._filters is not None:
             kept = self._kept(keys, tables)
             keys = keys.filter(kept)
-            tables = {folder: table.filter(table["key"].is_in(keys.implode())) for folder, table in tables.items()}
+            tables = {
+                folder: table.filter(table["key"].is_in(keys.implode()))
+                for folder, table in tables.items()
+            }
             counters.add(DROPPED, stay - sum(map(len, tables.values())))
         counters.add(URLS, len(keys))
         return tables, keys, counters

@@ -1,8 +1,9 @@
-"""The records of several segments on their way into one: sorted streams, side by side, and values as they are stored.
+"""The records of several segments on their way into one: sorted streams, side by side, and values
+as they are stored.
 
-Values that need not be looked at stay compressed, as they lie in the file. MapFiles are read in their order; what is
-not sorted (crawl_generate, crawl_parse), or no longer where normalizing changes the URLs, is sorted first, on disk if
-need be.
+Values that need not be looked at stay compressed, as they lie in the file. MapFiles are read in
+their order; what is not sorted (crawl_generate, crawl_parse), or no longer where normalizing
+changes the URLs, is sorted first, on disk if need be.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ LEAST_SPAN: Final = 1 << 18
 
 
 class Streams:
-    """What some segments have in `compressions` (folder → how the merged one is to be compressed); a context manager.
+    """What some segments have in `compressions` (folder → how the merged one is to be compressed);
+    a context manager.
 
     `counters` has what was read and what `rules` removed, once the ranges have been walked.
     """
@@ -80,12 +82,17 @@ class Streams:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._stack.close()
 
     def ranges(self) -> Iterator[dict[str, list[pl.DataFrame]]]:
-        """Range of keys by range, the records of each folder: frames of MERGE_SCHEMA, newest first."""
+        """Range of keys by range, the records of each folder: frames of MERGE_SCHEMA, newest
+        first.
+        """
         names, streams = [], []
         for folder in self._compressions:
             for stream in self._streams(folder):
@@ -101,7 +108,9 @@ class Streams:
         if folder in self._sorted:
             return [self._sorted[folder].sorted(0)]
         found = [
-            self._read(part, folder, rank) for rank, segment in self._segments for part in self._files(segment, folder)
+            self._read(part, folder, rank)
+            for rank, segment in self._segments
+            for part in self._files(segment, folder)
         ]
         return found or [iter([empty(MERGE_SCHEMA)])]
 
@@ -125,18 +134,25 @@ class Streams:
     def _read(self, path: Path, folder: str, rank: int) -> Iterator[pl.DataFrame]:
         value_class = LAYOUTS[folder].value_class
         if value_class == CrawlDatum.class_name:
-            frames = spans.scan(path, value_class, crawldatum_columns.decode_packed, span_size=self._span)
+            frames = spans.scan(
+                path, value_class, crawldatum_columns.decode_packed, span_size=self._span
+            )
         else:
             stored = self._compressions[folder] == RECORD
             frames = spans.scan(path, value_class, _decode, span_size=self._span, stored=stored)
         for frame in frames:
             counters = Counters({READ: 0})
-            yield self._ruled(frame.select("key", pl.lit(rank, pl.UInt32).alias("rank"), "status", "value"), counters)
+            yield self._ruled(
+                frame.select("key", pl.lit(rank, pl.UInt32).alias("rank"), "status", "value"),
+                counters,
+            )
             with self._lock:
                 self.counters.merge(counters)
 
     def _ruled(self, frame: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-        """What is wanted of a table, under its URLs. It is counted where it would be under its old URL."""
+        """What is wanted of a table, under its URLs. It is counted where it would be under its old
+        URL.
+        """
         mine = self._are_wanted(frame["key"])
         own = frame if mine.all() else frame.filter(mine)
         counters.add(READ, len(own))

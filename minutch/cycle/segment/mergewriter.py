@@ -29,7 +29,8 @@ from minutch.work.tables.zlibvalues import MOST, deflated, inflated
 
 
 class SegmentsWriter:
-    """Writes pieces below `directory`: the segment `name`, or its slices `name-0`, `name-1`, ...; a context manager.
+    """Writes pieces below `directory`: the segment `name`, or its slices `name-0`, `name-1`, ...; a
+    context manager.
 
     `compressions` tells how each folder is to be compressed. Pieces of one part come in order.
     """
@@ -37,19 +38,25 @@ class SegmentsWriter:
     def __init__(self, directory: Path, name: str, compressions: Mapping[str, str]) -> None:
         self._directory, self._name = directory, name
         self._compressions = compressions
-        self._open: dict[int, tuple[int | None, ExitStack, dict[str, TableWriter[pl.DataFrame]]]] = {}
+        self._open: dict[
+            int, tuple[int | None, ExitStack, dict[str, TableWriter[pl.DataFrame]]]
+        ] = {}
         self.written: list[tuple[int, int | None]] = []
         """Parts, with the numbers of their slices."""
 
     def write_missing(self, written: Iterable[tuple[int, int | None]], parts: int) -> list[str]:
-        """Write the parts that nobody has `written`, empty: a slice has all. Returns the names of the segments."""
+        """Write the parts that nobody has `written`, empty: a slice has all. Returns the names of
+        the segments.
+        """
         found = set(written)
         slices = {number for _, number in found} or {None}
         for number in slices:
             for part in range(parts):
                 if (part, number) not in found:
                     self._writers(part, number)
-        return [self.segment_name(number) for number in sorted(slices, key=lambda number: number or 0)]
+        return [
+            self.segment_name(number) for number in sorted(slices, key=lambda number: number or 0)
+        ]
 
     def segment_name(self, number: int | None) -> str:
         """The name of a slice's segment."""
@@ -59,22 +66,33 @@ class SegmentsWriter:
         """The piece with its values as they go into the files. Raises FormatError."""
         name = self.segment_name(piece.slice)
         return replace(
-            piece, tables={folder: self._encode(folder, table, name) for folder, table in piece.tables.items()}
+            piece,
+            tables={
+                folder: self._encode(folder, table, name) for folder, table in piece.tables.items()
+            },
         )
 
     def _encode(self, folder: str, table: pl.DataFrame, name: str) -> pl.DataFrame:
         compressed = self._compressions[folder] == RECORD
-        if folder != PARSE_DATA and (LAYOUTS[folder].value_class != CrawlDatum.class_name or not compressed):
+        if folder != PARSE_DATA and (
+            LAYOUTS[folder].value_class != CrawlDatum.class_name or not compressed
+        ):
             return table
         batch = as_batch(table)
         if folder == PARSE_DATA:
             plain = inflated(batch) if compressed else batch
             if plain is None:
-                raise FormatError("damaged record", path=PARSE_DATA, expected=f"a zlib stream of at most {MOST} bytes")
+                raise FormatError(
+                    "damaged record",
+                    path=PARSE_DATA,
+                    expected=f"a zlib stream of at most {MOST} bytes",
+                )
             batch = with_content_meta(plain, SEGMENT_NAME_KEY, name)
         if compressed:
             batch = deflated(batch)
-        return table.with_columns(string_column("value", batch.values, batch.value_at, batch.value_len))
+        return table.with_columns(
+            string_column("value", batch.values, batch.value_at, batch.value_len)
+        )
 
     def write(self, piece: Piece) -> int:
         """Append an encoded piece; returns how many records that are."""
@@ -111,7 +129,10 @@ class SegmentsWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         for _, stack, _ in self._open.values():
             stack.__exit__(kind, error, trace)

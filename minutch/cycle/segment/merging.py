@@ -1,8 +1,9 @@
 """Which records stay when segments are merged: the one home of that decision. Pure: no I/O.
 
-Of the records of a URL the one of the newest segment stays, and of several in it the first; newer is what has the
-greater name. In crawl_fetch only results count, not that a fetch is to be repeated or that nothing was modified. In
-crawl_parse the newest signature stays, and of the links all of the newest segment that has some.
+Of the records of a URL the one of the newest segment stays, and of several in it the first; newer
+is what has the greater name. In crawl_fetch only results count, not that a fetch is to be repeated
+or that nothing was modified. In crawl_parse the newest signature stays, and of the links all of the
+newest segment that has some.
 
 Source: org.apache.nutch.segment.SegmentMerger.SegmentMergerReducer.reduce.
 """
@@ -29,7 +30,8 @@ from minutch.work.tables.shuffle import split
 MERGE_SCHEMA = pl.Schema(
     {
         "key": pl.Binary(),
-        "rank": pl.UInt32(),  # how new the segment is: its number among the names, in ascending order
+        # how new the segment is: its number among the names, in ascending order
+        "rank": pl.UInt32(),
         "status": pl.UInt8(),  # of a CrawlDatum; 0 for other records
         "value": pl.Binary(),
     }
@@ -44,12 +46,16 @@ def results(table: pl.DataFrame, folder: str) -> pl.DataFrame:
     if folder != CRAWL_FETCH:
         return table
     status = pl.col("status")
-    is_result = (status > STATUS_DB_MAX) & (status <= STATUS_FETCH_MAX) | (status == STATUS_PARSE_FAILED)
+    is_result = (status > STATUS_DB_MAX) & (status <= STATUS_FETCH_MAX) | (
+        status == STATUS_PARSE_FAILED
+    )
     return table.filter(is_result, ~status.is_in([STATUS_FETCH_RETRY, STATUS_FETCH_NOTMODIFIED]))
 
 
 def newest(frames: Sequence[pl.DataFrame], folder: str) -> pl.DataFrame:
-    """The records that stay of a folder, sorted by key. Frames and the rows of a key come newest first."""
+    """The records that stay of a folder, sorted by key. Frames and the rows of a key come newest
+    first.
+    """
     table = results(sort_by_key(pl.concat(frames)), folder)
     if folder == CRAWL_PARSE:
         return _signatures_and_links(table)
@@ -57,7 +63,11 @@ def newest(frames: Sequence[pl.DataFrame], folder: str) -> pl.DataFrame:
 
 
 def _first(table: pl.DataFrame) -> pl.DataFrame:
-    return table.unique("key", keep="first", maintain_order=True) if has_repeats(table["key"]) else table
+    return (
+        table.unique("key", keep="first", maintain_order=True)
+        if has_repeats(table["key"])
+        else table
+    )
 
 
 def _signatures_and_links(table: pl.DataFrame) -> pl.DataFrame:
@@ -71,7 +81,9 @@ def _signatures_and_links(table: pl.DataFrame) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Piece:
-    """What goes into one part of one slice: all of it, or what comes next. `slice` is None where there are none."""
+    """What goes into one part of one slice: all of it, or what comes next. `slice` is None where
+    there are none.
+    """
 
     part: int
     slice: int | None
@@ -79,10 +91,11 @@ class Piece:
 
 
 class Slices:
-    """Cuts a merged segment into parts by the hash of the URL, and these into slices of about `size` URLs together.
+    """Cuts a merged segment into parts by the hash of the URL, and these into slices of about
+    `size` URLs together.
 
-    As in Nutch the URLs of a part are counted from 1, and each slice begins with a multiple of its size: the first one
-    has a URL less than the others. 0 makes no slices.
+    As in Nutch the URLs of a part are counted from 1, and each slice begins with a multiple of its
+    size: the first one has a URL less than the others. 0 makes no slices.
     """
 
     def __init__(self, size: int, parts: int) -> None:
@@ -107,7 +120,10 @@ class Slices:
             number = (count + 1) // self._size
             following = min(end, (number + 1) * self._size - 1)  # URLs up to the end of this slice
             bound = bytes(keys[len(keys) - (end - following)]) if following < end else None
-            piece = {folder: table if bound is None else _below(table, bound) for folder, table in tables.items()}
+            piece = {
+                folder: table if bound is None else _below(table, bound)
+                for folder, table in tables.items()
+            }
             tables = {folder: table[len(piece[folder]) :] for folder, table in tables.items()}
             yield Piece(part, number, piece)
             count = following

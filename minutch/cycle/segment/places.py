@@ -2,12 +2,14 @@
 
     <segments>/yyyyMMddHHmmss/          a segment in its place
     <segments>/.import-…/<name>/        a whole segment that is yet to be moved there
-    <segments>/.import-…/import.json    := JSON {"job": what has made them, "counters": {name: count}}
+    <segments>/.import-…/import.json    := JSON {"job": what has made them, "counters": {name:
+                                        count}}
 
-A job that makes several writes them in one work folder, whose rename to such a name (`workfolders` has it in full)
-makes all of them part of the crawl. Then each is moved, and in the end the folder goes. Where the process was killed in
-between, `segments_in` finds the rest in the folder; the next job that makes segments so, or repairs, moves it. By the
-record the same job, run again, knows that it is done.
+A job that makes several writes them in one work folder, whose rename to such a name (`workfolders`
+has it in full) makes all of them part of the crawl. Then each is moved, and in the end the folder
+goes. Where the process was killed in between, `segments_in` finds the rest in the folder; the next
+job that makes segments so, or repairs, moves it. By the record the same job, run again, knows that
+it is done.
 """
 
 from __future__ import annotations
@@ -73,7 +75,8 @@ def place_together(work: Path, parent: Path, job: str, counters: Mapping[str, in
 
 
 def finish_others(parent: Path, job: str = "") -> dict[str, int] | None:
-    """Move what killed processes left to be moved; returns the counters of `job` if it was among that.
+    """Move what killed processes left to be moved; returns the counters of `job` if it was among
+    that.
 
     Several may do so at once: who gives a folder the name of its own process has it for itself.
     """
@@ -90,7 +93,9 @@ def finish_others(parent: Path, job: str = "") -> dict[str, int] | None:
 
 
 def waiting(parent: Path) -> list[Path]:
-    """The folders of killed processes in `parent` with segments that are whole, and not all in their places."""
+    """The folders of killed processes in `parent` with segments that are whole, and not all in
+    their places.
+    """
     return left_over(parent, PREFIX)
 
 
@@ -100,13 +105,17 @@ def segments_of(folder: Path) -> list[Path]:
 
 
 def _move(folder: Path, parent: Path) -> list[Path]:
-    places = [_place(path, parent, datetime.strptime(path.name, _TIME)) for path in segments_of(folder)]
+    places = [
+        _place(path, parent, datetime.strptime(path.name, _TIME)) for path in segments_of(folder)
+    ]
     sync_path(parent)
     return places
 
 
 def _read(record: Path) -> tuple[str, dict[str, int]]:
-    """The job and its counters; without a name if the record can't be read: its segments are whole in any case."""
+    """The job and its counters; without a name if the record can't be read: its segments are whole
+    in any case.
+    """
     try:
         data = json.loads(record.read_text(encoding="utf-8"))
         return str(data["job"]), {str(name): int(count) for name, count in data["counters"].items()}

@@ -1,7 +1,8 @@
 """`minutch readseg`: list segments, dump one as text, or show all that a segment holds of one URL.
 
-Different from Nutch on purpose: -list sorts by name and shows `?` for folders that are not there instead of ending in
-an error; in a dump, the parts of one URL follow each other in a fixed order; -get does not wait five seconds.
+Different from Nutch on purpose: -list sorts by name and shows `?` for folders that are not there
+instead of ending in an error; in a dump, the parts of one URL follow each other in a fixed order;
+-get does not wait five seconds.
 
 Source: org.apache.nutch.segment.SegmentReader.
 """
@@ -54,16 +55,25 @@ Entry = tuple[bytes, str, Writable]
 
 
 def dump(
-    segment: Segment, output: Path, folders: Iterable[str], *, name: str = "dump", parts: int = 1, recode: bool = False
+    segment: Segment,
+    output: Path,
+    folders: Iterable[str],
+    *,
+    name: str = "dump",
+    parts: int = 1,
+    recode: bool = False,
 ) -> Path:
-    """Write what `folders` of a segment hold as text, URL by URL, into the file `name` in `output`; returns its path.
+    """Write what `folders` of a segment hold as text, URL by URL, into the file `name` in `output`;
+    returns its path.
 
-    With more `parts` (reducers, in Nutch) the URLs of each hash partition follow each other. Folders that are not there
-    are left out with a warning; StoreError if none is there.
+    With more `parts` (reducers, in Nutch) the URLs of each hash partition follow each other.
+    Folders that are not there are left out with a warning; StoreError if none is there.
     """
     log.info("SegmentReader: dump segment: %s", segment.path)
     segment.check()
-    present = [folder for folder in _DUMP_ORDER if folder in set(folders) and _is_there(segment, folder)]
+    present = [
+        folder for folder in _DUMP_ORDER if folder in set(folders) and _is_there(segment, folder)
+    ]
     if not present:
         raise StoreError(f"No segment subdirectories defined as input: {segment.path}")
     path = output / name
@@ -76,12 +86,16 @@ def dump(
 
 def _is_there(segment: Segment, folder: str) -> bool:
     if not segment.has(folder):
-        log.warning("Segment subdirectory %s does not exist in %s - skipping!", folder, segment.path)
+        log.warning(
+            "Segment subdirectory %s does not exist in %s - skipping!", folder, segment.path
+        )
     return segment.has(folder)
 
 
 def _to_bytes(text: str) -> bytes:
-    """UTF-8 with `\\n` as the only line break; bytes that are not UTF-8 become U+FFFD, as where Java decodes a Text."""
+    """UTF-8 with `\\n` as the only line break; bytes that are not UTF-8 become U+FFFD, as where
+    Java decodes a Text.
+    """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     try:
         return text.encode("utf-8")
@@ -119,7 +133,9 @@ def _dump_text(url: str, entries: Iterable[Entry], recode: bool) -> str:
 
 
 def _charset(values: Iterable[Writable]) -> str:
-    """The charset that parsing found, from the last ParseData among `values`; UTF-8 if there is none or none known."""
+    """The charset that parsing found, from the last ParseData among `values`; UTF-8 if there is
+    none or none known.
+    """
     charset = "utf-8"
     for value in values:
         if isinstance(value, ParseData):
@@ -151,14 +167,24 @@ def stats_of(segment: Segment, folders: Iterable[str]) -> Stats:
     if CRAWL_GENERATE in wanted:
         stats.generated = sum(1 for _ in segment.raw(CRAWL_GENERATE))
     if CRAWL_FETCH in wanted:
-        times = [value.fetch_time for _, value in segment.records(CRAWL_FETCH) if isinstance(value, CrawlDatum)]
-        stats.start, stats.end, stats.fetched = min(times, default=None), max(times, default=None), len(times)
+        times = [
+            value.fetch_time
+            for _, value in segment.records(CRAWL_FETCH)
+            if isinstance(value, CrawlDatum)
+        ]
+        stats.start, stats.end, stats.fetched = (
+            min(times, default=None),
+            max(times, default=None),
+            len(times),
+        )
     if PARSE_DATA in wanted:
         stats.parsed = sum(1 for _ in segment.raw(PARSE_DATA))
     return stats
 
 
-def get(segment: Segment, url: str, folders: Iterable[str], *, recode: bool = False) -> Iterator[str]:
+def get(
+    segment: Segment, url: str, folders: Iterable[str], *, recode: bool = False
+) -> Iterator[str]:
     """What `folders` of a segment hold of a URL, one text for each record.
 
     Folders that are not there are left out with a warning; StoreError if none is there.

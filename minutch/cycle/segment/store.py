@@ -1,17 +1,21 @@
 """A segment on disk: the pages of one round, in six folders of part files.
 
     <segments>/yyyyMMddHHmmss/
-        crawl_generate/part-r-NNNNN                 the fetch list: URL -> CrawlDatum, in the order of fetching
+        crawl_generate/part-r-NNNNN                 the fetch list: URL -> CrawlDatum, in the order
+                                                    of fetching
         crawl_fetch/part-r-NNNNN/{data,index}       URL -> CrawlDatum, what became of the fetch
         content/part-r-NNNNN/{data,index}           URL -> Content
-        crawl_parse/part-r-NNNNN                    URL -> CrawlDatum: outlinks, signatures and scores, not sorted
+        crawl_parse/part-r-NNNNN                    URL -> CrawlDatum: outlinks, signatures and
+                                                    scores, not sorted
         parse_data/part-r-NNNNN/{data,index}        URL -> ParseData
         parse_text/part-r-NNNNN/{data,index}        URL -> ParseText
 
-Older Nutch names the parts part-NNNNN and, very long ago, has UTF8 for keys. The fetch list is not compressed, a text
-always by record; the others as `mapreduce.output.fileoutputformat.compress.type` says, by record unless set.
+Older Nutch names the parts part-NNNNN and, very long ago, has UTF8 for keys. The fetch list is not
+compressed, a text always by record; the others as `mapreduce.output.fileoutputformat.compress.type`
+says, by record unless set.
 
-Source: org.apache.nutch.fetcher.FetcherOutputFormat, parse.ParseOutputFormat, crawl.Generator, segment.SegmentChecker.
+Source: org.apache.nutch.fetcher.FetcherOutputFormat, parse.ParseOutputFormat, crawl.Generator,
+segment.SegmentChecker.
 """
 
 from __future__ import annotations
@@ -60,14 +64,18 @@ BEGUN = "begun"
 """The file in there that says how a fetch by tasks was begun."""
 
 _NAME = re.compile(r".{14}(-\d+)?")
-"""yyyyMMddHHmmss (Nutch's SegmentChecker goes by the length alone), with a number for a slice that mergesegs made."""
+"""yyyyMMddHHmmss (Nutch's SegmentChecker goes by the length alone), with a number for a slice that
+mergesegs made.
+"""
 
 _CRAWL_DATUM = "org.apache.nutch.crawl.CrawlDatum"
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How one folder of a segment is written. `compression` is None where the configuration decides."""
+    """How one folder of a segment is written. `compression` is None where the configuration
+    decides.
+    """
 
     name: str
     value_class: str
@@ -121,14 +129,18 @@ class Segment:
         return (self.path / folder).is_dir()
 
     def check(self) -> None:
-        """Raise StoreError where the path is that of a folder of segments: commands take those with `-dir`.
+        """Raise StoreError where the path is that of a folder of segments: commands take those with
+        `-dir`.
 
-        Also where a job was killed as it copied files into their places, until `finish` or another has done the rest.
+        Also where a job was killed as it copied files into their places, until `finish` or another
+        has done the rest.
         """
         if copies(self.path):
             journal.require_none(self.path, "if it is gone, run the job again, on the same machine")
         if self.path.is_dir() and not any(map(self.has, LAYOUTS)):
-            inside = [segment.name for segment in segments_in(self.path) if any(map(segment.has, LAYOUTS))]
+            inside = [
+                segment.name for segment in segments_in(self.path) if any(map(segment.has, LAYOUTS))
+            ]
             if inside:
                 raise StoreError(
                     f"{self.path} is no segment but a folder of segments ({inside[0]}, ...): "
@@ -145,7 +157,9 @@ class Segment:
         return [folder for folder in folders if not self.has(folder)]
 
     def is_complete(self) -> bool:
-        """SegmentChecker.checkSegmentDir: fetched and parsed, and named like a segment; says in the log why not."""
+        """SegmentChecker.checkSegmentDir: fetched and parsed, and named like a segment; says in the
+        log why not.
+        """
         if not _NAME.fullmatch(self.name):
             log.warning("%s is not a segment: skipped", self.path)
             return False
@@ -155,7 +169,9 @@ class Segment:
         return not missing
 
     def parts(self, folder: str) -> list[Path]:
-        """The part files or MapFile directories of a folder; StoreError if the folder is not there."""
+        """The part files or MapFile directories of a folder; StoreError if the folder is not
+        there.
+        """
         self.check()
         directory = self.path / folder
         if not directory.is_dir():
@@ -172,16 +188,22 @@ class Segment:
             yield from _raw_records(path)
 
     def raw_sorted(self, folder: str, *, run_bytes: int = RUN_BYTES) -> Iterator[RawRecord]:
-        """All records in the order of their URLs; folders that are not sorted are sorted first, on disk if need be."""
+        """All records in the order of their URLs; folders that are not sorted are sorted first, on
+        disk if need be.
+        """
         if LAYOUTS[folder].map_file:
             return merge_records(_raw_records(path) for path in self.data_files(folder))
         return sort_records(self.raw(folder), run_bytes=run_bytes)
 
-    def stored_sorted(self, folder: str, parts: range, of: int) -> tuple[str | None, Iterator[RawRecord]]:
-        """The records of some partitions of `of` of a folder of MapFiles, by URL, values as they are stored.
+    def stored_sorted(
+        self, folder: str, parts: range, of: int
+    ) -> tuple[str | None, Iterator[RawRecord]]:
+        """The records of some partitions of `of` of a folder of MapFiles, by URL, values as they
+        are stored.
 
-        Also the codec that has compressed each value; None, and values decompressed, if the parts differ in that.
-        Where the parts of the folder are other ones, all are read, and what belongs to other partitions is left out.
+        Also the codec that has compressed each value; None, and values decompressed, if the parts
+        differ in that. Where the parts of the folder are other ones, all are read, and what belongs
+        to other partitions is left out.
         """
         files = self.data_files(folder)
         is_all = len(parts) == of
@@ -190,7 +212,11 @@ class Segment:
         codecs = {_value_codec(path) for path in files}
         stored = len(codecs) == 1 and None not in codecs
         records = merge_records(_raw_records(path, stored=stored) for path in files)
-        chosen = records if is_all else (record for record in records if partition(record[0], of) in parts)
+        chosen = (
+            records
+            if is_all
+            else (record for record in records if partition(record[0], of) in parts)
+        )
         return codecs.pop() if stored else None, chosen
 
     def records(self, folder: str) -> Iterator[tuple[str, Writable]]:
@@ -205,7 +231,9 @@ class Segment:
                     at = reader.position
 
     def get(self, folder: str, url: str) -> list[Writable]:
-        """All values of a URL in a folder: by the index of each MapFile, or by reading the flat files through."""
+        """All values of a URL in a folder: by the index of each MapFile, or by reading the flat
+        files through.
+        """
         return [value for part in self.parts(folder) for value in _get(part, encode_text(url))]
 
     def finish(self) -> None:
@@ -222,9 +250,10 @@ class Segment:
     def writing(self, folders: Sequence[str], *, replace: bool = False) -> Iterator[Path]:
         """A new directory to write the parts of `folders` into, below `<directory>/<folder>`.
 
-        They are moved into the segment when the block ends, all written to disk before, the last one last: a segment
-        without it is not yet fetched (or parsed), and what a broken attempt left of the others is replaced. Raises
-        StoreError if the last one is there already, unless `replace`. An error in the block leaves nothing.
+        They are moved into the segment when the block ends, all written to disk before, the last
+        one last: a segment without it is not yet fetched (or parsed), and what a broken attempt
+        left of the others is replaced. Raises StoreError if the last one is there already, unless
+        `replace`. An error in the block leaves nothing.
         """
         self.clear_left_overs()
         self._check_free(folders, replace)
@@ -248,7 +277,9 @@ class Segment:
             raise StoreError(f"Segment {self.path} already has {folders[-1]}")
 
     def _move_in(self, fresh: Path, folders: Sequence[str]) -> None:
-        """Put the new folders in place of the old ones, by renames alone; the old ones end up inside `fresh`."""
+        """Put the new folders in place of the old ones, by renames alone; the old ones end up
+        inside `fresh`.
+        """
         replaced = fresh / "replaced"
         replaced.mkdir()
         for folder in (folders[-1], *folders[:-1]):
@@ -263,13 +294,16 @@ class Segment:
     def _copy_in(self, path: StorePath, fresh: StorePath, folders: Sequence[str]) -> None:
         """The same for those that are in `fresh`, file by file, with a journal; the old ones go."""
         made = [folder for folder in folders if (fresh / folder).is_dir()]
-        moves: list[journal.Move] = [(path / folder, None) for folder in reversed(made) if self.has(folder)]
+        moves: list[journal.Move] = [
+            (path / folder, None) for folder in reversed(made) if self.has(folder)
+        ]
         moves += [(fresh / folder, path / folder) for folder in made]
         if moves:
             journal.begin(path, moves)
 
     def place(self, directory: Path, folders: Sequence[str]) -> None:
-        """Move those of `folders` that are in `directory` into the segment, in this order, in place of what is there.
+        """Move those of `folders` that are in `directory` into the segment, in this order, in place
+        of what is there.
 
         What is in `directory` has to be on disk. After a kill it is done again, and goes on.
         """
@@ -288,14 +322,17 @@ class Segment:
         except OSError as exc:
             if exc.errno not in {errno.EEXIST, errno.ENOTEMPTY}:
                 raise
-            raise StoreError(f"Segment {self.path} already has {folder}: another job made it meanwhile") from exc
+            raise StoreError(
+                f"Segment {self.path} already has {folder}: another job made it meanwhile"
+            ) from exc
 
 
 @contextmanager
 def part_writer(
     directory: Path, folder: str, index: int, conf: Configuration
 ) -> Iterator[Callable[[str, Writable], None]]:
-    """A function that appends (URL, value) to part `index` of a folder below `directory` (see `Segment.writing`).
+    """A function that appends (URL, value) to part `index` of a folder below `directory` (see
+    `Segment.writing`).
 
     MapFiles take URLs in ascending order of their bytes only: FormatError.
     """
@@ -307,23 +344,28 @@ def part_writer(
 
         def append(url: str, value: Writable) -> None:
             if value.class_name != layout.value_class:
-                raise FormatError("wrong class", path=path, expected=layout.value_class, found=value.class_name)
+                raise FormatError(
+                    "wrong class", path=path, expected=layout.value_class, found=value.class_name
+                )
             writer.append_raw(text_key(encode_text(url)), value.to_bytes())
 
         yield append
 
 
 def compression_of(folder: str, conf: Configuration) -> str:
-    """How a folder is to be compressed: NONE, RECORD or BLOCK. ConfigError for other configurations."""
+    """How a folder is to be compressed: NONE, RECORD or BLOCK. ConfigError for other
+    configurations.
+    """
     return LAYOUTS[folder].compression or compression_type(conf)
 
 
 @contextmanager
 def new_segment(parent: Path, clock: Clock, folder: str) -> Iterator[Segment]:
-    """A new segment in `parent`, whose first `folder` is to be filled; it gets its place and name when the block ends.
+    """A new segment in `parent`, whose first `folder` is to be filled; it gets its place and name
+    when the block ends.
 
-    It appears whole or not at all, and no two get the same name: within a second that is taken, or behind it, the name
-    is that of the next free second (Nutch waits for it).
+    It appears whole or not at all, and no two get the same name: within a second that is taken, or
+    behind it, the name is that of the next free second (Nutch waits for it).
     """
     make_directory(parent)
     if copies(parent) and left_over(parent, NEW):
@@ -347,11 +389,16 @@ def new_segment(parent: Path, clock: Clock, folder: str) -> Iterator[Segment]:
 def segments_in(directory: Path) -> list[Segment]:
     """The directories in `directory`, in the order of their names; hidden ones are left out.
 
-    Those that a killed import has finished are among them, although not yet in their places (`places`).
+    Those that a killed import has finished are among them, although not yet in their places
+    (`places`).
     """
     if not directory.is_dir():
         raise StoreError(f"Input path does not exist: {directory}")
-    entries = [entry for entry in directory.iterdir() if entry.is_dir() and not entry.name.startswith((".", "_"))]
+    entries = [
+        entry
+        for entry in directory.iterdir()
+        if entry.is_dir() and not entry.name.startswith((".", "_"))
+    ]
     entries += [path for folder in waiting(directory) for path in segments_of(folder)]
     return [Segment(entry) for entry in sorted(entries, key=lambda entry: entry.name)]
 
@@ -361,7 +408,9 @@ def text_key(url: bytes) -> bytes:
     return encode_vlong(len(url)) + url
 
 
-def decode(value_type: type[Writable], value: bytes, path: str | Path, at: int | None, url: bytes) -> Writable:
+def decode(
+    value_type: type[Writable], value: bytes, path: str | Path, at: int | None, url: bytes
+) -> Writable:
     """A value, or a FormatError that names the file, where the record lies and its URL."""
     try:
         return value_type.from_bytes(value)
@@ -379,15 +428,23 @@ def _utf8_url(key: bytes) -> bytes:
     return encode_text(UTF8.from_bytes(key).value)
 
 
-_URL_DECODERS: dict[str, Callable[[bytes], bytes]] = {TEXT: _text_url, UTF8.class_name: _utf8_url, "UTF8": _utf8_url}
+_URL_DECODERS: dict[str, Callable[[bytes], bytes]] = {
+    TEXT: _text_url,
+    UTF8.class_name: _utf8_url,
+    "UTF8": _utf8_url,
+}
 
 
 def _url_decoder(reader: SequenceFileReader) -> Callable[[bytes], bytes]:
-    """The URL of a serialized key of `reader`; FormatError, naming its file, for one that is none."""
+    """The URL of a serialized key of `reader`; FormatError, naming its file, for one that is
+    none.
+    """
     try:
         decode_key = _URL_DECODERS[reader.key_class]
     except KeyError:
-        raise FormatError("wrong key class", path=reader.name, expected=TEXT, found=reader.key_class) from None
+        raise FormatError(
+            "wrong key class", path=reader.name, expected=TEXT, found=reader.key_class
+        ) from None
 
     def url_of(key: bytes) -> bytes:
         try:
@@ -417,7 +474,9 @@ def _get(part: Path, url: bytes) -> Iterator[Writable]:
     if part.is_dir():
         with MapFileReader(part) as map_file:
             if map_file.key_class == TEXT:
-                yield from _matching(map_file.data, map_file.scan(text_key(url)), url, in_order=True)
+                yield from _matching(
+                    map_file.data, map_file.scan(text_key(url)), url, in_order=True
+                )
                 return
     path = part / DATA if part.is_dir() else part
     with SequenceFileReader(path) as reader:
@@ -428,7 +487,9 @@ def _get(part: Path, url: bytes) -> Iterator[Writable]:
 
 
 def _found(path: Path, reader: SequenceFileReader, url: bytes) -> Iterator[Writable]:
-    """The values of a URL in a flat file, of which only stretches are looked through that have its bytes."""
+    """The values of a URL in a flat file, of which only stretches are looked through that have its
+    bytes.
+    """
     from minutch.work.tables.spans import SpannedFile
 
     file = SpannedFile(path, span_size=_STRETCH, stored=reader.compression == RECORD)

@@ -1,7 +1,8 @@
 """sitemap: put the URLs of sitemaps into the CrawlDb.
 
-Sitemaps are those of a list of URLs, and those of hosts: in that list, or in a HostDb. See `sitemapfetch` for how they
-are found and fetched, `sitemapfile` for what they may be, `sitemapentries` for what becomes of their URLs.
+Sitemaps are those of a list of URLs, and those of hosts: in that list, or in a HostDb. See
+`sitemapfetch` for how they are found and fetched, `sitemapfile` for what they may be,
+`sitemapentries` for what becomes of their URLs.
 
 Source: org.apache.nutch.util.SitemapProcessor.
 """
@@ -58,16 +59,19 @@ def sitemap(
     filtering: bool = True,
     normalize: bool = True,
 ) -> Counters:
-    """Put the URLs of the sitemaps of the hosts in `hostdb`, and of those in the files of `urls`, into a CrawlDb.
+    """Put the URLs of the sitemaps of the hosts in `hostdb`, and of those in the files of `urls`,
+    into a CrawlDb.
 
-    Raises StoreError, LockedError, FormatError; what is wrong with a sitemap is counted and in the log.
+    Raises StoreError, LockedError, FormatError; what is wrong with a sitemap is counted and in the
+    log.
     """
     conf, db = context.conf, CrawlDb(crawldb)
     log.info("SitemapProcessor: starting")
     hosts = [] if hostdb is None else Database(hostdb).require_parts()
     if hosts and conf.get_trimmed_strings(ALLOWLIST_PROPERTY):
         log.warning(
-            "%s is set: of the hosts in it no robots.txt is read, and no sitemap found there", ALLOWLIST_PROPERTY
+            "%s is set: of the hosts in it no robots.txt is read, and no sitemap found there",
+            ALLOWLIST_PROPERTY,
         )
     db.require_class(CRAWL_DATUM)
     files = [] if urls is None else seed_files(urls)
@@ -86,11 +90,15 @@ def sitemap(
     fetcher = SitemapFetcher(conf, settings, context.clock, collected.checked, held)
     with (
         db.lock(force),
-        Shuffle(number_of_parts(conf), SITEMAP_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb) as found,
+        Shuffle(
+            number_of_parts(conf), SITEMAP_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb
+        ) as found,
     ):
         collected.shuffle = found
         with context.progress("sitemap", unit="starts") as progress:
-            asyncio.run(fetcher.run(_starts(files, hosts), threads, collected.add, progress.advance))
+            asyncio.run(
+                fetcher.run(_starts(files, hosts), threads, collected.add, progress.advance)
+            )
         collected.counters.merge(_put_in(db, found, collected.rules_of_entries, context))
     counters = Counters(fetcher.counters)
     counters.merge(collected.counters)
@@ -129,7 +137,9 @@ def _put_in(db: CrawlDb, found: Shuffle, rules: Rules, context: JobContext) -> C
 
 
 class _Collected:
-    """Takes sitemaps, from several threads, and puts their URLs, normalized and filtered, into `shuffle`."""
+    """Takes sitemaps, from several threads, and puts their URLs, normalized and filtered, into
+    `shuffle`.
+    """
 
     def __init__(self, rules: UrlRules, rules_of_entries: Rules) -> None:
         self.shuffle: Shuffle | None = None
@@ -145,8 +155,12 @@ class _Collected:
 
     def add(self, number: int, before: int, sitemap: Sitemap) -> None:
         """A sitemap of start `number`, of which `before` URLs have come already."""
-        counters = Counters({LISTED: len(sitemap.urls) + sitemap.left_out, LEFT_OUT: sitemap.left_out})
-        urls = self._rules.apply(pl.Series([page.url for page in sitemap.urls], dtype=pl.String), counters)
+        counters = Counters(
+            {LISTED: len(sitemap.urls) + sitemap.left_out, LEFT_OUT: sitemap.left_out}
+        )
+        urls = self._rules.apply(
+            pl.Series([page.url for page in sitemap.urls], dtype=pl.String), counters
+        )
         table = entries(urls, sitemap.urls, (number << 32) + before, self.rules_of_entries)
         assert self.shuffle is not None, "set before anything is fetched"
         with self._lock:

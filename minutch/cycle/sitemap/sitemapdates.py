@@ -1,4 +1,5 @@
-"""The dates of sitemaps: W3C's profile of ISO 8601, and RFC 1123's of feeds, as Java's DateTimeFormatter reads them.
+"""The dates of sitemaps: W3C's profile of ISO 8601, and RFC 1123's of feeds, as Java's
+DateTimeFormatter reads them.
 
 Source: AbstractSiteMap.convertToZonedDateTime and parseRSSTimestamp of crawler-commons 1.6.
 """
@@ -17,16 +18,32 @@ _TIME: Final = re.compile(
     re.IGNORECASE,
 )
 _FEED: Final = re.compile(
-    r"(?:([a-z]{3}), )?([0-9]{1,2}) ([a-z]{3}) ([0-9]{4}) ([0-9]{2}:[0-9]{2}(?::[0-9]{2})?) (GMT|[+-][0-9]{4})",
+    r"(?:([a-z]{3}), )?([0-9]{1,2}) ([a-z]{3}) ([0-9]{4}) ([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)"
+    r" (GMT|[+-][0-9]{4})",
     re.IGNORECASE,
 )
 _DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS: Final = (
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def iso_date(text: str | None) -> int | None:
-    """Milliseconds of a `lastmod` or `updated`; None for anything else than a date. No time is midnight in UTC."""
+    """Milliseconds of a `lastmod` or `updated`; None for anything else than a date. No time is
+    midnight in UTC.
+    """
     if text is None:
         return None
     match = _TIME.fullmatch(text)
@@ -52,7 +69,9 @@ def feed_date(text: str) -> int | None:
         return None
     weekday, day, month, year, time, zone = match.groups()
     try:
-        date = datetime.fromisoformat(f"{year}-{_MONTHS.index(month.lower()) + 1:02}-{int(day):02}T{time}")
+        date = datetime.fromisoformat(
+            f"{year}-{_MONTHS.index(month.lower()) + 1:02}-{int(day):02}T{time}"
+        )
         if weekday is not None and _DAYS.index(weekday.lower()) != date.weekday():
             return None
         return _ms(date, UTC if zone.upper() == "GMT" else _zone(zone))

@@ -1,11 +1,13 @@
 """What the URLs of sitemaps become in the CrawlDb: the one home of that decision. Pure: no I/O.
 
-A new URL is unfetched and due now. Its score is the sitemap's priority (0 would mean never: it counts as the default),
-its interval what the sitemap says about changes, within the limits of the adaptive schedule, or 0 where it says
-nothing: the fetch schedule then sets its default. A URL that is known stays as it is, unless
-sitemap.url.overwrite.existing is true. Of several in sitemaps the last one counts, in the order of the input.
+A new URL is unfetched and due now. Its score is the sitemap's priority (0 would mean never: it
+counts as the default), its interval what the sitemap says about changes, within the limits of the
+adaptive schedule, or 0 where it says nothing: the fetch schedule then sets its default. A URL that
+is known stays as it is, unless sitemap.url.overwrite.existing is true. Of several in sitemaps the
+last one counts, in the order of the input.
 
-Source: org.apache.nutch.util.SitemapProcessor: SitemapMapper.generateSitemapUrlDatum, SitemapReducer.reduce.
+Source: org.apache.nutch.util.SitemapProcessor: SitemapMapper.generateSitemapUrlDatum,
+SitemapReducer.reduce.
 """
 
 from __future__ import annotations
@@ -59,19 +61,31 @@ class Rules:
 
 
 def entries(urls: pl.Series, said: Sequence[SitemapUrl], place: int, rules: Rules) -> pl.DataFrame:
-    """A table of SITEMAP_SCHEMA of `urls`, of which the sitemap has `said` this; null URLs are left out."""
-    dates = [page.modified if page.modified is not None and page.modified <= rules.now else 0 for page in said]
+    """A table of SITEMAP_SCHEMA of `urls`, of which the sitemap has `said` this; null URLs are left
+    out.
+    """
+    dates = [
+        page.modified if page.modified is not None and page.modified <= rules.now else 0
+        for page in said
+    ]
     constants = {"status": STATUS_DB_UNFETCHED, "fetch_time": rules.now, "retries": 0}
     nothing = {"signature": None, "metadata": None}
     table = pl.DataFrame(
         {
             "key": encode_keys(urls),
             "modified_time": pl.Series(dates, dtype=pl.Int64),
-            "fetch_interval": pl.Series([rules.interval(page.interval) for page in said], dtype=pl.Int32),
-            "score": pl.Series([page.priority or DEFAULT_PRIORITY for page in said], dtype=pl.Float32),
+            "fetch_interval": pl.Series(
+                [rules.interval(page.interval) for page in said], dtype=pl.Int32
+            ),
+            "score": pl.Series(
+                [page.priority or DEFAULT_PRIORITY for page in said], dtype=pl.Float32
+            ),
             "place": pl.Series(np.arange(place, place + len(said))),
         }
-    ).with_columns(pl.lit(value, SITEMAP_SCHEMA[name]).alias(name) for name, value in {**constants, **nothing}.items())
+    ).with_columns(
+        pl.lit(value, SITEMAP_SCHEMA[name]).alias(name)
+        for name, value in {**constants, **nothing}.items()
+    )
     return table.filter(pl.col("key").is_not_null()).select(SITEMAP_SCHEMA.names())
 
 
@@ -90,4 +104,6 @@ def merge(old: pl.DataFrame, found: pl.DataFrame, rules: Rules) -> tuple[pl.Data
         at, seen = pl.Series(matched.at[known]), unique.filter(known)
         columns = ("score", "fetch_interval", "modified_time")
         old = old.with_columns(old[name].scatter(at, seen[name]) for name in columns)
-    return put_rows(old, matched.at[~known], matched.before[~known], unique.filter(~known)), counters
+    return put_rows(
+        old, matched.at[~known], matched.before[~known], unique.filter(~known)
+    ), counters

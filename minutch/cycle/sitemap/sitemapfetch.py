@@ -1,14 +1,16 @@
-"""Fetches sitemaps: from their own URLs, or those that a host's robots.txt names, and what their indexes list.
+"""Fetches sitemaps: from their own URLs, or those that a host's robots.txt names, and what their
+indexes list.
 
     URL ───────────────────────────────────┐                       ┌─ sitemap: its URLs
     host ─ robots.txt ─┬─ its sitemaps ────┼─ robots.txt ─ fetch ─┤
                        └─ /sitemap.xml ────┘  (redirects)          └─ index: sitemaps
 
-One start after the other is followed to its end by each of some workers. A host is asked one thing at a time, with the
-pauses of the fetcher. robots.txt holds for sitemaps, too, but for those that it names itself.
+One start after the other is followed to its end by each of some workers. A host is asked one thing
+at a time, with the pauses of the fetcher. robots.txt holds for sitemaps, too, but for those that it
+names itself.
 
-Source: org.apache.nutch.util.SitemapProcessor.SitemapMapper, which asks robots.txt for names of sitemaps only, makes no
-pauses, and follows indexes without end.
+Source: org.apache.nutch.util.SitemapProcessor.SitemapMapper, which asks robots.txt for names of
+sitemaps only, makes no pauses, and follows indexes without end.
 """
 
 from __future__ import annotations
@@ -92,7 +94,9 @@ class Settings:
 
 
 Found = Callable[[int, int, Sitemap], None]
-"""Takes the sitemaps that are read: the number of the start, how many URLs came of it before, and the sitemap."""
+"""Takes the sitemaps that are read: the number of the start, how many URLs came of it before, and
+the sitemap.
+"""
 
 
 class SitemapFetcher:
@@ -118,8 +122,12 @@ class SitemapFetcher:
         self._mime = MimeUtil(conf)
         self._turns = Turns(clock)
 
-    async def run(self, starts: Iterable[str], workers: int, found: Found, done: Callable[[], None]) -> None:
-        """Follow `starts`, URLs and host names; `done` is called after each. Errors of `starts` end it."""
+    async def run(
+        self, starts: Iterable[str], workers: int, found: Found, done: Callable[[], None]
+    ) -> None:
+        """Follow `starts`, URLs and host names; `done` is called after each. Errors of `starts` end
+        it.
+        """
         numbered = iter(enumerate(starts))
 
         async def work() -> None:
@@ -145,7 +153,9 @@ class SitemapFetcher:
         return self._checked(url)
 
     async def named(self, host: str) -> list[str] | None:
-        """The sitemaps of a host: those that its robots.txt names, else the usual one; None if filters reject it."""
+        """The sitemaps of a host: those that its robots.txt names, else the usual one; None if
+        filters reject it.
+        """
         for scheme in SCHEMES:
             url = self._checked(f"{scheme}{host}/")
             if url is not None:
@@ -158,7 +168,9 @@ class SitemapFetcher:
         return list(rules.sitemaps) or usual
 
     async def read(self, url: str) -> Sitemap | SitemapIndex | None:
-        """A sitemap or an index, after redirects; None, counted and in the log, if there is none to be had."""
+        """A sitemap or an index, after redirects; None, counted and in the log, if there is none to
+        be had.
+        """
         fetched = await self._fetch(url)
         if fetched is None:
             return None
@@ -174,7 +186,9 @@ class SitemapFetcher:
         kind = self._mime.resolve(content.content_type or None, content.url, content.content)
         settings = self._settings
         log.info("Parsing sitemap file: %s", url)
-        return read_sitemap(kind, content.content, url, strict=settings.strict, most_bytes=settings.most_bytes)
+        return read_sitemap(
+            kind, content.content, url, strict=settings.strict, most_bytes=settings.most_bytes
+        )
 
     async def _go_ahead(self) -> None:
         while self._held():
@@ -189,7 +203,9 @@ class SitemapFetcher:
                 return None
             async with self._turns.of(url, delay):
                 await self._go_ahead()
-                output = await protocol.get_protocol_output(url, CrawlDatum(fetch_time=self._clock.now()))
+                output = await protocol.get_protocol_output(
+                    url, CrawlDatum(fetch_time=self._clock.now())
+                )
             status = output.status
             if status.is_success and output.content is not None:
                 return url, output.content
@@ -202,7 +218,9 @@ class SitemapFetcher:
         return None
 
     async def _delay(self, url: str, protocol: Protocol) -> int | None:
-        """The pause after this request, in ms; None if robots.txt, or its absence, forbids the request."""
+        """The pause after this request, in ms; None if robots.txt, or its absence, forbids the
+        request.
+        """
         await self._go_ahead()
         rules = await protocol.get_robot_rules(url, CrawlDatum(), None)
         failure = getattr(rules, "failure", None)
@@ -296,13 +314,17 @@ class Turns:
 
     @asynccontextmanager
     async def of(self, url: str, delay: int) -> AsyncIterator[None]:
-        """Wait for the turn of a URL's host; the next one begins `delay` ms after this one has ended."""
+        """Wait for the turn of a URL's host; the next one begins `delay` ms after this one has
+        ended.
+        """
         host = _host(url)
         lock, users = self._locks.get(host, (asyncio.Lock(), 0))
         self._locks[host] = lock, users + 1
         try:
             async with lock:
-                await asyncio.sleep(max(0.0, self._free_at.get(host, 0.0) - self._clock.monotonic()))
+                await asyncio.sleep(
+                    max(0.0, self._free_at.get(host, 0.0) - self._clock.monotonic())
+                )
                 try:
                     yield
                 finally:

@@ -3,10 +3,12 @@
     sitemap   XML (urlset), RSS or Atom, or text with a URL per line; also gzipped
     index     XML (sitemapindex): sitemaps
 
-Sitemaps come from strangers: a document type declaration is refused, so that there are no entities of one's own, and
-what is compressed may not grow beyond a limit. What is not well-formed is not used at all.
+Sitemaps come from strangers: a document type declaration is refused, so that there are no entities
+of one's own, and what is compressed may not grow beyond a limit. What is not well-formed is not
+used at all.
 
-Source: SiteMapParser and MimeTypeDetector of crawler-commons 1.6, as Nutch's SitemapProcessor uses them; sitemaps.org.
+Source: SiteMapParser and MimeTypeDetector of crawler-commons 1.6, as Nutch's SitemapProcessor uses
+them; sitemaps.org.
 """
 
 from __future__ import annotations
@@ -23,14 +25,30 @@ MAX_LINES: Final = 50_000
 """Lines of a text sitemap that are read."""
 
 XML_TYPES: Final = frozenset(
-    ("application/xml", "application/x-xml", "text/xml", "application/atom+xml", "application/rss+xml", "text/rss")
+    (
+        "application/xml",
+        "application/x-xml",
+        "text/xml",
+        "application/atom+xml",
+        "application/rss+xml",
+        "text/rss",
+    )
 ) | {"application/rdf+xml"}
 TEXT_TYPES: Final = frozenset(("text/plain",))
 GZIP_TYPES: Final = frozenset(
     ("application/gzip", "application/gzip-compressed", "application/gzipped", "application/x-gzip")
 ) | {"application/x-gzip-compressed", "application/x-gunzip", "gzip/document"}
 
-_XML_STARTS: Final = (b"<?xml", b"<?XML", b"<!--", b"<urlset", b"<sitemapindex", b"<rss", b"<feed", b"<rdf")
+_XML_STARTS: Final = (
+    b"<?xml",
+    b"<?XML",
+    b"<!--",
+    b"<urlset",
+    b"<sitemapindex",
+    b"<rss",
+    b"<feed",
+    b"<rdf",
+)
 _TEXT_STARTS: Final = (b"http://", b"https://")
 _GZIP_START: Final = b"\x1f\x8b"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -55,7 +73,11 @@ def read_sitemap(
         raise ParseError(f"{url}: neither XML nor text in gzipped content")
     if kind is None:
         raise ParseError(f"{url}: no sitemap, {content_type or 'of no known type'}")
-    return _read_text(content, url, strict) if kind is _TEXT else _read_xml(content, url, strict, "UTF-8")
+    return (
+        _read_text(content, url, strict)
+        if kind is _TEXT
+        else _read_xml(content, url, strict, "UTF-8")
+    )
 
 
 _XML, _TEXT, _GZIP = "xml", "text", "gzip"
@@ -80,7 +102,9 @@ def _by_start(content: bytes) -> str | None:
 
 
 def _gunzip(content: bytes, url: str, most: int) -> bytes:
-    """Gzipped content, members one after the other. Raises ParseError for damage, and if it grows beyond `most`."""
+    """Gzipped content, members one after the other. Raises ParseError for damage, and if it grows
+    beyond `most`.
+    """
     found, rest = b"", content
     try:
         while rest.startswith(_GZIP_START):
@@ -107,7 +131,9 @@ def _read_text(content: bytes, url: str, strict: bool) -> Sitemap:
     return sitemap
 
 
-def _read_xml(content: bytes, url: str, strict: bool, encoding: str | None) -> Sitemap | SitemapIndex:
+def _read_xml(
+    content: bytes, url: str, strict: bool, encoding: str | None
+) -> Sitemap | SitemapIndex:
     text = content.removeprefix(_BYTE_ORDER_MARK).lstrip(b" \t\n\x0b\r")
     if encoding is not None:
         text = text.decode("utf-8", "replace").encode()

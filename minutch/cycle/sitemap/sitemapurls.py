@@ -23,17 +23,23 @@ FREQUENCIES: Final = {
     "YEARLY": 31536000,
     "NEVER": 0x7FFF_FFFF,
 }
-"""Seconds between two fetches, by the names of `changefreq`, which may stand anywhere in its text."""
+"""Seconds between two fetches, by the names of `changefreq`, which may stand anywhere in its
+text.
+"""
 
 _PLAIN_URL: Final = re.compile(
     r"https?://[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/[A-Za-z0-9/._~?=&;,:+!()'@*$-]*"
 )
-_NUMBER: Final = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?")
+_NUMBER: Final = re.compile(
+    r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class SitemapUrl:
-    """A URL of a sitemap. `modified` in ms since the epoch, `interval` in seconds; None where the sitemap says none."""
+    """A URL of a sitemap. `modified` in ms since the epoch, `interval` in seconds; None where the
+    sitemap says none.
+    """
 
     url: str
     modified: int | None = None
@@ -43,7 +49,9 @@ class SitemapUrl:
 
 @dataclass(slots=True)
 class Sitemap:
-    """The URLs of a sitemap in its order; `strict` takes only those below the folder of the sitemap's own URL."""
+    """The URLs of a sitemap in its order; `strict` takes only those below the folder of the
+    sitemap's own URL.
+    """
 
     base: str
     strict: bool
@@ -56,13 +64,21 @@ class Sitemap:
         """An empty sitemap at a URL."""
         return cls(base_of(url), strict)
 
-    def add(self, text: str, modified: int | None = None, frequency: str | None = None, priority: str = "") -> None:
+    def add(
+        self,
+        text: str,
+        modified: int | None = None,
+        frequency: str | None = None,
+        priority: str = "",
+    ) -> None:
         """Add a URL with what is said of it, as texts; one that is not valid only counts."""
         url = checked_url(text)
         if url is None or not self.allows(url):
             self.left_out += 1
         else:
-            self.urls.append(SitemapUrl(url, modified, interval_of(frequency), priority_of(priority)))
+            self.urls.append(
+                SitemapUrl(url, modified, interval_of(frequency), priority_of(priority))
+            )
 
     def allows(self, url: str) -> bool:
         """Whether a URL may stand here."""

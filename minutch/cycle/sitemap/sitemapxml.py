@@ -1,8 +1,8 @@
 """Sitemaps, indexes of sitemaps, and feeds in XML, read by expat as crawler-commons reads them.
 
-Elements go by their local names, whatever their namespace. A `url` or `loc` that is not closed ends where the next one
-begins. Source: the handlers of crawlercommons.sitemaps.sax (DelegatorHandler, XMLHandler, XMLIndexHandler, RSSHandler,
-AtomHandler).
+Elements go by their local names, whatever their namespace. A `url` or `loc` that is not closed ends
+where the next one begins. Source: the handlers of crawlercommons.sitemaps.sax (DelegatorHandler,
+XMLHandler, XMLIndexHandler, RSSHandler, AtomHandler).
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _BLANKS: Final = "\u00a0\u2007\u202f"
 
 
 def read_xml(text: bytes, url: str, strict: bool, encoding: str | None) -> Sitemap | SitemapIndex:
-    """The sitemap or index in `text`. Raises ParseError if it is not well-formed, has a DTD, or is something else."""
+    """The sitemap or index in `text`. Raises ParseError if it is not well-formed, has a DTD, or is
+    something else.
+    """
     reader = _Reader(url, strict)
     parser = expat.ParserCreate(encoding, namespace_separator=" ")
     parser.buffer_text = True
@@ -233,7 +235,11 @@ class _Atom(_Handler):
         elif name == "link" and "href" in attributes:
             href, rel = attributes["href"], attributes.get("rel")
             valid = self.result.allows(href)
-            if self._url is None or (valid and not self._valid) or (self._rel is not None and rel is None):
+            if (
+                self._url is None
+                or (valid and not self._valid)
+                or (self._rel is not None and rel is None)
+            ):
                 url = checked_url(href)
                 if url is not None:
                     self._url, self._rel, self._valid = url, rel, valid

@@ -1,11 +1,13 @@
 """webgraph: make the graph of links that linkrank works on, or add segments to it.
 
-Three databases come of it (see `store`): the links of each page's newest version, as `rules` lets them count; the same
-links by the page that they lead to; and a node for each page at either end, with its numbers of links and score 0.
+Three databases come of it (see `store`): the links of each page's newest version, as `rules` lets
+them count; the same links by the page that they lead to; and a node for each page at either end,
+with its numbers of links and score 0.
 
-A page is as old as its fetch: the time that stands in its parse (fetcher.parse=true leaves one), else that of the job.
-With link.delete.gone, pages that were gone or redirected are taken out, unless a later segment has links of them. The
-three databases are all written before the first takes its place.
+A page is as old as its fetch: the time that stands in its parse (fetcher.parse=true leaves one),
+else that of the job. With link.delete.gone, pages that were gone or redirected are taken out,
+unless a later segment has links of them. The three databases are all written before the first takes
+its place.
 
 Source: org.apache.nutch.scoring.webgraph.WebGraph.
 """
@@ -43,7 +45,11 @@ DELETE_GONE_PROPERTY: Final = "link.delete.gone"
 NEWS: Final = "pages that are gone"
 WRITTEN: Final = "outlinks written"
 PAGES: Final = "nodes written"
-_GONE: Final = (status.STATUS_FETCH_REDIR_TEMP, status.STATUS_FETCH_REDIR_PERM, status.STATUS_FETCH_GONE)
+_GONE: Final = (
+    status.STATUS_FETCH_REDIR_TEMP,
+    status.STATUS_FETCH_REDIR_PERM,
+    status.STATUS_FETCH_GONE,
+)
 _ROWS_AT_A_TIME: Final = 1 << 18
 _SORTED: Final = pl.Schema({name: GRAPH_LINKS_SCHEMA[name] for name in ("key", "url", "anchor")})
 
@@ -58,8 +64,9 @@ def webgraph(
 ) -> Counters:
     """Add the links of `segments` to `graph`, which is made if there is none.
 
-    Segments that are not parsed are passed over. Returns what became of the links. Raises LockedError, StoreError (no
-    segment, none that is parsed), FormatError (damage); the graph is then as before.
+    Segments that are not parsed are passed over. Returns what became of the links. Raises
+    LockedError, StoreError (no segment, none that is parsed), FormatError (damage); the graph is
+    then as before.
     """
     parsed = [segment for segment in segments if _is_parsed(Segment(segment))]
     if not parsed:
@@ -75,7 +82,9 @@ def webgraph(
     now, counters = context.clock.now(), Counters()
     with graph.lock(), context.progress("webgraph", unit="links") as progress, ExitStack() as stack:
         outlinks, inlinks, nodes = (
-            stack.enter_context(database.replacement(keep_old=keep_old))  # outlinks take their place last
+            stack.enter_context(
+                database.replacement(keep_old=keep_old)
+            )  # outlinks take their place last
             for database, keep_old in (
                 (graph.outlinks, conf.get_boolean("db.preserve.backup", True)),
                 (graph.inlinks, False),
@@ -83,7 +92,9 @@ def webgraph(
             )
         )
         candidates = _Candidates(graph, segments, conf, chain, now)
-        _write_outlinks(graph, outlinks, candidates.tables(counters, progress), conf, counters, progress)
+        _write_outlinks(
+            graph, outlinks, candidates.tables(counters, progress), conf, counters, progress
+        )
         log.info("OutlinkDb: finished")
         _write_inlinks(graph, inlinks, Links.at(outlinks), now, conf, progress)
         log.info("InlinkDb: finished")
@@ -94,7 +105,9 @@ def webgraph(
 
 
 def _is_parsed(segment: Segment) -> bool:
-    """Whether there are links to take; says in the log if not. Raises StoreError for what is no segment."""
+    """Whether there are links to take; says in the log if not. Raises StoreError for what is no
+    segment.
+    """
     segment.check()
     if not any(map(segment.has, LAYOUTS)):
         raise StoreError(f"{segment.path} is no segment")
@@ -107,7 +120,12 @@ class _Candidates:
     """The links that are there and those of segments."""
 
     def __init__(
-        self, graph: WebGraph, segments: Sequence[Path], conf: Configuration, chain: UrlChain, now: int
+        self,
+        graph: WebGraph,
+        segments: Sequence[Path],
+        conf: Configuration,
+        chain: UrlChain,
+        now: int,
     ) -> None:
         self._graph, self._segments, self._chain, self._now = graph, segments, chain, now
         self._delete_gone = conf.get_boolean(DELETE_GONE_PROPERTY, False)
@@ -136,9 +154,9 @@ class _Candidates:
                 for links in scan_dated_outlinks(part):
                     timestamp = pl.col("timestamp").fill_null(self._now)
                     source = pl.lit(number, pl.UInt32)
-                    yield links.select("key", timestamp, url="to_url", anchor="anchor", source=source).select(
-                        CANDIDATES.names()
-                    )
+                    yield links.select(
+                        "key", timestamp, url="to_url", anchor="anchor", source=source
+                    ).select(CANDIDATES.names())
 
     def _gone(self) -> Iterator[pl.DataFrame]:
         """The pages that segments say are gone."""
@@ -197,9 +215,16 @@ def _write_outlinks(
 
 
 def _write_inlinks(
-    graph: WebGraph, directory: Path, outlinks: Links, now: int, conf: Configuration, progress: Progress
+    graph: WebGraph,
+    directory: Path,
+    outlinks: Links,
+    now: int,
+    conf: Configuration,
+    progress: Progress,
 ) -> None:
-    """The same links the other way round, those to one page in the order of the pages that they come from."""
+    """The same links the other way round, those to one page in the order of the pages that they
+    come from.
+    """
     log.info("InlinkDb: running")
     parts, compression = number_of_parts(conf), output_compression(conf)
     with Shuffle(parts, _SORTED, budget=memory_budget(conf) // 2, spill=graph.path) as shuffle:
@@ -217,11 +242,18 @@ def _write_inlinks(
 
 def _link_data(links: pl.DataFrame, kind: int, timestamp: pl.Series | pl.Expr) -> pl.DataFrame:
     score, link_type = pl.lit(0.0, pl.Float32), pl.lit(kind, pl.Int8)
-    return links.select("key", "url", "anchor", score=score, timestamp=timestamp, link_type=link_type)
+    return links.select(
+        "key", "url", "anchor", score=score, timestamp=timestamp, link_type=link_type
+    )
 
 
 def _write_nodes(
-    graph: WebGraph, directory: Path, outlinks: Links, inlinks: Links, conf: Configuration, counters: Counters
+    graph: WebGraph,
+    directory: Path,
+    outlinks: Links,
+    inlinks: Links,
+    conf: Configuration,
+    counters: Counters,
 ) -> None:
     """A node for each page at either end of a link."""
     log.info("NodeDb: running")
@@ -229,13 +261,18 @@ def _write_nodes(
 
     def write_part(part: int) -> int:
         with graph.nodes.writer(directory, part, compression) as writer:
-            for links in aligned(scan_link_data(outlinks.parts()[part]), scan_link_data(inlinks.parts()[part])):
+            for links in aligned(
+                scan_link_data(outlinks.parts()[part]), scan_link_data(inlinks.parts()[part])
+            ):
                 counts = [
-                    _counts(frame, name) for frame, name in zip(links, ("num_outlinks", "num_inlinks"), strict=True)
+                    _counts(frame, name)
+                    for frame, name in zip(links, ("num_outlinks", "num_inlinks"), strict=True)
                 ]
                 nodes = counts[0].join(counts[1], on="key", how="full", coalesce=True).sort("key")
                 score, metadata = pl.lit(0.0, pl.Float32), pl.lit(None, pl.Binary)
-                nodes = nodes.with_columns(inlink_score=score, metadata=metadata).select(NODES_SCHEMA.names())
+                nodes = nodes.with_columns(inlink_score=score, metadata=metadata).select(
+                    NODES_SCHEMA.names()
+                )
                 writer.write(nodes.with_columns(pl.col("num_inlinks", "num_outlinks").fill_null(0)))
             return writer.rows
 

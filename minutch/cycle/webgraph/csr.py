@@ -4,8 +4,8 @@
     starts    where the links to each node begin in `sources`, and where the last ones end
     sources   the nodes that links come from, those to one node in their order
 
-Strings are read twice, in streams sorted by key; `sources` lies in a file that is mapped into memory. What is held is
-about 20 bytes a node.
+Strings are read twice, in streams sorted by key; `sources` lies in a file that is mapped into
+memory. What is held is about 20 bytes a node.
 
 Source: org.apache.nutch.scoring.webgraph.LinkRank.Inverter, Analyzer.
 """
@@ -52,8 +52,16 @@ class Csr:
         return len(self.num_outlinks)
 
 
-def build(graph: WebGraph, limits: Limits, folder: Path, budget: int, counters: Counters, progress: Progress) -> Csr:
-    """Number the nodes and links of `graph`; `folder` is for files that are needed as long as the result is.
+def build(
+    graph: WebGraph,
+    limits: Limits,
+    folder: Path,
+    budget: int,
+    counters: Counters,
+    progress: Progress,
+) -> Csr:
+    """Number the nodes and links of `graph`; `folder` is for files that are needed as long as the
+    result is.
 
     Raises StoreError where a link has an end without a node.
     """
@@ -85,7 +93,9 @@ def build(graph: WebGraph, limits: Limits, folder: Path, budget: int, counters: 
 def _inverted(
     graph: WebGraph, limits: Limits, progress: Progress
 ) -> Iterator[tuple[pl.DataFrame, npt.NDArray[np.int32]]]:
-    """The links of ranges of pages in tables of _INVERTED, with the numbers of links that the pages' nodes have."""
+    """The links of ranges of pages in tables of _INVERTED, with the numbers of links that the
+    pages' nodes have.
+    """
     first = 0
     for nodes, links in aligned(graph.nodes.in_order(), graph.outlinks.in_order()):
         rows = rows_of(links["key"], nodes["key"], graph)
@@ -114,8 +124,8 @@ def rows_of(keys: pl.Series, nodes: pl.Series, graph: WebGraph) -> npt.NDArray[n
     if len(lost):
         url = keys[int(np.flatnonzero(found.group == lost[0])[0])]
         raise StoreError(
-            f"{graph.nodes.current} has no node for {decode_keys(pl.Series([url])).item()}, an end of a link in "
-            f"{graph.outlinks.current}",
+            f"{graph.nodes.current} has no node for {decode_keys(pl.Series([url])).item()}, an end"
+            f" of a link in {graph.outlinks.current}",
             hint="they are of different times; `minutch webgraph` makes both anew",
         )
     return found.at[found.group]

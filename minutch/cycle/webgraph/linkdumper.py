@@ -1,9 +1,11 @@
-"""LinkDumper: for each page of a webgraph the nodes that link to it, as a database to look into (`linkdumpreader`).
+"""LinkDumper: for each page of a webgraph the nodes that link to it, as a database to look into
+(`linkdumpreader`).
 
     LinkNodes    int count | count × LinkNode
     LinkNode     short length | URL in Java's modified UTF-8 | Node
 
-The nodes of a page are in the order of their URLs, at most 50,000. A dump that is there is replaced.
+The nodes of a page are in the order of their URLs, at most 50,000. A dump that is there is
+replaced.
 
 Source: org.apache.nutch.scoring.webgraph.LinkDumper.
 """
@@ -47,7 +49,9 @@ _PIECES: Final = pl.Schema({"key": pl.Binary(), "node": pl.Binary()})
 
 
 def dump_links(graph: WebGraph, context: JobContext) -> Counters:
-    """Write the dump of `graph`. Raises StoreError (no graph), LockedError, FormatError (damage)."""
+    """Write the dump of `graph`. Raises StoreError (no graph), LockedError, FormatError
+    (damage).
+    """
     graph.require()
     conf, counters = context.conf, Counters()
     parts, compression = number_of_parts(conf), output_compression(conf)
@@ -97,14 +101,20 @@ def _inverted(graph: WebGraph, counters: Counters, progress: Progress) -> Iterat
 
 
 def _java_utf(urls: pl.Series) -> pl.Series:
-    """URLs in Java's modified UTF-8, which differs in zero bytes and in characters of four bytes."""
-    others = (urls.bin.contains(b"\0") | urls.bin.contains(b"\xf0") | urls.bin.contains(b"\xf4")).arg_true()
+    """URLs in Java's modified UTF-8, which differs in zero bytes and in characters of four
+    bytes.
+    """
+    others = (
+        urls.bin.contains(b"\0") | urls.bin.contains(b"\xf0") | urls.bin.contains(b"\xf4")
+    ).arg_true()
     for lead in (b"\xf1", b"\xf2", b"\xf3"):
         others = others.append(urls.bin.contains(lead).arg_true())
     if not len(others):
         return urls
     others = others.unique()
-    return urls.scatter(others, pl.Series([_modified(url) for url in urls.gather(others)], dtype=pl.Binary))
+    return urls.scatter(
+        others, pl.Series([_modified(url) for url in urls.gather(others)], dtype=pl.Binary)
+    )
 
 
 def _modified(url: bytes) -> bytes:

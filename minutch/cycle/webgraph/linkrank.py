@@ -1,16 +1,17 @@
 """linkrank: give every page of a webgraph a score, by the scores of the pages that link to it.
 
     share of a link   the score of its page / the number of the page's outlinks
-    score of a page   (1 - damping) + damping * (1 / nodes + the sum of the shares of the links to it)
+    score of a page   (1 - damping) + damping * (1 / nodes + the sum of the shares of the links to
+                      it)
 
     link.analyze.initial.score    every page's score before the first round (1)
     link.analyze.num.iterations   rounds (10)
     link.analyze.damping.factor   damping (0.85)
-    link.ignore.limit.page, link.ignore.limit.domain   of links from one page or domain the first counts,
-                                                       in the order of URLs
+    link.ignore.limit.page, link.ignore.limit.domain   of links from one page or domain the first
+                                                       counts, in the order of URLs
 
-A page without outlinks gives nothing. Numbers are 32-bit floats as in Nutch, sums are made in 64 bits: they
-depend on no order.
+A page without outlinks gives nothing. Numbers are 32-bit floats as in Nutch, sums are made in 64
+bits: they depend on no order.
 
 Source: org.apache.nutch.scoring.webgraph.LinkRank.
 """
@@ -69,7 +70,9 @@ class Formula:
 
 
 def linkrank(graph: WebGraph, context: JobContext) -> Counters:
-    """Score the nodes of `graph`. Raises StoreError (no graph, no nodes), LockedError, FormatError (damage)."""
+    """Score the nodes of `graph`. Raises StoreError (no graph, no nodes), LockedError, FormatError
+    (damage).
+    """
     graph.require()
     conf, counters = context.conf, Counters()
     formula = Formula.from_conf(conf)
@@ -141,7 +144,9 @@ def _install(graph: WebGraph, scores: Scores, conf: Configuration) -> None:
             first = 0
             for nodes in graph.nodes.in_order():
                 own = pl.Series("inlink_score", scores[first : first + len(nodes)])
-                for writer, rows in zip(writers, split(nodes.with_columns(own), parts), strict=True):
+                for writer, rows in zip(
+                    writers, split(nodes.with_columns(own), parts), strict=True
+                ):
                     writer.write(rows)
                 first += len(nodes)
             for writer in writers:

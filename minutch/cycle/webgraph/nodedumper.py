@@ -2,9 +2,10 @@
 
     <url, host or domain> TAB <number> LF       with -asEff an equals sign for the tab
 
-Pages come with the highest number first, equals in the order of their URLs; groups in the order of their names, with
-the sum or the greatest of their pages' numbers. -topn N leaves the first N pages, or the N groups with the highest
-numbers, these first. Nutch counts to N anew for each number, and within each group: nodedumper.topn.per.value=true.
+Pages come with the highest number first, equals in the order of their URLs; groups in the order of
+their names, with the sum or the greatest of their pages' numbers. -topn N leaves the first N pages,
+or the N groups with the highest numbers, these first. Nutch counts to N anew for each number, and
+within each group: nodedumper.topn.per.value=true.
 
 Source: org.apache.nutch.scoring.webgraph.NodeDumper.
 """
@@ -51,7 +52,9 @@ _GROUPED: Final = pl.Schema({"key": pl.Binary(), "number": pl.Float64()})
 
 @dataclass(frozen=True)
 class Wish:
-    """What is dumped: a column of the nodes, the first `top`; of each group (host, domain) with sum or max."""
+    """What is dumped: a column of the nodes, the first `top`; of each group (host, domain) with sum
+    or max.
+    """
 
     column: str = "inlink_score"
     top: int = ALL
@@ -76,9 +79,16 @@ def nodedumper(graph: WebGraph, out: Path, wish: Wish, context: JobContext) -> C
             for frame in graph.nodes.in_order():
                 counters.add(NODES, len(frame))
                 progress.advance(len(frame))
-                yield frame.select(pl.col("key").alias("name"), pl.col(wish.column).cast(pl.Float32).alias("number"))
+                yield frame.select(
+                    pl.col("key").alias("name"),
+                    pl.col(wish.column).cast(pl.Float32).alias("number"),
+                )
 
-        lines = _pages(nodes(), wish, conf, folder) if wish.group is None else _groups(nodes(), wish, conf, folder)
+        lines = (
+            _pages(nodes(), wish, conf, folder)
+            if wish.group is None
+            else _groups(nodes(), wish, conf, folder)
+        )
         with _output(folder, wish, conf) as write:
             for kept, read in lines:
                 write(kept)
@@ -123,7 +133,9 @@ def _groups(nodes: Iterator[pl.DataFrame], wish: Wish, conf: Configuration, fold
                 hosts = hosts_of(decode_keys(frame["name"])).str.to_lowercase().fill_null("")
                 names = encode_keys(hosts if name == "host" else domains_of(hosts))
                 values = pl.DataFrame({"key": names, "number": frame["number"].cast(pl.Float64)})
-                shuffle.add(values if per_value else values.group_by("key", maintain_order=True).agg(number))
+                shuffle.add(
+                    values if per_value else values.group_by("key", maintain_order=True).agg(number)
+                )
             for frame in shuffle.sorted(0):
                 if per_value:
                     frame = frame.filter(pl.int_range(pl.len()).over("key") < top)
@@ -148,11 +160,15 @@ def _descending(numbers: pl.Series) -> pl.Series:
 
 
 @contextmanager
-def _output(folder: Path, wish: Wish, conf: Configuration) -> Iterator[Callable[[pl.DataFrame], object]]:
+def _output(
+    folder: Path, wish: Wish, conf: Configuration
+) -> Iterator[Callable[[pl.DataFrame], object]]:
     """A function that writes to the one part file of a dump."""
     if wish.sequence_file:
         path, compression = folder / part_name(0), output_compression(conf)
-        with TableWriter(path, FloatWritable.class_name, _records, mapfile=False, **compression.options) as table:
+        with TableWriter(
+            path, FloatWritable.class_name, _records, mapfile=False, **compression.options
+        ) as table:
             yield table.write
     else:
         with text_part(folder, 0, conf) as text:
@@ -161,7 +177,9 @@ def _output(folder: Path, wish: Wish, conf: Configuration) -> Iterator[Callable[
 
 def _text(lines: pl.DataFrame, separator: str) -> bytes:
     texts = pl.DataFrame([decode_keys(lines["name"]), float_texts(lines["number"]).alias("number")])
-    return "".join(texts.select(pl.format("{}" + separator + "{}\n", "name", "number")).to_series()).encode()
+    return "".join(
+        texts.select(pl.format("{}" + separator + "{}\n", "name", "number")).to_series()
+    ).encode()
 
 
 def _records(lines: pl.DataFrame) -> Iterator[Places]:

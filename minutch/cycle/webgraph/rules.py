@@ -5,10 +5,12 @@
     link.ignore.limit.page        one to a page (its URL without the query), the first
     link.ignore.limit.domain      one to a domain, the first
 
-A page's links are those of its newest version, by the time of its fetch; of two versions of one time the one read last.
-What is no URL is no page. LinkRank applies the limits once more, to the links that lead to a page.
+A page's links are those of its newest version, by the time of its fetch; of two versions of one
+time the one read last. What is no URL is no page. LinkRank applies the limits once more, to the
+links that lead to a page.
 
-Source: org.apache.nutch.scoring.webgraph.WebGraph.OutlinkDb.OutlinkDbReducer, LinkRank.Analyzer.AnalyzerReducer.
+Source: org.apache.nutch.scoring.webgraph.WebGraph.OutlinkDb.OutlinkDbReducer,
+LinkRank.Analyzer.AnalyzerReducer.
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ class Limits:
         return self.page or self.domain
 
     def places(self, urls: pl.Series) -> pl.Series:
-        """What one link may count for: each URL's domain, or its page, which is smaller; nulls for what is no URL."""
+        """What one link may count for: each URL's domain, or its page, which is smaller; nulls for
+        what is no URL.
+        """
         if self.domain:
             return domains_of(_hosts(urls))
         return urls.str.to_lowercase().str.replace(r"^([^?#]*)\?[^#]*", "${1}")
@@ -74,14 +78,23 @@ class LinkRules:
         self._limits = Limits(conf)
 
     def apply(self, links: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-        """The links that count of a table of CANDIDATES, sorted by key, in their order; no page is spread over two."""
+        """The links that count of a table of CANDIDATES, sorted by key, in their order; no page is
+        spread over two.
+        """
         links = _newest(_without_gone(links, counters), counters)
-        links = _counted(links, links.unique(["key", "url"], keep="first", maintain_order=True), REPEATED, counters)
+        links = _counted(
+            links,
+            links.unique(["key", "url"], keep="first", maintain_order=True),
+            REPEATED,
+            counters,
+        )
         links = self._external(links, counters)
         kept = links
         if self._limits.apply:
             places = self._limits.places(decode_keys(links["url"]))
-            kept = links.with_columns(place=places).unique(["key", "place"], keep="first", maintain_order=True)
+            kept = links.with_columns(place=places).unique(
+                ["key", "place"], keep="first", maintain_order=True
+            )
         return _counted(links, kept.drop("host", "place", strict=False), LIMITED, counters)
 
     def _external(self, links: pl.DataFrame, counters: Counters) -> pl.DataFrame:
@@ -97,7 +110,9 @@ class LinkRules:
         return _counted(links, links.filter(page != target), INTERNAL, counters)
 
 
-def _counted(before: pl.DataFrame, after: pl.DataFrame, reason: str, counters: Counters) -> pl.DataFrame:
+def _counted(
+    before: pl.DataFrame, after: pl.DataFrame, reason: str, counters: Counters
+) -> pl.DataFrame:
     counters.add(reason, len(before) - len(after))
     return after
 

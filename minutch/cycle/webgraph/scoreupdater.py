@@ -1,7 +1,7 @@
 """scoreupdater: put the scores of a webgraph's nodes into a CrawlDb.
 
-Entries of pages that are no node get link.score.updater.clear.score (0). The CrawlDb before it stays as `old`, unless
-db.preserve.backup is false.
+Entries of pages that are no node get link.score.updater.clear.score (0). The CrawlDb before it
+stays as `old`, unless db.preserve.backup is false.
 
 Source: org.apache.nutch.scoring.webgraph.ScoreUpdater.
 """
@@ -63,8 +63,12 @@ def scoreupdater(db: CrawlDb, graph: WebGraph, context: JobContext) -> Counters:
     return counters
 
 
-def _scored(frame: pl.DataFrame, scores: pl.DataFrame, *, clear: float) -> tuple[pl.DataFrame, Counters]:
-    """The entries of a range of keys with their new scores, and counts; both tables are sorted by key."""
+def _scored(
+    frame: pl.DataFrame, scores: pl.DataFrame, *, clear: float
+) -> tuple[pl.DataFrame, Counters]:
+    """The entries of a range of keys with their new scores, and counts; both tables are sorted by
+    key.
+    """
     entries, counters = last_of_key(frame), Counters()
     scores = last_of_key(scores)
     at = match(entries["key"], scores["key"]).at

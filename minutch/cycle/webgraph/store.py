@@ -1,13 +1,16 @@
-"""The WebGraph on disk: links from both ends, nodes with their scores, each database in partitions of MapFiles.
+"""The WebGraph on disk: links from both ends, nodes with their scores, each database in partitions
+of MapFiles.
 
     <webgraphdb>/.locked
-    <webgraphdb>/outlinks/current/part-r-NNNNN     page -> LinkDatum, one for each link out of it; old/ as a backup
+    <webgraphdb>/outlinks/current/part-r-NNNNN     page -> LinkDatum, one for each link out of it;
+                                                   old/ as a backup
     <webgraphdb>/inlinks/part-r-NNNNN              page -> LinkDatum, one for each link to it
     <webgraphdb>/nodes/part-r-NNNNN                page -> Node
     <webgraphdb>/linkdump/part-r-NNNNN             page -> LinkNodes (LinkDumper)
     <webgraphdb>/loops/part-NNNNN                  page -> LoopSet (Loops, until Nutch 1.11)
 
-Jobs read a database as one stream in the order of its keys: what they make of it does not depend on the partitions.
+Jobs read a database as one stream in the order of its keys: what they make of it does not depend on
+the partitions.
 
 Source: org.apache.nutch.scoring.webgraph.WebGraph, LinkDumper, Loops.
 """
@@ -36,7 +39,9 @@ class Part(Database):
     """One of the databases of a webgraph."""
 
     def require_parts(self) -> list[Path]:
-        """The directories of the partitions, one at least. Raises StoreError where there is none."""
+        """The directories of the partitions, one at least. Raises StoreError where there is
+        none.
+        """
         parts = super().require_parts()
         if not parts:
             raise StoreError(f"{self.current} has no parts: no database of a webgraph")
@@ -54,11 +59,15 @@ class Links(Part):
         return database
 
     def in_order(self) -> Iterator[pl.DataFrame]:
-        """All links in tables of GRAPH_LINKS_SCHEMA, in the order of the pages, none spread over two tables."""
+        """All links in tables of GRAPH_LINKS_SCHEMA, in the order of the pages, none spread over
+        two tables.
+        """
         return merged(*map(scan_link_data, self.require_parts()))
 
     def writer(self, directory: Path, part: int, compression: Compression) -> LinkDataWriter:
-        """A writer of a partition of the links that are being written to `directory` (see `replacement`)."""
+        """A writer of a partition of the links that are being written to `directory` (see
+        `replacement`).
+        """
         return LinkDataWriter(directory / part_name(part), **compression.options)
 
 
@@ -82,7 +91,9 @@ class Nodes(Part):
         return NodeWriter(directory / part_name(part), **compression.options)
 
     def get(self, url: str) -> Node | None:
-        """The node of a page, None if there is none. Raises StoreError where there is no such database."""
+        """The node of a page, None if there is none. Raises StoreError where there is no such
+        database.
+        """
         value = self.lookup(url)
         return None if value is None else Node.read(DataInput(value))
 
@@ -127,13 +138,18 @@ class WebGraph:
     def require(self) -> None:
         """Raise StoreError where there is no graph: pages with links and nodes."""
         if not self.path.is_dir():
-            raise StoreError(f"{self.path}: no such folder", hint="`minutch webgraph` makes a webgraphdb of segments")
+            raise StoreError(
+                f"{self.path}: no such folder",
+                hint="`minutch webgraph` makes a webgraphdb of segments",
+            )
         self.outlinks.require_parts()
         self.nodes.require_parts()
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the lock, with all cleared away that a killed job left behind. Raises LockedError."""
+        """Hold the lock, with all cleared away that a killed job left behind. Raises
+        LockedError.
+        """
         with self.nodes.lock():
             install.recover(self.path, (self.inlinks.name, self.nodes.name, self.linkdump.name))
             if self.outlinks.path.is_dir():

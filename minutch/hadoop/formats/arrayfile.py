@@ -1,6 +1,8 @@
-"""ArrayFile and SetFile: MapFiles with the keys 0, 1, 2, ... (LongWritable), and with NullWritables as values.
+"""ArrayFile and SetFile: MapFiles with the keys 0, 1, 2, ... (LongWritable), and with NullWritables
+as values.
 
-An ArrayFile of Nutch 0.4 and 0.5 consists of SequenceFiles of version 1, which have no markers, its index among them:
+An ArrayFile of Nutch 0.4 and 0.5 consists of SequenceFiles of version 1, which have no markers, its
+index among them:
 
     file     "SEQ" byte(1), utf8 key class, utf8 value class, record*
     record   int length of key and value, int length of key, key, value
@@ -46,7 +48,9 @@ class OldArrayFileWriter(WholeOrNothing):
     def __init__(self, directory: str | Path, value_class: str) -> None:
         self.path = as_path(directory)
         self.path.mkdir(parents=True, exist_ok=True)
-        self._data, self._index = ((self.path / name).open("wb", buffering=1 << 16) for name in (DATA, INDEX))
+        self._data, self._index = (
+            (self.path / name).open("wb", buffering=1 << 16) for name in (DATA, INDEX)
+        )
         self._data.write(_old_head(value_class))
         self._index.write(_old_head(_SHORT_LONG))
         self._next = 0

@@ -4,7 +4,8 @@
     Batch     offsets in buffers, as records are found in a file
     Places    addresses in memory, as records go into a file
 
-`decode` functions of the modules `*_columns` make tables of batches, `encode` functions make places of tables.
+`decode` functions of the modules `*_columns` make tables of batches, `encode` functions make places
+of tables.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ Lengths = npt.NDArray[np.int32]
 
 
 class Stretch(NamedTuple):
-    """A part of a SequenceFile in memory: `data[start:end]`, whole records and markers, with their checksums.
+    """A part of a SequenceFile in memory: `data[start:end]`, whole records and markers, with their
+    checksums.
 
-    `sums` has the CRC of each chunk of `data` (none: there is nothing to compare), `chunk` is how many bytes that has.
+    `sums` has the CRC of each chunk of `data` (none: there is nothing to compare), `chunk` is how
+    many bytes that has.
     """
 
     data: Bytes
@@ -50,7 +53,9 @@ class Stretch(NamedTuple):
         first, last = self.start // self.chunk, -(-self.end // self.chunk)
         if not len(self.sums):
             return True
-        return bool(first_bad_sum(self.data, first, last, self.chunk, self.sums, libdeflate().crc32) < 0)
+        return bool(
+            first_bad_sum(self.data, first, last, self.chunk, self.sums, libdeflate().crc32) < 0
+        )
 
 
 class Batch(NamedTuple):
@@ -127,7 +132,13 @@ class Places(NamedTuple):
     def between(self, start: int, end: int) -> Places:
         """The records from number `start` to before `end`."""
         here = slice(start, end)
-        return Places(self.key_at[here], self.key_len[here], self.value_at[here], self.value_len[here], self.owner)
+        return Places(
+            self.key_at[here],
+            self.key_len[here],
+            self.value_at[here],
+            self.value_len[here],
+            self.owner,
+        )
 
     def key(self, row: int) -> bytes:
         """The bytes of a key."""
@@ -147,22 +158,33 @@ def places(strings: Strings) -> tuple[Offsets, Lengths]:
 
 
 def string_column(
-    name: str, buffer: Bytes, at: Offsets, length: Lengths, *, least: int | None = None, is_text: bool = False
+    name: str,
+    buffer: Bytes,
+    at: Offsets,
+    length: Lengths,
+    *,
+    least: int | None = None,
+    is_text: bool = False,
 ) -> pl.Series:
     """A Binary column over strings in `buffer`, not copied. Their offsets may span 4 GiB at most.
 
-    With `least`, strings shorter than that (down to length -1) are null. With `is_text`, see `to_series`, it is String.
+    With `least`, strings shorter than that (down to length -1) are null. With `is_text`, see
+    `to_series`, it is String.
     """
     shortest = 0 if least is None else least
     found = np.empty(3, np.int64)
     find.extent(at, length, shortest, found)
     base, end, present = found.tolist()
     if least is not None and not present:
-        return pl.Series(name, [None], dtype=pl.String if is_text else pl.Binary).new_from_index(0, len(at))
+        return pl.Series(name, [None], dtype=pl.String if is_text else pl.Binary).new_from_index(
+            0, len(at)
+        )
     views = np.empty((len(at), 4), np.int32)
     valid = np.zeros(0 if present == len(at) else -(-len(at) // 8), np.uint8)
     find.fill_views(buffer, at, length, shortest, base, views, valid)
-    return to_series(name, views, [buffer[base:end]], valid if len(valid) else None, is_text=is_text)
+    return to_series(
+        name, views, [buffer[base:end]], valid if len(valid) else None, is_text=is_text
+    )
 
 
 def keys_of(batch: Batch) -> pl.Series:
@@ -171,7 +193,9 @@ def keys_of(batch: Batch) -> pl.Series:
 
 
 def own_column(column: pl.Series) -> pl.Series:
-    """The same strings (Binary) in memory of their own: what they lay in, a whole file perhaps, is let go."""
+    """The same strings (Binary) in memory of their own: what they lay in, a whole file perhaps, is
+    let go.
+    """
     strings, rows = from_series(column), np.arange(len(column), dtype=np.uint32)
     out = np.empty(int(strings.views[:, 0].sum(dtype=np.int64)), np.uint8)
     at, length = np.empty(len(column), np.int64), np.empty(len(column), np.int32)

@@ -1,11 +1,13 @@
 """The checksum siblings that Hadoop's local file system keeps (ChecksumFileSystem).
 
-    .NAME.crc  :=  "crc\\0"  int(bytes per checksum)  int(CRC-32 of a chunk)*      one per started chunk of NAME
+    .NAME.crc  :=  "crc\\0"  int(bytes per checksum)  int(CRC-32 of a chunk)*      one per started
+               chunk of NAME
 
-The CRC is zlib's (IEEE 802.3), numbers are big-endian, a chunk has 512 bytes (`io.bytes.per.checksum`) unless the
-sibling's header says otherwise. An empty file has a sibling with no sums. A file without a sibling is read unverified,
-as Hadoop does; where Hadoop ignores a sibling of the wrong length, this is an error here: it tells of a cut-off file.
-Other file systems of Hadoop (`minutch.hadoop.stores`) have sums of their own, and no siblings.
+The CRC is zlib's (IEEE 802.3), numbers are big-endian, a chunk has 512 bytes
+(`io.bytes.per.checksum`) unless the sibling's header says otherwise. An empty file has a sibling
+with no sums. A file without a sibling is read unverified, as Hadoop does; where Hadoop ignores a
+sibling of the wrong length, this is an error here: it tells of a cut-off file. Other file systems
+of Hadoop (`minutch.hadoop.stores`) have sums of their own, and no siblings.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ def chunk_sums(data: bytes | bytearray | memoryview, chunk: int = BYTES_PER_CHEC
 
 
 def new_sums(path: Path) -> IO[bytes]:
-    """The sibling of a new file, as far as its header; for a file of a store there is none, and nothing is kept."""
+    """The sibling of a new file, as far as its header; for a file of a store there is none, and
+    nothing is kept.
+    """
     if not is_local(path):
         return Path(os.devnull).open("wb")
     sums = crc_path(path).open("wb")
@@ -77,7 +81,12 @@ class WholeOrNothing(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         if kind is None:
             self.close()
         else:
@@ -116,7 +125,9 @@ class ChecksumWriter(WholeOrNothing):
         del self._pending[:size]
 
     def close(self) -> None:
-        """Write the rest and close both files; whoever moves the directory into place brings them to disk."""
+        """Write the rest and close both files; whoever moves the directory into place brings them
+        to disk.
+        """
         if self._file.closed:
             return
         try:
@@ -145,7 +156,11 @@ class ChecksumReader:
         self._sums = -1
         try:
             self._is_local = is_local(self.path)
-            self.size = os.fstat(self._file.fileno()).st_size if self._is_local else self._file.seek(0, os.SEEK_END)
+            self.size = (
+                os.fstat(self._file.fileno()).st_size
+                if self._is_local
+                else self._file.seek(0, os.SEEK_END)
+            )
             self._pos = 0
             self._chunk = BYTES_PER_CHECKSUM
             sibling = crc_path(path)
@@ -163,13 +178,18 @@ class ChecksumReader:
         if header[:4] != MAGIC or chunk <= 0:
             found = header.hex() or "nothing"
             raise ChecksumError(
-                "not a checksum file", path=sibling, offset=0, expected="'crc\\0' and a size", found=found
+                "not a checksum file",
+                path=sibling,
+                offset=0,
+                expected="'crc\\0' and a size",
+                found=found,
             )
         expected = HEADER_SIZE + 4 * -(-self.size // chunk)
         found_size = os.fstat(self._sums).st_size
         if found_size != expected:
             raise ChecksumError(
-                f"{self.path.name} has {self.size} bytes, which does not fit the length of its checksums",
+                f"{self.path.name} has {self.size} bytes, which does not fit the length of its"
+                " checksums",
                 path=sibling,
                 offset=min(found_size, expected),
                 expected=f"{expected} bytes",
@@ -204,12 +224,18 @@ class ChecksumReader:
             last = min(self.size, -(-(start + size) // self._chunk) * self._chunk)
             whole = os.pread(self._file.fileno(), last - first, first)
             self._compare(whole, first)
-            data = whole if first == start and last == start + size else whole[start - first : start - first + size]
+            data = (
+                whole
+                if first == start and last == start + size
+                else whole[start - first : start - first + size]
+            )
         self._pos = start + len(data)
         return data
 
     def _compare(self, data: bytes, start: int) -> None:
-        """Compare the chunks of `data`, which lies at `start` (a chunk's begin), with their sums."""
+        """Compare the chunks of `data`, which lies at `start` (a chunk's begin), with their
+        sums.
+        """
         found = chunk_sums(data, self._chunk)
         expected = os.pread(self._sums, len(found), HEADER_SIZE + start // self._chunk * 4)
         if found == expected:

@@ -1,6 +1,8 @@
-"""Data compressed by a codec as it comes, for files that are written front to back: Hadoop's CompressionOutputStream.
+"""Data compressed by a codec as it comes, for files that are written front to back: Hadoop's
+CompressionOutputStream.
 
-One stream a file, as Hadoop writes it; of Snappy and LZ4, which know blocks only, a block for so many bytes.
+One stream a file, as Hadoop writes it; of Snappy and LZ4, which know blocks only, a block for so
+many bytes.
 """
 
 from __future__ import annotations

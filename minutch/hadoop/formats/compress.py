@@ -7,11 +7,13 @@
     Snappy, Lz4         blocks in BlockCompressorStream's framing:
 
     stream  :=  block*
-    block   :=  int(size of the data)  chunk*           the chunks make up that size; size 0 ends the stream
+    block   :=  int(size of the data)  chunk*           the chunks make up that size; size 0 ends
+            the stream
     chunk   :=  int(size)  raw Snappy or LZ4 block
 
-A block holds at most `buffer - overhead` bytes (buffer: `io.compression.codec.snappy.buffersize`, 256 KiB). A longer
-write becomes one block with a chunk per that many bytes, and the empty block follows that closing the stream adds.
+A block holds at most `buffer - overhead` bytes (buffer: `io.compression.codec.snappy.buffersize`,
+256 KiB). A longer write becomes one block with a chunk per that many bytes, and the empty block
+follows that closing the stream adds.
 """
 
 from __future__ import annotations
@@ -47,7 +49,8 @@ _kept = local()
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """A codec: `compress` and `decompress` take and give whole buffers; FormatError if the data is not the codec's.
+    """A codec: `compress` and `decompress` take and give whole buffers; FormatError if the data is
+    not the codec's.
 
     `unpack` may stop as soon as it has more bytes than its second argument says.
     """
@@ -58,7 +61,9 @@ class Codec:
     unpack: Callable[[bytes, int], bytes]
 
     def decompress(self, data: bytes, most: int = NO_LIMIT) -> bytes:
-        """The data unpacked; FormatError also if that is more than `most` bytes, before much more is unpacked."""
+        """The data unpacked; FormatError also if that is more than `most` bytes, before much more
+        is unpacked.
+        """
         out = self.unpack(data, most)
         if len(out) > most:
             raise _too_much(most)
@@ -74,7 +79,9 @@ def _zlib_compress(data: bytes) -> bytes:
 
 
 def _too_much(most: int) -> FormatError:
-    return FormatError("compressed data unpacks to too much", expected=f"at most {most} bytes", found="more")
+    return FormatError(
+        "compressed data unpacks to too much", expected=f"at most {most} bytes", found="more"
+    )
 
 
 def _zlib_decompress(data: bytes, most: int) -> bytes:
@@ -85,7 +92,9 @@ def _zlib_decompress(data: bytes, most: int) -> bytes:
     module = zlib if len(data) < _FAST_FROM else _isal()
     stream = module.decompressobj()
     try:
-        out: bytes = stream.decompress(data, most + 1) if most < NO_LIMIT else stream.decompress(data)
+        out: bytes = (
+            stream.decompress(data, most + 1) if most < NO_LIMIT else stream.decompress(data)
+        )
     except module.error as exc:
         raise FormatError(f"not zlib data ({exc})") from exc
     if len(out) > most:
@@ -97,8 +106,8 @@ def _zlib_decompress(data: bytes, most: int) -> bytes:
 def _streams_of_thread() -> ZlibStreams:
     """libdeflate for whole streams of ordinary size.
 
-    ISA-L takes little more, but what runs after its checksum (Lexbor above all) loses a tenth of its speed, most likely
-    since the upper halves of vector registers stay in use.
+    ISA-L takes little more, but what runs after its checksum (Lexbor above all) loses a tenth of
+    its speed, most likely since the upper halves of vector registers stay in use.
     """
     found: ZlibStreams | None = getattr(_kept, "streams", None)
     if found is None:
@@ -121,7 +130,9 @@ def _check_end(stream: Any, kind: str, size: int) -> None:
         raise TruncatedError(f"{kind} data ends inside the stream", offset=size)
     if stream.unused_data:
         extra = len(stream.unused_data)
-        raise FormatError(f"data after the end of the {kind} stream", offset=size - extra, found=f"{extra} bytes")
+        raise FormatError(
+            f"data after the end of the {kind} stream", offset=size - extra, found=f"{extra} bytes"
+        )
 
 
 def _gzip_compress(data: bytes) -> bytes:
@@ -135,7 +146,9 @@ def _gzip_compress(data: bytes) -> bytes:
     return _GZIP_HEADER + body + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFF_FFFF)
 
 
-def _streams(data: bytes, most: int, new: Callable[[], Any], errors: tuple[type[Exception], ...], kind: str) -> bytes:
+def _streams(
+    data: bytes, most: int, new: Callable[[], Any], errors: tuple[type[Exception], ...], kind: str
+) -> bytes:
     """Decompress one or more streams that follow each other."""
     parts: list[bytes] = []
     room = most + 1
@@ -143,7 +156,9 @@ def _streams(data: bytes, most: int, new: Callable[[], Any], errors: tuple[type[
     while True:
         stream = new()
         try:
-            parts.append(stream.decompress(rest, room) if most < NO_LIMIT else stream.decompress(rest))
+            parts.append(
+                stream.decompress(rest, room) if most < NO_LIMIT else stream.decompress(rest)
+            )
         except errors as exc:
             raise FormatError(f"not {kind} data ({exc})", offset=len(data) - len(rest)) from exc
         room -= len(parts[-1])
@@ -183,7 +198,9 @@ def _snappy_chunk(chunk: bytes, limit: int) -> bytes:
     try:
         size = cramjam.snappy.decompress_raw_len(chunk)
         if size > min(limit, 64 * len(chunk)):  # no element of 3 bytes gives more than 64
-            raise FormatError("Snappy block too long", expected=f"at most {limit} bytes", found=size)
+            raise FormatError(
+                "Snappy block too long", expected=f"at most {limit} bytes", found=size
+            )
         return bytes(cramjam.snappy.decompress_raw(chunk))
     except cramjam.DecompressionError as exc:
         raise FormatError(f"not Snappy data ({exc})") from exc
@@ -213,7 +230,9 @@ def _lz4_compress_raw(data: bytes) -> bytes:
     return bytes(cramjam.lz4.compress_block(data, store_size=False))
 
 
-def _blocks_compress(compress_raw: Callable[[bytes], bytes], overhead: int) -> Callable[[bytes], bytes]:
+def _blocks_compress(
+    compress_raw: Callable[[bytes], bytes], overhead: int
+) -> Callable[[bytes], bytes]:
     """BlockCompressorStream over a raw block compressor."""
     limit = _BLOCK_BUFFER - overhead
 
@@ -230,7 +249,9 @@ def _blocks_compress(compress_raw: Callable[[bytes], bytes], overhead: int) -> C
     return compress
 
 
-def _blocks_decompress(decompress_chunk: Callable[[bytes, int], bytes]) -> Callable[[bytes, int], bytes]:
+def _blocks_decompress(
+    decompress_chunk: Callable[[bytes, int], bytes],
+) -> Callable[[bytes, int], bytes]:
     """BlockDecompressorStream over a raw block decompressor."""
 
     def decompress(data: bytes, most: int) -> bytes:
@@ -247,14 +268,18 @@ def _blocks_decompress(decompress_chunk: Callable[[bytes, int], bytes]) -> Calla
             while left > 0:
                 size, at = _read_size(data, pos)
                 if size > len(data) - at:
-                    raise TruncatedError("compressed chunk is cut off", offset=at, expected=f"{size} bytes")
+                    raise TruncatedError(
+                        "compressed chunk is cut off", offset=at, expected=f"{size} bytes"
+                    )
                 try:
                     part = decompress_chunk(data[at : at + size], left)
                 except FormatError as exc:
                     exc.offset = at
                     raise
                 if not part:
-                    raise FormatError("compressed chunk gives no data", offset=at, expected=f"{left} bytes")
+                    raise FormatError(
+                        "compressed chunk gives no data", offset=at, expected=f"{left} bytes"
+                    )
                 parts.append(part)
                 left -= len(part)
                 pos = at + size
@@ -275,8 +300,14 @@ def _read_size(data: bytes, pos: int) -> tuple[int, int]:
     return size, pos + 4
 
 
-_snappy = (_blocks_compress(_snappy_compress_raw, _BLOCK_BUFFER // 6 + 32), _blocks_decompress(_snappy_chunk))
-_lz4 = (_blocks_compress(_lz4_compress_raw, _BLOCK_BUFFER // 255 + 16), _blocks_decompress(_lz4_chunk))
+_snappy = (
+    _blocks_compress(_snappy_compress_raw, _BLOCK_BUFFER // 6 + 32),
+    _blocks_decompress(_snappy_chunk),
+)
+_lz4 = (
+    _blocks_compress(_lz4_compress_raw, _BLOCK_BUFFER // 255 + 16),
+    _blocks_decompress(_lz4_chunk),
+)
 
 CODECS: dict[str, Codec] = {
     codec.name: codec
@@ -298,9 +329,13 @@ def codec(name: str) -> Codec:
         return CODECS[name]
     except KeyError:
         known = ", ".join(key.removeprefix(PACKAGE) for key in CODECS)
-        raise FormatError("unknown compression codec", expected=f"one of {known}", found=name) from None
+        raise FormatError(
+            "unknown compression codec", expected=f"one of {known}", found=name
+        ) from None
 
 
 def codec_for(file_name: str) -> Codec | None:
-    """The codec that a file name's ending stands for, as CompressionCodecFactory finds it; None if there is none."""
+    """The codec that a file name's ending stands for, as CompressionCodecFactory finds it; None if
+    there is none.
+    """
     return next((entry for entry in CODECS.values() if file_name.endswith(entry.extension)), None)

@@ -1,7 +1,8 @@
-"""Float.toString of JDK 17 for whole arrays: `javahash.float_to_string` with all numbers taken apart side by side.
+"""Float.toString of JDK 17 for whole arrays: `javahash.float_to_string` with all numbers taken
+apart side by side.
 
-Only what fits into 64 bits is done so, which is what scores are; the other numbers go through `float_to_string`. A
-property test holds both together.
+Only what fits into 64 bits is done so, which is what scores are; the other numbers go through
+`float_to_string`. A property test holds both together.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def float_texts(values: npt.NDArray[np.float32]) -> list[str]:
     numbers = _Numbers(fraction >> zeros, width, below_point, exponent, fraction)
     usual &= numbers.fits
     texts: list[str] = [""] * len(values)
-    for row, (number, count, point) in zip(np.flatnonzero(usual), numbers.digits(usual), strict=True):
+    for row, (number, count, point) in zip(
+        np.flatnonzero(usual), numbers.digits(usual), strict=True
+    ):
         texts[row] = float_layout(str(number).zfill(count), point)
     for row in np.flatnonzero(~usual):
         texts[row] = float_to_string(float(values[row]))
@@ -47,9 +50,13 @@ def _trailing_zeros(numbers: Longs) -> Longs:
 
 
 class _Numbers:
-    """odd * 2**(exponent - width + 1) as rest / scale * 10**ten; `margin` is half the distance to the next number."""
+    """odd * 2**(exponent - width + 1) as rest / scale * 10**ten; `margin` is half the distance to
+    the next number.
+    """
 
-    def __init__(self, odd: Longs, width: Longs, below_point: Longs, exponent: Longs, fraction: Longs) -> None:
+    def __init__(
+        self, odd: Longs, width: Longs, below_point: Longs, exponent: Longs, fraction: Longs
+    ) -> None:
         mantissa = fraction / (1 << _BITS)
         guess = (mantissa - 1.5) * 0.289529654 + 0.176091259 + exponent * 0.301029995663981
         self._ten: Longs = np.floor(guess).astype(np.int64)
@@ -72,7 +79,9 @@ class _Numbers:
             self._margin = _power(rest5) << np.minimum(margin2, 63)
 
     def digits(self, chosen: npt.NDArray[np.bool_]) -> list[tuple[int, int, int]]:
-        """Of each number chosen: its digits as one number, how many they are, and the place of the point."""
+        """Of each number chosen: its digits as one number, how many they are, and the place of the
+        point.
+        """
         for name in ("_ten", "_short", "_rest", "_scale", "_margin"):
             setattr(self, name, getattr(self, name)[chosen])
         number, low, high = self._next()
@@ -110,7 +119,10 @@ class _Numbers:
         if going is None:
             self._rest, self._margin = rest, margin
         else:
-            self._rest, self._margin = np.where(going, rest, self._rest), np.where(going, margin, self._margin)
+            self._rest, self._margin = (
+                np.where(going, rest, self._rest),
+                np.where(going, margin, self._margin),
+            )
         return digit, low | over, high | over
 
     def _wrapped(self, numbers: Longs) -> Longs:

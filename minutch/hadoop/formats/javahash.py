@@ -1,10 +1,10 @@
 """Java's hash codes, the order of its HashMap, and its printing of numbers and dates.
 
-They decide bytes and partitions in Nutch's files: a MapWritable is written in HashMap order, a URL lies in the part
-that its Text's hash code says, a dump prints a score as Float.toString does.
+They decide bytes and partitions in Nutch's files: a MapWritable is written in HashMap order, a URL
+lies in the part that its Text's hash code says, a dump prints a score as Float.toString does.
 
-Numbers are printed as JDK 17 prints them (FloatingDecimal). That is not always the shortest form that reads back
-equal, which came with JDK 19.
+Numbers are printed as JDK 17 prints them (FloatingDecimal). That is not always the shortest form
+that reads back equal, which came with JDK 19.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def string_hash(value: str) -> int:
 
 
 def text_hash(data: bytes) -> int:
-    """Text.hashCode (WritableComparator.hashBytes) of a Text's UTF-8 bytes, without their length."""
+    """Text.hashCode (WritableComparator.hashBytes) of a Text's UTF-8 bytes, without their
+    length.
+    """
     return _polynomial(data if data.isascii() else memoryview(data).cast("b"), 1)
 
 
@@ -80,11 +82,12 @@ _TREEIFY, _MIN_TREE_CAPACITY = 8, 64
 
 
 def hash_map_order(hashes: Iterable[int], capacity: int = 16) -> list[int]:
-    """The order in which a java.util.HashMap iterates: indexes into `hashes`, given in order of insertion.
+    """The order in which a java.util.HashMap iterates: indexes into `hashes`, given in order of
+    insertion.
 
-    The keys must differ. `capacity` is that of the first table, a power of two. The table doubles beyond three quarters
-    and, while it is below 64, when a bucket grows beyond 8. Larger tables turn such a bucket into a tree, which may
-    iterate in another order; that is not followed.
+    The keys must differ. `capacity` is that of the first table, a power of two. The table doubles
+    beyond three quarters and, while it is below 64, when a bucket grows beyond 8. Larger tables
+    turn such a bucket into a tree, which may iterate in another order; that is not followed.
     """
     spread = [(h & _MASK) ^ (h & _MASK) >> 16 for h in hashes]
     buckets: dict[int, int] = {}
@@ -105,8 +108,12 @@ _LONGEST_KEPT = 512
 
 
 def names_order(names: tuple[str, ...]) -> tuple[int, ...]:
-    """`hash_map_order` of a HashMap<String, …> with these keys; kept for short ones, as metadata's names recur."""
-    return _kept_names_order(names) if sum(map(len, names)) <= _LONGEST_KEPT else _names_order(names)
+    """`hash_map_order` of a HashMap<String, …> with these keys; kept for short ones, as metadata's
+    names recur.
+    """
+    return (
+        _kept_names_order(names) if sum(map(len, names)) <= _LONGEST_KEPT else _names_order(names)
+    )
 
 
 def _names_order(names: tuple[str, ...]) -> tuple[int, ...]:
@@ -117,11 +124,15 @@ _kept_names_order = lru_cache(maxsize=4096)(_names_order)
 
 
 def property_names_order(names: Sequence[str]) -> list[str]:
-    """The order in which java.util.Properties.propertyNames gives distinct names that were put in this order.
+    """The order in which java.util.Properties.propertyNames gives distinct names that were put in
+    this order.
 
-    It copies the ConcurrentHashMap that holds them into a Hashtable (11 buckets, growing), which is walked backwards.
+    It copies the ConcurrentHashMap that holds them into a Hashtable (11 buckets, growing), which is
+    walked backwards.
     """
-    capacity = 16 if len(names) < 12 else 32  # a ConcurrentHashMap grows when three quarters are reached
+    capacity = (
+        16 if len(names) < 12 else 32
+    )  # a ConcurrentHashMap grows when three quarters are reached
     order = [names[i] for i in hash_map_order([string_hash(name) for name in names], capacity)]
     table: list[list[str]] = [[] for _ in range(11)]
     for count, name in enumerate(order):
@@ -150,7 +161,9 @@ def float_to_string(value: float) -> str:
 
 @lru_cache(maxsize=4096)
 def _float_text(packed: bytes) -> str:
-    """The text of a 32-bit float. Kept, since most pages share a few scores; by its bits, as -0.0 equals 0.0."""
+    """The text of a 32-bit float. Kept, since most pages share a few scores; by its bits, as -0.0
+    equals 0.0.
+    """
     (value,) = _FLOAT.unpack(packed)
     bits = int.from_bytes(_FLOAT.pack(abs(value)), "big") if not math.isnan(value) else 0
     exponent, fraction = bits >> 23, (bits & 0x7F_FFFF) << 29
@@ -158,7 +171,8 @@ def _float_text(packed: bytes) -> str:
 
 
 _FLOAT_TEXT = re.compile(
-    r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?|0[xX][0-9a-fA-F.]+[pP][+-]?\d+)", re.ASCII
+    r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?|0[xX][0-9a-fA-F.]+[pP][+-]?\d+)",
+    re.ASCII,
 )
 _BLANKS = "".join(map(chr, range(0x21)))
 
@@ -200,7 +214,9 @@ def _to_string(value: float, exponent: int, fraction: int, bias: int, precision:
 
 
 def float_layout(digits: str, point: int) -> str:
-    """0.`digits` times ten to the `point`: plain from 0.001 up to 10 million, with an exponent beyond."""
+    """0.`digits` times ten to the `point`: plain from 0.001 up to 10 million, with an exponent
+    beyond.
+    """
     if 0 < point < 8:
         return f"{digits[:point].ljust(point, '0')}.{digits[point:] or '0'}"
     if -3 < point <= 0:
@@ -223,7 +239,9 @@ def _decimal(fraction: int, exponent: int, precision: int) -> tuple[str, int]:
 
 
 def _integer(value: int, exponent: int, precision: int) -> tuple[str, int]:
-    """Whole numbers keep their digits, except those that lie wholly below the precision, which round half up."""
+    """Whole numbers keep their digits, except those that lie wholly below the precision, which
+    round half up.
+    """
     dropped = 0
     if exponent > precision:
         beyond = exponent - precision - 1
@@ -245,11 +263,15 @@ def _bits_of_5(power: int) -> int:
     return 0 if power == 0 else (5**power).bit_length() if power < 27 else 3 * power
 
 
-def _generate(odd: int, width: int, below_point: int, exponent: int, *, precision: int, ten: int) -> tuple[str, int]:
-    """Digits of `odd * 2**(exponent - width + 1)` by Steele and White, until they are within half a unit.
+def _generate(
+    odd: int, width: int, below_point: int, exponent: int, *, precision: int, ten: int
+) -> tuple[str, int]:
+    """Digits of `odd * 2**(exponent - width + 1)` by Steele and White, until they are within half a
+    unit.
 
-    The quirks are FloatingDecimal's: the upper test is strict only where the numbers fit into an int or a long, which
-    then wrap; and numbers that are printed with an exponent get at least two digits.
+    The quirks are FloatingDecimal's: the upper test is strict only where the numbers fit into an
+    int or a long, which then wrap; and numbers that are printed with an exponent get at least two
+    digits.
     """
     remainder = _Remainder(odd, width, below_point, exponent, precision=precision, ten=ten)
     digit, low, high = remainder.next_digit()
@@ -273,11 +295,13 @@ def _generate(odd: int, width: int, below_point: int, exponent: int, *, precisio
 class _Remainder:
     """What is left of a number while its digits are taken off: value = rest / scale * 10**ten.
 
-    `margin` is half the distance to the next number, in the same scale; below a power of two, where the next number is
-    nearer, it is halved for both sides.
+    `margin` is half the distance to the next number, in the same scale; below a power of two, where
+    the next number is nearer, it is halved for both sides.
     """
 
-    def __init__(self, odd: int, width: int, below_point: int, exponent: int, *, precision: int, ten: int) -> None:
+    def __init__(
+        self, odd: int, width: int, below_point: int, exponent: int, *, precision: int, ten: int
+    ) -> None:
         rest5, scale5 = max(0, -ten), max(0, ten)
         scale2 = scale5 + below_point
         rest2 = rest5 + below_point + exponent
@@ -306,7 +330,9 @@ class _Remainder:
         return digit, rest < self._margin, self._wrap(rest + self._margin) > tens
 
     def rounds_up(self, digit: int) -> bool:
-        """Whether the rest is above half of a unit of the last digit, or just half and the digit odd."""
+        """Whether the rest is above half of a unit of the last digit, or just half and the digit
+        odd.
+        """
         twice, tens = 2 * self._rest, 10 * self._scale
         return twice > tens or (twice == tens and digit % 2 == 1)
 
@@ -327,13 +353,16 @@ def date_to_string(ms: int) -> str:
 
 
 def date_time_to_string(ms: int, between: str = " ") -> str:
-    """SimpleDateFormat("yyyy-MM-dd HH:mm:ss") in the time zone UTC; `between` stands between date and time."""
+    """SimpleDateFormat("yyyy-MM-dd HH:mm:ss") in the time zone UTC; `between` stands between date
+    and time.
+    """
     year, month, day, second = date_fields(ms)
-    return f"{year:04}-{month:02}-{day:02}{between}{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+    return f"{year:04}-{month:02}-{day:02}{between}{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"  # noqa: E501
 
 
 def date_fields(ms: int) -> tuple[int, int, int, int]:
-    """Year, month, day and second of the day in UTC, in Java's calendar: Julian before 15 October 1582.
+    """Year, month, day and second of the day in UTC, in Java's calendar: Julian before 15 October
+    1582.
 
     Years before the first have no sign: 1 stands for 1 BC, too.
     """
@@ -343,7 +372,9 @@ def date_fields(ms: int) -> tuple[int, int, int, int]:
 
 
 def _civil(day: int) -> tuple[int, int, int]:
-    """Year, month and day of a day counted from 1970-01-01. Years are counted from 1 March inside."""
+    """Year, month and day of a day counted from 1970-01-01. Years are counted from 1 March
+    inside.
+    """
     if day >= _FIRST_GREGORIAN_DAY:
         era, day = divmod(day + 719_468, 146_097)
         in_era = (day - day // 1460 + day // 36_524 - day // 146_096) // 365

@@ -3,10 +3,13 @@
     byte, short, int, long     two's complement, big-endian, 1 2 4 8 bytes
     float, double              IEEE 754, big-endian
     boolean                    one byte, any non-zero is true on reading, 1 on writing
-    VInt, VLong                WritableUtils: one byte for -112..127; else a first byte -113..-120 (positive) or
-                               -121..-128 (negative, value complemented) that counts 1..8 big-endian bytes after it
-    text                       VInt length in bytes, then UTF-8                     (org.apache.hadoop.io.Text)
-    utf8                       unsigned short length in bytes, then modified UTF-8  (Hadoop UTF8, writeUTF)
+    VInt, VLong                WritableUtils: one byte for -112..127; else a first byte -113..-120
+                               (positive) or -121..-128 (negative, value complemented) that counts
+                               1..8 big-endian bytes after it
+    text                       VInt length in bytes, then UTF-8
+                               (org.apache.hadoop.io.Text)
+    utf8                       unsigned short length in bytes, then modified UTF-8  (Hadoop UTF8,
+                               writeUTF)
 
 Strings that hold invalid UTF-8 are kept byte for byte: they are decoded with `surrogateescape`.
 Every read error is a FormatError with the offset in the buffer.
@@ -33,18 +36,23 @@ def decode_text(data: bytes | bytearray | memoryview) -> str:
 
 
 def encode_text(value: str) -> bytes:
-    """str to UTF-8, the inverse of `decode_text`; other unpaired surrogates become `?` as Text.encode makes them."""
+    """str to UTF-8, the inverse of `decode_text`; other unpaired surrogates become `?` as
+    Text.encode makes them.
+    """
     try:
         return value.encode("utf-8")
     except UnicodeEncodeError:
         paired = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         return b"".join(
-            bytes((ord(c) - 0xDC00,)) if "\udc80" <= c <= "\udcff" else c.encode("utf-8", "replace") for c in paired
+            bytes((ord(c) - 0xDC00,)) if "\udc80" <= c <= "\udcff" else c.encode("utf-8", "replace")
+            for c in paired
         )
 
 
 def encode_modified_utf8(value: str) -> bytes:
-    """str to Java's modified UTF-8: NUL in two bytes, supplementary characters as two three-byte surrogates."""
+    """str to Java's modified UTF-8: NUL in two bytes, supplementary characters as two three-byte
+    surrogates.
+    """
     if value.isascii() and "\0" not in value:
         return value.encode("ascii")
     units = value.encode("utf-16-be", "surrogatepass")
@@ -103,7 +111,9 @@ class DataInput:
 
     __slots__ = ("buf", "end", "pos")
 
-    def __init__(self, buf: bytes | bytearray | memoryview, pos: int = 0, end: int | None = None) -> None:
+    def __init__(
+        self, buf: bytes | bytearray | memoryview, pos: int = 0, end: int | None = None
+    ) -> None:
         self.buf = memoryview(buf)
         self.pos = pos
         self.end = len(self.buf) if end is None else end
@@ -114,13 +124,18 @@ class DataInput:
         return self.end - self.pos
 
     def skip(self, size: int) -> int:
-        """Move over `size` bytes; returns where they start. Raises TruncatedError if they are not there."""
+        """Move over `size` bytes; returns where they start. Raises TruncatedError if they are not
+        there.
+        """
         pos = self.pos
         if size < 0:
             raise FormatError("negative length", offset=pos, expected="0 or more", found=size)
         if pos + size > self.end:
             raise TruncatedError(
-                "data ends inside a value", offset=pos, expected=f"{size} bytes", found=f"{self.end - pos}"
+                "data ends inside a value",
+                offset=pos,
+                expected=f"{size} bytes",
+                found=f"{self.end - pos}",
             )
         self.pos = pos + size
         return pos
@@ -178,7 +193,12 @@ class DataInput:
         pos = self.pos
         value = self.read_vlong()
         if not -0x8000_0000 <= value <= 0x7FFF_FFFF:
-            raise FormatError("value too long to fit in integer", offset=pos, expected="a 32-bit VInt", found=value)
+            raise FormatError(
+                "value too long to fit in integer",
+                offset=pos,
+                expected="a 32-bit VInt",
+                found=value,
+            )
         return value
 
     def read_text_bytes(self) -> bytes:
@@ -188,7 +208,9 @@ class DataInput:
     def read_text(self) -> str:
         """A Text (VInt length, UTF-8)."""
         pos = self.pos
-        if pos < self.end and pos + 1 + (size := self.buf[pos]) <= self.end and size < 128:  # a length of one byte
+        if (
+            pos < self.end and pos + 1 + (size := self.buf[pos]) <= self.end and size < 128
+        ):  # a length of one byte
             self.pos = pos + 1 + size
             return str(self.buf[pos + 1 : self.pos], "utf-8", "surrogateescape")
         size = self.read_vint()
@@ -275,5 +297,7 @@ class DataOutput:
         """DataOutput.writeUTF; FormatError beyond 65,535 bytes (UTFDataFormatException)."""
         data = encode_modified_utf8(value)
         if len(data) > 0xFFFF:
-            raise FormatError("string too long for writeUTF", expected="at most 65535 bytes", found=len(data))
+            raise FormatError(
+                "string too long for writeUTF", expected="at most 65535 bytes", found=len(data)
+            )
         self.buf += len(data).to_bytes(2, "big") + data

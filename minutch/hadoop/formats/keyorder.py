@@ -57,7 +57,10 @@ _SORT_KEYS: dict[str, Callable[[bytes], Key]] = {
     _IO + "DoubleWritable": _float(">d"),
     NULL: lambda key: 0,
 }
-_SORT_KEYS |= {"UTF8": _SORT_KEYS[_IO + "UTF8"], "long": _SORT_KEYS[LONG]}  # as the oldest files name them
+_SORT_KEYS |= {
+    "UTF8": _SORT_KEYS[_IO + "UTF8"],
+    "long": _SORT_KEYS[LONG],
+}  # as the oldest files name them
 
 
 def sort_key(class_name: str) -> Callable[[bytes], Key]:

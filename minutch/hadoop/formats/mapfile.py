@@ -1,11 +1,13 @@
 """MapFile: a directory with a sorted SequenceFile `data` and its `index`.
 
     data     a SequenceFile of keys in ascending order (equal keys may repeat) and values
-    index    a SequenceFile, always BLOCK-compressed: some of the keys -> LongWritable(position in data)
+    index    a SequenceFile, always BLOCK-compressed: some of the keys -> LongWritable(position in
+             data)
 
-A key goes into the index if it is the first, or if at least `interval` (128, `io.map.index.interval`) keys came since
-the last one that did and the data file has grown: so in a block-compressed file an entry points at a block's marker.
-Keys are handled as serialized bytes; `keyorder` says how they are ordered.
+A key goes into the index if it is the first, or if at least `interval` (128,
+`io.map.index.interval`) keys came since the last one that did and the data file has grown: so in a
+block-compressed file an entry points at a block's marker. Keys are handled as serialized bytes;
+`keyorder` says how they are ordered.
 """
 
 from __future__ import annotations
@@ -26,7 +28,16 @@ from minutch.hadoop.formats.sequencefile import BLOCK, NONE, SequenceFileReader,
 from minutch.hadoop.formats.writables import Writable
 from minutch.hadoop.stores import as_path
 
-__all__ = ["DATA", "INDEX", "INDEX_INTERVAL", "LONG", "TEXT", "MapFileReader", "MapFileWriter", "rebuild_index"]
+__all__ = [
+    "DATA",
+    "INDEX",
+    "INDEX_INTERVAL",
+    "LONG",
+    "TEXT",
+    "MapFileReader",
+    "MapFileWriter",
+    "rebuild_index",
+]
 
 log = logging.getLogger(__name__)
 
@@ -53,13 +64,17 @@ class _Index:
         self.positions.append(position)
 
     def before(self, key: Key, first: int) -> int:
-        """A position from which the first record with a key of at least `key` is reached; `first` is the data's."""
+        """A position from which the first record with a key of at least `key` is reached; `first`
+        is the data's.
+        """
         at = bisect_left(self.keys, key) - 1
         return self.positions[at] if at >= 0 else first
 
 
 class MapFileReader:
-    """Reads a MapFile. The index is loaded when it is first needed; if it is lost it is made from the data."""
+    """Reads a MapFile. The index is loaded when it is first needed; if it is lost it is made from
+    the data.
+    """
 
     def __init__(self, directory: str | Path, *, verify: bool = True) -> None:
         self.path = as_path(directory)
@@ -90,12 +105,20 @@ class MapFileReader:
             for key, value in reader:
                 if len(value) != _LONG.size:
                     raise FormatError(
-                        "wrong index entry", path=path, expected="a LongWritable", found=f"{len(value)} bytes"
+                        "wrong index entry",
+                        path=path,
+                        expected="a LongWritable",
+                        found=f"{len(value)} bytes",
                     )
                 index.add(key, _LONG.unpack(value)[0])
         for earlier, later in zip(index.keys, index.keys[1:], strict=False):
             if later < earlier:
-                raise FormatError("index out of order", path=path, expected=f"a key after {earlier!r}", found=later)
+                raise FormatError(
+                    "index out of order",
+                    path=path,
+                    expected=f"a key after {earlier!r}",
+                    found=later,
+                )
         return index
 
     def index_entries(self) -> list[tuple[bytes, int]]:
@@ -136,7 +159,9 @@ class MapFileReader:
         return None
 
     def closest(self, key: bytes, *, before: bool = False) -> tuple[bytes, bytes] | None:
-        """The record with this key, else the next one after it, or with `before` the last one before it; or None."""
+        """The record with this key, else the next one after it, or with `before` the last one
+        before it; or None.
+        """
         sought = self.sort_key(key)
         if not before:
             return next(self.scan(key), None)
@@ -176,9 +201,11 @@ class MapFileReader:
 
 
 class MapFileWriter(WholeOrNothing):
-    """Writes a MapFile into a directory, which is made if need be. Keys must come in ascending order.
+    """Writes a MapFile into a directory, which is made if need be. Keys must come in ascending
+    order.
 
-    Leaving the `with` block by an error removes the unfinished files. `sync` and `index_sync` give the markers.
+    Leaving the `with` block by an error removes the unfinished files. `sync` and `index_sync` give
+    the markers.
     """
 
     def __init__(
@@ -209,7 +236,12 @@ class MapFileWriter(WholeOrNothing):
             )
             stack.callback(self.data.discard)
             self._index = SequenceFileWriter(
-                self.path / INDEX, key_class, LONG, compression=BLOCK, metadata=metadata, sync=index_sync
+                self.path / INDEX,
+                key_class,
+                LONG,
+                compression=BLOCK,
+                metadata=metadata,
+                sync=index_sync,
             )
             stack.pop_all()
         self._sort = sort_key(key_class)
@@ -233,7 +265,10 @@ class MapFileWriter(WholeOrNothing):
         sort = self._sort(key)
         if self._choice.count and sort < self._last:
             raise FormatError(
-                "key out of order", path=self.path / DATA, expected=f"a key after {self._last!r}", found=repr(shown)
+                "key out of order",
+                path=self.path / DATA,
+                expected=f"a key after {self._last!r}",
+                found=repr(shown),
             )
         self._last = sort
         position = self.data.position
@@ -281,10 +316,14 @@ def _index_entries(data: SequenceFileReader, interval: int) -> Iterator[tuple[by
             yield key, position
 
 
-def rebuild_index(directory: str | Path, *, interval: int = INDEX_INTERVAL, codec: str = DEFAULT_CODEC) -> int:
-    """Write the index of a MapFile anew from its data (MapFile.fix); returns the number of its entries.
+def rebuild_index(
+    directory: str | Path, *, interval: int = INDEX_INTERVAL, codec: str = DEFAULT_CODEC
+) -> int:
+    """Write the index of a MapFile anew from its data (MapFile.fix); returns the number of its
+    entries.
 
-    Raises FormatError if the data is damaged or out of order; an existing index stays as it is then.
+    Raises FormatError if the data is damaged or out of order; an existing index stays as it is
+    then.
     """
     directory = as_path(directory)
     fresh = directory / f"{INDEX}.new"
@@ -297,7 +336,9 @@ def rebuild_index(directory: str | Path, *, interval: int = INDEX_INTERVAL, code
         sort = sort_key(data.key_class)
         for count, (key, position) in enumerate(_index_entries(data, interval), 1):
             if count > 1 and sort(key) < last:
-                raise FormatError("keys out of order", path=directory / DATA, offset=position, found=key)
+                raise FormatError(
+                    "keys out of order", path=directory / DATA, offset=position, found=key
+                )
             last = sort(key)
             index.append_raw(key, _LONG.pack(position))
     crc_path(fresh).replace(crc_path(directory / INDEX))

@@ -31,8 +31,8 @@ def sort_records(
 ) -> Iterator[Record]:
     """The records in the order of their keys, or of `key(serialized key)`.
 
-    Runs go into a temporary folder in `directory` (default: the system's), which disappears when the iterator ends or
-    is closed.
+    Runs go into a temporary folder in `directory` (default: the system's), which disappears when
+    the iterator ends or is closed.
     """
 
     def order(record: Record) -> bytes:
@@ -65,5 +65,7 @@ def _write_run(path: Path, records: Iterable[Record]) -> Path:
 
 
 def merge_records(sources: Iterable[Iterable[Record]]) -> Iterator[Record]:
-    """Merge sources that are sorted by their keys' bytes; of equal keys, the earlier source goes first."""
+    """Merge sources that are sorted by their keys' bytes; of equal keys, the earlier source goes
+    first.
+    """
     return merge(*sources, key=_first)

@@ -1,7 +1,8 @@
 """The base of all Writables, and how a Java class name leads to one.
 
-`register` adds a class by its `class_name` (importing `writables` adds Hadoop's own). Who has further classes hands
-in a finder (`add_finder`), which imports one when its name is met in a file: `minutch.records` does so for Nutch's.
+`register` adds a class by its `class_name` (importing `writables` adds Hadoop's own). Who has
+further classes hands in a finder (`add_finder`), which imports one when its name is met in a file:
+`minutch.records` does so for Nutch's.
 """
 
 from __future__ import annotations
@@ -22,11 +23,15 @@ class Writable:
     @classmethod
     def read(cls, data: DataInput) -> Self:
         """The value at `data.pos`; raises FormatError."""
-        raise FormatError("this class cannot be read by itself", found=cls.class_name or cls.__name__)
+        raise FormatError(
+            "this class cannot be read by itself", found=cls.class_name or cls.__name__
+        )
 
     def write(self, out: DataOutput) -> None:
         """Append the value's bytes to `out`."""
-        raise FormatError("this class cannot be written by itself", found=self.class_name or type(self).__name__)
+        raise FormatError(
+            "this class cannot be written by itself", found=self.class_name or type(self).__name__
+        )
 
     def java_hash(self) -> int:
         """Java's hashCode, a signed 32-bit number."""
@@ -62,7 +67,12 @@ _FINDERS: list[Finder] = []
 
 ALIASES = {
     name: f"org.apache.hadoop.io.{java}"
-    for name, java in {"null": "NullWritable", "long": "LongWritable", "UTF8": "UTF8", "MD5Hash": "MD5Hash"}.items()
+    for name, java in {
+        "null": "NullWritable",
+        "long": "LongWritable",
+        "UTF8": "UTF8",
+        "MD5Hash": "MD5Hash",
+    }.items()
 }
 """What stands for some classes in the oldest files (WritableName) → their Java class names."""
 
@@ -74,14 +84,20 @@ def register(cls: W) -> W:
 
 
 def add_finder(finder: Finder) -> None:
-    """Let `finder` import the class of a Java class name that is not in REGISTRY yet; None if it has none."""
+    """Let `finder` import the class of a Java class name that is not in REGISTRY yet; None if it
+    has none.
+    """
     _FINDERS.append(finder)
 
 
 def lookup(class_name: str, offset: int | None = None) -> type[Writable]:
-    """The class of a Java class name; FormatError (at `offset`, where the name stood) if minutch has none."""
+    """The class of a Java class name; FormatError (at `offset`, where the name stood) if minutch
+    has none.
+    """
     class_name = ALIASES.get(class_name, class_name)
-    found = REGISTRY.get(class_name) or next(filter(None, (find(class_name) for find in _FINDERS)), None)
+    found = REGISTRY.get(class_name) or next(
+        filter(None, (find(class_name) for find in _FINDERS)), None
+    )
     if found is None:
         raise FormatError("unknown Writable class", offset=offset, found=class_name)
     REGISTRY[class_name] = found

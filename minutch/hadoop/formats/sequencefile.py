@@ -2,15 +2,18 @@
 
     file         :=  header  ( [sync] record )*                   compression NONE, RECORD
                  |   header  ( sync block )*                      compression BLOCK
-    sync         :=  int(-1)  16 bytes of the header              where SYNC_INTERVAL bytes or more went since the last
-    record       :=  int(key + value bytes)  int(key bytes)  key  value          RECORD: the value alone is compressed
+    sync         :=  int(-1)  16 bytes of the header              where SYNC_INTERVAL bytes or more
+                 went since the last
+    record       :=  int(key + value bytes)  int(key bytes)  key  value          RECORD: the value
+                 alone is compressed
     block        :=  vint(records)  part(key sizes)  part(keys)  part(value sizes)  part(values)
     part         :=  vint(bytes)  the codec's stream              sizes: a VInt per record
 
-A block is closed once its keys and values together reach `block_size` bytes (`io.seqfile.compress.blocksize`).
-A reader may be given a byte range: it starts at the first marker at or after `start` (0: at the first record) and stops
-at the first marker at or after `end`, so ranges that adjoin give every record once, as SequenceFileRecordReader's do
-(which, unlike this one, gives the first records twice if a range ends inside the header).
+A block is closed once its keys and values together reach `block_size` bytes
+(`io.seqfile.compress.blocksize`). A reader may be given a byte range: it starts at the first marker
+at or after `start` (0: at the first record) and stops at the first marker at or after `end`, so
+ranges that adjoin give every record once, as SequenceFileRecordReader's do (which, unlike this one,
+gives the first records twice if a range ends inside the header).
 """
 
 from __future__ import annotations
@@ -49,9 +52,10 @@ _HEADER_LIMIT = 1 << 24
 class SequenceFileReader:
     """Reads a SequenceFile from a path (verified by its `.crc` sibling) or from a binary stream.
 
-    Iterating gives `(key, value)` as serialized bytes, decompressed; `records()` gives Writables. Both go on from
-    `position`, which `seek` and `sync_to` move. A record, or the keys or values of a block, that unpacks to more than
-    `most` bytes is damaged. All errors are FormatErrors with file and offset.
+    Iterating gives `(key, value)` as serialized bytes, decompressed; `records()` gives Writables.
+    Both go on from `position`, which `seek` and `sync_to` move. A record, or the keys or values of
+    a block, that unpacks to more than `most` bytes is damaged. All errors are FormatErrors with
+    file and offset.
     """
 
     def __init__(
@@ -114,15 +118,20 @@ class SequenceFileReader:
 
     @property
     def position(self) -> int:
-        """The offset after the last record; in a file of blocks, after the block that it lies in."""
+        """The offset after the last record; in a file of blocks, after the block that it lies
+        in.
+        """
         return self._in.offset
 
     def seek(self, position: int) -> None:
-        """Move to an offset that `position` of a reader or writer gave; iterators from before are not to be used."""
+        """Move to an offset that `position` of a reader or writer gave; iterators from before are
+        not to be used.
+        """
         self._in.seek(position)
 
     def sync_to(self, position: int) -> None:
-        """Move to the first marker at or after `position`, or to the end if there is none (Reader.sync).
+        """Move to the first marker at or after `position`, or to the end if there is none
+        (Reader.sync).
 
         A position inside the header leads to the first record. A file of version 1 has no markers.
         """
@@ -154,12 +163,16 @@ class SequenceFileReader:
         return self._plain_records()
 
     def stored(self) -> Iterator[tuple[bytes, bytes]]:
-        """As iterating, but the values as they are stored: in a file of compression RECORD, compressed."""
+        """As iterating, but the values as they are stored: in a file of compression RECORD,
+        compressed.
+        """
         return iter(self) if self._empty or self.compression == BLOCK else self._plain_records()
 
     @property
     def value_type(self) -> type[Writable]:
-        """The class of the values; FormatError, naming the file, if minutch has none of that name."""
+        """The class of the values; FormatError, naming the file, if minutch has none of that
+        name.
+        """
         return self._type(self.value_class)
 
     def _type(self, class_name: str) -> type[Writable]:
@@ -169,7 +182,8 @@ class SequenceFileReader:
             raise exc.at(self.name) from exc.__cause__
 
     def records(self) -> Iterator[tuple[Writable, Writable]]:
-        """The records as Writables; raises FormatError for a class that is not known or a record that is not one.
+        """The records as Writables; raises FormatError for a class that is not known or a record
+        that is not one.
 
         The error's offset is that of the record, or of the block that it lies in.
         """
@@ -201,7 +215,9 @@ class SequenceFileReader:
                 return
 
     def _ready(self) -> bool:
-        """Pass a marker, check the next record's lengths and read it into the window; False at the end."""
+        """Pass a marker, check the next record's lengths and read it into the window; False at the
+        end.
+        """
         window = self._in
         if self._pass_marker() or not window.fill(1):
             return False
@@ -225,7 +241,11 @@ class SequenceFileReader:
         """Move behind a marker if there is one; True if it ends this reader's range."""
         window = self._in
         marker = self._marker
-        if not marker or window.fill(len(marker)) < 4 or not window.data.startswith(SYNC_ESCAPE, window.pos):
+        if (
+            not marker
+            or window.fill(len(marker)) < 4
+            or not window.data.startswith(SYNC_ESCAPE, window.pos)
+        ):
             return False
         if self._end is not None and window.offset >= self._end:
             return True
@@ -233,7 +253,11 @@ class SequenceFileReader:
         found = window.take(len(marker), "a sync marker")
         if found != marker:
             raise FormatError(
-                "wrong sync marker", path=window.name, offset=at, expected=marker.hex(), found=found.hex()
+                "wrong sync marker",
+                path=window.name,
+                offset=at,
+                expected=marker.hex(),
+                found=found.hex(),
             )
         return False
 
@@ -275,12 +299,18 @@ class SequenceFileReader:
     def _read_column(self, count: int, what: str) -> list[bytes]:
         """The keys or the values of a block: their sizes, then the bytes."""
         at = self._in.offset
-        lengths = _read_lengths(self._read_part(f"the sizes of the {what}"), count, what, self.name, at)
+        lengths = _read_lengths(
+            self._read_part(f"the sizes of the {what}"), count, what, self.name, at
+        )
         at = self._in.offset
         data = self._read_part(f"the {what}")
         if sum(lengths) != len(data):
             raise FormatError(
-                f"sizes of the {what} don't add up", path=self.name, offset=at, expected=sum(lengths), found=len(data)
+                f"sizes of the {what} don't add up",
+                path=self.name,
+                offset=at,
+                expected=sum(lengths),
+                found=len(data),
             )
         return [data[begin:end] for begin, end in pairwise(accumulate(lengths, initial=0))]
 
@@ -318,4 +348,6 @@ def _read_lengths(data: bytes, count: int, what: str, name: str, at: int) -> lis
             raise exc.at(name) from None
         if not source.remaining and min(lengths, default=0) >= 0:
             return lengths
-    raise FormatError(f"wrong sizes of the {what} of a block", path=name, offset=at, expected=f"{count} sizes")
+    raise FormatError(
+        f"wrong sizes of the {what} of a block", path=name, offset=at, expected=f"{count} sizes"
+    )

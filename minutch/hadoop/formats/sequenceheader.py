@@ -4,8 +4,10 @@
                  [version >= 3]  boolean(compressed)
                  [version >= 4]  boolean(in blocks)
                  [version >= 5 and compressed]  text(codec class)
-                 [version >= 6]  int(count) (text(name) text(value))*                  sorted by name
-                 [version >= 2]  16 bytes                                              the file's sync marker
+                 [version >= 6]  int(count) (text(name) text(value))*                  sorted by
+                                 name
+                 [version >= 2]  16 bytes                                              the file's
+                                 sync marker
     name     :=  text, before version 4 utf8 (two-byte length)
 
 Before version 5 the codec is DefaultCodec. Version 1 has no sync markers.
@@ -35,7 +37,9 @@ COMPRESSIONS = (NONE, RECORD, BLOCK)
 
 @dataclass(frozen=True, slots=True)
 class SequenceHeader:
-    """What a SequenceFile says about itself. `sync` is empty in version 1, `codec` None where nothing is compressed."""
+    """What a SequenceFile says about itself. `sync` is empty in version 1, `codec` None where
+    nothing is compressed.
+    """
 
     key_class: str
     value_class: str
@@ -72,7 +76,9 @@ class SequenceHeader:
         if self.compression != NONE:
             out.write_text(self.codec or DEFAULT_CODEC)
         out.write_int(len(self.metadata))
-        for name, value in sorted((encode_text(k), encode_text(v)) for k, v in self.metadata.items()):
+        for name, value in sorted(
+            (encode_text(k), encode_text(v)) for k, v in self.metadata.items()
+        ):
             out.write_text_bytes(name)
             out.write_text_bytes(value)
         out.write_bytes(self.sync)
@@ -84,7 +90,9 @@ def _read_version(source: DataInput) -> int:
     if magic[:3] != MAGIC:
         raise FormatError("not a SequenceFile", offset=0, expected="'SEQ'", found=magic[:3])
     if not 1 <= magic[3] <= VERSION:
-        raise FormatError("unknown SequenceFile version", offset=3, expected=f"1 to {VERSION}", found=magic[3])
+        raise FormatError(
+            "unknown SequenceFile version", offset=3, expected=f"1 to {VERSION}", found=magic[3]
+        )
     return magic[3]
 
 

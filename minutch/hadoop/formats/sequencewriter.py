@@ -32,7 +32,9 @@ _LENGTHS = struct.Struct(">ii")
 
 
 class _StreamOut:
-    """A binary stream as the place to write to; it is left open, and what went into it cannot be taken back."""
+    """A binary stream as the place to write to; it is left open, and what went into it cannot be
+    taken back.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -50,10 +52,11 @@ class _StreamOut:
 
 
 class SequenceFileWriter(WholeOrNothing):
-    """Writes a SequenceFile of version 6 to a path, with its `.crc` sibling, or to a binary stream, which stays open.
+    """Writes a SequenceFile of version 6 to a path, with its `.crc` sibling, or to a binary stream,
+    which stays open.
 
-    `sync` gives the 16 bytes of the marker (for files that must come out equal byte for byte). Leaving the `with`
-    block by an error removes the unfinished file.
+    `sync` gives the 16 bytes of the marker (for files that must come out equal byte for byte).
+    Leaving the `with` block by an error removes the unfinished file.
     """
 
     def __init__(
@@ -71,13 +74,25 @@ class SequenceFileWriter(WholeOrNothing):
     ) -> None:
         path = target if isinstance(target, str | Path) else str(getattr(target, "name", "stream"))
         if compression not in COMPRESSIONS:
-            raise FormatError("unknown compression", path=path, expected="NONE, RECORD or BLOCK", found=compression)
+            raise FormatError(
+                "unknown compression",
+                path=path,
+                expected="NONE, RECORD or BLOCK",
+                found=compression,
+            )
         sync = new_sync() if sync is None else sync
         if len(sync) != SYNC_SIZE:
-            raise FormatError("wrong size of a sync marker", path=path, expected=SYNC_SIZE, found=len(sync))
+            raise FormatError(
+                "wrong size of a sync marker", path=path, expected=SYNC_SIZE, found=len(sync)
+            )
         self.path = as_path(path)
         self.header = SequenceHeader(
-            key_class, value_class, compression, None if compression == NONE else codec, dict(metadata or {}), sync
+            key_class,
+            value_class,
+            compression,
+            None if compression == NONE else codec,
+            dict(metadata or {}),
+            sync,
         )
         self._compress = None if compression == NONE else _find(codec, path).compress
         self._marker = SYNC_ESCAPE + sync
@@ -89,7 +104,9 @@ class SequenceFileWriter(WholeOrNothing):
 
     @property
     def position(self) -> int:
-        """The file's length so far (Writer.getLength): where the next record or the current block will stand."""
+        """The file's length so far (Writer.getLength): where the next record or the current block
+        will stand.
+        """
         return self._out.position
 
     def append(self, key: Writable, value: Writable) -> None:
@@ -97,11 +114,17 @@ class SequenceFileWriter(WholeOrNothing):
         found = (key.class_name, value.class_name)
         expected = (self.header.key_class, self.header.value_class)
         if found != expected:
-            raise FormatError("wrong class", path=self.path, expected=" and ".join(expected), found=" and ".join(found))
+            raise FormatError(
+                "wrong class",
+                path=self.path,
+                expected=" and ".join(expected),
+                found=" and ".join(found),
+            )
         self.append_raw(key.to_bytes(), value.to_bytes())
 
     def append_raw(self, key: bytes, value: bytes, *, compressed: bool = False) -> None:
-        """Append a record of serialized bytes; `compressed` if the value went through this file's codec already.
+        """Append a record of serialized bytes; `compressed` if the value went through this file's
+        codec already.
 
         Only a record-compressed file takes compressed values.
         """
@@ -117,7 +140,8 @@ class SequenceFileWriter(WholeOrNothing):
         out.write(_LENGTHS.pack(len(key) + len(value), len(key)) + key + value)
 
     def append_columns(self, count: int, *columns: bytes) -> None:
-        """Append records to the current block of a file of blocks: lengths of keys, keys, lengths of values, values.
+        """Append records to the current block of a file of blocks: lengths of keys, keys, lengths
+        of values, values.
 
         They go together into that block; it is closed if they fill it.
         """
@@ -131,7 +155,8 @@ class SequenceFileWriter(WholeOrNothing):
         return 0 if self._block is None else self._block.held
 
     def append_records(self, records: bytes) -> None:
-        """Append records as they lie in a file like this one, back to back without markers; these come in between.
+        """Append records as they lie in a file like this one, back to back without markers; these
+        come in between.
 
         Values are compressed where this file's are compressed by record.
         """

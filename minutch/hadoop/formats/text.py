@@ -1,13 +1,15 @@
-"""Any file of Hadoop's as text or as JSON, and the files below a folder: what `hadoop fs -text` shows.
+"""Any file of Hadoop's as text or as JSON, and the files below a folder: what `hadoop fs -text`
+shows.
 
-Text has a line `key<TAB>value` for each record, with the strings that Java's toString gives (a value may bring line
-breaks of its own). JSON has an object a line:
+Text has a line `key<TAB>value` for each record, with the strings that Java's toString gives (a
+value may bring line breaks of its own). JSON has an object a line:
 
     {"file": …, "keyClass": …, "key": …, "valueClass": …, "value": …}
 
-with numbers, strings, lists and objects by the names of the record's fields. Bytes are hexadecimal strings, and so is a
-whole value whose class is not known; then `"raw": true` stands beside it. A file that is no SequenceFile is given as it
-is, decompressed if its name or its first bytes say how; in JSON its lines are `{"file": …, "line": …}`.
+with numbers, strings, lists and objects by the names of the record's fields. Bytes are hexadecimal
+strings, and so is a whole value whose class is not known; then `"raw": true` stands beside it. A
+file that is no SequenceFile is given as it is, decompressed if its name or its first bytes say how;
+in JSON its lines are `{"file": …, "line": …}`.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ from minutch.hadoop.formats.writables import BytesWritable, NullWritable, Writab
 
 Decoder = Callable[[bytes], Writable]
 Decoders = Mapping[str, Decoder]
-"""How the records of some classes are read, by Java class name, where it takes more than the class."""
+"""How the records of some classes are read, by Java class name, where it takes more than the
+class.
+"""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -48,8 +52,8 @@ class Raw(Writable):
 def files_below(path: Path) -> Iterator[Path]:
     """The files with data at or below `path`, folders in the order of their names.
 
-    Of a MapFile that is its data. Names that begin with a dot or an underscore (checksums, locks, marks) are left out
-    below a folder, as Hadoop leaves them out of a job's input.
+    Of a MapFile that is its data. Names that begin with a dot or an underscore (checksums, locks,
+    marks) are left out below a folder, as Hadoop leaves them out of a job's input.
     """
     if not path.is_dir():
         yield path
@@ -86,7 +90,11 @@ def as_json(path: Path, decoders: Decoders | None = None) -> Iterator[str]:
     with SequenceFileReader(path) as reader:
         head = {"file": str(path), "keyClass": reader.key_class}
         for key, value in _records(reader, decoders or {}):
-            record = head | {"key": to_json(key), "valueClass": reader.value_class, "value": to_json(value)}
+            record = head | {
+                "key": to_json(key),
+                "valueClass": reader.value_class,
+                "value": to_json(value),
+            }
             if isinstance(key, Raw) or isinstance(value, Raw):
                 record["raw"] = True
             yield _json_line(record)
@@ -123,7 +131,9 @@ def _plain(path: Path) -> Iterator[str]:
 
 def _records(reader: SequenceFileReader, decoders: Decoders) -> Iterator[tuple[Writable, Writable]]:
     """The records as Writables; values of unknown classes as Raw."""
-    read_key, read_value = (decoders.get(name) or _decoder(name) for name in (reader.key_class, reader.value_class))
+    read_key, read_value = (
+        decoders.get(name) or _decoder(name) for name in (reader.key_class, reader.value_class)
+    )
     at = reader.position
     for key, value in reader:
         try:
@@ -142,12 +152,17 @@ def _decoder(class_name: str) -> Decoder:
 
 
 def to_json(value: Any) -> Any:
-    """What stands for a value in JSON: its fields by name, in Java's spelling; nothing is rounded or left out."""
+    """What stands for a value in JSON: its fields by name, in Java's spelling; nothing is rounded
+    or left out.
+    """
     for kind, convert in _CONVERSIONS:
         if isinstance(value, kind):
             return convert(value)
     if dataclasses.is_dataclass(value):
-        fields = {_java_name(item.name): to_json(getattr(value, item.name)) for item in dataclasses.fields(value)}
+        fields = {
+            _java_name(item.name): to_json(getattr(value, item.name))
+            for item in dataclasses.fields(value)
+        }
         return fields["value"] if list(fields) == ["value"] else fields
     if hasattr(value, "instance"):
         return {"class": value.instance.class_name, "value": to_json(value.instance)}
@@ -163,7 +178,13 @@ def _java_name(name: str) -> str:
 
 
 def _float_to_json(value: float) -> float | str:
-    return value if math.isfinite(value) else "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+    return (
+        value
+        if math.isfinite(value)
+        else "NaN"
+        if math.isnan(value)
+        else f"{'-' if value < 0 else ''}Infinity"
+    )
 
 
 def _mapping_to_json(value: Mapping[Any, Any]) -> Any:
@@ -172,7 +193,10 @@ def _mapping_to_json(value: Mapping[Any, Any]) -> Any:
     keys = [key if isinstance(key, str) else getattr(key, "value", None) for key in value]
     if all(isinstance(key, str) for key in keys) and len(set(keys)) == len(keys):
         return {key if isinstance(key, str) else key.value: to_json(item) for key, item in items}
-    return [{"keyClass": key.class_name, "key": to_json(key), "value": to_json(item)} for key, item in items]
+    return [
+        {"keyClass": key.class_name, "key": to_json(key), "value": to_json(item)}
+        for key, item in items
+    ]
 
 
 _CONVERSIONS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (

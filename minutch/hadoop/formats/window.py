@@ -1,7 +1,7 @@
 """A window on a file or stream that is read front to back, with jumps: how SequenceFiles are read.
 
-Reads are aligned to checksum chunks and grow from 16 KiB to 1 MiB, so that a look-up stays cheap and a scan fast. No
-length that a damaged file claims makes a read larger than the file.
+Reads are aligned to checksum chunks and grow from 16 KiB to 1 MiB, so that a look-up stays cheap
+and a scan fast. No length that a damaged file claims makes a read larger than the file.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class Window:
     def fill(self, need: int) -> int:
         """Read until `need` bytes lie after `pos` or the source ends; returns how many lie there.
 
-        Reads are aligned and grow, so that a look-up stays cheap; a wrong length never makes them larger than the file.
+        Reads are aligned and grow, so that a look-up stays cheap; a wrong length never makes them
+        larger than the file.
         """
         have = len(self.data) - self.pos
         if have >= need:
@@ -96,5 +97,9 @@ class Window:
 
     def truncated(self, what: str, at: int, expected: int, found: int) -> TruncatedError:
         return TruncatedError(
-            f"file ends inside {what}", path=self.name, offset=at, expected=f"{expected} bytes", found=found
+            f"file ends inside {what}",
+            path=self.name,
+            offset=at,
+            expected=f"{expected} bytes",
+            found=found,
         )

@@ -1,10 +1,13 @@
-"""Hadoop's Writables: small immutable values that know their Java class, their bytes and their `toString`.
+"""Hadoop's Writables: small immutable values that know their Java class, their bytes and their
+`toString`.
 
-Each class has `class_name` (the Java name found in file headers and class tables), `read`, `write`, `java_hash`
-(Java's hashCode, which decides the order of a HashMap) and `__str__` (Java's toString).
+Each class has `class_name` (the Java name found in file headers and class tables), `read`, `write`,
+`java_hash` (Java's hashCode, which decides the order of a HashMap) and `__str__` (Java's toString).
 
-    BytesWritable    int length, bytes              ArrayWritable    int count, values (their class is not stored)
-    MD5Hash          16 bytes                       GenericWritable  unsigned byte class index, value
+    BytesWritable    int length, bytes              ArrayWritable    int count, values (their class
+                     is not stored)
+    MD5Hash          16 bytes                       GenericWritable  unsigned byte class index,
+                     value
     MapWritable      byte count of new classes, (byte id, utf8 class name)*,
                      int size, (byte class id, key, byte class id, value)*
 
@@ -134,7 +137,9 @@ class _Number(Writable):
 
 
 def _number(name: str, method: str) -> Callable[[W], W]:
-    """Class decorator: the Hadoop class `name` whose bytes are those of DataInput/DataOutput's `method`."""
+    """Class decorator: the Hadoop class `name` whose bytes are those of DataInput/DataOutput's
+    `method`.
+    """
     read, write = getattr(DataInput, f"read_{method}"), getattr(DataOutput, f"write_{method}")
 
     def decorate(cls: Any) -> Any:
@@ -278,7 +283,9 @@ class MD5Hash(Writable):
 
 @dataclass(frozen=True, slots=True)
 class ArrayWritable(Writable):
-    """Values of one class; the class is not in the bytes, so `ArrayWritable.of(Text)` makes the readable type."""
+    """Values of one class; the class is not in the bytes, so `ArrayWritable.of(Text)` makes the
+    readable type.
+    """
 
     class_name = "org.apache.hadoop.io.ArrayWritable"
     value_class: ClassVar[type[Writable]]
@@ -293,7 +300,9 @@ class ArrayWritable(Writable):
     @classmethod
     def read(cls, data: DataInput) -> Self:
         if not hasattr(cls, "value_class"):
-            raise FormatError("an ArrayWritable does not store the class of its values", offset=data.pos)
+            raise FormatError(
+                "an ArrayWritable does not store the class of its values", offset=data.pos
+            )
         start = data.pos
         count = data.read_int()
         if count < 0:
@@ -337,16 +346,20 @@ _MAX_NEW_CLASSES = 127
 
 @lru_cache(maxsize=4096)
 def _keys_order(keys: tuple[Writable, ...]) -> tuple[int, ...]:
-    """The order of a HashMap with these keys. Cached, since the metadata of pages has the same keys over and over."""
+    """The order of a HashMap with these keys. Cached, since the metadata of pages has the same keys
+    over and over.
+    """
     return tuple(javahash.hash_map_order([key.java_hash() for key in keys]))
 
 
 @register
 class MapWritable(dict[Writable, Writable], Writable):
-    """org.apache.hadoop.io.MapWritable: a map with a table of the classes that Hadoop has no id for.
+    """org.apache.hadoop.io.MapWritable: a map with a table of the classes that Hadoop has no id
+    for.
 
-    Entries are iterated in insertion order in Python and written in the order of Java's HashMap (`java_items`).
-    As in Hadoop, a class once put in stays in the table (`new_classes`, in order of id from 1).
+    Entries are iterated in insertion order in Python and written in the order of Java's HashMap
+    (`java_items`). As in Hadoop, a class once put in stays in the table (`new_classes`, in order of
+    id from 1).
     """
 
     __slots__ = ("new_classes",)
@@ -354,7 +367,9 @@ class MapWritable(dict[Writable, Writable], Writable):
 
     def __init__(self, entries: Mapping[K, Writable] | None = None) -> None:
         super().__init__()
-        self.new_classes: list[str] = list(entries.new_classes) if isinstance(entries, MapWritable) else []
+        self.new_classes: list[str] = (
+            list(entries.new_classes) if isinstance(entries, MapWritable) else []
+        )
         self.update(entries or {})
 
     def __setitem__(self, key: Writable, value: Writable) -> None:
@@ -365,7 +380,9 @@ class MapWritable(dict[Writable, Writable], Writable):
     def _learn(self, name: str) -> None:
         if name not in _NAME_TO_ID and name not in self.new_classes:
             if len(self.new_classes) == _MAX_NEW_CLASSES:
-                raise FormatError("too many classes in one MapWritable", expected=f"at most {_MAX_NEW_CLASSES}")
+                raise FormatError(
+                    "too many classes in one MapWritable", expected=f"at most {_MAX_NEW_CLASSES}"
+                )
             self.new_classes.append(name)
 
     def update(self, entries: Mapping[K, Writable], /) -> None:  # type: ignore[override]
@@ -374,7 +391,9 @@ class MapWritable(dict[Writable, Writable], Writable):
             self[key] = value
 
     def copy(self) -> MapWritable:
-        """What Hadoop's copy constructor gives: the same entries, in the order in which they would be written."""
+        """What Hadoop's copy constructor gives: the same entries, in the order in which they would
+        be written.
+        """
         result = MapWritable()
         result.new_classes = list(self.new_classes)
         for key, value in self.java_items():
@@ -428,7 +447,9 @@ class MapWritable(dict[Writable, Writable], Writable):
                 value.write(out)
 
     def java_hash(self) -> int:
-        return javahash.int32(1 + sum(key.java_hash() ^ value.java_hash() for key, value in self.items()))
+        return javahash.int32(
+            1 + sum(key.java_hash() ^ value.java_hash() for key, value in self.items())
+        )
 
     def __hash__(self) -> int:  # type: ignore[override]
         return self.java_hash()
@@ -442,13 +463,17 @@ def _read_by_id(data: DataInput, names: dict[int, str]) -> Writable:
     class_id = data.read_byte()
     name = names.get(class_id)
     if name is None:
-        raise FormatError("class id that the MapWritable's table lacks", offset=start, found=class_id)
+        raise FormatError(
+            "class id that the MapWritable's table lacks", offset=start, found=class_id
+        )
     return lookup(name, start).read(data)
 
 
 @register
 class SortedMapWritable(MapWritable):
-    """org.apache.hadoop.io.SortedMapWritable: a MapWritable whose entries are written in the order of their keys."""
+    """org.apache.hadoop.io.SortedMapWritable: a MapWritable whose entries are written in the order
+    of their keys.
+    """
 
     __slots__ = ()
     class_name = "org.apache.hadoop.io.SortedMapWritable"
@@ -463,7 +488,9 @@ def _sort_key(key: Writable) -> Any:
 
 
 class GenericWritable(Writable):
-    """org.apache.hadoop.io.GenericWritable: a value of one of `types`, whose index is stored in one byte."""
+    """org.apache.hadoop.io.GenericWritable: a value of one of `types`, whose index is stored in one
+    byte.
+    """
 
     __slots__ = ("instance",)
     types: ClassVar[tuple[str, ...]] = ()
@@ -471,7 +498,9 @@ class GenericWritable(Writable):
     def __init__(self, instance: Writable) -> None:
         if instance.class_name not in self.types:
             raise FormatError(
-                f"class that {type(self).__name__} cannot hold", expected="one of its types", found=instance.class_name
+                f"class that {type(self).__name__} cannot hold",
+                expected="one of its types",
+                found=instance.class_name,
             )
         self.instance = instance
 
@@ -480,7 +509,12 @@ class GenericWritable(Writable):
         start = data.pos
         index = data.read_unsigned_byte()
         if index >= len(cls.types):
-            raise FormatError("class index beyond the table", offset=start, expected=f"< {len(cls.types)}", found=index)
+            raise FormatError(
+                "class index beyond the table",
+                offset=start,
+                expected=f"< {len(cls.types)}",
+                found=index,
+            )
         return cls(lookup(cls.types[index], start).read(data))
 
     def write(self, out: DataOutput) -> None:

@@ -25,7 +25,8 @@ def compressor() -> Any:
 
 
 def decompressor(window_log: int, shared: Any = None) -> Any:
-    """A decompressor of one frame, as bz2's; windows up to 2 ** `window_log` bytes. It raises ZstdError.
+    """A decompressor of one frame, as bz2's; windows up to 2 ** `window_log` bytes. It raises
+    ZstdError.
 
     `shared` is a `dictionary`, if the frame may have been made with one.
     """
@@ -33,7 +34,9 @@ def decompressor(window_log: int, shared: Any = None) -> Any:
 
 
 def dictionary(data: bytes) -> Any:
-    """A dictionary: as zstd makes them, or any data that frames may refer to. ZstdError or ValueError."""
+    """A dictionary: as zstd makes them, or any data that frames may refer to. ZstdError or
+    ValueError.
+    """
     made = zstd.ZstdDict(data, is_raw=not data.startswith(_DICTIONARY))
     zstd.ZstdDecompressor(made)
     return made

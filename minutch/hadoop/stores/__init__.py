@@ -1,7 +1,8 @@
-"""Paths on file systems of Hadoop (hdfs://, s3a:// ...), for jobs that know nothing of them (`minutch.hadoop.stores`).
+"""Paths on file systems of Hadoop (hdfs://, s3a:// ...), for jobs that know nothing of them
+(`minutch.hadoop.stores`).
 
-as_path("crawl/crawldb")                a Path
-as_path("hdfs://name:8020/crawl/db")    a StorePath: a Path whose files are there; read in ranges, written whole
+as_path("crawl/crawldb")                a Path as_path("hdfs://name:8020/crawl/db")    a StorePath:
+a Path whose files are there; read in ranges, written whole
 """
 
 from __future__ import annotations

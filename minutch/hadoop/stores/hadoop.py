@@ -1,11 +1,14 @@
-"""Hadoop's file systems, called in a Java process beside this one: whatever the jars of PySpark read.
+"""Hadoop's file systems, called in a Java process beside this one: whatever the jars of PySpark
+read.
 
-The process is started at the first call, and ends with this one. It knows the properties of the job that begin like
-Hadoop's own (fs., dfs., ipc., hadoop., spark.hadoop.), the files of HADOOP_CONF_DIR, and the jars that lie in PySpark,
-in `spark.jars`, or in the extra class path of Spark's driver. Files travel through the disk of this machine: Java
-copies a range of one into a file here, or a file from here, with Hadoop's own clients; nothing goes through the socket.
+The process is started at the first call, and ends with this one. It knows the properties of the job
+that begin like Hadoop's own (fs., dfs., ipc., hadoop., spark.hadoop.), the files of
+HADOOP_CONF_DIR, and the jars that lie in PySpark, in `spark.jars`, or in the extra class path of
+Spark's driver. Files travel through the disk of this machine: Java copies a range of one into a
+file here, or a file from here, with Hadoop's own clients; nothing goes through the socket.
 
-Hadoop's exceptions become Python's: FileNotFoundError, FileExistsError, PermissionError, else StoreError.
+Hadoop's exceptions become Python's: FileNotFoundError, FileExistsError, PermissionError, else
+StoreError.
 """
 
 from __future__ import annotations
@@ -34,8 +37,16 @@ PREFIXES: Final = ("fs.", "dfs.", "ipc.", "hadoop.")
 """Of properties of a job that are Hadoop's."""
 _JARS: Final = ("spark.jars", "spark.driver.extraClassPath")
 _LOG4J: Final = Path(__file__).parents[2] / "work" / "engine" / "log4j2.properties"
-_OPTIONS: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={_LOG4J}")
-_QUICK: Final = {"ipc.client.connect.max.retries": "3", "ipc.client.connect.max.retries.on.timeouts": "3"}
+_OPTIONS: Final = (
+    "-Xmx256m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    f"-Dlog4j2.configurationFile={_LOG4J}",
+)
+_QUICK: Final = {
+    "ipc.client.connect.max.retries": "3",
+    "ipc.client.connect.max.retries.on.timeouts": "3",
+}
 """A name node that is not there is found out in seconds, not in minutes."""
 _NEW_ONLY: Final = "fs.option.create.conditional.overwrite"
 """Hadoop's name, since 3.4.2, for writing an object of S3 only where there is none."""
@@ -68,8 +79,12 @@ def settings_of(conf: Configuration) -> Settings:
     """What the file systems of a job need."""
     found = dict(_QUICK)
     found |= {name: value for name, value in conf.items() if name.startswith(PREFIXES)}
-    found |= {name.removeprefix(HADOOP): value for name, value in conf.items() if name.startswith(HADOOP)}
-    jars = [word for name in _JARS for word in conf.get(name, "").replace(":", ",").split(",") if word]
+    found |= {
+        name.removeprefix(HADOOP): value for name, value in conf.items() if name.startswith(HADOOP)
+    }
+    jars = [
+        word for name in _JARS for word in conf.get(name, "").replace(":", ",").split(",") if word
+    ]
     return Settings(tuple(sorted(found.items())), tuple(jars))
 
 
@@ -140,7 +155,9 @@ def settings() -> Settings:
 
 
 def _named(variable: str) -> str:
-    """The folder that a variable names, as Java's and Hadoop's own programs take it; empty if it names none."""
+    """The folder that a variable names, as Java's and Hadoop's own programs take it; empty if it
+    names none.
+    """
     found = os.path.expandvars(f"${variable}")
     return "" if found.startswith("$") else found
 
@@ -152,7 +169,8 @@ def find_java() -> str:
     if found is None:
         where = f"there is no bin/java in JAVA_HOME ({home})" if home else "none was found"
         raise ConfigError(
-            f"Java, 17 or newer, is needed, and {where}", hint="JAVA_HOME names the folder that it is installed in"
+            f"Java, 17 or newer, is needed, and {where}",
+            hint="JAVA_HOME names the folder that it is installed in",
         )
     return found
 
@@ -182,10 +200,12 @@ def _started(settings: Settings) -> Any:
         create_new_process_group=True,  # Ctrl-C is ours: a lock is still to be given back
         return_proc=True,
     )
-    return JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token), java_process=process)
+    return JavaGateway(
+        gateway_parameters=GatewayParameters(port=port, auth_token=token), java_process=process
+    )
 
 
-# -- calls -----------------------------------------------------------------------------------------------------------
+# -- calls -----------------------------------------------------------------------------------------
 
 
 def _place(uri: str) -> tuple[Any, Any]:
@@ -196,7 +216,12 @@ def _place(uri: str) -> tuple[Any, Any]:
 
 def _entry(status: Any) -> Entry:
     path = status.getPath()
-    return Entry(path.getName(), bool(status.isDirectory()), int(status.getLen()), int(status.getModificationTime()))
+    return Entry(
+        path.getName(),
+        bool(status.isDirectory()),
+        int(status.getLen()),
+        int(status.getModificationTime()),
+    )
 
 
 def look(uri: str) -> Entry:
@@ -243,7 +268,8 @@ def delete(uri: str, *, tree: bool = False) -> bool:
 def create(uri: str, content: bytes) -> None:
     """A new file, at once or not at all. Raises FileExistsError.
 
-    S3 decides who was first when the file is complete: that is asked of it, and HDFS does not know the option.
+    S3 decides who was first when the file is complete: that is asked of it, and HDFS does not know
+    the option.
     """
     system, path = _place(uri)
     with _errors(uri, _CREATING):
@@ -258,7 +284,9 @@ def upload(file: str, uri: str) -> None:
     """Put a file of this machine there, in place of what is there; it is gone here."""
     system, path = _place(uri)
     with _errors(uri):
-        system.copyFromLocalFile(True, True, _hadoop.jvm().org.apache.hadoop.fs.Path(f"file://{file}"), path)
+        system.copyFromLocalFile(
+            True, True, _hadoop.jvm().org.apache.hadoop.fs.Path(f"file://{file}"), path
+        )
 
 
 class Ranges:
@@ -289,7 +317,9 @@ class Ranges:
                 finally:
                     target.close()
             if taken != len(data) or os.preadv(descriptor, [data], 0) != len(data):
-                raise StoreError(f"{self._uri} gave {taken} bytes from {start} on, expected {len(data)}")
+                raise StoreError(
+                    f"{self._uri} gave {taken} bytes from {start} on, expected {len(data)}"
+                )
         finally:
             os.close(descriptor)
             Path(name).unlink()
@@ -308,7 +338,7 @@ def new_file() -> str:
     return name
 
 
-# -- errors ----------------------------------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------
 
 _NUMBERS: Final[Mapping[str, int]] = {
     "FileNotFoundException": errno.ENOENT,
@@ -347,16 +377,30 @@ def _translated(error: Any, uri: str, numbers: Mapping[str, int]) -> Exception:
     if names[0] == "RemoteException":
         names[0] = str(error.getClassName()).rpartition(".")[2]
     if names[0] in numbers:
-        return OSError(numbers[names[0]], texts[0], uri)  # Python makes it a FileNotFoundError or the like
+        return OSError(
+            numbers[names[0]], texts[0], uri
+        )  # Python makes it a FileNotFoundError or the like
     if "UnsupportedFileSystemException" in names:
         return ConfigError(f"{uri}: no file system of Hadoop is known for {scheme}://")
     if "ClassNotFoundException" in names:
-        missing = texts[names.index("ClassNotFoundException")].removeprefix("Class ").removesuffix(" not found")
+        missing = (
+            texts[names.index("ClassNotFoundException")]
+            .removeprefix("Class ")
+            .removesuffix(" not found")
+        )
         return ConfigError(
             f"{uri}: the jar with {missing} is missing",
-            hint="spark.jars names jars beside those of PySpark: for s3a:// hadoop-aws and what it needs",
+            hint=(
+                "spark.jars names jars beside those of PySpark: for s3a:// hadoop-aws and what it"
+                " needs"
+            ),
         )
-    for name in ("ConnectException", "UnknownHostException", "ConnectTimeoutException", "NoRouteToHostException"):
+    for name in (
+        "ConnectException",
+        "UnknownHostException",
+        "ConnectTimeoutException",
+        "NoRouteToHostException",
+    ):
         if name in names:
             return StoreError(f"{uri}: its file system does not answer: {texts[names.index(name)]}")
     return StoreError(f"{uri}: {names[0]}: {texts[0]}")

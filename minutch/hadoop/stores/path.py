@@ -2,8 +2,9 @@
 
     StorePath("hdfs://name:8020/crawl") / "crawldb"     str() gives hdfs://name:8020/crawl/crawldb
 
-Files are read in ranges (`open("rb")`, `read_range`) and written whole: what is written lies on this machine until it
-is closed. What a store lacks raises OSError: appending, links, modes. `os`, `shutil` and `mmap` know nothing of stores.
+Files are read in ranges (`open("rb")`, `read_range`) and written whole: what is written lies on
+this machine until it is closed. What a store lacks raises OSError: appending, links, modes. `os`,
+`shutil` and `mmap` know nothing of stores.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ _NO_RENAME: Final = ("s3a", "s3", "s3n", "gs", "wasb", "wasbs", "oss", "cosn", "
 
 
 def as_path(text: str | Path) -> Path:
-    """The path that a word names: on this machine, or with a scheme on a file system of Hadoop. Raises ConfigError."""
+    """The path that a word names: on this machine, or with a scheme on a file system of Hadoop.
+    Raises ConfigError.
+    """
     if isinstance(text, Path):
         return text
     found = _SCHEME.match(text)
@@ -50,7 +53,9 @@ def copies(path: Path) -> TypeGuard[StorePath]:
 
 
 def near(path: Path) -> Path:
-    """A folder on this machine for what a job keeps for itself: the path, or a folder beside all stores."""
+    """A folder on this machine for what a job keeps for itself: the path, or a folder beside all
+    stores.
+    """
     return path if is_local(path) else Path(hadoop.scratch())
 
 
@@ -60,7 +65,9 @@ def remove_tree(path: StorePath) -> None:
 
 
 class StorePath(PosixPath):
-    """See above. All that it knows is in its parts, `hdfs:`, `name:8020`, `crawl`, so that it may travel."""
+    """See above. All that it knows is in its parts, `hdfs:`, `name:8020`, `crawl`, so that it may
+    travel.
+    """
 
     def __str__(self) -> str:
         text = super().__str__()
@@ -149,7 +156,9 @@ class StorePath(PosixPath):
     def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
         if not exist_ok and self.exists():
             raise FileExistsError(17, "File exists", str(self))
-        if not parents and self.renames and not self.parent.exists():  # others have no folders but in names
+        if (
+            not parents and self.renames and not self.parent.exists()
+        ):  # others have no folders but in names
             raise FileNotFoundError(2, "No such folder", str(self.parent))
         hadoop.make_folder(self._uri)
 
@@ -239,7 +248,10 @@ class _Reading(io.RawIOBase):
         if size >= _READ_AHEAD:
             return self._ranges.read(self._at, self._at + size)
         if not self._held_at <= self._at < self._held_at + len(self._held):
-            self._held, self._held_at = self._ranges.read(self._at, self._at + _READ_AHEAD), self._at
+            self._held, self._held_at = (
+                self._ranges.read(self._at, self._at + _READ_AHEAD),
+                self._at,
+            )
         start = self._at - self._held_at
         return self._held[start : start + size]
 

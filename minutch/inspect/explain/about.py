@@ -1,4 +1,6 @@
-"""All that a crawl knows of one URL, put together: the facts of every module here, in one `Explanation`."""
+"""All that a crawl knows of one URL, put together: the facts of every module here, in one
+`Explanation`.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,13 @@ from minutch.inspect.explain.urlforms import asked, form_of, normal_forms
 from minutch.inspect.explain.visits import visits
 from minutch.inspect.query.crawl import CRAWLDB, HOSTDB, LINKDB, open_crawl
 from minutch.inspect.query.segments import SEGMENTS
-from minutch.plugin.chains import SCOPE_FETCHER, SCOPE_INJECT, ScoringFilters, URLFilters, URLNormalizers
+from minutch.plugin.chains import (
+    SCOPE_FETCHER,
+    SCOPE_INJECT,
+    ScoringFilters,
+    URLFilters,
+    URLNormalizers,
+)
 from minutch.records.crawldatum import STATUS_DB_DUPLICATE, CrawlDatum
 from minutch.work.tables.crawldata import scan_having
 from minutch.work.tables.frame import decode_keys
@@ -40,7 +48,9 @@ MOST_DUPLICATES: Final = 20
 
 
 class Crawl:
-    """The files of a crawl to look URLs up in. Raises StoreError if there is none, or one without a CrawlDb."""
+    """The files of a crawl to look URLs up in. Raises StoreError if there is none, or one without a
+    CrawlDb.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -58,8 +68,8 @@ class Crawl:
 class Explainer:
     """Explains URLs of one crawl. `options` are those of generate, `now` in ms.
 
-    `look` lets it go through what has no index, for links, redirects and pages of the same content; `resolve` lets it
-    look up hosts.
+    `look` lets it go through what has no index, for links, redirects and pages of the same content;
+    `resolve` lets it look up hosts.
     """
 
     def __init__(
@@ -99,18 +109,27 @@ class Explainer:
             entry=None if datum is None else entry_of(datum, self._settings.retry_max, self._proxy),
             unknown=self._why_unknown(given, url, forms, filters, leads) if datum is None else None,
             due=None if datum is None else due_date(datum, before, self._settings),
-            generate=None if datum is None else verdict(url, datum, self.choice, self.crawl.crawldb, filters),
+            generate=None
+            if datum is None
+            else verdict(url, datum, self.choice, self.crawl.crawldb, filters),
             fetch=fetch,
             robots=robots,
             host=host,
             visits=tuple(_marked(visit, before) for visit in known),
             leads=leads,
-            score=None if datum is None else score_of(datum, leads.found, ScoringFilters(self.conf).filters),
+            score=None
+            if datum is None
+            else score_of(datum, leads.found, ScoringFilters(self.conf).filters),
             duplicates=() if datum is None else self._duplicates(url, datum),
         )
 
     def _why_unknown(
-        self, given: str, url: str, forms: Sequence[NormalForm], filters: Sequence[Asked], leads: Leads
+        self,
+        given: str,
+        url: str,
+        forms: Sequence[NormalForm],
+        filters: Sequence[Asked],
+        leads: Leads,
     ) -> Unknown:
         return why_unknown(given, url, forms, filters, leads, self.conf, str(self.crawl.folder))
 
@@ -137,17 +156,25 @@ class Explainer:
         def same_in(part: Path) -> list[tuple[bool, str]]:
             found = []
             for table in scan_having(part, signature):
-                same = table.filter(pl.col("signature") == signature, pl.col("key") != encode_text(url))
+                same = table.filter(
+                    pl.col("signature") == signature, pl.col("key") != encode_text(url)
+                )
                 marked = (same["status"] == STATUS_DB_DUPLICATE).to_list()
                 found += list(zip(marked, decode_keys(same["key"]), strict=True))
             return found
 
         parts = for_each(same_in, self.crawl.crawldb.require_parts())
-        return tuple(name for _, name in sorted(pair for part in parts for pair in part)[:MOST_DUPLICATES])
+        return tuple(
+            name for _, name in sorted(pair for part in parts for pair in part)[:MOST_DUPLICATES]
+        )
 
 
 def _marked(visit: Visit, before: History) -> Visit:
     """The visit, and whether the CrawlDb knows of it."""
     if visit.segment in (name for name, _ in before.pending):
         return replace(visit, in_crawldb=False)
-    return replace(visit, in_crawldb=True) if before.segment and visit.segment <= before.segment else visit
+    return (
+        replace(visit, in_crawldb=True)
+        if before.segment and visit.segment <= before.segment
+        else visit
+    )

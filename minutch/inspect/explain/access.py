@@ -1,7 +1,9 @@
-"""What a fetch would do with a URL before it sends a request: protocol, queue, robots.txt, host at rest, address guard.
+"""What a fetch would do with a URL before it sends a request: protocol, queue, robots.txt, host at
+rest, address guard.
 
-The answers come from what the fetch itself asks (`fetch/queues.py`, `fetch/decisions.py`, the protocol plugin) and from
-what the crawl has kept; no host is asked. Names are looked up only where `resolve` is given.
+The answers come from what the fetch itself asks (`fetch/queues.py`, `fetch/decisions.py`, the
+protocol plugin) and from what the crawl has kept; no host is asked. Names are looked up only where
+`resolve` is given.
 """
 
 from __future__ import annotations
@@ -38,10 +40,17 @@ _WORDS: Final = {
 
 
 class Access:
-    """What is known of the way to URLs in a crawl; `now` in ms, `state` is the crawl's state folder."""
+    """What is known of the way to URLs in a crawl; `now` in ms, `state` is the crawl's state
+    folder.
+    """
 
     def __init__(
-        self, conf: Configuration, state: Path, hostdb: HostDb | None, now: int, resolve: Resolve | None = None
+        self,
+        conf: Configuration,
+        state: Path,
+        hostdb: HostDb | None,
+        now: int,
+        resolve: Resolve | None = None,
     ) -> None:
         self._conf = conf
         self._settings = FetchSettings.from_conf(conf, now)
@@ -55,8 +64,13 @@ class Access:
         """robots.txt, the host, and what a fetch would do."""
         fetched = self._fetched_as(url)
         if fetched is None:
-            text = "the fetcher's filters and normalizers (fetcher.filter.urls, fetcher.normalize.urls) leave it out"
-            verdict = FetchVerdict(False, "filtered", text, "change the rules, or those two properties")
+            text = (
+                "the fetcher's filters and normalizers (fetcher.filter.urls,"
+                " fetcher.normalize.urls) leave it out"
+            )
+            verdict = FetchVerdict(
+                False, "filtered", text, "change the rules, or those two properties"
+            )
             return Robots(None), self._host(url, None, Robots(None)), verdict
         protocol, missing = self._protocol(fetched)
         robots = self._robots(fetched, protocol)
@@ -82,7 +96,7 @@ class Access:
         except ConfigError as exc:
             return None, FetchVerdict(False, "no_protocol", str(exc), "mend the configuration")
 
-    # -- robots.txt --------------------------------------------------------------------------------------------
+    # -- robots.txt --------------------------------------------------------------------------------
 
     def _robots(self, url: str, protocol: Protocol | None) -> Robots:
         if protocol is None:
@@ -92,7 +106,8 @@ class Access:
             return Robots(None, "nothing is kept of it: the fetcher asks for it before the page")
         if known.exempt:
             return Robots(
-                _WORDS[Verdict.FETCH], "the host is on http.robot.rules.allowlist: its rules aren't asked for"
+                _WORDS[Verdict.FETCH],
+                "the host is on http.robot.rules.allowlist: its rules aren't asked for",
             )
         return self._judged(url, known)
 
@@ -120,19 +135,29 @@ class Access:
             tuple(agent_names(self._conf)),
         )
 
-    # -- the host ----------------------------------------------------------------------------------------------
+    # -- the host ----------------------------------------------------------------------------------
 
     def _host(self, url: str, protocol: Protocol | None, robots: Robots) -> Host:
         settings = self._settings.queues
-        asked_for = max(robots.crawl_delay, self._settings.robots.min_crawl_delay) if robots.crawl_delay else None
+        asked_for = (
+            max(robots.crawl_delay, self._settings.robots.min_crawl_delay)
+            if robots.crawl_delay
+            else None
+        )
         addresses = self._addresses(url)
         queue = queue_key(settings.mode, lambda host: next(iter(addresses), None))(url)
-        refusals = [] if protocol is None else [protocol.address_refusal(address) for address in addresses]
+        refusals = (
+            [] if protocol is None else [protocol.address_refusal(address) for address in addresses]
+        )
         return Host(
             queue=queue,
             queue_mode=settings.mode,
             protocol=None if protocol is None else type(protocol).__name__,
-            delay=settings.min_delay if settings.max_threads > 1 else asked_for or settings.crawl_delay,
+            delay=(
+                settings.min_delay
+                if settings.max_threads > 1
+                else asked_for or settings.crawl_delay
+            ),
             threads=settings.max_threads,
             busy_until=self._busy_until(queue),
             back_off=settings.exceptions_delay,
@@ -174,7 +199,7 @@ class Access:
             f"{datum.dns_failures} failures of the DNS, {datum.connection_failures} of connections"
         )
 
-    # -- the verdict -------------------------------------------------------------------------------------------
+    # -- the verdict -------------------------------------------------------------------------------
 
     def _verdict(self, robots: Robots, host: Host, missing: FetchVerdict | None) -> FetchVerdict:
         if host.queue is None and not (host.queue_mode == "byIP" and self._resolve is None):
@@ -184,18 +209,28 @@ class Access:
             return missing
         if host.busy_until is not None and host.busy_until - self._now > self._settings.hung_after:
             text = "the host asked (Retry-After) not to be called before"
-            return FetchVerdict(False, "host_busy", text, "wait, or set http.retry.after.max.seconds")
+            return FetchVerdict(
+                False, "host_busy", text, "wait, or set http.retry.after.max.seconds"
+            )
         if robots.verdict == _WORDS[Verdict.DENIED] and not robots.note:
-            return FetchVerdict(False, "robots_denied", _denial(robots), "the owner of the host decides")
+            return FetchVerdict(
+                False, "robots_denied", _denial(robots), "the owner of the host decides"
+            )
         if robots.verdict == _WORDS[Verdict.DELAY_TOO_LONG] and not robots.note:
             text = f"robots.txt asks for {(robots.crawl_delay or 0) / 1000:g} s between requests"
             return FetchVerdict(
-                False, "robots_delay", f"{text}, fetcher.max.crawl.delay allows less", "raise it, or -1"
+                False,
+                "robots_delay",
+                f"{text}, fetcher.max.crawl.delay allows less",
+                "raise it, or -1",
             )
         if host.refused_address:
             text = f"the address guard refuses its host: {host.refused_address}"
             return FetchVerdict(
-                False, "address_refused", text, "http.filter.ipaddress.include, http.filter.ipaddress.exclude"
+                False,
+                "address_refused",
+                text,
+                "http.filter.ipaddress.include, http.filter.ipaddress.exclude",
             )
         return FetchVerdict(True, "asks", "the fetcher would ask for it")
 
@@ -203,4 +238,6 @@ class Access:
 def _denial(robots: Robots) -> str:
     if robots.line:
         return f"robots.txt denies it: line {robots.line}, {robots.rule}"
-    return "robots.txt denies it" + (f" (HTTP {robots.code})" if robots.code not in (None, 200) else "")
+    return "robots.txt denies it" + (
+        f" (HTTP {robots.code})" if robots.code not in (None, 200) else ""
+    )

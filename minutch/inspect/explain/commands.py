@@ -24,7 +24,7 @@ class Commands:
 
     def generate(self) -> str:
         """Make the next fetch list."""
-        return f"minutch generate {self._path('crawldb')} {self._path('segments')} {self._arguments}".rstrip()
+        return f"minutch generate {self._path('crawldb')} {self._path('segments')} {self._arguments}".rstrip()  # noqa: E501
 
     def explain(self, url: str) -> str:
         """Ask about one URL."""
@@ -44,13 +44,21 @@ class Commands:
 
     def sql(self, query: str, **values: str) -> str:
         """Ask the tables; `values` are put in as SQL's strings."""
-        made = query.format(**{name: "'" + value.replace("'", "''") + "'" for name, value in values.items()})
-        return f"minutch sql {self._path()} " + (f'"{made}"' if _PLAIN.fullmatch(made) else quote(made))
+        made = query.format(
+            **{name: "'" + value.replace("'", "''") + "'" for name, value in values.items()}
+        )
+        return f"minutch sql {self._path()} " + (
+            f'"{made}"' if _PLAIN.fullmatch(made) else quote(made)
+        )
 
     def entries(self, status: str) -> str:
         """The entries of a status."""
-        return self.sql("select url, fetch_time from crawldb where status = {status}", status=status)
+        return self.sql(
+            "select url, fetch_time from crawldb where status = {status}", status=status
+        )
 
     def host(self, host: str) -> str:
         """The entries of a host, by status."""
-        return self.sql("select status, count(*) from crawldb where host = {host} group by 1", host=host)
+        return self.sql(
+            "select status, count(*) from crawldb where host = {host} group by 1", host=host
+        )

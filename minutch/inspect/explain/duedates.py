@@ -1,4 +1,6 @@
-"""How the date of an entry came about: updatedb's own steps, taken again with the records of the segment behind it."""
+"""How the date of an entry came about: updatedb's own steps, taken again with the records of the
+segment behind it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from minutch.records.crawldatum import CrawlDatum
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The segment that led to an entry and updatedb's steps there; segments with a later fetch are in `pending`."""
+    """The segment that led to an entry and updatedb's steps there; segments with a later fetch are
+    in `pending`.
+    """
 
     segment: str
     replayed: Replayed | None
@@ -45,11 +49,16 @@ def history(
         if entry is not None and replayed.led_to(entry):
             return History(segment.name, replayed, tuple(reversed(pending)))
         pending.append((segment.name, replayed))
-    return History("", None, () if entry is not None and _was_fetched(entry) else tuple(reversed(pending)))
+    return History(
+        "", None, () if entry is not None and _was_fetched(entry) else tuple(reversed(pending))
+    )
 
 
-def replay_last(url: str, segments: Sequence[Segment], settings: UpdateSettings, now: int) -> Replayed | None:
-    """What updatedb makes of the last segment's records of a URL, after the entry that its fetch list has.
+def replay_last(
+    url: str, segments: Sequence[Segment], settings: UpdateSettings, now: int
+) -> Replayed | None:
+    """What updatedb makes of the last segment's records of a URL, after the entry that its fetch
+    list has.
 
     A redirect's target need not be listed: then after what came of the segments before.
     """
@@ -82,6 +91,13 @@ def due_date(entry: CrawlDatum, found: History, settings: UpdateSettings) -> Due
     if found.replayed is not None:
         return DueDate(entry.fetch_time, schedule, found.segment, found.replayed.steps)
     if _was_fetched(entry):
-        note = "no segment at hand led to this date: it is gone, or updatedb ran with other settings, or by hand"
+        note = (
+            "no segment at hand led to this date: it is gone, or updatedb ran with other settings,"
+            " or by hand"
+        )
         return DueDate(entry.fetch_time, schedule, note=note)
-    return DueDate(entry.fetch_time, schedule, note="due from the time when it was injected, or found by a link")
+    return DueDate(
+        entry.fetch_time,
+        schedule,
+        note="due from the time when it was injected, or found by a link",
+    )

@@ -20,12 +20,22 @@ MEANINGS: Final = {
     status.STATUS_DB_REDIR_TEMP: "redirects to another page for now; asked again when it is due",
     status.STATUS_DB_REDIR_PERM: "has moved to another page; asked again when it is due",
     status.STATUS_DB_NOTMODIFIED: "fetched again and found to be the same",
-    status.STATUS_DB_DUPLICATE: "fetched, but its content is that of another page, which stands for both in the index",
-    status.STATUS_DB_ORPHAN: "no page has linked to it for long (scoring-orphan); not fetched again",
-    status.STATUS_DB_PARSE_FAILED: "fetched, but nothing could parse it (parser.delete.failed.parse)",
+    status.STATUS_DB_DUPLICATE: (
+        "fetched, but its content is that of another page, which stands for both in the index"
+    ),
+    status.STATUS_DB_ORPHAN: (
+        "no page has linked to it for long (scoring-orphan); not fetched again"
+    ),
+    status.STATUS_DB_PARSE_FAILED: (
+        "fetched, but nothing could parse it (parser.delete.failed.parse)"
+    ),
 }
 
-_FETCHED: Final = (status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED, status.STATUS_DB_DUPLICATE)
+_FETCHED: Final = (
+    status.STATUS_DB_FETCHED,
+    status.STATUS_DB_NOTMODIFIED,
+    status.STATUS_DB_DUPLICATE,
+)
 _MOVED: Final = (status.STATUS_DB_REDIR_TEMP, status.STATUS_DB_REDIR_PERM)
 
 
@@ -50,22 +60,37 @@ def _why(datum: CrawlDatum, max_retries: int, proxy: str) -> str:
     ended = protocol_status(datum)
     failure = why(datum, proxy)
     if datum.status in _MOVED:
-        return f"it redirects to {ended.message}" if ended is not None and ended.message else "it redirects"
+        return (
+            f"it redirects to {ended.message}"
+            if ended is not None and ended.message
+            else "it redirects"
+        )
     if datum.status in _FETCHED:
         code = http_code(datum)
         return f"HTTP {code}" if code else ""
     if datum.status == status.STATUS_DB_GONE and datum.retries >= max_retries:
-        return f"{datum.retries} failures in a row (db.fetch.retry.max={max_retries}), the last: {failure or 'unknown'}"
+        return (
+            f"{datum.retries} failures in a row (db.fetch.retry.max={max_retries}), the last:"
+            f" {failure or 'unknown'}"
+        )
     if datum.status == status.STATUS_DB_UNFETCHED:
         return _unfetched(datum, ended, failure)
-    return f"refused by {failure}" if ended is not None and ended.code == protocolstatus.ROBOTS_DENIED else failure
+    return (
+        f"refused by {failure}"
+        if ended is not None and ended.code == protocolstatus.ROBOTS_DENIED
+        else failure
+    )
 
 
 def _unfetched(datum: CrawlDatum, ended: protocolstatus.ProtocolStatus | None, failure: str) -> str:
     if failure and ended is not None and ended.code == protocolstatus.NOTFETCHING:
         return f"not asked for in the last round: {failure}"
     if datum.retries:
-        times = "failed once" if datum.retries == 1 else f"failed {datum.retries} times in a row, the last time"
+        times = (
+            "failed once"
+            if datum.retries == 1
+            else f"failed {datum.retries} times in a row, the last time"
+        )
         return f"{times}: {failure or 'unknown'}"
     if ended is not None and ended.is_success:
         return "fetched, but its interval is beyond db.fetch.interval.max: it counts as new"

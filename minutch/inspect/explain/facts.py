@@ -1,7 +1,8 @@
-"""What `explain` finds out about a URL, as plain typed values: the answer's one shape, for people and for JSON. No I/O
+"""What `explain` finds out about a URL, as plain typed values: the answer's one shape, for people
+and for JSON. No I/O
 
-Times are ms since the epoch, intervals s, delays ms, sizes bytes. Empty text and None mean that there is none, or that
-nobody knows.
+Times are ms since the epoch, intervals s, delays ms, sizes bytes. Empty text and None mean that
+there is none, or that nobody knows.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from minutch.cycle.crawldb.schedule import Step
 
 @dataclass(frozen=True, slots=True)
 class NormalForm:
-    """What the normalizers make of the URL in some scopes: `url`, None where they drop it or it is no URL (`error`).
+    """What the normalizers make of the URL in some scopes: `url`, None where they drop it or it is
+    no URL (`error`).
 
     `changed_by` names the normalizers that changed it.
     """
@@ -26,7 +28,9 @@ class NormalForm:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A URL filter that was asked, and the rule that decided: its file, line and text, as far as the filter tells."""
+    """A URL filter that was asked, and the rule that decided: its file, line and text, as far as
+    the filter tells.
+    """
 
     filter: str
     passed: bool
@@ -35,10 +39,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """What is known of robots.txt for the URL; `verdict` is the fetcher's: fetch, denied, delay_too_long.
+    """What is known of robots.txt for the URL; `verdict` is the fetcher's: fetch, denied,
+    delay_too_long.
 
-    Without a verdict nothing is kept of it: the host is asked when the URL is fetched, and `note` says so.
-    `line` (from 1) and `rule` are the line that decided, 0 where none speaks of the URL.
+    Without a verdict nothing is kept of it: the host is asked when the URL is fetched, and `note`
+    says so. `line` (from 1) and `rule` are the line that decided, 0 where none speaks of the URL.
     """
 
     verdict: str | None
@@ -55,7 +60,9 @@ class Robots:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """How the fetcher treats the URL's host: its queue, pauses, and what keeps it from asking at all."""
+    """How the fetcher treats the URL's host: its queue, pauses, and what keeps it from asking at
+    all.
+    """
 
     queue: str | None
     queue_mode: str
@@ -75,7 +82,9 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class FetchVerdict:
-    """What a fetch would do with the URL now, before it sends a request: `reason` is a word, `text` says it all."""
+    """What a fetch would do with the URL now, before it sends a request: `reason` is a word, `text`
+    says it all.
+    """
 
     asks: bool
     reason: str
@@ -121,7 +130,9 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What one segment has of the URL. `state` is listed (not fetched yet), fetched, skipped, or linked (a target)."""
+    """What one segment has of the URL. `state` is listed (not fetched yet), fetched, skipped, or
+    linked (a target).
+    """
 
     segment: str
     state: str
@@ -154,7 +165,9 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where a segment's links or redirects lead to the URL: how often, and what score they bring in all."""
+    """Where a segment's links or redirects lead to the URL: how often, and what score they bring in
+    all.
+    """
 
     segment: str
     links: int
@@ -164,9 +177,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Leads:
-    """Who leads to the URL: `total` links by the LinkDb, some of them in `links`; the segments that found it.
+    """Who leads to the URL: `total` links by the LinkDb, some of them in `links`; the segments that
+    found it.
 
-    `looked` says whether the segments' links were gone through; `redirects` are pages that redirect to it.
+    `looked` says whether the segments' links were gone through; `redirects` are pages that redirect
+    to it.
     """
 
     total: int
@@ -188,7 +203,8 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class GenerateVerdict:
-    """Whether generate would take the URL now: `reason` is its counter, `text` says it, `remedy` what changes it.
+    """Whether generate would take the URL now: `reason` is its counter, `text` says it, `remedy`
+    what changes it.
 
     `place` is the URL's place among the `candidates` that are due, from 1.
     """
@@ -203,7 +219,9 @@ class GenerateVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Why a URL has no entry in the CrawlDb: `reason` is a word, `text` says it, `remedy` what would bring it in."""
+    """Why a URL has no entry in the CrawlDb: `reason` is a word, `text` says it, `remedy` what
+    would bring it in.
+    """
 
     reason: str
     text: str
@@ -212,7 +230,9 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All of it. `url` is the URL that was looked up: as given, or its normal form where that one is known."""
+    """All of it. `url` is the URL that was looked up: as given, or its normal form where that one
+    is known.
+    """
 
     url: str
     given: str
@@ -236,7 +256,8 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One answer about a whole crawl: how many, of what (`name` in a word: a counter, a status, a host), in words.
+    """One answer about a whole crawl: how many, of what (`name` in a word: a counter, a status, a
+    host), in words.
 
     `more` is the command that shows more.
     """

@@ -1,4 +1,6 @@
-"""What the segments of a crawl say of its rounds: what is not through, why the last one was short, who is slow."""
+"""What the segments of a crawl say of its rounds: what is not through, why the last one was short,
+who is slow.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,17 @@ def unfinished(crawl: Crawl, schedule: AbstractFetchSchedule, commands: Commands
         if not segment.has(CRAWL_FETCH):
             if segment.has(CRAWL_GENERATE):
                 text = f"pages of segment {name} are listed and not fetched"
-                yield Line(_entries(segment, CRAWL_GENERATE), name, text, commands.on_segment("fetch", name))
+                yield Line(
+                    _entries(segment, CRAWL_GENERATE),
+                    name,
+                    text,
+                    commands.on_segment("fetch", name),
+                )
         elif not segment.has(CRAWL_PARSE):
             text = f"fetched pages of segment {name} are not parsed"
-            yield Line(_entries(segment, CRAWL_FETCH), name, text, commands.on_segment("parse", name))
+            yield Line(
+                _entries(segment, CRAWL_FETCH), name, text, commands.on_segment("parse", name)
+            )
     parsed = [segment for segment in fetched_in(crawl.segments) if segment.has(CRAWL_PARSE)]
     if parsed and not is_applied(parsed[-1], crawl.crawldb, schedule):
         name = parsed[-1].name
@@ -54,18 +63,30 @@ def _entries(segment: Segment, folder: str) -> int:
     return sum(len(table) for part in segment.parts(folder) for table in scan(part))
 
 
-def last_round(fetched: Sequence[Segment], conf: Configuration, commands: Commands) -> Iterator[Line]:
+def last_round(
+    fetched: Sequence[Segment], conf: Configuration, commands: Commands
+) -> Iterator[Line]:
     """What the last round listed, what came, and why the others did not."""
     if not fetched:
         return
     last = fetched[-1]
     more = commands.on_segment("readseg -list", last.name)
     if last.has(CRAWL_GENERATE):
-        yield Line(_entries(last, CRAWL_GENERATE), "listed", f"pages were in the list of segment {last.name}", more)
+        yield Line(
+            _entries(last, CRAWL_GENERATE),
+            "listed",
+            f"pages were in the list of segment {last.name}",
+            more,
+        )
     outcomes = outcomes_of(last.path, conf.get_trimmed("http.proxy.host") or "")
-    yield Line(outcomes.fetched, "fetched", f"pages came; the same as before: {outcomes.unchanged:,}", more)
+    yield Line(
+        outcomes.fetched, "fetched", f"pages came; the same as before: {outcomes.unchanged:,}", more
+    )
     if outcomes.redirected:
-        query = "select url, redirect_to from pages where redirect_to is not null and segment = {segment}"
+        query = (
+            "select url, redirect_to from pages where redirect_to is not null and segment ="
+            " {segment}"
+        )
         more = commands.sql(query, segment=last.name)
         yield Line(outcomes.redirected, "redirected", "redirect to other pages", more)
     for (fate, why), count in outcomes.reasons.most_common(MOST_REASONS):
@@ -74,18 +95,29 @@ def last_round(fetched: Sequence[Segment], conf: Configuration, commands: Comman
 
 
 def slow_hosts(fetched: Sequence[Segment], commands: Commands) -> Iterator[Line]:
-    """Hosts whose answers took longest in the last rounds, and those of which most fetches failed."""
+    """Hosts whose answers took longest in the last rounds, and those of which most fetches
+    failed.
+    """
     pages = PagesTable(fetched[-ROUNDS:]).scan()
     times = pages.select("host", "response_ms").drop_nulls()
-    took = times.group_by("host").agg(pl.len(), mean=pl.col("response_ms").mean(), longest=pl.col("response_ms").max())
+    took = times.group_by("host").agg(
+        pl.len(), mean=pl.col("response_ms").mean(), longest=pl.col("response_ms").max()
+    )
     query = "select url, response_ms from pages where host = {host} order by 2 desc limit 20"
     for host, count, mean, longest in _most(took, "mean"):
         text = f"answers of {host} took {mean:,.0f} ms on average, {longest:,} ms at most"
         yield Line(count, host, text, commands.sql(query, host=host))
-    failed = pages.filter(pl.col("protocol_status") == "exception").select("host").group_by("host").len()
+    failed = (
+        pages.filter(pl.col("protocol_status") == "exception").select("host").group_by("host").len()
+    )
     query = "select url, reason from pages where host = {host} and protocol_status = 'exception'"
     for host, count in _most(failed, "len"):
-        yield Line(count, host, f"fetches of {host} failed, to be tried again", commands.sql(query, host=host))
+        yield Line(
+            count,
+            host,
+            f"fetches of {host} failed, to be tried again",
+            commands.sql(query, host=host),
+        )
 
 
 def _most(hosts: pl.LazyFrame, by: str) -> Iterator[tuple[Any, ...]]:
@@ -96,7 +128,9 @@ def rounds(fetched: Sequence[Segment], commands: Commands) -> Iterator[Line]:
     """How many pages the last rounds fetched, and how long that took."""
     pages = PagesTable(fetched[-ROUNDS:]).scan().select("segment", "fetch_time", "status")
     found = pages.filter(pl.col("status") != status_name(STATUS_LINKED)).group_by("segment")
-    table = found.agg(pl.len(), first=pl.col("fetch_time").min(), last=pl.col("fetch_time").max()).sort("segment")
+    table = found.agg(
+        pl.len(), first=pl.col("fetch_time").min(), last=pl.col("fetch_time").max()
+    ).sort("segment")
     for name, count, first, last in table.collect().iter_rows():
         took = (last - first).total_seconds()
         text = f"pages in segment {name}, within {interval(took)}"

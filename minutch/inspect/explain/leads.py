@@ -1,7 +1,8 @@
-"""Who leads to a URL: the LinkDb by its index, the segments by stretches of their flat files that have its bytes.
+"""Who leads to a URL: the LinkDb by its index, the segments by stretches of their flat files that
+have its bytes.
 
-The LinkDb has no links within a host unless linkdb.ignore.internal.links is false; then the first segment with a link
-tells which of its pages have it, and with which words.
+The LinkDb has no links within a host unless linkdb.ignore.internal.links is false; then the first
+segment with a link tells which of its pages have it, and with which words.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def leads_to(url: str, linkdb: LinkDb, segments: Sequence[Segment], *, look: boo
     inlinks = linkdb.get(url) if linkdb.exists() else None
     total = 0 if inlinks is None else len(inlinks)
     known = [] if inlinks is None else list(inlinks)[:MOST_SHOWN]
-    links = tuple(Link(link.from_url, link.anchor, _first(segments, link.from_url, url)) for link in known)
+    links = tuple(
+        Link(link.from_url, link.anchor, _first(segments, link.from_url, url)) for link in known
+    )
     if not look:
         return Leads(total, links, looked=False)
     found = tuple(_found(url, segments))
@@ -53,7 +56,9 @@ def _first(segments: Iterable[Segment], from_url: str, url: str) -> str:
     for segment in segments:
         if segment.has(PARSE_DATA):
             for parsed in segment.get(PARSE_DATA, from_url):
-                if isinstance(parsed, ParseData) and any(link.to_url == url for link in parsed.outlinks):
+                if isinstance(parsed, ParseData) and any(
+                    link.to_url == url for link in parsed.outlinks
+                ):
                     return segment.name
     return ""
 
@@ -73,7 +78,11 @@ def _found(url: str, segments: Iterable[Segment]) -> Iterator[Found]:
 def _linked(segment: Segment, folder: str, url: str) -> Iterator[CrawlDatum]:
     """Records of the status `linked`; those of URLs that were not asked for are none."""
     for datum in segment.get(folder, url) if segment.has(folder) else ():
-        if isinstance(datum, CrawlDatum) and datum.status == status.STATUS_LINKED and not was_skipped(datum):
+        if (
+            isinstance(datum, CrawlDatum)
+            and datum.status == status.STATUS_LINKED
+            and not was_skipped(datum)
+        ):
             yield datum
 
 
@@ -83,7 +92,12 @@ def _on_pages(segment: Segment, url: str) -> Iterator[Link]:
     wanted = encode_text(url)
     for part in segment.parts(PARSE_DATA) if segment.has(PARSE_DATA) else ():
         for table in scan_outlinks(part):
-            for key, anchor in table.filter(pl.col("to_url") == wanted).select("key", "anchor").head(left).iter_rows():
+            for key, anchor in (
+                table.filter(pl.col("to_url") == wanted)
+                .select("key", "anchor")
+                .head(left)
+                .iter_rows()
+            ):
                 left -= 1
                 yield Link(decode_text(key), decode_text(anchor), segment.name)
             if not left:

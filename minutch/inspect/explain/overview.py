@@ -1,7 +1,8 @@
-"""What is left to do in a crawl, what comes next, why the last round was short, what is slow, what grows: on columns.
+"""What is left to do in a crawl, what comes next, why the last round was short, what is slow, what
+grows: on columns.
 
-The CrawlDb is gone through once, by generate's own choice (`fetchlist.choice`), and counted on the way; what is said of
-segments comes from `lastrounds`.
+The CrawlDb is gone through once, by generate's own choice (`fetchlist.choice`), and counted on the
+way; what is said of segments comes from `lastrounds`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ from minutch.inspect.explain.about import Crawl
 from minutch.inspect.explain.commands import Commands
 from minutch.inspect.explain.entries import MEANINGS
 from minutch.inspect.explain.facts import Line, Overview
-from minutch.inspect.explain.lastrounds import fetched_in, last_round, rounds, slow_hosts, unfinished
+from minutch.inspect.explain.lastrounds import (
+    fetched_in,
+    last_round,
+    rounds,
+    slow_hosts,
+    unfinished,
+)
 from minutch.inspect.explain.times import interval, seen_from
 from minutch.job import Counters
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, status_name
@@ -39,7 +46,9 @@ _FOLDER: Final = r"^([a-z]+://[^/]*/(?:[^/?#]*/|[^/?#]*[?]|))"
 
 @dataclass(slots=True)
 class _Tallies:
-    """Counts over the CrawlDb, added up table by table; `examples` has a URL for each reason to leave one out."""
+    """Counts over the CrawlDb, added up table by table; `examples` has a URL for each reason to
+    leave one out.
+    """
 
     hosts: list[pl.DataFrame] = field(default_factory=list)
     folders: list[pl.DataFrame] = field(default_factory=list)
@@ -68,9 +77,13 @@ def _sum(tables: Sequence[pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:
 
 
 class Overseer:
-    """Looks a crawl over. `now` in ms; `arguments` are generate's options, for the commands that show more."""
+    """Looks a crawl over. `now` in ms; `arguments` are generate's options, for the commands that
+    show more.
+    """
 
-    def __init__(self, crawl: Crawl, conf: Configuration, choice: Choice, arguments: Sequence[str], now: int) -> None:
+    def __init__(
+        self, crawl: Crawl, conf: Configuration, choice: Choice, arguments: Sequence[str], now: int
+    ) -> None:
         self.crawl, self.conf, self.choice, self.now = crawl, conf, choice, now
         self._commands = Commands(crawl.folder, arguments)
         self._tallies = _Tallies()
@@ -87,11 +100,18 @@ class Overseer:
             urls=int(statuses["len"].sum()),
             segments=len(self.crawl.segments),
             next_due=min(dates, default=None),
-            left=(*self._by_status(statuses), *unfinished(self.crawl, self.choice.schedule, self._commands)),
+            left=(
+                *self._by_status(statuses),
+                *unfinished(self.crawl, self.choice.schedule, self._commands),
+            ),
             next=tuple(self._next(found, min(dates, default=None))),
             last=tuple(last_round(fetched, self.conf, self._commands)),
             slow=tuple(slow_hosts(fetched, self._commands)),
-            growing=(*rounds(fetched, self._commands), *self._growing_hosts(), *self._growing_folders()),
+            growing=(
+                *rounds(fetched, self._commands),
+                *self._growing_hosts(),
+                *self._growing_folders(),
+            ),
         )
 
     def _look(self, frame: pl.DataFrame) -> due.Due:
@@ -108,7 +128,7 @@ class Overseer:
             text = f"URLs are {name}: {MEANINGS.get(code, 'a status that Nutch does not know')}"
             yield Line(count, name, text, self._commands.entries(name))
 
-    # -- the next round ----------------------------------------------------------------------------------------
+    # -- the next round ----------------------------------------------------------------------------
 
     def _next(self, found: Sequence[due.Due], next_due: int | None) -> Iterator[Line]:
         counters = Counters()
@@ -117,7 +137,9 @@ class Overseer:
         nothing = empty(CRAWLDB_SCHEMA).with_columns(sort=pl.lit(None, pl.Float32))
         tables = [table.entries for table in found] or [nothing]
         chosen = self.choice.selection(tables).choose(tables, counters)
-        yield Line(len(chosen), select.SELECTED, "pages would be fetched", self._commands.generate())
+        yield Line(
+            len(chosen), select.SELECTED, "pages would be fetched", self._commands.generate()
+        )
         for code, count in _counted(chosen["status"]):
             name = status_name(code)
             yield Line(count, name, f"of them are {name}", self._commands.entries(name))
@@ -125,7 +147,11 @@ class Overseer:
         for reason, text in (due.REASONS | select.REASONS).items():
             if counters.get(reason, 0):
                 example = self._tallies.examples.get(reason)
-                more = self._commands.generate() if example is None else self._commands.explain(example)
+                more = (
+                    self._commands.generate()
+                    if example is None
+                    else self._commands.explain(example)
+                )
                 yield Line(counters[reason], reason, f"would be left out: {text}", more)
         if next_due is not None and chosen.is_empty():
             text = f"are due; the next one is {seen_from(next_due, self.now)}"
@@ -135,19 +161,30 @@ class Overseer:
         counts = _counted(hosts.drop_nulls())
         delay = QueueSettings.from_conf(self.conf, self.now).crawl_delay / 1000
         for host, count in counts[:MOST]:
-            lasts = f", {interval(count * delay)} with pauses of {delay:g} s" if count > 1 and delay else ""
+            lasts = (
+                f", {interval(count * delay)} with pauses of {delay:g} s"
+                if count > 1 and delay
+                else ""
+            )
             yield Line(count, host, f"of them are on {host}{lasts}", self._commands.host(host))
         others = counts[MOST:]
         if others:
             total = sum(count for _, count in others)
-            yield Line(total, "others", f"of them are on {len(others):,} other hosts", self._commands.stats())
+            yield Line(
+                total,
+                "others",
+                f"of them are on {len(others):,} other hosts",
+                self._commands.stats(),
+            )
 
-    # -- growing -----------------------------------------------------------------------------------------------
+    # -- growing -----------------------------------------------------------------------------------
 
     def _growing_hosts(self) -> Iterator[Line]:
         """Hosts with most pages that are still to be fetched."""
         counts = self._tallies.by("host", "status")
-        fetched = dict(counts.filter(pl.col("status") == STATUS_DB_FETCHED).select("host", "len").iter_rows())
+        fetched = dict(
+            counts.filter(pl.col("status") == STATUS_DB_FETCHED).select("host", "len").iter_rows()
+        )
         waiting = counts.filter(pl.col("status") == STATUS_DB_UNFETCHED).drop_nulls("host")
         for host, count in waiting.select("host", "len").head(MOST).iter_rows():
             text = f"pages of {host} are still unfetched, {fetched.get(host, 0):,} are fetched"
@@ -157,12 +194,19 @@ class Overseer:
         """Folders and scripts with most unfetched pages: where a crawl may be caught."""
         for folder, count in self._tallies.by("folder").head(MOST).iter_rows():
             if count >= LARGE:
-                query = "select url from crawldb where status = 'db_unfetched' and starts_with(url, {folder}) limit 20"
+                query = (
+                    "select url from crawldb where status = 'db_unfetched' and starts_with(url,"
+                    " {folder}) limit 20"
+                )
                 more = self._commands.sql(query, folder=folder)
                 yield Line(count, folder, f"pages, at least, below {folder} are unfetched", more)
 
 
 def _counted(values: pl.Series) -> list[tuple[Any, int]]:
     """The distinct values with their counts, most first; ties in their order."""
-    table = values.rename("value").value_counts(name="len").sort("len", "value", descending=[True, False])
+    table = (
+        values.rename("value")
+        .value_counts(name="len")
+        .sort("len", "value", descending=[True, False])
+    )
     return list(table.iter_rows())

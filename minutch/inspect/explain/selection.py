@@ -1,10 +1,13 @@
-"""Whether generate would take a URL now, and if not, the one reason: by the very steps of generate, on the one entry.
+"""Whether generate would take a URL now, and if not, the one reason: by the very steps of generate,
+on the one entry.
 
-    due      filters, schedule, mark of another list, expression, status, score, interval: on a table of one row
-    select   malformed, the limits of hosts, topN: there all pages that are due compete, so the CrawlDb is gone through,
-             but only where places are limited at all
+    due      filters, schedule, mark of another list, expression, status, score, interval: on a
+             table of one row
+    select   malformed, the limits of hosts, topN: there all pages that are due compete, so the
+             CrawlDb is gone through, but only where places are limited at all
 
-`remedy` says what would have to change; it speaks of the reason that generate counts, others may stand behind it.
+`remedy` says what would have to change; it speaks of the reason that generate counts, others may
+stand behind it.
 """
 
 from __future__ import annotations
@@ -37,10 +40,11 @@ _GENERATED: Final = Text(GENERATE_TIME_KEY)
 
 @dataclass(frozen=True, slots=True)
 class SortedOut:
-    """Entries by what generate does with them: `left` by the reason, and, of those that are due, the code of each.
+    """Entries by what generate does with them: `left` by the reason, and, of those that are due,
+    the code of each.
 
-    `due` are the tables of all that compete; `codes` has a segment's number (from 1) or why there is no place
-    (`select.WHY`) for each of their rows.
+    `due` are the tables of all that compete; `codes` has a segment's number (from 1) or why there
+    is no place (`select.WHY`) for each of their rows.
     """
 
     left: dict[str, pl.DataFrame]
@@ -51,22 +55,33 @@ class SortedOut:
         """Each entry's key with the name of the counter through which it leaves generate."""
         found = {key: reason for reason, table in self.left.items() for key in table["key"]}
         keys = pl.concat([table["key"] for table in self.due])
-        found |= {key: select.WHY.get(code, TAKEN) for key, code in zip(keys, self.codes.tolist(), strict=True)}
+        found |= {
+            key: select.WHY.get(code, TAKEN)
+            for key, code in zip(keys, self.codes.tolist(), strict=True)
+        }
         return found
 
 
 def sort_out(frame: pl.DataFrame, choice: Choice, db: CrawlDb | None = None) -> SortedOut:
-    """What generate does with entries: with those of `frame` alone, or among all entries of `db`."""
+    """What generate does with entries: with those of `frame` alone, or among all entries of
+    `db`.
+    """
     mine = choice.due_in(frame, with_others=True)
     if mine.entries.is_empty():
         return SortedOut(mine.left_out, [mine.entries], np.zeros(0, np.int64))
     everyone = [mine] if db is None else choice.find_due(db)
     tables = [found.entries for found in everyone]
-    return SortedOut(mine.left_out, tables, choice.selection(tables).segments_of(tables, Counters()))
+    return SortedOut(
+        mine.left_out, tables, choice.selection(tables).segments_of(tables, Counters())
+    )
 
 
-def verdict(url: str, datum: CrawlDatum, choice: Choice, db: CrawlDb, filters: Sequence[Asked]) -> GenerateVerdict:
-    """What generate would do with the entry of a URL. `filters` are those that were asked about the URL."""
+def verdict(
+    url: str, datum: CrawlDatum, choice: Choice, db: CrawlDb, filters: Sequence[Asked]
+) -> GenerateVerdict:
+    """What generate would do with the entry of a URL. `filters` are those that were asked about the
+    URL.
+    """
     found = sort_out(rows.to_frame([(url, datum)]), choice, db if choice.is_limited else None)
     if found.left:
         ((reason, left),) = found.left.items()
@@ -87,7 +102,10 @@ def _among(url: str, found: SortedOut, choice: Choice) -> GenerateVerdict:
         return _NO_PLACE[code](url, value, place, len(table), choice)
     text = f"it is due, and there is no limit (sort value {value:g})"
     if choice.is_limited:
-        text = f"it is due, and gets a place (number {place:,} of {len(table):,} by its sort value {value:g})"
+        text = (
+            f"it is due, and gets a place (number {place:,} of {len(table):,} by its sort value"
+            f" {value:g})"
+        )
     return GenerateVerdict(True, TAKEN, text, place=place, candidates=len(table))
 
 
@@ -108,8 +126,14 @@ class _Case:
 
 def _filtered(case: _Case) -> GenerateVerdict:
     rule = next((asked for asked in case.filters if not asked.passed), None)
-    by = "the URL filters reject it" if rule is None else f"{rule.filter} rejects it: {rule.rule or 'no rule is named'}"
-    return GenerateVerdict(False, due.FILTERED, by, "change that rule, or generate with -noFilter (`crawl` does)")
+    by = (
+        "the URL filters reject it"
+        if rule is None
+        else f"{rule.filter} rejects it: {rule.rule or 'no rule is named'}"
+    )
+    return GenerateVerdict(
+        False, due.FILTERED, by, "change that rule, or generate with -noFilter (`crawl` does)"
+    )
 
 
 def _not_due(case: _Case) -> GenerateVerdict:
@@ -125,14 +149,19 @@ def _waiting(case: _Case) -> GenerateVerdict:
     generated = mark.value if isinstance(mark, LongWritable) else 0
     until = due.awaited_until(generated, case.choice.conditions)
     text = (
-        f"it is in the fetch list of {date(generated)}, whose results are awaited until {date(until)} (crawl.gen.delay)"
+        f"it is in the fetch list of {date(generated)}, whose results are awaited until"
+        f" {date(until)} (crawl.gen.delay)"
     )
-    return GenerateVerdict(False, due.WAITING, text, "fetch that segment and run updatedb with it, or wait")
+    return GenerateVerdict(
+        False, due.WAITING, text, "fetch that segment and run updatedb with it, or wait"
+    )
 
 
 def _expression(case: _Case) -> GenerateVerdict:
     values = case.datum.variables(case.url)
-    shown = ", ".join(f"{name}={values[name]!r}" for name in ("status", "score", "interval", "retries"))
+    shown = ", ".join(
+        f"{name}={values[name]!r}" for name in ("status", "score", "interval", "retries")
+    )
     text = f"the expression {case.choice.options.expression} is not true for it ({shown})"
     return GenerateVerdict(False, due.EXPRESSION, text, "generate with another -expr, or without")
 
@@ -146,13 +175,20 @@ def _status(case: _Case) -> GenerateVerdict:
 def _low_score(case: _Case) -> GenerateVerdict:
     value, least = float(case.left["sort"][0]), case.choice.conditions.min_score
     text = f"its sort value {value:g} is below generate.min.score={least:g}"
-    return GenerateVerdict(False, due.LOW_SCORE, text, "more links to it, or a lower generate.min.score")
+    return GenerateVerdict(
+        False, due.LOW_SCORE, text, "more links to it, or a lower generate.min.score"
+    )
 
 
 def _interval(case: _Case) -> GenerateVerdict:
     most = case.choice.conditions.min_interval
-    text = f"its fetch interval ({interval(case.datum.fetch_interval)}) is above generate.min.interval={most}"
-    return GenerateVerdict(False, due.INTERVAL, text, "a shorter interval, or -1 for generate.min.interval")
+    text = (
+        f"its fetch interval ({interval(case.datum.fetch_interval)}) is above"
+        f" generate.min.interval={most}"
+    )
+    return GenerateVerdict(
+        False, due.INTERVAL, text, "a shorter interval, or -1 for generate.min.interval"
+    )
 
 
 _WORDS: Final[dict[str, Callable[[_Case], GenerateVerdict]]] = {
@@ -167,12 +203,20 @@ _WORDS: Final[dict[str, Callable[[_Case], GenerateVerdict]]] = {
 
 
 def _malformed(url: str, value: float, place: int, total: int, choice: Choice) -> GenerateVerdict:
-    text = "it is due, but what the normalizers of generate_host_count make of it is no URL with a host"
-    return GenerateVerdict(False, select.MALFORMED, text, "mend the URL or the normalizers' rules", place, total)
+    text = (
+        "it is due, but what the normalizers of generate_host_count make of it is no URL with a"
+        " host"
+    )
+    return GenerateVerdict(
+        False, select.MALFORMED, text, "mend the URL or the normalizers' rules", place, total
+    )
 
 
 def _over_limit(url: str, value: float, place: int, total: int, choice: Choice) -> GenerateVerdict:
-    text = f"it is due, but better pages of its host take all places that {host_of(url)} has (generate.max.count)"
+    text = (
+        f"it is due, but better pages of its host take all places that {host_of(url)} has"
+        " (generate.max.count)"
+    )
     remedy = "more rounds, a higher generate.max.count, or -maxNumSegments"
     return GenerateVerdict(False, select.OVER_LIMIT, text, remedy, place, total)
 
@@ -180,9 +224,12 @@ def _over_limit(url: str, value: float, place: int, total: int, choice: Choice) 
 def _beyond(url: str, value: float, place: int, total: int, choice: Choice) -> GenerateVerdict:
     most = choice.options.top_n * choice.options.max_segments
     text = (
-        f"it is due, but number {place:,} of {total:,} by its sort value {value:g}; there are {most:,} places (-topN)"
+        f"it is due, but number {place:,} of {total:,} by its sort value {value:g}; there are"
+        f" {most:,} places (-topN)"
     )
-    return GenerateVerdict(False, select.NOT_IN_TOP, text, f"more rounds, or -topN {place}", place, total)
+    return GenerateVerdict(
+        False, select.NOT_IN_TOP, text, f"more rounds, or -topN {place}", place, total
+    )
 
 
 _NO_PLACE: Final[dict[int, Callable[[str, float, int, int, Choice], GenerateVerdict]]] = {

@@ -13,14 +13,20 @@ _MOST_UNITS: Final = 2
 def iso(ms: int) -> str:
     """ISO 8601 in UTC, to the millisecond; for dates beyond the year 9999 the number of ms."""
     try:
-        return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return (
+            (_EPOCH + timedelta(milliseconds=ms))
+            .isoformat(timespec="milliseconds")
+            .replace("+00:00", "Z")
+        )
     except OverflowError:
         return str(ms)
 
 
 def date(ms: int) -> str:
     """`2026-11-22 18:59:32 UTC`."""
-    return f"{iso(ms)[:19].replace('T', ' ')} UTC" if iso(ms).endswith("Z") else f"{ms} ms after 1970"
+    return (
+        f"{iso(ms)[:19].replace('T', ' ')} UTC" if iso(ms).endswith("Z") else f"{ms} ms after 1970"
+    )
 
 
 def interval(seconds: float) -> str:

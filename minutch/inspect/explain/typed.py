@@ -10,7 +10,17 @@ from typing import Any, Final
 from minutch.inspect.explain.times import iso
 
 TIMES: Final = frozenset(
-    {"now", "time", "due", "fetch_time", "modified_time", "fetched", "expires", "busy_until", "next_due"}
+    {
+        "now",
+        "time",
+        "due",
+        "fetch_time",
+        "modified_time",
+        "fetched",
+        "expires",
+        "busy_until",
+        "next_due",
+    }
 )
 """Fields that hold ms since the epoch, wherever they are."""
 
@@ -22,7 +32,9 @@ def to_json(facts: Any) -> str:
 
 def _plain(value: Any, name: str = "") -> Any:
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name), field.name) for field in fields(value)}
+        return {
+            field.name: _plain(getattr(value, field.name), field.name) for field in fields(value)
+        }
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

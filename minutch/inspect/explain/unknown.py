@@ -34,24 +34,36 @@ def why_unknown(
     conf: Configuration,
     crawl: str,
 ) -> Unknown:
-    """The first reason that stands in the way. `url` is the name under which it would be known, `crawl` the folder."""
+    """The first reason that stands in the way. `url` is the name under which it would be known,
+    `crawl` the folder.
+    """
     form = form_of(forms, SCOPE_INJECT)
     if form.url is None and form.error:
         why = why_rejected(given, None, None) or form.error
-        return Unknown(MALFORMED, f"it is no URL that a crawl takes: {why}", "inject it spelled right")
+        return Unknown(
+            MALFORMED, f"it is no URL that a crawl takes: {why}", "inject it spelled right"
+        )
     if form.url is None:
-        return Unknown(DROPPED, f"{' and '.join(form.changed_by)} drops it", "change the normalizers' rules")
+        return Unknown(
+            DROPPED, f"{' and '.join(form.changed_by)} drops it", "change the normalizers' rules"
+        )
     rule = next((each for each in filters if not each.passed), None)
     if rule is not None:
         text = f"{rule.filter} rejects it: {rule.rule or 'it names no rule'}"
-        return Unknown(FILTERED, text, "change that rule; then inject it, or fetch and update pages that link to it")
+        return Unknown(
+            FILTERED,
+            text,
+            "change that rule; then inject it, or fetch and update pages that link to it",
+        )
     if leads.found:
         return _found(leads, conf, crawl)
     if leads.redirects:
         return _redirected(leads, url, conf)
     remedy = f"inject it: minutch inject {crawl}/crawldb FILE, with {url} in the file"
     if not leads.looked:
-        return Unknown(NOT_LOOKED, "the CrawlDb does not have it; the segments were not gone through", remedy)
+        return Unknown(
+            NOT_LOOKED, "the CrawlDb does not have it; the segments were not gone through", remedy
+        )
     if leads.total:
         lead = "leads" if leads.total == 1 else "lead"
         text = f"{counted(leads.total, 'links')} in the LinkDb {lead} to it, but no segment at hand"
@@ -62,20 +74,40 @@ def why_unknown(
 def _found(leads: Leads, conf: Configuration, crawl: str) -> Unknown:
     places = ", ".join(place.segment for place in leads.found)
     if not conf.get_boolean(ADDITIONS_PROPERTY, True):
-        text = f"segment {places} leads to it, but updatedb takes in no new URLs ({ADDITIONS_PROPERTY}=false)"
-        return Unknown(NO_ADDITIONS, text, f"{ADDITIONS_PROPERTY}=true and updatedb with that segment")
-    text = f"segment {places} leads to it, and updatedb has not brought it in from there, or it was removed since"
-    return Unknown(NOT_BROUGHT_IN, text, f"minutch updatedb {crawl}/crawldb {crawl}/segments/{leads.found[-1].segment}")
+        text = (
+            f"segment {places} leads to it, but updatedb takes in no new URLs"
+            f" ({ADDITIONS_PROPERTY}=false)"
+        )
+        return Unknown(
+            NO_ADDITIONS, text, f"{ADDITIONS_PROPERTY}=true and updatedb with that segment"
+        )
+    text = (
+        f"segment {places} leads to it, and updatedb has not brought it in from there, or it was"
+        " removed since"
+    )
+    return Unknown(
+        NOT_BROUGHT_IN,
+        text,
+        f"minutch updatedb {crawl}/crawldb {crawl}/segments/{leads.found[-1].segment}",
+    )
 
 
 def _redirected(leads: Leads, url: str, conf: Configuration) -> Unknown:
     rules = RedirectRules(
-        RedirectSettings.from_conf(conf), URLNormalizers(conf, SCOPE_FETCHER).normalize, URLFilters(conf).filter
+        RedirectSettings.from_conf(conf),
+        URLNormalizers(conf, SCOPE_FETCHER).normalize,
+        URLFilters(conf).filter,
     )
     origin = leads.redirects[0]
     text = f"{origin.from_url} redirects to it (segment {origin.segment})"
     if rules.target(origin.from_url, url) is None:
-        why = "the fetcher goes no further: a normalizer or filter, or db.ignore.external.links, .internal.links"
+        why = (
+            "the fetcher goes no further: a normalizer or filter, or db.ignore.external.links,"
+            " .internal.links"
+        )
         return Unknown(REDIRECT_IGNORED, f"{text}, but {why}", "change those, or inject it")
-    text += ", but it was not fetched and not written down (http.redirect.max, http.redirect.max.exceeded.skip)"
+    text += (
+        ", but it was not fetched and not written down (http.redirect.max,"
+        " http.redirect.max.exceeded.skip)"
+    )
     return Unknown(REDIRECT_NOT_BROUGHT_IN, text, "raise http.redirect.max, or inject it")

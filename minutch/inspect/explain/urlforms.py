@@ -1,4 +1,6 @@
-"""What normalizers and filters make of a URL, each asked by itself, in the chains that all jobs run."""
+"""What normalizers and filters make of a URL, each asked by itself, in the chains that all jobs
+run.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ SCOPES: Final = (
     chains.SCOPE_INDEXER,
     chains.SCOPE_DEFAULT,
 )
-"""In the order in which a URL meets them; the first one decides under which name a seed is known."""
+"""In the order in which a URL meets them; the first one decides under which name a seed is
+known.
+"""
 
 
 def normal_forms(conf: Configuration, url: str) -> tuple[NormalForm, ...]:
@@ -58,6 +62,8 @@ def asked(filters: URLFilters, url: str) -> tuple[Asked, ...]:
     result = []
     before = url
     for url_filter, passed in filters.steps(url):
-        result.append(Asked(type(url_filter).__name__, passed is not None, url_filter.explain(before)))
+        result.append(
+            Asked(type(url_filter).__name__, passed is not None, url_filter.explain(before))
+        )
         before = before if passed is None else passed
     return tuple(result)

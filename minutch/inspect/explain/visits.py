@@ -1,4 +1,5 @@
-"""What each segment of a crawl has of a URL: look-ups by the indexes of its MapFiles, nothing is read through.
+"""What each segment of a crawl has of a URL: look-ups by the indexes of its MapFiles, nothing is
+read through.
 
 A fetch list is no MapFile: it is looked into only while the segment has no answers yet.
 """
@@ -48,8 +49,12 @@ _RESPONSE_TIME: Final = Text(RESPONSE_TIME_KEY)
 Change = Callable[[str], str | None]
 
 
-def visits(segments: Iterable[Segment], url: str, normalize: Change, proxy: str = "") -> Iterator[Visit]:
-    """What the segments have, in their order; `normalize` is the fetcher's. Raises FormatError (damage)."""
+def visits(
+    segments: Iterable[Segment], url: str, normalize: Change, proxy: str = ""
+) -> Iterator[Visit]:
+    """What the segments have, in their order; `normalize` is the fetcher's. Raises FormatError
+    (damage).
+    """
     for segment in segments:
         if segment.has(CRAWL_FETCH):
             for datum in _data(segment, CRAWL_FETCH, url):
@@ -72,7 +77,11 @@ def protocol_status(datum: CrawlDatum) -> ProtocolStatus | None:
 def why(datum: CrawlDatum, proxy: str = "") -> str:
     """Why the page was not had, in words; empty where nothing is known of a failure."""
     ended = protocol_status(datum)
-    if ended is None or ended.code in (protocolstatus.SUCCESS, protocolstatus.NOTMODIFIED) or ended.is_redirect:
+    if (
+        ended is None
+        or ended.code in (protocolstatus.SUCCESS, protocolstatus.NOTMODIFIED)
+        or ended.is_redirect
+    ):
         return ""
     return reason(ended, http_code(datum), proxy)
 
@@ -80,7 +89,11 @@ def why(datum: CrawlDatum, proxy: str = "") -> str:
 def was_skipped(datum: CrawlDatum) -> bool:
     """Whether this is the record of a URL that was listed and not asked for."""
     ended = protocol_status(datum)
-    return datum.status == status.STATUS_LINKED and ended is not None and ended.code == protocolstatus.NOTFETCHING
+    return (
+        datum.status == status.STATUS_LINKED
+        and ended is not None
+        and ended.code == protocolstatus.NOTFETCHING
+    )
 
 
 def _visit(segment: Segment, url: str, datum: CrawlDatum, normalize: Change, proxy: str) -> Visit:
@@ -103,7 +116,9 @@ def _visit(segment: Segment, url: str, datum: CrawlDatum, normalize: Change, pro
         size=None if page is None else len(page.content),
         content_type="" if page is None else page.content_type,
         digest=_digest(datum, data),
-        response_ms=milliseconds.value if isinstance(milliseconds, IntWritable) and answered(ended) else None,
+        response_ms=milliseconds.value
+        if isinstance(milliseconds, IntWritable) and answered(ended)
+        else None,
         redirects=tuple(_chain(segment, url, datum, data, normalize)),
         headers={} if page is None else _headers(page),
         parse="" if data is None else str(data.status),
@@ -133,12 +148,18 @@ def target_of(datum: CrawlDatum, data: ParseData | None) -> str | None:
     ended = protocol_status(datum)
     if ended is not None and ended.is_redirect:
         return ended.message
-    if data is not None and data.status.is_success and data.status.minor == parsestatus.SUCCESS_REDIRECT:
+    if (
+        data is not None
+        and data.status.is_success
+        and data.status.minor == parsestatus.SUCCESS_REDIRECT
+    ):
         return data.status.message
     return None
 
 
-def _chain(segment: Segment, url: str, datum: CrawlDatum, data: ParseData | None, normalize: Change) -> Iterator[Hop]:
+def _chain(
+    segment: Segment, url: str, datum: CrawlDatum, data: ParseData | None, normalize: Change
+) -> Iterator[Hop]:
     """The pages that follow by redirects, each once."""
     seen = {url}
     location = target_of(datum, data)

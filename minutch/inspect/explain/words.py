@@ -1,6 +1,7 @@
 """An explanation as a page of plain words, line by line. Pure: no I/O
 
-Whatever comes from pages, hosts and files is written with its control characters visible, each on a line of its own.
+Whatever comes from pages, hosts and files is written with its control characters visible, each on a
+line of its own.
 """
 
 from __future__ import annotations
@@ -8,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from minutch.inspect.explain.facts import Asked, Explanation, Found, Line, Link, NormalForm, Overview, Robots, Visit
+from minutch.inspect.explain.facts import (
+    Asked,
+    Explanation,
+    Found,
+    Line,
+    Link,
+    NormalForm,
+    Overview,
+    Robots,
+    Visit,
+)
 from minutch.inspect.explain.leads import LINK
 from minutch.inspect.explain.times import date, interval, seen_from
 from minutch.inspect.explain.visits import FETCHED, LINKED, LISTED
@@ -46,7 +57,9 @@ def page(found: Explanation) -> Lines:
 
 
 def answer(found: Explanation) -> Lines:
-    """The answer in short: whether it would be fetched now, if not why, and what would change that."""
+    """The answer in short: whether it would be fetched now, if not why, and what would change
+    that.
+    """
     waiting = [visit.segment for visit in found.visits if visit.state == LISTED]
     if found.unknown is not None:
         yield f"Not in the CrawlDb: {found.unknown.text}"
@@ -88,9 +101,15 @@ def _record(found: Explanation) -> Lines:
         yield _say("modified", seen_from(entry.modified_time, found.now))
     score = found.score
     if score is not None:
-        rest = f", {score.rest:g} of its own (injected, or from segments that are gone)" if score.rest else ""
+        rest = (
+            f", {score.rest:g} of its own (injected, or from segments that are gone)"
+            if score.rest
+            else ""
+        )
         where = f": {score.from_links:g} from links{rest}" if found.leads.looked else ""
-        yield _say("score", f"{score.score:g}{where}; {', '.join(score.filters) or 'no scoring filter'}")
+        yield _say(
+            "score", f"{score.score:g}{where}; {', '.join(score.filters) or 'no scoring filter'}"
+        )
     if entry.signature:
         yield _say("signature", entry.signature)
     for name, value in entry.metadata.items():
@@ -106,7 +125,9 @@ def _due(found: Explanation) -> Lines:
     by = f"{due.schedule}, by segment {due.segment}" if due.segment else due.schedule
     yield _say("schedule", by)
     for step in due.steps:
-        yield _say("", step.text if step.seconds is None else f"{step.text}: {interval(step.seconds)}")
+        yield _say(
+            "", step.text if step.seconds is None else f"{step.text}: {interval(step.seconds)}"
+        )
     if due.note:
         yield _say("", due.note)
 
@@ -124,19 +145,34 @@ def _fetch(found: Explanation) -> Lines:
     fetch, host = found.fetch, found.host
     yield _say("asks" if fetch.asks else "does not ask", f"{fetch.text} [{fetch.reason}]")
     yield from _robots(found.robots, found.now)
-    yield _say("queue", f"{host.queue or 'none'} ({host.queue_mode}), {host.protocol or 'no protocol plugin'}")
+    yield _say(
+        "queue",
+        f"{host.queue or 'none'} ({host.queue_mode}), {host.protocol or 'no protocol plugin'}",
+    )
     side = "" if host.threads == 1 else f", {host.threads} at a time"
     yield _say("pause", f"{host.delay / 1000:g} s between requests{side}")
     if host.busy_until is not None:
         yield _say("at rest", f"the host asked to be left alone until {date(host.busy_until)}")
     if host.back_off > 0 or host.max_exceptions >= 0:
-        most = f"given up after {host.max_exceptions} failures" if host.max_exceptions >= 0 else "never given up"
-        yield _say("back-off", f"{host.back_off / 1000:g} s more after a failure, doubled each time; {most}")
+        most = (
+            f"given up after {host.max_exceptions} failures"
+            if host.max_exceptions >= 0
+            else "never given up"
+        )
+        yield _say(
+            "back-off",
+            f"{host.back_off / 1000:g} s more after a failure, doubled each time; {most}",
+        )
     if host.addresses:
-        guard = host.refused_address or ("the address guard lets it pass" if host.protocol else "nobody asks for it")
+        guard = host.refused_address or (
+            "the address guard lets it pass" if host.protocol else "nobody asks for it"
+        )
         yield _say("address", f"{', '.join(host.addresses)}: {guard}")
     if host.max_count > 0:
-        yield _say("limit", f"{counted(host.max_count, 'pages')} of a host in a fetch list (generate.max.count)")
+        yield _say(
+            "limit",
+            f"{counted(host.max_count, 'pages')} of a host in a fetch list (generate.max.count)",
+        )
     if host.known:
         yield _say("hostdb", host.known)
 
@@ -166,7 +202,9 @@ def _url(forms: Iterable[NormalForm], filters: Iterable[Asked]) -> Lines:
         yield _say("normal form", f"{form.url or form.error or 'dropped'}{by}: {scopes}")
     for each in filters:
         rule = f": {each.rule}" if each.rule else ""
-        yield _say("filter", f"{each.filter} {'lets it pass' if each.passed else 'rejects it'}{rule}")
+        yield _say(
+            "filter", f"{each.filter} {'lets it pass' if each.passed else 'rejects it'}{rule}"
+        )
 
 
 def _history(found: Explanation) -> Lines:
@@ -191,7 +229,10 @@ def _visit(visit: Visit) -> Lines:
     if visit.digest:
         yield f"{inside}  digest {visit.digest}"
     if visit.parse:
-        yield f"{inside}  parse {visit.parse}, {counted(visit.outlinks or 0, 'links')}, title: {visit.title}"
+        yield (
+            f"{inside}  parse {visit.parse}, {counted(visit.outlinks or 0, 'links')}, title:"
+            f" {visit.title}"
+        )
     for name, value in visit.headers.items():
         yield f"{inside}  {name}: {value}"
     if visit.in_crawldb is False:
@@ -203,11 +244,18 @@ def _links(found: Explanation) -> Lines:
     for link in leads.links:
         yield _link(link)
     if leads.total > len(leads.links):
-        yield f"… and {leads.total - len(leads.links):,} more: minutch readlinkdb {found.crawl}/linkdb -url {found.url}"
+        yield (
+            f"… and {leads.total - len(leads.links):,} more: minutch readlinkdb"
+            f" {found.crawl}/linkdb -url {found.url}"
+        )
     for link in leads.redirects:
         yield f"{link.from_url} redirects to it (segment {link.segment})"
     yield from map(_found, leads.found)
-    if leads.looked and not (leads.links or leads.redirects or leads.found) and found.entry is not None:
+    if (
+        leads.looked
+        and not (leads.links or leads.redirects or leads.found)
+        and found.entry is not None
+    ):
         yield "none: it was injected, or the segments that led to it are gone"
 
 
@@ -218,12 +266,17 @@ def _link(link: Link) -> str:
 
 def _found(found: Found) -> str:
     kind = "link" if found.seen_as == LINK else "redirect"
-    return f"segment {found.segment}: {found.links:,} {kind}{'' if found.links == 1 else 's'}, score {found.score:g}"
+    return (
+        f"segment {found.segment}: {found.links:,} {kind}{'' if found.links == 1 else 's'}, score"
+        f" {found.score:g}"
+    )
 
 
 def crawl_page(found: Overview) -> Lines:
     """All lines about a crawl: each with its count, and below it the command that shows more."""
-    yield visible_line(f"{found.crawl}: {counted(found.urls, 'URLs')}, {counted(found.segments, 'segments')}")
+    yield visible_line(
+        f"{found.crawl}: {counted(found.urls, 'URLs')}, {counted(found.segments, 'segments')}"
+    )
     sections = {
         "What is left": found.left,
         "What the next round would fetch": found.next,
@@ -252,7 +305,11 @@ _ONE: Final = {
 
 def _in_number(line: Line) -> str:
     """The text as it follows the count."""
-    plural = next((words for words in _ONE if line.text.startswith(words)), "") if line.count == 1 else ""
+    plural = (
+        next((words for words in _ONE if line.text.startswith(words)), "")
+        if line.count == 1
+        else ""
+    )
     return _ONE[plural] + line.text.removeprefix(plural) if plural else line.text
 
 

@@ -1,4 +1,5 @@
-"""Whether the segments and the CrawlDb of a crawl agree: what was generated, fetched, parsed and brought in.
+"""Whether the segments and the CrawlDb of a crawl agree: what was generated, fetched, parsed and
+brought in.
 
 Keys are compared as columns, a segment's at a time.
 """
@@ -11,7 +12,15 @@ from typing import Final
 import polars as pl
 
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, FETCHED, PARSED, Segment
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    CRAWL_GENERATE,
+    CRAWL_PARSE,
+    FETCHED,
+    PARSED,
+    Segment,
+)
 from minutch.hadoop.formats.mapfile import DATA
 from minutch.inspect.fsck.problems import Problem
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, STATUS_FETCH_SUCCESS
@@ -25,11 +34,15 @@ def within(segment: Segment) -> Iterator[Problem]:
     """Whether the folders of a segment belong together."""
     for group in (FETCHED, PARSED):
         missing = segment.missing(group)
-        if segment.has(group[-1]) and missing and missing != [CONTENT]:  # fetcher.store.content=false
+        if (
+            segment.has(group[-1]) and missing and missing != [CONTENT]
+        ):  # fetcher.store.content=false
             yield Problem(segment.path, f"there is {group[-1]}, but no {', '.join(missing)}")
     if not segment.has(CRAWL_FETCH):
         if segment.has(CRAWL_GENERATE):
-            yield Problem(segment.path, "generated, but not fetched: `minutch fetch`, or remove the segment")
+            yield Problem(
+                segment.path, "generated, but not fetched: `minutch fetch`, or remove the segment"
+            )
         return
     if not segment.has(CRAWL_PARSE) and segment.has(CONTENT):
         yield Problem(segment.path, "fetched, but not parsed: `minutch parse`")
@@ -37,7 +50,9 @@ def within(segment: Segment) -> Iterator[Problem]:
         generated, fetched = _keys(segment, CRAWL_GENERATE), _keys(segment, CRAWL_FETCH)
         lost = generated.join(fetched, on="key", how="anti", maintain_order="left")
         if len(lost):
-            what = f"{len(lost)} of {len(generated)} URLs were generated, and are not in {CRAWL_FETCH}"
+            what = (
+                f"{len(lost)} of {len(generated)} URLs were generated, and are not in {CRAWL_FETCH}"
+            )
             yield Problem(segment.path, what, key=lost["key"][0])
 
 
@@ -45,17 +60,27 @@ def with_crawldb(segment: Segment, db: CrawlDb) -> Iterator[Problem]:
     """Whether the CrawlDb knows of the pages that a segment has fetched."""
     if not segment.has(CRAWL_FETCH) or not db.exists():
         return
-    fetched = _keys(segment, CRAWL_FETCH, pl.col("status") == STATUS_FETCH_SUCCESS).unique(maintain_order=True)
+    fetched = _keys(segment, CRAWL_FETCH, pl.col("status") == STATUS_FETCH_SUCCESS).unique(
+        maintain_order=True
+    )
     known, unfetched = [empty(_KEYS)], [empty(_KEYS)]
     for part in range(len(db.parts())):
         for table in db.scan_part(part):
-            mine = table.select("key", "status").join(fetched, on="key", how="semi", maintain_order="left")
+            mine = table.select("key", "status").join(
+                fetched, on="key", how="semi", maintain_order="left"
+            )
             known.append(mine.select("key"))
             unfetched.append(mine.filter(pl.col("status") == STATUS_DB_UNFETCHED).select("key"))
     missing = fetched.join(pl.concat(known), on="key", how="anti", maintain_order="left")
-    for found, what in ((missing, "not in the CrawlDb"), (pl.concat(unfetched), "still unfetched in the CrawlDb")):
+    for found, what in (
+        (missing, "not in the CrawlDb"),
+        (pl.concat(unfetched), "still unfetched in the CrawlDb"),
+    ):
         if len(found):
-            text = f"{len(found)} of {len(fetched)} pages were fetched and are {what}: has updatedb been run?"
+            text = (
+                f"{len(found)} of {len(fetched)} pages were fetched and are {what}: has updatedb"
+                " been run?"
+            )
             yield Problem(segment.path, text, key=found["key"][0])
 
 

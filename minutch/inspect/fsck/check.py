@@ -1,8 +1,9 @@
 """fsck: whether the folders of a crawl are whole and agree with each other; what is wrong where.
 
-Looks at every record of the databases and segments: checksums, order and partition of keys, repeated keys, indexes;
-then at the segments against each other and the CrawlDb, at half-done rounds, locks and leftovers. With -repair it mends
-what can be mended without losing a record; with -drop also what can't, and says what was dropped.
+Looks at every record of the databases and segments: checksums, order and partition of keys,
+repeated keys, indexes; then at the segments against each other and the CrawlDb, at half-done
+rounds, locks and leftovers. With -repair it mends what can be mended without losing a record; with
+-drop also what can't, and says what was dropped.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def _databases(crawldb: CrawlDb, linkdb: LinkDb, hostdb: HostDb) -> Iterator[Pro
 
 
 def _webgraph(graph: WebGraph) -> Iterator[Problem]:
-    """A WebGraph's databases, which share its folder and its lock; links alone have several entries for a page."""
+    """A WebGraph's databases, which share its folder and its lock; links alone have several entries
+    for a page.
+    """
     yield from leftovers.locks(graph.path)
     yield from leftovers.in_database(graph.outlinks.path)
     yield from leftovers.checksums(graph.path)
@@ -71,7 +74,9 @@ def _webgraph(graph: WebGraph) -> Iterator[Problem]:
     yield from leftovers.in_database(graph.path, [database.name for database in in_graph])
     for database in (graph.outlinks, *in_graph):
         if database.exists():
-            yield from check_folder(database.current, map_files=True, distinct=not isinstance(database, Links))
+            yield from check_folder(
+                database.current, map_files=True, distinct=not isinstance(database, Links)
+            )
 
 
 def _segment(segment: Segment, crawldb: CrawlDb | None) -> Iterator[Problem]:
@@ -84,7 +89,9 @@ def _segment(segment: Segment, crawldb: CrawlDb | None) -> Iterator[Problem]:
     whole = True
     for name, layout in LAYOUTS.items():
         if segment.has(name):
-            for problem in check_folder(segment.path / name, map_files=layout.map_file, distinct=False):
+            for problem in check_folder(
+                segment.path / name, map_files=layout.map_file, distinct=False
+            ):
                 whole = False
                 yield problem
     if not whole:
@@ -102,15 +109,21 @@ def mend(found: list[Problem], context: JobContext, *, dropping: bool) -> list[P
             MEND[problem.remedy](problem)
             context.print(f"repaired: {problem.path}: {problem.remedy.value}")
         elif problem.folder is not None and (problem.remedy is Remedy.REWRITE or dropping):
-            folders[problem.folder] = folders.get(problem.folder, False) or problem.remedy.loses_records
+            folders[problem.folder] = (
+                folders.get(problem.folder, False) or problem.remedy.loses_records
+            )
         else:
             left.append(problem)
     for folder, loses in folders.items():
-        left += _rewritten(folder, loses, [problem for problem in found if problem.folder == folder], context)
+        left += _rewritten(
+            folder, loses, [problem for problem in found if problem.folder == folder], context
+        )
     return left
 
 
-def _rewritten(folder: Path, loses: bool, wrong: list[Problem], context: JobContext) -> list[Problem]:
+def _rewritten(
+    folder: Path, loses: bool, wrong: list[Problem], context: JobContext
+) -> list[Problem]:
     try:
         dropped = rewrite(folder, dropping=loses)
     except FormatError as exc:

@@ -1,4 +1,6 @@
-"""What killed jobs left in a crawl: work folders, half-installed databases, locks, rounds and fetches half done."""
+"""What killed jobs left in a crawl: work folders, half-installed databases, locks, rounds and
+fetches half done.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def locks(place: Path) -> Iterator[Problem]:
         owner = Owner.parse(path.read_text(encoding="utf-8", errors="replace"))
         if owner is None:
             yield Problem(
-                path, "locked by an unknown owner, perhaps Nutch: `minutch unlock -force` if nobody is at work"
+                path,
+                "locked by an unknown owner, perhaps Nutch: `minutch unlock -force` if nobody is at"
+                " work",
             )
         elif owner.is_gone():
             yield Problem(path, f"the lock of {owner}, which no longer runs", Remedy.REMOVE)
@@ -45,18 +49,32 @@ def in_database(database: Path, names: Sequence[str] = (CURRENT,)) -> Iterator[P
     for name in names:
         for path in beside(database, name):
             if path.exists() and (database / name).exists():
-                yield Problem(path, "left by a job that was killed while it put a new database in place", Remedy.REMOVE)
+                yield Problem(
+                    path,
+                    "left by a job that was killed while it put a new database in place",
+                    Remedy.REMOVE,
+                )
             elif path.exists():
-                yield Problem(path, f"complete, but not in place: any job that writes the database makes it `{name}`")
+                yield Problem(
+                    path,
+                    "complete, but not in place: any job that writes the database makes it"
+                    f" `{name}`",
+                )
     if (database / GENERATED).exists():
-        yield Problem(database / GENERATED, "generate was stopped before its marks: the next one makes them")
+        yield Problem(
+            database / GENERATED, "generate was stopped before its marks: the next one makes them"
+        )
 
 
 def in_segments(folder: Path) -> Iterator[Problem]:
     """What lies in a folder of segments that is no segment."""
     yield from _work_folders(folder, NEW)
     for path in waiting(folder):
-        yield Problem(path, "whole segments of a job that was killed before all were in their places", Remedy.PLACE)
+        yield Problem(
+            path,
+            "whole segments of a job that was killed before all were in their places",
+            Remedy.PLACE,
+        )
     for path in sorted(folder.iterdir()):
         if path.is_dir() and not path.name.startswith((".", "_")) and not any(path.iterdir()):
             yield Problem(path, "an empty segment", Remedy.REMOVE)
@@ -66,9 +84,13 @@ def in_segment(segment: Segment) -> Iterator[Problem]:
     """What lies in a segment beside its folders, and what is not finished there."""
     yield from _work_folders(segment.path, NEW)
     if segment.is_half_fetched():
-        yield Problem(segment.path / FETCHING, "the fetch is not finished: `minutch fetch` goes on with it")
+        yield Problem(
+            segment.path / FETCHING, "the fetch is not finished: `minutch fetch` goes on with it"
+        )
     if (segment.path / _LOGS_OF_DONE).is_dir():
-        yield Problem(segment.path / _LOGS_OF_DONE, "the logs of a fetch that is done", Remedy.REMOVE)
+        yield Problem(
+            segment.path / _LOGS_OF_DONE, "the logs of a fetch that is done", Remedy.REMOVE
+        )
     for path in sorted(segment.path.iterdir()):
         if not path.name.startswith((".", "_")) and path.name not in (*LAYOUTS, WARC):
             yield Problem(path, "not a folder of a segment")
@@ -83,7 +105,9 @@ def in_crawl(crawl: Path) -> Iterator[Problem]:
 
 
 def checksums(folder: Path) -> Iterator[Problem]:
-    """Checksums in `folder` and below of files that are not there, and folders in which such files were written."""
+    """Checksums in `folder` and below of files that are not there, and folders in which such files
+    were written.
+    """
     for path in sorted(folder.rglob(".*.crc")):
         if not (path.parent / path.name[1:-4]).exists():
             yield Problem(path, "checksums of a file that is not there", Remedy.REMOVE)

@@ -1,6 +1,8 @@
-"""Checks the part files of one folder: checksums, records, order, repeated keys, partition, indexes.
+"""Checks the part files of one folder: checksums, records, order, repeated keys, partition,
+indexes.
 
-Keys and records are read as columns; of records without columns (Content, ParseText) each is decoded by itself.
+Keys and records are read as columns; of records without columns (Content, ParseText) each is
+decoded by itself.
 """
 
 from __future__ import annotations
@@ -74,14 +76,18 @@ class _Order:
             again = (keys == keys.shift()).fill_null(False).arg_true()
             if len(again):
                 yield self._problem(
-                    f"{len(again)} keys come twice, only the last one counts", keys[again[0]], Remedy.DROP
+                    f"{len(again)} keys come twice, only the last one counts",
+                    keys[again[0]],
+                    Remedy.DROP,
                 )
 
     def _problem(self, what: str, key: bytes, remedy: Remedy) -> Problem:
         return Problem(self.path, what, remedy, key=key, folder=self.folder)
 
 
-def check_folder(folder: Path, *, map_files: bool, distinct: bool, check: Check | None = None) -> Iterator[Problem]:
+def check_folder(
+    folder: Path, *, map_files: bool, distinct: bool, check: Check | None = None
+) -> Iterator[Problem]:
     """The problems of the parts in `folder`; values are decoded by `check`, or as their class asks.
 
     `map_files`: sorted, partitioned by key, with indexes. `distinct`: no key comes twice.
@@ -92,7 +98,9 @@ def check_folder(folder: Path, *, map_files: bool, distinct: bool, check: Check 
         return
     for number, path in enumerate(paths):
         parts = len(paths) if map_files else 1
-        yield from _check_part(path, _Order(path, folder, number, parts, map_files, distinct), check)
+        yield from _check_part(
+            path, _Order(path, folder, number, parts, map_files, distinct), check
+        )
 
 
 def check_linkdb(db: LinkDb) -> Iterator[Problem]:
@@ -113,7 +121,9 @@ def _check_part(path: Path, order: _Order, check: Check | None) -> Iterator[Prob
         return
     sums = _damaged_sums(data)
     problems = list(_check_records(data, order, check, verified=sums is None))
-    unreadable = any(problem.remedy is Remedy.DROP and problem.offset is not None for problem in problems)
+    unreadable = any(
+        problem.remedy is Remedy.DROP and problem.offset is not None for problem in problems
+    )
     if sums is not None and not unreadable:
         yield Problem(data, sums.what_is_wrong, Remedy.CHECKSUMS, sums.offset, folder=order.folder)
     yield from problems
@@ -138,14 +148,28 @@ def _damaged_sums(path: Path) -> _Sums | None:
     return None
 
 
-def _check_records(data: Path, order: _Order, check: Check | None, *, verified: bool) -> Iterator[Problem]:
-    """Keys and values of a file. Where its checksums are wrong the records are read all the same, one by one."""
+def _check_records(
+    data: Path, order: _Order, check: Check | None, *, verified: bool
+) -> Iterator[Problem]:
+    """Keys and values of a file. Where its checksums are wrong the records are read all the same,
+    one by one.
+    """
     try:
         for keys in _scanned(data, check) if verified else _read_one_by_one(data):
             yield from order.take(keys)
     except FormatError as exc:
-        what = f"{exc.what}: expected {exc.expected}, found {exc.found}" if exc.expected is not None else exc.what
-        yield Problem(data, f"records can't be read: {what}", Remedy.DROP, exc.offset or 0, folder=order.folder)
+        what = (
+            f"{exc.what}: expected {exc.expected}, found {exc.found}"
+            if exc.expected is not None
+            else exc.what
+        )
+        yield Problem(
+            data,
+            f"records can't be read: {what}",
+            Remedy.DROP,
+            exc.offset or 0,
+            folder=order.folder,
+        )
 
 
 def _scanned(data: Path, check: Check | None) -> Iterator[pl.Series]:
@@ -203,7 +227,11 @@ def _check_index(path: Path) -> Iterator[Problem]:
                 if found != key:
                     url = DataInput(key).read_text_bytes()
                     yield Problem(
-                        index, f"there is another key at {position} of data", Remedy.INDEX, key=url, folder=path
+                        index,
+                        f"there is another key at {position} of data",
+                        Remedy.INDEX,
+                        key=url,
+                        folder=path,
                     )
                     return
     except FormatError as exc:

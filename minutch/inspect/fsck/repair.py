@@ -1,6 +1,8 @@
-"""Mends what is wrong with a crawl without losing a record, or losing those that can't be read if that is wished.
+"""Mends what is wrong with a crawl without losing a record, or losing those that can't be read if
+that is wished.
 
-Records are taken as they are stored, one by one, and sorted on disk: a repair is rare, and of any kind of record.
+Records are taken as they are stored, one by one, and sorted on disk: a repair is rare, and of any
+kind of record.
 """
 
 from __future__ import annotations
@@ -63,10 +65,12 @@ def write_checksums(problem: Problem) -> None:
 
 
 def rewrite(folder: Path, *, dropping: bool) -> Dropped:
-    """Sort and partition the records of all parts in `folder` again; with `dropping`, those that can be read.
+    """Sort and partition the records of all parts in `folder` again; with `dropping`, those that
+    can be read.
 
-    The new parts take the place of the old ones at once. Keys that come twice are kept, unless `dropping`: then the
-    last one stays. Raises FormatError for records that can't be read, LockedError.
+    The new parts take the place of the old ones at once. Keys that come twice are kept, unless
+    `dropping`: then the last one stays. Raises FormatError for records that can't be read,
+    LockedError.
     """
     dropped = Dropped()
     if folder.name in LAYOUTS:
@@ -95,7 +99,9 @@ def _write_again(folder: Path, fresh: Path, dropping: bool, dropped: Dropped) ->
                     writer.append_raw(key, value)
         return
     with SequenceFileReader(data_file(paths[0]), verify=False) as reader:
-        several = folder.name in LAYOUTS or reader.value_class == LinkDatum.class_name  # records of one key
+        several = (
+            folder.name in LAYOUTS or reader.value_class == LinkDatum.class_name
+        )  # records of one key
     for number in range(len(paths)):
         with _like(paths[0], fresh / part_name(number), MapFileWriter) as writer:
             distinct = dropping and not several
@@ -107,14 +113,23 @@ def _like(
     old: Path, new: Path, kind: Callable[..., MapFileWriter | SequenceFileWriter]
 ) -> MapFileWriter | SequenceFileWriter:
     with SequenceFileReader(data_file(old), verify=False) as reader:
-        options = {"compression": reader.compression} | ({"codec": reader.codec} if reader.codec else {})
+        options = {"compression": reader.compression} | (
+            {"codec": reader.codec} if reader.codec else {}
+        )
         return kind(new, TEXT, reader.value_class, **options)
 
 
 def _sorted(
-    paths: Sequence[Path], number: int, fresh: Path, distinct: bool, dropping: bool, dropped: Dropped
+    paths: Sequence[Path],
+    number: int,
+    fresh: Path,
+    distinct: bool,
+    dropping: bool,
+    dropped: Dropped,
 ) -> Iterator[Record]:
-    """The records of part `number` in order, sorted on disk in `fresh`; with `distinct`, the last one of each key."""
+    """The records of part `number` in order, sorted on disk in `fresh`; with `distinct`, the last
+    one of each key.
+    """
 
     def mine() -> Iterator[Record]:
         for path in paths:
@@ -139,7 +154,9 @@ def _url(key: bytes) -> bytes:
 
 
 def _records(path: Path, dropping: bool, dropped: Dropped) -> Iterator[Record]:
-    """The records of a part; with `dropping`, whatever the checksums say, and after damage those behind a marker."""
+    """The records of a part; with `dropping`, whatever the checksums say, and after damage those
+    behind a marker.
+    """
     data = data_file(path)
     with SequenceFileReader(data, verify=not dropping) as reader:
         value_type = reader.value_type

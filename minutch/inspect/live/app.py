@@ -1,9 +1,11 @@
 """The live page's paths.
 
-    GET  /                        the page; `/?token=…`, as it is printed, lets a browser in and leads to `/`
+    GET  /                        the page; `/?token=…`, as it is printed, lets a browser in and
+         leads to `/`
     POST /pause /resume           hold the job, let it go on
     POST /stop /go-on             end after this round, or not after all
-    GET  /metrics                 figures for Prometheus: no names of hosts or pages, and no token needed
+    GET  /metrics                 figures for Prometheus: no names of hosts or pages, and no token
+         needed
 
 What may be asked at all is decided in `minutch/web/access.py`.
 """
@@ -58,7 +60,11 @@ def make(watch: Watch, access: Access) -> ASGIApp:
     }
     routes = [Route("/", shown, methods=["GET"]), Route("/metrics", figures, methods=["GET"])]
     routes += [Route(path, action, methods=["POST"]) for path, action in actions.items()]
-    headers = {**PRIVATE, "Content-Security-Policy": POLICY, "Referrer-Policy": "same-origin"}  # or forms had no Origin
+    headers = {
+        **PRIVATE,
+        "Content-Security-Policy": POLICY,
+        "Referrer-Policy": "same-origin",
+    }  # or forms had no Origin
     return _Links(Door(Starlette(routes=routes), access.judge, headers))
 
 

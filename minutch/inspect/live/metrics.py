@@ -1,7 +1,8 @@
 """The figures of a job in Prometheus' text format, version 0.0.4. Pure: a `Watch` in, text out.
 
-Names by Prometheus' conventions: minutch_<what>_<unit>, base units, `_total` for what only grows. Counts go on from one
-fetch of a crawl to the next. Nothing here names a host or a page: their number has no bound.
+Names by Prometheus' conventions: minutch_<what>_<unit>, base units, `_total` for what only grows.
+Counts go on from one fetch of a crawl to the next. Nothing here names a host or a page: their
+number has no bound.
 """
 
 from __future__ import annotations
@@ -23,8 +24,14 @@ _GAUGES: Final[dict[str, tuple[str, Callable[[Snapshot], float]]]] = {
     "list_urls": ("URLs of the fetch list, as far as it is known.", lambda s: s.total or 0),
     "queues": ("Queues, one for each host, domain or address.", lambda s: s.queues),
     "blocked_queues": ("Queues given up after too many exceptions.", lambda s: s.blocked),
-    "longest_rest_seconds": ("Time until the queue that rests longest wakes up.", lambda s: max(0.0, s.longest_rest)),
-    "oldest_wait_seconds": ("Time that the oldest request in flight has taken.", lambda s: s.oldest_wait),
+    "longest_rest_seconds": (
+        "Time until the queue that rests longest wakes up.",
+        lambda s: max(0.0, s.longest_rest),
+    ),
+    "oldest_wait_seconds": (
+        "Time that the oldest request in flight has taken.",
+        lambda s: s.oldest_wait,
+    ),
     "running_seconds": ("Time since the fetch began, without pauses.", lambda s: s.seconds),
 }
 _COUNTERS: Final[dict[str, tuple[str, Callable[[Totals], float]]]] = {
@@ -59,14 +66,24 @@ def metrics_text(watch: Watch) -> str:
 
 def _metrics(watch: Watch) -> Iterator[Metric]:
     now, totals = watch.fetch or _IDLE, watch.totals
-    yield Metric("minutch_start_time_seconds", "gauge", "When the job began, since 1970.", {"": watch.started / 1000})
+    yield Metric(
+        "minutch_start_time_seconds",
+        "gauge",
+        "When the job began, since 1970.",
+        {"": watch.started / 1000},
+    )
     yield Metric("minutch_paused", "gauge", "Whether the job is held.", {"": watch.paused})
     for name, (text, state) in _GAUGES.items():
         yield Metric(f"minutch_fetch_{name}", "gauge", text, {"": state(now)})
     for name, (text, total) in _COUNTERS.items():
         yield Metric(f"minutch_fetch_{name}", "counter", text, {"": total(totals)})
     duration = {"_sum": totals.request_ms / 1000, "_count": totals.requests}
-    yield Metric("minutch_fetch_request_duration_seconds", "summary", "Time that requests of pages took.", duration)
+    yield Metric(
+        "minutch_fetch_request_duration_seconds",
+        "summary",
+        "Time that requests of pages took.",
+        duration,
+    )
     events = _labelled("event", totals.events)
     yield Metric("minutch_fetch_events_total", "counter", "Events by Nutch's names.", events)
     if watch.can_stop:
@@ -74,14 +91,28 @@ def _metrics(watch: Watch) -> Iterator[Metric]:
 
 
 def _crawl(watch: Watch) -> Iterator[Metric]:
-    yield Metric("minutch_crawl_stopping", "gauge", "Whether this round is the last one.", {"": watch.stopping})
-    yield Metric("minutch_crawl_rounds_total", "counter", "Rounds that have ended.", {"": watch.round_count})
+    yield Metric(
+        "minutch_crawl_stopping",
+        "gauge",
+        "Whether this round is the last one.",
+        {"": watch.stopping},
+    )
+    yield Metric(
+        "minutch_crawl_rounds_total", "counter", "Rounds that have ended.", {"": watch.round_count}
+    )
     seconds = _labelled("step", dict(watch.step_seconds))
-    yield Metric("minutch_crawl_step_seconds_total", "counter", "Time that steps took, those that have ended.", seconds)
+    yield Metric(
+        "minutch_crawl_step_seconds_total",
+        "counter",
+        "Time that steps took, those that have ended.",
+        seconds,
+    )
     running = _labelled("step", {watch.step: 1} if watch.step else {})
     yield Metric("minutch_crawl_step_running", "gauge", "The step that runs.", running)
     statuses = _labelled("status", dict(watch.statuses))
-    yield Metric("minutch_crawl_urls", "gauge", "Entries of the CrawlDb after the last updatedb.", statuses)
+    yield Metric(
+        "minutch_crawl_urls", "gauge", "Entries of the CrawlDb after the last updatedb.", statuses
+    )
 
 
 def _labelled(label: str, values: Mapping[str, float]) -> dict[str, float]:

@@ -1,7 +1,8 @@
 """The live page: a `Watch` in, HTML out. Pure.
 
-It is whole without scripts, and asks for itself anew every few seconds. With scripts it replaces what has changed
-(elements with `data-live`). All texts go through `markup`, which escapes them; what a page may do stands in POLICY.
+It is whole without scripts, and asks for itself anew every few seconds. With scripts it replaces
+what has changed (elements with `data-live`). All texts go through `markup`, which escapes them;
+what a page may do stands in POLICY.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ def _source(text: str) -> str:
 
 
 POLICY: Final = (
-    f"default-src 'none'; style-src {_source(STYLE)}; script-src {_source(SCRIPT)}; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    f"default-src 'none'; style-src {_source(STYLE)}; script-src {_source(SCRIPT)}; connect-src"
+    " 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
 
@@ -52,7 +53,9 @@ def page(watch: Watch) -> Markup:
         "header",
         element("h1", "minutch ", element("bdi", watch.title)),
         _live("p", "state", *_state(watch), class_="state"),
-        element("p", "The job has ended, or does not answer.", id="gone", class_="gone", hidden=True),
+        element(
+            "p", "The job has ended, or does not answer.", id="gone", class_="gone", hidden=True
+        ),
     )
     main = element(
         "main",
@@ -65,7 +68,9 @@ def page(watch: Watch) -> Markup:
         _rounds(rounds) if watch.can_stop else None,
         *_hosts(watch),
     )
-    footer = element("footer", element("a", "The same for Prometheus", href="/metrics"), "; times are UTC.")
+    footer = element(
+        "footer", element("a", "The same for Prometheus", href="/metrics"), "; times are UTC."
+    )
     body = element("body", header, main, footer, element("script", Markup(SCRIPT)))
     return joined(Markup("<!DOCTYPE html>"), element("html", head, body, lang="en"))
 
@@ -75,7 +80,7 @@ def _live(tag: str, name: str, *children: Child, class_: str | None = None) -> M
     return element(tag, *children, id=name, class_=class_, data_live=True)
 
 
-# -- what it is at -------------------------------------------------------------------------------------------------
+# -- what it is at ---------------------------------------------------------------------------------
 
 
 def _short(watch: Watch, state: Snapshot | None) -> str:
@@ -88,14 +93,22 @@ def _short(watch: Watch, state: Snapshot | None) -> str:
 
 def _state(watch: Watch) -> Iterable[Child]:
     if watch.paused:
-        text = "Pauses when this step has ended. " if _is_other_step(watch) else "Paused: nothing new is asked for. "
+        text = (
+            "Pauses when this step has ended. "
+            if _is_other_step(watch)
+            else "Paused: nothing new is asked for. "
+        )
         yield element("span", text, class_="paused")
     if watch.stopping:
         yield element("span", "Stops after this round. ", class_="stopping")
     if not (watch.paused or watch.stopping):
         yield "Running. "
     seconds = (watch.clock.now() - watch.started) / 1000
-    yield element("span", f"Since {_time(watch.started, '%Y-%m-%d %H:%M')}, {time_text(seconds)}", class_="quiet")
+    yield element(
+        "span",
+        f"Since {_time(watch.started, '%Y-%m-%d %H:%M')}, {time_text(seconds)}",
+        class_="quiet",
+    )
 
 
 def _is_other_step(watch: Watch) -> bool:
@@ -131,7 +144,9 @@ def _now(watch: Watch, state: Snapshot | None) -> Iterable[Child]:
         total = progress.known_total
         yield from _bar(progress.done, total, progress.unit)
         of = "" if total is None else f" of {total:,}"
-        yield element("p", f"{progress.done:,}{of} {progress.unit}, {progress.rate:,.0f}/s", class_="quiet")
+        yield element(
+            "p", f"{progress.done:,}{of} {progress.unit}, {progress.rate:,.0f}/s", class_="quiet"
+        )
 
 
 def _bar(done: int, total: int | None, what: str) -> Iterable[Child]:
@@ -143,13 +158,21 @@ def _figures(state: Snapshot) -> Iterable[Markup]:
     seconds = max(state.seconds, 0.001)
     of = "" if state.total is None else f" of {state.total:,}"
     yield _figure("URLs done", f"{state.done:,}{of}")
-    yield _figure("Pages a second", f"{state.pages_last_second:,}, mean {state.pages / seconds:,.1f}")
-    yield _figure("Bytes a second", f"{_size(state.bytes_last_second)}, mean {_size(state.bytes / seconds)}")
+    yield _figure(
+        "Pages a second", f"{state.pages_last_second:,}, mean {state.pages / seconds:,.1f}"
+    )
+    yield _figure(
+        "Bytes a second", f"{_size(state.bytes_last_second)}, mean {_size(state.bytes / seconds)}"
+    )
     yield _figure("Content", _size(state.bytes))
     yield _figure("Requests in flight", f"{state.active:,} of {state.threads:,}")
     yield _figure("Oldest of them", f"{state.oldest_wait:,.1f} s")
-    yield _figure("Mean answer", f"{state.request_ms / state.requests:,.0f} ms" if state.requests else "–")
-    yield _figure("Queues", f"{state.queues:,}" + (f", {state.blocked:,} given up" if state.blocked else ""))
+    yield _figure(
+        "Mean answer", f"{state.request_ms / state.requests:,.0f} ms" if state.requests else "–"
+    )
+    yield _figure(
+        "Queues", f"{state.queues:,}" + (f", {state.blocked:,} given up" if state.blocked else "")
+    )
     yield _figure("URLs in queues", f"{state.waiting:,}")
     yield _figure("Longest rest", f"{max(0.0, state.longest_rest):,.1f} s")
     yield _figure("Errors", f"{state.errors:,}")
@@ -172,17 +195,24 @@ def _chart(pages: Sequence[int]) -> Markup:
     if len(pages) < 2:
         return element("p", "Nothing fetched yet.", class_="quiet")
     most = max(1, *pages)
-    points = " ".join(f"{x},{_CHART_HEIGHT * (1 - value / most):.1f}" for x, value in enumerate(pages))
+    points = " ".join(
+        f"{x},{_CHART_HEIGHT * (1 - value / most):.1f}" for x, value in enumerate(pages)
+    )
     text = f"the last {time_text(len(pages))}: at most {most:,}, {pages[-1]:,} now"
     line = element("polyline", points=points)
     box = f"0 -4 {len(pages) - 1} {_CHART_HEIGHT + 8}"
     svg = element(
-        "svg", line, viewBox=box, preserveAspectRatio="none", role="img", aria_label=f"Pages a second, {text}"
+        "svg",
+        line,
+        viewBox=box,
+        preserveAspectRatio="none",
+        role="img",
+        aria_label=f"Pages a second, {text}",
     )
     return joined(svg, element("p", text[0].upper() + text[1:], class_="quiet"))
 
 
-# -- tables --------------------------------------------------------------------------------------------------------
+# -- tables ----------------------------------------------------------------------------------------
 
 
 def _rounds(rounds: Sequence[Round]) -> Markup:
@@ -191,7 +221,9 @@ def _rounds(rounds: Sequence[Round]) -> Markup:
         for each in reversed(rounds)
         for index, step in enumerate(each.steps)
     ]
-    return _table("rounds", "Rounds", ("Round", "Step", "# Seconds", "Result"), rows, "No step has ended yet.")
+    return _table(
+        "rounds", "Rounds", ("Round", "Step", "# Seconds", "Result"), rows, "No step has ended yet."
+    )
 
 
 def _hosts(watch: Watch) -> Iterable[Markup]:
@@ -202,7 +234,10 @@ def _hosts(watch: Watch) -> Iterable[Markup]:
         "slow",
         "Slow hosts",
         ("Host", "# Requests", "# Mean ms", "# Longest ms", "# Errors"),
-        [(name, f"{t.requests:,}", f"{t.mean_ms:,.0f}", f"{t.longest_ms:,}", f"{t.errors:,}") for name, t in slow],
+        [
+            (name, f"{t.requests:,}", f"{t.mean_ms:,.0f}", f"{t.longest_ms:,}", f"{t.errors:,}")
+            for name, t in slow
+        ],
         "None yet.",
     )
     queues = [] if details is None or watch.fetch is None else details.longest
@@ -212,7 +247,13 @@ def _hosts(watch: Watch) -> Iterable[Markup]:
         "Longest queues",
         ("Host", "# Waiting", "# In flight", "# Rests s", "# Delay s"),
         [
-            (q.id, f"{q.waiting:,}", f"{q.in_progress:,}", f"{q.rest / 1000:,.1f}", f"{q.delay / 1000:,.1f}")
+            (
+                q.id,
+                f"{q.waiting:,}",
+                f"{q.in_progress:,}",
+                f"{q.rest / 1000:,.1f}",
+                f"{q.delay / 1000:,.1f}",
+            )
             for q in queues
         ],
         "Nothing waits.",
@@ -228,7 +269,9 @@ def _hosts(watch: Watch) -> Iterable[Markup]:
     )
 
 
-def _table(name: str, label: str, columns: Sequence[str], rows: Sequence[Sequence[str | bool]], empty: str) -> Markup:
+def _table(
+    name: str, label: str, columns: Sequence[str], rows: Sequence[Sequence[str | bool]], empty: str
+) -> Markup:
     """Columns of numbers have names that begin with a `#`."""
     styles = ["number" if column.startswith("# ") else "name" for column in columns]
     head = [
@@ -236,7 +279,8 @@ def _table(name: str, label: str, columns: Sequence[str], rows: Sequence[Sequenc
         for column, style in zip(columns, styles, strict=True)
     ]
     body = [
-        element("tr", *(_cell(value, style) for value, style in zip(row, styles, strict=True))) for row in rows
+        element("tr", *(_cell(value, style) for value, style in zip(row, styles, strict=True)))
+        for row in rows
     ] or [element("tr", element("td", empty, colspan=str(len(columns)), class_="quiet"))]
     table = element("table", element("thead", element("tr", *head)), _live("tbody", name, *body))
     return element("div", table, class_="wide", tabindex="0", role="region", aria_label=label)

@@ -21,7 +21,9 @@ _PATIENCE: Final = 5.0
 
 
 class LiveServer:
-    """Has its port from the beginning, and answers while `running`. Raises MinutchError, ConfigError."""
+    """Has its port from the beginning, and answers while `running`. Raises MinutchError,
+    ConfigError.
+    """
 
     def __init__(self, watch: Watch, conf: Configuration, port: int, option: str) -> None:
         """`option` is what chose the port; 0 takes a free one."""
@@ -49,7 +51,10 @@ class LiveServer:
 
         uvicorn = server(make(self._watch, self._access), patience=1)
         thread = threading.Thread(
-            target=asyncio.run, args=(uvicorn.serve(sockets=[self._listener]),), name="live page", daemon=True
+            target=asyncio.run,
+            args=(uvicorn.serve(sockets=[self._listener]),),
+            name="live page",
+            daemon=True,
         )
         thread.start()
         try:

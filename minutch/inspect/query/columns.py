@@ -31,9 +31,13 @@ def enum_of(codes: pl.Series, names: Mapping[int, str], kind: pl.Enum, other: st
     for code, name in names.items():
         table[code] = places[name]
     has_nulls = codes.null_count() > 0
-    found = pl.Series(codes.name, table.take((codes.fill_null(0) if has_nulls else codes).to_numpy()))
+    found = pl.Series(
+        codes.name, table.take((codes.fill_null(0) if has_nulls else codes).to_numpy())
+    )
     found = found.cat.to(kind) if hasattr(found.cat, "to") else found.cast(pl.UInt32).cast(kind)
-    return found.zip_with(codes.is_not_null(), pl.Series([None], dtype=kind)) if has_nulls else found
+    return (
+        found.zip_with(codes.is_not_null(), pl.Series([None], dtype=kind)) if has_nulls else found
+    )
 
 
 def statuses(codes: pl.Series) -> pl.Series:
@@ -57,13 +61,20 @@ def hex_of(data: pl.Series) -> pl.Series:
 
 
 def metadata_lists(metadata: pl.Series, keys: pl.Series) -> pl.Series:
-    """The entries of each map whose key is a Text; none: an empty list. Raises FormatError for a damaged map."""
+    """The entries of each map whose key is a Text; none: an empty list. Raises FormatError for a
+    damaged map.
+    """
     found = entries(metadata, keys)
     pairs = found.select(
-        "row", pair=pl.struct(key=decode_keys(found["name"]).alias("key"), value=_shown(found).alias("value"))
+        "row",
+        pair=pl.struct(
+            key=decode_keys(found["name"]).alias("key"), value=_shown(found).alias("value")
+        ),
     )
     lists = pairs.group_by("row", maintain_order=True).agg("pair")
-    return in_rows(lists["row"], lists["pair"], len(metadata)).fill_null(pl.Series([[]], dtype=METADATA))
+    return in_rows(lists["row"], lists["pair"], len(metadata)).fill_null(
+        pl.Series([[]], dtype=METADATA)
+    )
 
 
 def _shown(found: pl.DataFrame) -> pl.Series:
@@ -75,7 +86,10 @@ def _shown(found: pl.DataFrame) -> pl.Series:
         if len(mine):
             texts = texts.scatter(mine, show(found["value"].gather(mine)))
     rest = (~kind.is_in([TEXT, *_NUMBERS])).arg_true()
-    others = [shown(*entry).decode("utf-8", "replace") for entry in found[rest].select("kind", "value").iter_rows()]
+    others = [
+        shown(*entry).decode("utf-8", "replace")
+        for entry in found[rest].select("kind", "value").iter_rows()
+    ]
     return texts.scatter(rest, pl.Series(others, dtype=pl.String))
 
 
@@ -95,7 +109,11 @@ def _floats(data: pl.Series) -> pl.Series:
     return pl.Series(float_texts(_number(data, pl.Float32()).to_numpy()), dtype=pl.String)
 
 
-_NUMBERS: Final[dict[int, Callable[[pl.Series], pl.Series]]] = {INT: _ints, LONG: _longs, FLOAT: _floats}
+_NUMBERS: Final[dict[int, Callable[[pl.Series], pl.Series]]] = {
+    INT: _ints,
+    LONG: _longs,
+    FLOAT: _floats,
+}
 """Kind of a value -> how a column of them is shown."""
 
 

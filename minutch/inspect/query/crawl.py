@@ -23,7 +23,9 @@ _FOLDERS: Final = (CRAWLDB, LINKDB, SEGMENTS, HOSTDB)
 
 
 class Crawl:
-    """The crawl in a folder: `crawldb`, `linkdb`, `segments` and `hostdb`, as far as they are there."""
+    """The crawl in a folder: `crawldb`, `linkdb`, `segments` and `hostdb`, as far as they are
+    there.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -73,14 +75,18 @@ def open_crawl(path: str | PathLike[str]) -> Crawl:
         raise StoreError(f"there is no folder {folder}")
     databases = CrawlDb(folder / CRAWLDB), LinkDb(folder / LINKDB), HostDb(folder / HOSTDB)
     if not any(db.exists() for db in databases) and not (folder / SEGMENTS).is_dir():
-        raise StoreError(f"{folder} is no crawl: it has none of {', '.join(_FOLDERS)}", hint=_hint(folder))
+        raise StoreError(
+            f"{folder} is no crawl: it has none of {', '.join(_FOLDERS)}", hint=_hint(folder)
+        )
     return Crawl(folder)
 
 
 def _hint(folder: Path) -> str:
     """Which folder may have been meant."""
     above = folder.resolve().parent
-    is_part = folder.resolve().name in _FOLDERS or (folder / "current").is_dir() or above.name == SEGMENTS
+    is_part = (
+        folder.resolve().name in _FOLDERS or (folder / "current").is_dir() or above.name == SEGMENTS
+    )
     if not is_part:
         return ""
     return f"name the folder of the crawl: {above.parent if above.name == SEGMENTS else above}"

@@ -1,4 +1,6 @@
-"""The table `crawldb`: every URL that a crawl knows, its status and when it is due. And files of segments like it."""
+"""The table `crawldb`: every URL that a crawl knows, its status and when it is due. And files of
+segments like it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,16 @@ import polars as pl
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.hadoop.formats.batch import Batch, string_column
 from minutch.hadoop.formats.sequencefile import NONE
-from minutch.inspect.query.columns import METADATA, STATUS, TIME, hex_of, known_times, metadata_lists, statuses, times
+from minutch.inspect.query.columns import (
+    METADATA,
+    STATUS,
+    TIME,
+    hex_of,
+    known_times,
+    metadata_lists,
+    statuses,
+    times,
+)
 from minutch.inspect.query.skipping import piecewise
 from minutch.inspect.query.table import Column, Request, Table, once, part_file
 from minutch.kernels.maps import gather
@@ -36,9 +47,14 @@ class Entries:
 
     @once
     def key(self) -> pl.Series:
-        """The URLs as bytes, in a buffer of their own: a row that is kept keeps no stretch of the file in memory."""
+        """The URLs as bytes, in a buffer of their own: a row that is kept keeps no stretch of the
+        file in memory.
+        """
         (at, length), keys = self._fields.key_places, self._fields.keys
-        out, out_at = np.empty(int(length.sum(dtype=np.int64)), np.uint8), np.empty(len(at), np.int64)
+        out, out_at = (
+            np.empty(int(length.sum(dtype=np.int64)), np.uint8),
+            np.empty(len(at), np.int64),
+        )
         gather(at + keys.ctypes.data, length, out, out_at)
         return string_column("key", out, out_at, length)
 
@@ -87,7 +103,10 @@ class EntriesTable(Table):
 
     def partitions(self) -> Mapping[str, Table]:
         parts = self._paths()
-        return {part_file(number): EntriesTable(self.name, [path].copy) for number, path in enumerate(parts)}
+        return {
+            part_file(number): EntriesTable(self.name, [path].copy)
+            for number, path in enumerate(parts)
+        }
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
         fields = {field for column in request.needed for field in _FROM.get(column, (column,))}

@@ -1,8 +1,8 @@
 """The table `duplicates`: the pages of the CrawlDb that have their content in common with others.
 
-A row is an entry that has been fetched, and whose signature another such entry has, too. `kept` tells those that dedup
-has not marked: all of them, where it has not run.
-Source: org.apache.nutch.crawl.DeduplicationJob.
+A row is an entry that has been fetched, and whose signature another such entry has, too. `kept`
+tells those that dedup has not marked: all of them, where it has not run. Source:
+org.apache.nutch.crawl.DeduplicationJob.
 """
 
 from __future__ import annotations
@@ -36,11 +36,15 @@ class DuplicatesTable(Table):
         self._entries = entries
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
-        fetched = self._entries.scan().filter(pl.col("status").is_in(_FETCHED) & pl.col("signature").is_not_null())
+        fetched = self._entries.scan().filter(
+            pl.col("status").is_in(_FETCHED) & pl.col("signature").is_not_null()
+        )
         hashes = fetched.select(pl.col("signature").hash()).collect(engine="streaming").to_series()
         repeated = hashes.filter(hashes.is_duplicated()).unique()
         candidates = fetched.select("signature", "url", "status").filter(
             pl.col("signature").hash().is_in(repeated.implode())
         )
-        rows = candidates.collect(engine="streaming").with_columns(group_size=pl.len().over("signature"))
+        rows = candidates.collect(engine="streaming").with_columns(
+            group_size=pl.len().over("signature")
+        )
         yield self.make(rows.filter(pl.col("group_size") > 1).sort("signature", "url"), request)

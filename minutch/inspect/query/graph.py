@@ -1,4 +1,6 @@
-"""The links of a crawl as a graph: of pages, or of hosts with the number of links from one to the other."""
+"""The links of a crawl as a graph: of pages, or of hosts with the number of links from one to the
+other.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ BY_HOST: Final = "-hosts"
 
 
 def edges(crawl: Crawl, *, by_host: bool) -> pl.LazyFrame:
-    """`source`, `target` and, of pages, `anchor`; of hosts `weight`. Links within a host are left out there."""
+    """`source`, `target` and, of pages, `anchor`; of hosts `weight`. Links within a host are left
+    out there.
+    """
     links = crawl.tables["links"].scan().rename({"from_url": "source", "url": "target"})
     if not by_host:
         return links.select("source", "target", "anchor")

@@ -1,4 +1,5 @@
-"""The table `hosts`: what a crawl knows of each host. Of the HostDb where there is one, else counted in the CrawlDb.
+"""The table `hosts`: what a crawl knows of each host. Of the HostDb where there is one, else
+counted in the CrawlDb.
 
 column         HostDb                                   CrawlDb: entries by status
 redirects      temporary and permanent ones             db_redir_temp, db_redir_perm
@@ -36,7 +37,9 @@ class HostDbTable(Table):
     key = "host"
     columns: ClassVar = {
         "host": Column(pl.String(), lambda rows: decode_keys(rows["key"])),
-        "homepage": Column(pl.String(), lambda rows: decode_keys(rows["homepage_url"]).replace("", None)),
+        "homepage": Column(
+            pl.String(), lambda rows: decode_keys(rows["homepage_url"]).replace("", None)
+        ),
         "fetched": Column(pl.Int64(), lambda rows: rows["fetched"]),
         "unfetched": Column(pl.Int64(), lambda rows: rows["unfetched"]),
         "gone": Column(pl.Int64(), lambda rows: rows["gone"]),
@@ -73,15 +76,22 @@ class CountedHostsTable(Table):
     name = "hosts"
     cheapest = "host"
     key = "host"
-    columns: ClassVar = {name: Column(column.dtype, itemgetter(name)) for name, column in HostDbTable.columns.items()}
+    columns: ClassVar = {
+        name: Column(column.dtype, itemgetter(name)) for name, column in HostDbTable.columns.items()
+    }
 
     def __init__(self, entries: CrawlDbTable) -> None:
         self._entries = entries
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
-        counts = [pl.col("status").is_in(names).sum().cast(pl.Int64).alias(to) for to, names in _COUNTED.items()]
+        counts = [
+            pl.col("status").is_in(names).sum().cast(pl.Int64).alias(to)
+            for to, names in _COUNTED.items()
+        ]
         wanted = [count for count in counts if count.meta.output_name() in request.needed]
-        every = self._entries.scan().filter(pl.col("host").is_not_null()).group_by("host").agg(wanted)
+        every = (
+            self._entries.scan().filter(pl.col("host").is_not_null()).group_by("host").agg(wanted)
+        )
         rows = every.sort("host").collect(engine="streaming")
         nulls = {name: _nulls(rows, self.columns[name].dtype) for name in ("homepage", "score")}
         yield self.make(rows.with_columns(**nulls), request)

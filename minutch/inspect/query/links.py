@@ -70,6 +70,10 @@ class LinkDbTable(_LinkTable):
 
     @staticmethod
     def _rows(links: pl.DataFrame) -> pl.DataFrame:
-        link = pl.struct(from_url=decode_keys(links["from_url"]), anchor=decode_keys(links["anchor"]))
+        link = pl.struct(
+            from_url=decode_keys(links["from_url"]), anchor=decode_keys(links["anchor"])
+        )
         pairs = links.select("key", link.alias("link"), there=pl.col("from_url").is_not_null())
-        return pairs.group_by("key", maintain_order=True).agg(inlinks=pl.col("link").filter("there"))
+        return pairs.group_by("key", maintain_order=True).agg(
+            inlinks=pl.col("link").filter("there")
+        )

@@ -1,14 +1,16 @@
 """The table `pages`: one row for each fetch of each segment, and what came of it.
 
-    crawl_fetch    url, status, fetch_time, score; of its metadata: `_pst_`, `nutch.protocol.code`, `_rs_`, Content-Type
+    crawl_fetch    url, status, fetch_time, score; of its metadata: `_pst_`, `nutch.protocol.code`,
+                   `_rs_`, Content-Type
     content        size
     parse_data     digest (nutch.content.digest)
 
-The metadata of a fetch begins as that of the page's entry in the CrawlDb, which may keep the code and media type of an
-earlier round. So they count only where the protocol status says that the server has answered this time. An entry with
-the status `linked` is a redirect's target that was not fetched, and begins as that of the page that was redirected:
-its protocol status counts only where it says that the page was not fetched.
-Source: org.apache.nutch.fetcher.FetcherThread.output, org.apache.nutch.protocol.http.api.HttpBase.getProtocolOutput.
+The metadata of a fetch begins as that of the page's entry in the CrawlDb, which may keep the code
+and media type of an earlier round. So they count only where the protocol status says that the
+server has answered this time. An entry with the status `linked` is a redirect's target that was not
+fetched, and begins as that of the page that was redirected: its protocol status counts only where
+it says that the page was not fetched. Source: org.apache.nutch.fetcher.FetcherThread.output,
+org.apache.nutch.protocol.http.api.HttpBase.getProtocolOutput.
 """
 
 from __future__ import annotations
@@ -87,10 +89,14 @@ class Fetches:
     def protocol(self) -> pl.DataFrame:
         """Code and message of each protocol status; null where there is none."""
         found = entries(self.frame["metadata"], self.frame["key"], [PROTO_STATUS_KEY])
-        found = found.filter(pl.col("kind") == STATUS_KIND).select("row", *_parts_of_status(pl.col("value")))
+        found = found.filter(pl.col("kind") == STATUS_KIND).select(
+            "row", *_parts_of_status(pl.col("value"))
+        )
         linked = (self.frame["status"] == STATUS_LINKED).gather(found["row"])
         found = found.filter(~linked | (found["code"] == codes.NOTFETCHING))
-        code, message = (in_rows(found["row"], found[name], len(self)) for name in ("code", "message"))
+        code, message = (
+            in_rows(found["row"], found[name], len(self)) for name in ("code", "message")
+        )
         return pl.DataFrame([code.alias("code"), decode_keys(message).alias("message")])
 
     @once
@@ -111,7 +117,9 @@ class Fetches:
         return enum_of(self.protocol["code"], CODE_NAMES, PROTOCOL_STATUS, UNKNOWN)
 
     def message(self, *, of_redirects: bool) -> pl.Series:
-        """The messages of the protocol statuses of redirects (where they lead), or of all others."""
+        """The messages of the protocol statuses of redirects (where they lead), or of all
+        others.
+        """
         mine = pl.col("code").is_in(_REDIRECTS) == of_redirects
         return self.protocol.select(pl.when(mine).then("message")).to_series()
 
@@ -126,7 +134,9 @@ class Fetches:
         return self._beside(self._stretch.read(PARSE_DATA, _digests), pl.String())
 
     def _beside(self, table: pl.DataFrame | None, dtype: pl.DataType) -> pl.Series:
-        """The column `value` of another folder; of equal URLs the n-th that was answered has the n-th there."""
+        """The column `value` of another folder; of equal URLs the n-th that was answered has the
+        n-th there.
+        """
         if table is None:
             return pl.Series([None], dtype=dtype).new_from_index(0, len(self))
         rows = self.answered.arg_true()
@@ -138,7 +148,9 @@ class Fetches:
 
 
 def _parts_of_status(value: pl.Expr) -> list[pl.Expr]:
-    """Code and message (Binary) of serialized ProtocolStatuses; see `records.protocolstatus` for the layout."""
+    """Code and message (Binary) of serialized ProtocolStatuses; see `records.protocolstatus` for
+    the layout.
+    """
 
     def number(at: int) -> pl.Expr:
         return value.bin.slice(at, 4).bin.reinterpret(dtype=pl.Int32(), endianness="big")
@@ -154,7 +166,9 @@ def _sizes(batch: Batch) -> pl.DataFrame:
 
 
 def _sizes_of_streams(batch: Batch) -> pl.DataFrame:
-    """The same of Contents that are zlib streams, of which no more is inflated than the size needs."""
+    """The same of Contents that are zlib streams, of which no more is inflated than the size
+    needs.
+    """
 
     def size(row: int) -> int:
         value = batch.value(row)
@@ -228,6 +242,9 @@ class PagesTable(Table):
         return {segment.name: PagesTable([segment]) for segment in self._segments}
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
-        folders = [CRAWL_FETCH, *(folder for name, folder in self.folders.items() if name in request.needed)]
+        folders = [
+            CRAWL_FETCH,
+            *(folder for name, folder in self.folders.items() if name in request.needed),
+        ]
         pieces = stretches(self._segments, folders, request.where, stored=CONTENT)
         return each(lambda stretch: self.make(Fetches.read(stretch), request), pieces)

@@ -1,4 +1,6 @@
-"""Rows into Parquet files: whole or not at all, compressed, with statistics by which readers skip rows."""
+"""Rows into Parquet files: whole or not at all, compressed, with statistics by which readers skip
+rows.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 
 
 def write_parquet(rows: pl.LazyFrame, path: Path) -> int:
-    """Write a file; returns the number of rows. Raises StoreError where there is one, and what reading raises."""
+    """Write a file; returns the number of rows. Raises StoreError where there is one, and what
+    reading raises.
+    """
     with output_file(path) as new:
         sink(rows, new)
         return count(new)
@@ -29,7 +33,11 @@ def sink(rows: pl.LazyFrame, path: Path) -> None:
     """Write rows to a new file as they come. Raises OSError, and what reading them raises."""
     with _os_errors(path):
         rows.sink_parquet(
-            path, compression="zstd", statistics="full", row_group_size=ROWS_PER_GROUP, engine="streaming"
+            path,
+            compression="zstd",
+            statistics="full",
+            row_group_size=ROWS_PER_GROUP,
+            engine="streaming",
         )
 
 

@@ -1,11 +1,12 @@
 """The table `parses`: one row for each parsed page of each segment.
 
-    parse_data     url, status, title, the media type and charset that were found, language, number of links
+    parse_data     url, status, title, the media type and charset that were found, language, number
+                   of links
     parse_text     text_length, in characters
     crawl_parse    parse_time: the time of the entry with the page's signature
 
-Source: org.apache.nutch.parse.ParseData, ParseOutputFormat; CharEncodingForConversion and `language` are metadata that
-parse-html and language-identifier leave.
+Source: org.apache.nutch.parse.ParseData, ParseOutputFormat; CharEncodingForConversion and
+`language` are metadata that parse-html and language-identifier leave.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ from minutch.inspect.query.ranges import Stretch, each, stretches
 from minutch.inspect.query.table import Column, Request, Table, once
 from minutch.records import parsedata_columns
 from minutch.records.crawldatum import STATUS_SIGNATURE
-from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, CONTENT_TYPE_KEY, ORIGINAL_CHAR_ENCODING_KEY
+from minutch.records.metadata import (
+    CHAR_ENCODING_FOR_CONVERSION_KEY,
+    CONTENT_TYPE_KEY,
+    ORIGINAL_CHAR_ENCODING_KEY,
+)
 from minutch.records.parsedata_columns import ParseTable
 from minutch.records.parsestatus import MAJOR_NAMES
 from minutch.work.tables.crawldata import scan
@@ -42,7 +47,9 @@ class Parses:
         self._stretch, self._frame, self._parsed = stretch, frame, parsed
 
     @classmethod
-    def read(cls, stretch: Stretch, columns: Collection[str], parsed: pl.DataFrame | None) -> Parses:
+    def read(
+        cls, stretch: Stretch, columns: Collection[str], parsed: pl.DataFrame | None
+    ) -> Parses:
         """All of them, with those of `columns` that are in parse_data. Raises FormatError."""
         wanted = {name: make for name, make in _FROM_DATA.items() if name in columns}
 
@@ -53,7 +60,9 @@ class Parses:
             return pl.DataFrame([make(table).alias(name) for name, make in wanted.items()])
 
         frame = stretch.read(PARSE_DATA, decode)
-        return cls(stretch, empty(pl.Schema({"key": pl.Binary()})) if frame is None else frame, parsed)
+        return cls(
+            stretch, empty(pl.Schema({"key": pl.Binary()})) if frame is None else frame, parsed
+        )
 
     def filter(self, mask: pl.Series) -> Parses:
         """Those where `mask` is true."""
@@ -64,7 +73,11 @@ class Parses:
 
     def field(self, name: str) -> pl.Series:
         """A column that is made of parse_data alone."""
-        return self._frame[name] if len(self) else pl.Series(name, dtype=ParsesTable.columns[name].dtype)
+        return (
+            self._frame[name]
+            if len(self)
+            else pl.Series(name, dtype=ParsesTable.columns[name].dtype)
+        )
 
     @property
     def segment(self) -> pl.Series:
@@ -81,7 +94,9 @@ class Parses:
         """Characters of each text; null where it is not stored."""
 
         def decode(batch: Batch) -> pl.DataFrame:
-            return pl.DataFrame({"value": decode_keys(parsedata_columns.decode_texts(batch)).str.len_chars()})
+            return pl.DataFrame(
+                {"value": decode_keys(parsedata_columns.decode_texts(batch)).str.len_chars()}
+            )
 
         table = self._stretch.read(PARSE_TEXT, decode)
         if table is None:
@@ -94,12 +109,16 @@ class Parses:
         """When each page was parsed."""
         if self._parsed is None:
             return pl.Series([None], dtype=TIME).new_from_index(0, len(self))
-        found = self._frame.select("key").join(self._parsed, on="key", how="left", maintain_order="left")
+        found = self._frame.select("key").join(
+            self._parsed, on="key", how="left", maintain_order="left"
+        )
         return times(found["fetch_time"])
 
 
 def _first(table: ParseTable, *places: tuple[str, str]) -> pl.Series:
-    """The first value that one of the names has in the metadata `of` it; null where none has one."""
+    """The first value that one of the names has in the metadata `of` it; null where none has
+    one.
+    """
     found = [decode_keys(table.first_values(name, of)).alias(f"{of} {name}") for of, name in places]
     return pl.DataFrame(found).select(pl.coalesce(pl.all())).to_series()
 
@@ -173,9 +192,15 @@ class ParsesTable(Table):
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
         folders = [PARSE_DATA, *([PARSE_TEXT] if "text_length" in request.needed else [])]
         for segment in self._segments:
-            parsed = _parse_times(segment) if "parse_time" in request.needed and segment.has(CRAWL_PARSE) else None
+            parsed = (
+                _parse_times(segment)
+                if "parse_time" in request.needed and segment.has(CRAWL_PARSE)
+                else None
+            )
             read = partial(self._read_stretch, request, parsed)
             yield from each(read, stretches([segment], folders, request.where))
 
-    def _read_stretch(self, request: Request, parsed: pl.DataFrame | None, stretch: Stretch) -> pl.DataFrame:
+    def _read_stretch(
+        self, request: Request, parsed: pl.DataFrame | None, stretch: Stretch
+    ) -> pl.DataFrame:
         return self.make(Parses.read(stretch, request.needed, parsed), request)

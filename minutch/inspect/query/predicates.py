@@ -1,10 +1,12 @@
-"""What a query's condition says of URLs and hosts, so that files need not be read where it can't hold. Pure: no I/O.
+"""What a query's condition says of URLs and hosts, so that files need not be read where it can't
+hold. Pure: no I/O.
 
-Only what is surely so is said: a condition that is not understood may hold anywhere. The condition itself is always
-tested on the rows that are read.
+Only what is surely so is said: a condition that is not understood may hold anywhere. The condition
+itself is always tested on the rows that are read.
 
-    url    = 'x', in (…), < <= > >=, starts with: ranges of keys. Keys are bytes, URLs what these decode to, with U+FFFD
-           for what is no UTF-8: a string with that says nothing. Both are in the same order where one side is ASCII
+    url    = 'x', in (…), < <= > >=, starts with: ranges of keys. Keys are bytes, URLs what these
+           decode to, with U+FFFD for what is no UTF-8: a string with that says nothing. Both are in
+           the same order where one side is ASCII
     host   any condition on the host alone: tested on the hosts of stretches that have only one
            = 'x', in (…): words that are in the URLs as bytes
 """
@@ -33,7 +35,9 @@ Ranges = tuple[KeyRange, ...]
 
 
 class Where(NamedTuple):
-    """Where rows may be that a condition holds for: ranges of URLs that ascend, and a condition on hosts alone."""
+    """Where rows may be that a condition holds for: ranges of URLs that ascend, and a condition on
+    hosts alone.
+    """
 
     urls: Ranges = EVERYWHERE
     hosts: pl.Expr | None = None
@@ -50,7 +54,9 @@ def where(condition: pl.Expr | None) -> Where:
     """What a condition says of the columns `url` and `host`."""
     if condition is None:
         return Where()
-    with suppress(Exception):  # the tree's form is Polars' own affair: whatever does not fit says nothing
+    with suppress(
+        Exception
+    ):  # the tree's form is Polars' own affair: whatever does not fit says nothing
         tree = json.loads(condition.meta.serialize(format="json"))
         return Where(_urls(tree), _hosts(tree), _words(tree))
     return Where()
@@ -70,11 +76,28 @@ def _words(tree: Any) -> tuple[bytes, ...]:
     """The hosts that a condition names, where they are spelled as in any URL with them."""
     for part in _conjuncts(tree):
         match part:
-            case {"BinaryExpr": {"left": {"Column": "host"}, "op": "Eq", "right": {"Literal": literal}}}:
+            case {
+                "BinaryExpr": {
+                    "left": {"Column": "host"},
+                    "op": "Eq",
+                    "right": {"Literal": literal},
+                }
+            }:
                 pass
-            case {"BinaryExpr": {"left": {"Literal": literal}, "op": "Eq", "right": {"Column": "host"}}}:
+            case {
+                "BinaryExpr": {
+                    "left": {"Literal": literal},
+                    "op": "Eq",
+                    "right": {"Column": "host"},
+                }
+            }:
                 pass
-            case {"Function": {"input": [{"Column": "host"}, {"Literal": literal}], "function": {"Boolean": what}}}:
+            case {
+                "Function": {
+                    "input": [{"Column": "host"}, {"Literal": literal}],
+                    "function": {"Boolean": what},
+                }
+            }:
                 if "IsIn" not in what:
                     continue
             case _:
@@ -99,15 +122,27 @@ def _urls(tree: Any) -> Ranges:
             return intersection(_urls(left), _urls(right))
         case {"BinaryExpr": {"left": left, "op": "Or" | "LogicalOr", "right": right}}:
             return union([*_urls(left), *_urls(right)])
-        case {"BinaryExpr": {"left": {"Column": "url"}, "op": str(op), "right": {"Literal": literal}}}:
+        case {
+            "BinaryExpr": {"left": {"Column": "url"}, "op": str(op), "right": {"Literal": literal}}
+        }:
             return _compared(op, literal)
-        case {"BinaryExpr": {"left": {"Literal": literal}, "op": str(op), "right": {"Column": "url"}}}:
+        case {
+            "BinaryExpr": {"left": {"Literal": literal}, "op": str(op), "right": {"Column": "url"}}
+        }:
             return _compared(_MIRRORED.get(op, ""), literal)
         case {
-            "Function": {"input": [{"Column": "url"}, {"Literal": literal}], "function": {"StringExpr": "StartsWith"}}
+            "Function": {
+                "input": [{"Column": "url"}, {"Literal": literal}],
+                "function": {"StringExpr": "StartsWith"},
+            }
         }:
             return union([_beginning(text) for text in _texts(literal)])
-        case {"Function": {"input": [{"Column": "url"}, {"Literal": literal}], "function": {"Boolean": {"IsIn": _}}}}:
+        case {
+            "Function": {
+                "input": [{"Column": "url"}, {"Literal": literal}],
+                "function": {"Boolean": {"IsIn": _}},
+            }
+        }:
             return union([_one(text) for text in _texts(literal)])
     return EVERYWHERE
 
@@ -139,7 +174,9 @@ _MIRRORED: Final = {"Eq": "Eq", "Lt": "Gt", "LtEq": "GtEq", "Gt": "Lt", "GtEq": 
 
 
 def _texts(literal: Any) -> list[bytes]:
-    """The strings of a literal. ValueError where one may stand for other bytes, or there are too many."""
+    """The strings of a literal. ValueError where one may stand for other bytes, or there are too
+    many.
+    """
     match literal:
         case {"Scalar": {"String": str(text)}}:
             found = [text]
@@ -147,7 +184,9 @@ def _texts(literal: Any) -> list[bytes]:
             found = pl.read_ipc_stream(BytesIO(bytes(data))).to_series().to_list()
         case _:
             raise ValueError("another kind of literal")
-    if len(found) > _MOST_RANGES or not all(isinstance(text, str) and _ANY not in text for text in found):
+    if len(found) > _MOST_RANGES or not all(
+        isinstance(text, str) and _ANY not in text for text in found
+    ):
         raise ValueError("strings that are no ranges")
     return [text.encode() for text in found]
 

@@ -1,7 +1,8 @@
-"""A prompt for statements: with a history that stays, completion of tables, columns and words of SQL.
+"""A prompt for statements: with a history that stays, completion of tables, columns and words of
+SQL.
 
-A statement ends in a semicolon and may take several lines. `.tables` lists the tables, `.columns TABLE` the columns of
-one, `.quit` or the end of the input ends.
+A statement ends in a semicolon and may take several lines. `.tables` lists the tables, `.columns
+TABLE` the columns of one, `.quit` or the end of the input ends.
 """
 
 from __future__ import annotations
@@ -20,15 +21,54 @@ HISTORY: Final = ".cache/minutch/sql-history"
 """Below the home directory."""
 _LONGEST_HISTORY: Final = 1000
 _WORDS: Final = (
-    *("select", "from", "where", "group by", "order by", "having", "limit", "join", "left join", "on", "as", "and"),
-    *("or", "not", "in", "like", "is null", "between", "case", "when", "then", "else", "end", "distinct", "desc"),
-    *("count(*)", "count(", "sum(", "avg(", "min(", "max(", "median(", "date_trunc(", "cast(", "with", "union all"),
+    *(
+        "select",
+        "from",
+        "where",
+        "group by",
+        "order by",
+        "having",
+        "limit",
+        "join",
+        "left join",
+        "on",
+        "as",
+        "and",
+    ),
+    *(
+        "or",
+        "not",
+        "in",
+        "like",
+        "is null",
+        "between",
+        "case",
+        "when",
+        "then",
+        "else",
+        "end",
+        "distinct",
+        "desc",
+    ),
+    *(
+        "count(*)",
+        "count(",
+        "sum(",
+        "avg(",
+        "min(",
+        "max(",
+        "median(",
+        "date_trunc(",
+        "cast(",
+        "with",
+        "union all",
+    ),
 )
 _DOTS: Final = (".tables", ".columns", ".help", ".quit")
 _HELP: Final = """A statement ends in a semicolon: select status, count(*) from crawldb group by status;
 .tables            the tables
 .columns TABLE     the columns of a table and their types
-.quit              ends, as Ctrl-D does"""
+.quit              ends, as Ctrl-D does"""  # noqa: E501
 
 
 def completions(tables: Mapping[str, Table]) -> list[str]:
@@ -38,9 +78,13 @@ def completions(tables: Mapping[str, Table]) -> list[str]:
 
 
 def converse(
-    lines: Callable[[str], str], tables: Mapping[str, Table], answer: Callable[[str], None], context: JobContext
+    lines: Callable[[str], str],
+    tables: Mapping[str, Table],
+    answer: Callable[[str], None],
+    context: JobContext,
 ) -> None:
-    """Ask for lines until there are no more, and answer each statement. An error ends the statement, not the talk.
+    """Ask for lines until there are no more, and answer each statement. An error ends the
+    statement, not the talk.
 
     `lines(prompt)` gives the next line; EOFError ends, KeyboardInterrupt drops what was begun.
     """
@@ -98,7 +142,9 @@ def line_editing(words: Iterable[str]) -> Iterator[None]:
     history = _history()
     readline.set_completer(complete)
     readline.set_completer_delims(" \t\n,()=<>;")
-    readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
+    readline.parse_and_bind(
+        "bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete"
+    )
     if history is not None:
         with suppress(OSError):
             readline.read_history_file(history)

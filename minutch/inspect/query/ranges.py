@@ -1,4 +1,5 @@
-"""Segments read range by range: the folders that a table needs, each range of keys from all of them at the same time.
+"""Segments read range by range: the folders that a table needs, each range of keys from all of them
+at the same time.
 
 The parts of a folder are sorted by URL, but each folder may be cut into parts in its own way.
 """
@@ -27,15 +28,21 @@ class Stretch(NamedTuple):
     parts: dict[str, list[SortedPart]]
     keys: KeyRange
 
-    def read(self, folder: str, decode: Decode, streams: Decode | None = None) -> pl.DataFrame | None:
-        """What `decode` makes of each part of a folder, with `key` (Binary), sorted by it; None without such a folder.
+    def read(
+        self, folder: str, decode: Decode, streams: Decode | None = None
+    ) -> pl.DataFrame | None:
+        """What `decode` makes of each part of a folder, with `key` (Binary), sorted by it; None
+        without such a folder.
 
-        Where parts of the folder were opened with their values as zlib streams, those go to `streams`. `nth` numbers
-        the rows of equal keys, from 0. Raises FormatError.
+        Where parts of the folder were opened with their values as zlib streams, those go to
+        `streams`. `nth` numbers the rows of equal keys, from 0. Raises FormatError.
         """
         if folder not in self.parts:
             return None
-        tables = [self._read(part, streams if streams and part.is_stored else decode) for part in self.parts[folder]]
+        tables = [
+            self._read(part, streams if streams and part.is_stored else decode)
+            for part in self.parts[folder]
+        ]
         table = pl.concat(tables)
         if len(tables) > 1:
             table = table.sort("key", maintain_order=True)
@@ -52,7 +59,9 @@ def occurrences(keys: pl.Series) -> pl.Series:
     if count > 1:
         first[1:] = (keys[1:] != keys[:-1]).to_numpy()
     starts = np.flatnonzero(first)
-    return pl.Series("nth", (np.arange(count) - np.repeat(starts, np.diff([*starts, count]))).astype(np.uint32))
+    return pl.Series(
+        "nth", (np.arange(count) - np.repeat(starts, np.diff([*starts, count]))).astype(np.uint32)
+    )
 
 
 def stretches(
@@ -60,25 +69,32 @@ def stretches(
 ) -> Iterator[Stretch]:
     """The segments, in order, cut into ranges by the sizes of those of `folders` that they have.
 
-    Ranges in which the first of the folders has no rows that a query wants are left out. The values of one folder are
-    left as they are `stored`.
+    Ranges in which the first of the folders has no rows that a query wants are left out. The values
+    of one folder are left as they are `stored`.
     """
     for segment in segments:
         parts = {
             folder: [
-                SortedPart(path, LAYOUTS[folder].value_class, stored=folder == stored) for path in segment.parts(folder)
+                SortedPart(path, LAYOUTS[folder].value_class, stored=folder == stored)
+                for path in segment.parts(folder)
             ]
             for folder in folders
             if segment.has(folder)
         }
-        ranges: Sequence[KeyRange] = cut([part for found in parts.values() for part in found], RANGE_SIZE)
+        ranges: Sequence[KeyRange] = cut(
+            [part for found in parts.values() for part in found], RANGE_SIZE
+        )
         if not where.is_everywhere:
             wanted = [keys for part in parts[folders[0]] for keys in wanted_ranges(part, where)]
             ranges = intersection(tuple(ranges), union(wanted))
         for keys in ranges:
-            yield Stretch(segment, {folder: found for folder, found in parts.items() if found}, keys)
+            yield Stretch(
+                segment, {folder: found for folder, found in parts.items() if found}, keys
+            )
 
 
-def each(read: Callable[[Stretch], pl.DataFrame | None], pieces: Iterable[Stretch]) -> Iterator[pl.DataFrame]:
+def each(
+    read: Callable[[Stretch], pl.DataFrame | None], pieces: Iterable[Stretch]
+) -> Iterator[pl.DataFrame]:
     """What `read` makes of each stretch, in order; several are read side by side."""
     return (frame for frame in ordered(read, pieces, leave=True) if frame is not None)

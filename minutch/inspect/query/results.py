@@ -20,7 +20,9 @@ _ROWS_AT_A_TIME: Final = 10_000
 
 
 def text_table(frame: pl.DataFrame, width: int | None) -> Iterator[str]:
-    """The lines of a table: names, a rule, rows. Cells are cut so that lines fit into `width`, None: not cut."""
+    """The lines of a table: names, a rule, rows. Cells are cut so that lines fit into `width`,
+    None: not cut.
+    """
     numeric = [dtype.is_numeric() for dtype in frame.dtypes]
     head = [visible_line(name) for name in frame.columns]
     rows = [[_shown(value) for value in row] for row in frame.iter_rows()]
@@ -28,7 +30,10 @@ def text_table(frame: pl.DataFrame, width: int | None) -> Iterator[str]:
     if width is not None:
         widths = _fitted(widths, width - len(_GAP) * (len(widths) - 1))
     for cells in (head, ["-" * size for size in widths], *rows):
-        line = [_cell(cell, size, right) for cell, size, right in zip(cells, widths, numeric, strict=True)]
+        line = [
+            _cell(cell, size, right)
+            for cell, size, right in zip(cells, widths, numeric, strict=True)
+        ]
         yield _GAP.join(line).rstrip()
 
 
@@ -99,7 +104,13 @@ def csv_lines(frames: Iterable[pl.DataFrame], head: Iterable[str]) -> Iterator[s
     for frame in _slices(frames):
         nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
         flat = [
-            pl.Series(name, [json.dumps(value, ensure_ascii=False, default=_json) for value in frame[name].to_list()])
+            pl.Series(
+                name,
+                [
+                    json.dumps(value, ensure_ascii=False, default=_json)
+                    for value in frame[name].to_list()
+                ],
+            )
             for name in nested
         ]
         yield frame.with_columns(flat).write_csv(include_header=False)

@@ -9,7 +9,14 @@ from typing import Final, overload
 
 import polars as pl
 
-from minutch.cycle.segment.store import CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, PARSE_DATA, Segment, segments_in
+from minutch.cycle.segment.store import (
+    CRAWL_FETCH,
+    CRAWL_GENERATE,
+    CRAWL_PARSE,
+    PARSE_DATA,
+    Segment,
+    segments_in,
+)
 from minutch.inspect.query.crawldb import EntriesTable
 from minutch.inspect.query.pages import PagesTable
 from minutch.inspect.query.parses import ParsesTable
@@ -33,7 +40,9 @@ class CrawlSegment(Segment):
 
     @property
     def folders(self) -> Mapping[str, Table]:
-        """The folders that are there, by name: those of CrawlDatums with the columns of `crawldb`, and parse_data."""
+        """The folders that are there, by name: those of CrawlDatums with the columns of `crawldb`,
+        and parse_data.
+        """
         found: dict[str, Table] = {
             name: EntriesTable(name, partial(self.parts, name))
             for name in (CRAWL_GENERATE, CRAWL_FETCH, CRAWL_PARSE)
@@ -43,7 +52,9 @@ class CrawlSegment(Segment):
 
 
 class Segments(Sequence[CrawlSegment]):
-    """The segments in a folder, the oldest first; found by number or by name. None where there is no such folder."""
+    """The segments in a folder, the oldest first; found by number or by name. None where there is
+    no such folder.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path

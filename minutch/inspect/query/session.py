@@ -1,8 +1,10 @@
-"""SQL over the tables of a crawl, by Polars: what a statement does not need of the files is not read.
+"""SQL over the tables of a crawl, by Polars: what a statement does not need of the files is not
+read.
 
-In SQL a status is a text, so that LIKE and functions of texts work on it, and a time has no zone: it is in UTC.
-Polars was chosen over DuckDB by measurement: both wait for the files to be decoded, but Polars takes the rows as they
-come, where DuckDB holds all of them first, and it is there already.
+In SQL a status is a text, so that LIKE and functions of texts work on it, and a time has no zone:
+it is in UTC. Polars was chosen over DuckDB by measurement: both wait for the files to be decoded,
+but Polars takes the rows as they come, where DuckDB holds all of them first, and it is there
+already.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ class Session:
     def __init__(self, crawl: Crawl, now: int) -> None:
         self.tables: Mapping[str, Table] = crawl.tables
         self._now = now
-        self._context = pl.SQLContext({name: plain(table.scan()) for name, table in self.tables.items()})
+        self._context = pl.SQLContext(
+            {name: plain(table.scan()) for name, table in self.tables.items()}
+        )
 
     def query(self, statement: str) -> pl.LazyFrame:
         """The rows that a statement asks for, not read yet. Raises QueryError."""
@@ -50,20 +54,28 @@ class Session:
     def _columns(self, name: str) -> pl.LazyFrame:
         """The columns of a table, and their types."""
         if name not in self.tables:
-            raise QueryError(f"there is no table {name}", hint=_meant(name, list(self.tables), "tables"))
+            raise QueryError(
+                f"there is no table {name}", hint=_meant(name, list(self.tables), "tables")
+            )
         schema = plain(self.tables[name].scan()).collect_schema()
-        return pl.LazyFrame({"column": schema.names(), "type": [str(dtype) for dtype in schema.dtypes()]})
+        return pl.LazyFrame(
+            {"column": schema.names(), "type": [str(dtype) for dtype in schema.dtypes()]}
+        )
 
     def error(self, exc: Exception) -> QueryError:
         """Polars' error in a sentence, with what may have been meant."""
         text = str(exc).partition("\n")[0].strip()
         columns = dict.fromkeys(name for table in self.tables.values() for name in table.schema)
         if match := _TABLE.search(text):
-            return QueryError(f"there is no table {match[1]}", hint=_meant(match[1], list(self.tables), "tables"))
+            return QueryError(
+                f"there is no table {match[1]}", hint=_meant(match[1], list(self.tables), "tables")
+            )
         if match := _FUNCTION.search(text):
             return QueryError(f"there is no function {match[1]}")
         if isinstance(exc, pl.exceptions.ColumnNotFoundError) and (match := _COLUMN.search(text)):
-            return QueryError(f"there is no column {match[1]}", hint=_meant(match[1], list(columns), "columns"))
+            return QueryError(
+                f"there is no column {match[1]}", hint=_meant(match[1], list(columns), "columns")
+            )
         return QueryError(_PLACE.sub("", text) or type(exc).__name__)
 
 

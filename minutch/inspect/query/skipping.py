@@ -1,9 +1,10 @@
 """Reading MapFiles only where rows may be that a query asks for.
 
-A MapFile's index has a key for each 128 records; between two of its entries lies a block of records whose keys are
-between theirs. A block is passed over if no wanted URL can be in it, or if its first key and the next block's agree up
-to the end of the host, and the query does not want that host. Where the query names hosts, blocks that are left are
-searched for their names. What is left then is read.
+A MapFile's index has a key for each 128 records; between two of its entries lies a block of records
+whose keys are between theirs. A block is passed over if no wanted URL can be in it, or if its first
+key and the next block's agree up to the end of the host, and the query does not want that host.
+Where the query names hosts, blocks that are left are searched for their names. What is left then is
+read.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from minutch.work.tables.spans import Decode, Read, Span, opened, read_all
 RANGE_SIZE: Final = 1 << 22
 """Bytes of a file that are read at a time."""
 _GAP: Final = 16
-"""Blocks are read along with those before and after them if they take less than this part of RANGE_SIZE."""
+"""Blocks are read along with those before and after them if they take less than this part of
+RANGE_SIZE.
+"""
 _SITE: Final = r"^[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*[/?#]"
 """A URL up to the end of its host (and port)."""
 
@@ -35,9 +38,11 @@ _SITE: Final = r"^[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*[/?#]"
 def piecewise(
     paths: Sequence[Path], value_class: str, read: Read[pl.DataFrame], request: Request
 ) -> Iterator[pl.DataFrame]:
-    """What `read` makes of files, stretch by stretch, one file after the other, as far as a request may want them.
+    """What `read` makes of files, stretch by stretch, one file after the other, as far as a request
+    may want them.
 
-    What is no MapFile is read as a whole. Several stretches are read side by side. Raises FormatError.
+    What is no MapFile is read as a whole. Several stretches are read side by side. Raises
+    FormatError.
     """
     where = request.where
     if where.is_everywhere or not all(path.is_dir() for path in paths):
@@ -50,7 +55,9 @@ def piecewise(
             yield from read(part.file, Span(int(part.bounds[start]), int(part.bounds[end + 1])))
 
     parts = (SortedPart(path, value_class) for path in paths)
-    return read_all(((part, *window) for part in parts for window in _windows(part, where)), read_window)
+    return read_all(
+        ((part, *window) for part in parts for window in _windows(part, where)), read_window
+    )
 
 
 def read_range(part: SortedPart, keys: KeyRange, decode: Decode) -> pl.DataFrame:
@@ -62,8 +69,8 @@ def read_range(part: SortedPart, keys: KeyRange, decode: Decode) -> pl.DataFrame
 
 
 def wanted_ranges(part: SortedPart, where: Where) -> Iterator[KeyRange]:
-    """The ranges of keys in which a part may have rows, in order, each about RANGE_SIZE bytes of the file at most;
-    with some in between that it has none in."""
+    """The ranges of keys in which a part may have rows, in order, each about RANGE_SIZE bytes of
+    the file at most; with some in between that it has none in."""
     for first, last in _runs(part, 0, _wanted(part, where)):
         yield KeyRange(part.keys[first], part.keys[last + 1] if last + 1 < len(part.keys) else None)
 
@@ -75,10 +82,14 @@ def _wanted(part: SortedPart, where: Where) -> Mask:
 
 
 def _windows(part: SortedPart, where: Where) -> Iterator[tuple[int, Mask]]:
-    """Stretches of RANGE_SIZE bytes that have wanted blocks: the number of the first block, and which ones are."""
+    """Stretches of RANGE_SIZE bytes that have wanted blocks: the number of the first block, and
+    which ones are.
+    """
     wanted = _wanted(part, where)
     if part.file.compression == BLOCK:
-        wanted[1:] |= wanted[:-1]  # the block after the last one that is wanted may begin with keys that are
+        wanted[1:] |= wanted[
+            :-1
+        ]  # the block after the last one that is wanted may begin with keys that are
     first = 0
     while first < len(wanted):
         last = int(np.searchsorted(part.bounds, part.bounds[first] + RANGE_SIZE))
@@ -88,7 +99,8 @@ def _windows(part: SortedPart, where: Where) -> Iterator[tuple[int, Mask]]:
 
 
 def _runs(part: SortedPart, before: int, wanted: Mask) -> Iterator[tuple[int, int]]:
-    """The first and the last block of runs of wanted blocks, with what lies between if it is little.
+    """The first and the last block of runs of wanted blocks, with what lies between if it is
+    little.
 
     `wanted` begins with block number `before`.
     """
@@ -98,7 +110,10 @@ def _runs(part: SortedPart, before: int, wanted: Mask) -> Iterator[tuple[int, in
     bounds = part.bounds
     first = last = int(found[0])
     for number in map(int, found[1:]):
-        if bounds[number] - bounds[last + 1] > RANGE_SIZE // _GAP or bounds[number + 1] - bounds[first] > RANGE_SIZE:
+        if (
+            bounds[number] - bounds[last + 1] > RANGE_SIZE // _GAP
+            or bounds[number + 1] - bounds[first] > RANGE_SIZE
+        ):
             yield first, last
             first = number
         last = number
@@ -123,7 +138,11 @@ def _by_host(keys: pl.Series, condition: pl.Expr) -> Mask:
     urls = decode_keys(keys)
     sites = urls.str.extract(f"({_SITE})")
     wanted = np.ones(len(keys), np.bool_)
-    alone = ((sites[:-1] == sites[1:]).fill_null(False)).to_numpy() if len(keys) > 1 else np.zeros(0, np.bool_)
+    alone = (
+        ((sites[:-1] == sites[1:]).fill_null(False)).to_numpy()
+        if len(keys) > 1
+        else np.zeros(0, np.bool_)
+    )
     mine = hosts_of(urls.gather(np.flatnonzero(alone))).alias("host").to_frame()
     wanted[np.flatnonzero(alone)] = mine.select(condition.fill_null(False)).to_series().to_numpy()
     return wanted

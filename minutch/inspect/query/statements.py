@@ -1,7 +1,8 @@
 """SQL as text: where its statements end, and what may stand in them. Pure: no I/O.
 
-Questions about the tables of a crawl are all that is allowed: no statement that changes anything, no function that
-reads a file. What is asked of the clock is put in as a literal, in UTC as all times are.
+Questions about the tables of a crawl are all that is allowed: no statement that changes anything,
+no function that reads a file. What is asked of the clock is put in as a literal, in UTC as all
+times are.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def tokens(text: str) -> Tokens:
 
 
 def statements(text: str) -> Iterator[str]:
-    """The statements of a text, which end in semicolons; those with nothing in them are left out."""
+    """The statements of a text, which end in semicolons; those with nothing in them are left
+    out.
+    """
     current: Tokens = []
     for token in [*tokens(text), ("other", ";")]:
         if token != ("other", ";"):
@@ -57,7 +60,9 @@ def is_complete(text: str) -> bool:
 
 
 def allowed(statement: str, now: int) -> str:
-    """The statement, with the time `now` (ms) for the clock. Raises QueryError where it is no question."""
+    """The statement, with the time `now` (ms) for the clock. Raises QueryError where it is no
+    question.
+    """
     words = [token for token in tokens(statement) if token[0] != "comment"]
     solid = [place for place, (kind, _) in enumerate(words) if kind != "space"]
     if not solid:
@@ -65,8 +70,12 @@ def allowed(statement: str, now: int) -> str:
     first = words[solid[0]][1].lower()
     if first not in QUESTIONS:
         raise QueryError(
-            f"{first.upper()} is not possible: SQL here asks questions, the files of the crawl stay as they are",
-            hint=f"did you mean {''.join(get_close_matches(first, QUESTIONS, 1)).upper() or 'SELECT'}?",
+            f"{first.upper()} is not possible: SQL here asks questions, the files of the crawl stay"
+            " as they are",
+            hint=(
+                "did you mean"
+                f" {''.join(get_close_matches(first, QUESTIONS, 1)).upper() or 'SELECT'}?"
+            ),
         )
     time = datetime.fromtimestamp(now / 1000, UTC)
     moment, day = f"timestamp '{time:%Y-%m-%d %H:%M:%S.%f}'", f"date '{time:%Y-%m-%d}'"
@@ -77,7 +86,9 @@ def allowed(statement: str, now: int) -> str:
         called = here + 1 < len(solid) and words[solid[here + 1]][1] == "("
         name = word.strip('"`').lower()
         if called and _READER.fullmatch(name):
-            raise QueryError(f"{name} is not possible: a query reads the tables of the crawl and no other files")
+            raise QueryError(
+                f"{name} is not possible: a query reads the tables of the crawl and no other files"
+            )
         literal = moment if name in _NOW else day if name in _TODAY else ""
         if literal and word[0] not in '"`' and (called or name.startswith(("current", "local"))):
             words[place] = ("other", literal)

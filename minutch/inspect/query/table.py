@@ -1,14 +1,16 @@
-"""A table of a crawl: rows with typed columns, read from Nutch's files when they are asked for, and only then.
+"""A table of a crawl: rows with typed columns, read from Nutch's files when they are asked for, and
+only then.
 
     table.scan()          a Polars LazyFrame: what a query does not need is not read
     table.to_arrow()      a pyarrow.Table       } need the extra `tables`
     table.to_pandas()     a pandas.DataFrame    }
     len(table)            the number of rows
     for row in table      rows as dictionaries
-    table[url]            the row of a URL, where there can be only one; `get`, `in` as with a dictionary
+    table[url]            the row of a URL, where there can be only one; `get`, `in` as with a
+                          dictionary
 
-A table is read in pieces, each a stretch of its files; a piece becomes a `Rows`, of which each column is made by a
-function of its own. Columns that nobody asked for are never made.
+A table is read in pieces, each a stretch of its files; a piece becomes a `Rows`, of which each
+column is made by a function of its own. Columns that nobody asked for are never made.
 """
 
 from __future__ import annotations
@@ -40,9 +42,11 @@ class Column(NamedTuple):
 
 
 class once(Generic[T]):
-    """A property that is worked out once for each object: cached_property without the lock that Python 3.11 has in it.
+    """A property that is worked out once for each object: cached_property without the lock that
+    Python 3.11 has in it.
 
-    That lock is one for all objects of a class, which would let the threads that make tables wait for each other.
+    That lock is one for all objects of a class, which would let the threads that make tables wait
+    for each other.
     """
 
     def __init__(self, make: Callable[[Any], T]) -> None:
@@ -68,7 +72,9 @@ class Request(NamedTuple):
     @property
     def tested(self) -> list[str]:
         """The columns that the condition looks at."""
-        return [] if self.condition is None else list(dict.fromkeys(self.condition.meta.root_names()))
+        return (
+            [] if self.condition is None else list(dict.fromkeys(self.condition.meta.root_names()))
+        )
 
     @property
     def needed(self) -> set[str]:
@@ -90,7 +96,9 @@ class Table(ABC):
     cheapest: ClassVar[str] = "url"
     """The column that is made when rows are only counted."""
     key: ClassVar[str] = ""
-    """The column by whose values rows are found: `table[value]`; none where several rows may have the same."""
+    """The column by whose values rows are found: `table[value]`; none where several rows may have
+    the same.
+    """
 
     @property
     def schema(self) -> pl.Schema:
@@ -102,18 +110,23 @@ class Table(ABC):
         """What is asked for, some rows at a time (see `make`). Raises StoreError, FormatError."""
 
     def partitions(self) -> Mapping[str, Table]:
-        """The tables that this one consists of, by names for files; itself, where it is made as a whole."""
+        """The tables that this one consists of, by names for files; itself, where it is made as a
+        whole.
+        """
         return {part_file(0): self}
 
     def make(self, rows: Any, request: Request) -> pl.DataFrame:
-        """What is asked for, of the rows of a piece: first the columns of the condition, others where it holds.
+        """What is asked for, of the rows of a piece: first the columns of the condition, others
+        where it holds.
 
         `rows` has `filter(mask)`.
         """
         if request.condition is None:
             return pl.DataFrame(self._columns(rows, request.columns))
         made = {column.name: column for column in self._columns(rows, request.tested)}
-        mask = pl.DataFrame(list(made.values())).select(request.condition.fill_null(False)).to_series()
+        mask = (
+            pl.DataFrame(list(made.values())).select(request.condition.fill_null(False)).to_series()
+        )
         if not mask.any():
             return pl.DataFrame(schema={name: self.columns[name].dtype for name in request.columns})
         if not mask.all():
@@ -128,10 +141,16 @@ class Table(ABC):
 
     def scan(self) -> pl.LazyFrame:
         """The table as a Polars LazyFrame."""
-        return register_io_source(self._read, schema=self.schema, is_pure=True, explain_name=self.name)
+        return register_io_source(
+            self._read, schema=self.schema, is_pure=True, explain_name=self.name
+        )
 
     def _read(
-        self, with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
+        self,
+        with_columns: list[str] | None,
+        predicate: pl.Expr | None,
+        n_rows: int | None,
+        batch_size: int | None,
     ) -> Iterator[pl.DataFrame]:
         wanted = tuple(self.columns if with_columns is None else with_columns)
         # a table without columns has no rows: for a count, any column will do
@@ -144,7 +163,9 @@ class Table(ABC):
         """Those of the first `count` rows that the condition holds for: `head` before `filter`."""
         for frame in self.frames(Request(tuple(request.needed))):
             found = frame.head(count)
-            yield (found if request.condition is None else found.filter(request.condition)).select(request.columns)
+            yield (found if request.condition is None else found.filter(request.condition)).select(
+                request.columns
+            )
             count -= len(found)
             if count <= 0:
                 return
@@ -158,9 +179,13 @@ class Table(ABC):
             yield from frame.iter_rows(named=True)
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The row with this URL (or host); None if there is none. TypeError where several rows may have the same."""
+        """The row with this URL (or host); None if there is none. TypeError where several rows may
+        have the same.
+        """
         if not self.key:
-            raise TypeError(f"rows of {self.name} are found by scan().filter(…): several may have the same URL")
+            raise TypeError(
+                f"rows of {self.name} are found by scan().filter(…): several may have the same URL"
+            )
         for frame in self.frames(Request(tuple(self.columns), pl.col(self.key) == key)):
             for row in frame.iter_rows(named=True):
                 return row

@@ -1,1 +1,3 @@
-"""The report of a crawl: its files counted, and what came of it as one HTML page with plots and tables."""
+"""The report of a crawl: its files counted, and what came of it as one HTML page with plots and
+tables.
+"""

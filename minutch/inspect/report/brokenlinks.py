@@ -1,4 +1,6 @@
-"""Links to pages that are gone, with the pages that they are on. Pieces of links in, facts out. Pure."""
+"""Links to pages that are gone, with the pages that they are on. Pieces of links in, facts out.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,13 @@ from minutch.work.tables.frame import decode_keys
 MOST_PLACES: Final = 5
 """Pages that are kept of those that link to an address."""
 _MANY: Final = 32
-_SCHEMA: Final = {"id": pl.UInt64, "url": pl.String, "from_url": pl.String, "anchor": pl.String, "n": pl.Int64}
+_SCHEMA: Final = {
+    "id": pl.UInt64,
+    "url": pl.String,
+    "from_url": pl.String,
+    "anchor": pl.String,
+    "n": pl.Int64,
+}
 
 
 class BrokenLinks:
@@ -21,7 +29,9 @@ class BrokenLinks:
     def __init__(self, gone: pl.Series) -> None:
         self._gone = gone.implode()
         self._counts = [pl.DataFrame(schema={"id": pl.UInt64, "n": pl.Int64})]
-        self._samples = [pl.DataFrame(schema={name: kind for name, kind in _SCHEMA.items() if name != "n"})]
+        self._samples = [
+            pl.DataFrame(schema={name: kind for name, kind in _SCHEMA.items() if name != "n"})
+        ]
         self.links = 0
 
     def add(self, links: pl.DataFrame) -> None:
@@ -46,9 +56,13 @@ class BrokenLinks:
     def table(self, whys: pl.DataFrame, most: int) -> pl.DataFrame:
         """The addresses with the most links; `whys` (`id`, `why`) says what is known of some."""
         top = self._counted().sort("n", "id", descending=[True, False]).head(most)
-        samples = _first(pl.concat(self._samples).join(top, on="id", how="semi", maintain_order="left"))
+        samples = _first(
+            pl.concat(self._samples).join(top, on="id", how="semi", maintain_order="left")
+        )
         places = samples.group_by("id").agg(
-            pl.col("url").first(), pl.col("from_url").alias("pages"), pl.col("anchor").alias("anchors")
+            pl.col("url").first(),
+            pl.col("from_url").alias("pages"),
+            pl.col("anchor").alias("anchors"),
         )
         found = top.join(places, on="id").join(whys.unique("id", keep="last"), on="id", how="left")
         return found.rename({"n": "links"}).sort("links", "url", descending=[True, False])

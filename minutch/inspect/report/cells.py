@@ -1,7 +1,8 @@
 """Values as people read them, and tables of them that can be sorted. Pure: values in, markup out.
 
-Whatever comes from the web is text here: control characters are written out (`minutch.terminal`), long ones are cut,
-directions of writing do not reach beyond it (`bdi`). Only http and https become links.
+Whatever comes from the web is text here: control characters are written out (`minutch.terminal`),
+long ones are cut, directions of writing do not reach beyond it (`bdi`). Only http and https become
+links.
 """
 
 from __future__ import annotations
@@ -81,7 +82,9 @@ def words(value: str | None) -> Markup:
     if not value:
         return joined(_NONE)
     shown = visible_line(value[: MOST_LETTERS + 1])
-    return e("bdi", shown if len(value) <= MOST_LETTERS else f"{visible_line(value[:MOST_LETTERS])}…")
+    return e(
+        "bdi", shown if len(value) <= MOST_LETTERS else f"{visible_line(value[:MOST_LETTERS])}…"
+    )
 
 
 def address(value: str | None) -> Markup:
@@ -92,7 +95,11 @@ def address(value: str | None) -> Markup:
         scheme = urlsplit(value).scheme.lower()
     except ValueError:
         return words(value)
-    return e("a", words(value), href=value, rel="noopener noreferrer nofollow") if scheme in _SCHEMES else words(value)
+    return (
+        e("a", words(value), href=value, rel="noopener noreferrer nofollow")
+        if scheme in _SCHEMES
+        else words(value)
+    )
 
 
 def several(values: Iterable[Child], kind: str = "") -> Markup:
@@ -102,7 +109,8 @@ def several(values: Iterable[Child], kind: str = "") -> Markup:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: `show` makes the cell of a row, `by` its value for sorting (None: the text that it shows).
+    """A column of a table: `show` makes the cell of a row, `by` its value for sorting (None: the
+    text that it shows).
 
     Numbers stand at the right. A narrow window has no room for `minor` columns.
     """
@@ -115,10 +123,15 @@ class Column:
     @property
     def kind(self) -> str | None:
         """The classes of its cells."""
-        return " ".join(name for name in ("number" * bool(self.by), "minor" * self.minor) if name) or None
+        return (
+            " ".join(name for name in ("number" * bool(self.by), "minor" * self.minor) if name)
+            or None
+        )
 
 
-def number(title: str, name: str, shown: Callable[[float | None], str] = count, *, minor: bool = False) -> Column:
+def number(
+    title: str, name: str, shown: Callable[[float | None], str] = count, *, minor: bool = False
+) -> Column:
     """A column of numbers."""
     return Column(title, lambda row: shown(row[name]), lambda row: row[name], minor)
 
@@ -143,11 +156,14 @@ def table(
 ) -> Markup:
     """A table. The first column names its rows; `note` says what is not shown.
 
-    In a narrow window the cells of a row that is `stacked` stand below each other: for columns of long texts.
+    In a narrow window the cells of a row that is `stacked` stand below each other: for columns of
+    long texts.
     """
     head = e("tr", *map(_head, columns))
     body = e("tbody", *(_row(row, columns, stacked) for row in rows))
-    whole = e("table", e("caption", name), e("thead", head), body, class_="stacked" if stacked else None)
+    whole = e(
+        "table", e("caption", name), e("thead", head), body, class_="stacked" if stacked else None
+    )
     shown = e("div", whole, class_="wide", tabindex="0", role="region", aria_label=f"Table: {name}")
     return joined(shown, e("p", note, class_="note") if note else None)
 

@@ -1,4 +1,6 @@
-"""Redirects that lead to redirects: which chains there are, the longest first. Pure: numbers in, numbers out."""
+"""Redirects that lead to redirects: which chains there are, the longest first. Pure: numbers in,
+numbers out.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,9 @@ MOST_HOPS: Final = 50
 def longest(redirects: pl.DataFrame, most: int) -> tuple[int, list[list[int]]]:
     """How many chains of two redirects or more there are, and the `most` longest as ids.
 
-    `redirects` has one row (`id`, `to`) for each URL that redirects. A chain begins where no redirect leads to; of
-    those that go round in a circle, one begins at the least id of the circle and ends where it began.
+    `redirects` has one row (`id`, `to`) for each URL that redirects. A chain begins where no
+    redirect leads to; of those that go round in a circle, one begins at the least id of the circle
+    and ends where it began.
     """
     ordered = redirects.unique("id", keep="last").sort("id")
     ids, targets = ordered["id"].to_numpy(), ordered["to"].to_numpy()
@@ -37,7 +40,9 @@ def longest(redirects: pl.DataFrame, most: int) -> tuple[int, list[list[int]]]:
     return len(every), [_walk(ids, targets, follows, int(start)) for start in every[order]]
 
 
-def _lengths(follows: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _lengths(
+    follows: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
     """The number of redirects from each start on, at most MOST_HOPS."""
     hops, here = np.ones(len(starts), np.int64), follows[starts]
     for _ in range(MOST_HOPS - 1):
@@ -49,8 +54,12 @@ def _lengths(follows: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]) -> n
     return hops
 
 
-def _circles(follows: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Circles that nothing leads into from outside: the place of their least member, and their length."""
+def _circles(
+    follows: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Circles that nothing leads into from outside: the place of their least member, and their
+    length.
+    """
     reached = np.zeros(len(follows), bool)
     here = starts
     while len(here):

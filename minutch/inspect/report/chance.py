@@ -1,4 +1,6 @@
-"""Numbers by chance that depend on a seed, a page and a turn, and on nothing else: not on order, cores or libraries."""
+"""Numbers by chance that depend on a seed, a page and a turn, and on nothing else: not on order,
+cores or libraries.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ _STEP: Final = 0x9E37_79B9_7F4A_7C15
 
 
 def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Other numbers for numbers, without their order. Source: SplitMix64 (Steele, Lea, Flood 2014)."""
+    """Other numbers for numbers, without their order. Source: SplitMix64 (Steele, Lea, Flood
+    2014).
+    """
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
     return numbers ^ (numbers >> np.uint64(31))

@@ -1,4 +1,6 @@
-"""What has changed since an earlier report of the same crawl. Pure: two reports' facts in, markup out."""
+"""What has changed since an earlier report of the same crawl. Pure: two reports' facts in, markup
+out.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from minutch.web.markup import Markup, element, joined
 
 e = element
 
-_BETTER: Final = {"fetched": 1, "median_ms": -1, "p90_ms": -1, "p99_ms": -1, "broken": -1, "gone": -1}
+_BETTER: Final = {
+    "fetched": 1,
+    "median_ms": -1,
+    "p90_ms": -1,
+    "p99_ms": -1,
+    "broken": -1,
+    "gone": -1,
+}
 """Totals of which more (1) or less (-1) is better."""
 _SHOWN: Final[Mapping[str, Callable[[float | None], str]]] = {
     "bytes": cells.size,
@@ -26,7 +35,9 @@ _SHOWN: Final[Mapping[str, Callable[[float | None], str]]] = {
 
 
 def is_same_crawl(earlier: Facts, facts: Facts) -> bool:
-    """Whether both may be reports of one crawl: they have a segment in common, or one of them has none."""
+    """Whether both may be reports of one crawl: they have a segment in common, or one of them has
+    none.
+    """
     mine, theirs = set(facts["rounds"]["segment"]), set(earlier["rounds"]["segment"])
     return bool(mine & theirs) or not mine or not theirs
 
@@ -40,8 +51,12 @@ def changes(earlier: Facts, facts: Facts) -> Section:
         None if is_same_crawl(earlier, facts) else " No segment is in both: is it the same crawl?",
     )  # fmt: skip
     totals = cells.table("Totals", _totals(earlier, facts), _columns("What"))
-    statuses = cells.table("Statuses", _both("statuses", "status", "urls", earlier, facts), _columns("Status"))
-    codes = cells.table("Answers", _both("codes", "code", "requests", earlier, facts), _columns("Answer"))
+    statuses = cells.table(
+        "Statuses", _both("statuses", "status", "urls", earlier, facts), _columns("Status")
+    )
+    codes = cells.table(
+        "Answers", _both("codes", "code", "requests", earlier, facts), _columns("Answer")
+    )
     pair = e("div", totals, e("div", statuses, codes), class_="pair")
     return section("changes", "Since the earlier report", said, pair, _hosts(earlier, facts))
 
@@ -58,9 +73,17 @@ def _totals(earlier: Facts, facts: Facts) -> list[dict[str, Any]]:
 def _both(table: str, key: str, value: str, earlier: Facts, facts: Facts) -> list[dict[str, Any]]:
     """The rows of a table of both reports, by key; what is in one alone counts 0 in the other."""
     then = earlier[table].select(name=key, before=value)
-    found = facts[table].select(name=key, now=value).join(then, on="name", how="full", coalesce=True).fill_null(0)
+    found = (
+        facts[table]
+        .select(name=key, now=value)
+        .join(then, on="name", how="full", coalesce=True)
+        .fill_null(0)
+    )
     return (
-        found.sort("now", descending=True, maintain_order=True).head(MOST_ROWS).with_columns(key=pl.lit("")).to_dicts()
+        found.sort("now", descending=True, maintain_order=True)
+        .head(MOST_ROWS)
+        .with_columns(key=pl.lit(""))
+        .to_dicts()
     )
 
 
@@ -95,7 +118,18 @@ def _hosts(earlier: Facts, facts: Facts) -> Markup | None:
     moved = both.with_columns(change=pl.col("now") - pl.col("before")).filter(pl.col("change") != 0)
     if moved.is_empty():
         return None
-    rows = moved.sort(pl.col("change").abs(), descending=True, maintain_order=True).head(MOST_ROWS // 2).to_dicts()
-    change = Column("Change", lambda row: f"{row['change']:+,}".replace("-", "−"), lambda row: row["change"])
-    columns = [cells.text("Host", "host"), number("URLs before", "before"), number("URLs now", "now"), change]
+    rows = (
+        moved.sort(pl.col("change").abs(), descending=True, maintain_order=True)
+        .head(MOST_ROWS // 2)
+        .to_dicts()
+    )
+    change = Column(
+        "Change", lambda row: f"{row['change']:+,}".replace("-", "−"), lambda row: row["change"]
+    )
+    columns = [
+        cells.text("Host", "host"),
+        number("URLs before", "before"),
+        number("URLs now", "now"),
+        change,
+    ]
     return cells.table("Hosts that have changed most", rows, columns)

@@ -1,4 +1,5 @@
-"""The sections of a report about the crawl: rounds, status and due dates, hosts, answers. Pure: facts in, markup out.
+"""The sections of a report about the crawl: rounds, status and due dates, hosts, answers. Pure:
+facts in, markup out.
 
 A section that a crawl has nothing for is left out.
 """
@@ -44,7 +45,7 @@ STATUS_KINDS: Final = {
 """Status of the CrawlDb → its colour."""
 _DAY: Final = 86400
 
-# -- rounds --------------------------------------------------------------------------------------------------------
+# -- rounds ----------------------------------------------------------------------------------------
 
 
 def rounds(facts: Facts) -> Section | None:
@@ -53,14 +54,24 @@ def rounds(facts: Facts) -> Section | None:
     if frame.is_empty():
         return None
     labels, flows = together(frame, sums=(*OUTCOMES, "bytes"))
-    pages = plots.columns("Pages per round", labels, series_of(flows, OUTCOMES), cells.short, "by what came of them")
+    pages = plots.columns(
+        "Pages per round", labels, series_of(flows, OUTCOMES), cells.short, "by what came of them"
+    )
     sizes = [Series("bytes", "duplicate", flows["bytes"].to_list())]
     stored = plots.columns("Bytes per round", labels, sizes, cells.size, "contents of the pages")
-    more = f"The newest {MOST_ROWS} of {cells.count(frame.height)} are shown." if frame.height > MOST_ROWS else None
-    shown = [one for one in _ROUND if one.title not in _MAY_LACK or frame[_MAY_LACK[one.title]].sum()]
+    more = (
+        f"The newest {MOST_ROWS} of {cells.count(frame.height)} are shown."
+        if frame.height > MOST_ROWS
+        else None
+    )
+    shown = [
+        one for one in _ROUND if one.title not in _MAY_LACK or frame[_MAY_LACK[one.title]].sum()
+    ]
     table = cells.table("Rounds", frame.reverse().head(MOST_ROWS).to_dicts(), shown, more)
     said = "A round is a segment: a list of pages that were due, fetched together."
-    return section("rounds", "Rounds", said, e("div", pages, stored, class_="pair"), _history(facts), table)
+    return section(
+        "rounds", "Rounds", said, e("div", pages, stored, class_="pair"), _history(facts), table
+    )
 
 
 def _history(facts: Facts) -> Markup | None:
@@ -69,7 +80,10 @@ def _history(facts: Facts) -> Markup | None:
         return None
     shown = (*OUTCOMES, *(["waiting"] if frame["waiting"].sum() else []))
     labels, levels = together(frame, sums=())
-    title, said = "Statuses over time", "all URLs known when a round had ended, by what came of them last"
+    title, said = (
+        "Statuses over time",
+        "all URLs known when a round had ended, by what came of them last",
+    )
     return plots.areas(title, labels, series_of(levels, shown), cells.short, said)
 
 
@@ -105,7 +119,7 @@ _MAY_LACK: Final = {
 """Columns that a crawl may have nothing for."""
 
 
-# -- state ---------------------------------------------------------------------------------------------------------
+# -- state -----------------------------------------------------------------------------------------
 
 
 def state(facts: Facts) -> Section | None:
@@ -119,18 +133,33 @@ def state(facts: Facts) -> Section | None:
         cells.text("Status", "status"),
         number("URLs", "urls"),
         Column("Share", lambda row: f"{row['urls'] / total:.1%}", lambda row: row["urls"]),
-        Column("", lambda row: plots.bar([(row["urls"] / most, STATUS_KINDS.get(row["status"], "waiting"))])),
+        Column(
+            "",
+            lambda row: plots.bar(
+                [(row["urls"] / most, STATUS_KINDS.get(row["status"], "waiting"))]
+            ),
+        ),
     ]
     table = listed("URLs by status", frame.sort("urls", descending=True), columns)
     said = "What the CrawlDb holds now, and when its entries are to be fetched next."
-    return section("state", "Status and due dates", said, e("div", table, _due(facts), class_="pair"))
+    return section(
+        "state", "Status and due dates", said, e("div", table, _due(facts), class_="pair")
+    )
 
 
 def _due(facts: Facts) -> Markup | None:
-    frame = facts["due"].filter(pl.col("start").is_not_null()).with_columns(pl.col(pl.Int64).fill_null(0))
+    frame = (
+        facts["due"]
+        .filter(pl.col("start").is_not_null())
+        .with_columns(pl.col(pl.Int64).fill_null(0))
+    )
     if frame.is_empty():
         return None
-    kinds = {"new": ("not yet fetched", "waiting"), "again": ("fetched before", "fetched"), "gone": ("gone", "gone")}
+    kinds = {
+        "new": ("not yet fetched", "waiting"),
+        "again": ("fetched before", "fetched"),
+        "gone": ("gone", "gone"),
+    }
     series = [Series(said, kind, frame[name].to_list()) for name, (said, kind) in kinds.items()]
     now = facts.total("due")
     if not any(sum(one.values) for one in series):
@@ -150,7 +179,7 @@ def due_label(start: datetime, end: datetime | None) -> str:
     return f"{start:%b %Y}" if seconds > 27 * _DAY else f"{start.day} {start:%b}"
 
 
-# -- hosts ---------------------------------------------------------------------------------------------------------
+# -- hosts -----------------------------------------------------------------------------------------
 
 _PARTS: Final = {
     "fetched": "fetched",
@@ -173,7 +202,11 @@ def hosts(facts: Facts) -> Section | None:
         cells.text("Host", "host"),
         *(
             number(title, name)
-            for title, name in (("URLs", "urls"), ("Fetched", "fetched"), ("Unfetched", "unfetched"))
+            for title, name in (
+                ("URLs", "urls"),
+                ("Fetched", "fetched"),
+                ("Unfetched", "unfetched"),
+            )
         ),
         number("Bytes", "bytes", cells.size, minor=True),
         bar_column("", _PARTS, most),
@@ -186,7 +219,9 @@ def hosts(facts: Facts) -> Section | None:
 
 
 def _slow(frame: pl.DataFrame) -> Markup | None:
-    slow = frame.filter(pl.col("median_ms").is_not_null()).sort("median_ms", descending=True, maintain_order=True)
+    slow = frame.filter(pl.col("median_ms").is_not_null()).sort(
+        "median_ms", descending=True, maintain_order=True
+    )
     if slow.is_empty():
         return None
     columns = [
@@ -204,7 +239,9 @@ def _failing(frame: pl.DataFrame) -> Markup | None:
         (pl.col("failed") / pl.col("requests")).alias("share"),
         (pl.col("denied") / pl.col("requests")).alias("refused"),
     )
-    failing = trouble.filter(pl.col("failed") > 0).sort("failed", "share", descending=True, maintain_order=True)
+    failing = trouble.filter(pl.col("failed") > 0).sort(
+        "failed", "share", descending=True, maintain_order=True
+    )
     if failing.is_empty():
         return None
     columns = [
@@ -217,7 +254,7 @@ def _failing(frame: pl.DataFrame) -> Markup | None:
     return cells.table("Failing most", failing.head(MOST_ROWS // 2).to_dicts(), columns)
 
 
-# -- answers -------------------------------------------------------------------------------------------------------
+# -- answers ---------------------------------------------------------------------------------------
 
 
 def answers(facts: Facts) -> Section | None:
@@ -233,7 +270,9 @@ def answers(facts: Facts) -> Section | None:
         Column("Share", lambda row: f"{row['requests'] / total:.1%}", lambda row: row["requests"]),
         Column("", lambda row: plots.bar([(row["requests"] / most, code_kind(row["code"]))])),
     ]
-    found = listed("Response codes", codes.sort("requests", descending=True, maintain_order=True), columns)
+    found = listed(
+        "Response codes", codes.sort("requests", descending=True, maintain_order=True), columns
+    )
     plot = histogram("Response times", times, "requests", cells.milliseconds, _quantiles(facts))
     why = _reasons(reasons) if reasons.height else None
     said = "Every request of every round that is kept; where no answer came, why."
@@ -258,7 +297,9 @@ def code_kind(code: str) -> str:
     """The colour of an answer."""
     if code == "304":
         return "unchanged"
-    return {"2": "fetched", "3": "redirected", "4": "gone"}.get(code[:1], "denied" if "robots" in code else "failed")
+    return {"2": "fetched", "3": "redirected", "4": "gone"}.get(
+        code[:1], "denied" if "robots" in code else "failed"
+    )
 
 
 WORDS: Final = {
@@ -286,5 +327,7 @@ WORDS: Final = {
 def _quantiles(facts: Facts) -> str:
     known = [("median", "median_ms"), ("9 of 10 within", "p90_ms"), ("99 of 100 within", "p99_ms")]
     return ", ".join(
-        f"{said} {cells.milliseconds(value)}" for said, name in known if (value := facts.total(name)) is not None
+        f"{said} {cells.milliseconds(value)}"
+        for said, name in known
+        if (value := facts.total(name)) is not None
     )

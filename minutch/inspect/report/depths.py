@@ -1,10 +1,13 @@
-"""How far each URL is from the seeds, and from which round on it is known: by links and redirects. Pure.
+"""How far each URL is from the seeds, and from which round on it is known: by links and redirects.
+Pure.
 
-    fetches of round k, and what their redirects lead to    time 2k + 1: a redirect may be followed in the same round
+    fetches of round k, and what their redirects lead to    time 2k + 1: a redirect may be followed
+    in the same round
     what the links of their pages lead to                   time 2k + 2, for the rounds after it
 
-A URL that nothing led to before it was fetched was injected (a seed, or listed in a sitemap): depth 0. So was one that
-nothing leads to at all. This can only be told if the segments of all fetches are still there.
+A URL that nothing led to before it was fetched was injected (a seed, or listed in a sitemap): depth
+0. So was one that nothing leads to at all. This can only be told if the segments of all fetches are
+still there.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ Numbers = npt.NDArray[np.int32]
 
 
 class Depths:
-    """The URLs of a CrawlDb (`id`, `status`, sorted by id) and what leads to them. 8 bytes a link are held.
+    """The URLs of a CrawlDb (`id`, `status`, sorted by id) and what leads to them. 8 bytes a link
+    are held.
 
     `seen` has the number of the `first` segment of every URL that was asked for.
     """
@@ -32,7 +36,9 @@ class Depths:
     def __init__(self, entries: pl.DataFrame, seen: pl.DataFrame) -> None:
         self._ids = entries["id"].to_numpy()
         joined = entries.join(seen, on="id", how="left", maintain_order="left")
-        self._first = joined.select(2 * pl.col("first") + 1).to_series().fill_null(_NEVER).to_numpy()
+        self._first = (
+            joined.select(2 * pl.col("first") + 1).to_series().fill_null(_NEVER).to_numpy()
+        )
         asked = pl.col("status").cast(pl.String).is_in(["db_unfetched", "db_orphan"]).not_()
         self.is_whole = not joined.select((asked & pl.col("first").is_null()).any()).item()
         """Whether the segments of all fetches are there."""
@@ -60,7 +66,10 @@ class Depths:
     def waiting(self, rounds: int) -> list[int]:
         """How many URLs were known and had not been asked for when each of the rounds had ended."""
         known = np.minimum(np.where(self._known == _NEVER, 0, self._known), self._first)
-        return [int(((known <= 2 * number + 2) & (self._first > 2 * number + 2)).sum()) for number in range(rounds)]
+        return [
+            int(((known <= 2 * number + 2) & (self._first > 2 * number + 2)).sum())
+            for number in range(rounds)
+        ]
 
     def depths(self) -> Numbers:
         """The depth of each URL, at most MOST_DEPTHS; -1 where it is not to be known."""
@@ -82,4 +91,6 @@ class Depths:
         counts = found.group_by("depth").agg(
             pl.len().cast(pl.Int64).alias("urls"), pl.col("fetched").sum().cast(pl.Int64)
         )
-        return counts.with_columns(pl.when(pl.col("depth") >= 0).then("depth")).sort("depth", nulls_last=True)
+        return counts.with_columns(pl.when(pl.col("depth") >= 0).then("depth")).sort(
+            "depth", nulls_last=True
+        )

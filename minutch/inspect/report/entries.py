@@ -1,4 +1,6 @@
-"""What a report says of the CrawlDb: statuses, hosts, due dates, fetch intervals. Pieces of it in, facts out. Pure."""
+"""What a report says of the CrawlDb: statuses, hosts, due dates, fetch intervals. Pieces of it in,
+facts out. Pure.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class Entries:
         time = pl.col("fetch_time").to_physical()
         state = status.replace_strict({"db_unfetched": "new", "db_gone": "gone"}, default="again")
         hour = pl.when(time <= now).then(_DUE).otherwise(time // _HOUR * _HOUR)
-        counts = {name: Count(status.is_in(names).cast(pl.Int64)) for name, names in HOST_COUNTS.items()}
+        counts = {
+            name: Count(status.is_in(names).cast(pl.Int64)) for name, names in HOST_COUNTS.items()
+        }
         self._statuses = Tally({"status": status}, urls=ROWS)
         self._hosts = Tally({"host": pl.col("host")}, urls=ROWS, **counts)
         self._due = Tally({"hour": hour, "state": state}, n=ROWS)
@@ -70,13 +74,17 @@ class Entries:
         return found.sort("seconds")
 
     def due(self) -> pl.DataFrame:
-        """Entries by the date of their next fetch: due ones, then steps of an hour to a month, then all later ones."""
+        """Entries by the date of their next fetch: due ones, then steps of an hour to a month, then
+        all later ones.
+        """
         found = self._due.result()
         step = self._step(found)
         first = self._now // step * step
         last = pl.col("hour") // step * step
         end = first + _MOST_STEPS * step
-        place = pl.when(pl.col("hour") == _DUE).then(_DUE).when(last >= end).then(end).otherwise(last)
+        place = (
+            pl.when(pl.col("hour") == _DUE).then(_DUE).when(last >= end).then(end).otherwise(last)
+        )
         sums = found.group_by(place.alias("place"), "state").agg(pl.col("n").sum())
         counts = {(at, state): n for at, state, n in sums.iter_rows()}
         latest = max((at for at, _ in counts if at != _DUE), default=first)

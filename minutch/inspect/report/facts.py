@@ -1,6 +1,8 @@
-"""What a report knows of a crawl: small tables of fixed columns, which it carries as JSON. Pure: no I/O.
+"""What a report knows of a crawl: small tables of fixed columns, which it carries as JSON. Pure: no
+I/O.
 
-    {"crawl": NAME, "made": MS, "tables": {NAME: {"columns": [NAME, ...], "rows": [[VALUE, ...], ...]}, ...}}
+    {"crawl": NAME, "made": MS, "tables": {NAME: {"columns": [NAME, ...], "rows": [[VALUE, ...],
+    ...]}, ...}}
 
 Times are epoch milliseconds there, lists are lists. What the columns hold stands at TABLES.
 """
@@ -19,14 +21,16 @@ from minutch.errors import FormatError
 
 TIME: Final = pl.Datetime("ms", "UTC")
 MOST_ADDRESS: Final = 2000
-"""Letters of a URL that can be followed. Longer texts are cut behind one letter more, which tells that they are."""
+"""Letters of a URL that can be followed. Longer texts are cut behind one letter more, which tells
+that they are.
+"""
 _COUNT: Final = pl.Int64
 _TEXT: Final = pl.String
 _TEXTS: Final = pl.List(pl.String)
 
 OUTCOMES: Final = ("fetched", "unchanged", "redirected", "gone", "denied", "failed")
-"""What came of asking for a page: its content, the word that it has not changed (304), another address, the word that
-it is not there, robots.txt's no, none of these (it is tried again)."""
+"""What came of asking for a page: its content, the word that it has not changed (304), another
+address, the word that it is not there, robots.txt's no, none of these (it is tried again)."""
 
 TABLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "totals": {"name": _TEXT, "value": _COUNT},
@@ -37,7 +41,13 @@ TABLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "history": {"segment": _TEXT} | dict.fromkeys(OUTCOMES, _COUNT) | {"waiting": _COUNT},
     "due": {"start": TIME, "end": TIME, "new": _COUNT, "again": _COUNT, "gone": _COUNT},
     "hosts": {"host": _TEXT, "urls": _COUNT, "fetched": _COUNT, "unfetched": _COUNT, "gone": _COUNT}
-    | {"redirects": _COUNT, "duplicates": _COUNT, "requests": _COUNT, "failed": _COUNT, "denied": _COUNT}
+    | {
+        "redirects": _COUNT,
+        "duplicates": _COUNT,
+        "requests": _COUNT,
+        "failed": _COUNT,
+        "denied": _COUNT,
+    }
     | {"bytes": _COUNT, "median_ms": _COUNT, "slowest_ms": _COUNT},
     "codes": {"code": _TEXT, "requests": _COUNT},
     "reasons": {"outcome": _TEXT, "reason": _TEXT, "requests": _COUNT, "example": _TEXT},
@@ -60,14 +70,19 @@ TABLES: Final[Mapping[str, Mapping[str, Any]]] = {
     totals     `name` → `value`: see TOTALS
     statuses   the CrawlDb's entries by status, Nutch's names
     rounds     what came of each segment; `bytes` are of contents, `median_ms` is of response times
-    history    how many URLs had which outcome last when a round had ended; `waiting` are known and not yet asked for
-    due        entries by date of their next fetch; the first row, without `start`, is due; the last one has no `end`
+    history    how many URLs had which outcome last when a round had ended; `waiting` are known and
+               not yet asked for
+    due        entries by date of their next fetch; the first row, without `start`, is due; the last
+               one has no `end`
     hosts      those with the most URLs, the slowest, and those that fail most
     codes      answers by HTTP status, and by Nutch's protocol status where there is none
-    times      requests that took less than `below_ms` and no less than the row before; null: any longer
-    sizes      pages by stored bytes, in the same way; `ages` likewise, in seconds since the last fetch
+    times      requests that took less than `below_ms` and no less than the row before; null: any
+               longer
+    sizes      pages by stored bytes, in the same way; `ages` likewise, in seconds since the last
+               fetch
     intervals  entries by fetch interval
-    changes    of pages fetched again in a round: those whose content is another, and those where it is the same
+    changes    of pages fetched again in a round: those whose content is another, and those where it
+               is the same
     depth      links or redirects from the nearest injected page; null: not to be known
 """
 
@@ -93,12 +108,16 @@ TOTALS: Final = {
     "duplicate_groups": "groups of equal pages",
     "chains": "chains of redirects",
 }
-"""The names in `totals`, and what they are to people. A name is missing where the crawl's files can't tell."""
+"""The names in `totals`, and what they are to people. A name is missing where the crawl's files
+can't tell.
+"""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a crawl at a time (`made`, epoch ms). Tables that a crawl has nothing for are empty."""
+    """What is known of a crawl at a time (`made`, epoch ms). Tables that a crawl has nothing for
+    are empty.
+    """
 
     crawl: str
     made: int
@@ -125,12 +144,17 @@ def empty(name: str) -> pl.DataFrame:
 
 
 def shaped(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """A table with its columns in their order and types; those that are missing are null. Long texts are cut."""
+    """A table with its columns in their order and types; those that are missing are null. Long
+    texts are cut.
+    """
     columns = [
         (pl.col(column) if column in frame.columns else pl.lit(None)).cast(kind).alias(column)
         for column, kind in TABLES[name].items()
     ]
-    cut = pl.col(_TEXT).str.head(MOST_ADDRESS + 1), pl.col(_TEXTS).list.eval(pl.element().str.head(MOST_ADDRESS + 1))
+    cut = (
+        pl.col(_TEXT).str.head(MOST_ADDRESS + 1),
+        pl.col(_TEXTS).list.eval(pl.element().str.head(MOST_ADDRESS + 1)),
+    )
     return frame.select(columns).with_columns(*cut)
 
 
@@ -140,7 +164,9 @@ def to_json(facts: Facts) -> str:
         name: {"columns": frame.columns, "rows": [list(row) for row in _plain(frame).iter_rows()]}
         for name, frame in facts.tables.items()
     }
-    text = json.dumps({"crawl": facts.crawl, "made": facts.made, "tables": tables}, separators=(",", ":"))
+    text = json.dumps(
+        {"crawl": facts.crawl, "made": facts.made, "tables": tables}, separators=(",", ":")
+    )
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -151,18 +177,23 @@ _NOT_FACTS: Final = (
 
 
 def from_json(text: str) -> Facts:
-    """What `to_json` wrote, now or in an older version; tables and columns that are not known are left out.
+    """What `to_json` wrote, now or in an older version; tables and columns that are not known are
+    left out.
 
     Raises FormatError for anything else.
     """
     try:
         found = json.loads(text)
-        tables = {name: _table(name, table) for name, table in found["tables"].items() if name in TABLES}
+        tables = {
+            name: _table(name, table) for name, table in found["tables"].items() if name in TABLES
+        }
         facts = Facts(str(found["crawl"]), int(found["made"]), tables)
         _ = facts.when  # a time that calendars hold
         return facts
     except _NOT_FACTS as exc:
-        raise FormatError("the facts of a report", expected="tables as JSON", found=f"{exc}"[:200]) from exc
+        raise FormatError(
+            "the facts of a report", expected="tables as JSON", found=f"{exc}"[:200]
+        ) from exc
 
 
 def _table(name: str, found: Mapping[str, Any]) -> pl.DataFrame:

@@ -1,6 +1,8 @@
-"""What a report says of the fetches of all segments: rounds, answers, response times. Pieces of the table in. Pure.
+"""What a report says of the fetches of all segments: rounds, answers, response times. Pieces of the
+table in. Pure.
 
-Response times are kept to two digits, so that their quantiles are near the true ones and take little memory.
+Response times are kept to two digits, so that their quantiles are near the true ones and take
+little memory.
 """
 
 from __future__ import annotations
@@ -15,7 +17,16 @@ from minutch.inspect.report.tally import ROWS, Count, Tally, quantile, spread
 from minutch.records import protocolstatus as codes
 from minutch.records.protocolstatus import CODE_NAMES, ProtocolStatus
 
-NEEDED: Final = ("segment", "url", "host", "status", "fetch_time", "code", "protocol_status", "reason")
+NEEDED: Final = (
+    "segment",
+    "url",
+    "host",
+    "status",
+    "fetch_time",
+    "code",
+    "protocol_status",
+    "reason",
+)
 NEEDED_ALL: Final = (*NEEDED, "response_ms", "content_type", "size", "redirect_to", "digest")
 OUTCOME: Final = pl.Enum(OUTCOMES)
 HAD: Final = ("fetched", "unchanged", "redirected")
@@ -39,12 +50,16 @@ _URL: Final = r"\b[a-z][a-z0-9+.-]*://\S+"
 
 
 def with_outcomes(frame: pl.DataFrame) -> pl.DataFrame:
-    """Fetches with `outcome`, and with `why` and `answer` in words. Links that redirects found are left out."""
+    """Fetches with `outcome`, and with `why` and `answer` in words. Links that redirects found are
+    left out.
+    """
     status, protocol = pl.col("status").cast(pl.String), pl.col("protocol_status").cast(pl.String)
     outcome = status.replace_strict(_FETCH_STATUSES, default="failed", return_dtype=pl.String)
     outcome = pl.when(protocol.eq_missing(_DENIED)).then(pl.lit("denied")).otherwise(outcome)
     known = frame.filter((status != "linked") | protocol.eq_missing(_NOT_ASKED))
-    known = known.with_columns(outcome.cast(OUTCOME).alias("outcome"), pl.col("reason").str.replace_all(_URL, "…"))
+    known = known.with_columns(
+        outcome.cast(OUTCOME).alias("outcome"), pl.col("reason").str.replace_all(_URL, "…")
+    )
     answer = pl.coalesce(pl.col("code").cast(pl.String), protocol.str.replace_all("_", " "))
     said = ["code", "protocol_status", "reason"]
     kinds = known.filter(~pl.col("outcome").is_in(HAD)).select(said).unique()
@@ -82,7 +97,9 @@ class Fetches:
         )
         self._codes = Tally({"code": pl.col("answer")}, requests=ROWS)
         why = pl.col("why")
-        self._reasons = Tally({"outcome": outcome, "reason": why}, requests=ROWS, example=Count(url, "first"))
+        self._reasons = Tally(
+            {"outcome": outcome, "reason": why}, requests=ROWS, example=Count(url, "first")
+        )
         refused = {"host": pl.when(outcome == "denied").then("host")}
         self._robots = Tally(refused, urls=ROWS, example=Count(url, "first"))
         self._times_of_hosts = Tally({"host": pl.col("host"), "ms": rounded}, n=ROWS)
@@ -103,12 +120,16 @@ class Fetches:
 
     def rounds(self) -> pl.DataFrame:
         """One row a segment."""
-        medians = quantile(self._times_of_rounds.result(), ["segment"], "ms", 0.5).select("segment", median_ms="ms")
+        medians = quantile(self._times_of_rounds.result(), ["segment"], "ms", 0.5).select(
+            "segment", median_ms="ms"
+        )
         return self._rounds.result().join(medians, on="segment", how="left", maintain_order="left")
 
     def hosts(self) -> pl.DataFrame:
         """One row a host."""
-        medians = quantile(self._times_of_hosts.result(), ["host"], "ms", 0.5).select("host", median_ms="ms")
+        medians = quantile(self._times_of_hosts.result(), ["host"], "ms", 0.5).select(
+            "host", median_ms="ms"
+        )
         return self._hosts.result().join(medians, on="host", how="left", maintain_order="left")
 
     def codes(self) -> pl.DataFrame:
@@ -125,10 +146,14 @@ class Fetches:
 
     def times(self) -> pl.DataFrame:
         """Response times, in buckets."""
-        return spread(self._times.result(), "ms", TIME_BOUNDS).rename({"below": "below_ms", "n": "requests"})
+        return spread(self._times.result(), "ms", TIME_BOUNDS).rename(
+            {"below": "below_ms", "n": "requests"}
+        )
 
     def quantiles(self) -> dict[str, int]:
         """Quantiles of response times, by their names in the totals; none where none is known."""
         times = self._times.result()
         shares = {"median_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99} if times.height else {}
-        return {name: int(quantile(times, [], "ms", share)["ms"][0]) for name, share in shares.items()}
+        return {
+            name: int(quantile(times, [], "ms", share)["ms"][0]) for name, share in shares.items()
+        }

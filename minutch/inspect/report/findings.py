@@ -1,4 +1,6 @@
-"""The sections of a report about what people would put right: duplicates, redirects, broken links, robots.txt. Pure."""
+"""The sections of a report about what people would put right: duplicates, redirects, broken links,
+robots.txt. Pure.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,15 @@ def duplicates(facts: Facts) -> Section | None:
     ]
     count = facts.total("duplicate_groups")
     groups = counted(count or frame.height, "groups")
-    said = f"{groups} of pages with the same signature; marked db_duplicate: {cells.count(facts.total('duplicates'))}."
+    said = (
+        f"{groups} of pages with the same signature; marked db_duplicate:"
+        f" {cells.count(facts.total('duplicates'))}."
+    )
     return section(
-        "duplicates", "Duplicates", said, listed("Largest groups", frame, columns, count, _DUPLICATES, stacked=True)
+        "duplicates",
+        "Duplicates",
+        said,
+        listed("Largest groups", frame, columns, count, _DUPLICATES, stacked=True),
     )
 
 
@@ -49,7 +57,10 @@ def chains(facts: Facts) -> Section | None:
         Column("Ends in", lambda row: NAMES.get(row["end"], row["end"])),
     ]
     count = facts.total("chains")
-    said = f"{counted(count or frame.height, 'chains')} of redirects that lead to redirects; the longest first."
+    said = (
+        f"{counted(count or frame.height, 'chains')} of redirects that lead to redirects; the"
+        " longest first."
+    )
     return section(
         "redirects",
         "Redirect chains",
@@ -71,8 +82,13 @@ def broken(facts: Facts) -> Section | None:
     ]
     count = facts.total("broken")
     many = cells.count(count or frame.height)
-    said = f"Addresses that are gone and that pages link to: {many}. Those with the most links come first."
-    return section("broken", "Broken links", said, listed("Broken links", frame, columns, count, stacked=True))
+    said = (
+        f"Addresses that are gone and that pages link to: {many}. Those with the most links come"
+        " first."
+    )
+    return section(
+        "broken", "Broken links", said, listed("Broken links", frame, columns, count, stacked=True)
+    )
 
 
 def robots(facts: Facts) -> Section | None:
@@ -80,8 +96,15 @@ def robots(facts: Facts) -> Section | None:
     frame = facts["robots"]
     if frame.is_empty():
         return None
-    columns = [cells.text("Host", "host"), number("Refusals", "urls"), cells.url("For example", "example")]
-    said = f"{cells.count(facts.total('denied'))} requests were not made, because the robots.txt of the host says so."
+    columns = [
+        cells.text("Host", "host"),
+        number("Refusals", "urls"),
+        cells.url("For example", "example"),
+    ]
+    said = (
+        f"{cells.count(facts.total('denied'))} requests were not made, because the robots.txt of"
+        " the host says so."
+    )
     return section(
         "robots",
         "Refused by robots.txt",
@@ -98,7 +121,7 @@ def _some(addresses: list[str], count: int) -> Markup:
 
 def _places(row: Mapping[str, Any]) -> Markup:
     pairs = list(zip(row["pages"], row["anchors"], strict=False))[:MOST_EXAMPLES]
-    shown = [joined(cells.address(page), " “", cells.words(anchor), "”") if anchor else cells.address(page)
+    shown = [joined(cells.address(page), " “", cells.words(anchor), "”") if anchor else cells.address(page)  # noqa: E501
              for page, anchor in pairs]  # fmt: skip
     more = row["links"] - len(shown)
     return cells.several([*shown, *([f"and {cells.count(more)} more"] if more > 0 else [])])

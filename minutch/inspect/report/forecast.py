@@ -1,10 +1,11 @@
 """What a schedule would do to pages that change at known rates, round by round. Pure.
 
-Each round is one moment: whatever is due is fetched then, the best first where a budget cuts it short, as generate
-takes them (score, then a hash of the URL). Whether a page has changed since its last fetch is left to chance; whether
-copies are fresh is not, its probability is known (`poisson`). The schedule is the one that updatedb asks, with the
-same arguments: fetch time and modified time of the entry before, the time of the fetch, the modified time once more
-(servers say none here), and whether the page changed.
+Each round is one moment: whatever is due is fetched then, the best first where a budget cuts it
+short, as generate takes them (score, then a hash of the URL). Whether a page has changed since its
+last fetch is left to chance; whether copies are fresh is not, its probability is known (`poisson`).
+The schedule is the one that updatedb asks, with the same arguments: fetch time and modified time of
+the entry before, the time of the fetch, the modified time once more (servers say none here), and
+whether the page changed.
 
 Source: org.apache.nutch.crawl.Generator (due), CrawlDbReducer (STATUS_FETCH_SUCCESS).
 """
@@ -19,7 +20,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from minutch.cycle.crawldb.schedule import STATUS_MODIFIED, STATUS_NOTMODIFIED, STATUS_UNKNOWN, AbstractFetchSchedule
+from minutch.cycle.crawldb.schedule import (
+    STATUS_MODIFIED,
+    STATUS_NOTMODIFIED,
+    STATUS_UNKNOWN,
+    AbstractFetchSchedule,
+)
 from minutch.inspect.report.chance import chances
 from minutch.inspect.report.poisson import Floats, Shares, missed
 from minutch.inspect.report.rates import Bits, Ints
@@ -92,13 +98,22 @@ def forecast(
     max_interval: int,
     advance: Callable[[], None] = lambda: None,
 ) -> Forecast:
-    """Run it. `max_interval` is db.fetch.interval.max in seconds; `advance` is called after each day."""
+    """Run it. `max_interval` is db.fetch.interval.max in seconds; `advance` is called after each
+    day.
+    """
     return _Run(schedule, pages, plan, max_interval).run(advance)
 
 
 class _Run:
-    def __init__(self, schedule: AbstractFetchSchedule, pages: Pages, plan: Plan, max_interval: int) -> None:
-        self._schedule, self._pages, self._plan, self._max_interval = schedule, pages, plan, max_interval
+    def __init__(
+        self, schedule: AbstractFetchSchedule, pages: Pages, plan: Plan, max_interval: int
+    ) -> None:
+        self._schedule, self._pages, self._plan, self._max_interval = (
+            schedule,
+            pages,
+            plan,
+            max_interval,
+        )
         self._entries = pages.entries
         self._shares = Shares(pages.rate, plan.step)
         self._age = pages.age.copy()
@@ -119,7 +134,16 @@ class _Run:
                 late += float(self._shares.late_days(self._fresh, self._age).sum())
                 self._fresh *= self._shares.stays
                 self._age += plan.step
-            rows.append((self._fetched, self._unchanged, fresh / count, late / count, self._missed, self._waiting))
+            rows.append(
+                (
+                    self._fetched,
+                    self._unchanged,
+                    fresh / count,
+                    late / count,
+                    self._missed,
+                    self._waiting,
+                )
+            )
             advance()
         table = np.array(rows, np.float64).reshape(-1, 6).T
         fetches, unchanged, waiting = (table[i].astype(np.int64) for i in (0, 1, 5))
@@ -139,7 +163,9 @@ class _Run:
         self._missed += float(missed(self._pages.rate[rows], self._age[rows], fresh).sum())
         self._counts[rows] += 1
         self._fresh[rows], self._age[rows] = 1.0, 0.0
-        self._put(rows, updated(self._schedule, self._entries[rows], changed, now, self._max_interval))
+        self._put(
+            rows, updated(self._schedule, self._entries[rows], changed, now, self._max_interval)
+        )
 
     def _within_budget(self, due: NDArray[Any], number: int) -> NDArray[Any]:
         budget = self._plan.budget
@@ -149,7 +175,11 @@ class _Run:
         most = int(budget * step * (number + 1)) - int(budget * step * number)
         if most >= len(due):
             return due
-        return np.sort(due[np.argpartition(self._pages.ranks[due], most)[:most]]) if most > 0 else due[:0]
+        return (
+            np.sort(due[np.argpartition(self._pages.ranks[due], most)[:most]])
+            if most > 0
+            else due[:0]
+        )
 
     def _put(self, rows: NDArray[Any], frame: pl.DataFrame) -> None:
         columns = []
@@ -161,19 +191,32 @@ class _Run:
 
 
 def updated(
-    schedule: AbstractFetchSchedule, entries: pl.DataFrame, changed: NDArray[np.bool_], now: int, max_interval: int
+    schedule: AbstractFetchSchedule,
+    entries: pl.DataFrame,
+    changed: NDArray[np.bool_],
+    now: int,
+    max_interval: int,
 ) -> pl.DataFrame:
     """Entries after a fetch at `now` (ms), as updatedb writes them.
 
-    An entry whose interval grew beyond `max_interval` becomes db_unfetched and loses its signature: whether its page
-    has changed is not known then at the next fetch.
+    An entry whose interval grew beyond `max_interval` becomes db_unfetched and loses its signature:
+    whether its page has changed is not known then at the next fetch.
     """
-    before, fetched = entries["modified_time"], pl.Series([now], dtype=pl.Int64).new_from_index(0, len(entries))
+    before, fetched = (
+        entries["modified_time"],
+        pl.Series([now], dtype=pl.Int64).new_from_index(0, len(entries)),
+    )
     known = entries["status"].to_numpy() != status.STATUS_DB_UNFETCHED
     same = known & ~changed
-    state = pl.Series(np.select([same, known], [STATUS_NOTMODIFIED, STATUS_MODIFIED], STATUS_UNKNOWN).astype(np.int8))
+    state = pl.Series(
+        np.select([same, known], [STATUS_NOTMODIFIED, STATUS_MODIFIED], STATUS_UNKNOWN).astype(
+            np.int8
+        )
+    )
     frame = entries.with_columns(fetch_time=fetched)
-    frame = schedule.set_fetch_schedule_columns(frame, entries["fetch_time"], before, fetched, before, state)
+    frame = schedule.set_fetch_schedule_columns(
+        frame, entries["fetch_time"], before, fetched, before, state
+    )
     codes = np.where(same, status.STATUS_DB_NOTMODIFIED, status.STATUS_DB_FETCHED)
     frame = frame.with_columns(
         modified_time=before.zip_with(pl.Series(same), frame["modified_time"]),
@@ -183,4 +226,6 @@ def updated(
     if not too_long.any():
         return frame
     forced = schedule.force_refetch_columns(frame, False, now)
-    return frame.with_columns(forced[name].zip_with(too_long, frame[name]).alias(name) for name in _CHANGING)
+    return frame.with_columns(
+        forced[name].zip_with(too_long, frame[name]).alias(name) for name in _CHANGING
+    )

@@ -42,7 +42,12 @@ _MOST_OTHERS: Final = 5
 _RESPONSES, _HOSTS = 3, 10
 """Where so many hosts have answered so often, others are not called slow."""
 _NO_IDS: Final[Ids] = np.empty(0, np.uint64)
-_PARSED: Final = {"id": pl.UInt64, "segment": pl.Int32, "charset": pl.Categorical, "lang": pl.Categorical}
+_PARSED: Final = {
+    "id": pl.UInt64,
+    "segment": pl.Int32,
+    "charset": pl.Categorical,
+    "lang": pl.Categorical,
+}
 _ROWS: Final = 1 << 16
 """Rows that are counted at a time: counting ten takes as long as counting thousands."""
 _STORED: Final = 20
@@ -50,14 +55,18 @@ _STORED: Final = 20
 
 
 class Gathering:
-    """Facts as they come in; `tables` and `totals` are those of `facts.TABLES` and `facts.TOTALS`."""
+    """Facts as they come in; `tables` and `totals` are those of `facts.TABLES` and
+    `facts.TOTALS`.
+    """
 
     def __init__(self, crawl: Crawl, context: JobContext) -> None:
         self.crawl, self.context = crawl, context
         self.now = context.clock.now()
         self.tables: dict[str, pl.DataFrame] = {}
         self.totals: dict[str, int] = {}
-        self.segments = [one for one in crawl.segments if one.has(CRAWL_FETCH) or one.has(PARSE_DATA)]
+        self.segments = [
+            one for one in crawl.segments if one.has(CRAWL_FETCH) or one.has(PARSE_DATA)
+        ]
         self._entries: pl.DataFrame | None = None
 
     def facts(self, name: str) -> Facts:
@@ -67,7 +76,9 @@ class Gathering:
         parsed = self._count_parses()
         self._follow_links(histories, parsed)
         self._count_duplicates()
-        self.tables["totals"] = pl.DataFrame({"name": list(self.totals), "value": list(self.totals.values())})
+        self.tables["totals"] = pl.DataFrame(
+            {"name": list(self.totals), "value": list(self.totals.values())}
+        )
         kept = {table: shaped(table, frame) for table, frame in self.tables.items() if frame.width}
         return Facts(name, self.now, kept)
 
@@ -100,7 +111,9 @@ class Gathering:
         }
 
     def _count_fetches(self) -> Histories:
-        histories = Histories({segment.name: number for number, segment in enumerate(self.segments)}, self.now)
+        histories = Histories(
+            {segment.name: number for number, segment in enumerate(self.segments)}, self.now
+        )
         counted = Fetches()
         parts = self._parts()
         for part in range(parts):
@@ -116,9 +129,13 @@ class Gathering:
         return histories
 
     def _parts(self) -> int:
-        """In how many parts of all URLs their fetches are counted, so that those of a part fit into memory."""
+        """In how many parts of all URLs their fetches are counted, so that those of a part fit into
+        memory.
+        """
         fetched = [segment for segment in self.segments if segment.has(CRAWL_FETCH)]
-        stored = sum(path.stat().st_size for segment in fetched for path in segment.data_files(CRAWL_FETCH))
+        stored = sum(
+            path.stat().st_size for segment in fetched for path in segment.data_files(CRAWL_FETCH)
+        )
         return max(1, -(-stored // _STORED * ROW_BYTES // memory_budget(self.context.conf)))
 
     def _take_fetches(self, counted: Fetches, histories: Histories) -> None:
@@ -155,15 +172,27 @@ class Gathering:
             unparsed=Count((~status).cast(pl.Int64)),
         )
         last = [pl.DataFrame(schema=_PARSED)]
-        for frame in self._pieces(ParsesTable(self.segments), ("segment", "url", "status", "charset", "lang")):
+        for frame in self._pieces(
+            ParsesTable(self.segments), ("segment", "url", "status", "charset", "lang")
+        ):
             ended.add(frame)
             number = pl.col("segment").replace_strict(numbers, return_dtype=pl.Int32)
-            last.append(frame.filter(status).select(ID, number, pl.col("charset", "lang").cast(pl.Categorical)))
+            last.append(
+                frame.filter(status).select(
+                    ID, number, pl.col("charset", "lang").cast(pl.Categorical)
+                )
+            )
         parsed = pl.concat(last).unique("id", keep="last", maintain_order=True)
         if "rounds" in self.tables and (found := ended.result()).width:
-            self.tables["rounds"] = self.tables["rounds"].join(found, on="segment", how="left", maintain_order="left")
+            self.tables["rounds"] = self.tables["rounds"].join(
+                found, on="segment", how="left", maintain_order="left"
+            )
         for table, column in (("languages", "lang"), ("charsets", "charset")):
-            counts = parsed.drop_nulls(column).group_by(pl.col(column).cast(pl.String)).agg(pl.len().alias("pages"))
+            counts = (
+                parsed.drop_nulls(column)
+                .group_by(pl.col(column).cast(pl.String))
+                .agg(pl.len().alias("pages"))
+            )
             self.tables[table] = counts.sort("pages", column, descending=[True, False]).head(MOST)
         return parsed.select("id", "segment")
 
@@ -174,13 +203,18 @@ class Gathering:
         wanted = pl.Series([one for chain in found for one in chain], dtype=pl.UInt64).unique()
         names = self._names(wanted) if len(wanted) else {}
         outcome = dict(
-            histories.seen().filter(pl.col("id").is_in(wanted.implode())).select("id", "outcome").iter_rows()
+            histories.seen()
+            .filter(pl.col("id").is_in(wanted.implode()))
+            .select("id", "outcome")
+            .iter_rows()
         )
         rows = [
             {
                 "hops": len(chain) - 1,
                 "addresses": [names.get(one, "") for one in chain],
-                "end": "a circle" if chain[-1] in chain[:-1] else outcome.get(chain[-1], "not asked for"),
+                "end": "a circle"
+                if chain[-1] in chain[:-1]
+                else outcome.get(chain[-1], "not asked for"),
             }
             for chain in found
         ]
@@ -191,20 +225,33 @@ class Gathering:
         names: dict[int, str] = {}
         for frame in self._pieces(PagesTable(self.segments), ("url", "redirect_to")):
             known = frame.filter(pl.col("redirect_to").is_not_null())
-            every = pl.concat([known["url"], known["redirect_to"].alias("url")]).to_frame().with_columns(ID)
-            names |= {one: url for url, one in every.filter(pl.col("id").is_in(wanted.implode())).iter_rows()}
+            every = (
+                pl.concat([known["url"], known["redirect_to"].alias("url")])
+                .to_frame()
+                .with_columns(ID)
+            )
+            names |= {
+                one: url
+                for url, one in every.filter(pl.col("id").is_in(wanted.implode())).iter_rows()
+            }
         return names
 
     def _follow_links(self, histories: Histories, parsed: pl.DataFrame) -> None:
-        """Depths and broken links, by the links in the pages, or, where no segment has them, by those in the LinkDb."""
+        """Depths and broken links, by the links in the pages, or, where no segment has them, by
+        those in the LinkDb.
+        """
         if self._entries is None:
             return
         seen, whys = histories.seen(), histories.whys()
         denied = seen.filter(pl.col("outcome") == "denied").select("id")
         status = pl.col("status").cast(pl.String)
-        gone = self._entries.filter(status == "db_gone").join(denied, on="id", how="anti", maintain_order="left")
+        gone = self._entries.filter(status == "db_gone").join(
+            denied, on="id", how="anti", maintain_order="left"
+        )
         broken, depths = BrokenLinks(gone["id"]), Depths(self._entries, seen)
-        latest = {number: rows["id"].sort().to_numpy() for (number,), rows in parsed.group_by("segment")}
+        latest = {
+            number: rows["id"].sort().to_numpy() for (number,), rows in parsed.group_by("segment")
+        }
         for number, links in self._links():
             if number is None:
                 broken.add(links)
@@ -217,23 +264,33 @@ class Gathering:
         self.totals |= {"links": broken.links, "broken": broken.addresses}
         if depths.is_whole and "history" in self.tables:
             depths.add_redirects(histories.redirects())
-            fetched = self._entries.select(status.is_in(["db_fetched", "db_notmodified", "db_duplicate"])).to_series()
+            fetched = self._entries.select(
+                status.is_in(["db_fetched", "db_notmodified", "db_duplicate"])
+            ).to_series()
             self.tables["depth"] = depths.table(fetched.to_numpy())
             waiting = pl.Series("waiting", depths.waiting(len(self.segments)), pl.Int64)
             self.tables["history"] = self.tables["history"].with_columns(waiting)
 
     def _links(self) -> Iterator[tuple[int | None, pl.DataFrame]]:
         """Links as `from`, `id`, `url`, `from_url`, `anchor`, with the number of their segment."""
-        numbered = [(number, segment) for number, segment in enumerate(self.segments) if segment.has(PARSE_DATA)]
+        numbered = [
+            (number, segment)
+            for number, segment in enumerate(self.segments)
+            if segment.has(PARSE_DATA)
+        ]
         with self.context.progress("report: links") as progress:
             for number, frame in self._outlinks(numbered) if numbered else self._inlinks():
                 yield (
                     number,
-                    frame.with_columns(pl.col("url").hash().alias("id"), pl.col("from_url").hash().alias("from")),
+                    frame.with_columns(
+                        pl.col("url").hash().alias("id"), pl.col("from_url").hash().alias("from")
+                    ),
                 )
                 progress.advance(len(frame))
 
-    def _outlinks(self, segments: Sequence[tuple[int, Segment]]) -> Iterator[tuple[int, pl.DataFrame]]:
+    def _outlinks(
+        self, segments: Sequence[tuple[int, Segment]]
+    ) -> Iterator[tuple[int, pl.DataFrame]]:
         for number, segment in segments:
             for path in segment.parts(PARSE_DATA):
                 for frame in scan_outlinks(path):
@@ -266,12 +323,22 @@ class Gathering:
 def _chosen(known: pl.DataFrame | None, asked: pl.DataFrame) -> pl.DataFrame:
     """The hosts with the most URLs, the slowest, and those that fail most."""
     every = (
-        asked if known is None else known.join(asked, on="host", how="full", coalesce=True, maintain_order="left_right")
+        asked
+        if known is None
+        else known.join(asked, on="host", how="full", coalesce=True, maintain_order="left_right")
     )
     well_known = every.filter(pl.col("responses") >= _RESPONSES)
     answering = well_known if well_known.height >= _HOSTS else every
-    biggest = every.head(MOST_HOSTS) if known is not None else every.sort("requests", descending=True).head(MOST_HOSTS)
-    slow = answering.sort("median_ms", descending=True, nulls_last=True).head(MOST).select("host", is_slow=pl.lit(True))
+    biggest = (
+        every.head(MOST_HOSTS)
+        if known is not None
+        else every.sort("requests", descending=True).head(MOST_HOSTS)
+    )
+    slow = (
+        answering.sort("median_ms", descending=True, nulls_last=True)
+        .head(MOST)
+        .select("host", is_slow=pl.lit(True))
+    )
     failing = every.filter(pl.col("failed") > 0).sort("failed", descending=True).head(MOST)
     chosen = pl.concat([biggest["host"], slow["host"], failing["host"]]).unique()
     found = every.filter(pl.col("host").is_in(chosen.implode())).join(

@@ -24,9 +24,13 @@ def places_in(ids: Ids, wanted: Ids) -> tuple[Places, Mask]:
 
 
 def places_of_runs(ids: Ids, wanted: Ids) -> tuple[Places, Mask]:
-    """The same, quicker where the same number stands many times in a row, as that of a page with many links does."""
+    """The same, quicker where the same number stands many times in a row, as that of a page with
+    many links does.
+    """
     heads = (
-        np.flatnonzero(np.concatenate([[True], wanted[1:] != wanted[:-1]])) if len(wanted) else np.zeros(0, np.int64)
+        np.flatnonzero(np.concatenate([[True], wanted[1:] != wanted[:-1]]))
+        if len(wanted)
+        else np.zeros(0, np.int64)
     )
     lengths = np.diff(np.append(heads, len(wanted)))
     at, there = places_in(ids, wanted[heads])

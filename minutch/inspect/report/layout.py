@@ -1,4 +1,6 @@
-"""What the sections of a report have in common: headings, lists with bars, rounds that stand together. Pure."""
+"""What the sections of a report have in common: headings, lists with bars, rounds that stand
+together. Pure.
+"""
 
 from __future__ import annotations
 
@@ -42,22 +44,35 @@ class Section(NamedTuple):
 def section(name: str, title: str, said: Child, *content: Child) -> Section:
     """A section with its heading and what it is about."""
     heading, about = e("h2", title, id=f"{name}-title"), e("p", said, class_="said")
-    return Section(name, title, e("section", heading, about, *content, id=name, aria_labelledby=f"{name}-title"))
+    return Section(
+        name,
+        title,
+        e("section", heading, about, *content, id=name, aria_labelledby=f"{name}-title"),
+    )
 
 
 def bar_column(title: str, parts: Mapping[str, str], most: float) -> Column:
     """A column of bars: column of the facts → colour; a full bar is `most`."""
     return Column(
-        title, lambda row: plots.bar([((row[name] or 0) / most, kind) for name, kind in parts.items()] if most else [])
+        title,
+        lambda row: plots.bar(
+            [((row[name] or 0) / most, kind) for name, kind in parts.items()] if most else []
+        ),
     )
 
 
-def ranked(title: str, frame: pl.DataFrame, first: Column, value: str, heading: str, kind: str = "fetched") -> Markup:
+def ranked(
+    title: str, frame: pl.DataFrame, first: Column, value: str, heading: str, kind: str = "fetched"
+) -> Markup:
     """A list with its numbers, their share and a bar."""
     total, most = float(frame[value].sum() or 0), float(frame[value].max() or 0)  # type: ignore[arg-type]
-    share = Column("Share", lambda row: f"{row[value] / total:.1%}" if total else "–", lambda row: row[value])
+    share = Column(
+        "Share", lambda row: f"{row[value] / total:.1%}" if total else "–", lambda row: row[value]
+    )
     rows = frame.sort(value, descending=True, maintain_order=True)
-    return listed(title, rows, [first, number(heading, value), share, bar_column("", {value: kind}, most)])
+    return listed(
+        title, rows, [first, number(heading, value), share, bar_column("", {value: kind}, most)]
+    )
 
 
 def listed(
@@ -69,25 +84,35 @@ def listed(
     *,
     stacked: bool = False,
 ) -> Markup:
-    """A table of the first rows of a frame, `of` so many that there are; `query` is the SQL that shows all of them."""
+    """A table of the first rows of a frame, `of` so many that there are; `query` is the SQL that
+    shows all of them.
+    """
     count, rows = of or frame.height, frame.head(MOST_ROWS).to_dicts()
     note: Child = None
     if count > len(rows):
-        all_of_them = joined(" All of them: ", e("code", f'minutch sql CRAWL "{query}"')) if query else None
+        all_of_them = (
+            joined(" All of them: ", e("code", f'minutch sql CRAWL "{query}"')) if query else None
+        )
         note = joined(f"{len(rows)} of {cells.count(count)} are shown.", all_of_them)
     return cells.table(title, rows, columns, note, stacked=stacked)
 
 
 def together(frame: pl.DataFrame, sums: Iterable[str]) -> tuple[list[str], pl.DataFrame]:
-    """Rounds for a plot and their labels: of several that stand together, `sums` are added up, else the last counts."""
+    """Rounds for a plot and their labels: of several that stand together, `sums` are added up, else
+    the last counts.
+    """
     every = math.ceil(frame.height / MOST_PLACES)
     grouped = frame.with_columns((pl.int_range(pl.len()) // every).alias("_group")).group_by(
         "_group", maintain_order=True
     )
     numeric = [name for name, kind in frame.schema.items() if kind == pl.Int64]
-    found = grouped.agg(pl.col(name).sum() if name in set(sums) else pl.col(name).last() for name in numeric)
+    found = grouped.agg(
+        pl.col(name).sum() if name in set(sums) else pl.col(name).last() for name in numeric
+    )
     ends = [(at * every + 1, min((at + 1) * every, frame.height)) for at in range(found.height)]
-    return [f"{first}" if first == last else f"{first}–{last}" for first, last in ends], found.fill_null(0)
+    return [
+        f"{first}" if first == last else f"{first}–{last}" for first, last in ends
+    ], found.fill_null(0)
 
 
 def series_of(frame: pl.DataFrame, names: Iterable[str]) -> list[Series]:
@@ -96,7 +121,11 @@ def series_of(frame: pl.DataFrame, names: Iterable[str]) -> list[Series]:
 
 
 def histogram(
-    title: str, frame: pl.DataFrame, value: str, shown: Callable[[float | None], str], said: str = ""
+    title: str,
+    frame: pl.DataFrame,
+    value: str,
+    shown: Callable[[float | None], str],
+    said: str = "",
 ) -> Markup | None:
     """A plot of rows that hold what is below the bound in their first column."""
     if frame.is_empty():
@@ -106,8 +135,12 @@ def histogram(
     return plots.columns(title, labels, series, cells.short, said, places)
 
 
-def steps(bounds: Sequence[int | None], shown: Callable[[float | None], str]) -> tuple[list[str], list[str]]:
-    """Labels for rows that hold what is below a bound and not below the one before: short ones, and whole ones."""
+def steps(
+    bounds: Sequence[int | None], shown: Callable[[float | None], str]
+) -> tuple[list[str], list[str]]:
+    """Labels for rows that hold what is below a bound and not below the one before: short ones, and
+    whole ones.
+    """
     pairs = list(zip([None, *bounds[:-1]], bounds, strict=True)) if bounds else []
     labels = [f"< {shown(high)}" if low is None else f"{shown(low)}" for low, high in pairs]
     whole = [

@@ -1,7 +1,8 @@
-"""A report as one HTML page that loads nothing: style, script and facts are in it. Pure: facts in, HTML out.
+"""A report as one HTML page that loads nothing: style, script and facts are in it. Pure: facts in,
+HTML out.
 
-Its policy (Content-Security-Policy) allows this style and this script, by their hashes, and nothing else; without the
-script, tables can't be sorted, and that is all.
+Its policy (Content-Security-Policy) allows this style and this script, by their hashes, and nothing
+else; without the script, tables can't be sorted, and that is all.
 """
 
 from __future__ import annotations
@@ -38,7 +39,18 @@ SECTIONS: Final = (
     findings.broken,
     findings.robots,
 )
-_TILES: Final = ("urls", "fetched", "waiting", "due", "gone", "duplicates", "hosts", "rounds", "bytes", "median_ms")
+_TILES: Final = (
+    "urls",
+    "fetched",
+    "waiting",
+    "due",
+    "gone",
+    "duplicates",
+    "hosts",
+    "rounds",
+    "bytes",
+    "median_ms",
+)
 _SHOWN: Final = {"bytes": cells.size, "median_ms": cells.milliseconds}
 
 
@@ -93,17 +105,34 @@ def _body(facts: Facts, shown: list[Section]) -> Markup:
         "header",
         e("h1", "Crawl report: ", e("bdi", visible_line(facts.crawl))),
         e("p", made, class_="said"),
-        e("nav", e("ul", *(e("li", e("a", one.title, href=f"#{one.name}")) for one in shown)), aria_label="Sections"),
+        e(
+            "nav",
+            e("ul", *(e("li", e("a", one.title, href=f"#{one.name}")) for one in shown)),
+            aria_label="Sections",
+        ),
     )
     nothing = None if shown else e("section", e("p", "The crawl has neither entries nor segments."))
     footer = e(
-        "footer", e("p", "Made by ", e("code", "minutch report"), " from the files of the crawl. Times are UTC.")
+        "footer",
+        e(
+            "p",
+            "Made by ",
+            e("code", "minutch report"),
+            " from the files of the crawl. Times are UTC.",
+        ),
     )
     return e(
         "body",
         e("a", "Skip to content", class_="skip", href="#report"),
         header,
-        e("main", _tiles(facts), nothing, *(one.markup for one in shown), id="report", tabindex="-1"),
+        e(
+            "main",
+            _tiles(facts),
+            nothing,
+            *(one.markup for one in shown),
+            id="report",
+            tabindex="-1",
+        ),
         footer,
         Markup(f"{_FACTS}{to_json(facts)}{_END}"),
         Markup(f"<script>{_resource('sort.js')}</script>"),
@@ -120,5 +149,8 @@ def _covered(facts: Facts) -> Markup | None:
 
 def _tiles(facts: Facts) -> Markup | None:
     found = [(name, value) for name in _TILES if (value := facts.total(name)) is not None]
-    tiles = [e("div", e("dt", TOTALS[name]), e("dd", _SHOWN.get(name, cells.count)(value))) for name, value in found]
+    tiles = [
+        e("div", e("dt", TOTALS[name]), e("dd", _SHOWN.get(name, cells.count)(value)))
+        for name, value in found
+    ]
     return e("dl", *tiles, class_="tiles") if tiles else None

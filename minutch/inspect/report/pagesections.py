@@ -1,4 +1,6 @@
-"""The sections of a report about the pages: content, depth, freshness. Pure: facts in, markup out."""
+"""The sections of a report about the pages: content, depth, freshness. Pure: facts in, markup
+out.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from minutch.web.markup import element
 
 e = element
 
-# -- content -------------------------------------------------------------------------------------------------------
+# -- content ---------------------------------------------------------------------------------------
 
 
 def content(facts: Facts) -> Section | None:
@@ -30,7 +32,11 @@ def content(facts: Facts) -> Section | None:
         ("charsets", "charset", "Charsets", "Charset"),
     ):
         if facts[name].height:
-            blocks.append(ranked(title, facts[name], cells.text(heading, column), "pages", "Pages", "duplicate"))
+            blocks.append(
+                ranked(
+                    title, facts[name], cells.text(heading, column), "pages", "Pages", "duplicate"
+                )
+            )
     said = "Of each page, as it was fetched last."
     return section("content", "Content", said, e("div", *blocks, class_="pair"))
 
@@ -46,11 +52,14 @@ def depth(facts: Facts) -> Section | None:
     kinds = {"fetched": "fetched", "not fetched": "waiting"}
     series = [Series(said, kind, frame[kind].to_list()) for said, kind in kinds.items()]
     plot = plots.columns("URLs by depth", labels, series, cells.short)
-    said = "Links and redirects from the nearest page that no other page led to: a seed, or one of a sitemap's."
+    said = (
+        "Links and redirects from the nearest page that no other page led to: a seed, or one of a"
+        " sitemap's."
+    )
     return section("depth", "Depth", said, plot)
 
 
-# -- freshness -----------------------------------------------------------------------------------------------------
+# -- freshness -------------------------------------------------------------------------------------
 
 
 def freshness(facts: Facts) -> Section | None:
@@ -65,7 +74,9 @@ def freshness(facts: Facts) -> Section | None:
         pair.append(Series("the same", "unchanged", flows["same"].to_list()))
         blocks.append(plots.columns("Pages fetched again, per round", labels, pair, cells.short))
     if intervals.height:
-        first = Column("Fetched every", lambda row: cells.span(row["seconds"]), lambda row: row["seconds"])
+        first = Column(
+            "Fetched every", lambda row: cells.span(row["seconds"]), lambda row: row["seconds"]
+        )
         blocks.append(ranked("Fetch intervals", intervals, first, "urls", "URLs", "duplicate"))
     return section("freshness", "Freshness", _changed(facts), e("div", *blocks, class_="pair"))
 
@@ -74,4 +85,7 @@ def _changed(facts: Facts) -> str:
     again, changed = facts.total("refetched"), facts.total("changed")
     if not again or changed is None:
         return "No page has been fetched a second time yet."
-    return f"Of {counted(again, 'fetches')} of pages fetched before, {changed / again:.0%} found a change."
+    return (
+        f"Of {counted(again, 'fetches')} of pages fetched before, {changed / again:.0%} found a"
+        " change."
+    )

@@ -1,8 +1,9 @@
 """Plots as inline SVG: columns, areas, and the bars of tables. Pure: numbers in, markup out.
 
-No viewBox on the outside: places are in percent, so that a plot takes the width that there is and its letters keep
-their size. Colours are the classes of the page's style sheet. Each place of a plot says in words what it shows
-(`title`), the whole of it in its label; the numbers stand in tables, too.
+No viewBox on the outside: places are in percent, so that a plot takes the width that there is and
+its letters keep their size. Colours are the classes of the page's style sheet. Each place of a plot
+says in words what it shows (`title`), the whole of it in its label; the numbers stand in tables,
+too.
 """
 
 from __future__ import annotations
@@ -66,13 +67,34 @@ def columns(
             high = 100 * one.values[at] / top
             if high > 0:
                 place = {"x": _percent(left), "width": _percent(wide * share)}
-                rects.append(e("rect", **place, y=_percent(100 - below - high), height=_percent(high), class_=one.kind))
+                rects.append(
+                    e(
+                        "rect",
+                        **place,
+                        y=_percent(100 - below - high),
+                        height=_percent(high),
+                        class_=one.kind,
+                    )
+                )
                 below += high
-        shapes.append(e("g", e("title", _place(label, series, at, number)), _whole(at * wide, wide), *rects))
-    return _figure(title, labels, [(at + 0.5) * wide for at in range(len(labels))], series, shapes, top, number, said)
+        shapes.append(
+            e("g", e("title", _place(label, series, at, number)), _whole(at * wide, wide), *rects)
+        )
+    return _figure(
+        title,
+        labels,
+        [(at + 0.5) * wide for at in range(len(labels))],
+        series,
+        shapes,
+        top,
+        number,
+        said,
+    )
 
 
-def areas(title: str, labels: Sequence[str], series: Sequence[Series], number: Number, said: str = "") -> Markup:
+def areas(
+    title: str, labels: Sequence[str], series: Sequence[Series], number: Number, said: str = ""
+) -> Markup:
     """Numbers that go on from place to place, on top of each other."""
     top = _top([sum(values) for values in zip(*(one.values for one in series), strict=True)])
     wide = 100 / max(len(labels) - 1, 1)
@@ -82,15 +104,33 @@ def areas(title: str, labels: Sequence[str], series: Sequence[Series], number: N
         upper = [low + 100 * value / top for low, value in zip(below, one.values, strict=True)]
         if any(one.values):
             there = [f"{at * wide:.2f} {100 - high:.2f}" for at, high in enumerate(upper)]
-            back = [f"{at * wide:.2f} {100 - low:.2f}" for at, low in reversed(list(enumerate(below)))]
+            back = [
+                f"{at * wide:.2f} {100 - low:.2f}" for at, low in reversed(list(enumerate(below)))
+            ]
             shapes.append(e("path", d=f"M{' L'.join([*there, *back])}Z", class_=one.kind))
         below = upper
-    drawn = e("svg", *shapes, viewBox="0 0 100 100", preserveAspectRatio="none", width="100%", height="100%")
+    drawn = e(
+        "svg",
+        *shapes,
+        viewBox="0 0 100 100",
+        preserveAspectRatio="none",
+        width="100%",
+        height="100%",
+    )
     places = [
         e("g", e("title", _place(label, series, at, number)), _whole((at - 0.5) * wide, wide))
         for at, label in enumerate(labels)
     ]
-    return _figure(title, labels, [at * wide for at in range(len(labels))], series, [drawn, *places], top, number, said)
+    return _figure(
+        title,
+        labels,
+        [at * wide for at in range(len(labels))],
+        series,
+        [drawn, *places],
+        top,
+        number,
+        said,
+    )
 
 
 def bar(parts: Sequence[tuple[float, str]]) -> Markup:
@@ -98,14 +138,22 @@ def bar(parts: Sequence[tuple[float, str]]) -> Markup:
     rects, left = [], 0.0
     for share, kind in parts:
         if share > 0:
-            rects.append(e("rect", x=_percent(100 * left), width=_percent(100 * share), height="100%", class_=kind))
+            rects.append(
+                e(
+                    "rect",
+                    x=_percent(100 * left),
+                    width=_percent(100 * share),
+                    height="100%",
+                    class_=kind,
+                )
+            )
             left += share
     return e("svg", *rects, class_="bar", aria_hidden="true")
 
 
 def legend(series: Sequence[Series]) -> Markup:
     """The colours and their names."""
-    square = (joined(e("svg", e("rect", width="100%", height="100%", class_=one.kind), aria_hidden="true"), one.name)
+    square = (joined(e("svg", e("rect", width="100%", height="100%", class_=one.kind), aria_hidden="true"), one.name)  # noqa: E501
               for one in series)  # fmt: skip
     return e("ul", *(e("li", one) for one in square), class_="legend")
 
@@ -137,11 +185,22 @@ def _figure(
 ) -> Markup:
     """Title, legend, axis, and what is drawn before it."""
     marks = [(tick, _percent(100 - 100 * tick / top)) for tick in ticks(top)]
-    zero, *lines = [e("line", x1="0", x2="100%", y1=y, y2=y, class_="grid" if tick else "zero") for tick, y in marks]
-    numbers = [e("text", number(tick), x="100%", y=y, dy=".32em", text_anchor="end") for tick, y in marks]
+    zero, *lines = [
+        e("line", x1="0", x2="100%", y1=y, y2=y, class_="grid" if tick else "zero")
+        for tick, y in marks
+    ]
+    numbers = [
+        e("text", number(tick), x="100%", y=y, dy=".32em", text_anchor="end") for tick, y in marks
+    ]
     size = {"height": str(HEIGHT), "y": str(_TOP), "width": "100%"}
     height = str(HEIGHT + _TOP + _LABELS)
-    axis = e("svg", e("svg", *numbers, **size, class_="open"), width=str(_AXIS), height=height, aria_hidden="true")
+    axis = e(
+        "svg",
+        e("svg", *numbers, **size, class_="open"),
+        width=str(_AXIS),
+        height=height,
+        aria_hidden="true",
+    )
     below = _labels(labels, middles)
     field = e(
         "svg",
@@ -158,7 +217,9 @@ def _figure(
 
 
 def _labels(labels: Sequence[str], middles: Sequence[float]) -> list[Markup]:
-    """As many labels as there is room for; in a narrow window every other one of them (class `minor`)."""
+    """As many labels as there is room for; in a narrow window every other one of them (class
+    `minor`).
+    """
     every = math.ceil(len(labels) / _MOST_LABELS)
     shown = range(0, len(labels), max(every, 1))
     found = []
@@ -187,7 +248,10 @@ def _in_words(title: str, labels: Sequence[str], series: Sequence[Series], numbe
         return title
     sums = "; ".join(f"{one.name} {number(one.values[-1])}" for one in series)
     most = max(range(len(labels)), key=lambda at: sum(one.values[at] for one in series))
-    return f"{title}, from {labels[0]} to {labels[-1]}. Highest at {labels[most]}. At {labels[-1]}: {sums}"
+    return (
+        f"{title}, from {labels[0]} to {labels[-1]}. Highest at {labels[most]}. At {labels[-1]}:"
+        f" {sums}"
+    )
 
 
 def _percent(value: float) -> str:

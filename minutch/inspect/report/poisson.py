@@ -1,20 +1,24 @@
-"""How fresh copies of pages are that change as a Poisson process, and the best that fetches can do for them. Pure.
+"""How fresh copies of pages are that change as a Poisson process, and the best that fetches can do
+for them. Pure.
 
-A page changes `rate` times a day. A copy is fresh until the page changes: with probability exp(-rate × age). Held for
-the days from a to b after its fetch, it is expected to be
+A page changes `rate` times a day. A copy is fresh until the page changes: with probability
+exp(-rate × age). Held for the days from a to b after its fetch, it is expected to be
 
     fresh        for  (exp(-rate a) - exp(-rate b)) / rate                    days
-    out of date  by   d²/2 over all moments, with d the time since the first change that was missed (`Shares`)
+    out of date  by   d²/2 over all moments, with d the time since the first change that was missed
+                 (`Shares`)
 
-`best` is the bound of Cho and Garcia-Molina: the most that any plan with as many fetches can reach, be it drawn up by
-somebody who knows all rates. Over `days` with k fetches of a page whose copy is `age` old, equal stretches
-y = (days + age) / (k + 1) are best, the first of which has begun `age` ago (one that is longer than y begins anew at
-once: y = days / k). One more fetch is worth (1 - (1 + x) exp(-x)) / rate days, x = rate × y, which falls with k: so in
-the best plan it is worth the same for all pages that are fetched at all, a Lagrange multiplier, found by halving.
-Numbers of fetches may be fractions there, which only raises the bound. Nothing that was seen helps to foresee changes
+`best` is the bound of Cho and Garcia-Molina: the most that any plan with as many fetches can reach,
+be it drawn up by somebody who knows all rates. Over `days` with k fetches of a page whose copy is
+`age` old, equal stretches y = (days + age) / (k + 1) are best, the first of which has begun `age`
+ago (one that is longer than y begins anew at once: y = days / k). One more fetch is worth (1 - (1 +
+x) exp(-x)) / rate days, x = rate × y, which falls with k: so in the best plan it is worth the same
+for all pages that are fetched at all, a Lagrange multiplier, found by halving. Numbers of fetches
+may be fractions there, which only raises the bound. Nothing that was seen helps to foresee changes
 of a Poisson process, so it holds for plans that learn, too.
 
-Source: J. Cho, H. Garcia-Molina: Effective Page Refresh Policies for Web Crawlers, ACM TODS 28 (2003), section 4.
+Source: J. Cho, H. Garcia-Molina: Effective Page Refresh Policies for Web Crawlers, ACM TODS 28
+(2003), section 4.
 """
 
 from __future__ import annotations
@@ -32,13 +36,17 @@ _NEWTON: Final = 60
 
 
 def fresh_days(rate: Floats, start: Floats | float, end: Floats | float) -> Floats:
-    """Days for which a copy is expected to be fresh between the ages `start` and `end`; `rate` > 0."""
+    """Days for which a copy is expected to be fresh between the ages `start` and `end`; `rate` >
+    0.
+    """
     days: Floats = np.exp(-rate * start) * -np.expm1(-rate * (np.asarray(end) - start)) / rate
     return days
 
 
 def gain(x: Floats) -> Floats:
-    """1 - (1 + x) exp(-x): the worth of one more fetch times the rate, at stretches of x / rate days."""
+    """1 - (1 + x) exp(-x): the worth of one more fetch times the rate, at stretches of x / rate
+    days.
+    """
     found: Floats = np.where(x < 1e-4, x * x / 2 - x**3 / 3, 1 - (1 + x) * np.exp(-x))
     return found
 
@@ -63,7 +71,9 @@ class Best:
 
 
 def best(rate: Floats, age: Floats, days: float, fetches: float) -> Best:
-    """The best plan for pages with these rates (> 0) and copies of that age, with so many fetches in all in `days`."""
+    """The best plan for pages with these rates (> 0) and copies of that age, with so many fetches
+    in all in `days`.
+    """
     rates, at = np.unique(rate, return_inverse=True)
     low, high = -60.0, float(-np.log(rates[0]))  # of the multiplier's logarithm
     for _ in range(_HALVINGS):
@@ -71,7 +81,9 @@ def best(rate: Floats, age: Floats, days: float, fetches: float) -> Best:
         wanted = _counts(stretch(np.exp(middle) * rates)[at] / rate, age, days)
         low, high = (middle, high) if wanted.sum() > fetches else (low, middle)
     counts = _counts(stretch(np.exp(high) * rates)[at] / rate, age, days)
-    return Best(float(reached(rate, age, days, counts).sum()) + _rest(rate, high, fetches, counts), counts)
+    return Best(
+        float(reached(rate, age, days, counts).sum()) + _rest(rate, high, fetches, counts), counts
+    )
 
 
 def _rest(rate: Floats, multiplier: float, fetches: float, counts: Floats) -> float:
@@ -97,7 +109,8 @@ def reached(rate: Floats, age: Floats, days: float, counts: Floats) -> Floats:
 
 
 class Shares:
-    """Copies that are held from one moment to the next, `step` days later: what that adds to each sum.
+    """Copies that are held from one moment to the next, `step` days later: what that adds to each
+    sum.
 
     All that depends on rate and step alone is worked out once.
     """
@@ -109,15 +122,21 @@ class Shares:
         self._fresh = -np.expm1(-rate * step) / rate
 
     def fresh_days(self, fresh: Floats) -> Floats:
-        """Fresh days in the step of copies that are fresh with probability `fresh` at its beginning."""
+        """Fresh days in the step of copies that are fresh with probability `fresh` at its
+        beginning.
+        """
         return fresh * self._fresh
 
     def late_days(self, fresh: Floats, age: Floats) -> Floats:
         """Days out of date, integrated over the step, of copies `age` days old at its beginning."""
         rate, step = self.rate, self.step
-        return np.maximum(age * step + step * step / 2 - step / rate + fresh * self._fresh / rate, 0.0)
+        return np.maximum(
+            age * step + step * step / 2 - step / rate + fresh * self._fresh / rate, 0.0
+        )
 
 
 def missed(rate: Any, age: Any, fresh: Any) -> Any:
-    """Versions that came and went unseen in copies held for `age` days: changes, but for the last one."""
+    """Versions that came and went unseen in copies held for `age` days: changes, but for the last
+    one.
+    """
     return np.maximum(rate * age - (1 - fresh), 0.0)

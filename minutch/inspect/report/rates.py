@@ -1,23 +1,27 @@
 """How often pages change, judged by fetches that found them changed or not. Pure.
 
-A fetch sees whether a page has changed since the fetch before, not how often. Of a page that changes `rate` times a
-day, as a Poisson process, it finds a change after t days with probability 1 - exp(-rate t). That is the likelihood of
-Cho and Garcia-Molina, for fetches at irregular times. Its maximum is a poor guide for pages fetched two or three
-times, which are most of a crawl: it knows only "never" and "always". So pages learn from each other (empirical Bayes):
+A fetch sees whether a page has changed since the fetch before, not how often. Of a page that
+changes `rate` times a day, as a Poisson process, it finds a change after t days with probability 1
+- exp(-rate t). That is the likelihood of Cho and Garcia-Molina, for fetches at irregular times. Its
+maximum is a poor guide for pages fetched two or three times, which are most of a crawl: it knows
+only "never" and "always". So pages learn from each other (empirical Bayes):
 
-1.  `grid`: rates that could have been seen at all. The highest is that of the estimator -log((n - c + ½) / (n + ½)) / t
-    of Cho and Garcia-Molina (n fetches, c of them with changes, t days between them), the largest of all pages; the
-    lowest makes a change unlikely in the longest time for which a page was watched.
-2.  `weights`: how many pages have which rate, the shares that make what was seen most likely (maximum likelihood over
-    all distributions on the grid, by expectation maximization).
-3.  `drawn`: each page's rate, drawn from what its own fetches leave possible. Pages that were not fetched twice are
-    like the others. To draw, and not to take means, keeps the differences between pages that a schedule has to meet.
+1.  `grid`: rates that could have been seen at all. The highest is that of the estimator -log((n - c
+    + ½) / (n + ½)) / t of Cho and Garcia-Molina (n fetches, c of them with changes, t days between
+    them), the largest of all pages; the lowest makes a change unlikely in the longest time for
+    which a page was watched.
+2.  `weights`: how many pages have which rate, the shares that make what was seen most likely
+    (maximum likelihood over all distributions on the grid, by expectation maximization).
+3.  `drawn`: each page's rate, drawn from what its own fetches leave possible. Pages that were not
+    fetched twice are like the others. To draw, and not to take means, keeps the differences between
+    pages that a schedule has to meet.
 
-A page's modified time in the CrawlDb is left out: that it has not changed since is known, but not whether it did then
-(Nutch writes the time of the first fetch there), and half of that would make all pages seem steadier than they are.
+A page's modified time in the CrawlDb is left out: that it has not changed since is known, but not
+whether it did then (Nutch writes the time of the first fetch there), and half of that would make
+all pages seem steadier than they are.
 
-Source: J. Cho, H. Garcia-Molina: Estimating Frequency of Change, ACM TOIT 3 (2003), sections 4 and 5; N. Laird:
-Nonparametric Maximum Likelihood Estimation of a Mixing Distribution, JASA 73 (1978).
+Source: J. Cho, H. Garcia-Molina: Estimating Frequency of Change, ACM TOIT 3 (2003), sections 4 and
+5; N. Laird: Nonparametric Maximum Likelihood Estimation of a Mixing Distribution, JASA 73 (1978).
 """
 
 from __future__ import annotations
@@ -45,7 +49,9 @@ _ROWS: Final = 1 << 16
 
 @dataclass(frozen=True)
 class Watched:
-    """What fetches found: a row for each, of the page with number `page` (ascending), `days` after the one before."""
+    """What fetches found: a row for each, of the page with number `page` (ascending), `days` after
+    the one before.
+    """
 
     page: Ints
     days: Floats
@@ -56,7 +62,9 @@ class Watched:
 
 
 def cho(fetches: Floats, changes: Floats, days: Floats) -> Floats:
-    """The rate of pages fetched so often at a distance of `days`, with so many changes found: their estimator r̂."""
+    """The rate of pages fetched so often at a distance of `days`, with so many changes found: their
+    estimator r̂.
+    """
     found: Floats = -np.log((fetches - changes + 0.5) / (fetches + 0.5)) / days
     return found
 
@@ -73,13 +81,17 @@ def grid(watched: Watched) -> Floats:
 
 
 def log_likelihoods(watched: Watched, rates: Floats, count: int) -> Floats:
-    """Of each of `count` pages (numbers from 0 on), one column for each rate; 0 where nothing was seen."""
+    """Of each of `count` pages (numbers from 0 on), one column for each rate; 0 where nothing was
+    seen.
+    """
     same = np.bincount(watched.page, np.where(watched.changed, 0.0, watched.days), count)
     found = -np.outer(same, rates)
     page, days = watched.page[watched.changed], watched.days[watched.changed]
     if len(page):
         starts = np.flatnonzero(np.diff(page, prepend=-1))
-        found[page[starts]] += np.add.reduceat(np.log(-np.expm1(-np.outer(days, rates))), starts, axis=0)
+        found[page[starts]] += np.add.reduceat(
+            np.log(-np.expm1(-np.outer(days, rates))), starts, axis=0
+        )
     return found
 
 
@@ -98,7 +110,8 @@ def _scaled(logs: Floats) -> Floats:
 
 
 def drawn(watched: Watched, count: int, hashes: Bits, chance: Floats) -> Floats:
-    """The rates of `count` pages; `chance` (0 to 1) decides in each, `hashes` whose fetches the weights are made of.
+    """The rates of `count` pages; `chance` (0 to 1) decides in each, `hashes` whose fetches the
+    weights are made of.
 
     `watched` is not empty.
     """

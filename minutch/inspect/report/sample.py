@@ -1,7 +1,8 @@
-"""The pages that a simulation is about, and what fetches saw of them: from a CrawlDb and the segments of its crawl.
+"""The pages that a simulation is about, and what fetches saw of them: from a CrawlDb and the
+segments of its crawl.
 
-Where there are more pages than wished, those with the lowest hashes are taken: the same at each run, and in bounded
-memory.
+Where there are more pages than wished, those with the lowest hashes are taken: the same at each
+run, and in bounded memory.
 """
 
 from __future__ import annotations
@@ -97,22 +98,24 @@ class History:
 def history(crawl: Crawl, sample: Sample) -> History:
     """The fetches of the pages of a sample, each beside the one before. Raises FormatError.
 
-    A fetch counts if it tells one version of a page from another: it was answered with 304, or its page was parsed and
-    has a digest.
+    A fetch counts if it tells one version of a page from another: it was answered with 304, or its
+    page was parsed and has a digest.
     """
     keys = pl.DataFrame({"url": decode_keys(sample.entries["key"])}).with_row_index("page")
     fetches = crawl.tables["pages"].scan().select("url", "status", "fetch_time", "digest")
     seen = fetches.filter(pl.col("status").is_in(_SEEN)).join(keys.lazy(), on="url", how="inner")
     same = (pl.col("status") == "fetch_notmodified").alias("same")
-    digest = pl.when(pl.col("digest").is_not_null()).then(pl.col("digest").hash()).alias("digest")  # null has one, too
+    digest = (
+        pl.when(pl.col("digest").is_not_null()).then(pl.col("digest").hash()).alias("digest")
+    )  # null has one, too
     columns = seen.select("page", pl.col("fetch_time").dt.epoch("ms").alias("time"), same, digest)
     table = columns.collect(engine="streaming").sort("page", "time", "same")
     return compared(table, len(sample.entries))
 
 
 def compared(table: pl.DataFrame, count: int) -> History:
-    """`table` has page, time (ms), same (whether the server said so) and digest (a number, or null); sorted by page,
-    time."""
+    """`table` has page, time (ms), same (whether the server said so) and digest (a number, or
+    null); sorted by page, time."""
     page, time = table["page"].to_numpy().astype(np.int64), table["time"].to_numpy()
     same, digest = table["same"].to_numpy(), table["digest"].fill_null(0).to_numpy()
     known = same | table["digest"].is_not_null().to_numpy()
@@ -120,8 +123,14 @@ def compared(table: pl.DataFrame, count: int) -> History:
     last = np.zeros(count, np.int64)
     last[page] = time  # the last one of each page stays
     rows = np.arange(len(page))
-    starts = np.maximum.accumulate(np.where(np.diff(page, prepend=-1) != 0, rows, 0)) if len(page) else rows
-    version = np.maximum.accumulate(np.where(same, -1, rows)) if len(page) else rows  # whose digest it still has
+    starts = (
+        np.maximum.accumulate(np.where(np.diff(page, prepend=-1) != 0, rows, 0))
+        if len(page)
+        else rows
+    )
+    version = (
+        np.maximum.accumulate(np.where(same, -1, rows)) if len(page) else rows
+    )  # whose digest it still has
     before = np.concatenate([[-1], version[:-1]]) if len(page) else rows
     days = np.diff(time, prepend=0) / DAY
     has_before = (rows > starts) & (days > 0)

@@ -1,8 +1,10 @@
-"""simulate: what a fetch schedule would do with the pages of a crawl, judged by how often these were seen to change.
+"""simulate: what a fetch schedule would do with the pages of a crawl, judged by how often these
+were seen to change.
 
-The schedule and its settings are those of the configuration, `-D` included; beside them stand the settings of the
-configuration files alone, and for each the best that anybody could do with as many fetches (`poisson`). Pages are
-the entries of the CrawlDb with a copy; what is yet to be fetched, gone or a redirect is left out.
+The schedule and its settings are those of the configuration, `-D` included; beside them stand the
+settings of the configuration files alone, and for each the best that anybody could do with as many
+fetches (`poisson`). Pages are the entries of the CrawlDb with a copy; what is yet to be fetched,
+gone or a redirect is left out.
 """
 
 from __future__ import annotations
@@ -47,12 +49,22 @@ class Asked:
 
 
 def simulate(
-    crawl: Crawl, asked: Iterable[Asked], plan: Plan, *, most: int, assumed: float | None, context: JobContext
+    crawl: Crawl,
+    asked: Iterable[Asked],
+    plan: Plan,
+    *,
+    most: int,
+    assumed: float | None,
+    context: JobContext,
 ) -> Simulated:
-    """What each of the schedules would do. Raises StoreError, FormatError, and MinutchError without any history."""
+    """What each of the schedules would do. Raises StoreError, FormatError, and MinutchError without
+    any history.
+    """
     sample = sampled(CrawlDb(crawl.path / "crawldb"), most)
     if not len(sample.entries):
-        raise MinutchError(f"{crawl.path}: no page of this crawl was fetched, so there is nothing to simulate")
+        raise MinutchError(
+            f"{crawl.path}: no page of this crawl was fetched, so there is nothing to simulate"
+        )
     seen = history(crawl, sample)
     rates = _rates(sample, seen.watched, assumed, plan.seed, crawl.path)
     scaled = replace(plan, budget=None if plan.budget is None else plan.budget * sample.share)
@@ -86,7 +98,9 @@ def _always(watched: Watched) -> int:
     return len(np.unique(watched.page)) - len(steady)
 
 
-def _rates(sample: Sample, watched: Watched, assumed: float | None, seed: int, path: Path) -> Floats:
+def _rates(
+    sample: Sample, watched: Watched, assumed: float | None, seed: int, path: Path
+) -> Floats:
     """Changes a day of each page."""
     count = len(sample.entries)
     if not len(watched) and assumed is None:

@@ -23,8 +23,26 @@ _LINE: Final = 80
 _WIDTH, _HEIGHT = 64, 10
 """Letters of the plot."""
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
-_COLOURS: Final = ("#0b57a4", "#b3261e", "#1a6b3c", "#8a4b00", "#6a3d9a", "#00696d", "#5f5f00", "#8e3a6e")
-_DARK: Final = ("#8ab8f5", "#ff9aa2", "#7fce9f", "#f0b060", "#c5a3f0", "#6fd6d9", "#d0d060", "#f0a0d0")
+_COLOURS: Final = (
+    "#0b57a4",
+    "#b3261e",
+    "#1a6b3c",
+    "#8a4b00",
+    "#6a3d9a",
+    "#00696d",
+    "#5f5f00",
+    "#8e3a6e",
+)
+_DARK: Final = (
+    "#8ab8f5",
+    "#ff9aa2",
+    "#7fce9f",
+    "#f0b060",
+    "#c5a3f0",
+    "#6fd6d9",
+    "#d0d060",
+    "#f0a0d0",
+)
 
 
 @dataclass(frozen=True)
@@ -122,36 +140,51 @@ def _scaled(values: Any, scale: float) -> list[float]:
     return [round(float(value) * scale, 3) for value in values]
 
 
-# -- text ----------------------------------------------------------------------------------------------------------
+# -- text ------------------------------------------------------------------------------------------
 
 
 def text(found: Simulated) -> str:
     """For a terminal, 80 letters wide with two schedules."""
-    head = (part for line in _head(found) for part in textwrap.wrap(line, _LINE, subsequent_indent="  "))
+    head = (
+        part for line in _head(found) for part in textwrap.wrap(line, _LINE, subsequent_indent="  ")
+    )
     return "\n".join([*head, "", *_table(found), "", *_plot(found), "", *_bars(found)])
 
 
 def _head(found: Simulated) -> list[str]:
     plan = found.plan
-    parts = [f"{counted(plan.days, 'days')} from {time.strftime('%Y-%m-%d', time.gmtime(plan.now / 1000))}"]
+    parts = [
+        f"{counted(plan.days, 'days')} from"
+        f" {time.strftime('%Y-%m-%d', time.gmtime(plan.now / 1000))}"
+    ]
     parts.append("a round a day" if plan.rounds == 1 else f"{plan.rounds} rounds a day")
     parts += [] if plan.budget is None else [f"at most {plan.budget:,.0f} fetches a day"]
     of = f"{found.looked_at:,} of " if found.looked_at < found.pages else ""
-    others = f"{counted(found.others, 'entries')} without a copy {'is' if found.others == 1 else 'are'} left out"
+    others = (
+        f"{counted(found.others, 'entries')} without a copy {'is' if found.others == 1 else 'are'}"
+        " left out"
+    )
     share = f", {found.changes / found.fetches:.0%} a change" if found.fetches else ""
     always = counted(found.always, "pages")
     return [
         ", ".join(parts),
         f"{of}{counted(found.pages, 'pages')}" + (f"; {others}" if found.others else ""),
-        f"{counted(found.fetches, 'fetches')} of {counted(found.watched, 'pages')} can be compared with the one "
-        f"before{share}",
+        (
+            f"{counted(found.fetches, 'fetches')} of {counted(found.watched, 'pages')} can be"
+            f" compared with the one before{share}"
+        ),
         *(
-            [f"{always} had changed at every fetch, and may change more often than fetches can tell"]
+            [
+                f"{always} had changed at every fetch, and may change more often than fetches can"
+                " tell"
+            ]
             if found.always
             else []
         ),
-        f"a page changes {found.rate:.2g} times a day on average; half of them every {_days(found.median_rate)} days "
-        "or more often",
+        (
+            f"a page changes {found.rate:.2g} times a day on average; half of them every"
+            f" {_days(found.median_rate)} days or more often"
+        ),
     ]
 
 
@@ -178,7 +211,10 @@ def _table(found: Simulated) -> list[str]:
     left = max(len(name) for name, _ in rows)
     lines = [("", names), *rows]
     return [
-        (f"{name:<{left}}" + "".join(f"  {cell:>{w}}" for cell, w in zip(cells, wide, strict=True))).rstrip()
+        (
+            f"{name:<{left}}"
+            + "".join(f"  {cell:>{w}}" for cell, w in zip(cells, wide, strict=True))
+        ).rstrip()
         for name, cells in lines
     ]
 
@@ -200,7 +236,10 @@ def _plot(found: Simulated) -> list[str]:
         for x, value in enumerate(values):
             row = round((high - value) / (high - low) * (_HEIGHT - 1))
             cells[row][x] = MARKS[number % len(MARKS)]
-    lines = ["copies fresh: " + ", ".join(f"{MARKS[i % len(MARKS)]} {o.name}" for i, o in enumerate(found.outcomes))]
+    lines = [
+        "copies fresh: "
+        + ", ".join(f"{MARKS[i % len(MARKS)]} {o.name}" for i, o in enumerate(found.outcomes))
+    ]
     for row, letters in enumerate(cells):
         value = high - (high - low) * row / (_HEIGHT - 1)
         label = f"{value:7.1%}" if row % 3 == 0 else " " * 7
@@ -234,7 +273,7 @@ def _block(share: float) -> str:
     return _BLOCKS[min(int(share * len(_BLOCKS)), len(_BLOCKS) - 1)] if share else " "
 
 
-# -- a picture -----------------------------------------------------------------------------------------------------
+# -- a picture -------------------------------------------------------------------------------------
 
 _LEFT, _RIGHT, _TOP, _PANEL, _GAP = 60, 700, 40, 180, 60
 
@@ -254,10 +293,10 @@ def svg(found: Simulated) -> str:
         element("title", title),
         element("style", Markup(_style())),
         element("rect", width="760", height=str(height), class_="paper"),
-        _panel("Copies fresh; dashed: at best with as many fetches", _TOP, low, high, "{:.0%}", fresh, found.plan.days),
+        _panel("Copies fresh; dashed: at best with as many fetches", _TOP, low, high, "{:.0%}", fresh, found.plan.days),  # noqa: E501
         *(_best(outcome, number, low, high) for number, outcome in enumerate(found.outcomes)),
         _panel("Fetches a day", second, 0.0, most, "{:,.0f}", fetches, found.plan.days),
-        *(_entry(outcome.name, number, legend + 22 * number) for number, outcome in enumerate(found.outcomes)),
+        *(_entry(outcome.name, number, legend + 22 * number) for number, outcome in enumerate(found.outcomes)),  # noqa: E501
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 760 {height}",
         role="img",
@@ -274,23 +313,35 @@ def _style() -> str:
 
     return (
         "text{font:13px system-ui,sans-serif;fill:#1b1f24}.paper{fill:#fff}.axis{stroke:#8c959f}"
-        f"polyline,.best{{fill:none;stroke-width:2}}.best{{stroke-dasharray:6 4}}{colours(_COLOURS)}"
-        "@media(prefers-color-scheme:dark){text{fill:#e6e9ee}.paper{fill:#14181d}" + colours(_DARK) + "}"
+        "polyline,.best{fill:none;stroke-width:2}.best{stroke-dasharray:6"
+        f" 4}}{colours(_COLOURS)}"
+        "@media(prefers-color-scheme:dark){text{fill:#e6e9ee}.paper{fill:#14181d}"
+        + colours(_DARK)
+        + "}"
     )
 
 
-def _panel(title: str, top: int, low: float, high: float, form: str, series: Sequence[Floats], days: int) -> Markup:
+def _panel(
+    title: str, top: int, low: float, high: float, form: str, series: Sequence[Floats], days: int
+) -> Markup:
     """A title, axes, and a line for each series."""
     parts = [element("text", title, x=str(_LEFT), y=str(top - 12))]
     for share in (0.0, 0.5, 1.0):
         y = top + _PANEL * (1 - share)
-        parts.append(element("line", x1=str(_LEFT), x2=str(_RIGHT), y1=f"{y:.1f}", y2=f"{y:.1f}", class_="axis"))
+        parts.append(
+            element(
+                "line", x1=str(_LEFT), x2=str(_RIGHT), y1=f"{y:.1f}", y2=f"{y:.1f}", class_="axis"
+            )
+        )
         parts.append(_label(form.format(low + (high - low) * share), _LEFT - 6, y + 4, "end"))
     parts.append(_label("day 1", _LEFT, top + _PANEL + 18, "start"))
     parts.append(_label(f"day {days}", _RIGHT, top + _PANEL + 18, "end"))
     for number, values in enumerate(series):
         wide = (_RIGHT - _LEFT) / max(1, len(values) - 1)
-        places = (f"{_LEFT + wide * x:.1f},{_y(value, top, low, high):.1f}" for x, value in enumerate(values))
+        places = (
+            f"{_LEFT + wide * x:.1f},{_y(value, top, low, high):.1f}"
+            for x, value in enumerate(values)
+        )
         parts.append(element("polyline", points=" ".join(places), class_=_colour(number)))
     return joined(*parts)
 
@@ -301,7 +352,9 @@ def _y(value: float, top: int, low: float, high: float) -> float:
 
 def _best(outcome: Outcome, number: int, low: float, high: float) -> Markup:
     y = f"{_y(outcome.best, _TOP, low, high):.1f}"
-    return element("line", x1=str(_LEFT), x2=str(_RIGHT), y1=y, y2=y, class_=f"best {_colour(number)}")
+    return element(
+        "line", x1=str(_LEFT), x2=str(_RIGHT), y1=y, y2=y, class_=f"best {_colour(number)}"
+    )
 
 
 def _entry(name: str, number: int, y: int) -> Markup:

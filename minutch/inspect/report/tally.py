@@ -1,4 +1,6 @@
-"""Rows counted by what they have in common, piece by piece: of whole tables, one row a group is held. Pure."""
+"""Rows counted by what they have in common, piece by piece: of whole tables, one row a group is
+held. Pure.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ _MANY: Final = 32
 
 
 class Count(NamedTuple):
-    """What is kept of a group: the sum, least, greatest or first of an expression; null counts nothing."""
+    """What is kept of a group: the sum, least, greatest or first of an expression; null counts
+    nothing.
+    """
 
     of: pl.Expr
     how: Literal["sum", "min", "max", "first"] = "sum"
@@ -27,12 +31,16 @@ ROWS: Final = Count(pl.lit(1, pl.Int64))
 
 
 def own(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with texts of its own. Those that were chosen from a larger one keep all of its texts in memory."""
+    """The frame with texts of its own. Those that were chosen from a larger one keep all of its
+    texts in memory.
+    """
     return frame.with_columns(pl.col(pl.String) + "")
 
 
 class Tally:
-    """Counts by group. `by`: name → what groups are formed by; rows where one is null belong to none."""
+    """Counts by group. `by`: name → what groups are formed by; rows where one is null belong to
+    none.
+    """
 
     def __init__(self, by: Mapping[str, pl.Expr], **counts: Count) -> None:
         self._by, self._counts = by, counts
@@ -41,7 +49,9 @@ class Tally:
     def add(self, frame: pl.DataFrame) -> None:
         """Count the rows of a piece."""
         values = {name: count.of for name, count in self._counts.items()}
-        self._parts.append(own(self._summed(frame.select(**self._by, **values).drop_nulls(list(self._by)))))
+        self._parts.append(
+            own(self._summed(frame.select(**self._by, **values).drop_nulls(list(self._by))))
+        )
         if len(self._parts) >= _MANY:
             self._parts = [self._summed(pl.concat(self._parts))]
 
@@ -50,12 +60,16 @@ class Tally:
         return frame.group_by(list(self._by), maintain_order=True).agg(sums)
 
     def result(self) -> pl.DataFrame:
-        """One row a group, in the order in which they came; without any piece, an empty table without columns."""
+        """One row a group, in the order in which they came; without any piece, an empty table
+        without columns.
+        """
         return self._summed(pl.concat(self._parts)) if self._parts else pl.DataFrame()
 
 
 def spread(counts: pl.DataFrame, name: str, bounds: Sequence[int]) -> pl.DataFrame:
-    """Counts by value (`name`, `n`) as `below` and `n`: every bucket from the first to the last that has any."""
+    """Counts by value (`name`, `n`) as `below` and `n`: every bucket from the first to the last
+    that has any.
+    """
     if counts.is_empty():
         return pl.DataFrame(schema={"below": pl.Int64, "n": pl.Int64})
     place = pl.lit(0)
@@ -71,7 +85,9 @@ def spread(counts: pl.DataFrame, name: str, bounds: Sequence[int]) -> pl.DataFra
 
 
 def quantile(counts: pl.DataFrame, by: Sequence[str], value: str, share: float) -> pl.DataFrame:
-    """The quantile of `value`, which came `n` times in a row of `counts`, for each group of `by`."""
+    """The quantile of `value`, which came `n` times in a row of `counts`, for each group of
+    `by`.
+    """
     ordered = counts.sort(*by, value)
     groups: list[str] = list(by)
     cumulated = pl.col("n").cum_sum().over(groups) if groups else pl.col("n").cum_sum()

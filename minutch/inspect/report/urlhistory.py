@@ -1,7 +1,7 @@
 """What came of each URL from round to round: statuses over time, changes, ages, redirects. Pure.
 
-A URL is a number here (`entries.ID`), a fetch a row of a few numbers, so that a crawl's fetches fit into memory, or at
-least those of some of its URLs: `part` says of which.
+A URL is a number here (`entries.ID`), a fetch a row of a few numbers, so that a crawl's fetches fit
+into memory, or at least those of some of its URLs: `part` says of which.
 """
 
 from __future__ import annotations
@@ -17,11 +17,25 @@ from minutch.inspect.report.tally import ROWS, Count, Tally, spread
 
 ROW_BYTES: Final = 160
 """Of a fetch in memory while it is counted."""
-SIZE_BOUNDS: Final = (1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 10**6, 10**7, 10**8)
+SIZE_BOUNDS: Final = (
+    1000,
+    2000,
+    5000,
+    10_000,
+    20_000,
+    50_000,
+    100_000,
+    200_000,
+    500_000,
+    10**6,
+    10**7,
+    10**8,
+)
 _HOUR: Final = 3600
 _DAY: Final = 24 * _HOUR
 AGE_BOUNDS: Final = tuple(
-    _HOUR * hours for hours in (1, 3, 6, 12, 24, 48, 96, 168, 336, 720, 1440, 2160, 4320, 8760, 17520, 43800)
+    _HOUR * hours
+    for hours in (1, 3, 6, 12, 24, 48, 96, 168, 336, 720, 1440, 2160, 4320, 8760, 17520, 43800)
 )
 """Seconds."""
 _SEEN: Final = ("fetched", "unchanged")
@@ -34,17 +48,37 @@ class Histories:
         self._segments, self._rows = segments, list[pl.DataFrame]()
         outcome, segment = pl.col("outcome").cast(pl.String), pl.col("segment")
         self._came = Tally({"segment": segment, "outcome": outcome}, n=ROWS)
-        self._left = Tally({"segment": segment, "outcome": pl.col("before").cast(pl.String)}, n=ROWS)
+        self._left = Tally(
+            {"segment": segment, "outcome": pl.col("before").cast(pl.String)}, n=ROWS
+        )
         same = pl.col("same").cast(pl.Int64)
         self._changes = Tally({"segment": segment}, same=Count(same), changed=Count(1 - same))
         age = (now - pl.col("time")) // 1000
-        self._ages = Tally({"age": pl.when(age < 0).then(0).otherwise(age // _HOUR * _HOUR)}, n=ROWS)
-        self._types = Tally({"content_type": pl.col("type").cast(pl.String)}, pages=ROWS, bytes=Count(pl.col("size")))
-        self._sizes = Tally({"size": pl.col("size").cast(pl.Float64).round_sig_figs(2).floor().cast(pl.Int64)}, n=ROWS)
-        self._seen = [pl.DataFrame(schema={"id": pl.UInt64, "first": pl.Int32, "outcome": pl.Enum(OUTCOMES)})]
+        self._ages = Tally(
+            {"age": pl.when(age < 0).then(0).otherwise(age // _HOUR * _HOUR)}, n=ROWS
+        )
+        self._types = Tally(
+            {"content_type": pl.col("type").cast(pl.String)},
+            pages=ROWS,
+            bytes=Count(pl.col("size")),
+        )
+        self._sizes = Tally(
+            {"size": pl.col("size").cast(pl.Float64).round_sig_figs(2).floor().cast(pl.Int64)},
+            n=ROWS,
+        )
+        self._seen = [
+            pl.DataFrame(schema={"id": pl.UInt64, "first": pl.Int32, "outcome": pl.Enum(OUTCOMES)})
+        ]
         self._whys = [pl.DataFrame(schema={"id": pl.UInt64, "why": pl.String})]
         self._redirects = [
-            pl.DataFrame(schema={"id": pl.UInt64, "to": pl.UInt64, "segment": pl.Int32, "is_last": pl.Boolean})
+            pl.DataFrame(
+                schema={
+                    "id": pl.UInt64,
+                    "to": pl.UInt64,
+                    "segment": pl.Int32,
+                    "is_last": pl.Boolean,
+                }
+            )
         ]
         self.fetched = 0
 
@@ -56,7 +90,12 @@ class Histories:
             "outcome",
             pl.col("fetch_time").to_physical().alias("time"),
             pl.col("digest").hash().alias("digest"),
-            pl.col("content_type").str.split(";").list.first().str.strip_chars().str.to_lowercase().alias("type"),
+            pl.col("content_type")
+            .str.split(";")
+            .list.first()
+            .str.strip_chars()
+            .str.to_lowercase()
+            .alias("type"),
             "size",
             pl.col("redirect_to").hash().alias("to"),
             pl.coalesce("why", "answer").alias("why"),
@@ -64,9 +103,12 @@ class Histories:
             has_to=pl.col("redirect_to").is_not_null(),
         )
         rows = rows.with_columns(
-            pl.when("has_digest").then("digest").alias("digest"), pl.when("has_to").then("to").alias("to")
+            pl.when("has_digest").then("digest").alias("digest"),
+            pl.when("has_to").then("to").alias("to"),
         )
-        rows = rows.drop("has_digest", "has_to").with_columns(pl.col("type", "why").cast(pl.Categorical))
+        rows = rows.drop("has_digest", "has_to").with_columns(
+            pl.col("type", "why").cast(pl.Categorical)
+        )
         self._rows.append(rows if parts == 1 else rows.filter(pl.col("id") % parts == part))
 
     def count(self) -> None:
@@ -90,7 +132,9 @@ class Histories:
         latest = rows.filter(seen).unique("id", keep="last", maintain_order=True)
         self._ages.add(latest)
         self.fetched += latest.height
-        content = rows.filter(pl.col("outcome") == "fetched").unique("id", keep="last", maintain_order=True)
+        content = rows.filter(pl.col("outcome") == "fetched").unique(
+            "id", keep="last", maintain_order=True
+        )
         self._types.add(content)
         self._sizes.add(content)
         self._seen.append(
@@ -100,14 +144,22 @@ class Histories:
         )
         trouble = rows.filter(pl.col("is_last") & pl.col("outcome").is_in(["gone", "failed"]))
         self._whys.append(trouble.select("id", pl.col("why").cast(pl.String)))
-        self._redirects.append(rows.filter(pl.col("to").is_not_null()).select("id", "to", "segment", "is_last"))
+        self._redirects.append(
+            rows.filter(pl.col("to").is_not_null()).select("id", "to", "segment", "is_last")
+        )
 
     def _count_changes(self, rows: pl.DataFrame, seen: pl.Expr) -> None:
         """Pages that were had before: whether their content is the same as the last time."""
         before = pl.col("_digest").shift().over("id")
         again = rows.with_columns(before.alias("_before")).filter(seen & (pl.col("_times") > 1))
-        same = pl.when(pl.col("outcome") == "unchanged").then(True).otherwise(pl.col("digest") == pl.col("_before"))
-        self._changes.add(again.with_columns(same.alias("same")).filter(pl.col("same").is_not_null()))
+        same = (
+            pl.when(pl.col("outcome") == "unchanged")
+            .then(True)
+            .otherwise(pl.col("digest") == pl.col("_before"))
+        )
+        self._changes.add(
+            again.with_columns(same.alias("same")).filter(pl.col("same").is_not_null())
+        )
 
     def levels(self) -> pl.DataFrame:
         """For each segment how many URLs had which outcome last when its round had ended."""
@@ -140,7 +192,9 @@ class Histories:
         return spread(self._sizes.result(), "size", SIZE_BOUNDS).rename({"n": "pages"})
 
     def seen(self) -> pl.DataFrame:
-        """Every URL that was asked for: `id`, the number of the `first` segment, and the last `outcome`."""
+        """Every URL that was asked for: `id`, the number of the `first` segment, and the last
+        `outcome`.
+        """
         return pl.concat(self._seen)
 
     def whys(self) -> pl.DataFrame:
@@ -148,5 +202,7 @@ class Histories:
         return pl.concat(self._whys)
 
     def redirects(self) -> pl.DataFrame:
-        """Every redirect: `id`, `to`, the number of the `segment`, and whether it `is_last` of the URL."""
+        """Every redirect: `id`, `to`, the number of the `segment`, and whether it `is_last` of the
+        URL.
+        """
         return pl.concat(self._redirects)

@@ -5,10 +5,11 @@
     /raw?url=                       the bytes of a stored page, for the frame of /cached
     /style.css
 
-What a crawled page holds can't run, nor leave its frame: it is text wherever we show it, and as a page of its own it
-comes with a policy (CSP) that makes it a sandbox without scripts, forms, links out and anything from the network, even
-for somebody who opens it without the frame. Requests whose Host is not this server's are refused: else a page of the
-web could read the index through its reader's browser (DNS rebinding).
+What a crawled page holds can't run, nor leave its frame: it is text wherever we show it, and as a
+page of its own it comes with a policy (CSP) that makes it a sandbox without scripts, forms, links
+out and anything from the network, even for somebody who opens it without the frame. Requests whose
+Host is not this server's are refused: else a page of the web could read the index through its
+reader's browser (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ from minutch.web.door import PRIVATE, Door
 log = logging.getLogger(__name__)
 
 OWN_POLICY: Final = (
-    "default-src 'none'; style-src 'self'; img-src data:; frame-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; img-src data:; frame-src 'self'; form-action 'self';"
+    " base-uri 'none'; frame-ancestors 'none'"
 )
 STORED_POLICY: Final = (
-    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; form-action 'none'; "
-    "base-uri 'none'; frame-ancestors 'self'"
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:;"
+    " form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
 )
 LONGEST_QUERY: Final = 1000
 LONGEST_URL: Final = 1 << 16
@@ -86,8 +87,14 @@ class Site:
         stored = self._crawl.stored(_asked(request)[0])
         if stored is None:
             raise HTTPException(404, "No segment of this crawl holds the content of this page.")
-        kind = stored.media_type if stored.media_type in PICTURES else f"{stored.media_type}; charset=utf-8"
-        return Response(stored.body, headers={"Content-Type": kind, "Content-Security-Policy": STORED_POLICY})
+        kind = (
+            stored.media_type
+            if stored.media_type in PICTURES
+            else f"{stored.media_type}; charset=utf-8"
+        )
+        return Response(
+            stored.body, headers={"Content-Type": kind, "Content-Security-Policy": STORED_POLICY}
+        )
 
     def anchors(self, request: Request) -> Response:
         """The links to a page."""
@@ -123,7 +130,11 @@ def make(searcher: Searcher, crawl: CrawlFiles, hosts: frozenset[str]) -> Starle
 
 def _number(text: str) -> int:
     """The number of a page of results."""
-    return min(max(int(text), 1), pages.MOST_PAGES) if text.isascii() and text.isdigit() and len(text) < 9 else 1
+    return (
+        min(max(int(text), 1), pages.MOST_PAGES)
+        if text.isascii() and text.isdigit() and len(text) < 9
+        else 1
+    )
 
 
 def _asked(request: Request) -> tuple[str, str]:
@@ -137,7 +148,9 @@ def _asked(request: Request) -> tuple[str, str]:
 def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     title = {404: "Not found", 405: "Not allowed"}.get(error.status_code, "This can't be shown")
-    return HTMLResponse(pages.problem(title, error.detail), error.status_code, dict(error.headers or {}))
+    return HTMLResponse(
+        pages.problem(title, error.detail), error.status_code, dict(error.headers or {})
+    )
 
 
 def _failed(request: Request, error: Exception) -> Response:
@@ -152,7 +165,9 @@ def _judged(headers: Mapping[str, str], hosts: frozenset[str]) -> Denied | None:
 
 
 def is_ours(header: str, hosts: frozenset[str]) -> bool:
-    """Whether a Host header names this server: by one of its names, or by an address, which no web site can fake."""
+    """Whether a Host header names this server: by one of its names, or by an address, which no web
+    site can fake.
+    """
     name = host_of(header)
     if name in hosts:
         return True

@@ -1,4 +1,6 @@
-"""What the files of a crawl hold of one URL: the stored page, the links to it, its records from the first one on."""
+"""What the files of a crawl hold of one URL: the stored page, the links to it, its records from the
+first one on.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ from typing import Final
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.parse.charset import lookup
-from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment, segments_in
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    PARSE_DATA,
+    PARSE_TEXT,
+    Segment,
+    segments_in,
+)
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links import Inlink
@@ -19,7 +28,9 @@ from minutch.records.parsedata import ParseData
 from minutch.records.parsetext import ParseText
 
 HTML: Final = frozenset(("text/html", "application/xhtml+xml"))
-PICTURES: Final = frozenset(f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "bmp", "avif"))
+PICTURES: Final = frozenset(
+    f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "bmp", "avif")
+)
 TEXT: Final = "text/plain"
 _TEXTUAL: Final = frozenset(
     f"application/{kind}" for kind in ("json", "xml", "javascript", "x-javascript", "xhtml+xml")
@@ -28,7 +39,9 @@ _TEXTUAL: Final = frozenset(
 
 @dataclass(frozen=True)
 class Stored:
-    """A page as it was stored, in a form that a browser may be given: text as UTF-8 whatever it was in."""
+    """A page as it was stored, in a form that a browser may be given: text as UTF-8 whatever it was
+    in.
+    """
 
     url: str
     media_type: str
@@ -44,7 +57,9 @@ class Stored:
 
 @dataclass(frozen=True)
 class Event:
-    """What one segment, or the CrawlDb, says of a URL. Times are in milliseconds since the epoch."""
+    """What one segment, or the CrawlDb, says of a URL. Times are in milliseconds since the
+    epoch.
+    """
 
     where: str
     status: str
@@ -91,7 +106,9 @@ class CrawlFiles:
             for datum in segment.get(CRAWL_FETCH, url) if segment.has(CRAWL_FETCH) else ():
                 if isinstance(datum, CrawlDatum):
                     parsed = _last(segment, PARSE_DATA, url)
-                    yield _event(segment.name, datum, parsed if isinstance(parsed, ParseData) else None)
+                    yield _event(
+                        segment.name, datum, parsed if isinstance(parsed, ParseData) else None
+                    )
         db = CrawlDb(self.folder / "crawldb")
         known = db.get(url) if db.exists() else None
         if known is not None:
@@ -107,7 +124,9 @@ def _event(where: str, datum: CrawlDatum, parsed: ParseData | None) -> Event:
     signature = datum.signature.hex() if datum.signature else ""
     if parsed is not None:
         signature = parsed.content_meta.first(SIGNATURE_KEY) or signature
-    metadata = {str(key): str(value) for key, value in datum.metadata.items()} if datum.metadata else {}
+    metadata = (
+        {str(key): str(value) for key, value in datum.metadata.items()} if datum.metadata else {}
+    )
     return Event(
         where,
         datum.status_name,

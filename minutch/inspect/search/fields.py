@@ -1,15 +1,19 @@
 """The fields of the local index, and how their texts become words.
 
     key                 the URL that a document is stored and deleted under
-    id host site domain lang type tld digest segment     found as they are, in lower case (id: as it is)
+    id host site domain lang type tld digest segment     found as they are, in lower case (id: as it
+                                                         is)
     tstamp date lastModified                             points in time
     url anchor title content                             words, in lower case, without accents
-    title_en content_en …                                the same of documents whose `lang` has a stemmer, in its place
+    title_en content_en …                                the same of documents whose `lang` has a
+                                                         stemmer, in its place
     binaryContent                                        stored only
-    other                                                all other fields, under their names; words and numbers
+    other                                                all other fields, under their names; words
+                                                         and numbers
 
-Chinese, Japanese and Korean text is searched by pairs of characters. It is stored with each inner character of a run
-twice and a mark between (`paired`), so that the same plain tokenizer serves every language; `unpaired` takes it back.
+Chinese, Japanese and Korean text is searched by pairs of characters. It is stored with each inner
+character of a run twice and a mark between (`paired`), so that the same plain tokenizer serves
+every language; `unpaired` takes it back.
 """
 
 from __future__ import annotations
@@ -82,7 +86,9 @@ def unpaired(text: str) -> str:
 
 
 def stemmer_of(lang: str | None) -> str | None:
-    """The key of STEMMERS for a document's language (`en`, `en-GB`, `EN_us`); None where there is none."""
+    """The key of STEMMERS for a document's language (`en`, `en-GB`, `EN_us`); None where there is
+    none.
+    """
     code = re.split("[-_]", lang or "", maxsplit=1)[0].lower()
     code = "no" if code in ("nb", "nn") else code
     return code if code in STEMMERS else None
@@ -94,7 +100,9 @@ def schema() -> tantivy.Schema:
     for name in (KEY, "id"):
         builder.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic")
     for name in EXACT:
-        builder.add_text_field(name, stored=True, fast=name == "host", tokenizer_name="exact", index_option="basic")
+        builder.add_text_field(
+            name, stored=True, fast=name == "host", tokenizer_name="exact", index_option="basic"
+        )
     for name in DATES:
         builder.add_date_field(name, stored=True, indexed=True, fast=True)
     for name in TEXTS:

@@ -4,8 +4,8 @@
     crawl/index/current/minutch.json  {"format": …, "tantivy": "0.27.0"}
     crawl/index/.locked               while somebody writes
 
-tantivy reads what it has written itself and little else. An index of another version, or of other fields, is made anew
-from the segments, with `minutch.index.local.rebuild` (see `rebuild_command`).
+tantivy reads what it has written itself and little else. An index of another version, or of other
+fields, is made anew from the segments, with `minutch.index.local.rebuild` (see `rebuild_command`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ REBUILD_PROPERTY: Final = "minutch.index.local.rebuild"
 
 
 class LocalIndex(Database):
-    """The index at a path. Raises StoreError where there is none or of another version, FormatError (damage)."""
+    """The index at a path. Raises StoreError where there is none or of another version, FormatError
+    (damage).
+    """
 
     def _made_by(self) -> str:
         """The version that has written the index."""
@@ -41,26 +43,33 @@ class LocalIndex(Database):
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise StoreError(f"{self.path} is not an index of indexer-local: it has no {path.name}") from None
+            raise StoreError(
+                f"{self.path} is not an index of indexer-local: it has no {path.name}"
+            ) from None
         except (OSError, ValueError) as exc:
             raise FormatError(f"the stamp of an index can't be read: {exc}", path=path) from exc
         if not isinstance(found, dict):
-            raise FormatError("the stamp of an index is none", path=path, expected="an object", found=found)
+            raise FormatError(
+                "the stamp of an index is none", path=path, expected="an object", found=found
+            )
         return found
 
     def require(self) -> None:
         """Raise StoreError where there is no index, or one that this version can't use."""
         if not self.path.is_dir():
             raise StoreError(
-                f"Input path does not exist: {self.path}", hint="`minutch index` makes an index of a crawl"
+                f"Input path does not exist: {self.path}",
+                hint="`minutch index` makes an index of a crawl",
             )
         if not self.exists():
-            raise StoreError(f"{self.path} has no index", hint="`minutch index` makes an index of a crawl")
+            raise StoreError(
+                f"{self.path} has no index", hint="`minutch index` makes an index of a crawl"
+            )
         made = self._stamp()
         if made.get("format") != FORMAT or not self._is_compatible():
             raise StoreError(
-                f"{self.path} was written by another version ({self._made_by()}; this one has format {FORMAT}, "
-                f"tantivy {version('tantivy')})",
+                f"{self.path} was written by another version ({self._made_by()}; this one has"
+                f" format {FORMAT}, tantivy {version('tantivy')})",
                 hint=f"make it anew from the segments: {self.rebuild_command()}",
             )
 
@@ -74,8 +83,8 @@ class LocalIndex(Database):
         """The command that makes the index anew."""
         crawl = self.path.parent
         return (
-            f"minutch index -D {REBUILD_PROPERTY}=true {crawl / 'crawldb'} -linkdb {crawl / 'linkdb'} "
-            f"-dir {crawl / 'segments'} -deleteGone"
+            f"minutch index -D {REBUILD_PROPERTY}=true {crawl / 'crawldb'} -linkdb"
+            f" {crawl / 'linkdb'} -dir {crawl / 'segments'} -deleteGone"
         )
 
     def open(self) -> tantivy.Index:
@@ -106,7 +115,9 @@ def opened(folder: Path) -> tantivy.Index:
 
 def created(folder: Path) -> tantivy.Index:
     """A new, empty index in an empty folder."""
-    (folder / STAMP).write_text(json.dumps({"format": FORMAT, "tantivy": version("tantivy")}) + "\n", encoding="utf-8")
+    (folder / STAMP).write_text(
+        json.dumps({"format": FORMAT, "tantivy": version("tantivy")}) + "\n", encoding="utf-8"
+    )
     index = tantivy.Index(fields.schema(), str(folder))
     fields.register(index)
     return index

@@ -1,7 +1,8 @@
-"""The pages of `serve`: search, cached, anchors, history. Pure: results in, HTML out. They work without scripts.
+"""The pages of `serve`: search, cached, anchors, history. Pure: results in, HTML out. They work
+without scripts.
 
-Whatever comes from the web is text here, with a direction of its own (`bdi`); a stored page is only ever shown in a
-frame (see `app`). Only http, https and ftp become links.
+Whatever comes from the web is text here, with a direction of its own (`bdi`); a stored page is only
+ever shown in a frame (see `app`). Only http, https and ftp become links.
 """
 
 from __future__ import annotations
@@ -57,34 +58,66 @@ def _header(query: str, host: str) -> Markup:
         autofocus=not query,
     )
     kept = e("input", type="hidden", name="host", value=host) if host else None
-    form = e("form", e("label", "Search", for_="q"), box, kept, e("button", "Search"), role="search", action="./")
+    form = e(
+        "form",
+        e("label", "Search", for_="q"),
+        box,
+        kept,
+        e("button", "Search"),
+        role="search",
+        action="./",
+    )
     return e("header", e("a", "minutch", class_="brand", href="./"), form)
 
 
-# -- search --------------------------------------------------------------------------------------------------------
+# -- search ----------------------------------------------------------------------------------------
 
 
 def start(documents: int) -> str:
     """The page without a query."""
-    examples = ("words of a page", '"words in a row"', "title:word", "host:example.org", "date:2024", "-without")
+    examples = (
+        "words of a page",
+        '"words in a row"',
+        "title:word",
+        "host:example.org",
+        "date:2024",
+        "-without",
+    )
     tips = e("ul", *(e("li", e("code", example)) for example in examples), class_="tips")
-    return page("Search", e("h1", "Search"), e("p", f"{counted(documents, 'documents')}. A query can have:"), tips)
+    return page(
+        "Search",
+        e("h1", "Search"),
+        e("p", f"{counted(documents, 'documents')}. A query can have:"),
+        tips,
+    )
 
 
 def found(query: str, host: str, number: int, results: Results, milliseconds: float) -> str:
     """A page of hits; `number` counts from 1."""
     if not results.hits:
         return page(
-            f"{query} – nothing found", e("h1", "Nothing found"), *_nothing(query, host), query=query, host=host
+            f"{query} – nothing found",
+            e("h1", "Nothing found"),
+            *_nothing(query, host),
+            query=query,
+            host=host,
         )
     first = (number - 1) * PER_PAGE + 1
     last = first + len(results.hits) - 1
     said = f"{first:,} to {last:,} of {counted(results.count, 'pages')}, {milliseconds:.0f} ms"
     hits = e("ol", *(_hit(hit, query) for hit in results.hits), class_="hits", start=str(first))
-    content = e("div", e("p", said, class_="count"), hits, _paging(query, host, number, results.count))
+    content = e(
+        "div", e("p", said, class_="count"), hits, _paging(query, host, number, results.count)
+    )
     facet = _hosts(query, host, results.hosts)
     heading = e("h1", "Results for ", e("bdi", query), class_="quiet")
-    return page(f"{query} – page {number}", heading, e("div", content, facet, class_="columns"), query=query, host=host)
+    return page(
+        f"{query} – page {number}",
+        heading,
+        e("div", content, facet, class_="columns"),
+        query=query,
+        host=host,
+    )
 
 
 def _nothing(query: str, host: str) -> list[Markup]:
@@ -99,7 +132,12 @@ def _hit(hit: Hit, query: str) -> Markup:
     more = e(
         "p",
         *(
-            e("a", name, e("span", f" of {shown}", class_="hidden"), href=_about(name, hit.url, query))
+            e(
+                "a",
+                name,
+                e("span", f" of {shown}", class_="hidden"),
+                href=_about(name, hit.url, query),
+            )
             for name in VIEWS
         ),
         class_="more",
@@ -118,7 +156,9 @@ def _hosts(query: str, host: str, hosts: Sequence[tuple[str, int]]) -> Markup | 
     """The hosts of all hits, to choose one of them."""
     if not hosts:
         return None
-    items = [e("li", e("a", "All hosts", href=_search(query), aria_current=None if host else "true"))]
+    items = [
+        e("li", e("a", "All hosts", href=_search(query), aria_current=None if host else "true"))
+    ]
     for name, count in hosts:
         current = "true" if name == host else None
         label = joined(e("bdi", name), " ", e("span", f"{count:,}", class_="number"))
@@ -144,7 +184,11 @@ def _paging(query: str, host: str, number: int, count: int) -> Markup | None:
 
 
 def _search(query: str, host: str = "", number: int = 1) -> str:
-    values = {"q": query} | ({"host": host} if host else {}) | ({"page": str(number)} if number > 1 else {})
+    values = (
+        {"q": query}
+        | ({"host": host} if host else {})
+        | ({"page": str(number)} if number > 1 else {})
+    )
     return f"./?{_encoded(values)}"
 
 
@@ -167,7 +211,7 @@ def _link(url: str, label: Child, **attributes: str) -> Markup:
     return e("a", label, href=url, rel="noopener noreferrer nofollow", **attributes)
 
 
-# -- behind a hit ----------------------------------------------------------------------------------------------------
+# -- behind a hit ----------------------------------------------------------------------------------
 
 VIEWS: Final = ("cached", "anchors", "history")
 
@@ -175,24 +219,52 @@ VIEWS: Final = ("cached", "anchors", "history")
 def _view(view: str, url: str, query: str, *content: Child) -> str:
     """A page about one URL, with ways to the others."""
     items = [
-        e("li", e("a", name, href=_about(name, url, query), aria_current="page" if name == view else None))
+        e(
+            "li",
+            e(
+                "a",
+                name,
+                href=_about(name, url, query),
+                aria_current="page" if name == view else None,
+            ),
+        )
         for name in VIEWS
     ]
     tabs = e("nav", e("ul", *items), class_="views", aria_label="About this page")
     address = e("p", _link(url, e("bdi", url)), class_="url")
-    return page(f"{view.capitalize()}: {url}", e("h1", view.capitalize()), address, tabs, *content, query=query)
+    return page(
+        f"{view.capitalize()}: {url}",
+        e("h1", view.capitalize()),
+        address,
+        tabs,
+        *content,
+        query=query,
+    )
 
 
 def cached(url: str, query: str, stored: Stored | None) -> str:
     """The stored page in a frame."""
     if stored is None:
-        return _view("cached", url, query, e("p", "No segment of this crawl holds the content of this page."))
+        return _view(
+            "cached", url, query, e("p", "No segment of this crawl holds the content of this page.")
+        )
     when = joined("Fetched ", _time(stored.fetched)) if stored.fetched is not None else "Stored"
-    kind = f"the text of a page of the type {stored.original_type}" if stored.is_text_only else stored.original_type
+    kind = (
+        f"the text of a page of the type {stored.original_type}"
+        if stored.is_text_only
+        else stored.original_type
+    )
     off = "Scripts, forms and links of the page are off."
     said = e("p", when, f", in segment {stored.segment}; {kind}. {off}")
     source = f"raw?{_encoded({'url': url})}"
-    frame = e("iframe", src=source, sandbox="", title="The stored page", referrerpolicy="no-referrer", tabindex="0")
+    frame = e(
+        "iframe",
+        src=source,
+        sandbox="",
+        title="The stored page",
+        referrerpolicy="no-referrer",
+        tabindex="0",
+    )
     return _view("cached", url, query, said, frame)
 
 
@@ -201,22 +273,45 @@ def anchors(url: str, query: str, links: Sequence[Inlink]) -> str:
     if not links:
         return _view("anchors", url, query, e("p", "The linkdb knows no link to this page."))
     rows = [
-        e("tr", e("td", e("bdi", link.anchor or "–")), e("td", _link(link.from_url, e("bdi", link.from_url))))
+        e(
+            "tr",
+            e("td", e("bdi", link.anchor or "–")),
+            e("td", _link(link.from_url, e("bdi", link.from_url))),
+        )
         for link in links[:MOST_ANCHORS]
     ]
     count = f"{counted(len(links), 'links')} to this page"
     shown = f"; the first {MOST_ANCHORS:,} are shown" if len(links) > MOST_ANCHORS else ""
-    return _view("anchors", url, query, e("p", f"{count}{shown}."), _table("Links", ("Text", "From"), rows))
+    return _view(
+        "anchors", url, query, e("p", f"{count}{shown}."), _table("Links", ("Text", "From"), rows)
+    )
 
 
 def history(url: str, query: str, events: Sequence[Event]) -> str:
     """The records of a URL."""
     if not events:
-        return _view("history", url, query, e("p", "Neither the crawldb nor a segment knows this URL."))
-    return _view("history", url, query, _table("Records", _COLUMNS, [_event(event) for event in events], "records"))
+        return _view(
+            "history", url, query, e("p", "Neither the crawldb nor a segment knows this URL.")
+        )
+    return _view(
+        "history",
+        url,
+        query,
+        _table("Records", _COLUMNS, [_event(event) for event in events], "records"),
+    )
 
 
-_COLUMNS: Final = ("Where", "Status", "Time", "Modified", "Score", "Signature", "Interval", "Parse", "More")
+_COLUMNS: Final = (
+    "Where",
+    "Status",
+    "Time",
+    "Modified",
+    "Score",
+    "Signature",
+    "Interval",
+    "Parse",
+    "More",
+)
 
 
 def _event(event: Event) -> Markup:
@@ -236,7 +331,9 @@ def _event(event: Event) -> Markup:
     return e("tr", e("th", cells[0], scope="row"), *(e("td", cell) for cell in cells[1:]))
 
 
-def _table(name: str, columns: Sequence[str], rows: Sequence[Markup], kind: str | None = None) -> Markup:
+def _table(
+    name: str, columns: Sequence[str], rows: Sequence[Markup], kind: str | None = None
+) -> Markup:
     head = e("thead", e("tr", *(e("th", column, scope="col") for column in columns)))
     table = e("table", e("caption", name, class_="hidden"), head, e("tbody", *rows), class_=kind)
     return e("div", table, class_="wide", tabindex="0", role="region", aria_label=name)
@@ -260,4 +357,8 @@ def _time(ms: int) -> Markup:
 def _duration(seconds: int) -> str:
     """A fetch interval."""
     days, rest = divmod(seconds, 86400)
-    return f"{days:,} day{'' if days == 1 else 's'}" if days and not rest else str(timedelta(seconds=seconds))
+    return (
+        f"{days:,} day{'' if days == 1 else 's'}"
+        if days and not rest
+        else str(timedelta(seconds=seconds))
+    )

@@ -1,14 +1,17 @@
-"""What people type as a query of tantivy's. Pure. There is no wrong query: what has no meaning is searched as words.
+"""What people type as a query of tantivy's. Pure. There is no wrong query: what has no meaning is
+searched as words.
 
     words of a page              all of them
     "words in a row"             "nearly in a row"~2, "words in a ro"*, begin*
-    title:word host:example.org  in a field; any field of the documents can be named, as index-writers.xml has it
+    title:word host:example.org  in a field; any field of the documents can be named, as
+                                 index-writers.xml has it
     -word, NOT word              without; +word, AND, OR and (groups)
-    date:2024, date:2024-03..    dates in a year, a month or on a day, or from one to another: date:2023..2024-03-15,
-                                 date:[2023 TO 2024-03-15], date:>=2023
+    date:2024, date:2024-03..    dates in a year, a month or on a day, or from one to another:
+                                 date:2023..2024-03-15, date:[2023 TO 2024-03-15], date:>=2023
     https://example.org/page     the page with this URL
 
-`title` and `content` stand for the same field of every language that has a stemmer and occurs in the index.
+`title` and `content` stand for the same field of every language that has a stemmer and occurs in
+the index.
 """
 
 from __future__ import annotations
@@ -18,7 +21,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from minutch.inspect.search.fields import DATES, EXACT, HAS_CJK, KNOWN, OTHER, STEMMED, TEXTS, paired
+from minutch.inspect.search.fields import (
+    DATES,
+    EXACT,
+    HAS_CJK,
+    KNOWN,
+    OTHER,
+    STEMMED,
+    TEXTS,
+    paired,
+)
 
 LONGEST: Final = 1000
 """Characters of a query; the rest is cut off."""
@@ -50,7 +62,9 @@ _SPECIAL: Final = re.compile(r'["\\]')
 
 
 def rewritten(text: str, languages: Collection[str] = ()) -> str:
-    """A query of tantivy's for what somebody has typed; `languages` are those with a stemmer in the index."""
+    """A query of tantivy's for what somebody has typed; `languages` are those with a stemmer in the
+    index.
+    """
     pieces: list[str] = []
     groups: list[str | None] = [None]
     text = text[:LONGEST].encode("utf-8", "replace").decode()
@@ -60,7 +74,9 @@ def rewritten(text: str, languages: Collection[str] = ()) -> str:
             groups.append(name)
         elif found["close"] and len(groups) > 1:
             groups.pop()
-        piece = found["close"] or (f"{found['sign']}(" if found["open"] else _piece(found, name, languages))
+        piece = found["close"] or (
+            f"{found['sign']}(" if found["open"] else _piece(found, name, languages)
+        )
         if piece and pieces and pieces[-1] == NOT and piece not in _OPERATORS and piece != ")":
             pieces[-1] = f"-{piece.lstrip('+-')}"
         elif piece:
@@ -79,8 +95,9 @@ def default_fields(languages: Collection[str]) -> list[str]:
 def boosts(languages: Mapping[str, float]) -> dict[str, float]:
     """The weights of these fields; `languages` with the share that each has of all documents.
 
-    BM25 takes the mean length of a field over all documents, so that a field which few have looks long wherever it is
-    found. The weights of fields by language make up for that, for texts of the usual length.
+    BM25 takes the mean length of a field over all documents, so that a field which few have looks
+    long wherever it is found. The weights of fields by language make up for that, for texts of the
+    usual length.
     """
     shares = {"": max(1 - sum(languages.values()), _LEAST_SHARE), **languages}
     found = dict(BOOSTS)
@@ -104,7 +121,11 @@ def _piece(found: re.Match[str], name: str | None, languages: Collection[str]) -
         return _plain(sign, name, found["range"][1:-1], languages)
     if found["phrase"]:
         inner, _, suffix = found["phrase"][1:].rpartition('"')
-        return _in_field(sign, name, f"{_quoted(paired(inner))}{suffix}", languages) if inner.strip() else ""
+        return (
+            _in_field(sign, name, f"{_quoted(paired(inner))}{suffix}", languages)
+            if inner.strip()
+            else ""
+        )
     return _plain(sign, name, word, languages)
 
 
@@ -125,7 +146,9 @@ def _quoted(word: str) -> str:
 
 
 def _matching(name: str | None, pattern: str, languages: Collection[str]) -> str:
-    """Words of the index by a pattern. A character of a language without blanks is in the pairs on both its sides."""
+    """Words of the index by a pattern. A character of a language without blanks is in the pairs on
+    both its sides.
+    """
     names = [name] if name else default_fields(languages)
     every = [one for field in names for one in _twins(field, languages)]
     return "(" + " OR ".join(f"{field}:/{pattern}/" for field in dict.fromkeys(every)) + ")"
@@ -199,7 +222,9 @@ def _written(date: datetime) -> str:
 
 
 def _balanced(pieces: Sequence[str]) -> list[str]:
-    """The pieces of a query: brackets without a partner and operators without anything to join go, AND NOT is `-`."""
+    """The pieces of a query: brackets without a partner and operators without anything to join go,
+    AND NOT is `-`.
+    """
     kept: list[str] = []
     depth = 0
     for piece in pieces:

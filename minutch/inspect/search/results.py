@@ -45,9 +45,19 @@ class Hit:
         return dict(_fields(self.stored))
 
     def as_json(self) -> str:
-        """The hit on one line; words that were searched for stand in <b> in the snippet, whose text is escaped."""
-        marked = "".join(f"<b>{html.escape(text)}</b>" if found else html.escape(text) for text, found in self.snippet)
-        known = {"url": self.url, "title": self.title, "score": round(self.score, 4), "snippet": marked}
+        """The hit on one line; words that were searched for stand in <b> in the snippet, whose text
+        is escaped.
+        """
+        marked = "".join(
+            f"<b>{html.escape(text)}</b>" if found else html.escape(text)
+            for text, found in self.snippet
+        )
+        known = {
+            "url": self.url,
+            "title": self.title,
+            "score": round(self.score, 4),
+            "snippet": marked,
+        }
         return json.dumps({**known, "document": self.fields}, ensure_ascii=False)
 
 
@@ -64,7 +74,9 @@ class Results:
 
 
 class Searcher:
-    """Searches in an index as it was left by a commit; any number of threads may. Raises StoreError, FormatError."""
+    """Searches in an index as it was left by a commit; any number of threads may. Raises
+    StoreError, FormatError.
+    """
 
     def __init__(self, path: Path) -> None:
         self.place = LocalIndex(path)
@@ -91,15 +103,21 @@ class Searcher:
         """How many documents there are."""
         return int(self._searcher.num_docs)
 
-    def search(self, text: str, *, limit: int = 10, offset: int = 0, host: str = "", hosts: bool = False) -> Results:
-        """The hits from `offset` on, best first; those of `host` alone if one is given; with the hosts of all hits."""
+    def search(
+        self, text: str, *, limit: int = 10, offset: int = 0, host: str = "", hosts: bool = False
+    ) -> Results:
+        """The hits from `offset` on, best first; those of `host` alone if one is given; with the
+        hosts of all hits.
+        """
         wanted, errors = self._parsed(queries.rewritten(text, self.languages))
         if wanted is None:
             return Results([], 0, [], errors)
         chosen = wanted
         if host:
             only = tantivy.Query.term_query(self._index.schema, "host", host.lower())
-            chosen = tantivy.Query.boolean_query([(tantivy.Occur.Must, wanted), (tantivy.Occur.Must, _unscored(only))])
+            chosen = tantivy.Query.boolean_query(
+                [(tantivy.Occur.Must, wanted), (tantivy.Occur.Must, _unscored(only))]
+            )
         offset = min(max(offset, 0), DEEPEST)
         found = self._searcher.search(chosen, max(limit, 1), offset=offset)
         marker = _Marker(self._searcher, wanted, self._index.schema)
@@ -123,8 +141,12 @@ class Searcher:
         return parsed, [str(error) for error in errors]
 
     def _hosts(self, wanted: tantivy.Query) -> list[tuple[str, int]]:
-        found = self._searcher.aggregate(wanted, {"hosts": {"terms": {"field": "host", "size": MOST_HOSTS}}})
-        return [(str(bucket["key"]), int(bucket["doc_count"])) for bucket in found["hosts"]["buckets"]]
+        found = self._searcher.aggregate(
+            wanted, {"hosts": {"terms": {"field": "host", "size": MOST_HOSTS}}}
+        )
+        return [
+            (str(bucket["key"]), int(bucket["doc_count"])) for bucket in found["hosts"]["buckets"]
+        ]
 
     def _hit(self, score: float, address: tantivy.DocAddress, marker: _Marker) -> Hit:
         document = self._searcher.doc(address)
@@ -132,7 +154,9 @@ class Searcher:
         url = str(stored[KEY][0])
         titles = [unpaired(stored[name][0]) for name in _those_of("title", stored)]
         title = " ".join(" ".join(titles).split())[:LONGEST_TITLE]
-        snippet = next((marker.snippet(name, document) for name in _those_of("content", stored)), [])
+        snippet = next(
+            (marker.snippet(name, document) for name in _those_of("content", stored)), []
+        )
         return Hit(url, float(score), title, snippet, stored)
 
 
@@ -150,9 +174,15 @@ def _fields(stored: dict[str, list[Any]]) -> Iterator[tuple[str, list[Any]]]:
     for name, values in stored.items():
         base, _, code = name.partition("_")
         if name == OTHER:
-            yield from ((key, value if isinstance(value, list) else [value]) for key, value in values[0].items())
+            yield from (
+                (key, value if isinstance(value, list) else [value])
+                for key, value in values[0].items()
+            )
         elif name != KEY:
-            yield (base if base in STEMMED and code in STEMMERS else name), [_plain(value) for value in values]
+            yield (
+                (base if base in STEMMED and code in STEMMERS else name),
+                [_plain(value) for value in values],
+            )
 
 
 def _plain(value: Any) -> Any:
@@ -167,12 +197,16 @@ def _plain(value: Any) -> Any:
 class _Marker:
     """Makes the snippets of one search."""
 
-    def __init__(self, searcher: tantivy.Searcher, query: tantivy.Query, schema: tantivy.Schema) -> None:
+    def __init__(
+        self, searcher: tantivy.Searcher, query: tantivy.Query, schema: tantivy.Schema
+    ) -> None:
         self._searcher, self._query, self._schema = searcher, query, schema
         self._generators: dict[str, tantivy.SnippetGenerator] = {}
 
     def snippet(self, name: str, document: tantivy.Document) -> list[Piece]:
-        """The best piece of a field, in pieces; its beginning where nothing in it was searched for."""
+        """The best piece of a field, in pieces; its beginning where nothing in it was searched
+        for.
+        """
         if name not in self._generators:
             made = tantivy.SnippetGenerator.create(self._searcher, self._query, self._schema, name)
             made.set_max_num_chars(SNIPPET)
@@ -186,7 +220,9 @@ class _Marker:
 
 
 def marked(fragment: str, ranges: Sequence[tuple[int, int]]) -> list[Piece]:
-    """A stored text as it was, in pieces; `ranges` count bytes. Of a character stored twice, one mark is enough."""
+    """A stored text as it was, in pieces; `ranges` count bytes. Of a character stored twice, one
+    mark is enough.
+    """
     data = fragment.encode()
     marks: list[bool] = []
     for number, piece in enumerate(_cut(data, ranges)):

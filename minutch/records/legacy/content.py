@@ -1,7 +1,8 @@
-"""net.nutch.protocol.Content and net.nutch.fetcher.FetcherContent: a page as it came, to Nutch until 0.7.
+"""net.nutch.protocol.Content and net.nutch.fetcher.FetcherContent: a page as it came, to Nutch
+until 0.7.
 
-    Content (from Nutch 0.5)        byte version (1), string URL, string base URL, gzip'd content, string content type,
-                                    properties
+    Content (from Nutch 0.5)        byte version (1), string URL, string base URL, gzip'd content,
+                                    string content type, properties
     FetcherContent (Nutch 0.4)      byte version (1), gzip'd content
 
 How the gzip'd content and the properties lie is Nutch's source of March 2005 (`fields`).
@@ -41,7 +42,13 @@ class Content(Writable):
     @classmethod
     def read(cls, data: DataInput) -> Self:
         read_version(data, "Content", (VERSION,))
-        return cls(data.read_utf8(), data.read_utf8(), read_gzipped(data), data.read_utf8(), read_properties(data))
+        return cls(
+            data.read_utf8(),
+            data.read_utf8(),
+            read_gzipped(data),
+            data.read_utf8(),
+            read_properties(data),
+        )
 
     def write(self, out: DataOutput) -> None:
         out.write_byte(VERSION)
@@ -54,7 +61,8 @@ class Content(Writable):
     def __str__(self) -> str:
         return (
             f"url: {self.url}\nbase: {self.base}\ncontentType: {self.content_type}\n"
-            f"metadata: {properties_to_string(self.metadata)}\nContent:\n{self.content.decode('utf-8', 'replace')}"
+            "metadata:"
+            f" {properties_to_string(self.metadata)}\nContent:\n{self.content.decode('utf-8', 'replace')}"  # noqa: E501
         )
 
 

@@ -9,9 +9,9 @@
     int number of outlinks, Outlink*
     long fetch date (ms)
 
-Versions 1 and 2 are those of Nutch's source of March 2005: as version 3, in version 1 without the date. Version 5, and
-what became of the codes, is Nutch 0.7's. The codes were named by that source: 0 retry, 1 success, 2 not found, 4 can't
-parse; 0.7 takes 3 for a failure.
+Versions 1 and 2 are those of Nutch's source of March 2005: as version 3, in version 1 without the
+date. Version 5, and what became of the codes, is Nutch 0.7's. The codes were named by that source:
+0 retry, 1 success, 2 not found, 4 can't parse; 0.7 takes 3 for a failure.
 """
 
 from __future__ import annotations
@@ -50,12 +50,16 @@ PROTOCOL_STATUS: Final = {
     FAILED: protocolstatus.FAILED,
     CANT_PARSE: protocolstatus.SUCCESS,
 }
-"""Code → what it is today. What can't be parsed was fetched; 0.7 takes it for something to try again."""
+"""Code → what it is today. What can't be parsed was fetched; 0.7 takes it for something to try
+again.
+"""
 
 
 @dataclass(slots=True)
 class FetcherOutput(HoldsPage):
-    """The outcome. `title` and `outlinks` are those of version 3, `protocol_status` that of version 5."""
+    """The outcome. `title` and `outlinks` are those of version 3, `protocol_status` that of version
+    5.
+    """
 
     class_name = "net.nutch.fetcher.FetcherOutput"
     entry: FetchListEntry = field(default_factory=FetchListEntry)
@@ -70,7 +74,11 @@ class FetcherOutput(HoldsPage):
     @classmethod
     def read_fields(cls, data: DataInput, counted: bool) -> Self:
         version = read_up_to(data, "FetcherOutput", WITH_STATUS)
-        value = cls(FetchListEntry.read_fields(data, counted), data.read_bytes(16), version=max(version, WITH_PARSE))
+        value = cls(
+            FetchListEntry.read_fields(data, counted),
+            data.read_bytes(16),
+            version=max(version, WITH_PARSE),
+        )
         if version == WITH_STATUS:
             value.protocol_status = ProtocolStatus.read(data)
         else:
@@ -83,7 +91,9 @@ class FetcherOutput(HoldsPage):
     @property
     def outcome(self) -> ProtocolStatus:
         """What today's Nutch would say."""
-        return self.protocol_status or ProtocolStatus.of(PROTOCOL_STATUS.get(self.status, protocolstatus.FAILED))
+        return self.protocol_status or ProtocolStatus.of(
+            PROTOCOL_STATUS.get(self.status, protocolstatus.FAILED)
+        )
 
     def write(self, out: DataOutput) -> None:
         out.write_byte(self.version)
@@ -99,9 +109,13 @@ class FetcherOutput(HoldsPage):
         out.write_long(self.fetch_date)
 
     def __str__(self) -> str:
-        parse = f"Title: {self.title}\n{outlinks_to_string(self.outlinks)}" if self.version == WITH_PARSE else ""
+        parse = (
+            f"Title: {self.title}\n{outlinks_to_string(self.outlinks)}"
+            if self.version == WITH_PARSE
+            else ""
+        )
         status = self.protocol_status or self.status
         return (
-            f"FetchListEntry: {self.entry}Fetch Result:\nMD5Hash: {self.md5.hex()}\nStatus: {status}\n{parse}"
-            f"FetchDate: {date_to_string(self.fetch_date)}\n"
+            f"FetchListEntry: {self.entry}Fetch Result:\nMD5Hash: {self.md5.hex()}\nStatus:"
+            f" {status}\n{parse}FetchDate: {date_to_string(self.fetch_date)}\n"
         )

@@ -5,8 +5,9 @@
     Page
     int number of anchors, string anchor*       from version 2; before, there are none
 
-Nothing says whether the Page in a record has its number of outlinks (`page`). A record has the layout by which it is
-used up exactly; that of Nutch's source is tried first. What is read in the other layout is written in it, too.
+Nothing says whether the Page in a record has its number of outlinks (`page`). A record has the
+layout by which it is used up exactly; that of Nutch's source is tried first. What is read in the
+other layout is written in it, too.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ class HoldsPage(Writable):
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
-        """The record that takes up exactly `data`, in one of the two layouts; FormatError of the first if in none."""
+        """The record that takes up exactly `data`, in one of the two layouts; FormatError of the
+        first if in none.
+        """
         try:
             return super().from_bytes(data)
         except FormatError as first:
@@ -66,7 +69,9 @@ class FetchListEntry(HoldsPage):
     def read_fields(cls, data: DataInput, counted: bool) -> Self:
         version = read_up_to(data, "FetchListEntry", VERSION)
         fetch, page = data.read_boolean(), Page.read_page(data, counted)
-        return cls(fetch, page, read_list(data, "anchors", 2, DataInput.read_utf8) if version > 1 else [])
+        return cls(
+            fetch, page, read_list(data, "anchors", 2, DataInput.read_utf8) if version > 1 else []
+        )
 
     def write(self, out: DataOutput) -> None:
         out.write_byte(VERSION)

@@ -1,12 +1,13 @@
 """What the old records are made of: short strings, gzip'd bytes, properties, links.
 
-    string       unsigned short length in bytes, modified UTF-8; at most 21,845 characters, longer ones are cut off
+    string       unsigned short length in bytes, modified UTF-8; at most 21,845 characters, longer
+                 ones are cut off
     gzip'd       int length, a gzip stream of that length
     properties   int count, (string name, string value)*
     Outlink      string URL, string anchor
 
-The page says only `java.util.Properties` and `compressed byte array`; how these lie is Nutch's source of March 2005:
-net.nutch.io.UTF8, net.nutch.io.WritableUtils, net.nutch.protocol.Content.
+The page says only `java.util.Properties` and `compressed byte array`; how these lie is Nutch's
+source of March 2005: net.nutch.io.UTF8, net.nutch.io.WritableUtils, net.nutch.protocol.Content.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def short_enough(text: str) -> str:
     """As much of a text as a string may have."""
     if len(text) * 2 <= LONGEST:
         return text
-    return text.encode("utf-16-le", "surrogatepass")[: 2 * LONGEST].decode("utf-16-le", "surrogatepass")
+    return text.encode("utf-16-le", "surrogatepass")[: 2 * LONGEST].decode(
+        "utf-16-le", "surrogatepass"
+    )
 
 
 def write_string(out: DataOutput, text: str) -> None:
@@ -53,23 +56,32 @@ def write_gzipped(out: DataOutput, content: bytes) -> None:
     deflate = zlib.compressobj(wbits=-15)
     packed = deflate.compress(content) + deflate.flush()
     out.write_int(len(_GZIP_HEAD) + len(packed) + 8)
-    out.write_bytes(_GZIP_HEAD + packed + struct.pack("<II", zlib.crc32(content), len(content) & 0xFFFF_FFFF))
+    out.write_bytes(
+        _GZIP_HEAD + packed + struct.pack("<II", zlib.crc32(content), len(content) & 0xFFFF_FFFF)
+    )
 
 
 def read_list(data: DataInput, what: str, least: int, read: Callable[[DataInput], T]) -> list[T]:
-    """An int and so many values of at least `least` bytes. Raises FormatError for numbers that can't be."""
+    """An int and so many values of at least `least` bytes. Raises FormatError for numbers that
+    can't be.
+    """
     start = data.pos
     count = data.read_int()
     if not 0 <= count <= data.remaining // least:
         raise FormatError(
-            f"impossible number of {what}", offset=start, expected=f"0 to {data.remaining // least}", found=count
+            f"impossible number of {what}",
+            offset=start,
+            expected=f"0 to {data.remaining // least}",
+            found=count,
         )
     return [read(data) for _ in range(count)]
 
 
 def read_properties(data: DataInput) -> dict[str, str]:
     """java.util.Properties."""
-    return dict(read_list(data, "properties", 4, lambda source: (source.read_utf8(), source.read_utf8())))
+    return dict(
+        read_list(data, "properties", 4, lambda source: (source.read_utf8(), source.read_utf8()))
+    )
 
 
 def write_properties(out: DataOutput, properties: dict[str, str]) -> None:
@@ -119,7 +131,9 @@ def write_outlinks(out: DataOutput, outlinks: list[Outlink]) -> None:
 
 def outlinks_to_string(outlinks: list[Outlink]) -> str:
     """The lines of ParseData.toString."""
-    return f"Outlinks: {len(outlinks)}\n" + "".join(f"  outlink: {outlink}\n" for outlink in outlinks)
+    return f"Outlinks: {len(outlinks)}\n" + "".join(
+        f"  outlink: {outlink}\n" for outlink in outlinks
+    )
 
 
 def read_up_to(data: DataInput, name: str, newest: int) -> int:
@@ -128,6 +142,9 @@ def read_up_to(data: DataInput, name: str, newest: int) -> int:
     version = data.read_byte()
     if not 1 <= version <= newest:
         raise FormatError(
-            f"version of {name} that minutch does not know", offset=start, expected=f"1 to {newest}", found=version
+            f"version of {name} that minutch does not know",
+            offset=start,
+            expected=f"1 to {newest}",
+            found=version,
         )
     return version

@@ -1,4 +1,5 @@
-"""net.nutch.db.Page and Link: what the web database of Nutch until 0.7 knew about a page, and about a link.
+"""net.nutch.db.Page and Link: what the web database of Nutch until 0.7 knew about a page, and about
+a link.
 
     Page    byte version (4)
             string URL (the primary key)
@@ -16,9 +17,9 @@
             string anchor
             boolean the target has outlinks     from version 4
 
-The page on Nutch's formats leaves the number of outlinks out; Nutch's source of March 2005 says that it came with
-version 3, so it is in every Page of version 4. `read_page` takes both, see `fetchlistentry`. Link, and the layouts of
-older versions, are that source's alone.
+The page on Nutch's formats leaves the number of outlinks out; Nutch's source of March 2005 says
+that it came with version 3, so it is in every Page of version 4. `read_page` takes both, see
+`fetchlistentry`. Link, and the layouts of older versions, are that source's alone.
 """
 
 from __future__ import annotations
@@ -122,6 +123,7 @@ class Link(Writable):
 
     def __str__(self) -> str:
         return (
-            f"Version: {LINK_VERSION}\nID: {self.from_id.hex()}\nDomainID: {self.domain_id}\nURL: {self.url}\n"
-            f"AnchorText: {self.anchor}\ntargetHasOutlink: {str(self.target_has_outlink).lower()}\n"
+            f"Version: {LINK_VERSION}\nID: {self.from_id.hex()}\nDomainID: {self.domain_id}\nURL:"
+            f" {self.url}\nAnchorText: {self.anchor}\ntargetHasOutlink:"
+            f" {str(self.target_has_outlink).lower()}\n"
         )

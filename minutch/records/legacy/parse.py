@@ -1,11 +1,14 @@
-"""net.nutch.parse.ParseData and ParseText, net.nutch.fetcher.FetcherText: what was found in a page, until Nutch 0.7.
+"""net.nutch.parse.ParseData and ParseText, net.nutch.fetcher.FetcherText: what was found in a page,
+until Nutch 0.7.
 
-    ParseData (from Nutch 0.5)      byte version (1), [ParseStatus], string title, int number of outlinks, Outlink*,
-                                    properties; the ParseStatus is in version 2 alone, that of Nutch 0.7
+    ParseData (from Nutch 0.5)      byte version (1), [ParseStatus], string title, int number of
+                                    outlinks, Outlink*, properties; the ParseStatus is in version 2
+                                    alone, that of Nutch 0.7
     ParseText (from Nutch 0.5)      byte version (1), gzip'd text
     FetcherText (Nutch 0.4)         byte version (1), gzip'd text
 
-The text is UTF-8, as Nutch's source of March 2005 has it; how properties lie is told by it, too (`fields`).
+The text is UTF-8, as Nutch's source of March 2005 has it; how properties lie is told by it, too
+(`fields`).
 """
 
 from __future__ import annotations
@@ -62,7 +65,9 @@ class ParseData(Writable):
     def __str__(self) -> str:
         status = "" if self.status is None else f"Status: {self.status}\n"
         links = outlinks_to_string(self.outlinks)
-        return f"{status}Title: {self.title}\n{links}Metadata: {properties_to_string(self.metadata)}\n"
+        return (
+            f"{status}Title: {self.title}\n{links}Metadata: {properties_to_string(self.metadata)}\n"
+        )
 
 
 @dataclass(slots=True)

@@ -1,4 +1,6 @@
-"""Sets of characters as sorted ranges of code points: what a regular expression's `[…]`, `\\d` or `\\p{…}` matches."""
+"""Sets of characters as sorted ranges of code points: what a regular expression's `[…]`, `\\d` or
+`\\p{…}` matches.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def ignore_ascii_case(one: Ranges) -> Ranges:
 
 
 def ignore_case(one: Ranges) -> Ranges:
-    """With both cases of every letter in it (Java's UNICODE_CASE); large sets get the ASCII letters only."""
+    """With both cases of every letter in it (Java's UNICODE_CASE); large sets get the ASCII letters
+    only.
+    """
     result = ignore_ascii_case(one)
     if sum(high - low + 1 for low, high in one) > 0x1000:
         return result
@@ -92,7 +96,11 @@ POSIX: dict[str, Ranges] = {
 }
 """Java's POSIX classes, which mean ASCII only."""
 
-_JAVA = {"javaLowerCase": "Lowercase", "javaUpperCase": "Uppercase", "javaWhitespace": "White_Space"}
+_JAVA = {
+    "javaLowerCase": "Lowercase",
+    "javaUpperCase": "Uppercase",
+    "javaWhitespace": "White_Space",
+}
 
 
 @lru_cache(maxsize=64)

@@ -1,7 +1,8 @@
 """Runs a pattern over a string, one state per character: linear time whatever the pattern.
 
-The states are what is left of the pattern after the characters read so far (Brzozowski's derivatives). They are
-created when first reached and kept for the next URL. Complement and intersection cost nothing extra.
+The states are what is left of the pattern after the characters read so far (Brzozowski's
+derivatives). They are created when first reached and kept for the next URL. Complement and
+intersection cost nothing extra.
 """
 
 from __future__ import annotations
@@ -35,11 +36,15 @@ class Complement:
 
 
 Pattern: TypeAlias = Node | Intersection | Complement
-"""A tree of nodes (`tree`, without groups, look-around, references, anchors), in which these two may stand anywhere."""
+"""A tree of nodes (`tree`, without groups, look-around, references, anchors), in which these two
+may stand anywhere.
+"""
 
 
 def size_of(patterns: Iterable[Pattern], most: int) -> int:
-    """How many characters there are in patterns, each as often as it may be repeated; `most` if there are more."""
+    """How many characters there are in patterns, each as often as it may be repeated; `most` if
+    there are more.
+    """
     todo, size = [(pattern, 1) for pattern in patterns], 0
     while todo and size < most:
         pattern, times = todo.pop()
@@ -59,7 +64,9 @@ def size_of(patterns: Iterable[Pattern], most: int) -> int:
 
 
 class State:
-    """A normalised pattern: equal languages of equal form are one object, so states can be compared by identity."""
+    """A normalised pattern: equal languages of equal form are one object, so states can be compared
+    by identity.
+    """
 
     __slots__ = ("kind", "nullable", "parts", "ranges", "steps")
 
@@ -115,7 +122,7 @@ class Automaton:
                 todo += state.parts
         return seen
 
-    # -- states ------------------------------------------------------------------------------------------------------
+    # -- states ------------------------------------------------------------------------------------
 
     def _make(self, kind: str, parts: tuple[State, ...], ranges: Ranges = ()) -> State:
         key = (kind, tuple(map(id, parts)), ranges)
@@ -141,7 +148,9 @@ class Automaton:
     def _both(self, first: State, second: State) -> State:
         return self._combine("and", first, second, neutral=self._anything, absorbing=self._nothing)
 
-    def _combine(self, kind: str, first: State, second: State, *, neutral: State, absorbing: State) -> State:
+    def _combine(
+        self, kind: str, first: State, second: State, *, neutral: State, absorbing: State
+    ) -> State:
         """Order and repetition don't count."""
         members = {id(part): part for side in (first, second) for part in _members(kind, side)}
         members.pop(id(neutral), None)
@@ -160,14 +169,18 @@ class Automaton:
             return self._anything
         return item if item.kind == "star" else self._make("star", (item,))
 
-    # -- from a pattern, and on by a character ---------------------------------------------------------------------
+    # -- from a pattern, and on by a character -----------------------------------------------------
 
     def state_of(self, pattern: Pattern) -> State:
         """The state that is a whole pattern."""
         if isinstance(pattern, Chars):
             return self._make("chars", (), pattern.ranges)
         if isinstance(pattern, Sequence):
-            return reduce(lambda rest, item: self._concat(self.state_of(item), rest), pattern.items[::-1], self._empty)
+            return reduce(
+                lambda rest, item: self._concat(self.state_of(item), rest),
+                pattern.items[::-1],
+                self._empty,
+            )
         if isinstance(pattern, Alternation):
             return reduce(self._either, map(self.state_of, pattern.choices))
         if isinstance(pattern, Intersection):
@@ -200,7 +213,11 @@ class Automaton:
     def _derived(self, state: State, code: int) -> State:
         kind, parts = state.kind, state.parts
         if kind == "chars":
-            return self._empty if any(low <= code <= high for low, high in state.ranges) else self._nothing
+            return (
+                self._empty
+                if any(low <= code <= high for low, high in state.ranges)
+                else self._nothing
+            )
         if kind == "empty":
             return self._nothing
         if kind == "concat":

@@ -1,8 +1,10 @@
-"""Regular expressions in Java's syntax and with Java's meaning, bounded in time: what Nutch's rule files hold.
+"""Regular expressions in Java's syntax and with Java's meaning, bounded in time: what Nutch's rule
+files hold.
 
-Three engines share the work. Polars' (Rust, linear) looks at whole columns: `superset` is a pattern for it that
-misses nothing. Python's `re` decides where it can't take more than cubic time on a string of ordinary length. For
-the rest, the package `regex`, which has a time limit: `search` and `replace_all` raise TimeoutError.
+Three engines share the work. Polars' (Rust, linear) looks at whole columns: `superset` is a pattern
+for it that misses nothing. Python's `re` decides where it can't take more than cubic time on a
+string of ordinary length. For the rest, the package `regex`, which has a time limit: `search` and
+`replace_all` raise TimeoutError.
 
 Source: java.util.regex.Pattern, Matcher.find and Matcher.replaceAll of JDK 17.
 """
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
     from minutch.urls.javaregex.derivative import Pattern
 
 LINE_ENDS = "[\n\r\x85\u2028\u2029]"
-"""`superset` must not be used on strings with one of these: dot and dollar have another meaning there."""
+"""`superset` must not be used on strings with one of these: dot and dollar have another meaning
+there.
+"""
 
 _ORDINARY = 4096
 """Characters; longer strings always go to the engine with the time limit."""
@@ -34,7 +38,8 @@ _ORDINARY = 4096
 class JavaRegex:
     """One compiled pattern; ConfigError if it is not one of Java's.
 
-    `seconds` bounds each match. `needs` is a character and how often every match has it at least, or None.
+    `seconds` bounds each match. `needs` is a character and how often every match has it at least,
+    or None.
     """
 
     is_loop_rule = False
@@ -82,7 +87,9 @@ class JavaRegex:
 
     @property
     def superset(self) -> str | None:
-        """A pattern for Polars that matches every string (without line ends) that this one matches."""
+        """A pattern for Polars that matches every string (without line ends) that this one
+        matches.
+        """
         return None if self._rust is None else self._rust[0]
 
     @property
@@ -106,7 +113,9 @@ class JavaRegex:
         return self._patient.search(text, timeout=self.seconds) is not None
 
     def search_column(self, texts: pl.Series) -> pl.Series | None:
-        """`search` for a column of strings (without line ends) where Polars' pattern decides it, else None."""
+        """`search` for a column of strings (without line ends) where Polars' pattern decides it,
+        else None.
+        """
         return texts.str.contains(str(self.superset)) if self.is_exact else None
 
     def matches(self, text: str) -> bool:
@@ -128,7 +137,9 @@ class JavaRegex:
         return self.replace_all(text, self.replacement(replacement), 1)
 
     def replacement(self, text: str) -> Replacement:
-        """A replacement text for this pattern: `$1`, `${name}`, and a backslash before anything else."""
+        """A replacement text for this pattern: `$1`, `${name}`, and a backslash before anything
+        else.
+        """
         return Replacement(text, self._tree.groups, self._tree.names)
 
 
@@ -156,7 +167,9 @@ class Replacement:
         while at < len(text):
             part = _PART.match(text, at)
             if part is None:
-                raise ConfigError(f"replacement {text!r}: nothing to escape or refer to at character {at}")
+                raise ConfigError(
+                    f"replacement {text!r}: nothing to escape or refer to at character {at}"
+                )
             at = part.end()
             self._add(text, part, groups, names)
 

@@ -1,9 +1,11 @@
-"""Which texts a Java pattern is found in, as a strict pattern for `derivative`: of whole texts between two marks.
+"""Which texts a Java pattern is found in, as a strict pattern for `derivative`: of whole texts
+between two marks.
 
     ^a|b$   START a anything | anything b END
 
-An anchor becomes a mark, which is no character of a text. Where a pattern can't be said exactly (`\\b`, possessive
-repetitions) the strict one matches more. Of texts with line ends nothing is said: anchors have more meanings there.
+An anchor becomes a mark, which is no character of a text. Where a pattern can't be said exactly
+(`\\b`, possessive repetitions) the strict one matches more. Of texts with line ends nothing is
+said: anchors have more meanings there.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ def whole(pattern: Pattern) -> Pattern:
 
 
 def found_in(tree: Tree) -> tuple[Pattern, bool] | None:
-    """The texts that a pattern is found in, and whether it is exactly these, not less; None if that can't be said."""
+    """The texts that a pattern is found in, and whether it is exactly these, not less; None if that
+    can't be said.
+    """
     try:
         strict, is_exact = _strict(tree.node, head=True, tail=True)
     except _Unsaid:
@@ -55,14 +59,19 @@ def found_in(tree: Tree) -> tuple[Pattern, bool] | None:
 
 
 def _strict(node: Node, *, head: bool, tail: bool) -> tuple[Node, bool]:
-    """A node without what is not strict; `head` and `tail` say that nothing stands before or behind it."""
+    """A node without what is not strict; `head` and `tail` say that nothing stands before or behind
+    it.
+    """
     if isinstance(node, Chars):
         return node, True
     if isinstance(node, Group):
         return _strict(node.item, head=head, tail=tail)
     if isinstance(node, Sequence):
         last = len(node.items) - 1
-        parts = [_strict(item, head=head and i == 0, tail=tail and i == last) for i, item in enumerate(node.items)]
+        parts = [
+            _strict(item, head=head and i == 0, tail=tail and i == last)
+            for i, item in enumerate(node.items)
+        ]
         return Sequence(tuple(part for part, _ in parts)), all(exact for _, exact in parts)
     if isinstance(node, Alternation):
         parts = [_strict(choice, head=head, tail=tail) for choice in node.choices]

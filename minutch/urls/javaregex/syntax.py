@@ -4,10 +4,12 @@
     sequence    = *( atom [ quantifier ] )
     quantifier  = ( "*" | "+" | "?" | "{" n [ "," [ m ] ] "}" ) [ "?" | "+" ]
     atom        = character | "." | "^" | "$" | class | escape | group
-    group       = "(" [ "?:" | "?>" | "?=" | "?!" | "?<=" | "?<!" | "?<name>" | "?flags:" ] alternation ")" | "(?flags)"
+    group       = "(" [ "?:" | "?>" | "?=" | "?!" | "?<=" | "?<!" | "?<name>" | "?flags:" ]
+                alternation ")" | "(?flags)"
 
-Flags (`idmsuxU`) are resolved while reading: a case-blind letter becomes a class of both cases, `.` the class that it
-means. So the tree does not depend on flags, and `writer` can write it in another engine's dialect.
+Flags (`idmsuxU`) are resolved while reading: a case-blind letter becomes a class of both cases, `.`
+the class that it means. So the tree does not depend on flags, and `writer` can write it in another
+engine's dialect.
 """
 
 from __future__ import annotations
@@ -86,7 +88,9 @@ class _Reader:
         self.flags = _Flags()
 
     def error(self, what: str) -> RegexSyntaxError:
-        return RegexSyntaxError(f"{what} at character {self.at} of regular expression {self.text!r}")
+        return RegexSyntaxError(
+            f"{what} at character {self.at} of regular expression {self.text!r}"
+        )
 
     def peek(self) -> str:
         return self.text[self.at : self.at + 1]
@@ -104,7 +108,7 @@ class _Reader:
             self.at = found.end()
         return found
 
-    # -- structure -------------------------------------------------------------------------------------------------
+    # -- structure ---------------------------------------------------------------------------------
 
     def alternation(self) -> Node:
         """Up to the closing parenthesis; flags set inside end with it."""
@@ -158,7 +162,7 @@ class _Reader:
             raise self.error("illegal repetition range")
         return int(least), upper
 
-    # -- atoms -----------------------------------------------------------------------------------------------------
+    # -- atoms -------------------------------------------------------------------------------------
 
     def atom(self) -> list[Node]:
         char = self.take()
@@ -193,7 +197,11 @@ class _Reader:
     def cased(self, ranges: Ranges) -> Ranges:
         if "i" not in self.flags:
             return ranges
-        return charclass.ignore_case(ranges) if "u" in self.flags else charclass.ignore_ascii_case(ranges)
+        return (
+            charclass.ignore_case(ranges)
+            if "u" in self.flags
+            else charclass.ignore_ascii_case(ranges)
+        )
 
     def group(self) -> list[Node]:
         flags = self.match(_FLAG_GROUP)
@@ -297,7 +305,7 @@ class _Reader:
             raise self.error(f"unknown character property {name}") from exc
         return charclass.negate(ranges) if found[1] else self.cased(ranges)
 
-    # -- classes ---------------------------------------------------------------------------------------------------
+    # -- classes -----------------------------------------------------------------------------------
 
     def char_class(self) -> Chars:
         """Behind the opening bracket."""

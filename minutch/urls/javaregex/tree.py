@@ -1,6 +1,8 @@
-"""A regular expression as a tree, whatever syntax it was written in, and what the tree says before a match is tried.
+"""A regular expression as a tree, whatever syntax it was written in, and what the tree says before
+a match is tried.
 
-That is how long a backtracking engine may take for it, and what a text must hold for it to match at all.
+That is how long a backtracking engine may take for it, and what a text must hold for it to match at
+all.
 """
 
 from __future__ import annotations
@@ -64,7 +66,8 @@ class Backreference:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """`kind`: `A` start of input, `z` its end, `Z` there or before a last line end, `^` `$` at lines, `b`, `B`.
+    """`kind`: `A` start of input, `z` its end, `Z` there or before a last line end, `^` `$` at
+    lines, `b`, `B`.
 
     With a `d` behind it only a line feed ends a line.
     """
@@ -85,18 +88,24 @@ class Tree:
 
 
 def is_tame(tree: Tree) -> bool:
-    """Whether a backtracking engine needs at most cubic time for it: two unbounded repetitions, none in another."""
+    """Whether a backtracking engine needs at most cubic time for it: two unbounded repetitions,
+    none in another.
+    """
     return _count_unbounded(tree.node, nested=False) <= 2
 
 
 def required_character(tree: Tree) -> tuple[str, int] | None:
-    """The character that every match has most of, and how often at least; None if there is no such character."""
+    """The character that every match has most of, and how often at least; None if there is no such
+    character.
+    """
     needed = _required(tree.node, {})
     return max(needed.items(), key=lambda item: item[1]) if needed else None
 
 
 def required_literal(tree: Tree) -> str:
-    """The longest text that every match contains, as far as the pattern spells it out; "" if it doesn't."""
+    """The longest text that every match contains, as far as the pattern spells it out; "" if it
+    doesn't.
+    """
     items = tree.node.items if isinstance(tree.node, Sequence) else (tree.node,)
     best = run = ""
     for item in items:
@@ -120,7 +129,9 @@ def _single(node: Node) -> str | None:
 
 
 def _count_unbounded(node: Node, *, nested: bool) -> int:
-    """Unbounded repetitions in `node`; too many where one lies in another, and for what only backtracking does."""
+    """Unbounded repetitions in `node`; too many where one lies in another, and for what only
+    backtracking does.
+    """
     if isinstance(node, Backreference):
         return _MANY
     if isinstance(node, Repeat):
@@ -140,7 +151,9 @@ def _parts(node: Node) -> tuple[Node, ...]:
 
 
 def _required(node: Node, groups: dict[int, Counter[str]]) -> Counter[str]:
-    """How often each character occurs at least in a match; a back-reference needs what its group needs."""
+    """How often each character occurs at least in a match; a back-reference needs what its group
+    needs.
+    """
     if isinstance(node, Chars):
         char = _single(node)
         return Counter() if char is None else Counter({char: 1})

@@ -1,7 +1,7 @@
 """Writes a regular expression's tree in another engine's dialect.
 
-python   for `re` and `regex`: the same matches as Java's
-rust     for Polars: linear time, on strings without line ends; it has no look-around, back-references or atomic
+python   for `re` and `regex`: the same matches as Java's rust     for Polars: linear time, on
+strings without line ends; it has no look-around, back-references or atomic
          groups, so the pattern may match more than Java's does. `exact` says whether it does not.
 """
 
@@ -37,7 +37,9 @@ _PYTHON_ANCHORS = {
     "^d": r"(?m:^)(?!\Z)",
     "$d": "(?m:$)",
 }
-_RUST_ANCHORS = {"A": r"\A", "^": r"\A", "^d": r"\A"} | dict.fromkeys(("z", "Z", "$", "Zd", "$d"), r"\z")
+_RUST_ANCHORS = {"A": r"\A", "^": r"\A", "^d": r"\A"} | dict.fromkeys(
+    ("z", "Z", "$", "Zd", "$d"), r"\z"
+)
 _DOT = charclass.negate(charclass.LINE_ENDS)
 _SCALARS: Ranges = ((0, 0xD7FF), (0xE000, charclass.LAST))
 
@@ -54,13 +56,20 @@ def write_rust(tree: Tree) -> tuple[str, bool]:
 
 
 def _literal_first(node: Node) -> Node:
-    """`(?<!a)b+` as `b(?<!ab)b*`, which is the same and lets Python's `re` look for the `b` first."""
+    """`(?<!a)b+` as `b(?<!ab)b*`, which is the same and lets Python's `re` look for the `b`
+    first.
+    """
     if not isinstance(node, Sequence) or len(node.items) < 2:
         return node
     look, repeat, *rest = node.items
     if not (isinstance(look, Look) and look.kind in ("<=", "<!") and isinstance(look.item, Chars)):
         return node
-    if not (isinstance(repeat, Repeat) and isinstance(repeat.item, Chars) and repeat.least and not repeat.mode):
+    if not (
+        isinstance(repeat, Repeat)
+        and isinstance(repeat.item, Chars)
+        and repeat.least
+        and not repeat.mode
+    ):
         return node
     first = (repeat.item,) * repeat.least
     more = Repeat(repeat.item, 0, None if repeat.most is None else repeat.most - repeat.least, "")
@@ -71,7 +80,13 @@ def _python_code(code: int) -> str:
     char = chr(code)
     if char.isascii() and (char.isalnum() or char in "/:_"):
         return char
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return (
+        f"\\x{code:02x}"
+        if code < 0x100
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )
 
 
 def _rust_code(code: int) -> str:
@@ -115,11 +130,14 @@ class _Writer:
 
     def pairs(self, ranges: Ranges) -> str:
         code = self.code
-        return "".join(code(low) if low == high else f"{code(low)}-{code(high)}" for low, high in ranges)
+        return "".join(
+            code(low) if low == high else f"{code(low)}-{code(high)}" for low, high in ranges
+        )
 
     def sequence(self, node: Sequence) -> str:
         return "".join(
-            f"(?:{self.write(item)})" if isinstance(item, Alternation) else self.write(item) for item in node.items
+            f"(?:{self.write(item)})" if isinstance(item, Alternation) else self.write(item)
+            for item in node.items
         )
 
     def alternation(self, node: Alternation) -> str:
@@ -180,7 +198,9 @@ class _RustWriter(_Writer):
         return f"{before}{self.sequence(Sequence(kept))}{after}"
 
     def edge(self, look: Look, side: str, end: str) -> str:
-        """The character that has to stand there, or the end or any other character; "" if it looks the other way."""
+        """The character that has to stand there, or the end or any other character; "" if it looks
+        the other way.
+        """
         assert isinstance(look.item, Chars)
         if look.kind == f"{side}=":
             return self.chars(look.item)

@@ -1,1 +1,3 @@
-"""Archives read: the records of WARC and ARC files, whatever has happened to them, and the visits that they hold."""
+"""Archives read: the records of WARC and ARC files, whatever has happened to them, and the visits
+that they hold.
+"""

@@ -1,4 +1,6 @@
-"""What archived answers mean for pages: protocol-archive says it, as if they came from the web now."""
+"""What archived answers mean for pages: protocol-archive says it, as if they came from the web
+now.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def content_limit(conf: Configuration) -> int:
 
 
 def as_archived(conf: Configuration, files: Iterable[Path]) -> Configuration:
-    """A configuration in which archived answers are kept as they came, whatever is kept of fetched ones."""
+    """A configuration in which archived answers are kept as they came, whatever is kept of fetched
+    ones.
+    """
     return conf.with_values(
         {
             "archive.files": ",".join(map(str, files)),

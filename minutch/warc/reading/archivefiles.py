@@ -36,11 +36,15 @@ _IN_WACZ: Final = re.compile(r"archive/.*\.w?arc(\.gz|\.zst)?$")
 _GZIP: Final = b"\x1f\x8b"
 _ZIP: Final = b"PK\x03\x04"
 _LOCAL_HEAD: Final = 30
-"""Bytes of an entry's head in a ZIP before its name; two of them, from 26 on, are the length of that."""
+"""Bytes of an entry's head in a ZIP before its name; two of them, from 26 on, are the length of
+that.
+"""
 MOST_OPEN: Final = 16
 
 
-def _plain(file: BinaryIO, is_record: IsRecord, start: int = 0, end: int | None = None) -> PlainSource:
+def _plain(
+    file: BinaryIO, is_record: IsRecord, start: int = 0, end: int | None = None
+) -> PlainSource:
     return PlainSource(file, start, end)
 
 
@@ -79,7 +83,9 @@ class ArchiveFile:
         return f"{self.path}!{self.entry}" if self.entry else str(self.path)
 
     def open(self, most: int = MOST_BLOCK) -> OpenArchive:
-        """Open it; of longer blocks than `most` bytes the rest is passed over. StoreError if it can't be opened."""
+        """Open it; of longer blocks than `most` bytes the rest is passed over. StoreError if it
+        can't be opened.
+        """
         return OpenArchive(self, most)
 
 
@@ -99,7 +105,8 @@ class OpenArchive:
         self.reader = RecordReader(self._source, archive.grammar, archive.name, most=most)
 
     def visits(self, through: Through = iter) -> Iterator[Visit | Record]:
-        """All visits in order, and the records that belong to none. StoreError if the file can't be read on.
+        """All visits in order, and the records that belong to none. StoreError if the file can't be
+        read on.
 
         The records pass `through` on their way.
         """
@@ -145,19 +152,27 @@ class OpenArchives:
 
 @dataclass(frozen=True, slots=True)
 class IndexFile:
-    """A file of CDXJ lines. `folders` are where the archives may lie that it names, beside its own."""
+    """A file of CDXJ lines. `folders` are where the archives may lie that it names, beside its
+    own.
+    """
 
     path: Path
     folders: tuple[Path, ...] = ()
 
 
 def find_archives(paths: Iterable[Path]) -> Iterator[ArchiveFile | IndexFile]:
-    """The archives at `paths` and in the folders there. StoreError or FormatError for what is none."""
+    """The archives at `paths` and in the folders there. StoreError or FormatError for what is
+    none.
+    """
     for path in paths:
         if path.is_dir():
-            files = sorted(file for file in path.rglob("*") if file.is_file() and NAMES.search(file.name))
+            files = sorted(
+                file for file in path.rglob("*") if file.is_file() and NAMES.search(file.name)
+            )
             if not files:
-                raise StoreError(f"{path}: no archive in this folder (*.warc.gz, *.arc.gz, *.wacz, *.cdxj, …)")
+                raise StoreError(
+                    f"{path}: no archive in this folder (*.warc.gz, *.arc.gz, *.wacz, *.cdxj, …)"
+                )
             yield from find_archives(files)
         else:
             yield from _archives_at(path)
@@ -180,7 +195,13 @@ def _archives_at(path: Path) -> Iterator[ArchiveFile | IndexFile]:
     elif CDXJ_LINE.match(first):
         yield IndexFile(path)
     elif head.strip():
-        raise FormatError("not an archive", path=path, offset=0, expected="WARC, ARC, WACZ or CDXJ", found=head[:16])
+        raise FormatError(
+            "not an archive",
+            path=path,
+            offset=0,
+            expected="WARC, ARC, WACZ or CDXJ",
+            found=head[:16],
+        )
     else:
         log.warning("%s: empty", path)
 
@@ -208,7 +229,9 @@ def _kind(first: bytes, name: str) -> Grammar | None:
 
 def kind_of(data: bytes) -> Grammar | None:
     """The kind of archive that begins with `data`."""
-    return next((grammar for grammar in (WARC, ARC) if grammar.start.match(data.lstrip(b"\r\n"))), None)
+    return next(
+        (grammar for grammar in (WARC, ARC) if grammar.start.match(data.lstrip(b"\r\n"))), None
+    )
 
 
 def _by_name(name: str) -> Grammar | None:
@@ -219,14 +242,19 @@ def _by_name(name: str) -> Grammar | None:
 
 
 def _in_wacz(path: Path) -> Iterator[ArchiveFile]:
-    """The WARC files of a WACZ, where they lie in the ZIP. Source: the WACZ specification, section 5.2."""
+    """The WARC files of a WACZ, where they lie in the ZIP. Source: the WACZ specification, section
+    5.2.
+    """
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as wacz:
             entries = [entry for entry in wacz.infolist() if _IN_WACZ.match(entry.filename)]
             found = []
             for entry in entries:
                 if entry.compress_type != zipfile.ZIP_STORED:
-                    raise StoreError(f"{path}!{entry.filename}: compressed in the ZIP, where a WACZ has it stored")
+                    raise StoreError(
+                        f"{path}!{entry.filename}: compressed in the ZIP, where a WACZ has it"
+                        " stored"
+                    )
                 file.seek(entry.header_offset)
                 head = file.read(_LOCAL_HEAD)
                 start = (

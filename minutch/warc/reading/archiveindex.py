@@ -1,4 +1,5 @@
-"""The index of a set of archives, made once and kept as long as they don't change; visits found by it.
+"""The index of a set of archives, made once and kept as long as they don't change; visits found by
+it.
 
     archives-<hash of names, sizes and times>.sqlite        in the folder for what outlasts a round
 
@@ -53,7 +54,9 @@ class ArchiveIndex:
 
 
 def open_index(paths: Iterable[Path], folder: Path, most: int) -> ArchiveIndex:
-    """The index of the archives at `paths`, made in `folder` if it is not there. StoreError, FormatError."""
+    """The index of the archives at `paths`, made in `folder` if it is not there. StoreError,
+    FormatError.
+    """
     archives = list(find_archives(paths))
     path = folder / f"archives-{_fingerprint(archives)}.sqlite"
     if not path.exists():
@@ -112,4 +115,10 @@ def _lines(index: IndexFile) -> Iterator[_Row]:
     for found in entries_of(index):
         if found is not None:
             archive, entry = found
-            yield archive, Place(entry.offset), entry.url, entry.time, [entry.digest] if entry.is_original else []
+            yield (
+                archive,
+                Place(entry.offset),
+                entry.url,
+                entry.time,
+                [entry.digest] if entry.is_original else [],
+            )

@@ -1,11 +1,13 @@
 """The heads of ARC records, versions 1 and 2: one line.
 
     version 1  :=  URL " " IP address " " date " " media type " " length LF
-    version 2  :=  URL " " IP address " " date " " media type " " status " " checksum " " location " " offset " "
+    version 2  :=  URL " " IP address " " date " " media type " " status " " checksum " " location "
+               " offset " "
                    file name " " length LF
 
-Dates are yyyyMMddHHmmss, in UTC, or as much of it as was known. The first record of a file, `filedesc://`, describes
-the file. Source: the Internet Archive's ARC File Format, version 1.0 (1996).
+Dates are yyyyMMddHHmmss, in UTC, or as much of it as was known. The first record of a file,
+`filedesc://`, describes the file. Source: the Internet Archive's ARC File Format, version 1.0
+(1996).
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from minutch.warc.reading.records import Grammar
 
 FILE_DESCRIPTION: Final = "filedesc:"
 _START: Final = re.compile(
-    rb"[A-Za-z][A-Za-z0-9+.-]{0,20}:(?=[^\n]{0,15000} [0-9]{1,18}\r?\n)[^\n]*? \S{1,64} [0-9]{8,14} "
+    rb"[A-Za-z][A-Za-z0-9+.-]{0,20}:(?=[^\n]{0,15000} [0-9]{1,18}\r?\n)[^\n]*? \S{1,64}"
+    rb" [0-9]{8,14} "
 )
 _AFTER_LINE: Final = re.compile(rb"(?<=\n)" + _START.pattern)
 _END: Final = re.compile(rb"\n")

@@ -1,11 +1,13 @@
 """The bytes of an archive front to back, decompressed where it is compressed, through a window.
 
     file    :=  bytes                 plain: one member, the file itself
-             |  member*               a member a record as a rule, or one for all, or blocks of any size
+             |  member*               a member a record as a rule, or one for all, or blocks of any
+                size
 
-`window[at:]` is what was read and not yet used. Damage ends a member: what came before it is kept, and the next member
-is sought from behind the damaged one's head on, since decompressing may run on far behind the byte that is wrong.
-Members are of gzip (`gzipsource`) or frames of zstd (`zstdsource`).
+`window[at:]` is what was read and not yet used. Damage ends a member: what came before it is kept,
+and the next member is sought from behind the damaged one's head on, since decompressing may run on
+far behind the byte that is wrong. Members are of gzip (`gzipsource`) or frames of zstd
+(`zstdsource`).
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ _OVERLAP: Final = 64
 
 
 class Place(NamedTuple):
-    """Where a record begins: the offset in the file, of its member where there are some, and bytes into that."""
+    """Where a record begins: the offset in the file, of its member where there are some, and bytes
+    into that.
+    """
 
     offset: int
     inner: int = 0
@@ -49,7 +53,9 @@ class ByteSource(Protocol):
     """What is no member and was passed over by the last `next_member`."""
 
     def more(self) -> bool:
-        """Drop what is used of the window and put the next bytes behind the rest; False at the end of the member."""
+        """Drop what is used of the window and put the next bytes behind the rest; False at the end
+        of the member.
+        """
 
     def member(self) -> Place:
         """Where the member begins."""
@@ -72,13 +78,17 @@ class ByteSource(Protocol):
         """Pass over bytes of this member; returns how many were there."""
 
     def next_whole(self) -> bool:
-        """Behind a good member: take all of the next one into the window, and True if it is good and not large."""
+        """Behind a good member: take all of the next one into the window, and True if it is good
+        and not large.
+        """
 
     def next_member(self) -> bool:
         """Go on with the next member; False at the end of the file. `damage` is empty again."""
 
     def joins(self) -> bool:
-        """At the end of a member: True if the next one goes on with the same record, and is in the window now."""
+        """At the end of a member: True if the next one goes on with the same record, and is in the
+        window now.
+        """
 
     def close(self) -> None:
         """Close the file."""
@@ -95,7 +105,11 @@ class PlainSource:
         self._file.seek(start)
 
     def more(self) -> bool:
-        data = self._file.read(min(_READ, self._end - self._read_to)) if self._read_to < self._end else b""
+        data = (
+            self._file.read(min(_READ, self._end - self._read_to))
+            if self._read_to < self._end
+            else b""
+        )
         self.window = self.window[self.at :] + data if self.at < len(self.window) else data
         self.at = 0
         self._read_to += len(data)
@@ -142,27 +156,37 @@ class PlainSource:
 
 
 class MemberSource(ABC):
-    """A compressed file, from `start` up to `end`: member after member. A subclass knows how they are compressed."""
+    """A compressed file, from `start` up to `end`: member after member. A subclass knows how they
+    are compressed.
+    """
 
     magic: bytes
     """What a member begins with."""
     head_size: int
     """How long the head of a member is at least."""
 
-    def __init__(self, file: BinaryIO, is_record: IsRecord, start: int = 0, end: int | None = None) -> None:
+    def __init__(
+        self, file: BinaryIO, is_record: IsRecord, start: int = 0, end: int | None = None
+    ) -> None:
         self.window, self.at, self.damage = b"", 0, ""
-        self._file, self._is_record, self._end = file, is_record, _size(file) if end is None else end
+        self._file, self._is_record, self._end = (
+            file,
+            is_record,
+            _size(file) if end is None else end,
+        )
         self._raw, self._raw_at, self._raw_start = b"", 0, start
         self._view = memoryview(b"")
         self._unit = _LEAST
         self._marks: list[tuple[int, int, int]] = []
-        """Members in the window: position in it, offset in the file, bytes of the member before that position."""
+        """Members in the window: position in it, offset in the file, bytes of the member before
+        that position.
+        """
         self.gap: Place | None = None
         self._ended = False
         self._member = start
         self._begin(start)
 
-    # -- what a subclass knows ---------------------------------------------------------------------------------
+    # -- what a subclass knows ---------------------------------------------------------------------
 
     @abstractmethod
     def _open_member(self) -> None:
@@ -170,7 +194,9 @@ class MemberSource(ABC):
 
     @abstractmethod
     def _inflate(self) -> bytes:
-        """The next bytes of the member, or none yet; `_ended` behind its last byte, and `damage` says what is wrong."""
+        """The next bytes of the member, or none yet; `_ended` behind its last byte, and `damage`
+        says what is wrong.
+        """
 
     @abstractmethod
     def _whole(self, data: bytes, at: int) -> tuple[bytes, int] | None:
@@ -178,9 +204,11 @@ class MemberSource(ABC):
 
     @abstractmethod
     def _first_bytes(self, head: bytes) -> bytes:
-        """What a member with these first bytes begins with, as much as is easily had; empty for what is none."""
+        """What a member with these first bytes begins with, as much as is easily had; empty for
+        what is none.
+        """
 
-    # -- bytes of the file -------------------------------------------------------------------------------------
+    # -- bytes of the file -------------------------------------------------------------------------
 
     @property
     def _offset(self) -> int:
@@ -207,7 +235,7 @@ class MemberSource(ABC):
         self._raw_at += len(piece)
         return piece
 
-    # -- members -----------------------------------------------------------------------------------------------
+    # -- members -----------------------------------------------------------------------------------
 
     def _begin(self, offset: int) -> None:
         self._seek(offset)
@@ -229,7 +257,9 @@ class MemberSource(ABC):
         at, marks = self.at, self._marks
         while len(marks) > 1 and marks[1][0] <= at:
             marks.pop(0)
-        self._marks = [(max(0, pos - at), offset, inner + max(0, at - pos)) for pos, offset, inner in marks]
+        self._marks = [
+            (max(0, pos - at), offset, inner + max(0, at - pos)) for pos, offset, inner in marks
+        ]
         self.window, self.at = self.window[at:], 0
 
     def next_whole(self) -> bool:
@@ -249,7 +279,9 @@ class MemberSource(ABC):
         return True
 
     def next_member(self) -> bool:
-        """The next member: behind the last one, or, if that is damaged, where one is found that holds a record."""
+        """The next member: behind the last one, or, if that is damaged, where one is found that
+        holds a record.
+        """
         start: int | None = self._member + self.head_size if self.damage else self._offset
         assert start is not None
         if self.damage:
@@ -267,7 +299,9 @@ class MemberSource(ABC):
         return bytes(self._peek(len(self.magic))) == self.magic
 
     def _gap(self, start: int, end: int) -> Place | None:
-        """Where the first byte is that is no member; zeros, as some disks leave them at the end, are no damage."""
+        """Where the first byte is that is no member; zeros, as some disks leave them at the end,
+        are no damage.
+        """
         self._seek(start)
         while start < end:
             data = bytes(self._piece(min(_READ, end - start)))
@@ -307,7 +341,12 @@ class MemberSource(ABC):
         return self._is_record(self._first_bytes(self._file.read(min(PIECE, self._end - offset))))
 
     def joins(self) -> bool:
-        if not self._ended or self.damage or not self._is_member() or self._begins_record(self._offset):
+        if (
+            not self._ended
+            or self.damage
+            or not self._is_member()
+            or self._begins_record(self._offset)
+        ):
             return False
         self._drop()
         rest, marks = self.window, self._marks
@@ -320,7 +359,7 @@ class MemberSource(ABC):
         self._seek(offset)
         return holds
 
-    # -- places ------------------------------------------------------------------------------------------------
+    # -- places ------------------------------------------------------------------------------------
 
     def member(self) -> Place:
         return Place(self._member)

@@ -1,8 +1,11 @@
-"""CDXJ and CDX: lines that say where the records of archives lie, sorted by URL and time. Pure but for reading lines.
+"""CDXJ and CDX: lines that say where the records of archives lie, sorted by URL and time. Pure but
+for reading lines.
 
-    CDXJ  :=  key " " time " " JSON            {"url": …, "mime": …, "status": …, "digest": …, "length": …,
+    CDXJ  :=  key " " time " " JSON            {"url": …, "mime": …, "status": …, "digest": …,
+          "length": …,
                                                 "offset": …, "filename": …}
-    CDX   :=  " CDX " letters LF line*         a word a letter: a URL, b time, m type, s status, k digest, V offset,
+    CDX   :=  " CDX " letters LF line*         a word a letter: a URL, b time, m type, s status, k
+          digest, V offset,
                                                g file name, S length
 
 Source: the CDXJ format of pywb and OutbackCDX; the Internet Archive's CDX legend.
@@ -23,13 +26,23 @@ from minutch.warc.reading.visits import arc_time
 
 CDXJ_LINE: Final = re.compile(rb"(?: CDX [A-Za-z ]+|[^\s]+ [0-9]{4,17} \{[^\n]*|!meta [^\n]*)")
 LONGEST_LINE: Final = 1 << 16
-_LETTERS: Final = {"a": "url", "m": "mime", "s": "status", "k": "digest", "V": "offset", "g": "filename", "b": "time"}
+_LETTERS: Final = {
+    "a": "url",
+    "m": "mime",
+    "s": "status",
+    "k": "digest",
+    "V": "offset",
+    "g": "filename",
+    "b": "time",
+}
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line: where a visit's record lies, and what it says of it. `time` in ms, `status` 0 where it is not known."""
+    """One line: where a visit's record lies, and what it says of it. `time` in ms, `status` 0 where
+    it is not known.
+    """
 
     url: str
     time: int
@@ -47,7 +60,9 @@ class Entry:
 
 
 def read_entries(path: Path) -> Iterator[tuple[int, Entry | None]]:
-    """The lines of a file by number, None for those that say nothing. StoreError if it can't be read."""
+    """The lines of a file by number, None for those that say nothing. StoreError if it can't be
+    read.
+    """
     letters: list[str] = []
     try:
         with path.open("rb") as raw:
@@ -82,7 +97,13 @@ def _cdx(letters: list[str], text: str) -> Entry | None:
     words = text.split(" ")
     if len(words) != len(letters):
         return None
-    return _entry({_LETTERS[letter]: word for letter, word in zip(letters, words, strict=True) if letter in _LETTERS})
+    return _entry(
+        {
+            _LETTERS[letter]: word
+            for letter, word in zip(letters, words, strict=True)
+            if letter in _LETTERS
+        }
+    )
 
 
 def _entry(fields: dict[str, Any]) -> Entry | None:
@@ -104,7 +125,8 @@ def _entry(fields: dict[str, Any]) -> Entry | None:
 
 
 def archive_of(index: Path, filename: str, folders: tuple[Path, ...] = ()) -> Path | None:
-    """The archive that a line names: beside its index, in one of `folders`, or in `../archive/` as a WACZ has it.
+    """The archive that a line names: beside its index, in one of `folders`, or in `../archive/` as
+    a WACZ has it.
 
     None if it is not there. A name never leads out of these folders.
     """

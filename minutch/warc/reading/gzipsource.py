@@ -1,7 +1,8 @@
 """gzip files, member after member (RFC 1952).
 
-Small members are inflated at once, by libdeflate; others piece by piece, by ISA-L, which has no copies of its state:
-where a member turns out to be damaged, it is inflated once more by zlib, which has: `careful`.
+Small members are inflated at once, by libdeflate; others piece by piece, by ISA-L, which has no
+copies of its state: where a member turns out to be damaged, it is inflated once more by zlib, which
+has: `careful`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class GzipSource(MemberSource):
     magic = b"\x1f\x8b\x08"
     head_size = 10
 
-    def __init__(self, file: BinaryIO, is_record: IsRecord, start: int = 0, end: int | None = None) -> None:
+    def __init__(
+        self, file: BinaryIO, is_record: IsRecord, start: int = 0, end: int | None = None
+    ) -> None:
         self._members = GzipMembers(WHOLE)
         self._careful = False
         self._inflater: Any = None
@@ -50,7 +53,9 @@ class GzipSource(MemberSource):
         super()._begin(offset)
 
     def _open_member(self) -> None:
-        self._inflater = zlib.decompressobj(_GZIP) if self._careful else isal_zlib.decompressobj(wbits=_GZIP)
+        self._inflater = (
+            zlib.decompressobj(_GZIP) if self._careful else isal_zlib.decompressobj(wbits=_GZIP)
+        )
 
     def next_whole(self) -> bool:
         found = super().next_whole()
@@ -90,7 +95,11 @@ class GzipSource(MemberSource):
         return rest or (b"" if self._ended else self._inflate())
 
     def _first_bytes(self, head: bytes) -> bytes:
-        if len(head) < self.head_size or not head.startswith(self.magic) or head[3] & _RESERVED_FLAGS:
+        if (
+            len(head) < self.head_size
+            or not head.startswith(self.magic)
+            or head[3] & _RESERVED_FLAGS
+        ):
             return b""
         for data in (head, head[:512]):
             try:
@@ -100,7 +109,11 @@ class GzipSource(MemberSource):
         return b""
 
     def _go_back(self, place: Place) -> None:
-        if self._kept is not None and self._kept.place.offset == place.offset and self._kept.place <= place:
+        if (
+            self._kept is not None
+            and self._kept.place.offset == place.offset
+            and self._kept.place <= place
+        ):
             self._return(self._kept)
         else:
             self._begin(place.offset, careful=self._member == place.offset)
@@ -108,11 +121,18 @@ class GzipSource(MemberSource):
     def keep(self) -> None:
         if self._careful and not self._ended:
             self._drop()
-            self._kept = _State(self.place(), self._inflater.copy(), self._offset, self.window, [*self._marks])
+            self._kept = _State(
+                self.place(), self._inflater.copy(), self._offset, self.window, [*self._marks]
+            )
 
     def _return(self, kept: _State) -> None:
         self._begin(kept.offset, careful=True)
-        self._inflater, self.window, self._marks, self._kept = kept.inflater.copy(), kept.window, [*kept.marks], kept
+        self._inflater, self.window, self._marks, self._kept = (
+            kept.inflater.copy(),
+            kept.window,
+            [*kept.marks],
+            kept,
+        )
 
 
 def _up_to_damage(inflater: Any, data: memoryview) -> bytes:

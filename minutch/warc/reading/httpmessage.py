@@ -2,9 +2,10 @@
 
     answer  =  status line, *header line, blank line, body
 
-Archives hold bodies as they came (chunked, compressed), or unpacked with the headers still saying so, or unpacked with
-headers that were changed: `httpheaders` puts `X-Crawler-` before those that no longer hold, and so does Common Crawl.
-Such headers get their names back here. Source: RFC 9112, section 7.1; org.apache.nutch.tools.WARCUtils.fixHttpHeaders.
+Archives hold bodies as they came (chunked, compressed), or unpacked with the headers still saying
+so, or unpacked with headers that were changed: `httpheaders` puts `X-Crawler-` before those that no
+longer hold, and so does Common Crawl. Such headers get their names back here. Source: RFC 9112,
+section 7.1; org.apache.nutch.tools.WARCUtils.fixHttpHeaders.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ _MADE: Final = MADE_HEAD.encode()
 _STATUS: Final = re.compile(rb"HTTP/[0-9.]{1,8}[ \t]+([0-9]{3})(?![0-9])")
 _END: Final = re.compile(rb"\n\r?\n")
 _CHUNK: Final = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,12})[ \t]*(?:;[^\n]{0,4096})?\r?\n")
-_CHANGED: Final = re.compile(rb"(?i)x-crawler-((?:content|transfer)-encoding|content-length)[ \t]*:")
+_CHANGED: Final = re.compile(
+    rb"(?i)x-crawler-((?:content|transfer)-encoding|content-length)[ \t]*:"
+)
 _LENGTH: Final = re.compile(rb"(?i)content-length[ \t]*:")
 _CHUNKED: Final = re.compile(rb"(?im)^transfer-encoding[ \t]*:.*\bchunked\b")
 _INTERIM: Final = range(100, 200)
@@ -55,7 +58,13 @@ def read_answer(block: bytes) -> Answer | None:
             return None
         end = _END.search(block, at, at + LONGEST_HEAD)
         head = block[at : end.start() if end else min(len(block), at + LONGEST_HEAD)]
-        at = end.end() if end else len(block) if len(block) - at <= LONGEST_HEAD else _behind_flood(block, at)
+        at = (
+            end.end()
+            if end
+            else len(block)
+            if len(block) - at <= LONGEST_HEAD
+            else _behind_flood(block, at)
+        )
         code = int(status[1])
         if code not in _INTERIM or not _STATUS.match(block, at):
             break
@@ -95,9 +104,11 @@ def _as_they_came(lines: list[bytes]) -> tuple[list[bytes], bool]:
 
 
 def unchunked(body: bytes) -> tuple[bytes, bool]:
-    """The content of chunks, and whether the last one is there; as it is if it is not chunked (any more).
+    """The content of chunks, and whether the last one is there; as it is if it is not chunked (any
+    more).
 
-    A recorder that chunks what came in chunks leaves chunks in chunks: they are undone as well if they are whole.
+    A recorder that chunks what came in chunks leaves chunks in chunks: they are undone as well if
+    they are whole.
     """
     content, is_whole = _content(body)
     if content is None:

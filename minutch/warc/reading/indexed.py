@@ -17,7 +17,9 @@ MOST_SAID: Final = 100
 
 
 def entries_of(index: IndexFile) -> Iterator[tuple[ArchiveFile, Entry] | None]:
-    """The lines of a file with the archives that they lead to; None, and a warning, for one that leads nowhere."""
+    """The lines of a file with the archives that they lead to; None, and a warning, for one that
+    leads nowhere.
+    """
     archives: dict[str, ArchiveFile | None] = {}
     said = 0
     for number, entry in read_entries(index.path):

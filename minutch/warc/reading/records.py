@@ -6,10 +6,11 @@
 
     record  :=  head  block  blank lines        (`warcrecords` and `arcrecords` say what a head is)
 
-A record counts if its head is whole, its block as long as the head says, and blank lines, the next record, or the end
-follow; or if its block has the digest that the head names; or if it is an HTTP answer that says itself how long it is,
-and that fits. Everything else is damage: the next record is sought, from behind the head on. A block is kept up to
-`most` bytes, the rest is passed over, so memory is bounded whatever a head says.
+A record counts if its head is whole, its block as long as the head says, and blank lines, the next
+record, or the end follow; or if its block has the digest that the head names; or if it is an HTTP
+answer that says itself how long it is, and that fits. Everything else is damage: the next record is
+sought, from behind the head on. A block is kept up to `most` bytes, the rest is passed over, so
+memory is bounded whatever a head says.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ MOST_SAID: Final = 100
 _BLANK: Final = re.compile(rb"[\r\n \t]+")
 _OVERLAP: Final = 1 << 14
 _LONGEST_ANSWER_HEAD: Final = 1 << 16
-_ANSWER_HEAD: Final = re.compile(rb"HTTP/[0-9.]{1,8}[ \t]+[0-9]{3}[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n")
+_ANSWER_HEAD: Final = re.compile(
+    rb"HTTP/[0-9.]{1,8}[ \t]+[0-9]{3}[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n"
+)
 _CONTENT_LENGTH: Final = re.compile(rb"(?im)^content-length[ \t]*:[ \t]*([0-9]{1,15})[ \t]*\r?$")
 _DIGESTS: Final = {"sha1": 20, "sha256": 32, "md5": 16, "sha512": 64}
 
@@ -64,7 +67,9 @@ class Record:
 
     __slots__ = ("_fields", "block", "grammar", "head", "length", "place")
 
-    def __init__(self, grammar: Grammar, head: bytes, block: bytes, length: int, place: Place) -> None:
+    def __init__(
+        self, grammar: Grammar, head: bytes, block: bytes, length: int, place: Place
+    ) -> None:
         self.grammar, self.head = grammar, head
         self._fields: dict[str, str] | None = None
         self.block, self.length, self.place = block, length, place
@@ -89,7 +94,9 @@ class Record:
 class RecordReader:
     """The records of one archive."""
 
-    def __init__(self, source: ByteSource, grammar: Grammar, name: str, *, most: int = MOST_BLOCK) -> None:
+    def __init__(
+        self, source: ByteSource, grammar: Grammar, name: str, *, most: int = MOST_BLOCK
+    ) -> None:
         """`most`: bytes of a block that are kept."""
         self._source, self._grammar, self._name, self._most = source, grammar, name, most
         self.damages = 0
@@ -138,12 +145,16 @@ class RecordReader:
             length = grammar.length(head)
         except ValueError:
             return None
-        if len(data) - at - length != len(grammar.tail) or length > self._most or not data.endswith(grammar.tail):
+        if (
+            len(data) - at - length != len(grammar.tail)
+            or length > self._most
+            or not data.endswith(grammar.tail)
+        ):
             return None
         source.at = len(data)
         return Record(grammar, head, data[at : at + length], length, source.member())
 
-    # -- where records begin -----------------------------------------------------------------------------------
+    # -- where records begin -----------------------------------------------------------------------
 
     def _to_record(self) -> bool:
         """Go to the next record; False at the end of the file."""
@@ -171,7 +182,9 @@ class RecordReader:
         return found
 
     def _pass_blank(self) -> None:
-        """Pass over blank lines, at the end of a member up to its last byte, so that its checksum counts."""
+        """Pass over blank lines, at the end of a member up to its last byte, so that its checksum
+        counts.
+        """
         source = self._source
         while True:
             blank = _BLANK.match(source.window, source.at)
@@ -181,7 +194,9 @@ class RecordReader:
                 return
 
     def _pass_zeros(self) -> bool:
-        """Pass over zeros; False if they go on to the end, as some disks leave them: that is no damage."""
+        """Pass over zeros; False if they go on to the end, as some disks leave them: that is no
+        damage.
+        """
         source = self._source
         while True:
             rest = source.window[source.at :].lstrip(b"\0")
@@ -213,7 +228,7 @@ class RecordReader:
                 source.at = len(source.window)
                 return
 
-    # -- one record --------------------------------------------------------------------------------------------
+    # -- one record --------------------------------------------------------------------------------
 
     def _record(self) -> Record | None:
         """The record that begins here; None, and the damage is said, if it is not whole."""
@@ -246,7 +261,9 @@ class RecordReader:
             self._damaged(place, f"{wrong}; the record is kept, its digest is right")
             return record
         mended = None if source.damage else self._mended(record, behind_head, len(raw))
-        self._damaged(place, wrong if mended is None else f"{wrong}; the answer in it is whole and kept")
+        self._damaged(
+            place, wrong if mended is None else f"{wrong}; the answer in it is whole and kept"
+        )
         if source.damage:
             source.at = len(source.window)
         return mended
@@ -254,7 +271,9 @@ class RecordReader:
     def _head(self) -> bytes | None:
         source, begin = self._source, 0
         while True:
-            found = self._grammar.end.search(source.window, source.at + begin, source.at + self._grammar.longest)
+            found = self._grammar.end.search(
+                source.window, source.at + begin, source.at + self._grammar.longest
+            )
             if found:
                 return source.window[source.at : found.end()]
             have = len(source.window) - source.at
@@ -291,11 +310,18 @@ class RecordReader:
         """What is wrong with a record that was read; empty if nothing is."""
         source = self._source
         if found < record.length:
-            return f"{source.damage or 'the record ends early'}: expected {record.length} bytes, found {found}"
+            return (
+                f"{source.damage or 'the record ends early'}: expected {record.length} bytes, found"
+                f" {found}"
+            )
         has_tail = self._has_tail()
         self._pass_blank()
         if source.at < len(source.window):
-            return "" if has_tail or self._is_start() else f"what follows {record.length} bytes is no record"
+            return (
+                ""
+                if has_tail or self._is_start()
+                else f"what follows {record.length} bytes is no record"
+            )
         return source.damage
 
     def _has_tail(self) -> bool:
@@ -306,7 +332,9 @@ class RecordReader:
         return source.window.startswith(tail, source.at)
 
     def _mended(self, record: Record, behind_head: Place, size: int) -> Record | None:
-        """The record as long as the HTTP answer in it says; else None, at the next record after its head."""
+        """The record as long as the HTTP answer in it says; else None, at the next record after its
+        head.
+        """
         source = self._source
         source.go_to(behind_head)
         source.skip(size)
@@ -339,7 +367,16 @@ def _has_digest(record: Record) -> bool:
     if size is None or record.is_cut:
         return False
     try:
-        digest = bytes.fromhex(text) if len(text) == 2 * size else b32decode(text.upper() + "=" * (-len(text) % 8))
+        digest = (
+            bytes.fromhex(text)
+            if len(text) == 2 * size
+            else b32decode(text.upper() + "=" * (-len(text) % 8))
+        )
     except (ValueError, binascii.Error):
         return False
-    return hashlib.new(algorithm.lower().replace("-", ""), record.block, usedforsecurity=False).digest() == digest
+    return (
+        hashlib.new(
+            algorithm.lower().replace("-", ""), record.block, usedforsecurity=False
+        ).digest()
+        == digest
+    )

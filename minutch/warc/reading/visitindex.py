@@ -1,11 +1,14 @@
-"""Where the visits of archives lie: by URL and time, and by the names that other visits refer to them with. In SQLite.
+"""Where the visits of archives lie: by URL and time, and by the names that other visits refer to
+them with. In SQLite.
 
     archive(number, path, grammar, compression, start, end, entry)
     visit(url, time, archive, offset, inner)         url and name are 64-bit hashes
     name(name, archive, offset, inner)               of visits with one name, the first
-    later(visit, key), wanted(later, rank, name)     visits that wait for the ones that they refer to; while importing
+    later(visit, key), wanted(later, rank, name)     visits that wait for the ones that they refer
+                                                     to; while importing
 
-It lies in a file, so memory does not grow with the archives; the file is of use as long as they are not changed.
+It lies in a file, so memory does not grow with the archives; the file is of use as long as they are
+not changed.
 """
 
 from __future__ import annotations
@@ -35,12 +38,12 @@ CREATE TABLE visit (url INTEGER, time INTEGER, number INTEGER, archive INTEGER, 
 CREATE TABLE name (name INTEGER PRIMARY KEY, archive INTEGER, offset INTEGER, inner INTEGER);
 CREATE TABLE later (visit BLOB, key INTEGER);
 CREATE TABLE wanted (later INTEGER, rank INTEGER, name INTEGER, PRIMARY KEY (later, rank)) WITHOUT ROWID;
-"""
+"""  # noqa: E501
 _PUT_OFF: Final = """
 SELECT later.visit, later.key, name.archive, name.offset, name.inner FROM later LEFT JOIN name ON name.name =
     (SELECT wanted.name FROM wanted JOIN name USING (name) WHERE wanted.later = later.rowid ORDER BY rank LIMIT 1)
 ORDER BY name.archive, name.offset, name.inner, later.rowid
-"""
+"""  # noqa: E501
 
 _HTTP: Final = re.compile(r"(?i)(https?)://([^/?#]*)([^#]*)")
 _PORTS: Final = {"http": ":80", "https": ":443"}
@@ -58,11 +61,15 @@ def url_key(url: str) -> str:
     if found is None:
         return url
     scheme, host, path = found[1].lower(), found[2].lower(), found[3]
-    return f"{scheme}://{host.removesuffix(_PORTS[scheme])}{'' if path.startswith('/') else '/'}{path}"
+    return (
+        f"{scheme}://{host.removesuffix(_PORTS[scheme])}{'' if path.startswith('/') else '/'}{path}"
+    )
 
 
 def _hash(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8).digest(), signed=True)
+    return int.from_bytes(
+        blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8).digest(), signed=True
+    )
 
 
 class VisitIndex:
@@ -80,8 +87,13 @@ class VisitIndex:
         self._numbers = {archive: number for number, archive in self._archives.items()}
 
     def _read_archives(self) -> Iterator[tuple[int, ArchiveFile]]:
-        for number, path, grammar, compression, start, end, entry in self._db.execute("SELECT * FROM archive"):
-            yield number, ArchiveFile(Path(path), _GRAMMARS[grammar], compression, start, end, entry)
+        for number, path, grammar, compression, start, end, entry in self._db.execute(
+            "SELECT * FROM archive"
+        ):
+            yield (
+                number,
+                ArchiveFile(Path(path), _GRAMMARS[grammar], compression, start, end, entry),
+            )
 
     def _number_of(self, archive: ArchiveFile) -> int:
         number = self._numbers.get(archive)
@@ -89,7 +101,15 @@ class VisitIndex:
             number = len(self._numbers)
             self._numbers[archive], self._archives[number] = number, archive
             grammar = next(name for name, known in _GRAMMARS.items() if known is archive.grammar)
-            row = (number, str(archive.path), grammar, archive.compression, archive.start, archive.end, archive.entry)
+            row = (
+                number,
+                str(archive.path),
+                grammar,
+                archive.compression,
+                archive.start,
+                archive.end,
+                archive.entry,
+            )
             self._db.execute("INSERT INTO archive VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         return number
 
@@ -109,13 +129,19 @@ class VisitIndex:
         self._db.executemany("INSERT OR IGNORE INTO name VALUES (?, ?, ?, ?)", rows)
 
     def put_off(self, visit: Visit, key: int) -> None:
-        """Keep a visit that refers to another one until all are known; `key` is for whoever takes it up."""
-        row = self._db.execute("INSERT INTO later VALUES (?, ?)", (pickle.dumps(visit), key)).lastrowid
+        """Keep a visit that refers to another one until all are known; `key` is for whoever takes
+        it up.
+        """
+        row = self._db.execute(
+            "INSERT INTO later VALUES (?, ?)", (pickle.dumps(visit), key)
+        ).lastrowid
         wanted = [(row, rank, _hash(name)) for rank, name in enumerate(visit.refers_to)]
         self._db.executemany("INSERT INTO wanted VALUES (?, ?, ?)", wanted)
 
     def put_off_visits(self) -> Iterator[tuple[Visit, int, Found | None]]:
-        """The visits that were put off, each with the one that it refers to, in the order in which those lie."""
+        """The visits that were put off, each with the one that it refers to, in the order in which
+        those lie.
+        """
         for data, key, number, offset, inner in self._db.execute(_PUT_OFF):
             found = None if number is None else (self._archives[number], Place(offset, inner))
             yield pickle.loads(data), key, found
@@ -130,7 +156,10 @@ class VisitIndex:
 
     def newest(self, url: str, until: int) -> Iterator[Found]:
         """The visits to a URL, the newest first, none after `until` (ms)."""
-        query = "SELECT archive, offset, inner FROM visit WHERE url = ? AND time <= ? ORDER BY time DESC, number DESC"
+        query = (
+            "SELECT archive, offset, inner FROM visit WHERE url = ? AND time <= ? ORDER BY time"
+            " DESC, number DESC"
+        )
         for number, offset, inner in self._db.execute(query, (_hash(url_key(url)), until)):
             yield self._archives[number], Place(offset, inner)
 
@@ -147,7 +176,11 @@ def resolved(visit: Visit, original: Visit | None) -> bool:
     """Give a visit with "the same content" that content; False if `original` has none."""
     if original is None or (original.answer is None and not original.body):
         return False
-    visit.body, visit.media_type, visit.truncated = original.body, original.media_type, original.truncated
+    visit.body, visit.media_type, visit.truncated = (
+        original.body,
+        original.media_type,
+        original.truncated,
+    )
     if visit.answer is None:
         visit.answer = original.answer
     elif original.answer is not None:

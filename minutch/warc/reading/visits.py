@@ -1,13 +1,17 @@
-"""The visits that an archive holds: what one request for a URL brought, put together from its records. Pure: no I/O.
+"""The visits that an archive holds: what one request for a URL brought, put together from its
+records. Pure: no I/O.
 
-    response              the answer, with its head         request      goes with the answer next to it
-    resource              the content alone                 metadata     of an answer: how long it took
+    response              the answer, with its head         request      goes with the answer next
+                          to it
+    resource              the content alone                 metadata     of an answer: how long it
+                          took
     warcinfo, conversion, …   no visit
-    revisit               "not modified" (304), or "the same content as another visit", which `refers_to` names
+    revisit               "not modified" (304), or "the same content as another visit", which
+                          `refers_to` names
 
-Records of one visit stand together: a request counts for the answer to the same URL that stands beside it, metadata for
-the answer before it.
-Source: ISO 28500:2017, section 6; the profiles of revisit records in annex C of WARC 1.0 and section 6.7 of 1.1.
+Records of one visit stand together: a request counts for the answer to the same URL that stands
+beside it, metadata for the answer before it. Source: ISO 28500:2017, section 6; the profiles of
+revisit records in annex C of WARC 1.0 and section 6.7 of 1.1.
 """
 
 from __future__ import annotations
@@ -47,7 +51,9 @@ class Kind(Enum):
 
 @dataclass(slots=True)
 class Visit:
-    """One visit. `time` in ms; `answer` is None for content without an HTTP head, which is `body` then."""
+    """One visit. `time` in ms; `answer` is None for content without an HTTP head, which is `body`
+    then.
+    """
 
     url: str
     time: int
@@ -63,13 +69,17 @@ class Visit:
     """Why the content is not whole: `length`, `time`, `disconnect`, `unspecified`."""
     place: Place = _START
     names: list[str] = field(default_factory=list)
-    """By what other visits may refer to this one: its record, URL and time, the digest of its content."""
+    """By what other visits may refer to this one: its record, URL and time, the digest of its
+    content.
+    """
     refers_to: list[str] = field(default_factory=list)
     """By what this visit knows the one that had the same content, the surest name first."""
 
     @property
     def method(self) -> str:
-        """The method of the request, as far as it is known; only the answer to a GET is the page."""
+        """The method of the request, as far as it is known; only the answer to a GET is the
+        page.
+        """
         found = _METHOD.match(self.request)
         return "GET" if found is None else found[1].decode()
 
@@ -133,11 +143,16 @@ def _visit(record: Record, kind: str) -> Visit | None:
     if make is None or not url.lower().startswith(_PAGES):
         return None
     fields = record.fields
-    visit = Visit(url, warc_time(fields.get("warc-date", "")), Kind.ANSWER, None, b"", place=record.place)
+    visit = Visit(
+        url, warc_time(fields.get("warc-date", "")), Kind.ANSWER, None, b"", place=record.place
+    )
     visit.address = fields.get("warc-ip-address", "")
     visit.truncated = fields.get("warc-truncated", "") or ("length" if record.is_cut else "")
     visit.names = _names(
-        fields.get("warc-record-id", ""), url, fields.get("warc-date", ""), fields.get("warc-payload-digest", "")
+        fields.get("warc-record-id", ""),
+        url,
+        fields.get("warc-date", ""),
+        fields.get("warc-payload-digest", ""),
     )
     make(visit, record)
     return visit
@@ -162,7 +177,9 @@ def _resource(visit: Visit, record: Record) -> None:
 def _revisit(visit: Visit, record: Record) -> None:
     fields = record.fields
     visit.answer = read_answer(record.block)
-    if "not-modified" in fields.get("warc-profile", "") or (visit.answer and visit.answer.code == _NOT_MODIFIED):
+    if "not-modified" in fields.get("warc-profile", "") or (
+        visit.answer and visit.answer.code == _NOT_MODIFIED
+    ):
         visit.kind = Kind.NOT_MODIFIED
         return
     visit.kind, visit.names, visit.truncated = Kind.SAME, [], ""
@@ -183,7 +200,9 @@ def _names(record_id: str, url: str, date: str, digest: str) -> list[str]:
 
 
 def arc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:
-    """The visits of an ARC file, and the records that are none: the description of the file, answers of the DNS."""
+    """The visits of an ARC file, and the records that are none: the description of the file,
+    answers of the DNS.
+    """
     for record in records:
         fields = record.fields
         url = fields["url"]

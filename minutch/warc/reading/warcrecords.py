@@ -33,7 +33,10 @@ def _fields(head: bytes) -> dict[str, str]:
 def _length(head: bytes) -> int:
     found = _LENGTH.search(head)
     if found is None:
-        raise ValueError(f"Content-Length: expected a number, found {_fields(head).get('content-length', '')[:40]!r}")
+        raise ValueError(
+            "Content-Length: expected a number, found"
+            f" {_fields(head).get('content-length', '')[:40]!r}"
+        )
     return int(found[1])
 
 

@@ -1,12 +1,14 @@
-"""zstd files, frame after frame, as archives have them: one frame a record, and a dictionary that all of them share.
+"""zstd files, frame after frame, as archives have them: one frame a record, and a dictionary that
+all of them share.
 
     file        :=  dictionary?  (frame | skippable)*
-    dictionary  :=  0x184D2A5D, uint32 size, size bytes       both little-endian; the bytes may be a frame
+    dictionary  :=  0x184D2A5D, uint32 size, size bytes       both little-endian; the bytes may be a
+                frame
     skippable   :=  0x184D2A50 … 0x184D2A5F, uint32 size, size bytes: passed over
 
-A decoder of zstd says where data is wrong only by failing, and what it had of the same piece is lost then: so a frame
-that turns out to be damaged is decompressed once more, the piece with the damage byte by byte.
-Source: RFC 8878; the IIPC's Zstandard Compression for WARC Files, version 1.0.
+A decoder of zstd says where data is wrong only by failing, and what it had of the same piece is
+lost then: so a frame that turns out to be damaged is decompressed once more, the piece with the
+damage byte by byte. Source: RFC 8878; the IIPC's Zstandard Compression for WARC Files, version 1.0.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ class ZstdSource(MemberSource):
     magic = FRAME
     head_size = 4
 
-    def __init__(self, file: BinaryIO, is_record: IsRecord, start: int = 0, end: int | None = None) -> None:
+    def __init__(
+        self, file: BinaryIO, is_record: IsRecord, start: int = 0, end: int | None = None
+    ) -> None:
         self._decoder: Any = None
         self._dictionary: Any = None
         self._fed = self._made = 0
@@ -51,7 +55,9 @@ class ZstdSource(MemberSource):
             self._begin(self._offset)
 
     def _read_dictionary(self) -> str:
-        """Read the dictionary that the file begins with; what is wrong with it, empty if nothing is."""
+        """Read the dictionary that the file begins with; what is wrong with it, empty if nothing
+        is.
+        """
         head = bytes(self._peek(_SKIPPABLE_HEAD))
         size = int.from_bytes(head[len(DICTIONARY) :], "little")
         self._file.seek(self._offset + _SKIPPABLE_HEAD)
@@ -70,7 +76,9 @@ class ZstdSource(MemberSource):
             head = bytes(self._peek(_SKIPPABLE_HEAD))
             if len(head) < _SKIPPABLE_HEAD or head[0] >> 4 != 5 or head[1:4] != _SKIPPABLE:
                 return
-            self._seek(min(self._end, self._offset + _SKIPPABLE_HEAD + int.from_bytes(head[4:], "little")))
+            self._seek(
+                min(self._end, self._offset + _SKIPPABLE_HEAD + int.from_bytes(head[4:], "little"))
+            )
 
     def _is_member(self) -> bool:
         self._pass_over()
@@ -103,7 +111,9 @@ class ZstdSource(MemberSource):
         return data
 
     def _again(self) -> bytes:
-        """Decompress this frame once more, as far as it came; then what comes of its next bytes, one by one."""
+        """Decompress this frame once more, as far as it came; then what comes of its next bytes,
+        one by one.
+        """
         doubtful, left = self._fed, self._made
         self._seek(self._member)
         self._open_member()
@@ -125,7 +135,11 @@ class ZstdSource(MemberSource):
     def _first_bytes(self, head: bytes) -> bytes:
         for data in (head, head[:512]):
             try:
-                return bytes(zstd.decompressor(_LARGEST_WINDOW, self._dictionary).decompress(data, _FIRST_BYTES))
+                return bytes(
+                    zstd.decompressor(_LARGEST_WINDOW, self._dictionary).decompress(
+                        data, _FIRST_BYTES
+                    )
+                )
             except zstd.ZstdError:
                 pass
         return b""

@@ -1,4 +1,6 @@
-"""Who runs a job's functions of a partition: this process with its threads, or Spark (`minutch.engine`)."""
+"""Who runs a job's functions of a partition: this process with its threads, or Spark
+(`minutch.engine`).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def runs_here(conf: Configuration) -> bool:
 
 
 def engine_of(conf: Configuration) -> Engine:
-    """The engine that `minutch.engine` names. Raises ConfigError where Spark is asked for and not installed."""
+    """The engine that `minutch.engine` names. Raises ConfigError where Spark is asked for and not
+    installed.
+    """
     if runs_here(conf):
         from minutch.work.engine.local import LocalEngine
 

@@ -1,4 +1,6 @@
-"""How a contest goes, whichever engine brings its rows: best first, some at a time, until no places are left."""
+"""How a contest goes, whichever engine brings its rows: best first, some at a time, until no places
+are left.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ ALL: Final = (1 << 63) - 1
 """As many rows as there are."""
 _ROOM: Final = 4
 _MORE_ROOM: Final = 200_000
-"""So many times the places there are, and some more rows, compete at a time: the shares of contests may differ much."""
+"""So many times the places there are, and some more rows, compete at a time: the shares of contests
+may differ much.
+"""
 _SAMPLES: Final = 1024
 """Ranks of a sketch."""
 _WORTH: Final = 32 << 20
@@ -26,7 +30,9 @@ _WORTH: Final = 32 << 20
 _PART: Final = 64
 _STRETCHES: Final = 4
 _STRETCH: Final = 1 << 16
-"""A sample is one part in so many of a piece, from so many places; at least so many bytes from each."""
+"""A sample is one part in so many of a piece, from so many places; at least so many bytes from
+each.
+"""
 
 
 class Judged(NamedTuple):
@@ -41,9 +47,15 @@ class Judged(NamedTuple):
 
 
 def judged(
-    contest: Contest, parts: range, windows: Iterator[Sequence[pl.DataFrame]], counters: Counters, total: int
+    contest: Contest,
+    parts: range,
+    windows: Iterator[Sequence[pl.DataFrame]],
+    counters: Counters,
+    total: int,
 ) -> Judged:
-    """What becomes of the rows of some contests, of `total` in all; `windows` are tables of them, one at least."""
+    """What becomes of the rows of some contests, of `total` in all; `windows` are tables of them,
+    one at least.
+    """
     first = next(windows)
     judge = contest.judge(first, parts)
     chosen, seen = [judge.choose(first, counters, total)], sum(map(len, first))
@@ -59,7 +71,9 @@ def room_for(places: int | None) -> int:
 
 
 class Sketch(NamedTuple):
-    """How the ranks of a piece's rows are spread: up to each of `ranks`, `step` rows more than up to the one before."""
+    """How the ranks of a piece's rows are spread: up to each of `ranks`, `step` rows more than up
+    to the one before.
+    """
 
     rows: int
     step: int
@@ -81,7 +95,9 @@ class Sketching:
 
 
 def rank_of(sketches: Sequence[Sketch], wanted: float) -> int:
-    """A rank up to which there are `wanted` rows, and few more; LAST where there are not so many."""
+    """A rank up to which there are `wanted` rows, and few more; LAST where there are not so
+    many.
+    """
     if not sketches:
         return LAST
     ranks = np.concatenate([sketch.ranks for sketch in sketches])
@@ -92,7 +108,9 @@ def rank_of(sketches: Sequence[Sketch], wanted: float) -> int:
 
 
 def sampled(pieces: Sequence[Any]) -> tuple[list[Piece], float]:
-    """Some stretches of each of many pieces, and their share of them; none where all are soon read."""
+    """Some stretches of each of many pieces, and their share of them; none where all are soon
+    read.
+    """
     pieces = [piece for piece in pieces if isinstance(piece, Piece)]
     total = sum(piece.end - piece.start for piece in pieces)
     if total < _WORTH:

@@ -2,13 +2,15 @@
 
 Between the two halves of a shuffle travel entries, tables as Arrow IPC, never rows:
 
-    (part, shuffle, piece, number) -> table    the rows of a piece for a partition, `number` in their order
-    (0, shuffle, piece, LAST) -> counts        what the function has counted of the piece, and how many rows it gave;
-                                               or the error that it has raised
+    (part, shuffle, piece, number) -> table    the rows of a piece for a partition, `number` in
+                                               their order
+    (0, shuffle, piece, LAST) -> counts        what the function has counted of the piece, and how
+                                               many rows it gave; or the error that it has raised
 
-Spark delivers each of them once, however often a task had to be run; so counts are never added twice. An error of
-minutch's own is the same at every attempt: it is handed on as a result. All others end the attempt, and Spark tries
-again. Part files are written into a folder of the attempt, of which the driver takes over one for each partition.
+Spark delivers each of them once, however often a task had to be run; so counts are never added
+twice. An error of minutch's own is the same at every attempt: it is handed on as a result. All
+others end the attempt, and Spark tries again. Part files are written into a folder of the attempt,
+of which the driver takes over one for each partition.
 """
 
 from __future__ import annotations
@@ -34,7 +36,17 @@ from minutch.hadoop.formats.batch import string_column
 from minutch.hadoop.stores import hadoop
 from minutch.job import Counters
 from minutch.work.engine.contests import judged, room_for
-from minutch.work.engine.interface import Contest, Partition, Read, Reduce, Regroup, ShuffledPart, Source, Task, Write
+from minutch.work.engine.interface import (
+    Contest,
+    Partition,
+    Read,
+    Reduce,
+    Regroup,
+    ShuffledPart,
+    Source,
+    Task,
+    Write,
+)
 from minutch.work.engine.shipping import NAME, Packed
 from minutch.work.tables import parallel
 from minutch.work.tables.install import SPILL
@@ -101,7 +113,9 @@ def _set_up(setup: Setup) -> None:
 
 @lru_cache(maxsize=16)
 def _loaded(packed: Packed) -> Any:
-    """A function and what belongs to it; kept, so that plugins and rules are built once in a process."""
+    """A function and what belongs to it; kept, so that plugins and rules are built once in a
+    process.
+    """
     return packed.load(_home())
 
 
@@ -202,7 +216,9 @@ URL: Final = "url"
 
 @dataclass(frozen=True)
 class EnterTask(ShuffleTask):
-    """The way into a contest: rows up to the rank `last` to the contest that they are in, to be sorted by rank."""
+    """The way into a contest: rows up to the rank `last` to the contest that they are in, to be
+    sorted by rank.
+    """
 
     last: int
 
@@ -248,7 +264,9 @@ class JudgeTask(_Wrapped):
         counters = Counters()
         try:
             with _opened(part, entries, [source], budget) as (partition,):
-                windows = ([table] for table in _windows(partition.sorted(), room_for(contest.places)))
+                windows = (
+                    [table] for table in _windows(partition.sorted(), room_for(contest.places))
+                )
                 placed = judged(contest, range(part, part + 1), windows, counters, self.total)
                 outcome = Outcome(placed, [counters], 0)
         except MinutchError as error:
@@ -257,7 +275,9 @@ class JudgeTask(_Wrapped):
 
 
 def _windows(tables: Iterator[pl.DataFrame], room: int) -> Iterator[pl.DataFrame]:
-    """Tables of a contest as its rules know them, put together to about `room` rows; at least one."""
+    """Tables of a contest as its rules know them, put together to about `room` rows; at least
+    one.
+    """
     held: list[pl.DataFrame] = []
     for table in tables:
         held.append(table.drop(RANK).rename({URL: "key"}))
@@ -290,7 +310,9 @@ def packed_table(table: pl.DataFrame) -> bytes:
 
 
 def part_of(key: Key) -> int:
-    """The partition of an entry; one function for all shuffles, so that Spark sees that they agree."""
+    """The partition of an entry; one function for all shuffles, so that Spark sees that they
+    agree.
+    """
     return key[0]
 
 
@@ -304,7 +326,9 @@ class ShuffledSource:
 
 @dataclass(frozen=True)
 class RegroupTask(ShuffleTask):
-    """Runs the function of `Engine.regroup`: a partition of one shuffle in, entries of another out."""
+    """Runs the function of `Engine.regroup`: a partition of one shuffle in, entries of another
+    out.
+    """
 
     def __call__(self, part: int, entries: Iterator[Any]) -> Iterator[Entry]:  # type: ignore[override]
         function: Regroup
@@ -316,7 +340,9 @@ class RegroupTask(ShuffleTask):
 
 @dataclass(frozen=True)
 class ReduceTask(_Wrapped, Generic[R]):
-    """Runs the function of `Engine.reduce` on a partition: the entries of all shuffles in, its outcome out."""
+    """Runs the function of `Engine.reduce` on a partition: the entries of all shuffles in, its
+    outcome out.
+    """
 
     folder: Path
 
@@ -341,7 +367,9 @@ class ReduceTask(_Wrapped, Generic[R]):
 
 @dataclass(frozen=True)
 class WriteTask(_Wrapped):
-    """Runs the function of `Engine.write` on the partitions of a Spark partition, each by itself."""
+    """Runs the function of `Engine.write` on the partitions of a Spark partition, each by
+    itself.
+    """
 
     folder: Path
 
@@ -379,7 +407,9 @@ def _opened(
 
 
 class _Inbox:
-    """The entries of a partition, on disk until all have come: Spark hands them over in no order."""
+    """The entries of a partition, on disk until all have come: Spark hands them over in no
+    order.
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w+b")
@@ -439,7 +469,9 @@ class _Done:
 
 
 def _attempt_folder(folder: Path) -> Path:
-    """A new folder for the part files of this attempt. The one above is gone when the job is over: no late writer."""
+    """A new folder for the part files of this attempt. The one above is gone when the job is over:
+    no late writer.
+    """
     from pyspark import TaskContext
 
     context: Any = TaskContext.get()

@@ -2,17 +2,23 @@
 
 A job is a few verbs, and knows nothing of who does them:
 
-    map       a function of a piece of the input (a part file, or a stretch of one); its results, in input order
-    shuffle   a function of a piece of the input that gives rows, which come together in partitions as Hadoop's do
-    reduce    a function of a partition: it is given the rows of it from each source, and writes its part files
-    stream    a function of an item; its results, in order, as they come: not all have to be there at a time
-    contest   a function of a piece of the input that gives rows, of which the best get places by the rules of a contest
-    write     a function of some partitions, as many as the engine likes: it finds its input itself, in files that are
-              in order already, and writes their part files
+    map       a function of a piece of the input (a part file, or a stretch of one); its results, in
+              input order
+    shuffle   a function of a piece of the input that gives rows, which come together in partitions
+              as Hadoop's do
+    reduce    a function of a partition: it is given the rows of it from each source, and writes its
+              part files
+    stream    a function of an item; its results, in order, as they come: not all have to be there
+              at a time
+    contest   a function of a piece of the input that gives rows, of which the best get places by
+              the rules of a contest
+    write     a function of some partitions, as many as the engine likes: it finds its input itself,
+              in files that are in order already, and writes their part files
 
-Every function is given a `Task`: where its files belong, and what it counts. It changes nothing else, so that it may
-run anywhere, and again where it was lost. What is counted is added up once for each piece and partition, whoever ran
-it how often; and the order of equals is that of the input, whoever was first.
+Every function is given a `Task`: where its files belong, and what it counts. It changes nothing
+else, so that it may run anywhere, and again where it was lost. What is counted is added up once for
+each piece and partition, whoever ran it how often; and the order of equals is that of the input,
+whoever was first.
 """
 
 from __future__ import annotations
@@ -72,10 +78,14 @@ class Partition(Protocol):
         """The rows in frames sorted by key (at least one frame); see `tables.merge` for streams."""
 
     def grouped(self) -> Iterator[pl.DataFrame]:
-        """The rows in frames over which no key is spread, those of a key in the order of the input."""
+        """The rows in frames over which no key is spread, those of a key in the order of the
+        input.
+        """
 
     def ordered(self) -> Iterator[tuple[pl.DataFrame, Rows]]:
-        """As `sorted`, but in frames that are not sorted, each with the numbers of its rows in order."""
+        """As `sorted`, but in frames that are not sorted, each with the numbers of its rows in
+        order.
+        """
 
 
 class Source(Protocol):
@@ -144,12 +154,18 @@ class Judge(Protocol):
     def is_full(self) -> bool:
         """Whether no further row can get a place."""
 
-    def choose(self, tables: Sequence[pl.DataFrame], counters: Counters, total: int) -> pl.DataFrame:
-        """The rows of all `tables` that get a place; of the others each is counted. There are `total` in all."""
+    def choose(
+        self, tables: Sequence[pl.DataFrame], counters: Counters, total: int
+    ) -> pl.DataFrame:
+        """The rows of all `tables` that get a place; of the others each is counted. There are
+        `total` in all.
+        """
 
 
 class Contest(Protocol):
-    """The rules by which rows compete for places: in one contest, or in several, each with places of its own."""
+    """The rules by which rows compete for places: in one contest, or in several, each with places
+    of its own.
+    """
 
     @property
     def parts(self) -> int:
@@ -157,7 +173,9 @@ class Contest(Protocol):
 
     @property
     def places(self) -> int | None:
-        """How many rows may get a place, in all contests; None where all of them have to be there at a time."""
+        """How many rows may get a place, in all contests; None where all of them have to be there
+        at a time.
+        """
 
     def ranks_in(self, table: pl.DataFrame) -> Ranks:
         """The rank of each row: lower ones come first."""
@@ -187,20 +205,28 @@ class Engine(Protocol):
 
     @property
     def host(self) -> str | None:
-        """The name by which functions that run elsewhere reach this machine; None if they run in this process."""
+        """The name by which functions that run elsewhere reach this machine; None if they run in
+        this process.
+        """
 
     @property
     def tasks(self) -> int:
         """How many functions run at the same time, each in a process of its own."""
 
     def cancel(self) -> None:
-        """End what runs elsewhere; who waits for it gets MinutchError. A signal's handler may call it."""
+        """End what runs elsewhere; who waits for it gets MinutchError. A signal's handler may call
+        it.
+        """
 
     def pieces(self, paths: Iterable[Path]) -> list[Place]:
         """Part files as pieces for `map` and `shuffle`, in their order."""
 
     def map(
-        self, function: Callable[[Task, T], R], pieces: Sequence[T], counters: Counters, progress: Progress
+        self,
+        function: Callable[[Task, T], R],
+        pieces: Sequence[T],
+        counters: Counters,
+        progress: Progress,
     ) -> Iterator[R]:
         """The results of `function` on each piece, in order."""
 
@@ -217,7 +243,8 @@ class Engine(Protocol):
     ) -> AbstractContextManager[Shuffled]:
         """The rows that `read` gives of each piece, in as many partitions as the job makes.
 
-        What does not fit into 1/`share` of the memory goes to a folder in `spill`. At the end it is gone.
+        What does not fit into 1/`share` of the memory goes to a folder in `spill`. At the end it is
+        gone.
         """
 
     def regroup(
@@ -230,7 +257,9 @@ class Engine(Protocol):
         spill: Path,
         share: int = 2,
     ) -> AbstractContextManager[Shuffled]:
-        """The rows that `function` gives of each partition, in partitions by their own keys; see `shuffle`."""
+        """The rows that `function` gives of each partition, in partitions by their own keys; see
+        `shuffle`.
+        """
 
     def given(self, rows: Shuffle) -> Source:
         """Rows that this process has put into a shuffle itself."""
@@ -244,10 +273,14 @@ class Engine(Protocol):
         counters: Counters,
         progress: Progress | None,
     ) -> list[R]:
-        """The results of `function` for each partition, in order; then all their files are in `folder`."""
+        """The results of `function` for each partition, in order; then all their files are in
+        `folder`.
+        """
 
     def stream(self, make: Callable[[], Function[T, R]], items: Iterable[T]) -> Iterator[R]:
-        """The results of `make()` on each item, in order. Items are taken as they are needed, in this thread."""
+        """The results of `make()` on each item, in order. Items are taken as they are needed, in
+        this thread.
+        """
 
     def contest(
         self,
@@ -262,9 +295,16 @@ class Engine(Protocol):
         """Who gets a place among the rows (of `schema`) that `find` gives of each piece."""
 
     def write(
-        self, function: Write[R], parts: int, folder: Path, counters: Counters, progress: Progress | None
+        self,
+        function: Write[R],
+        parts: int,
+        folder: Path,
+        counters: Counters,
+        progress: Progress | None,
     ) -> list[R]:
-        """The results of `function` for all partitions, in order; then all their files are in `folder`.
+        """The results of `function` for all partitions, in order; then all their files are in
+        `folder`.
 
-        The files are the same whichever partitions go together: it saves to do many of them in one go.
+        The files are the same whichever partitions go together: it saves to do many of them in one
+        go.
         """

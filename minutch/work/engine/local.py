@@ -1,8 +1,9 @@
 """The engine of one machine: this process and its threads.
 
-Kernels and Polars let go of Python's lock, and reading decodes on all cores by itself: pieces are read one after the
-other, partitions are worked on side by side. What is written in order needs no tables: they are loaded where rows are
-shuffled, for a process that has not loaded them can be forked.
+Kernels and Polars let go of Python's lock, and reading decodes on all cores by itself: pieces are
+read one after the other, partitions are worked on side by side. What is written in order needs no
+tables: they are loaded where rows are shuffled, for a process that has not loaded them can be
+forked.
 """
 
 from __future__ import annotations
@@ -77,7 +78,11 @@ class LocalEngine:
         return list(paths)
 
     def map(
-        self, function: Callable[[Task, T], R], pieces: Sequence[T], counters: Counters, progress: Progress
+        self,
+        function: Callable[[Task, T], R],
+        pieces: Sequence[T],
+        counters: Counters,
+        progress: Progress,
     ) -> Iterator[R]:
         """One piece after the other."""
         task = Task(advance=progress.advance, counters=counters)
@@ -99,7 +104,9 @@ class LocalEngine:
         from minutch.work.tables.shuffle import Shuffle
 
         task = Task() if progress is None else Task(advance=progress.advance)
-        with Shuffle(number_of_parts(conf), schema, budget=memory_budget(conf) // share, spill=spill) as shuffle:
+        with Shuffle(
+            number_of_parts(conf), schema, budget=memory_budget(conf) // share, spill=spill
+        ) as shuffle:
             for piece in pieces:
                 for frame in read(task, piece):
                     shuffle.add(frame)
@@ -149,7 +156,9 @@ class LocalEngine:
 
         results = for_each(work, range(parts))
         for _, counted in results:
-            for total, own in zip([counters, *(source.counters for source in sources)], counted, strict=True):
+            for total, own in zip(
+                [counters, *(source.counters for source in sources)], counted, strict=True
+            ):
                 total.merge(own)
         return [result for result, _ in results]
 
@@ -170,8 +179,8 @@ class LocalEngine:
     ) -> Placed:
         """A window of the best after the other; for each the pieces are read, side by side.
 
-        The first has what is likely to be wanted, or all rows if there is memory for them; the others all that there is
-        memory for: each takes another reading.
+        The first has what is likely to be wanted, or all rows if there is memory for them; the
+        others all that there is memory for: each takes another reading.
         """
         from minutch.work.engine.contests import judged, room_for
         from minutch.work.tables.window import LAST, Window
@@ -195,7 +204,9 @@ class LocalEngine:
                 yield window.tables()
 
         first = Window(0, likely, 2 * most, contest.ranks_in)
-        entered = for_each(lambda piece: enter(first, piece, Task(advance=progress.advance)), enumerate(pieces))
+        entered = for_each(
+            lambda piece: enter(first, piece, Task(advance=progress.advance)), enumerate(pieces)
+        )
         total = sum(rows for rows, _ in entered)
         for _, counted in entered:
             counters.merge(counted)
@@ -203,7 +214,12 @@ class LocalEngine:
         return Placed(placed.rows, total - placed.seen)
 
     def write(
-        self, function: Write[R], parts: int, folder: Path, counters: Counters, progress: Progress | None
+        self,
+        function: Write[R],
+        parts: int,
+        folder: Path,
+        counters: Counters,
+        progress: Progress | None,
     ) -> list[R]:
         """All in one go, in this thread."""
         task = Task(folder, counters=counters, spill=folder.parent)

@@ -1,7 +1,9 @@
-"""A function of one item, in as many processes as there are cores; results come in the order of the items.
+"""A function of one item, in as many processes as there are cores; results come in the order of the
+items.
 
-Columns let go of Python's lock, for which threads are enough; plugins written for one document do not: their work is
-done by processes. A single item, or a single core, needs none: then it is done here.
+Columns let go of Python's lock, for which threads are enough; plugins written for one document do
+not: their work is done by processes. A single item, or a single core, needs none: then it is done
+here.
 """
 
 from __future__ import annotations
@@ -24,8 +26,11 @@ AHEAD: Final = 2
 """Items that are begun, per process, before the result of the first of them has been taken."""
 
 
-def mapped(make: Callable[[], Callable[[T], R]], items: Iterable[T], processes: int = 0) -> Iterator[R]:
-    """`make()(item)` for each of `items`; each process makes a function of its own. 0 processes: one per core.
+def mapped(
+    make: Callable[[], Callable[[T], R]], items: Iterable[T], processes: int = 0
+) -> Iterator[R]:
+    """`make()(item)` for each of `items`; each process makes a function of its own. 0 processes:
+    one per core.
 
     Raises what the function raises; MinutchError where a process dies.
     """
@@ -45,7 +50,9 @@ def mapped(make: Callable[[], Callable[[T], R]], items: Iterable[T], processes: 
 
 
 class _Pool(Generic[T, R]):
-    """The processes. An item is with one of them, or its result is held until those before it have been taken."""
+    """The processes. An item is with one of them, or its result is held until those before it have
+    been taken.
+    """
 
     def __init__(self, make: Callable[[], Callable[[T], R]], count: int) -> None:
         self._workers: list[tuple[BaseProcess, Connection]] = []
@@ -76,7 +83,11 @@ class _Pool(Generic[T, R]):
                 yield held.pop(taken)
                 taken += 1
             if busy and not (more and idle and given - taken < AHEAD * len(self._workers)):
-                for ready in [connection for connection in wait(list(busy)) if isinstance(connection, Connection)]:
+                for ready in [
+                    connection
+                    for connection in wait(list(busy))
+                    if isinstance(connection, Connection)
+                ]:
                     held[busy.pop(ready)] = self._result(ready)
                     idle.append(ready)
 

@@ -1,8 +1,8 @@
-"""Spark's driver: started in this process, once, for the master that `spark.master` names (all cores of this machine
-without it); every property whose name begins with `spark.` is Spark's.
+"""Spark's driver: started in this process, once, for the master that `spark.master` names (all
+cores of this machine without it); every property whose name begins with `spark.` is Spark's.
 
-Executors find minutch, the plugins and the configuration where they lie on this machine; of a cluster of other
-machines, in the archive that it sends along. PySpark is an extra of the package.
+Executors find minutch, the plugins and the configuration where they lie on this machine; of a
+cluster of other machines, in the archive that it sends along. PySpark is an extra of the package.
 """
 
 from __future__ import annotations
@@ -52,9 +52,11 @@ _running: dict[tuple[tuple[tuple[str, str], ...], tuple[Path, ...]], Any] = {}
 
 
 def context_of(conf: Configuration) -> Any:
-    """The SparkContext for a configuration: the one that is there if it was made for the same properties of Spark's.
+    """The SparkContext for a configuration: the one that is there if it was made for the same
+    properties of Spark's.
 
-    On a cluster the folders of the configuration have to be the same as well: they are in the archive.
+    On a cluster the folders of the configuration have to be the same as well: they are in the
+    archive.
 
     Raises ConfigError where PySpark is not installed, or no Java is found.
     """
@@ -102,14 +104,22 @@ def _properties(conf: Configuration) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.shuffle.compress": "false",  # the tables are compressed
         _PYTHONPATH: str(_PACKAGES),
-        "spark.executorEnv.PYTHONWARNINGS": "ignore::FutureWarning",  # PySpark's, about versions of pandas
+        # PySpark's, about versions of pandas
+        "spark.executorEnv.PYTHONWARNINGS": "ignore::FutureWarning",
         "spark.executorEnv.POLARS_MAX_THREADS": own.get(CORES, "1"),
     }
     if master.startswith("local"):
-        # Java keeps the properties of the first session: there would be the archive of a cluster that came before.
-        found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", _ARCHIVES: ""}
+        # Java keeps the properties of the first session: there would be the archive of a cluster
+        # that came before.
+        found |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            _ARCHIVES: "",
+        }
     found |= own
-    options = f"-Dlog4j2.configurationFile={_LOG4J} {found.get('spark.driver.extraJavaOptions', '')}"
+    options = (
+        f"-Dlog4j2.configurationFile={_LOG4J} {found.get('spark.driver.extraJavaOptions', '')}"
+    )
     return found | {"spark.driver.extraJavaOptions": options.strip()}
 
 
@@ -137,15 +147,21 @@ def _started(properties: dict[str, str]) -> Any:
                 context = SparkContext(gateway=gateway, conf=conf)
         except Exception as exc:
             if "JAVA_GATEWAY_EXITED" in str(exc) or isinstance(exc, OSError):
-                raise ConfigError("Java, 17 or newer, is needed, and Spark's ended as it began") from exc
-            raise MinutchError(f"Spark could not be started at {properties[MASTER]}: {_first_line(exc)}") from exc
+                raise ConfigError(
+                    "Java, 17 or newer, is needed, and Spark's ended as it began"
+                ) from exc
+            raise MinutchError(
+                f"Spark could not be started at {properties[MASTER]}: {_first_line(exc)}"
+            ) from exc
     context.pythonExec = properties.get(PYTHON, sys.executable)
     return context
 
 
 @contextmanager
 def _heard() -> Iterator[int]:
-    """A descriptor for the errors that Java writes: they come out on ours, without what says only that it is there."""
+    """A descriptor for the errors that Java writes: they come out on ours, without what says only
+    that it is there.
+    """
     ear, mouth = os.pipe()
 
     def pass_on() -> None:
@@ -162,7 +178,9 @@ def _heard() -> Iterator[int]:
 
 
 def _is_no_retry(record: logging.LogRecord) -> bool:
-    """Whether a line of the log is another than that of py4j's second try, which it writes with a traceback."""
+    """Whether a line of the log is another than that of py4j's second try, which it writes with a
+    traceback.
+    """
     return record.msg != "Exception while sending command."
 
 
@@ -181,10 +199,17 @@ def run(context: Any, action: Callable[[], R]) -> R:
 
 
 def _cause(error: Exception) -> str:
-    """The last line of the Python traceback in an error of Spark's, else what Java calls it, else its first line."""
+    """The last line of the Python traceback in an error of Spark's, else what Java calls it, else
+    its first line.
+    """
     lines = str(error).splitlines()
     start = next(
-        (number for number, line in enumerate(lines) if "Traceback (most recent call last)" in line), len(lines)
+        (
+            number
+            for number, line in enumerate(lines)
+            if "Traceback (most recent call last)" in line
+        ),
+        len(lines),
     )
     own = takewhile(lambda line: not line.startswith("\tat "), lines[start + 1 :])
     found = [line for line in own if line.strip() and not line[0].isspace()]
@@ -193,4 +218,6 @@ def _cause(error: Exception) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return next(
+        (line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__
+    )

@@ -1,10 +1,12 @@
-"""What executors on other machines are sent: minutch with its compiled kernels, plugins, and the configuration folders.
+"""What executors on other machines are sent: minutch with its compiled kernels, plugins, and the
+configuration folders.
 
     minutch/ plugins/ conf/     as in a checkout; kernels lie in minutch/kernels/objects/
     folders/N/                  the N-th folder of the configuration, unless it is the shipped one
 
-Spark unpacks the archive into the executor's working folder, as `minutch-home/`. Functions travel pickled, and refer to
-configurations by number; these are made again there, their folders found in the archive.
+Spark unpacks the archive into the executor's working folder, as `minutch-home/`. Functions travel
+pickled, and refer to configurations by number; these are made again there, their folders found in
+the archive.
 """
 
 from __future__ import annotations
@@ -37,7 +39,10 @@ def members(conf: Configuration) -> dict[str, Path]:
 def _names(conf: Configuration) -> list[str]:
     """The names in the archive of the folders of a configuration."""
     shipped = conf.home / "conf"
-    return ["conf" if folder == shipped else f"folders/{number}" for number, folder in enumerate(conf.conf_dirs)]
+    return [
+        "conf" if folder == shipped else f"folders/{number}"
+        for number, folder in enumerate(conf.conf_dirs)
+    ]
 
 
 def write_archive(conf: Configuration, path: Path) -> None:
@@ -50,12 +55,16 @@ def write_archive(conf: Configuration, path: Path) -> None:
 
 def _files(folder: Path, *, is_kernels: bool) -> Iterator[Path]:
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and (is_kernels or not set(_LEFT_OUT) & set(path.relative_to(folder).parts)):
+        if path.is_file() and (
+            is_kernels or not set(_LEFT_OUT) & set(path.relative_to(folder).parts)
+        ):
             yield path
 
 
 class Packed(NamedTuple):
-    """A function as bytes, and the configurations that it refers to, with their folders' names in the archive."""
+    """A function as bytes, and the configurations that it refers to, with their folders' names in
+    the archive.
+    """
 
     function: bytes
     configurations: bytes
@@ -78,10 +87,15 @@ class Packed(NamedTuple):
         out = io.BytesIO()
         pickler: Any = Pickler
         pickler(out, pickle.HIGHEST_PROTOCOL).dump(function)
-        return cls(out.getvalue(), pickle.dumps([(conf, _names(conf)) for conf in found], pickle.HIGHEST_PROTOCOL))
+        return cls(
+            out.getvalue(),
+            pickle.dumps([(conf, _names(conf)) for conf in found], pickle.HIGHEST_PROTOCOL),
+        )
 
     def load(self, home: Path) -> Any:
-        """The function. The folders of configurations are those in `home`, where there is an archive."""
+        """The function. The folders of configurations are those in `home`, where there is an
+        archive.
+        """
         configurations = [
             conf.in_folders(home, [home / name for name in names]) if home.is_dir() else conf
             for conf, names in pickle.loads(self.configurations)

@@ -1,16 +1,19 @@
 """The engine of many machines: Apache Spark brings the pieces and partitions to its executors.
 
     map       a Spark task for each piece
-    shuffle   the same, then Spark's own shuffle of the entries of `executor`, by Hadoop's partition of their rows
+    shuffle   the same, then Spark's own shuffle of the entries of `executor`, by Hadoop's partition
+              of their rows
     reduce    a Spark task for each partition, to which its entries of all shuffles come
     stream    some items at a time, a Spark task for each
-    contest   as shuffle, of the best rows as a sample says, sorted by rank; then a Spark task for each contest
+    contest   as shuffle, of the best rows as a sample says, sorted by rank; then a Spark task for
+              each contest
     write     a Spark task for each partition
 
-A shuffle runs as soon as it is asked for: its counts are taken from partition 0, to which they were sent, and Spark
-keeps the rest until the reduce. Part files are committed as Hadoop does it: tasks write into folders of their attempts,
-and when all partitions are done the driver renames the part files of one attempt for each.
-Source: org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter (algorithm 1).
+A shuffle runs as soon as it is asked for: its counts are taken from partition 0, to which they were
+sent, and Spark keeps the rest until the reduce. Part files are committed as Hadoop does it: tasks
+write into folders of their attempts, and when all partitions are done the driver renames the part
+files of one attempt for each. Source: org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter
+(algorithm 1).
 """
 
 from __future__ import annotations
@@ -119,12 +122,20 @@ class SparkEngine:
         cores = int(context.getConf().get(CORES, "1"))
         jars = conf.get(JARS, "").split(":")
         files = hadoop.settings_of(conf)._replace(jars=tuple(filter(None, jars)))
-        self._setup = Setup(logging.getLogger().getEffectiveLevel(), cores, Packed.of(conf), files, Path().absolute())
+        self._setup = Setup(
+            logging.getLogger().getEffectiveLevel(),
+            cores,
+            Packed.of(conf),
+            files,
+            Path().absolute(),
+        )
         self._budget = memory_budget(conf) // (2 * workers())
 
     @classmethod
     def of(cls, conf: Configuration) -> SparkEngine:
-        """On the cluster that `spark.master` names. Raises ConfigError where PySpark or Java is missing."""
+        """On the cluster that `spark.master` names. Raises ConfigError where PySpark or Java is
+        missing.
+        """
         return cls(context_of(conf), conf)
 
     @property
@@ -146,10 +157,18 @@ class SparkEngine:
         sizes = [(path, data_file(path).stat().st_size) for path in paths]
         fair = sum(size for _, size in sizes) // (2 * self.tasks)
         size = max(1, min(self._split_size, max(SPAN_SIZE, fair)))
-        return [Piece(path, start, start + size) for path, end in sizes for start in range(0, max(end, 1), size)]
+        return [
+            Piece(path, start, start + size)
+            for path, end in sizes
+            for start in range(0, max(end, 1), size)
+        ]
 
     def map(
-        self, function: Callable[[Task, T], R], pieces: Sequence[T], counters: Counters, progress: Progress
+        self,
+        function: Callable[[Task, T], R],
+        pieces: Sequence[T],
+        counters: Counters,
+        progress: Progress,
     ) -> Iterator[R]:
         """The results come to the driver, all of them."""
         for outcome in self._mapped(function, pieces):
@@ -195,7 +214,9 @@ class SparkEngine:
         task = RegroupTask(self._setup, packed, next(_numbers), number_of_parts(conf))
         yield self._spread(source.entries.mapPartitionsWithIndex(task), task, schema, None)
 
-    def _spread(self, made: Any, task: ShuffleTask, schema: pl.Schema, progress: Progress | None) -> _Rows:
+    def _spread(
+        self, made: Any, task: ShuffleTask, schema: pl.Schema, progress: Progress | None
+    ) -> _Rows:
         """Entries to their partitions, now; Spark holds them."""
         entries = made.partitionBy(task.parts, part_of)
         found = run(self._context, lambda: self._context.runJob(entries, _counts, [0]))
@@ -211,7 +232,9 @@ class SparkEngine:
         """They go to the executors from here."""
         number = next(_numbers)
         tables = ((part, table) for part in range(rows.parts) for table in rows.sorted(part))
-        entries = [((part, number, at, 0), packed_table(table)) for at, (part, table) in enumerate(tables)]
+        entries = [
+            ((part, number, at, 0), packed_table(table)) for at, (part, table) in enumerate(tables)
+        ]
         spread = self._context.parallelize(entries, rows.parts).partitionBy(rows.parts, part_of)
         return _Rows(number, rows.schema, spread, rows.rows)
 
@@ -226,19 +249,27 @@ class SparkEngine:
     ) -> list[R]:
         """The part files of a partition are those of the attempt whose result has come."""
         shuffled = [source for source in sources if isinstance(source, _Rows)]
-        travelling = [source.travelling if isinstance(source, _Rows) else source for source in sources]
-        task: ReduceTask[R] = ReduceTask(self._setup, Packed.of((function, travelling, self._budget)), folder)
+        travelling = [
+            source.travelling if isinstance(source, _Rows) else source for source in sources
+        ]
+        task: ReduceTask[R] = ReduceTask(
+            self._setup, Packed.of((function, travelling, self._budget)), folder
+        )
         entries = self._together(shuffled, parts).mapPartitionsWithIndex(task)
         totals = [counters, *(source.counters for source in sources)]
         return self._written(entries, folder, totals, progress)
 
     def stream(self, make: Callable[[], Function[T, R]], items: Iterable[T]) -> Iterator[R]:
-        """Some items for each core at a time; while their results are taken, the next are worked on."""
+        """Some items for each core at a time; while their results are taken, the next are worked
+        on.
+        """
         task, left = StreamTask(self._setup, Packed.of(make)), iter(items)
         size = AHEAD * self.tasks
 
         def results(some: list[T]) -> list[tuple[int, bytes]]:
-            found: list[tuple[int, bytes]] = run(self._context, self._pieces(some).mapPartitions(task).collect)
+            found: list[tuple[int, bytes]] = run(
+                self._context, self._pieces(some).mapPartitions(task).collect
+            )
             return found
 
         with ThreadPoolExecutor(1) as thread:
@@ -267,14 +298,20 @@ class SparkEngine:
     ) -> Placed:
         """A task for each contest, to which its rows come, sorted by rank.
 
-        Where places are limited, a sample says up to which rank rows are likely to be wanted, so that of many only
-        these travel; if they do not do, it begins again with more of them.
+        Where places are limited, a sample says up to which rank rows are likely to be wanted, so
+        that of many only these travel; if they do not do, it begins again with more of them.
         """
 
         def enter(last: int, progress: Progress | None) -> _Rows:
-            task = EnterTask(self._setup, Packed.of((find, contest)), next(_numbers), contest.parts, last)
-            columns = {RANK: pl.Binary()} | {URL if name == "key" else name: kind for name, kind in schema.items()}
-            return self._spread(self._pieces(pieces).mapPartitions(task), task, pl.Schema(columns), progress)
+            task = EnterTask(
+                self._setup, Packed.of((find, contest)), next(_numbers), contest.parts, last
+            )
+            columns = {RANK: pl.Binary()} | {
+                URL if name == "key" else name: kind for name, kind in schema.items()
+            }
+            return self._spread(
+                self._pieces(pieces).mapPartitions(task), task, pl.Schema(columns), progress
+            )
 
         samples, share = sampled(pieces) if contest.places is not None else ([], 0.0)
         sketches = [outcome.result for outcome in self._mapped(Sketching(find, contest), samples)]
@@ -294,22 +331,33 @@ class SparkEngine:
 
     def _judged(self, contest: Contest, rows: _Rows, counters: Counters) -> Judged:
         """What becomes of the rows of all contests."""
-        task = JudgeTask(self._setup, Packed.of((contest, rows.travelling, self._budget)), rows.rows)
-        outcomes = list(_outcomes(run(self._context, rows.entries.mapPartitionsWithIndex(task).collect)))
+        task = JudgeTask(
+            self._setup, Packed.of((contest, rows.travelling, self._budget)), rows.rows
+        )
+        outcomes = list(
+            _outcomes(run(self._context, rows.entries.mapPartitionsWithIndex(task).collect))
+        )
         for outcome in outcomes:
             counters.merge(outcome.counters[0])
         tables, seen, full = zip(*(outcome.result for outcome in outcomes), strict=True)
         return Judged(pl.concat(tables), sum(seen), all(full))
 
     def write(
-        self, function: Write[R], parts: int, folder: Path, counters: Counters, progress: Progress | None
+        self,
+        function: Write[R],
+        parts: int,
+        folder: Path,
+        counters: Counters,
+        progress: Progress | None,
     ) -> list[R]:
         """A task for each partition."""
         task = WriteTask(self._setup, Packed.of(function), folder)
         made = self._context.parallelize(range(parts), parts).mapPartitions(task)
         return self._written(made, folder, [counters], progress)
 
-    def _written(self, made: Any, folder: Path, totals: list[Counters], progress: Progress | None) -> list[Any]:
+    def _written(
+        self, made: Any, folder: Path, totals: list[Counters], progress: Progress | None
+    ) -> list[Any]:
         """The results of tasks that write, whose files are taken over: all, or none."""
         attempts = folder / ATTEMPTS
         attempts.mkdir()

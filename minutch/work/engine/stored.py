@@ -1,7 +1,8 @@
-"""A database as a source of a job: where its parts are the partitions of the job already, they are read where they lie.
+"""A database as a source of a job: where its parts are the partitions of the job already, they are
+read where they lie.
 
-Nothing of it is shuffled, and nothing is held in memory but what is at hand. As in a shuffle, rows of one key keep the
-order of the input.
+Nothing of it is shuffled, and nothing is held in memory but what is at hand. As in a shuffle, rows
+of one key keep the order of the input.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from minutch.work.tables.frame import empty
 from minutch.work.tables.merge import Rows
 
 Read = Callable[[Path, Counters], Iterator[pl.DataFrame]]
-"""A function of a part that gives its rows in tables sorted by key, at least one, and counts what it leaves out."""
+"""A function of a part that gives its rows in tables sorted by key, at least one, and counts what
+it leaves out.
+"""
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
     mapreduce.output.fileoutputformat.compress        whether; the LinkDb and segments always are
     mapreduce.output.fileoutputformat.compress.type   NONE, RECORD (the default) or BLOCK
-    mapreduce.output.fileoutputformat.compress.codec  Java's class of the codec; DefaultCodec (zlib) if none is given
+    mapreduce.output.fileoutputformat.compress.codec  Java's class of the codec; DefaultCodec (zlib)
+                                                      if none is given
 
-Databases and fetch lists obey all three, text files the first and the last: they end as the codec says (`.gz`, …). The
-other folders of a segment obey the type alone, as in Nutch, which writes them itself.
+Databases and fetch lists obey all three, text files the first and the last: they end as the codec
+says (`.gz`, …). The other folders of a segment obey the type alone, as in Nutch, which writes them
+itself.
 
-Source: org.apache.hadoop.mapreduce.lib.output.FileOutputFormat, SequenceFileOutputFormat, MapFileOutputFormat,
-TextOutputFormat.
+Source: org.apache.hadoop.mapreduce.lib.output.FileOutputFormat, SequenceFileOutputFormat,
+MapFileOutputFormat, TextOutputFormat.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ def is_compressed(conf: Configuration) -> bool:
 
 
 def output_compression(conf: Configuration, *, always: bool = False) -> Compression:
-    """The compression of a database or a fetch list; `always`, where Nutch asks for it itself. Raises ConfigError."""
+    """The compression of a database or a fetch list; `always`, where Nutch asks for it itself.
+    Raises ConfigError.
+    """
     if not always and not is_compressed(conf):
         return PLAIN
     kind = compression_type(conf)
@@ -74,4 +78,6 @@ def _codec_name(conf: Configuration) -> str:
     try:
         return codec(name).name
     except FormatError as error:
-        raise ConfigError(f"{CODEC_PROPERTY}: expected a codec as {PACKAGE}GzipCodec, found {name!r}") from error
+        raise ConfigError(
+            f"{CODEC_PROPERTY}: expected a codec as {PACKAGE}GzipCodec, found {name!r}"
+        ) from error

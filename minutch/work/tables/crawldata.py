@@ -1,7 +1,7 @@
 """Files of <Text, CrawlDatum> as tables: CrawlDb parts, crawl_generate, crawl_fetch, crawl_parse.
 
-A path is a MapFile (a directory with `data` and `index`) or a plain SequenceFile; every compression and every version
-of CrawlDatum is read.
+A path is a MapFile (a directory with `data` and `index`) or a plain SequenceFile; every compression
+and every version of CrawlDatum is read.
 """
 
 from __future__ import annotations
@@ -26,12 +26,18 @@ _STRETCH = 1 << 20
 
 
 def scan(path: Place, *, threads: int = 0, span_size: int = SPAN_SIZE) -> Iterator[pl.DataFrame]:
-    """The records of the file or MapFile at `path`, in its order, in tables of CRAWLDB_SCHEMA; see `spans.scan`."""
-    return spans.scan(path, CRAWL_DATUM, crawldatum_columns.decode, threads=threads, span_size=span_size)
+    """The records of the file or MapFile at `path`, in its order, in tables of CRAWLDB_SCHEMA; see
+    `spans.scan`.
+    """
+    return spans.scan(
+        path, CRAWL_DATUM, crawldatum_columns.decode, threads=threads, span_size=span_size
+    )
 
 
 def scan_having(path: Path, part: bytes) -> Iterator[pl.DataFrame]:
-    """As `scan`, without stretches of the file whose values don't have these bytes: for a look at few records."""
+    """As `scan`, without stretches of the file whose values don't have these bytes: for a look at
+    few records.
+    """
     file = SpannedFile(spans.data_file(path), span_size=_STRETCH)
     file.require(CRAWL_DATUM)
     for span in file.spans_with(part, of_values=True):

@@ -1,11 +1,12 @@
-"""A database directory as Nutch keeps it: partitions under `current`, a lock, and a safe way to replace it.
+"""A database directory as Nutch keeps it: partitions under `current`, a lock, and a safe way to
+replace it.
 
     <db>/current/part-r-NNNNN/{data,index}      part-NNNNN in databases of older Nutch
     <db>/old/…                                  the one before
     <db>/.locked                                see `lock`
 
-CrawlDb and LinkDb are this with their own records. A database that shares its folder with others has a name of its own
-in the place of `current`.
+CrawlDb and LinkDb are this with their own records. A database that shares its folder with others
+has a name of its own in the place of `current`.
 """
 
 from __future__ import annotations
@@ -42,23 +43,35 @@ T = TypeVar("T")
 
 
 def part_name(index: int) -> str:
-    """The name of a part file or directory, as Hadoop's FileOutputFormat gives it to a reducer's output."""
+    """The name of a part file or directory, as Hadoop's FileOutputFormat gives it to a reducer's
+    output.
+    """
     return f"part-r-{index:05d}"
 
 
 def part_paths(directory: Path) -> list[Path]:
     """The part files or directories in `directory`, in the order of their numbers."""
-    found = [(int(match[1]), path) for path in directory.iterdir() if (match := _PART.fullmatch(path.name))]
+    found = [
+        (int(match[1]), path)
+        for path in directory.iterdir()
+        if (match := _PART.fullmatch(path.name))
+    ]
     return [path for _, path in sorted(found)]
 
 
 def are_partitions(files: Sequence[Path], parts: int) -> bool:
-    """Whether files of records are the partitions that a job of so many parts makes, judging each by its first keys."""
-    return len(files) == parts and all(_each(lambda file: _belongs(file[1], file[0], parts), [*enumerate(files)]))
+    """Whether files of records are the partitions that a job of so many parts makes, judging each
+    by its first keys.
+    """
+    return len(files) == parts and all(
+        _each(lambda file: _belongs(file[1], file[0], parts), [*enumerate(files)])
+    )
 
 
 def is_partitioned(db: Database, parts: int) -> bool:
-    """Whether the parts of a database are the partitions of a job of so many; one that has none is in order as well."""
+    """Whether the parts of a database are the partitions of a job of so many; one that has none is
+    in order as well.
+    """
     files = [path / DATA if path.is_dir() else path for path in db.parts()]
     return not files or are_partitions(files, parts)
 
@@ -79,7 +92,9 @@ def record_estimate(parts: Iterable[Path]) -> int:
 
 
 def _each(look: Callable[[tuple[int, Path]], T], files: Sequence[tuple[int, Path]]) -> Iterable[T]:
-    """What is seen in each of some files: one after the other, those of a store side by side, as each takes a while."""
+    """What is seen in each of some files: one after the other, those of a store side by side, as
+    each takes a while.
+    """
     if all(is_local(path) for _, path in files):
         return map(look, files)
     from minutch.work.tables.parallel import for_each
@@ -88,7 +103,9 @@ def _each(look: Callable[[tuple[int, Path]], T], files: Sequence[tuple[int, Path
 
 
 def _records(part: Path) -> int:
-    """Counted where there are few, else by the index: an entry for 128 records, and where the last of some begins."""
+    """Counted where there are few, else by the index: an entry for 128 records, and where the last
+    of some begins.
+    """
     if not (part / INDEX).is_file():
         return 0
     with SequenceFileReader(part / INDEX) as reader:
@@ -114,7 +131,9 @@ class Database:
 
     @property
     def current(self) -> Path:
-        """The directory of the partitions. While an interrupted replacement left none, the whole one of old and new."""
+        """The directory of the partitions. While an interrupted replacement left none, the whole
+        one of old and new.
+        """
         current = self.path / self.name
         if not current.exists():
             for path in install.beside(self.path, self.name):
@@ -141,14 +160,18 @@ class Database:
         return self.parts()
 
     def require_class(self, value_class: str) -> None:
-        """Raise FormatError if the database is one of other records; for jobs that come to its records late."""
+        """Raise FormatError if the database is one of other records; for jobs that come to its
+        records late.
+        """
         from minutch.work.tables.spans import SpannedFile, data_file
 
         for part in self.parts()[:1]:
             SpannedFile(data_file(part)).require(value_class)
 
     def lookup(self, url: str) -> bytes | None:
-        """The serialized record of `url`, found through the MapFile's index; None if there is none."""
+        """The serialized record of `url`, found through the MapFile's index; None if there is
+        none.
+        """
         from minutch.hadoop.formats.javahash import partition
 
         key = encode_text(url)
@@ -181,9 +204,11 @@ class Database:
 
     @contextmanager
     def replacement(self, *, keep_old: bool) -> Iterator[Path]:
-        """A new, empty directory for the next database; it becomes `current` at the end, or goes away on an error.
+        """A new, empty directory for the next database; it becomes `current` at the end, or goes
+        away on an error.
 
-        The caller holds the lock. `keep_old` keeps the database that is replaced as `old` (else that goes too).
+        The caller holds the lock. `keep_old` keeps the database that is replaced as `old` (else
+        that goes too).
         """
         new = install.new_directory(self.path)
         try:

@@ -1,15 +1,18 @@
-"""The columns of the tables that whole-database jobs work on, and the few shapes that every job needs of them.
+"""The columns of the tables that whole-database jobs work on, and the few shapes that every job
+needs of them.
 
-A key is a URL's bytes as they stand in a Text, not decoded: invalid UTF-8 survives, and byte order is Nutch's order.
+A key is a URL's bytes as they stand in a Text, not decoded: invalid UTF-8 survives, and byte order
+is Nutch's order.
 
     CRAWLDB_SCHEMA   one row per CrawlDatum
     PACKED_SCHEMA    the same, not taken apart; see `packed`
-    INLINKS_SCHEMA   one row per Inlink; the rows of one key lie together, in the order of the record
+    INLINKS_SCHEMA   one row per Inlink; the rows of one key lie together, in the order of the
+                     record
     OUTLINKS_SCHEMA  one row per Outlink of a ParseData, in the order of the record
     GRAPH_LINKS_SCHEMA, NODES_SCHEMA   one row per LinkDatum, one per Node of a WebGraph
 
-Source: org.apache.nutch.crawl.CrawlDatum, Inlinks, Inlink; org.apache.nutch.parse.ParseData, Outlink;
-org.apache.nutch.scoring.webgraph.LinkDatum, Node.
+Source: org.apache.nutch.crawl.CrawlDatum, Inlinks, Inlink; org.apache.nutch.parse.ParseData,
+Outlink; org.apache.nutch.scoring.webgraph.LinkDatum, Node.
 """
 
 from __future__ import annotations

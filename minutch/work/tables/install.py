@@ -1,4 +1,5 @@
-"""Replace a directory of a database so that at every instant the old or the new one is whole and found.
+"""Replace a directory of a database so that at every instant the old or the new one is whole and
+found.
 
     <db>/current            the database
     <db>/old                the one before, where a backup is kept
@@ -7,12 +8,12 @@
     <db>/.next              complete, not yet in place
     <db>/.previous          taken out of its place, about to become `old` or to be deleted
 
-A folder that holds several databases has them under names of their own in the place of `current`; what belongs to such
-a name has it appended (`.next-NAME`), and there is no backup.
+A folder that holds several databases has them under names of their own in the place of `current`;
+what belongs to such a name has it appended (`.next-NAME`), and there is no backup.
 
-Where the system can swap two names at once (Linux's renameat2), `current` never misses. Elsewhere it does for the
-instant between two renames; `recover` then finds `.next` complete and puts it in place. HDFS renames a folder in one
-step, too; for file systems that copy instead see `journal`.
+Where the system can swap two names at once (Linux's renameat2), `current` never misses. Elsewhere
+it does for the instant between two renames; `recover` then finds `.next` complete and puts it in
+place. HDFS renames a folder in one step, too; for file systems that copy instead see `journal`.
 """
 
 from __future__ import annotations
@@ -44,13 +45,17 @@ def new_directory(database: Path) -> Path:
 
 
 def beside(database: Path, name: str = CURRENT) -> tuple[Path, Path]:
-    """Where the next and the previous database of a name are kept while one takes the place of the other."""
+    """Where the next and the previous database of a name are kept while one takes the place of the
+    other.
+    """
     suffix = "" if name == CURRENT else f"-{name}"
     return database / f"{NEXT}{suffix}", database / f"{PREVIOUS}{suffix}"
 
 
 def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -> None:
-    """Make `new` (a complete directory in `database`) the database; the one before becomes `old` or goes away."""
+    """Make `new` (a complete directory in `database`) the database; the one before becomes `old` or
+    goes away.
+    """
     _put_in_order(database, name)
     if copies(database) and copies(new):
         if name == CURRENT and (not keep_old or (database / name).exists()):
@@ -77,13 +82,17 @@ def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -
 
 
 def discard(database: Path, new: Path) -> None:
-    """Remove a new directory that did not get into its place in `database`, unless it is on its way."""
+    """Remove a new directory that did not get into its place in `database`, unless it is on its
+    way.
+    """
     if not copies(database) or not (database / journal.JOURNAL).exists():
         workfolders.remove(new)
 
 
 def recover(database: Path, names: Iterable[str] = (CURRENT,)) -> None:
-    """Finish or clear away what killed jobs left behind; only the holder of the lock may call it."""
+    """Finish or clear away what killed jobs left behind; only the holder of the lock may call
+    it.
+    """
     for name in names:
         _put_in_order(database, name)
     for prefix in (NEW, SPILL):
@@ -127,7 +136,9 @@ def _exchange(first: Path, second: Path) -> bool:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError):
         return False
-    return bool(rename(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0)
+    return bool(
+        rename(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0
+    )
 
 
 def make_directory(path: Path) -> None:
@@ -142,7 +153,9 @@ def make_directory(path: Path) -> None:
 
 
 def sync_path(path: Path) -> None:
-    """fsync a directory: its names are on disk when this returns. File systems of Hadoop see to that themselves."""
+    """fsync a directory: its names are on disk when this returns. File systems of Hadoop see to
+    that themselves.
+    """
     if not is_local(path):
         return
     descriptor = os.open(path, os.O_RDONLY)

@@ -1,12 +1,14 @@
 """Folders moved into their places where a rename copies file by file (s3a and the like).
 
     <folder>/.journal := JSON {"owner": the process that is at it, as in a lock,
-                               "moves": [[source, target], ...]}     what is left to do, in this order
+                               "moves": [[source, target], ...]}     what is left to do, in this
+                               order
 
-The folder is a database, or a segment. Sources and targets are paths below the folder above it; without a target, the
-source is removed. The journal is one file, there or not. Once it is written, all that is to come is complete: whoever
-goes on does the rest, file by file, each of which may be done again. In between the folder is not whole: nobody may
-read it, and who reads segments looks for the journal first.
+The folder is a database, or a segment. Sources and targets are paths below the folder above it;
+without a target, the source is removed. The journal is one file, there or not. Once it is written,
+all that is to come is complete: whoever goes on does the rest, file by file, each of which may be
+done again. In between the folder is not whole: nobody may read it, and who reads segments looks for
+the journal first.
 """
 
 from __future__ import annotations
@@ -54,7 +56,10 @@ def require_none(folder: StorePath, hint: str) -> None:
     """Raise StoreError where a folder has a journal."""
     noted = _read(folder / JOURNAL)
     if noted is not None:
-        raise StoreError(f"{folder} is not whole: process {noted.owner} is, or was, putting its files in place; {hint}")
+        raise StoreError(
+            f"{folder} is not whole: process {noted.owner} is, or was, putting its files in place;"
+            f" {hint}"
+        )
 
 
 class Noted(NamedTuple):
@@ -95,12 +100,17 @@ def _name(folder: StorePath, path: StorePath | None) -> str:
 def _read(journal: StorePath) -> Noted | None:
     try:
         found = json.loads(journal.read_text(encoding="utf-8"))
-        moves = [(_checked(str(source)), _checked(str(target)) if target else "") for source, target in found["moves"]]
+        moves = [
+            (_checked(str(source)), _checked(str(target)) if target else "")
+            for source, target in found["moves"]
+        ]
         return Noted(str(found["owner"]), moves)
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError) as exc:
-        raise StoreError(f"{journal}: expected JSON with owner and moves, found something else ({exc})") from exc
+        raise StoreError(
+            f"{journal}: expected JSON with owner and moves, found something else ({exc})"
+        ) from exc
 
 
 def _checked(name: str) -> str:

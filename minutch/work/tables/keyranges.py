@@ -1,11 +1,14 @@
-"""Sorted MapFiles cut into ranges of keys, so that each range of many files can be read and joined by itself.
+"""Sorted MapFiles cut into ranges of keys, so that each range of many files can be read and joined
+by itself.
 
-A job over several databases and segments whose parts are sorted by key, but partitioned in different ways, takes them
-range by range: every record of a key, from whichever file, is in the range of the key. Where a range lies in a file is
-looked up in the MapFile's index, which has a key for each 128 records.
+A job over several databases and segments whose parts are sorted by key, but partitioned in
+different ways, takes them range by range: every record of a key, from whichever file, is in the
+range of the key. Where a range lies in a file is looked up in the MapFile's index, which has a key
+for each 128 records.
 
-    entry of the index    key, position: the records from there on have this key or later ones; in a file that is
-                          compressed by blocks, the block there may also begin with earlier ones
+    entry of the index    key, position: the records from there on have this key or later ones; in a
+                          file that is compressed by blocks, the block there may also begin with
+                          earlier ones
 """
 
 from __future__ import annotations
@@ -74,7 +77,8 @@ class _Keys(Sequence[bytes]):
 class SortedPart:
     """A MapFile of <Text, `value_class`>. Raises FormatError where it is none.
 
-    With `stored`, values that the file has as zlib streams, and checksums for, are left so: `is_stored` says whether.
+    With `stored`, values that the file has as zlib streams, and checksums for, are left so:
+    `is_stored` says whether.
     """
 
     def __init__(self, path: Path, value_class: str, *, stored: bool = False) -> None:
@@ -84,8 +88,12 @@ class SortedPart:
         if self.is_stored:
             self.file = opened(path, value_class, stored=True)
         self.keys, positions = _index_of(path)
-        """The keys of the index: the first ones of the file's blocks, of 128 records most of them."""
-        self.bounds = np.append(positions, self.file.size) if len(positions) else np.zeros(1, np.int64)
+        """The keys of the index: the first ones of the file's blocks, of 128 records most of
+        them.
+        """
+        self.bounds = (
+            np.append(positions, self.file.size) if len(positions) else np.zeros(1, np.int64)
+        )
         """Where the blocks begin in the file, and where the last one ends."""
 
     def batch(self, keys: KeyRange, only: pl.Series | None = None) -> Batch:
@@ -102,17 +110,24 @@ class SortedPart:
         yield from zip(self.keys.to_list(), np.diff(self.bounds).tolist(), strict=True)
 
     def having(self, first: int, wanted: Mask, words: Sequence[bytes]) -> Mask:
-        """Those wanted, of the blocks from number `first` on, in which one of `words` is, whole and not compressed.
+        """Those wanted, of the blocks from number `first` on, in which one of `words` is, whole and
+        not compressed.
 
         All of them where keys are compressed, or something looks wrong.
         """
         bounds = self.bounds[first : first + len(wanted) + 1]
-        stretch = self.file.stretch(Span(int(bounds[0]), int(bounds[-1]))) if self.file.compression != BLOCK else None
+        stretch = (
+            self.file.stretch(Span(int(bounds[0]), int(bounds[-1])))
+            if self.file.compression != BLOCK
+            else None
+        )
         if stretch is None:
             return wanted
         found, ends = wanted.copy(), np.cumsum([len(word) for word in words], dtype=np.int64)
         needles = np.frombuffer(b"".join(words), np.uint8)
-        is_good = find.blocks_having(*stretch.place, bounds - bounds[0], needles, ends, memmem(), found)
+        is_good = find.blocks_having(
+            *stretch.place, bounds - bounds[0], needles, ends, memmem(), found
+        )
         return found if is_good else wanted
 
     def _span(self, keys: KeyRange) -> Span:
@@ -135,7 +150,9 @@ def _index_of(path: Path) -> tuple[pl.Series, Offsets]:
         with MapFileReader(path) as reader:
             entries = reader.index_entries()
         texts = [DataInput(key).read_text_bytes() for key, _ in entries]
-        return pl.Series("key", texts, dtype=pl.Binary), np.array([position for _, position in entries], np.int64)
+        return pl.Series("key", texts, dtype=pl.Binary), np.array(
+            [position for _, position in entries], np.int64
+        )
     file = SpannedFile(path / INDEX)
     file.require(LongWritable.class_name)
     keys: list[pl.Series] = [pl.Series("key", [], dtype=pl.Binary)]
@@ -148,13 +165,18 @@ def _index_of(path: Path) -> tuple[pl.Series, Offsets]:
             if (batch.value_len != _LONG).any():
                 raise FormatError("an index whose values are no longs", path=path / INDEX)
             bytes_of = np.lib.stride_tricks.sliding_window_view(batch.values, _LONG)[batch.value_at]
-            positions.append(np.ascontiguousarray(bytes_of).view(">i8").reshape(-1).astype(np.int64))
+            positions.append(
+                np.ascontiguousarray(bytes_of).view(">i8").reshape(-1).astype(np.int64)
+            )
     every = pl.concat(keys).rechunk()
     strings = from_series(every)
     wrong = find.out_of_order(strings.views, strings.addresses)
     if wrong >= 0:
         raise FormatError(
-            "index out of order", path=path, expected=f"a key after {every[wrong - 1]!r}", found=every[wrong]
+            "index out of order",
+            path=path,
+            expected=f"a key after {every[wrong - 1]!r}",
+            found=every[wrong],
         )
     return every, np.concatenate(positions)
 

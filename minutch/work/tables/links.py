@@ -1,4 +1,5 @@
-"""Files of <Text, Inlinks> (LinkDb parts) and the outlinks of <Text, ParseData> (parse_data) as tables.
+"""Files of <Text, Inlinks> (LinkDb parts) and the outlinks of <Text, ParseData> (parse_data) as
+tables.
 
 Source: org.apache.nutch.crawl.LinkDb, org.apache.nutch.parse.ParseOutputFormat.
 """
@@ -26,10 +27,11 @@ LINKS_SPAN = SPAN_SIZE // 4
 
 
 def scan_inlinks(path: Place, layout: str, *, threads: int = 0) -> Iterator[pl.DataFrame]:
-    """The links of a LinkDb part, in its order, in tables of INLINKS_SCHEMA; no record is spread over two tables.
+    """The links of a LinkDb part, in its order, in tables of INLINKS_SCHEMA; no record is spread
+    over two tables.
 
-    A key whose Inlinks are empty has one row, with null in `from_url`. Raises FormatError for a record that is not in
-    `layout`.
+    A key whose Inlinks are empty has one row, with null in `from_url`. Raises FormatError for a
+    record that is not in `layout`.
     """
     decode = partial(decode_inlinks, layout=layout)
     return spans.scan(path, Inlinks.class_name, decode, threads=threads, span_size=LINKS_SPAN)
@@ -37,15 +39,24 @@ def scan_inlinks(path: Place, layout: str, *, threads: int = 0) -> Iterator[pl.D
 
 def scan_outlinks(path: Place, *, threads: int = 0) -> Iterator[pl.DataFrame]:
     """The outlinks of a parse_data part, in its order, in tables of OUTLINKS_SCHEMA."""
-    return spans.scan(path, ParseData.class_name, decode_outlinks, threads=threads, span_size=LINKS_SPAN)
+    return spans.scan(
+        path, ParseData.class_name, decode_outlinks, threads=threads, span_size=LINKS_SPAN
+    )
 
 
 class InlinksWriter(TableWriter[LinkSets]):
     """Writes sets of links to a LinkDb part, a MapFile whose records are compressed one by one.
 
-    Options are those of `TableWriter`. Keys ascend. A row with null in `from_url` makes a key without links.
+    Options are those of `TableWriter`. Keys ascend. A row with null in `from_url` makes a key
+    without links.
     """
 
     def __init__(self, path: Path, layout: str = LAYOUT_METADATA, **options: Any) -> None:
         encoder = InlinksEncoder(layout)
-        super().__init__(path, Inlinks.class_name, encoder.records, deflated=True, **{"compression": RECORD, **options})
+        super().__init__(
+            path,
+            Inlinks.class_name,
+            encoder.records,
+            deflated=True,
+            **{"compression": RECORD, **options},
+        )

@@ -1,19 +1,21 @@
-"""The lock of a database or of a fetch: Nutch's `.locked`, with its owner's name in it, under the system's own lock.
+"""The lock of a database or of a fetch: Nutch's `.locked`, with its owner's name in it, under the
+system's own lock.
 
     .locked := pid SP host SP start time of the process (clock ticks since boot, 0 = unknown) LF
 
-The file is there for Nutch, which looks for nothing else, and its name is only ever given to a file that is locked
-(flock) and written already. The system's lock decides among our own processes: it is free as soon as its owner is
-gone, and of several that find a dead owner's file one alone gets it. That one writes its name over the other.
+The file is there for Nutch, which looks for nothing else, and its name is only ever given to a file
+that is locked (flock) and written already. The system's lock decides among our own processes: it is
+free as soon as its owner is gone, and of several that find a dead owner's file one alone gets it.
+That one writes its name over the other.
 
-Nutch writes an empty file; such a lock has an unknown owner, and only force goes past it. So it is with an owner on
-another host, and with every lock where the file system knows no flock.
+Nutch writes an empty file; such a lock has an unknown owner, and only force goes past it. So it is
+with an owner on another host, and with every lock where the file system knows no flock.
 
-On a file system of Hadoop (`minutch.hadoop.stores`) there is no such system's lock: the file is made only where there is none,
-which HDFS and S3 decide for all, and a dead owner's is renamed out of the way by the first who finds it. Where a rename
-copies (s3a), two that find a dead owner's at the same moment may both get it; so may any two where the store, or a
-Hadoop before 3.4.2, does not decide who was first.
-Source: org.apache.nutch.util.LockUtil.
+On a file system of Hadoop (`minutch.hadoop.stores`) there is no such system's lock: the file is
+made only where there is none, which HDFS and S3 decide for all, and a dead owner's is renamed out
+of the way by the first who finds it. Where a rename copies (s3a), two that find a dead owner's at
+the same moment may both get it; so may any two where the store, or a Hadoop before 3.4.2, does not
+decide who was first. Source: org.apache.nutch.util.LockUtil.
 """
 
 from __future__ import annotations
@@ -62,7 +64,9 @@ class Owner:
                 return None
 
     def is_gone(self) -> bool:
-        """Whether the process certainly no longer runs: it was on this host, and its pid is free or reused."""
+        """Whether the process certainly no longer runs: it was on this host, and its pid is free or
+        reused.
+        """
         if not self.is_here:
             return False
         try:
@@ -98,9 +102,11 @@ def _start_time(pid: int) -> int:
 
 @contextmanager
 def lock(directory: Path, force: bool = False) -> Iterator[Path]:
-    """Hold the lock of the database at `directory` (made if missing); yields the lock file, deletes it at the end.
+    """Hold the lock of the database at `directory` (made if missing); yields the lock file, deletes
+    it at the end.
 
-    Raises LockedError, naming the owner, if somebody else holds it; with `force` the lock is taken over all the same.
+    Raises LockedError, naming the owner, if somebody else holds it; with `force` the lock is taken
+    over all the same.
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / LOCK_NAME
@@ -206,7 +212,7 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return False
 
 
-# -- on file systems of Hadoop ---------------------------------------------------------------------------------------
+# -- on file systems of Hadoop ---------------------------------------------------------------------
 
 
 @contextmanager
@@ -234,9 +240,14 @@ def _take_out(path: StorePath, force: bool) -> None:
     holder = Owner.parse(content.decode("utf-8", "replace"))
     is_gone = holder is not None and holder.is_gone()
     if not is_gone and not force:
-        raise LockedError(f"lock file {path} already exists, held by {holder or 'an unknown owner (perhaps Nutch)'}")
+        raise LockedError(
+            f"lock file {path} already exists, held by"
+            f" {holder or 'an unknown owner (perhaps Nutch)'}"
+        )
     log.warning(
-        "taking over lock %s: its owner, %s, is gone" if is_gone else "ignoring lock %s held by %s", path, holder
+        "taking over lock %s: its owner, %s, is gone" if is_gone else "ignoring lock %s held by %s",
+        path,
+        holder,
     )
     aside = path.with_name(f"{LOCK_NAME}.{os.getpid()}-{threading.get_ident()}")
     try:

@@ -1,8 +1,8 @@
 """Filter expressions over tables of CrawlDb entries: which rows match.
 
-Rows with metadata are asked one by one. For the others an expression is evaluated once for each distinct combination
-of the fields that it names, which for most expressions are far fewer than rows.
-Matched: org.apache.nutch.crawl.CrawlDatum.execute.
+Rows with metadata are asked one by one. For the others an expression is evaluated once for each
+distinct combination of the fields that it names, which for most expressions are far fewer than
+rows. Matched: org.apache.nutch.crawl.CrawlDatum.execute.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ _FIELDS: Final = {
 
 
 def matching(frame: pl.DataFrame, expression: Expression) -> pl.Series:
-    """For each row of `frame` (CRAWLDB_SCHEMA, more columns may follow) whether the expression is true."""
+    """For each row of `frame` (CRAWLDB_SCHEMA, more columns may follow) whether the expression is
+    true.
+    """
     bare = frame["metadata"].is_null()
     result = pl.repeat(False, len(frame), dtype=pl.Boolean, eager=True)
     if bare.any():
@@ -54,7 +56,9 @@ def _by_fields(frame: pl.DataFrame, expression: Expression) -> pl.Series:
         return _evaluated(columns, fields, expression)
     distinct = columns.unique()
     answers = distinct.with_columns(_evaluated(distinct, fields, expression).alias("_match"))
-    joined = columns.join(answers, on=columns.columns, how="left", nulls_equal=True, maintain_order="left")
+    joined = columns.join(
+        answers, on=columns.columns, how="left", nulls_equal=True, maintain_order="left"
+    )
     return joined["_match"]
 
 

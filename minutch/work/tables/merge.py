@@ -1,7 +1,7 @@
 """Sorted tables side by side: the join that every update of a database is.
 
-Tables here are streams: iterators of frames with a `key` column, sorted by key over the whole stream, in which no key
-is spread over two frames unless said otherwise.
+Tables here are streams: iterators of frames with a `key` column, sorted by key over the whole
+stream, in which no key is spread over two frames unless said otherwise.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def sort_by_key(frame: pl.DataFrame) -> pl.DataFrame:
 def sorted_rows(frame: pl.DataFrame, rows: Rows) -> pl.DataFrame:
     """The `rows` of `frame` (in one chunk) that have these numbers, sorted as by `sort_by_key`.
 
-    The keys come in a buffer of their own, one after the other, so that later walks over them read memory front to
-    back.
+    The keys come in a buffer of their own, one after the other, so that later walks over them read
+    memory front to back.
     """
     keys = from_series(frame["key"])
     entries = np.empty((len(rows) + 1) * sort.ROOM, np.uint8)
@@ -48,7 +48,9 @@ def sorted_rows(frame: pl.DataFrame, rows: Rows) -> pl.DataFrame:
 
 
 def key_order(frame: pl.DataFrame, rows: Rows) -> Rows:
-    """`rows`, numbers of rows of `frame`, sorted in place: in ascending order of key, those of one key by number."""
+    """`rows`, numbers of rows of `frame`, sorted in place: in ascending order of key, those of one
+    key by number.
+    """
     keys = from_series(frame["key"])
     sort.sort_order(keys.views, keys.addresses, rows)
     return rows
@@ -63,9 +65,10 @@ def has_repeats(keys: pl.Series) -> bool:
 def aligned(*streams: Iterable[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, ...]]:
     """Walk sorted streams side by side, key range by key range.
 
-    Each stream's frames are sorted by key over the whole stream (a key may be spread over frames). Yields one tuple per
-    key range with a frame of each stream: all rows of a key, from every stream, come in the same tuple; the ranges
-    ascend. Every stream must hold at least one frame (an empty one will do).
+    Each stream's frames are sorted by key over the whole stream (a key may be spread over frames).
+    Yields one tuple per key range with a frame of each stream: all rows of a key, from every
+    stream, come in the same tuple; the ranges ascend. Every stream must hold at least one frame (an
+    empty one will do).
     """
     cursors = [_Cursor(iter(stream)) for stream in streams]
     while True:
@@ -92,7 +95,8 @@ def pieces(frame: pl.DataFrame, rows: int) -> Iterator[pl.DataFrame]:
 
 
 def merged(*streams: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Sorted streams as one, with at least one frame; of equal keys, rows of the first stream come first.
+    """Sorted streams as one, with at least one frame; of equal keys, rows of the first stream come
+    first.
 
     No key is spread over two frames.
     """
@@ -131,5 +135,7 @@ class _Cursor:
     def advance(self, bound: bytes) -> None:
         """Get more rows where `bound` was this stream's own end."""
         if self._next is not None and self.complete_below() == bound:
-            self.frame = pl.concat([self.frame, self._next], rechunk=True) if len(self.frame) else self._next
+            self.frame = (
+                pl.concat([self.frame, self._next], rechunk=True) if len(self.frame) else self._next
+            )
             self._next = self._following()

@@ -1,12 +1,14 @@
-"""Entries of a CrawlDb or a segment as they lie in files, for jobs that look at little of most of them.
+"""Entries of a CrawlDb or a segment as they lie in files, for jobs that look at little of most of
+them.
 
-    PACKED_SCHEMA   key, status, fetch time, score, and as `value` the serialized CrawlDatum, version 7, as minutch
-                    writes it
+    PACKED_SCHEMA   key, status, fetch time, score, and as `value` the serialized CrawlDatum,
+                    version 7, as minutch writes it
 
-A packed table is read without taking the records apart, and written by copying them. Only what a job looks at more
-closely is decoded (`take`), and only what it changes is encoded (`Patched`). Records that minutch would write in other
-bytes than those in the file (older versions, an empty map) are written anew as they are read, so that a packed table
-always holds what `unpack` and `pack` would make of it.
+A packed table is read without taking the records apart, and written by copying them. Only what a
+job looks at more closely is decoded (`take`), and only what it changes is encoded (`Patched`).
+Records that minutch would write in other bytes than those in the file (older versions, an empty
+map) are written anew as they are read, so that a packed table always holds what `unpack` and `pack`
+would make of it.
 """
 
 from __future__ import annotations
@@ -67,7 +69,8 @@ def take(table: pl.DataFrame, at: Offsets) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Patched:
-    """A packed table with `rows` (CRAWLDB_SCHEMA) put in: row i in place of row at[i], if that is -1 before before[i].
+    """A packed table with `rows` (CRAWLDB_SCHEMA) put in: row i in place of row at[i], if that is
+    -1 before before[i].
 
     Both are sorted by key. Other rows, those `scored`, only have new `scores` (Float32).
     """
@@ -84,17 +87,23 @@ class Patched:
 
     @property
     def changed(self) -> pl.DataFrame:
-        """The entries (CRAWLDB_SCHEMA) that are not as they were: those put in, then those with new scores."""
+        """The entries (CRAWLDB_SCHEMA) that are not as they were: those put in, then those with new
+        scores.
+        """
         scored = take(self.table, self.scored).with_columns(score=self.scores)
         return pl.concat([self.rows.select(scored.columns), scored])
 
     def records(self) -> Iterator[Places]:
         """The entries, in order, as they go into a file."""
-        return crawldatum_columns.patched_records(self.table, self.rows, self.at, self.before, self.scored, self.scores)
+        return crawldatum_columns.patched_records(
+            self.table, self.rows, self.at, self.before, self.scored, self.scores
+        )
 
 
 class PatchedWriter(TableWriter[Patched]):
-    """Writes patched tables, in ascending order of key, to a MapFile at `path`; options as `TableWriter`."""
+    """Writes patched tables, in ascending order of key, to a MapFile at `path`; options as
+    `TableWriter`.
+    """
 
     def __init__(self, path: Path, **options: Any) -> None:
         super().__init__(path, CRAWL_DATUM, Patched.records, **options)

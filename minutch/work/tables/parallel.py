@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from minutch.conf import Configuration
 
 MEMORY_PROPERTY = "minutch.memory"
-"""Bytes (k, m, g suffixes allowed) that a job's tables may take; 0 or unset is an eighth of the machine's memory."""
+"""Bytes (k, m, g suffixes allowed) that a job's tables may take; 0 or unset is an eighth of the
+machine's memory.
+"""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -23,9 +25,13 @@ R = TypeVar("R")
 def memory_budget(conf: Configuration) -> int:
     """Bytes that a job's tables may take together: `minutch.memory`, else an eighth of the machine.
 
-    Jobs that hold several tables at a time share it out; files that are mapped into memory don't count.
+    Jobs that hold several tables at a time share it out; files that are mapped into memory don't
+    count.
     """
-    return conf.get_size(MEMORY_PROPERTY, 0) or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8
+    return (
+        conf.get_size(MEMORY_PROPERTY, 0)
+        or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8
+    )
 
 
 def number_of_parts(conf: Configuration) -> int:
@@ -37,7 +43,9 @@ _limit = 0
 
 
 def limit(count: int) -> None:
-    """At most so many threads from here on: where a process is given some of the cores that it sees. 0: all."""
+    """At most so many threads from here on: where a process is given some of the cores that it
+    sees. 0: all.
+    """
     global _limit  # noqa: PLW0603 - it belongs to the process, as the cores do
     _limit = count
 
@@ -52,18 +60,24 @@ def _cores() -> int:
 
 
 def for_each(work: Callable[[T], R], items: Iterable[T], threads: int = 0) -> list[R]:
-    """`work` done on each item by `threads` threads (0 = one per core); results in the order of the items.
+    """`work` done on each item by `threads` threads (0 = one per core); results in the order of the
+    items.
 
-    The first error is raised after running work has ended; work that has not begun by then is dropped.
+    The first error is raised after running work has ended; work that has not begun by then is
+    dropped.
     """
     return list(ordered(work, items, threads))
 
 
-def ordered(work: Callable[[T], R], items: Iterable[T], threads: int = 0, *, leave: bool = False) -> Iterator[R]:
-    """As `for_each`, but results are handed on as they come, and only as many items as threads are under way.
+def ordered(
+    work: Callable[[T], R], items: Iterable[T], threads: int = 0, *, leave: bool = False
+) -> Iterator[R]:
+    """As `for_each`, but results are handed on as they come, and only as many items as threads are
+    under way.
 
-    Where the rest is not wanted, the iterator is closed when work under way has ended. With `leave` such work, which
-    must change nothing, is left to itself: the iterator may be dropped anywhere, even in one of the threads.
+    Where the rest is not wanted, the iterator is closed when work under way has ended. With `leave`
+    such work, which must change nothing, is left to itself: the iterator may be dropped anywhere,
+    even in one of the threads.
     """
     count = threads or workers()
     if count == 1:

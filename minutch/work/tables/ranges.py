@@ -1,7 +1,8 @@
 """Tables that are larger than a processor's cache, cut into ranges of keys that are not.
 
-Sorting rows and walking them in their order jumps about in memory. Where each range of keys is gathered first, into
-memory of its own, what jumps about afterwards stays in the cache; and no more than a range is ever there twice.
+Sorting rows and walking them in their order jumps about in memory. Where each range of keys is
+gathered first, into memory of its own, what jumps about afterwards stays in the cache; and no more
+than a range is ever there twice.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ Rows = npt.NDArray[np.uint32]
 
 
 class _Column(NamedTuple):
-    """A column of a table: strings for kernels, and which of them are there, if not all are; else the values."""
+    """A column of a table: strings for kernels, and which of them are there, if not all are; else
+    the values.
+    """
 
     values: Strings | npt.NDArray[np.generic] | pl.Series
     present: npt.NDArray[np.bool_] | None = None
@@ -41,7 +44,9 @@ class _Column(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A table, its rows' numbers by bucket, and for each column the bytes that its strings have in each bucket."""
+    """A table, its rows' numbers by bucket, and for each column the bytes that its strings have in
+    each bucket.
+    """
 
     columns: list[_Column]
     order: Rows
@@ -53,9 +58,13 @@ class _Piece(NamedTuple):
 
 
 class Ranges:
-    """The rows of `tables`, which have a Binary column `key` without nulls, by partition and range."""
+    """The rows of `tables`, which have a Binary column `key` without nulls, by partition and
+    range.
+    """
 
-    def __init__(self, tables: Sequence[pl.DataFrame], numbers: Sequence[npt.NDArray[np.uint32]], parts: int) -> None:
+    def __init__(
+        self, tables: Sequence[pl.DataFrame], numbers: Sequence[npt.NDArray[np.uint32]], parts: int
+    ) -> None:
         """`numbers` has the partition of each row of each table."""
         tables, numbers = _together(tables, numbers)
         rows = sum(map(len, tables))
@@ -85,7 +94,9 @@ class Ranges:
         self._starts = np.array([piece.starts for piece in self._pieces])
 
     def of_part(self, part: int) -> Iterator[pl.DataFrame]:
-        """The rows of a partition, a table for each range; the ranges ascend, in each rows have their order."""
+        """The rows of a partition, a table for each range; the ranges ascend, in each rows have
+        their order.
+        """
         return map(self.gathered, self.numbers(part))
 
     def numbers(self, part: int) -> range:
@@ -94,7 +105,10 @@ class Ranges:
 
     def gathered(self, bucket: int) -> pl.DataFrame:
         """The rows of a range, by its number."""
-        sizes = [sum(int(piece.sizes[number][bucket]) for piece in self._pieces) for number in range(len(self._schema))]
+        sizes = [
+            sum(int(piece.sizes[number][bucket]) for piece in self._pieces)
+            for number in range(len(self._schema))
+        ]
         if max(sizes) > MAX_BUFFER:  # one key with tens of millions of rows, say
             mine = [pl.Series(piece.rows(bucket)) for piece in self._pieces]
             return pl.concat([table[rows] for table, rows in zip(self._tables, mine, strict=True)])
@@ -111,12 +125,20 @@ class Ranges:
         rows = [piece.rows(bucket) for piece in self._pieces]
         if all(isinstance(column.values, np.ndarray) for column in columns):
             return pl.Series(
-                name, np.concatenate([column.values[mine] for column, mine in zip(columns, rows, strict=True)])
+                name,
+                np.concatenate(
+                    [column.values[mine] for column, mine in zip(columns, rows, strict=True)]
+                ),
             )
-        return pl.concat([table[name].gather(mine) for table, mine in zip(self._tables, rows, strict=True)])
+        return pl.concat(
+            [table[name].gather(mine) for table, mine in zip(self._tables, rows, strict=True)]
+        )
 
     def _strings(self, name: str, columns: list[_Column], bucket: int, size: int) -> pl.Series:
-        first, counts = self._starts[:, bucket], self._starts[:, bucket + 1] - self._starts[:, bucket]
+        first, counts = (
+            self._starts[:, bucket],
+            self._starts[:, bucket + 1] - self._starts[:, bucket],
+        )
         strings = [column.values for column in columns if isinstance(column.values, Strings)]
         rows_at = np.array([piece.order.ctypes.data for piece in self._pieces]) + 4 * first
         views = np.array([column.views.ctypes.data for column in strings])
@@ -127,9 +149,13 @@ class Ranges:
             return to_series(name, taken, [out[:used]])
         present = [
             np.ones(len(rows), np.bool_) if column.present is None else column.present[rows]
-            for column, rows in zip(columns, (piece.rows(bucket) for piece in self._pieces), strict=True)
+            for column, rows in zip(
+                columns, (piece.rows(bucket) for piece in self._pieces), strict=True
+            )
         ]
-        return to_series(name, taken, [out[:used]], np.packbits(np.concatenate(present), bitorder="little"))
+        return to_series(
+            name, taken, [out[:used]], np.packbits(np.concatenate(present), bitorder="little")
+        )
 
 
 def _together(

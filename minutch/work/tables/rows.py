@@ -1,6 +1,7 @@
 """Between the two shapes of a CrawlDatum: a row of a table and the record.
 
-For code written for one record at a time (a user's plugin or fetch schedule) inside a job that works on columns.
+For code written for one record at a time (a user's plugin or fetch schedule) inside a job that
+works on columns.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ _NAMES = CRAWLDB_SCHEMA.names()
 
 
 def to_datum(row: Sequence[Any]) -> CrawlDatum:
-    """The record of a row in the order of CRAWLDB_SCHEMA, `key` left out. FormatError for damaged metadata."""
+    """The record of a row in the order of CRAWLDB_SCHEMA, `key` left out. FormatError for damaged
+    metadata.
+    """
     status, fetch_time, modified_time, retries, interval, score, signature, metadata = row
     return CrawlDatum(
         status,
@@ -50,7 +53,9 @@ def to_row(url: str, datum: CrawlDatum) -> tuple[Any, ...]:
 
 def to_frame(records: Iterable[tuple[str, CrawlDatum]]) -> pl.DataFrame:
     """The table of `records`, in their order."""
-    return pl.DataFrame([to_row(url, datum) for url, datum in records], schema=CRAWLDB_SCHEMA, orient="row")
+    return pl.DataFrame(
+        [to_row(url, datum) for url, datum in records], schema=CRAWLDB_SCHEMA, orient="row"
+    )
 
 
 def records(frame: pl.DataFrame) -> Iterator[tuple[str, CrawlDatum]]:
@@ -59,10 +64,14 @@ def records(frame: pl.DataFrame) -> Iterator[tuple[str, CrawlDatum]]:
         yield decode_text(key), to_datum(row)
 
 
-def map_rows(frame: pl.DataFrame, change: Callable[..., object], *columns: pl.Series) -> pl.DataFrame:
-    """`frame` after `change(url, datum, *values)` on each row; `values` come from `columns`, one per row.
+def map_rows(
+    frame: pl.DataFrame, change: Callable[..., object], *columns: pl.Series
+) -> pl.DataFrame:
+    """`frame` after `change(url, datum, *values)` on each row; `values` come from `columns`, one
+    per row.
 
-    `change` alters the datum it is given, or returns the one to use instead. Other columns of `frame` stay.
+    `change` alters the datum it is given, or returns the one to use instead. Other columns of
+    `frame` stay.
     """
     changed = []
     for (url, datum), *values in zip(records(frame), *columns, strict=True):

@@ -1,13 +1,15 @@
-"""Rows to their partitions, sorted: what Hadoop's shuffle does between map and reduce, within a bound of memory.
+"""Rows to their partitions, sorted: what Hadoop's shuffle does between map and reduce, within a
+bound of memory.
 
     partition = (Text.hashCode & 0x7fffffff) % number of parts
     Text.hashCode: h = 1; for each signed byte b of the UTF-8: h = 31 * h + b, in 32 bits
 
-Rows are added in any order and taken out partition by partition, sorted by key, rows of one key in the order in which
-they were added. They are cut into ranges of keys (`ranges`), and each range is gathered and sorted as it is asked for.
-What goes beyond the budget is written to sorted runs in a directory of its own (Arrow IPC files, one for each range)
-and merged as it is read back.
-Source: org.apache.hadoop.mapreduce.lib.partition.HashPartitioner, org.apache.hadoop.io.WritableComparator.hashBytes.
+Rows are added in any order and taken out partition by partition, sorted by key, rows of one key in
+the order in which they were added. They are cut into ranges of keys (`ranges`), and each range is
+gathered and sorted as it is asked for. What goes beyond the budget is written to sorted runs in a
+directory of its own (Arrow IPC files, one for each range) and merged as it is read back. Source:
+org.apache.hadoop.mapreduce.lib.partition.HashPartitioner,
+org.apache.hadoop.io.WritableComparator.hashBytes.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ def split(frame: pl.DataFrame, parts: int) -> list[pl.DataFrame]:
 
 
 class Shuffle:
-    """Sorts rows into `parts` partitions, holding about `budget` bytes; what is beyond goes to a directory in `spill`.
+    """Sorts rows into `parts` partitions, holding about `budget` bytes; what is beyond goes to a
+    directory in `spill`.
 
     A context manager: leaving it deletes what was spilled.
     """
@@ -87,7 +90,8 @@ class Shuffle:
             self._write_runs()
 
     def sorted(self, part: int) -> Iterator[pl.DataFrame]:
-        """The rows of a partition in frames sorted by key (at least one frame); no key is spread over two frames.
+        """The rows of a partition in frames sorted by key (at least one frame); no key is spread
+        over two frames.
 
         Partitions may be taken side by side, each once, either so or by `ordered`.
         """
@@ -107,7 +111,9 @@ class Shuffle:
             yield sort_by_key(pl.concat(frames))
 
     def grouped(self, part: int) -> Iterator[pl.DataFrame]:
-        """The rows of a partition in frames over which no key is spread, those of a key in the order they came in."""
+        """The rows of a partition in frames over which no key is spread, those of a key in the
+        order they came in.
+        """
         if self._runs[part]:
             yield from self._merged(part)
         elif self.parts == 1:
@@ -117,7 +123,8 @@ class Shuffle:
             yield from ranges.of_part(part)
 
     def ordered(self, part: int) -> Iterator[tuple[pl.DataFrame, Rows]]:
-        """As `sorted`, without moving the rows: a frame for each of some ranges of keys, with its rows in order.
+        """As `sorted`, without moving the rows: a frame for each of some ranges of keys, with its
+        rows in order.
 
         There may be no frame.
         """
@@ -142,14 +149,21 @@ class Shuffle:
         return ranges
 
     def _sorted(self, ranges: Ranges | None) -> Callable[[int], Iterator[pl.DataFrame]]:
-        """The sorted ranges of a partition, some ahead where there are fewer partitions than cores."""
+        """The sorted ranges of a partition, some ahead where there are fewer partitions than
+        cores.
+        """
         threads = 1 if self.parts >= workers() else 0
 
         def of_part(part: int) -> Iterator[pl.DataFrame]:
             if ranges is None:
                 return iter(())
             gathered = ranges.gathered
-            return ordered(lambda number: sort_by_key(gathered(number)), ranges.numbers(part), threads, leave=True)
+            return ordered(
+                lambda number: sort_by_key(gathered(number)),
+                ranges.numbers(part),
+                threads,
+                leave=True,
+            )
 
         return of_part
 
@@ -176,7 +190,10 @@ class Shuffle:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._directory is not None:
             remove(self._directory)

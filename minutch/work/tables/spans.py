@@ -1,13 +1,16 @@
-"""SequenceFiles with Text keys, read in bulk: from a file to batches of records, from those to tables.
+"""SequenceFiles with Text keys, read in bulk: from a file to batches of records, from those to
+tables.
 
-A file is cut at sync markers into spans of some megabytes, which are read side by side. A span becomes a `Batch`: the
-places of its keys and values in a buffer, which is the file itself mapped into memory, or what was inflated from it.
-The checksums of the span are compared on the way. What minutch and Nutch write (version 6, not compressed or by zlib)
-is found by kernels; for anything else, and for anything that looks wrong, SequenceFileReader finds the records or names
-the error. Either way one function decodes the batch. Jobs that copy values ask for them as zlib streams, `stored`:
-where the file has them so, and checksums, nothing is inflated.
+A file is cut at sync markers into spans of some megabytes, which are read side by side. A span
+becomes a `Batch`: the places of its keys and values in a buffer, which is the file itself mapped
+into memory, or what was inflated from it. The checksums of the span are compared on the way. What
+minutch and Nutch write (version 6, not compressed or by zlib) is found by kernels; for anything
+else, and for anything that looks wrong, SequenceFileReader finds the records or names the error.
+Either way one function decodes the batch. Jobs that copy values ask for them as zlib streams,
+`stored`: where the file has them so, and checksums, nothing is inflated.
 
-    block := marker | VInt count | 4 × (VInt size | zlib stream of: key lengths, keys, value lengths, values)
+    block := marker | VInt count | 4 × (VInt size | zlib stream of: key lengths, keys, value
+    lengths, values)
 """
 
 from __future__ import annotations
@@ -67,7 +70,8 @@ Read = Callable[["SpannedFile", Span], Iterable[T]]
 
 
 class Piece(NamedTuple):
-    """The records of a file (or MapFile) whose spans begin from `start` to before `end`: a piece of it for one task.
+    """The records of a file (or MapFile) whose spans begin from `start` to before `end`: a piece of
+    it for one task.
 
     All pieces of a file are of one size.
     """
@@ -92,11 +96,13 @@ def scan(
 ) -> Iterator[pl.DataFrame]:
     """The records of the file or MapFile at `path`, in its order, in tables (at least one).
 
-    A table holds the records of about `span_size` bytes of the file. `threads` decode ahead (0 = one per core).
-    `stored` leaves each value as the zlib stream that it is in the file, or makes one of it.
-    Raises FormatError: damage, or other classes than <Text, value_class>.
+    A table holds the records of about `span_size` bytes of the file. `threads` decode ahead (0 =
+    one per core). `stored` leaves each value as the zlib stream that it is in the file, or makes
+    one of it. Raises FormatError: damage, or other classes than <Text, value_class>.
     """
-    pieces = [*_spans_of(path, value_class, span_size, stored)]  # opened at once, not when the first table is taken
+    pieces = [
+        *_spans_of(path, value_class, span_size, stored)
+    ]  # opened at once, not when the first table is taken
     return read_all(pieces, batchwise(decode), threads)
 
 
@@ -109,7 +115,9 @@ def scan_all(
     span_size: int = SPAN_SIZE,
     stored: bool = False,
 ) -> Iterator[pl.DataFrame]:
-    """The records of several files, one after the other, as `scan` reads them; small ones are read side by side."""
+    """The records of several files, one after the other, as `scan` reads them; small ones are read
+    side by side.
+    """
     pieces = (piece for path in paths for piece in _spans_of(path, value_class, span_size, stored))
     return read_all(pieces, batchwise(decode), threads)
 
@@ -135,8 +143,12 @@ def opened_at(
     return file, file.spans(start, end)
 
 
-def opened(path: Path, value_class: str, *, span_size: int = SPAN_SIZE, stored: bool = False) -> SpannedFile:
-    """The file, or that of the MapFile, at `path`. Raises FormatError where it does not hold <Text, value_class>."""
+def opened(
+    path: Path, value_class: str, *, span_size: int = SPAN_SIZE, stored: bool = False
+) -> SpannedFile:
+    """The file, or that of the MapFile, at `path`. Raises FormatError where it does not hold <Text,
+    value_class>.
+    """
     file = SpannedFile(data_file(path), span_size=span_size, stored=stored)
     file.require(value_class)
     return file
@@ -158,11 +170,15 @@ def batchwise(decode: Callable[[Batch], T]) -> Callable[[SpannedFile, Span | Non
 def read_all(
     pieces: Iterable[tuple[Any, ...]], read: Callable[..., Iterable[pl.DataFrame]], threads: int = 0
 ) -> Iterator[pl.DataFrame]:
-    """What `read` makes of each piece, in their order; several are read side by side. Raises FormatError."""
+    """What `read` makes of each piece, in their order; several are read side by side. Raises
+    FormatError.
+    """
 
     def begun(piece: tuple[Any, ...]) -> Iterator[pl.DataFrame]:
         found = iter(read(*piece))
-        first = list(islice(found, 1))  # one is made here; there are more only where little unpacks to much
+        first = list(
+            islice(found, 1)
+        )  # one is made here; there are more only where little unpacks to much
         return chain(first, found)
 
     return chain.from_iterable(ordered(begun, pieces, threads, leave=True))
@@ -212,8 +228,9 @@ class SpannedFile:
     def spans(self, first: int = 0, last: int | None = None) -> list[Span]:
         """The file cut into spans, at least one, as Hadoop's FileInputFormat splits it.
 
-        A rest of up to a tenth of a span goes with the last one. A file without markers (version 1) is one span.
-        Of a piece of it, those that begin from `first` to before `last`; nothing else of the file is looked at.
+        A rest of up to a tenth of a span goes with the last one. A file without markers (version 1)
+        is one span. Of a piece of it, those that begin from `first` to before `last`; nothing else
+        of the file is looked at.
         """
         size, last = self._span_size, self.size + 1 if last is None else last
         cuts = [self.start]
@@ -228,40 +245,63 @@ class SpannedFile:
                     if found < 0:
                         break
                     cuts.append(found)
-        return [Span(start, end) for start, end in pairwise([*cuts, self.size]) if first <= start < last]
+        return [
+            Span(start, end) for start, end in pairwise([*cuts, self.size]) if first <= start < last
+        ]
 
     @contextmanager
     def _finder(self) -> Iterator[Callable[[int], int]]:
-        """A function that says where the first marker from a position on lies; -1 if there is none."""
+        """A function that says where the first marker from a position on lies; -1 if there is
+        none.
+        """
         marker = SYNC_ESCAPE + self.sync
         if isinstance(self.path, StorePath):
             yield partial(_find_in_store, self.path, marker, self.size)
             return
-        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with (
+            self.path.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
             yield partial(data.find, marker)
 
     def spans_with(self, part: bytes, *, of_values: bool = False) -> list[Span]:
-        """The spans that may have these bytes in a key (or in values), all of them where those are compressed.
+        """The spans that may have these bytes in a key (or in values), all of them where those are
+        compressed.
 
         Of keys of another class than Text it is not known how they are spelled.
         """
-        hidden = self.compression == BLOCK or self.key_class != TEXT or (of_values and self.compression != NONE)
+        hidden = (
+            self.compression == BLOCK
+            or self.key_class != TEXT
+            or (of_values and self.compression != NONE)
+        )
         if hidden or self.size <= self.start:
             return self.spans()
         if isinstance(self.path, StorePath):
             return [span for span in self.spans() if part in self.path.read_range(*span)]
-        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with (
+            self.path.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
             return [span for span in self.spans() if data.find(part, span.start, span.end) >= 0]
 
     def values_of(self, key: bytes, span: Span) -> list[bytes]:
-        """The values of a key in a span, in order; of a file that is `stored` no others are inflated. FormatError."""
+        """The values of a key in a span, in order; of a file that is `stored` no others are
+        inflated. FormatError.
+        """
         batch = self.batch(span)
         keys = string_column("key", batch.keys, batch.key_at, batch.key_len)
         values = [batch.value(row) for row in keys.is_in([key]).arg_true()]
-        return [codec(DEFAULT_CODEC).decompress(value, self._most) for value in values] if self._stored else values
+        return (
+            [codec(DEFAULT_CODEC).decompress(value, self._most) for value in values]
+            if self._stored
+            else values
+        )
 
     def batches(self, span: Span) -> Iterator[Batch]:
-        """The records of a span, in one batch unless they unpack to more than MOST_AT_A_TIME. Raises FormatError."""
+        """The records of a span, in one batch unless they unpack to more than MOST_AT_A_TIME.
+        Raises FormatError.
+        """
         try:
             batch = self.batch(span, MOST_AT_A_TIME)
         except LargeSpanError as exc:
@@ -283,12 +323,16 @@ class SpannedFile:
             return find_marker(position)
 
     def batch(self, span: Span, most: int = NO_LIMIT) -> Batch:
-        """The records of a span. Raises FormatError for damage, LargeSpanError if they unpack to more than `most`."""
+        """The records of a span. Raises FormatError for damage, LargeSpanError if they unpack to
+        more than `most`.
+        """
         found = self._find(span, most)
         return self._read(span, most) if found is None else found
 
     def keys(self, span: Span) -> pl.Series:
-        """The keys of a span (Binary); values that are compressed one by one stay so. Raises FormatError."""
+        """The keys of a span (Binary); values that are compressed one by one stay so. Raises
+        FormatError.
+        """
         stretch = self.stretch(span) if self.compression != BLOCK else None
         batch = None if stretch is None else _find_plain(stretch)
         batch = self.batch(span) if batch is None else batch
@@ -309,7 +353,9 @@ class SpannedFile:
             raise exc.at(f"{self.path}, key {key!r}") from exc
 
     def stretch(self, span: Span) -> Stretch | None:
-        """A span in memory, as kernels take it; None where they can't: another version, or nothing at all."""
+        """A span in memory, as kernels take it; None where they can't: another version, or nothing
+        at all.
+        """
         if not self._is_usual or span.end <= span.start:
             return None
         checksums, chunk = self._read_sums()
@@ -368,7 +414,9 @@ class SpannedFile:
         return self._sums
 
     def _map(self, start: int, end: int) -> Bytes:
-        """A stretch of the file in memory. Each span has a map of its own, which goes away with its last record."""
+        """A stretch of the file in memory. Each span has a map of its own, which goes away with its
+        last record.
+        """
         if isinstance(self.path, StorePath):
             return np.frombuffer(self.path.read_range(start, end), np.uint8)
         with self.path.open("rb") as file:
@@ -393,7 +441,9 @@ def _chosen(batch: Batch, wanted: Choice | None) -> Batch:
     return batch.filter(wanted(keys_of(batch)).to_numpy())
 
 
-def _find_plain(stretch: Stretch, most: int = NO_LIMIT, wanted: Choice | None = None) -> Batch | None:
+def _find_plain(
+    stretch: Stretch, most: int = NO_LIMIT, wanted: Choice | None = None
+) -> Batch | None:
     room = (stretch.end - stretch.start) // _TYPICAL_RECORD + 16
     while True:
         key_at, value_at = np.empty(room, np.int64), np.empty(room, np.int64)

@@ -1,8 +1,9 @@
-"""The empty file `_SUCCESS` that Hadoop's jobs leave in a finished output folder, for programs that wait for one.
+"""The empty file `_SUCCESS` that Hadoop's jobs leave in a finished output folder, for programs that
+wait for one.
 
-Off unless `mapreduce.fileoutputcommitter.marksuccessfuljobs` is true, and then only where Nutch does not switch it off
-itself, which it does for most databases: inject, updatedb, dedup, mergelinkdb, webgraph, linkrank, HostDb, sitemap and
-the statistics have no mark.
+Off unless `mapreduce.fileoutputcommitter.marksuccessfuljobs` is true, and then only where Nutch
+does not switch it off itself, which it does for most databases: inject, updatedb, dedup,
+mergelinkdb, webgraph, linkrank, HostDb, sitemap and the statistics have no mark.
 
 Source: org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter.
 """

@@ -1,4 +1,5 @@
-"""New folders of part files, as a MapReduce job leaves its output: complete, or not there at all; columns as text.
+"""New folders of part files, as a MapReduce job leaves its output: complete, or not there at all;
+columns as text.
 
     with output_folder(out) as folder:
         with text_part(folder, 0, conf) as part:
@@ -68,12 +69,16 @@ def output_file(out: Path) -> Iterator[Path]:
 
 
 def text_part(folder: Path, index: int, conf: Configuration) -> ChecksumWriter | CompressedWriter:
-    """The text file of part `index` in `folder`, with its checksums; compressed if the configuration says so."""
+    """The text file of part `index` in `folder`, with its checksums; compressed if the
+    configuration says so.
+    """
     return text_file(folder / part_name(index), conf)
 
 
 def text_file(path: Path, conf: Configuration) -> ChecksumWriter | CompressedWriter:
-    """A text file with its checksums; compressed, with the ending that belongs to it, if the configuration says so."""
+    """A text file with its checksums; compressed, with the ending that belongs to it, if the
+    configuration says so.
+    """
     codec = text_codec(conf)
     if codec is None:
         return ChecksumWriter(path)
@@ -82,7 +87,9 @@ def text_file(path: Path, conf: Configuration) -> ChecksumWriter | CompressedWri
 
 def float_texts(values: pl.Series) -> pl.Series:
     """Floats (Float32) as Java's Float.toString has them."""
-    bits = pl.Series("bits", values.fill_null(0).to_numpy().view(np.int32))  # which also join where a float is NaN
+    bits = pl.Series(
+        "bits", values.fill_null(0).to_numpy().view(np.int32)
+    )  # which also join where a float is NaN
     distinct = bits.unique()
     texts_of = javafloats.float_texts(distinct.to_numpy().view(np.float32))
     table = pl.DataFrame([distinct, pl.Series("text", texts_of, pl.String)])

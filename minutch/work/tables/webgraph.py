@@ -1,4 +1,5 @@
-"""Files of <Text, LinkDatum> and <Text, Node>, of which a WebGraph is made, as tables; parse_data with dates.
+"""Files of <Text, LinkDatum> and <Text, Node>, of which a WebGraph is made, as tables; parse_data
+with dates.
 
 Source: org.apache.nutch.scoring.webgraph.WebGraph.
 """
@@ -30,8 +31,12 @@ def scan_nodes(path: Path) -> Iterator[pl.DataFrame]:
 
 
 def scan_dated_outlinks(path: Path) -> Iterator[pl.DataFrame]:
-    """The outlinks of a parse_data part, in its order, in tables of OUTLINKS_SCHEMA and `timestamp` (may be null)."""
-    return spans.scan(path, ParseData.class_name, columns.decode_dated_outlinks, span_size=LINKS_SPAN)
+    """The outlinks of a parse_data part, in its order, in tables of OUTLINKS_SCHEMA and `timestamp`
+    (may be null).
+    """
+    return spans.scan(
+        path, ParseData.class_name, columns.decode_dated_outlinks, span_size=LINKS_SPAN
+    )
 
 
 class LinkDataWriter(TableWriter[pl.DataFrame]):

@@ -1,7 +1,8 @@
-"""A file that appears whole or not at all: written in a folder beside its place, and renamed when it is finished.
+"""A file that appears whole or not at all: written in a folder beside its place, and renamed when
+it is finished.
 
-A file that is there before is replaced then. Its checksum sibling, if it is to have one, comes with it: at any instant
-the file has its own sums or none.
+A file that is there before is replaced then. Its checksum sibling, if it is to have one, comes with
+it: at any instant the file has its own sums or none.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from minutch.work.tables.workfolders import make_folder, remove
 
 
 class WholeFile(WholeOrNothing):
-    """A new file at `path`; the folders above it are made. `sums`: with a `.crc` sibling, as Hadoop's files have."""
+    """A new file at `path`; the folders above it are made. `sums`: with a `.crc` sibling, as
+    Hadoop's files have.
+    """
 
     def __init__(self, path: Path, *, sums: bool) -> None:
         """Raises OSError where it can't be written."""

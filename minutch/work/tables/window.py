@@ -1,7 +1,8 @@
-"""The best of many rows, a window of ranks at a time: memory is for as many as may get a place, not for all.
+"""The best of many rows, a window of ranks at a time: memory is for as many as may get a place, not
+for all.
 
-The first window has the lowest ranks. Where it has too few rows that get a place, because others are over the limit of
-their host, say, everything is read again for the next one.
+The first window has the lowest ranks. Where it has too few rows that get a place, because others
+are over the limit of their host, say, everything is read again for the next one.
 """
 
 from __future__ import annotations
@@ -25,13 +26,16 @@ Place = tuple[int, int]
 
 
 class Window:
-    """The rows with ranks from `first` on: the best `most` of them, and all that are ranked as the last of these.
+    """The rows with ranks from `first` on: the best `most` of them, and all that are ranked as the
+    last of these.
 
-    Tables may come from several threads, in any order. They are ranked when they have more than `room` rows, not
-    before; where all have no more, all of them are in the window.
+    Tables may come from several threads, in any order. They are ranked when they have more than
+    `room` rows, not before; where all have no more, all of them are in the window.
     """
 
-    def __init__(self, first: int, most: int, room: int, ranks_in: Callable[[pl.DataFrame], Ranks]) -> None:
+    def __init__(
+        self, first: int, most: int, room: int, ranks_in: Callable[[pl.DataFrame], Ranks]
+    ) -> None:
         self.last = LAST
         """The highest rank in the window."""
         self._first, self._most, self._room, self._ranks_in = first, most, max(room, most), ranks_in
@@ -62,7 +66,9 @@ class Window:
         ranks = np.concatenate([own for _, own in ranked.values()])
         if len(ranks) > self._most:
             self.last = min(self.last, int(np.partition(ranks, self._most - 1)[self._most - 1]))
-        self._held = {place: _between(*own, self._first, self.last) for place, own in ranked.items()}
+        self._held = {
+            place: _between(*own, self._first, self.last) for place, own in ranked.items()
+        }
         self._rows = sum(len(table) for table, _ in self._held.values())
 
     def _ranked(self, held: tuple[pl.DataFrame, Ranks | None]) -> tuple[pl.DataFrame, Ranks]:
@@ -70,7 +76,9 @@ class Window:
         return table, self._ranks_in(table) if ranks is None else ranks
 
 
-def _between(table: pl.DataFrame, ranks: Ranks, first: int, last: int) -> tuple[pl.DataFrame, Ranks]:
+def _between(
+    table: pl.DataFrame, ranks: Ranks, first: int, last: int
+) -> tuple[pl.DataFrame, Ranks]:
     """The rows with ranks from `first` to `last`, in memory of their own unless these are all."""
     within = (ranks >= np.uint64(first)) & (ranks <= np.uint64(last))
     if within.all():

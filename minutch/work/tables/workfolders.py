@@ -1,9 +1,10 @@
-"""Folders that a job works in until its output is complete: hidden, named after their process, gone when it is.
+"""Folders that a job works in until its output is complete: hidden, named after their process, gone
+when it is.
 
     <prefix><pid>-<start time of the process>-<host>.<number>
 
-A process that is killed leaves its folders. Whoever makes one with the same prefix in the same place removes those
-whose process is gone; those of other hosts stay.
+A process that is killed leaves its folders. Whoever makes one with the same prefix in the same
+place removes those whose process is gone; those of other hosts stay.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ _NAME = re.compile(r"(\d+)(?:-(\d+)-(.+?)(?:\.\d+)?)?")
 
 
 def make_folder(parent: Path, prefix: str) -> Path:
-    """A new, empty folder of this process in `parent`, after those of dead processes have been removed."""
+    """A new, empty folder of this process in `parent`, after those of dead processes have been
+    removed.
+    """
     clear(parent, prefix)
     parent.mkdir(parents=True, exist_ok=True)
     path = own_name(parent, prefix)
@@ -72,7 +75,11 @@ def remove_tree(path: Path) -> None:
 
 def left_over(parent: Path, prefix: str) -> list[Path]:
     """The folders with `prefix` in `parent` whose processes are gone."""
-    found = (path for path in parent.glob(f"{prefix}*") if path.is_dir()) if parent.is_dir() else iter(())
+    found = (
+        (path for path in parent.glob(f"{prefix}*") if path.is_dir())
+        if parent.is_dir()
+        else iter(())
+    )
     return sorted(path for path in found if _is_left(path.name.removeprefix(prefix)))
 
 

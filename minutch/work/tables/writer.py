@@ -4,7 +4,8 @@
     BulkWriter      takes places of records, which a kernel lays out: a SequenceFile
     BulkMapWriter   the same with an index: a MapFile
 
-The bytes are those that SequenceFileWriter and MapFileWriter write from the same records, but for what zlib makes.
+The bytes are those that SequenceFileWriter and MapFileWriter write from the same records, but for
+what zlib makes.
 """
 
 from __future__ import annotations
@@ -68,11 +69,13 @@ class _File(Protocol):
 
 
 class TableWriter(Generic[T]):
-    """Writes tables to a MapFile (keys ascend) or SequenceFile of <Text, value_class>; a context manager.
+    """Writes tables to a MapFile (keys ascend) or SequenceFile of <Text, value_class>; a context
+    manager.
 
-    `encode` makes records of a table, with `deflated` each value as a zlib stream. `compression` is NONE, RECORD or
-    BLOCK, `codec` Java's class of the codec. `sync` and `index_sync` give the markers. The file is complete, with its
-    `.crc` siblings, when the context is left; an error removes it.
+    `encode` makes records of a table, with `deflated` each value as a zlib stream. `compression` is
+    NONE, RECORD or BLOCK, `codec` Java's class of the codec. `sync` and `index_sync` give the
+    markers. The file is complete, with its `.crc` siblings, when the context is left; an error
+    removes it.
     """
 
     def __init__(
@@ -96,9 +99,13 @@ class TableWriter(Generic[T]):
         self._file: _File
         if not takes_zlib and (deflated or compression != NONE):
             inflates = deflated
-            self._file = _SingleRecords(path, value_class, mapfile, compression, codec, inflates, sync, index_sync)
+            self._file = _SingleRecords(
+                path, value_class, mapfile, compression, codec, inflates, sync, index_sync
+            )
         elif mapfile:
-            self._file = BulkMapWriter(path, value_class, compression=compression, sync=sync, index_sync=index_sync)
+            self._file = BulkMapWriter(
+                path, value_class, compression=compression, sync=sync, index_sync=index_sync
+            )
         else:
             self._file = BulkWriter(path, value_class, compression=compression, sync=sync)
 
@@ -120,7 +127,10 @@ class TableWriter(Generic[T]):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if kind is None:
             try:
@@ -133,7 +143,9 @@ class TableWriter(Generic[T]):
 
 
 class BulkWriter:
-    """Writes a SequenceFile whose values come serialized (and compressed, where the file is RECORD-compressed)."""
+    """Writes a SequenceFile whose values come serialized (and compressed, where the file is
+    RECORD-compressed).
+    """
 
     def __init__(
         self,
@@ -160,7 +172,8 @@ class BulkWriter:
         self._sums = new_sums(path)
 
     def append(self, records: Places) -> tuple[Offsets, Offsets]:
-        """Append records; returns the rows that a MapFile's index gets, and their positions in the file.
+        """Append records; returns the rows that a MapFile's index gets, and their positions in the
+        file.
 
         FormatError if the file is a MapFile's and a key is less than the one before it.
         """
@@ -177,7 +190,12 @@ class BulkWriter:
             if state[layout.DESCENT]:
                 self.reject(records.key(row - 1), records.key(row))
             self._drain()
-            need = int(state[layout.USED]) + int(records.key_len[row]) + int(records.value_len[row]) + _AROUND
+            need = (
+                int(state[layout.USED])
+                + int(records.key_len[row])
+                + int(records.value_len[row])
+                + _AROUND
+            )
             if need > len(self._out):  # one record that is longer than the buffer
                 self._out = np.concatenate((self._out, np.empty(need - len(self._out), np.uint8)))
         indexed = int(state[layout.INDEXED])
@@ -185,7 +203,9 @@ class BulkWriter:
 
     def reject(self, before: bytes, key: bytes) -> NoReturn:
         """Raise the error for a key that is less than the one before it."""
-        raise FormatError("key out of order", path=self.path, expected=f"a key after {before!r}", found=repr(key))
+        raise FormatError(
+            "key out of order", path=self.path, expected=f"a key after {before!r}", found=repr(key)
+        )
 
     def _drain(self, *, all_of_it: bool = False) -> None:
         """Move what is in the buffer into the file, whole checksum chunks but at the end."""
@@ -235,7 +255,9 @@ def _sync_file_range() -> Callable[[int, int, int, int], int] | None:
 
 
 def _start_storing(file: IO[bytes], start: int, size: int) -> None:
-    """Let the system move a stretch of the file to the disk from now on: whoever waits for it in the end waits less."""
+    """Let the system move a stretch of the file to the disk from now on: whoever waits for it in
+    the end waits less.
+    """
     function = _sync_file_range()
     if function is not None:
         function(file.fileno(), start, size, _SYNC_FILE_RANGE_WRITE)
@@ -255,9 +277,15 @@ class BulkMapWriter:
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._data = BulkWriter(
-            directory / DATA, value_class, compression=compression, index_interval=INDEX_INTERVAL, sync=sync
+            directory / DATA,
+            value_class,
+            compression=compression,
+            index_interval=INDEX_INTERVAL,
+            sync=sync,
         )
-        self._index = SequenceFileWriter(directory / INDEX, TEXT, LONG, compression=BLOCK, sync=index_sync)
+        self._index = SequenceFileWriter(
+            directory / INDEX, TEXT, LONG, compression=BLOCK, sync=index_sync
+        )
         self._last = b""
 
     def append(self, records: Places) -> None:
@@ -274,14 +302,23 @@ class BulkMapWriter:
             first = self._append_index(records, rows, positions, first)
 
     def _append_index(self, records: Places, rows: Offsets, positions: Offsets, first: int) -> int:
-        """Append entries of the index, from number `first` on, to its current block; returns the number after them."""
+        """Append entries of the index, from number `first` on, to its current block; returns the
+        number after them.
+        """
         room = _VINT * (len(rows) - first)
         lengths = np.empty(room, np.uint8)
         keys = np.empty(room + int(records.key_len[rows[first:]].sum(dtype=np.int64)), np.uint8)
         used, held = np.empty(2, np.int64), self._index.held
-        end: int = layout.index_entries(*records[:2], rows, first, held, BLOCK_SIZE, lengths, keys, used)
+        end: int = layout.index_entries(
+            *records[:2], rows, first, held, BLOCK_SIZE, lengths, keys, used
+        )
         values = positions[first:end].astype(">i8").tobytes()
-        columns = lengths[: used[0]].tobytes(), keys[: used[1]].tobytes(), bytes([_LONG_SIZE]) * (end - first), values
+        columns = (
+            lengths[: used[0]].tobytes(),
+            keys[: used[1]].tobytes(),
+            bytes([_LONG_SIZE]) * (end - first),
+            values,
+        )
         self._index.append_columns(end - first, *columns)
         return end
 
@@ -297,7 +334,9 @@ class BulkMapWriter:
 
 
 class _SingleRecords:
-    """A file of a kind that no kernel lays out, by another codec or in blocks: written record by record."""
+    """A file of a kind that no kernel lays out, by another codec or in blocks: written record by
+    record.
+    """
 
     def __init__(
         self,
@@ -313,16 +352,26 @@ class _SingleRecords:
         self._file: MapFileWriter | SequenceFileWriter
         if mapfile:
             self._file = MapFileWriter(
-                path, TEXT, value_class, compression=compression, codec=codec, sync=sync, index_sync=index_sync
+                path,
+                TEXT,
+                value_class,
+                compression=compression,
+                codec=codec,
+                sync=sync,
+                index_sync=index_sync,
             )
         else:
-            self._file = SequenceFileWriter(path, TEXT, value_class, compression=compression, codec=codec, sync=sync)
+            self._file = SequenceFileWriter(
+                path, TEXT, value_class, compression=compression, codec=codec, sync=sync
+            )
         self._inflates = inflates
         self.close, self.discard = self._file.close, self._file.discard
 
     def append(self, records: Places) -> None:
         for key, value in _each(records):
-            self._file.append_raw(encode_vlong(len(key)) + key, decompress(value) if self._inflates else value)
+            self._file.append_raw(
+                encode_vlong(len(key)) + key, decompress(value) if self._inflates else value
+            )
 
 
 def _each(records: Places) -> Iterator[tuple[bytes, bytes]]:

@@ -1,4 +1,6 @@
-"""The values of records as zlib streams and back, in bulk: how files that are compressed record by record hold them."""
+"""The values of records as zlib streams and back, in bulk: how files that are compressed record by
+record hold them.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +30,27 @@ class LargeSpanError(FormatError):
 
 
 def inflated(batch: Batch, most: int = sys.maxsize) -> Batch | None:
-    """The records with what their streams hold; None if one is damaged. LargeSpanError for more bytes than `most`."""
+    """The records with what their streams hold; None if one is damaged. LargeSpanError for more
+    bytes than `most`.
+    """
     at, length = np.empty(batch.size, np.int64), np.empty(batch.size, np.int32)
-    out = np.empty(min(int(batch.value_len.sum(dtype=np.int64)) * _TYPICAL_RATIO + 1024, most), np.uint8)
+    out = np.empty(
+        min(int(batch.value_len.sum(dtype=np.int64)) * _TYPICAL_RATIO + 1024, most), np.uint8
+    )
     done = 0
     with decompressor() as state:
         while True:
             function = libdeflate().zlib_decompress_ex
             done = inflate.inflate(
-                batch.values, batch.value_at, batch.value_len, done, out, at, length, state, function
+                batch.values,
+                batch.value_at,
+                batch.value_len,
+                done,
+                out,
+                at,
+                length,
+                state,
+                function,
             )
             if done == batch.size or done < 0:
                 break
@@ -44,16 +58,22 @@ def inflated(batch: Batch, most: int = sys.maxsize) -> Batch | None:
             if len(out) - end > MOST:
                 return None
             if len(out) >= most:
-                raise LargeSpanError("records unpack to too much", expected=f"at most {most} bytes", found="more")
+                raise LargeSpanError(
+                    "records unpack to too much", expected=f"at most {most} bytes", found="more"
+                )
             out = _grown(out, end, min(max(2 * len(out), 3 * MOST), most))
     if done < 0 or length.max(initial=0) > MOST:
         return None
-    used = int(at[-1] + length[-1]) if batch.size else 0  # the rest is not written to, and is not to be copied
+    used = (
+        int(at[-1] + length[-1]) if batch.size else 0
+    )  # the rest is not written to, and is not to be copied
     return batch._replace(values=out[:used], value_at=at, value_len=length)
 
 
 def _grown(out: Bytes, end: int, size: int) -> Bytes:
-    """A buffer of `size` bytes that begins with the first `end` of `out`; what nobody writes to costs nothing."""
+    """A buffer of `size` bytes that begins with the first `end` of `out`; what nobody writes to
+    costs nothing.
+    """
     larger = np.empty(size, np.uint8)
     larger[:end] = out[:end]
     return larger
@@ -68,7 +88,9 @@ def deflated(batch: Batch) -> Batch:
 def deflated_places(records: Places) -> Places:
     """The same for records on their way into a file."""
     out, at, length = _streams(records.value_at, records.value_len)
-    return records._replace(value_at=at + out.ctypes.data, value_len=length, owner=(records.owner, out))
+    return records._replace(
+        value_at=at + out.ctypes.data, value_len=length, owner=(records.owner, out)
+    )
 
 
 def _streams(address: Offsets, length: Lengths) -> tuple[Bytes, Offsets, Lengths]:

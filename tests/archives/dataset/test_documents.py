@@ -20,15 +20,33 @@ HTML = """<html><head><title>
 <body><a href="x.html#f" class=k TITLE=t>some <b>text</b></a><a name=here>no link</a><a href="javascript:go()">x</a>
 <a href=" MAILTO:a@b.org ">mail</a><map><area shape=rect coords=1,2 href=area.html></map><img src=i.png alt="">
 <iframe src=//other.org/f width=1>inner <i>text</i></iframe><a href="http://[">bad</a><a type=t text=u href=?q=1>q</a>
-</body></html>"""
+</body></html>"""  # noqa: E501
 LINKS = [
-    {"type": "text/css", "rel": "stylesheet", "media": "screen", "text": "", "href": "http://example.org/s.css"},
+    {
+        "type": "text/css",
+        "rel": "stylesheet",
+        "media": "screen",
+        "text": "",
+        "href": "http://example.org/s.css",
+    },
     {"type": "link", "rel": "next", "text": "", "href": "http://example.org/dir/p2.html"},
     {"type": "script", "text": "", "href": "http://example.org/dir/a.js"},
     {"type": "text/javascript", "async": "", "text": "", "href": "http://example.org/dir/b.js"},
-    {"type": "a", "class": "k", "title": "t", "text": "some text", "href": "http://example.org/dir/x.html#f"},
+    {
+        "type": "a",
+        "class": "k",
+        "title": "t",
+        "text": "some text",
+        "href": "http://example.org/dir/x.html#f",
+    },
     {"type": "a", "text": "mail", "href": "MAILTO:a@b.org"},
-    {"type": "area", "shape": "rect", "coords": "1,2", "text": "", "href": "http://example.org/dir/area.html"},
+    {
+        "type": "area",
+        "shape": "rect",
+        "coords": "1,2",
+        "text": "",
+        "href": "http://example.org/dir/area.html",
+    },
     {"type": "img", "alt": "", "text": "", "href": "http://example.org/dir/i.png"},
     {"type": "iframe", "width": "1", "text": "inner <i>text</i>", "href": "http://other.org/f"},
     {"type": "a", "text": "q", "href": "http://example.org/dir/page.html?q=1"},
@@ -55,8 +73,13 @@ def test_html() -> None:
 
 def test_frames_and_a_base() -> None:
     doc = document("<base href=/up/><frameset><frame src=one.html name=f></frameset>")
-    assert doc["links"] == [{"type": "frame", "name": "f", "text": "", "href": "http://example.org/up/one.html"}]
-    assert document("<base href='http://['><a href=x>y</a>")["links"][0]["href"] == "http://example.org/dir/x"
+    assert doc["links"] == [
+        {"type": "frame", "name": "f", "text": "", "href": "http://example.org/up/one.html"}
+    ]
+    assert (
+        document("<base href='http://['><a href=x>y</a>")["links"][0]["href"]
+        == "http://example.org/dir/x"
+    )
 
 
 @pytest.mark.parametrize("html", ["", "<p>nothing", "<a>x</a>", "\0"])
@@ -73,7 +96,7 @@ RSS = """<?xml version="1.0"?><rss version="2.0" xmlns:dc="http://purl.org/dc/el
 </description><link>http://example.org/1</link><author>a@example.org</author><category>X</category><category>Y</category>
 <comments>http://example.org/1#comments</comments><pubDate>Fri, 30 Oct 2009 12:00:16 EST</pubDate><guid>g1</guid>
 <content:encoded>&lt;a href="/2"&gt;two&lt;/a&gt;</content:encoded></item><item><dc:creator>B</dc:creator></item>
-</channel></rss>"""
+</channel></rss>"""  # noqa: E501
 
 
 def test_rss() -> None:
@@ -90,8 +113,14 @@ def test_rss() -> None:
         "ttl": 60,
     }
     assert first.pop("content") == [
-        {"type": "html-doc", "links": [{"type": "a", "text": "two", "href": "http://example.org/2"}]},
-        {"type": "html-doc", "links": [{"type": "a", "rel": "x", "text": "here", "href": "http://example.org/1#c"}]},
+        {
+            "type": "html-doc",
+            "links": [{"type": "a", "text": "two", "href": "http://example.org/2"}],
+        },
+        {
+            "type": "html-doc",
+            "links": [{"type": "a", "rel": "x", "text": "here", "href": "http://example.org/1#c"}],
+        },
     ]
     assert first == {
         "title": "One",
@@ -116,7 +145,7 @@ ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title type="html">A &lt;b&g
 <link rel="alternate" href="http://example.org/1b"/><link rel="self" href="http://example.org/s"/>
 <link rel="replies" href="http://example.org/r"/><link rel="edit" href="http://example.org/e"/><link rel="self"/>
 <author><name>N</name></author><category term="c"/><content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">
-<a href="/in">in</a></div></content></entry></feed>"""
+<a href="/in">in</a></div></content></entry></feed>"""  # noqa: E501
 
 
 def test_atom() -> None:
@@ -144,7 +173,10 @@ def test_atom() -> None:
         "replies": {"href": "http://example.org/r", "rel": "replies"},
         "authors": [{"name": "N"}],
         "categories": ["c"],
-        "content": {"type": "html-doc", "links": [{"type": "a", "text": "in", "href": "http://example.org/in"}]},
+        "content": {
+            "type": "html-doc",
+            "links": [{"type": "a", "text": "in", "href": "http://example.org/in"}],
+        },
     }
     assert text == "A feed\nOne\nS & T"
 
@@ -182,5 +214,8 @@ def test_is_feed(data: bytes, expected: bool) -> None:
 
 
 def test_entities_are_not_followed() -> None:
-    bomb = b"<!DOCTYPE rss [<!ENTITY a SYSTEM 'file:///etc/passwd'>]><rss><channel><title>x&a;</title></channel></rss>"
+    bomb = (
+        b"<!DOCTYPE rss [<!ENTITY a SYSTEM"
+        b" 'file:///etc/passwd'>]><rss><channel><title>x&a;</title></channel></rss>"
+    )
     assert "root" not in feed_doc(bomb, URL)[0].get("title", "")

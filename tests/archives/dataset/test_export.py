@@ -1,4 +1,6 @@
-"""export commoncrawl: every line as the schema says, texts beside metadata, redirects, failures, what is left out."""
+"""export commoncrawl: every line as the schema says, texts beside metadata, redirects, failures,
+what is left out.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,14 @@ from minutch.archives.dataset.task import Item, MetadataTask
 from minutch.commands.export import run as export_command
 from minutch.commands.exports.commoncrawl import run
 from minutch.cycle.parse.simhash import simhash
-from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment, part_writer
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    PARSE_DATA,
+    PARSE_TEXT,
+    Segment,
+    part_writer,
+)
 from minutch.errors import FormatError, StoreError, UsageError
 from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
 from minutch.hadoop.formats.text import as_text
@@ -44,7 +53,9 @@ Json = dict[str, Any]
 
 
 def fetch(status: int, outcome: ProtocolStatus, code: int | None = None, **more: str) -> CrawlDatum:
-    metadata = MapWritable({Text("_pst_"): outcome, **{Text(name): Text(value) for name, value in more.items()}})
+    metadata = MapWritable(
+        {Text("_pst_"): outcome, **{Text(name): Text(value) for name, value in more.items()}}
+    )
     if code is not None:
         metadata[Text("nutch.protocol.code")] = Text(str(code))
     return CrawlDatum(status, 60, 1.0, TIME, metadata=metadata)
@@ -55,11 +66,18 @@ def ok(**more: str) -> CrawlDatum:
 
 
 def redirect(target: str, code: int = 301) -> CrawlDatum:
-    return fetch(codes.STATUS_FETCH_REDIR_PERM, ProtocolStatus.of(protocol.MOVED, target), code, _ip_="10.0.0.9")
+    return fetch(
+        codes.STATUS_FETCH_REDIR_PERM,
+        ProtocolStatus.of(protocol.MOVED, target),
+        code,
+        _ip_="10.0.0.9",
+    )
 
 
 def page(url: str, body: str | bytes, kind: str = "text/html", **headers: str) -> Content:
-    metadata = Metadata.of({"Content-Type": f"{kind}; charset=UTF-8", "nutch.segment.name": NAME, "_fst_": "33"})
+    metadata = Metadata.of(
+        {"Content-Type": f"{kind}; charset=UTF-8", "nutch.segment.name": NAME, "_fst_": "33"}
+    )
     for name, value in headers.items():
         metadata.add(name.replace("_", "-") if not name.startswith("_") else name, value)
     return Content(url, url, body.encode() if isinstance(body, str) else body, kind, metadata)
@@ -78,19 +96,64 @@ PAGES: list[tuple[str, CrawlDatum, Content | None, str | None]] = [
     (URL, ok(_ip_="10.0.0.1"), page(URL, HTML, Server="s"), "A\nwords of a page b"),
     ("http://a.org/feed", ok(), page("http://a.org/feed", RSS, "application/rss+xml"), ""),
     ("http://a.org/feed.xml", ok(), page("http://a.org/feed.xml", RSS, "text/xml"), ""),
-    ("http://a.org/gz", ok(), page("http://a.org/gz", HTML, Content_Encoding="gzip", Content_Length="50"), "A"),
-    ("http://a.org/cut", ok(), page("http://a.org/cut", "<p>half a", Content_Length="999"), "half a"),
+    (
+        "http://a.org/gz",
+        ok(),
+        page("http://a.org/gz", HTML, Content_Encoding="gzip", Content_Length="50"),
+        "A",
+    ),
+    (
+        "http://a.org/cut",
+        ok(),
+        page("http://a.org/cut", "<p>half a", Content_Length="999"),
+        "half a",
+    ),
     ("http://a.org/pdf", ok(), page("http://a.org/pdf", b"%PDF", "application/pdf"), "text of it"),
-    ("http://a.org/t.txt", ok(), page("http://a.org/t.txt", "plain text here", "text/plain"), "plain text here"),
-    ("http://a.org/gone", fetch(codes.STATUS_FETCH_GONE, ProtocolStatus(protocol.NOTFOUND), 404), None, None),
-    ("http://a.org/same", fetch(codes.STATUS_FETCH_NOTMODIFIED, ProtocolStatus(protocol.NOTMODIFIED)), None, None),
-    ("http://a.org/503", fetch(codes.STATUS_FETCH_RETRY, ProtocolStatus.of(protocol.EXCEPTION, "x"), 503), None, None),
-    ("http://a.org/dns", fetch(codes.STATUS_FETCH_RETRY, ProtocolStatus.of(protocol.EXCEPTION, "no host")), None, None),
-    ("http://a.org/no", fetch(codes.STATUS_FETCH_GONE, ProtocolStatus(protocol.ROBOTS_DENIED)), None, None),
+    (
+        "http://a.org/t.txt",
+        ok(),
+        page("http://a.org/t.txt", "plain text here", "text/plain"),
+        "plain text here",
+    ),
+    (
+        "http://a.org/gone",
+        fetch(codes.STATUS_FETCH_GONE, ProtocolStatus(protocol.NOTFOUND), 404),
+        None,
+        None,
+    ),
+    (
+        "http://a.org/same",
+        fetch(codes.STATUS_FETCH_NOTMODIFIED, ProtocolStatus(protocol.NOTMODIFIED)),
+        None,
+        None,
+    ),
+    (
+        "http://a.org/503",
+        fetch(codes.STATUS_FETCH_RETRY, ProtocolStatus.of(protocol.EXCEPTION, "x"), 503),
+        None,
+        None,
+    ),
+    (
+        "http://a.org/dns",
+        fetch(codes.STATUS_FETCH_RETRY, ProtocolStatus.of(protocol.EXCEPTION, "no host")),
+        None,
+        None,
+    ),
+    (
+        "http://a.org/no",
+        fetch(codes.STATUS_FETCH_GONE, ProtocolStatus(protocol.ROBOTS_DENIED)),
+        None,
+        None,
+    ),
     ("http://a.org/old", redirect(URL), None, None),
     ("http://a.org/older", redirect(URL, 302), None, None),
     ("http://a.org/away", redirect("http://b.org/"), None, None),
-    ("http://a.org/later", fetch(codes.STATUS_LINKED, ProtocolStatus(protocol.NOTFETCHING)), None, None),
+    (
+        "http://a.org/later",
+        fetch(codes.STATUS_LINKED, ProtocolStatus(protocol.NOTFETCHING)),
+        None,
+        None,
+    ),
 ]
 PAGES[4][2].metadata.set("http.content.truncated", "true")  # type: ignore[union-attr]
 
@@ -104,7 +167,9 @@ def segment(tmp_path: Path) -> Segment:
     return made
 
 
-def write_parsed(segment: Segment, texts: dict[str, str], status: int = parsestatus.SUCCESS) -> None:
+def write_parsed(
+    segment: Segment, texts: dict[str, str], status: int = parsestatus.SUCCESS
+) -> None:
     write(segment, PARSE_TEXT, [(url, ParseText(text)) for url, text in texts.items()])
     write(segment, PARSE_DATA, [(url, ParseData(ParseStatus(status))) for url in texts])
 
@@ -128,11 +193,16 @@ def exported(segment: Segment, out: Path, **options: int) -> Path:
 def test_the_files(segment: Segment, tmp_path: Path) -> None:
     folder = exported(segment, tmp_path / "out")
     assert folder.name.endswith("5000") and len(folder.name) == 13
-    assert sorted(path.name for path in folder.iterdir() if path.name[0] != ".") == ["metadata-00000", "textData-00000"]
+    assert sorted(path.name for path in folder.iterdir() if path.name[0] != ".") == [
+        "metadata-00000",
+        "textData-00000",
+    ]
     with SequenceFileReader(folder / "metadata-00000") as reader:
         assert (reader.key_class, reader.value_class) == ("org.apache.hadoop.io.Text",) * 2
         assert reader.codec == "org.apache.hadoop.io.compress.GzipCodec"
-    texts = dict(row for table in scan_texts(folder / "textData-00000") for row in table.iter_rows())
+    texts = dict(
+        row for table in scan_texts(folder / "textData-00000") for row in table.iter_rows()
+    )
     assert texts == {
         URL: "A\nabout\nwords of a page b",
         "http://a.org/cut": "half a",
@@ -146,8 +216,8 @@ def test_pages(segment: Segment, tmp_path: Path) -> None:
     found = lines(exported(segment, tmp_path / "out") / "metadata-00000")
     first = found[URL]
     assert list(first) == [
-        "attempt_time", "disposition", "redirect_from", "server_ip", "http_result", "http_headers", "content_len",
-        "mime_type", "download_size", "md5", "charset_detected", "charset_detector", "text_simhash", "parsed_as",
+        "attempt_time", "disposition", "redirect_from", "server_ip", "http_result", "http_headers", "content_len",  # noqa: E501
+        "mime_type", "download_size", "md5", "charset_detected", "charset_detector", "text_simhash", "parsed_as",  # noqa: E501
         "content",
     ]  # fmt: skip
     assert first["attempt_time"] == TIME
@@ -162,17 +232,27 @@ def test_pages(segment: Segment, tmp_path: Path) -> None:
         "content-type": "text/html; charset=UTF-8",
         "server": "s",
     }
-    assert (first["content_len"], first["server_ip"], first["charset_detector"]) == (len(HTML), "10.0.0.1", 0)
+    assert (first["content_len"], first["server_ip"], first["charset_detector"]) == (
+        len(HTML),
+        "10.0.0.1",
+        0,
+    )
     number = simhash("A\nabout\nwords of a page b")
     assert number is not None and first["text_simhash"] % 2**64 == number
     assert first["content"]["links"] == [{"type": "a", "text": "b", "href": "http://a.org/b"}]
     for url in ("http://a.org/feed", "http://a.org/feed.xml"):
         assert (found[url]["parsed_as"], found[url]["content"]["type"]) == ("feed", "rss-feed")
     gzipped = found["http://a.org/gz"]
-    assert (gzipped["content_is_gzip"], gzipped["content_len"], gzipped["gunzip_content_len"]) == (True, 50, len(HTML))
+    assert (gzipped["content_is_gzip"], gzipped["content_len"], gzipped["gunzip_content_len"]) == (
+        True,
+        50,
+        len(HTML),
+    )
     cut = found["http://a.org/cut"]
     assert (cut["download_truncated"], cut["download_size"]) == (True, len("<p>half a"))
-    assert "charset_detected" not in found["http://a.org/pdf"] and "md5" in found["http://a.org/pdf"]
+    assert (
+        "charset_detected" not in found["http://a.org/pdf"] and "md5" in found["http://a.org/pdf"]
+    )
     plain = found["http://a.org/t.txt"]
     assert "text_simhash" in plain and "parsed_as" not in plain
 
@@ -225,7 +305,9 @@ def test_files_have_the_same_numbers_and_order(segment: Segment, tmp_path: Path)
     folder = exported(segment, tmp_path / "out", urls=4)
     urls, before = [], -1
     for number in range(4):
-        texts = [url for table in scan_texts(folder / f"textData-{number:05}") for url in table["url"]]
+        texts = [
+            url for table in scan_texts(folder / f"textData-{number:05}") for url in table["url"]
+        ]
         metadata = list(lines(folder / f"metadata-{number:05}"))
         assert [url for url in metadata if url in texts] == texts
         urls += metadata
@@ -238,7 +320,11 @@ def test_as_a_table(segment: Segment, tmp_path: Path) -> None:
     folder = exported(segment, tmp_path / "out")
     (table,) = scan_metadata(folder / "metadata-00000")
     row = next(table.iter_rows(named=True))
-    assert (row["url"], row["http_result"], row["redirect_from"]["source_url"]) == (URL, 200, "http://a.org/old")
+    assert (row["url"], row["http_result"], row["redirect_from"]["source_url"]) == (
+        URL,
+        200,
+        "http://a.org/old",
+    )
     assert json.loads(row["json"])["content"]["type"] == "html-doc"
     assert table["disposition"].value_counts(sort=True).rows() == [("SUCCESS", 9), ("FAILURE", 5)]
     assert table["failure_reason"].null_count() == 9
@@ -252,7 +338,9 @@ def arc(path: Path, *urls: str, tail: bytes = b"") -> dict[str, tuple[int, int]]
     """An ARC file; where the record of each URL lies, and how long it is."""
     places, data = {}, b""
     for url in ("filedesc://x", *urls):
-        member = gzip.compress(f"{url} 10.0.0.1 20120203192405 text/html 5\n".encode() + os.urandom(200_000) + b"\n")
+        member = gzip.compress(
+            f"{url} 10.0.0.1 20120203192405 text/html 5\n".encode() + os.urandom(200_000) + b"\n"
+        )
         places[url] = (len(data), len(member))
         data += member
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -305,14 +393,20 @@ def test_verbatim_headers_and_repeated_ones(tmp_path: Path) -> None:
     write(segment, CONTENT, [(URL, kept), ("http://b.org/", parted)])
     write_parsed(segment, {URL: "x"})
     found = lines(exported(segment, tmp_path / "out") / "metadata-00000")
-    assert found[URL]["http_headers"] == {"response": "HTTP/1.0 200 Fine", "x-a": "1", "set-cookie": "a, b"}
+    assert found[URL]["http_headers"] == {
+        "response": "HTTP/1.0 200 Fine",
+        "x-a": "1",
+        "set-cookie": "a, b",
+    }
     assert found["http://b.org/"]["http_headers"]["set-cookie"] == "a, b"
 
 
 def test_a_page_that_ends_its_worker_is_told_without_content() -> None:
     url, datum, content, text = PAGES[0]
     assert content is not None
-    item = Item(url, True, datum.to_bytes(), content.to_bytes(), ParseText(text or "").to_bytes(), None)
+    item = Item(
+        url, True, datum.to_bytes(), content.to_bytes(), ParseText(text or "").to_bytes(), None
+    )
     line = MetadataTask(context().conf).fail(pickle.dumps(tuple(item)), "the parser crashed")
     record = json.loads(line.metadata)
     check(record)
@@ -335,7 +429,10 @@ def test_wrong_inputs(segment: Segment, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no segments"):
         export_command(["commoncrawl", str(segment.path)], context())
     with pytest.raises(UsageError, match="expected one for each of 1 segments, found 2"):
-        export_command(["commoncrawl", "-dir", str(segment.path.parent), "out", "-arcs", "a", "-arcs", "b"], context())
+        export_command(
+            ["commoncrawl", "-dir", str(segment.path.parent), "out", "-arcs", "a", "-arcs", "b"],
+            context(),
+        )
     with pytest.raises(StoreError, match="has no parse_data"):
         bare = Segment(tmp_path / "20120203192406")
         write(bare, CRAWL_FETCH, [])
@@ -358,15 +455,24 @@ def test_damage_leaves_nothing(segment: Segment, tmp_path: Path) -> None:
 
 @needs_golden("crawl-small/run-rich-r2")
 def test_crawled_segments(tmp_path: Path) -> None:
-    segments = [Segment(path) for path in sorted((GOLDEN / "crawl-small/run-rich-r2/crawl/segments").iterdir())]
+    segments = [
+        Segment(path)
+        for path in sorted((GOLDEN / "crawl-small/run-rich-r2/crawl/segments").iterdir())
+    ]
     job = context()
     assert run([*(str(segment.path) for segment in segments), str(tmp_path / "out")], job) == 0
     folders = sorted((tmp_path / "out/segment").iterdir())
     assert len(folders) == len(segments)
     found = [lines(folder / "metadata-00000") for folder in folders]
     for number, segment in enumerate(segments):
-        fetched = {url for url, datum in segment.records(CRAWL_FETCH) if isinstance(datum, CrawlDatum)}
-        told = {record["redirect_from"]["source_url"] for record in found[number].values() if "redirect_from" in record}
+        fetched = {
+            url for url, datum in segment.records(CRAWL_FETCH) if isinstance(datum, CrawlDatum)
+        }
+        told = {
+            record["redirect_from"]["source_url"]
+            for record in found[number].values()
+            if "redirect_from" in record
+        }
         assert found[number].keys() | told <= fetched
         assert all(first.encode() < second.encode() for first, second in pairwise(found[number]))
     home = found[0]["http://127.0.0.1:8810/"]

@@ -1,7 +1,9 @@
-"""conf/commoncrawl-metadata.schema.json: the samples of Common Crawl's page, shapes of real files, and what is wrong.
+"""conf/commoncrawl-metadata.schema.json: the samples of Common Crawl's page, shapes of real files,
+and what is wrong.
 
-The samples are given as the page has them, mended where they are broken: the HTML sample lacked a comma behind
-gunzip_content_len and the ends of its arrays and objects, and had `..` for what it left out; so had the Atom sample.
+The samples are given as the page has them, mended where they are broken: the HTML sample lacked a
+comma behind gunzip_content_len and the ends of its arrays and objects, and had `..` for what it
+left out; so had the Atom sample.
 """
 
 from __future__ import annotations
@@ -73,7 +75,8 @@ HTML = json.loads(r"""{
         ]
     }
 }""")
-ATOM = json.loads(r"""{ "attempt_time": 1328296939830, "disposition": "SUCCESS", "server_ip": "74.125.53.132",
+ATOM = json.loads(
+    r"""{ "attempt_time": 1328296939830, "disposition": "SUCCESS", "server_ip": "74.125.53.132",
     "http_result": 200, "http_headers": { "response": "HTTP/1.1 200 OK", "content-type": "text/xml; charset\u003dUTF-8",
     "server": "GSE" }, "content_len": 523871, "mime_type": "text/xml", "download_size": 523871,
     "download_truncated": true, "md5": "6145983cbc9787251736c3a90df86e65", "charset_detected": "UTF-8",
@@ -92,7 +95,8 @@ ATOM = json.loads(r"""{ "attempt_time": 1328296939830, "disposition": "SUCCESS",
     "authors": [ { "name": "Chris Perruna", "url": "http://www.blogger.com/profile/00976645165089898374" } ],
     "content": { "type": "html-doc", "links": [ { "type": "a", "text": "www.chrisperruna.com",
     "href": "http://www.chrisperruna.com" }, { "type": "a", "text": "Intercontinental Exchange (ICE) is HOT",
-    "href": "http://www.chrisperruna.com/2007/01/12/intercontinental-exchange-ice-is-hot/" } ] } } ] } }""")
+    "href": "http://www.chrisperruna.com/2007/01/12/intercontinental-exchange-ice-is-hot/" } ] } } ] } }"""  # noqa: E501
+)
 REAL: Json = {
     "attempt_time": 1328767771395,
     "disposition": "SUCCESS",
@@ -126,7 +130,9 @@ def test_the_schema_is_one() -> None:
     Draft202012Validator.check_schema(json.loads(SCHEMA.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("sample", [FAILURE, HTML, ATOM, REAL, HEAD], ids=["failure", "html", "atom", "real", "head"])
+@pytest.mark.parametrize(
+    "sample", [FAILURE, HTML, ATOM, REAL, HEAD], ids=["failure", "html", "atom", "real", "head"]
+)
 def test_samples(sample: Json) -> None:
     check(sample)
 

@@ -50,7 +50,9 @@ LINKS = [Outlink("http://b.org/", "b"), Outlink("http://new.org/", "new")]
 
 def entry(url: str, *, fetch: bool = True, retries: int = 0) -> FetchListEntry:
     links = len(LINKS) if url == A else 0
-    return FetchListEntry(fetch, Page(url, md5(url.encode()).digest(), DATE, retries, 10, links, 2.5, 2.5))
+    return FetchListEntry(
+        fetch, Page(url, md5(url.encode()).digest(), DATE, retries, 10, links, 2.5, 2.5)
+    )
 
 
 def write(path: Path, name: str, *records: Writable) -> None:
@@ -63,7 +65,9 @@ LIST = [entry(C), entry(A), entry(B, retries=1), entry(D)]
 
 
 def outputs(version: int) -> list[FetcherOutput]:
-    """In the order in which they came: A fetched, C gone, B to be tried again, D not to be fetched."""
+    """In the order in which they came: A fetched, C gone, B to be tried again, D not to be
+    fetched.
+    """
     a = FetcherOutput(entry(A), md5(HTML).digest(), codes.SUCCESS, DATE + 1000, version=version)
     if version == codes.WITH_PARSE:
         a.title, a.outlinks = "A", LINKS
@@ -80,7 +84,14 @@ def nutch_05(path: Path) -> Path:
     write(path, "fetchlist", *LIST)
     write(path, "fetcher", *outputs(codes.WITHOUT_PARSE))
     page = oldcontent.Content(A, A, HTML, "text/html", {"Server": "x"})
-    write(path, "content", oldcontent.Content(C, C), page, oldcontent.Content(B, B), oldcontent.Content(D, D))
+    write(
+        path,
+        "content",
+        oldcontent.Content(C, C),
+        page,
+        oldcontent.Content(B, B),
+        oldcontent.Content(D, D),
+    )
     none, parsed = oldparse.ParseData(), oldparse.ParseData("A", LINKS, {"Server": "x"})
     write(path, "parse_data", none, parsed, none, none)
     write(path, "parse_text", *map(oldparse.ParseText, ("", "some text", "", "")))
@@ -118,7 +129,9 @@ def test_a_segment_becomes_todays(old: Path, tmp_path: Path) -> None:
     assert [url for url, _ in listed] == [C, A, B, D]
     assert listed[1][1] == CrawlDatum(status.STATUS_DB_UNFETCHED, 864_000, 2.5, DATE)
     fetches = dict(segment.records(CRAWL_FETCH))
-    found = {url: datum.status_name for url, datum in fetches.items() if isinstance(datum, CrawlDatum)}
+    found = {
+        url: datum.status_name for url, datum in fetches.items() if isinstance(datum, CrawlDatum)
+    }
     assert found == {A: "fetch_success", B: "fetch_retry", C: "fetch_gone", D: "fetch_notmodified"}
     a, d = fetches[A], fetches[D]
     assert isinstance(a, CrawlDatum) and isinstance(d, CrawlDatum)
@@ -154,8 +167,24 @@ def test_a_second_segment_goes_into_the_same_crawldb(old: Path, tmp_path: Path) 
     later = tmp_path / "20040701120000"
     write(later, "fetchlist", entry("http://later.org/"))
     job = context()
-    import_(["legacy", str(later), str(tmp_path / "crawl/segments"), "-crawldb", str(tmp_path / "crawl/crawldb")], job)
-    assert read_db(tmp_path / "crawl/crawldb").keys() == {A, B, C, D, "http://new.org/", "http://later.org/"}
+    import_(
+        [
+            "legacy",
+            str(later),
+            str(tmp_path / "crawl/segments"),
+            "-crawldb",
+            str(tmp_path / "crawl/crawldb"),
+        ],
+        job,
+    )
+    assert read_db(tmp_path / "crawl/crawldb").keys() == {
+        A,
+        B,
+        C,
+        D,
+        "http://new.org/",
+        "http://later.org/",
+    }
     assert not Segment(tmp_path / "crawl/segments/20040701120000").has(CRAWL_FETCH)
 
 
@@ -171,10 +200,23 @@ def test_back_again(old: Path, tmp_path: Path) -> None:
     segment = imported(old, tmp_path / "crawl")
     version = "0.4" if (old / "fetcher_text").exists() else "0.5"
     assert (
-        export(["legacy", "-dir", str(segment.path.parent), str(tmp_path / "out"), "-version", version], context()) == 0
+        export(
+            [
+                "legacy",
+                "-dir",
+                str(segment.path.parent),
+                str(tmp_path / "out"),
+                "-version",
+                version,
+            ],
+            context(),
+        )
+        == 0
     )
     out = tmp_path / "out" / old.name
-    assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in old.iterdir())
+    assert sorted(path.name for path in out.iterdir()) == sorted(
+        path.name for path in old.iterdir()
+    )
     assert (out / "fetchlist/data").read_bytes() == with_links_counted(old / "fetchlist/data")
     order = [2 - 1, 3 - 1, 1 - 1, 4 - 1]  # the old positions of A, B, C, D
     for folder in (path.name for path in old.iterdir() if path.name != "fetchlist"):
@@ -219,17 +261,25 @@ def test_a_page_that_could_not_be_parsed(tmp_path: Path) -> None:
     assert isinstance(data, ParseData) and not data.status.is_success
     assert export(["legacy", str(segment.path), str(tmp_path / "out")], context()) == 0
     with ArrayFileReader(tmp_path / "out" / old.name / "fetcher") as reader:
-        assert [FetcherOutput.from_bytes(value).status for value in reader.values()] == [codes.CANT_PARSE]
+        assert [FetcherOutput.from_bytes(value).status for value in reader.values()] == [
+            codes.CANT_PARSE
+        ]
 
 
 def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     old = tmp_path / "20040630120000"
     write(old, "fetchlist", FetchListEntry(True, Page(A), ["one", "two"]), entry(B))
     write(old, "fetcher", *(FetcherOutput(entry(A), fetch_date=DATE + i) for i in range(2)))
-    counters = import_legacy([old], tmp_path / "crawl/segments", tmp_path / "crawl/crawldb", context())
+    counters = import_legacy(
+        [old], tmp_path / "crawl/segments", tmp_path / "crawl/crawldb", context()
+    )
     assert counters["anchors in fetch lists, which have no place"] == 2
     assert counters["pages left out: their URL was there"] == 1
-    assert (counters["entries of fetch lists"], counters["fetch_success"], counters["CrawlDb: db_unfetched"]) == (
+    assert (
+        counters["entries of fetch lists"],
+        counters["fetch_success"],
+        counters["CrawlDb: db_unfetched"],
+    ) == (
         2,
         1,
         1,
@@ -303,7 +353,9 @@ def test_an_import_that_was_stopped_before_its_crawldb_goes_on(tmp_path: Path, o
     assert [path.name for path in (tmp_path / "crawl/segments").iterdir()] == [old.name]
     shutil.rmtree(tmp_path / "crawl/crawldb")
     shutil.rmtree(tmp_path / "crawl/segments" / old.name / "parse_text")
-    with pytest.raises(StoreError, match="already exists"):  # a segment of that name, but another one
+    with pytest.raises(
+        StoreError, match="already exists"
+    ):  # a segment of that name, but another one
         imported(old, tmp_path / "crawl")
 
 
@@ -311,7 +363,12 @@ def test_parts_as_configured(old: Path, tmp_path: Path) -> None:
     job = context({"mapreduce.job.reduces": "3"})
     import_(["legacy", str(old), str(tmp_path / "crawl/segments")], job)
     segment = Segment(tmp_path / "crawl/segments" / old.name)
-    assert len(segment.parts(CRAWL_FETCH)) == len(segment.parts(PARSE_DATA)) == len(segment.parts(CONTENT)) == 3
+    assert (
+        len(segment.parts(CRAWL_FETCH))
+        == len(segment.parts(PARSE_DATA))
+        == len(segment.parts(CONTENT))
+        == 3
+    )
     assert {url for url, _ in segment.records(CRAWL_FETCH)} == {A, B, C, D}
     assert read_db(tmp_path / "crawl/crawldb").keys() >= {A, B, C, D}
 
@@ -321,7 +378,9 @@ def test_a_segment_of_nutch_07(tmp_path: Path) -> None:
     old = tmp_path / "20050801120000"
     moved = FetcherOutput(entry(B), fetch_date=DATE, version=codes.WITH_STATUS)
     moved.protocol_status = ProtocolStatus.of(protocolstatus.MOVED, "http://b.org/new")
-    fetched = FetcherOutput(entry(A), md5(HTML).digest(), fetch_date=DATE, version=codes.WITH_STATUS)
+    fetched = FetcherOutput(
+        entry(A), md5(HTML).digest(), fetch_date=DATE, version=codes.WITH_STATUS
+    )
     fetched.protocol_status = ProtocolStatus(protocolstatus.SUCCESS)
     failed = oldparse.ParseData("A", LINKS, {}, ParseStatus.failed(FAILED_EXCEPTION, "bad"))
     for name, records in {
@@ -333,9 +392,15 @@ def test_a_segment_of_nutch_07(tmp_path: Path) -> None:
         with OldArrayFileWriter(old / name, type(records[0]).__name__) as writer:
             for record in records:
                 writer.append_value(record.to_bytes())
-    assert "Status: moved(12), lastModified=0: http://b.org/new" in "".join(as_text(old / "fetcher/data"))
+    assert "Status: moved(12), lastModified=0: http://b.org/new" in "".join(
+        as_text(old / "fetcher/data")
+    )
     segment = imported(old, tmp_path / "crawl")
-    found = {url: datum.status_name for url, datum in segment.records(CRAWL_FETCH) if isinstance(datum, CrawlDatum)}
+    found = {
+        url: datum.status_name
+        for url, datum in segment.records(CRAWL_FETCH)
+        if isinstance(datum, CrawlDatum)
+    }
     assert found == {A: "fetch_success", B: "fetch_redir_perm"}
     data = dict(segment.records(PARSE_DATA))[A]
     assert isinstance(data, ParseData)

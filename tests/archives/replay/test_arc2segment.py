@@ -23,7 +23,10 @@ golden = needs_golden("commands/arc/reader-mended/console.txt")
 def test_the_pages_are_those_of_nutch(tmp_path: Path) -> None:
     """The same URLs. What Nutch had wrong is right: bodies, types, times, the page that is gone."""
     context = JobContext(RUN.conf())
-    assert arc2segment.run([str(COMMANDS / "arc/reader-mended/arcs"), str(tmp_path)], context) == RUN.exit
+    assert (
+        arc2segment.run([str(COMMANDS / "arc/reader-mended/arcs"), str(tmp_path)], context)
+        == RUN.exit
+    )
     (mine,) = segments_in(tmp_path)
     (nutchs,) = segments_in(COMMANDS / "arc/reader-mended/segments")
     before, after = fetched(nutchs), fetched(mine)

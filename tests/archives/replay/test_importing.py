@@ -67,9 +67,21 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with WarcMaker(path) as warc:
         warc.other("warcinfo", "", b"software: x\r\n", "application/warc-fields")
         warc.page("http://h.example/", HOME)
-        warc.other("metadata", "http://h.example/", b"via: http://x/\r\nfetchTimeMs: 12\r\n", "application/warc-fields")
-        warc.page("http://h.example/a", gzip.compress(b"packed"), HTML, ("Content-Encoding", "gzip"))
-        warc.page("http://h.example/c", b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", HTML, ("Transfer-Encoding", "chunked"))
+        warc.other(
+            "metadata",
+            "http://h.example/",
+            b"via: http://x/\r\nfetchTimeMs: 12\r\n",
+            "application/warc-fields",
+        )
+        warc.page(
+            "http://h.example/a", gzip.compress(b"packed"), HTML, ("Content-Encoding", "gzip")
+        )
+        warc.page(
+            "http://h.example/c",
+            b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+            HTML,
+            ("Transfer-Encoding", "chunked"),
+        )
         warc.page("http://h.example/r", b"", ("Location", "/target"), status="302 Found")
         warc.page("http://h.example/gone", b"no", status="404 Not Found")
         warc.page("http://h.example/err", b"no", status="503 Busy")
@@ -78,27 +90,35 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
         warc.page("http://h.example/post", b"posted", request="POST")
         warc.revisit("http://h.example/", digest_of(HOME), "http://h.example/", DATE, date=LATER)
         warc.not_modified("http://h.example/", date=LATEST)
-        warc.revisit("http://h.example/lost", digest_of(b"-"), "http://h.example/nowhere", DATE, date=LATER)
+        warc.revisit(
+            "http://h.example/lost", digest_of(b"-"), "http://h.example/nowhere", DATE, date=LATER
+        )
         warc.other("resource", "http://h.example/file.txt", b"plain text")
         warc.other("resource", "dns:h.example", b"h.example. 60 IN A 10.1.2.3")
-        warc.other("metadata", "http://h.example/", b"fetchTimeMs: 13\r\n", "application/warc-fields")
+        warc.other(
+            "metadata", "http://h.example/", b"fetchTimeMs: 13\r\n", "application/warc-fields"
+        )
     return path
 
 
 @pytest.fixture(scope="module")
-def replayed(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Segment], Counters]:
+def replayed(
+    archive: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[list[Segment], Counters]:
     return imported(archive, tmp_path_factory.mktemp("replayed") / "segments")
 
 
 def test_every_visit_is_counted_once(replayed: tuple[list[Segment], Counters]) -> None:
     segments, counters = replayed
     assert counters == {
-        "visits": 13, "fetched": 6, "redirected": 1, "gone": 1, "retry": 1, "not modified": 1, "robots.txt": 1,
+        "visits": 13, "fetched": 6, "redirected": 1, "gone": 1, "retry": 1, "not modified": 1, "robots.txt": 1,  # noqa: E501
         "answers to other requests than GET": 1, "the same as a visit that is not there": 1,
         "records of no visit": 3, "segments": 3,
     }  # fmt: skip
     others = ("visits", "records of no visit", "segments")
-    assert counters["visits"] == sum(count for name, count in counters.items() if name not in others)
+    assert counters["visits"] == sum(
+        count for name, count in counters.items() if name not in others
+    )
     assert len(segments) == 3
 
 
@@ -110,19 +130,27 @@ def test_zstd_and_its_dictionary_change_nothing(
     (tmp_path / "x.warc.zst").write_bytes(zstd_shared(b"WARC/1.1\r\n" + record for record in rest))
     segments, counters = imported(tmp_path, tmp_path / "segments")
     assert counters == replayed[1]
-    assert [statuses(segment) for segment in segments] == [statuses(segment) for segment in replayed[0]]
-    bodies = [{url: page.content for url, page in contents(segment).items()} for segment in segments]
-    assert bodies == [{url: page.content for url, page in contents(segment).items()} for segment in replayed[0]]
+    assert [statuses(segment) for segment in segments] == [
+        statuses(segment) for segment in replayed[0]
+    ]
+    bodies = [
+        {url: page.content for url, page in contents(segment).items()} for segment in segments
+    ]
+    assert bodies == [
+        {url: page.content for url, page in contents(segment).items()} for segment in replayed[0]
+    ]
 
 
 def test_statuses_are_those_of_a_fetch(replayed: tuple[list[Segment], Counters]) -> None:
-    """The first visits to each URL in the first segment, the second in the second, …; redirects lead on."""
+    """The first visits to each URL in the first segment, the second in the second, …; redirects
+    lead on.
+    """
     first, second, third = replayed[0]
     at = "http://h.example/"
     assert statuses(first) == {
-        at: ["fetch_success"], f"{at}a": ["fetch_success"], f"{at}c": ["fetch_success"], f"{at}cut": ["fetch_success"],
-        f"{at}err": ["fetch_retry"], f"{at}file.txt": ["fetch_success"], f"{at}gone": ["fetch_gone"],
-        f"{at}lost": ["fetch_notmodified"], f"{at}r": ["fetch_redir_temp"], f"{at}target": ["linked"],
+        at: ["fetch_success"], f"{at}a": ["fetch_success"], f"{at}c": ["fetch_success"], f"{at}cut": ["fetch_success"],  # noqa: E501
+        f"{at}err": ["fetch_retry"], f"{at}file.txt": ["fetch_success"], f"{at}gone": ["fetch_gone"],  # noqa: E501
+        f"{at}lost": ["fetch_notmodified"], f"{at}r": ["fetch_redir_temp"], f"{at}target": ["linked"],  # noqa: E501
     }  # fmt: skip
     assert statuses(second) == {at: ["fetch_success"]}
     assert statuses(third) == {at: ["fetch_notmodified"]}
@@ -137,7 +165,9 @@ def test_pages_are_as_the_fetcher_keeps_them(replayed: tuple[list[Segment], Coun
     first, second, _ = replayed[0]
     pages = contents(first)
     home = pages["http://h.example/"]
-    assert fetched(first)["http://h.example/"][0].metadata[Text(RESPONSE_TIME_KEY)] == IntWritable(12)
+    assert fetched(first)["http://h.example/"][0].metadata[Text(RESPONSE_TIME_KEY)] == IntWritable(
+        12
+    )
     assert home.content == HOME
     assert home.content_type == "text/html"
     assert home.metadata.first(CONTENT_FETCH_TIME_KEY) == str(TIME - 12)  # when it was asked for
@@ -145,7 +175,8 @@ def test_pages_are_as_the_fetcher_keeps_them(replayed: tuple[list[Segment], Coun
     assert home.metadata.first(SEGMENT_NAME_KEY) == first.name
     assert (home.metadata.first(REQUEST_KEY) or "").startswith("GET / HTTP/1.1\r\nUser-Agent: test")
     assert (
-        home.metadata.first(RESPONSE_HEADERS_KEY) == "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
+        home.metadata.first(RESPONSE_HEADERS_KEY)
+        == "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
     )
     assert pages["http://h.example/a"].content == b"packed"
     assert pages["http://h.example/c"].content == b"abcde"
@@ -156,10 +187,15 @@ def test_pages_are_as_the_fetcher_keeps_them(replayed: tuple[list[Segment], Coun
     again = contents(second)["http://h.example/"]
     assert again.content == HOME
     assert again.metadata.first("X-Visit") == "again"
-    assert second.name > first.name == again.metadata.first(SEGMENT_NAME_KEY) or second.name != first.name
+    assert (
+        second.name > first.name == again.metadata.first(SEGMENT_NAME_KEY)
+        or second.name != first.name
+    )
 
 
-def test_a_crawl_goes_on_with_the_segments(replayed: tuple[list[Segment], Counters], tmp_path: Path) -> None:
+def test_a_crawl_goes_on_with_the_segments(
+    replayed: tuple[list[Segment], Counters], tmp_path: Path
+) -> None:
     """parse, updatedb into a CrawlDb that is not there, mergesegs."""
     conf = conf_for(plugin__includes="parse-(html|text)|urlnormalizer-pass|scoring-opic")
     for segment in replayed[0]:
@@ -168,7 +204,7 @@ def test_a_crawl_goes_on_with_the_segments(replayed: tuple[list[Segment], Counte
     jobs.updatedb(db, *(segment.path for segment in replayed[0]), conf=conf)
     known = {url: datum.status_name for url, datum in read_db(db).items()}
     assert known == {
-        "http://h.example/": "db_notmodified", "http://h.example/a": "db_fetched", "http://h.example/c": "db_fetched",
+        "http://h.example/": "db_notmodified", "http://h.example/a": "db_fetched", "http://h.example/c": "db_fetched",  # noqa: E501
         "http://h.example/cut": "db_fetched", "http://h.example/err": "db_unfetched",
         "http://h.example/file.txt": "db_fetched", "http://h.example/gone": "db_gone",
         "http://h.example/lost": "db_notmodified", "http://h.example/r": "db_redir_temp",
@@ -176,7 +212,9 @@ def test_a_crawl_goes_on_with_the_segments(replayed: tuple[list[Segment], Counte
     }  # fmt: skip
     jobs.mergesegs(tmp_path / "merged", *(segment.path for segment in replayed[0]), conf=conf)
     (merged,) = segments_in(tmp_path / "merged")
-    assert fetched(merged)["http://h.example/"][0].fetch_time == 1_767_398_400_000  # a 304 does not replace it
+    assert (
+        fetched(merged)["http://h.example/"][0].fetch_time == 1_767_398_400_000
+    )  # a 304 does not replace it
 
 
 @pytest.mark.parametrize(
@@ -192,7 +230,9 @@ def test_a_crawl_goes_on_with_the_segments(replayed: tuple[list[Segment], Counte
         (["-host", "*.example", "-status", "304"], {""}),
     ],
 )
-def test_a_filter_chooses(archive: Path, tmp_path: Path, options: list[str], wanted: set[str]) -> None:
+def test_a_filter_chooses(
+    archive: Path, tmp_path: Path, options: list[str], wanted: set[str]
+) -> None:
     segments, counters = imported(*options, archive, tmp_path / "segments")
     found = {url.rpartition("/")[2] for segment in segments for url in fetched(segment)}
     assert found == wanted
@@ -207,7 +247,9 @@ def test_rules_for_urls_count_if_asked_for(tmp_path: Path) -> None:
     rules = {"plugin__includes": "urlnormalizer-basic|urlfilter-regex"}
     segments, _ = imported(tmp_path / "x.warc.gz", tmp_path / "plain", **rules)
     assert set(fetched(segments[0])) == {"http://H.example:80/b/../a", "http://h.example/x.gif"}
-    segments, counters = imported("-normalize", "-filter", tmp_path / "x.warc.gz", tmp_path / "ruled", **rules)
+    segments, counters = imported(
+        "-normalize", "-filter", tmp_path / "x.warc.gz", tmp_path / "ruled", **rules
+    )
     assert set(fetched(segments[0])) == {"http://h.example/a"}
     assert counters["filtered"] == 1
 
@@ -215,15 +257,23 @@ def test_rules_for_urls_count_if_asked_for(tmp_path: Path) -> None:
 def test_content_has_a_limit(tmp_path: Path) -> None:
     with WarcMaker(tmp_path / "x.warc.gz") as made:
         made.page("http://h.example/", b"x" * 5000)
-        made.page("http://h.example/z", gzip.compress(b"y" * 5000), HTML, ("Content-Encoding", "gzip"))
+        made.page(
+            "http://h.example/z", gzip.compress(b"y" * 5000), HTML, ("Content-Encoding", "gzip")
+        )
     for limit, kept in (("100", 100), ("-1", 5000)):
-        segments, _ = imported(tmp_path / "x.warc.gz", tmp_path / limit, archive__content__limit=limit)
+        segments, _ = imported(
+            tmp_path / "x.warc.gz", tmp_path / limit, archive__content__limit=limit
+        )
         pages = contents(segments[0])
         assert {len(page.content) for page in pages.values()} == {kept}
-        assert {page.metadata.first(TRUNCATED_KEY) for page in pages.values()} == ({"true"} if kept == 100 else {None})
+        assert {page.metadata.first(TRUNCATED_KEY) for page in pages.values()} == (
+            {"true"} if kept == 100 else {None}
+        )
 
 
-def test_visits_beyond_the_most_segments_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_visits_beyond_the_most_segments_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(replay_segments, "MOST", 2)
     with WarcMaker(tmp_path / "x.warc.gz") as made:
         for day in range(1, 5):
@@ -237,7 +287,12 @@ def test_an_original_may_come_later_and_in_another_file(tmp_path: Path) -> None:
     """Also in files that are one gzip member, where records have no offsets of their own."""
     with WarcMaker(tmp_path / "a.warc", gzip=False) as made:
         for number in range(5):
-            made.revisit(f"http://h.example/{number}", digest_of(b"page %d" % number), "http://h.example/-", LATER)
+            made.revisit(
+                f"http://h.example/{number}",
+                digest_of(b"page %d" % number),
+                "http://h.example/-",
+                LATER,
+            )
     with WarcMaker(tmp_path / "b.warc", gzip=False) as made:
         for number in reversed(range(5)):
             made.page(f"http://o.example/{number}", b"page %d" % number)
@@ -245,17 +300,23 @@ def test_an_original_may_come_later_and_in_another_file(tmp_path: Path) -> None:
         data = (tmp_path / name).read_bytes()
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress(data))
         (tmp_path / name).unlink()
-    segments, counters = imported(tmp_path / "a.warc.gz", tmp_path / "b.warc.gz", tmp_path / "segments")
+    segments, counters = imported(
+        tmp_path / "a.warc.gz", tmp_path / "b.warc.gz", tmp_path / "segments"
+    )
     pages = contents(segments[0])
-    assert [pages[f"http://h.example/{number}"].content for number in range(5)] == [b"page %d" % n for n in range(5)]
+    assert [pages[f"http://h.example/{number}"].content for number in range(5)] == [
+        b"page %d" % n for n in range(5)
+    ]
     assert counters["fetched"] == 10
 
 
-# -- CDXJ and WACZ -----------------------------------------------------------------------------------------------
+# -- CDXJ and WACZ ---------------------------------------------------------------------------------
 
 
 def cdxj_of(path: Path) -> str:
-    """Lines for the responses of a WARC file, by warcio's offsets; one for each visit, revisits too."""
+    """Lines for the responses of a WARC file, by warcio's offsets; one for each visit, revisits
+    too.
+    """
     from warcio.archiveiterator import ArchiveIterator
 
     lines = []
@@ -268,9 +329,13 @@ def cdxj_of(path: Path) -> str:
             if record.rec_type not in ("response", "revisit") or not url.startswith("http"):
                 continue
             time = "".join(c for c in record.rec_headers["WARC-Date"] if c.isdigit())
-            mime = "warc/revisit" if record.rec_type == "revisit" else record.http_headers.get_header("Content-Type")
+            mime = (
+                "warc/revisit"
+                if record.rec_type == "revisit"
+                else record.http_headers.get_header("Content-Type")
+            )
             found = {
-                "url": url, "mime": (mime or "-").partition(";")[0], "status": record.http_headers.statusline[:3],
+                "url": url, "mime": (mime or "-").partition(";")[0], "status": record.http_headers.statusline[:3],  # noqa: E501
                 "digest": (record.rec_headers["WARC-Payload-Digest"] or "-").removeprefix("sha1:"),
                 "length": str(length), "offset": str(offset), "filename": path.name,
             }  # fmt: skip
@@ -290,7 +355,10 @@ def test_a_cdxj_file_leads_to_what_is_wanted_alone(archive: Path, tmp_path: Path
     assert len(segments) == 3
     assert counters["index lines that lead nowhere"] == 2
     assert contents(segments[1])["http://h.example/"].content == HOME
-    offset = next(json.loads(line.partition("{")[1] + line.partition("{")[2])["offset"] for line in lines.splitlines())
+    offset = next(
+        json.loads(line.partition("{")[1] + line.partition("{")[2])["offset"]
+        for line in lines.splitlines()
+    )
     data[int(offset) + 100 : int(offset) + 140] = bytes(40)
     (tmp_path / archive.name).write_bytes(data)
     segments, counters = imported("-status", "404", tmp_path / "x.cdxj", tmp_path / "gone")
@@ -298,7 +366,9 @@ def test_a_cdxj_file_leads_to_what_is_wanted_alone(archive: Path, tmp_path: Path
     assert counters["visits"] == counters["not asked for"] + 3
 
 
-@pytest.mark.parametrize("name", ["../secret.warc.gz", "/etc/passwd", "absent.warc.gz", "..\\secret.warc.gz"])
+@pytest.mark.parametrize(
+    "name", ["../secret.warc.gz", "/etc/passwd", "absent.warc.gz", "..\\secret.warc.gz"]
+)
 def test_a_line_leads_to_no_other_folder(archive: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / "secret.warc.gz").write_bytes(archive.read_bytes())
     (tmp_path / "index").mkdir()
@@ -322,8 +392,12 @@ def test_a_cdx_file_of_eleven_fields(archive: Path, tmp_path: Path) -> None:
         )
         for e in entries
     ]
-    (tmp_path / "x.cdx.gz").write_bytes(gzip.compress("\n".join([" CDX N b a m s k r M S V g", *lines, ""]).encode()))
-    segments, _ = imported("-status", "200", "-mime", "text/html", tmp_path / "x.cdx.gz", tmp_path / "segments")
+    (tmp_path / "x.cdx.gz").write_bytes(
+        gzip.compress("\n".join([" CDX N b a m s k r M S V g", *lines, ""]).encode())
+    )
+    segments, _ = imported(
+        "-status", "200", "-mime", "text/html", tmp_path / "x.cdx.gz", tmp_path / "segments"
+    )
     names = ("", "a", "c", "cut", "lost", "post")  # of requests an index says nothing
     assert set(fetched(segments[0])) == {f"http://h.example/{name}" for name in names}
 
@@ -346,7 +420,7 @@ def test_a_wacz_holds_warc_files(archive: Path, tmp_path: Path) -> None:
         imported(path, tmp_path / "none")
 
 
-# -- round trips -------------------------------------------------------------------------------------------------
+# -- round trips -----------------------------------------------------------------------------------
 
 
 class Pages(BaseHTTPRequestHandler):
@@ -374,7 +448,11 @@ class Pages(BaseHTTPRequestHandler):
         elif self.path == "/empty":
             self._send(200, b"")
         else:
-            self._send(200, f"<html>{self.path}</html>".encode(), Last_Modified="Sun, 06 Nov 1994 08:49:37 GMT")
+            self._send(
+                200,
+                f"<html>{self.path}</html>".encode(),
+                Last_Modified="Sun, 06 Nov 1994 08:49:37 GMT",
+            )
 
     def _send(self, code: int, body: bytes, media_type: str = "text/html", **headers: str) -> None:
         self.send_response(code)
@@ -395,21 +473,34 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Segment]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
     Thread(target=server.serve_forever, daemon=True).start()
     at = f"http://127.0.0.1:{server.server_port}"
-    urls = [f"{at}/{name}" for name in ("plain", "packed", "chunks", "r", "gone", "bytes", "empty", "b%20c?d=1&e")]
+    urls = [
+        f"{at}/{name}"
+        for name in ("plain", "packed", "chunks", "r", "gone", "bytes", "empty", "b%20c?d=1&e")
+    ]
     segment = make_segment(tmp_path_factory.mktemp("crawled"), sorted(urls))
-    kept = {"store__http__headers": "true", "store__http__request": "true", "store__ip__address": "true"}
+    kept = {
+        "store__http__headers": "true",
+        "store__http__request": "true",
+        "store__ip__address": "true",
+    }
     fetch_segment(segment, conf_for(**kept))
     yield segment
     server.shutdown()
     server.server_close()
 
 
-@pytest.mark.parametrize("form", ["warc", "warc compressed", "arc", "arc crawl-001", "export warc", "export wacz"])
+@pytest.mark.parametrize(
+    "form", ["warc", "warc compressed", "arc", "arc crawl-001", "export warc", "export wacz"]
+)
 def test_a_segment_comes_back_from_an_archive(crawled: Segment, tmp_path: Path, form: str) -> None:
-    """URLs, statuses, contents, headers and times; what the formats have no place for is named here."""
+    """URLs, statuses, contents, headers and times; what the formats have no place for is named
+    here.
+    """
     out = tmp_path / "out"
     context = JobContext(
-        conf_for(mapreduce__output__fileoutputformat__compress=str(form.endswith("compressed")).lower())
+        conf_for(
+            mapreduce__output__fileoutputformat__compress=str(form.endswith("compressed")).lower()
+        )
     )
     if form.startswith("export"):
         out = tmp_path / "out.wacz" if form.endswith("wacz") else out
@@ -418,20 +509,32 @@ def test_a_segment_comes_back_from_an_archive(crawled: Segment, tmp_path: Path, 
         warc_command.run([str(out), str(crawled.path)], context)
     else:
         arc.run(
-            [str(crawled.path), str(out), "-layout", "crawl-001" if form.endswith("1") else "parse-output"], context
+            [
+                str(crawled.path),
+                str(out),
+                "-layout",
+                "crawl-001" if form.endswith("1") else "parse-output",
+            ],
+            context,
         )
     (back,), counters = imported(out, tmp_path / "segments")
     before, after = fetched(crawled), fetched(back)
-    gone = {url for url in before if url.endswith("/gone")}  # Nutch keeps no content of it, so no archive has it
+    gone = {
+        url for url in before if url.endswith("/gone")
+    }  # Nutch keeps no content of it, so no archive has it
     assert set(before) - gone == set(after)
     assert counters["visits"] == len(before) - 1
-    is_exact = form.startswith("export")  # WARC 1.1: milliseconds, requests, and how long answers took
+    is_exact = form.startswith(
+        "export"
+    )  # WARC 1.1: milliseconds, requests, and how long answers took
     unit = 1 if is_exact else 1000
     untold = () if is_exact else (RESPONSE_TIME_KEY,)
     for url, records in after.items():
         for datum, old in zip(records, before[url], strict=True):
             assert (datum.status, datum.fetch_time) == (old.status, old.fetch_time // unit * unit)
-            assert datum.metadata == {key: value for key, value in old.metadata.items() if str(key) not in untold}
+            assert datum.metadata == {
+                key: value for key, value in old.metadata.items() if str(key) not in untold
+            }
     old_pages, new_pages = contents(crawled), contents(back)
     assert set(old_pages) == set(new_pages)
     for url, page in new_pages.items():
@@ -440,13 +543,15 @@ def test_a_segment_comes_back_from_an_archive(crawled: Segment, tmp_path: Path, 
             old_page.content, old_page.content_type, old_page.url, old_page.base,
         )  # fmt: skip
         other = {SEGMENT_NAME_KEY, CONTENT_FETCH_TIME_KEY}
-        other |= set() if is_exact else {REQUEST_KEY}  # neither ARC nor WARCExporter writes requests
+        other |= (
+            set() if is_exact else {REQUEST_KEY}
+        )  # neither ARC nor WARCExporter writes requests
         assert {k: v for k, v in page.metadata.items() if k not in other} == {
             k: v for k, v in old_page.metadata.items() if k not in other
         }
 
 
-# -- what can't be done ------------------------------------------------------------------------------------------
+# -- what can't be done ----------------------------------------------------------------------------
 
 
 def test_what_is_no_archive_is_named(tmp_path: Path, archive: Path) -> None:
@@ -466,7 +571,8 @@ def test_what_is_no_archive_is_named(tmp_path: Path, archive: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["x"], ["-status", "20", "x", "y"], ["-from", "1", "x", "y"], ["-to", "202613", "x", "y"]]
+    "words",
+    [["x"], ["-status", "20", "x", "y"], ["-from", "1", "x", "y"], ["-to", "202613", "x", "y"]],
 )
 def test_wrong_command_lines(words: list[str]) -> None:
     with pytest.raises(UsageError, match=r"import warc\|arc"):
@@ -486,10 +592,15 @@ def test_nothing_is_left_of_an_import_that_fails(
 
 
 def test_an_import_that_was_stopped_between_two_segments_is_done_by_the_same_command(
-    archive: Path, tmp_path: Path, replayed: tuple[list[Segment], Counters], monkeypatch: pytest.MonkeyPatch
+    archive: Path,
+    tmp_path: Path,
+    replayed: tuple[list[Segment], Counters],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     segments = stopped_after_a_segment(archive, tmp_path, monkeypatch)
-    assert [statuses(each) for each in segments_in(segments)] == [statuses(each) for each in replayed[0]]
+    assert [statuses(each) for each in segments_in(segments)] == [
+        statuses(each) for each in replayed[0]
+    ]
     assert sum(not path.name.startswith(".") for path in segments.iterdir()) == 1
     found, counters = imported(archive, segments)
     assert counters == replayed[1] and list(counters) == list(replayed[1])
@@ -513,7 +624,9 @@ def test_another_import_leaves_it_whole(
 
 
 def stopped_after_a_segment(archive: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of segments in which an import was killed when the first of three was in its place."""
+    """A folder of segments in which an import was killed when the first of three was in its
+    place.
+    """
     segments = folder / "segments"
     with monkeypatch.context() as patched:
         place = places._place
@@ -527,11 +640,15 @@ def stopped_after_a_segment(archive: Path, folder: Path, monkeypatch: pytest.Mon
         with pytest.raises(OSError, match="Input/output"):
             imported(archive, segments)
     (ours,) = segments.glob(".import-*")
-    ours.rename(segments / f".import-{2**22 + 1}-1-{socket.gethostname()}.0")  # no process has this number
+    ours.rename(
+        segments / f".import-{2**22 + 1}-1-{socket.gethostname()}.0"
+    )  # no process has this number
     return segments
 
 
-def test_an_empty_archive_makes_no_segment(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_empty_archive_makes_no_segment(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "x.warc.gz").write_bytes(b"")
     segments, counters = imported(tmp_path / "x.warc.gz", tmp_path / "segments")
     assert (segments, counters) == ([], {"visits": 0, "segments": 0})
@@ -549,5 +666,7 @@ def test_names_that_are_taken_are_passed_over(archive: Path, tmp_path: Path) -> 
         for page in contents(segment).values():
             assert isinstance(page, Content)
             assert page.metadata.first(SEGMENT_NAME_KEY) in (segment.name, None)
-    assert status.STATUS_FETCH_SUCCESS in {datum.status for _, (datum, *_) in fetched(segments_in(tmp_path)[0]).items()}
+    assert status.STATUS_FETCH_SUCCESS in {
+        datum.status for _, (datum, *_) in fetched(segments_in(tmp_path)[0]).items()
+    }
     assert all(segment.has(CRAWL_FETCH) for segment in segments_in(tmp_path))

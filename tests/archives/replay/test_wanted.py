@@ -63,7 +63,9 @@ def test_results(words: tuple[str, ...], found: bool) -> None:
     assert wanted(*words).visit(visit) is found
 
 
-@pytest.mark.parametrize("words", [("-from", "x"), ("-from", "201"), ("-to", "2012-13"), ("-from", "20121")])
+@pytest.mark.parametrize(
+    "words", [("-from", "x"), ("-from", "201"), ("-to", "2012-13"), ("-from", "20121")]
+)
 def test_times_that_are_none(words: tuple[str, ...]) -> None:
     with pytest.raises(UsageError):
         wanted(*words)

@@ -1,4 +1,6 @@
-"""export cdxj and wacz of archives that lie there: entries lead to their records, whoever wrote them, and however."""
+"""export cdxj and wacz of archives that lie there: entries lead to their records, whoever wrote
+them, and however.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,15 @@ from minutch.job import Counters, JobContext
 from tests.support.archived import archived_crawl, configuration
 from tests.support.archives import HTML, WarcMaker
 from tests.support.segments import conf_for, contents, fetched
-from tests.warc.reading.files import Container, gzip_blocks, gzip_each, gzip_whole, plain, zstd_each, zstd_shared
+from tests.warc.reading.files import (
+    Container,
+    gzip_blocks,
+    gzip_each,
+    gzip_whole,
+    plain,
+    zstd_each,
+    zstd_shared,
+)
 
 DATA = Path(__file__).parent.parent / "data"
 FIRST = {
@@ -38,7 +48,7 @@ FIRST = {
         "filename": "example.arc.gz",
     },
     "warcio/example-resource.warc.gz": {
-        "url": "http://example.com/", "mime": "text/html", "digest": "sha1:YXLHEZO6YIEPLHABGCQ2TM24WROPX6ZG",
+        "url": "http://example.com/", "mime": "text/html", "digest": "sha1:YXLHEZO6YIEPLHABGCQ2TM24WROPX6ZG",  # noqa: E501
         "length": "977", "offset": "802", "filename": "example-resource.warc.gz",
     },
 }  # fmt: skip
@@ -65,7 +75,9 @@ def imported(*words: object) -> list[tuple[dict[str, str], dict[str, bytes]]]:
 
 
 def pages(segments: list[tuple[dict[str, str], dict[str, bytes]]]) -> list[tuple[str, bytes]]:
-    """All pages; an index knows seconds only, so it may change which of two is in the first segment."""
+    """All pages; an index knows seconds only, so it may change which of two is in the first
+    segment.
+    """
     return sorted(page for _, contents in segments for page in contents.items())
 
 
@@ -82,13 +94,17 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
         warc.other("warcinfo", "", b"software: x\r\n", "application/warc-fields")
         warc.page("http://h.example/", page)
         warc.other("conversion", "http://h.example/", b"A text", "text/plain")
-        warc.page("http://h.example/packed", gzip.compress(page), HTML, ("Content-Encoding", "gzip"))
+        warc.page(
+            "http://h.example/packed", gzip.compress(page), HTML, ("Content-Encoding", "gzip")
+        )
         warc.page("http://h.example/gone", page, status="404 Not Found")
         warc.page("http://h.example/form", page, request="POST")
         warc.page("http://h.example/a b", b"text", ("Content-Type", "text/plain"))
         warc.other("resource", "http://h.example/file.html", page, "text/html")
         warc.not_modified("http://h.example/later")
-        warc.other("metadata", "http://h.example/", b"fetchTimeMs: 13\r\n", "application/warc-fields")
+        warc.other(
+            "metadata", "http://h.example/", b"fetchTimeMs: 13\r\n", "application/warc-fields"
+        )
     first, *rest = path.read_bytes().split(b"WARC/1.1\r\n")
     assert not first
     return [b"WARC/1.1\r\n" + record for record in rest]
@@ -102,7 +118,12 @@ def test_entries_are_those_of_cdxj_indexer(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("container", "name"),
-    [(plain, "x.warc"), (gzip_each, "x.warc.gz"), (zstd_each, "x.warc.zst"), (zstd_shared, "y.warc.zst")],
+    [
+        (plain, "x.warc"),
+        (gzip_each, "x.warc.gz"),
+        (zstd_each, "x.warc.zst"),
+        (zstd_shared, "y.warc.zst"),
+    ],
 )
 def test_what_is_read_by_the_index_is_what_is_in_the_archive(
     records: list[bytes], container: Container, name: str, tmp_path: Path
@@ -112,10 +133,12 @@ def test_what_is_read_by_the_index_is_what_is_in_the_archive(
     counters = exported("cdxj", tmp_path / "web", tmp_path / "x.cdxj")
     assert counters["records in the index"] == 7
     assert {entry["filename"] for entry in entries(tmp_path / "x.cdxj")} == {f"web/{name}"}
-    assert [entry["url"] for entry in entries(tmp_path / "x.cdxj") if entry.get("method") == "POST"] == [
-        "http://h.example/form"
-    ]
-    (revisit,) = (entry for entry in entries(tmp_path / "x.cdxj") if entry.get("mime") == "warc/revisit")
+    assert [
+        entry["url"] for entry in entries(tmp_path / "x.cdxj") if entry.get("method") == "POST"
+    ] == ["http://h.example/form"]
+    (revisit,) = (
+        entry for entry in entries(tmp_path / "x.cdxj") if entry.get("mime") == "warc/revisit"
+    )
     assert "digest" not in revisit  # that of its empty body would be of no page
     by_index = imported(tmp_path / "x.cdxj", tmp_path / "by-index")
     assert by_index == imported(tmp_path / "web", tmp_path / "by-archive")
@@ -137,7 +160,9 @@ def test_the_files_that_the_fetcher_wrote(tmp_path: Path) -> None:
     found = entries(archived_crawl().folder / "x.cdxj")
     assert counters["records in the index"] == len(found)
     assert {entry["filename"] for entry in found} == {
-        file.relative_to(archived_crawl().folder).as_posix() for folder in folders for file in folder.iterdir()
+        file.relative_to(archived_crawl().folder).as_posix()
+        for folder in folders
+        for file in folder.iterdir()
     }
     assert "warc/revisit" in {entry.get("mime") for entry in found}
     by_index = imported(archived_crawl().folder / "x.cdxj", tmp_path / "by-index")
@@ -151,7 +176,14 @@ def test_an_index_may_lie_elsewhere(records: list[bytes], tmp_path: Path) -> Non
     (tmp_path / "web/x.warc.gz").write_bytes(gzip_each(records))
     exported("cdxj", tmp_path / "web/x.warc.gz", tmp_path / "index/x.cdxj")
     assert imported(tmp_path / "index/x.cdxj", tmp_path / "none") == []
-    assert len(imported("-archives", tmp_path / "web", tmp_path / "index/x.cdxj", tmp_path / "segments")) == 1
+    assert (
+        len(
+            imported(
+                "-archives", tmp_path / "web", tmp_path / "index/x.cdxj", tmp_path / "segments"
+            )
+        )
+        == 1
+    )
 
 
 @pytest.mark.parametrize("container", [gzip_whole, gzip_blocks])
@@ -185,7 +217,10 @@ def test_a_package_of_archives(records: list[bytes], tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "x.wacz") as package:
         for path in both:
             assert package.read(f"archive/{path.name}") == path.read_bytes()
-        assert gzip.decompress(package.read("indexes/index.cdx.gz")) == (tmp_path / "x.cdxj").read_bytes()
+        assert (
+            gzip.decompress(package.read("indexes/index.cdx.gz"))
+            == (tmp_path / "x.cdxj").read_bytes()
+        )
         described = json.loads(package.read("datapackage.json"))
         _, *pages = map(json.loads, package.read("pages/pages.jsonl").decode().splitlines())
     assert (described["title"], described["mainPageUrl"]) == ("x", "http://h.example/")

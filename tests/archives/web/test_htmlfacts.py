@@ -23,7 +23,7 @@ of links </title><base href="/base/"><meta name=description content="What &amp; 
 <video src=v.mp4 poster=p.png><source src=w.mp4><track src=t.vtt></video><object data=o.swf></object>
 <div data-href=/card onclick="window.open('/popup', 'x')">x</div><input onclick="location.href='/there'">
 <q cite=/q></q><blockquote cite=/bq></blockquote><area href=/map rel=x><embed src=e.swf>
-"""
+"""  # noqa: E501
 
 
 def test_a_page() -> None:
@@ -39,7 +39,9 @@ def test_a_page() -> None:
         ],
         "Title": "A page of links",
         "Base": "/base/",
-        "Link": [{"path": "LINK@/href", "url": "style.css", "rel": "stylesheet", "type": "text/css"}],
+        "Link": [
+            {"path": "LINK@/href", "url": "style.css", "rel": "stylesheet", "type": "text/css"}
+        ],
         "Scripts": [{"path": "SCRIPT@/src", "url": "a.js", "type": "module"}],
     }
     assert [(link["path"], link.get("url", link.get("href"))) for link in facts["Links"]] == [
@@ -73,9 +75,13 @@ def test_a_page() -> None:
 
 
 def test_long_texts_and_what_is_not_closed() -> None:
-    facts: Any = html_facts(b"<title>" + b"t" * 500 + b"</title><a href=x>" + b"word " * 1000 + b"<p>")
+    facts: Any = html_facts(
+        b"<title>" + b"t" * 500 + b"</title><a href=x>" + b"word " * 1000 + b"<p>"
+    )
     assert facts["Head"]["Title"] == "t" * LONGEST_TEXT
-    assert facts["Links"] == [{"path": "A@/href", "url": "x", "text": ("word " * 26)[:LONGEST_TEXT].strip()}]
+    assert facts["Links"] == [
+        {"path": "A@/href", "url": "x", "text": ("word " * 26)[:LONGEST_TEXT].strip()}
+    ]
     assert html_facts(b"") == html_facts(b" \n") == {}
 
 

@@ -32,13 +32,17 @@ _READY = 60
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo crawl, with its index."""
     out = tmp_path_factory.mktemp("outside") / "out"
-    jobs.export("warc", archived_crawl().folder, out, "-cdxj", "-size", 6000, conf=Configuration.load([]))
+    jobs.export(
+        "warc", archived_crawl().folder, out, "-cdxj", "-size", 6000, conf=Configuration.load([])
+    )
     return out
 
 
 def files_of(archive: Path) -> list[Path]:
     """The files of the export, and those that the fetcher wrote."""
-    fetched_ones = [path for segment in archived_crawl().segments for path in (segment / WARC).iterdir()]
+    fetched_ones = [
+        path for segment in archived_crawl().segments for path in (segment / WARC).iterdir()
+    ]
     return [*sorted(archive.glob("*.warc.gz")), *sorted(fetched_ones)]
 
 
@@ -60,7 +64,9 @@ def tools() -> Path:
 
 
 def output(*command: object) -> str:
-    ran = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=120)
+    ran = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, check=False, timeout=120
+    )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
 
@@ -70,7 +76,9 @@ def test_jwarc_finds_nothing_wrong(jwarc: list[str], archive: Path, tmp_path: Pa
     conf = Configuration.load([])
     for form in ("wet", "wat"):
         jobs.export(form, archived_crawl().folder, tmp_path / form, conf=conf)
-    jobs.export("warc", archived_crawl().folder, tmp_path / "sha256", "-digest", "sha256", conf=conf)
+    jobs.export(
+        "warc", archived_crawl().folder, tmp_path / "sha256", "-digest", "sha256", conf=conf
+    )
     more = [path for form in ("wet", "wat", "sha256") for path in (tmp_path / form).iterdir()]
     output(*jwarc, "validate", *files_of(archive), *more)
 
@@ -88,15 +96,29 @@ def test_the_index_is_cdxj_indexers(tools: Path, archive: Path) -> None:
 
 
 @pytest.mark.servers
-def test_the_index_of_files_that_lie_there_is_cdxj_indexers(tools: Path, archive: Path, tmp_path: Path) -> None:
-    """Those that the fetcher wrote, and warcio's and jwarc's samples: those without damage or several requests."""
-    names = ("example.arc", "example.arc.gz", "example.warc", "example.warc.gz", "example-resource.warc.gz")
+def test_the_index_of_files_that_lie_there_is_cdxj_indexers(
+    tools: Path, archive: Path, tmp_path: Path
+) -> None:
+    """Those that the fetcher wrote, and warcio's and jwarc's samples: those without damage or
+    several requests.
+    """
+    names = (
+        "example.arc",
+        "example.arc.gz",
+        "example.warc",
+        "example.warc.gz",
+        "example-resource.warc.gz",
+    )
     more = (
         "example-iana.org-chunked.warc",
         "example-space-in-target-uri.warc.gz",
         "example-wget-bad-target-uri.warc.gz",
     )
-    paths = [*files_of(archive), *(DATA / "warcio" / name for name in (*names, *more)), DATA / "jwarc/cc.warc.gz"]
+    paths = [
+        *files_of(archive),
+        *(DATA / "warcio" / name for name in (*names, *more)),
+        DATA / "jwarc/cc.warc.gz",
+    ]
     jobs.export("cdxj", *paths, tmp_path / "x.cdxj", conf=Configuration.load([]))
     found = output(tools / "cdxj-indexer", "--sort", *paths)
     assert found == (tmp_path / "x.cdxj").read_text()
@@ -105,15 +127,22 @@ def test_the_index_of_files_that_lie_there_is_cdxj_indexers(tools: Path, archive
 @pytest.mark.servers
 def test_keys_are_surts(tools: Path) -> None:
     urls = [*PAIRS, *(f"{url}%3f&&=%e2%98%83/..//" for url in PAIRS if url)]
-    code = "import json, sys, surt; print(json.dumps([surt.surt(url) for url in json.load(sys.stdin)]))"
+    code = (
+        "import json, sys, surt; print(json.dumps([surt.surt(url) for url in"
+        " json.load(sys.stdin)]))"
+    )
     command = [tools / "python", "-c", code]
-    ran = subprocess.run(command, input=json.dumps(urls), capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        command, input=json.dumps(urls), capture_output=True, text=True, check=True
+    )
     assert json.loads(ran.stdout) == [surt(url) for url in urls]
 
 
 @pytest.mark.servers
 def test_py_wacz_finds_nothing_wrong(tools: Path, tmp_path: Path) -> None:
-    jobs.export("wacz", archived_crawl().folder, tmp_path / "x.wacz", "-text", conf=Configuration.load([]))
+    jobs.export(
+        "wacz", archived_crawl().folder, tmp_path / "x.wacz", "-text", conf=Configuration.load([])
+    )
     assert "is valid" in output(tools / "wacz", "validate", "-f", tmp_path / "x.wacz")
 
 
@@ -122,7 +151,13 @@ def replayed(tools: Path, folder: Path, collections: dict[str, list[Path]]) -> I
     """pywb with some collections; its address."""
     for name, paths in collections.items():
         for words in (("init", name), ("add", name, *paths)):
-            subprocess.run([tools / "wb-manager", *words], cwd=folder, check=True, capture_output=True, timeout=120)
+            subprocess.run(
+                [tools / "wb-manager", *words],
+                cwd=folder,
+                check=True,
+                capture_output=True,
+                timeout=120,
+            )
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -132,7 +167,9 @@ def replayed(tools: Path, folder: Path, collections: dict[str, list[Path]]) -> I
         try:
             until = time.monotonic() + _READY
             while socket.socket().connect_ex(("127.0.0.1", port)):
-                assert server.poll() is None and time.monotonic() < until, (folder / "log").read_text()
+                assert server.poll() is None and time.monotonic() < until, (
+                    folder / "log"
+                ).read_text()
                 time.sleep(0.1)
             yield f"http://127.0.0.1:{port}"
         finally:
@@ -154,8 +191,15 @@ def test_pywb_replays_pages_and_their_revisits(tools: Path, archive: Path, tmp_p
     with replayed(tools, tmp_path, {"exported": mine, "fetched": fetchers}) as address:
         for collection, paths in (("exported", mine), ("fetched", fetchers)):
             seen = 0
-            for kind, url, date, fields, _ in (record for path in paths for record in read_records(path)):
-                if kind not in ("response", "revisit") or url is None or url not in bodies or url.endswith("/news"):
+            for kind, url, date, fields, _ in (
+                record for path in paths for record in read_records(path)
+            ):
+                if (
+                    kind not in ("response", "revisit")
+                    or url is None
+                    or url not in bodies
+                    or url.endswith("/news")
+                ):
                     continue
                 digits = "".join(c for c in date if c.isdigit())[:14]
                 with urllib.request.urlopen(f"{address}/{collection}/{digits}id_/{url}") as answer:

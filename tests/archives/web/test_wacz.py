@@ -16,7 +16,9 @@ from tests.support.archived import archived_crawl
 
 
 def packed(out: Path, *more: object) -> zipfile.ZipFile:
-    jobs.export("wacz", archived_crawl().folder, out, "-prefix", "x", *more, conf=Configuration.load([]))
+    jobs.export(
+        "wacz", archived_crawl().folder, out, "-prefix", "x", *more, conf=Configuration.load([])
+    )
     return zipfile.ZipFile(out)
 
 
@@ -42,13 +44,21 @@ def test_the_parts_are_what_the_package_says(tmp_path: Path) -> None:
 
 def test_the_archives_and_the_index_are_those_of_export_warc(tmp_path: Path) -> None:
     conf = Configuration.load([])
-    jobs.export("warc", archived_crawl().folder, tmp_path / "warc", "-prefix", "x", "-cdxj", conf=conf)
+    jobs.export(
+        "warc", archived_crawl().folder, tmp_path / "warc", "-prefix", "x", "-cdxj", conf=conf
+    )
     with packed(tmp_path / "c.wacz") as package:
-        assert package.read("archive/x-00000.warc.gz") == (tmp_path / "warc/x-00000.warc.gz").read_bytes()
+        assert (
+            package.read("archive/x-00000.warc.gz")
+            == (tmp_path / "warc/x-00000.warc.gz").read_bytes()
+        )
         blocks = package.read("indexes/index.cdx.gz")
         assert gzip.decompress(blocks) == (tmp_path / "warc/index.cdxj").read_bytes()
         meta, *lines = package.read("indexes/index.idx").decode().splitlines()
-    assert json.loads(meta.removeprefix("!meta 0 ")) == {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}
+    assert json.loads(meta.removeprefix("!meta 0 ")) == {
+        "format": "cdxj-gzip-1.0",
+        "filename": "index.cdx.gz",
+    }
     for line in lines:
         key, time, text = line.split(" ", 2)
         place = json.loads(text)

@@ -1,4 +1,6 @@
-"""export warc: records of a crawl of several rounds, in files that warcio and fastwarc find whole."""
+"""export warc: records of a crawl of several rounds, in files that warcio and fastwarc find
+whole.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,14 @@ def of_kind(records: list[Record], kind: str, target: str | None = None) -> list
     return [record for record in records if record[0] == kind and target in (None, record[1])]
 
 
-def make_segment(path: Path, url: str, datum: CrawlDatum | None, content: Content | None) -> Segment:
+def make_segment(
+    path: Path, url: str, datum: CrawlDatum | None, content: Content | None
+) -> Segment:
     conf = Configuration.load([])
-    with part_writer(path, CONTENT, 0, conf) as page, part_writer(path, CRAWL_FETCH, 0, conf) as fetch:
+    with (
+        part_writer(path, CONTENT, 0, conf) as page,
+        part_writer(path, CRAWL_FETCH, 0, conf) as fetch,
+    ):
         if content is not None:
             page(url, content)
         if datum is not None:
@@ -103,7 +110,9 @@ def test_the_same_content_is_a_revisit_and_changed_content_is_not(exported: list
         of_kind(exported, "revisit", f"{site}/fr.html"),
     )
     fields = revisit[3]
-    assert fields["WARC-Profile"] == "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+    assert (
+        fields["WARC-Profile"] == "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+    )
     assert fields["WARC-Refers-To-Date"] == page[2]
     assert fields["WARC-Payload-Digest"] == page[3]["WARC-Payload-Digest"]
     assert revisit[4].startswith(b"HTTP/1.1 200 OK\r\n") and revisit[4].endswith(b"\r\n\r\n")
@@ -122,7 +131,9 @@ def test_fields_and_text(exported: list[Record]) -> None:
     text = of_kind(exported, "conversion", f"{archived_crawl().site}/")[0]
     assert text[4].startswith(b"Tidewater Library")
     linked = of_kind(
-        exported, "metadata", f"{archived_crawl().site.replace('127.0.0.1', 'localhost')}/articles/cat.html"
+        exported,
+        "metadata",
+        f"{archived_crawl().site.replace('127.0.0.1', 'localhost')}/articles/cat.html",
     )
     assert b"hopsFromSeed: L\r\n" in linked[0][4]
 
@@ -131,10 +142,21 @@ def test_the_same_twice_and_an_index_that_leads_to_the_records(tmp_path: Path) -
     crawl = archived_crawl().folder
     export(crawl, tmp_path / "one", "-cdxj", "-size", 4000, "-prefix", "x")
     export("-dir", crawl / "segments", tmp_path / "two", "-size", 4000, "-prefix", "x")
-    export(*sorted((crawl / "segments").iterdir()), tmp_path / "index", "-size", 4000, "-prefix", "x", form="cdxj")
+    export(
+        *sorted((crawl / "segments").iterdir()),
+        tmp_path / "index",
+        "-size",
+        4000,
+        "-prefix",
+        "x",
+        form="cdxj",
+    )
     names = sorted(path.name for path in (tmp_path / "two").iterdir())
     assert names[:2] == ["x-00000.warc.gz", "x-00001.warc.gz"] and len(names) > 3
-    assert all((tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes() for name in names)
+    assert all(
+        (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+        for name in names
+    )
     lines = (tmp_path / "one/index.cdxj").read_bytes().splitlines()
     assert (tmp_path / "index").read_bytes().splitlines() == lines == sorted(lines)
     for line in lines:
@@ -178,7 +200,9 @@ def test_a_head_that_was_not_kept_is_made_and_says_so(tmp_path: Path) -> None:
         }
     )
     datum = CrawlDatum(STATUS_FETCH_REDIR_PERM, fetch_time=DAY)
-    segment = make_segment(tmp_path / "20260101000000", URL, datum, Content(content=b"moved", metadata=metadata))
+    segment = make_segment(
+        tmp_path / "20260101000000", URL, datum, Content(content=b"moved", metadata=metadata)
+    )
     export(segment.path, tmp_path / "out")
     (response,) = of_kind(records_of(tmp_path / "out"), "response")
     head, _, body = response[4].decode().partition("\r\n\r\n")
@@ -208,36 +232,69 @@ def test_what_is_no_web_page_is_a_resource(tmp_path: Path) -> None:
     unchanged = make_segment(tmp_path / "20260102000000", "ftp://a.example/x", later, None)
     export(segment.path, unchanged.path, tmp_path / "both")
     (revisit,) = of_kind(records_of(tmp_path / "both"), "revisit")
-    assert revisit[3]["WARC-Refers-To"] == record[3]["WARC-Record-ID"] and "Content-Type" not in revisit[3]
+    assert (
+        revisit[3]["WARC-Refers-To"] == record[3]["WARC-Record-ID"]
+        and "Content-Type" not in revisit[3]
+    )
 
 
 def test_what_is_cut_off_says_why(tmp_path: Path) -> None:
-    for reason, said in (("length", "length"), ("disconnect", "disconnect"), ("whim", "unspecified")):
-        metadata = Metadata.of({"http.content.truncated": "true", "http.content.truncated.reason": reason})
+    for reason, said in (
+        ("length", "length"),
+        ("disconnect", "disconnect"),
+        ("whim", "unspecified"),
+    ):
+        metadata = Metadata.of(
+            {"http.content.truncated": "true", "http.content.truncated.reason": reason}
+        )
         page = Content(content=b"x", metadata=metadata)
-        segment = make_segment(tmp_path / reason, URL, CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=DAY), page)
+        segment = make_segment(
+            tmp_path / reason, URL, CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=DAY), page
+        )
         export(segment.path, tmp_path / f"{reason}-out")
-        assert of_kind(records_of(tmp_path / f"{reason}-out"), "response")[0][3]["WARC-Truncated"] == said
+        assert (
+            of_kind(records_of(tmp_path / f"{reason}-out"), "response")[0][3]["WARC-Truncated"]
+            == said
+        )
 
 
 def test_http_2(tmp_path: Path) -> None:
     head = "HTTP/2 200 \r\nContent-Type: text/html\r\n\r\n"
     versions = {"_protocol_versions_": "h2,TLSv1.3", "_cipher_suites_": "TLS_AES_128_GCM_SHA256"}
     page = Content(content=b"x", metadata=Metadata.of({"_response.headers_": head, **versions}))
-    segment = make_segment(tmp_path / "20260101000000", URL, CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=DAY), page)
+    segment = make_segment(
+        tmp_path / "20260101000000", URL, CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=DAY), page
+    )
     export(segment.path, tmp_path / "out", "-cdxj")
     (path,) = (tmp_path / "out").glob("*.warc.gz")
     assert checked(path)
     text = gzip.decompress(path.read_bytes())
-    assert b"WARC-Protocol: h2\r\nWARC-Protocol: tls/1.3\r\nWARC-Cipher-Suite: TLS_AES_128_GCM_SHA256\r\n" in text
+    assert (
+        b"WARC-Protocol: h2\r\nWARC-Protocol: tls/1.3\r\nWARC-Cipher-Suite:"
+        b" TLS_AES_128_GCM_SHA256\r\n" in text
+    )
     assert b'"status": "200"' in (tmp_path / "out/index.cdxj").read_bytes()
 
 
 def test_each_capture_once_and_revisits_of_what_was_before(tmp_path: Path) -> None:
-    """A merged segment beside what it was made of; segments whose names are not in the order of their fetches."""
-    page = Content(content=b"page", metadata=Metadata.of({"_response.headers_": "HTTP/1.1 200 OK\r\n\r\n"}))
-    for name, day in (("20260103000000", 3), ("20260101000000", 3), ("20260102000000", 2), ("20260104000000", 4)):
-        make_segment(tmp_path / "segments" / name, URL, CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=day * DAY), page)
+    """A merged segment beside what it was made of; segments whose names are not in the order of
+    their fetches.
+    """
+    page = Content(
+        content=b"page", metadata=Metadata.of({"_response.headers_": "HTTP/1.1 200 OK\r\n\r\n"})
+    )
+    for name, day in (
+        ("20260103000000", 3),
+        ("20260101000000", 3),
+        ("20260102000000", 2),
+        ("20260104000000", 4),
+    ):
+        make_segment(
+            tmp_path / "segments" / name,
+            URL,
+            CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=day * DAY),
+            page,
+        )
     unchanged = CrawlDatum(STATUS_FETCH_NOTMODIFIED, fetch_time=5 * DAY)
     make_segment(tmp_path / "segments" / "20260105000000", URL, unchanged, None)
     counters = export(tmp_path / "segments", tmp_path / "out")
@@ -248,7 +305,7 @@ def test_each_capture_once_and_revisits_of_what_was_before(tmp_path: Path) -> No
         ("revisit", "05"),
         ("revisit", "06"),
     ]
-    assert [counters[name] for name in (webarchive.PAGES, webarchive.TWICE, webarchive.SAME, webarchive.UNCHANGED)] == [
+    assert [counters[name] for name in (webarchive.PAGES, webarchive.TWICE, webarchive.SAME, webarchive.UNCHANGED)] == [  # noqa: E501
         2, 1, 1, 1,
     ]  # fmt: skip
     assert all(fields["WARC-Refers-To-Date"] == found[2][2] for _, _, _, fields, _ in found[3:])
@@ -266,14 +323,22 @@ def test_every_url_is_counted_once(tmp_path: Path) -> None:
     robots = Content(content=b"User-agent: *", metadata=Metadata.of({"nutch.fetch.time": str(DAY)}))
     conf = Configuration.load([])
     path = tmp_path / "20260101000000"
-    with part_writer(path, CONTENT, 0, conf) as page, part_writer(path, CRAWL_FETCH, 0, conf) as fetch:
+    with (
+        part_writer(path, CONTENT, 0, conf) as page,
+        part_writer(path, CRAWL_FETCH, 0, conf) as fetch,
+    ):
         page("http://a.example/robots.txt", robots)
         page("http://a.example/undated", Content(content=b"x"))
         page("no uri", Content(content=b"x"))
         fetch("http://a.example/gone", CrawlDatum(fetch_time=DAY))
         fetch("no uri", CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=DAY))
     counters = export(path, tmp_path / "out")
-    expected = {webarchive.PAGES: 1, webarchive.NO_CONTENT: 2, webarchive.NO_URI: 1, webarchive.RECORDS: 2}
+    expected = {
+        webarchive.PAGES: 1,
+        webarchive.NO_CONTENT: 2,
+        webarchive.NO_URI: 1,
+        webarchive.RECORDS: 2,
+    }
     assert {name: count for name, count in counters.items() if count} == expected
     assert of_kind(records_of(tmp_path / "out"), "response")[0][1] == "http://a.example/robots.txt"
 

@@ -45,9 +45,14 @@ def test_each_record_is_described_where_it_lies(folders: tuple[Path, Path]) -> N
         assert own["WARC-Target-URI"] == (target or container["Filename"])
         sizes = container["Gzip-Metadata"]
         start = int(container["Offset"])
-        member = (warc / container["Filename"]).read_bytes()[start : start + int(sizes["Deflate-Length"])]
+        member = (warc / container["Filename"]).read_bytes()[
+            start : start + int(sizes["Deflate-Length"])
+        ]
         record = gzip.decompress(member)
-        assert (int(sizes["Inflated-Length"]), int(sizes["Inflated-CRC"])) == (len(record), zlib.crc32(record))
+        assert (int(sizes["Inflated-Length"]), int(sizes["Inflated-CRC"])) == (
+            len(record),
+            zlib.crc32(record),
+        )
         assert envelope["WARC-Header-Metadata"] == fields
         assert int(envelope["WARC-Header-Length"]) == record.index(b"\r\n\r\n") + 4
         payload = envelope["Payload-Metadata"]
@@ -58,19 +63,30 @@ def test_each_record_is_described_where_it_lies(folders: tuple[Path, Path]) -> N
 
 def test_the_shape_is_the_common_crawls(folders: tuple[Path, Path]) -> None:
     """The keys of a record of CC-MAIN-2024-22, in its order."""
-    by_type = {facts["Envelope"]["WARC-Header-Metadata"]["WARC-Type"]: facts for _, facts in described(folders[1])}
+    by_type = {
+        facts["Envelope"]["WARC-Header-Metadata"]["WARC-Type"]: facts
+        for _, facts in described(folders[1])
+    }
     request = by_type["request"]
     assert list(request["Container"]) == ["Filename", "Compressed", "Offset", "Gzip-Metadata"]
-    assert list(request["Envelope"]) == ["Payload-Metadata", "Format", "WARC-Header-Length", "WARC-Header-Metadata"]
+    assert list(request["Envelope"]) == [
+        "Payload-Metadata",
+        "Format",
+        "WARC-Header-Length",
+        "WARC-Header-Metadata",
+    ]
     payload = request["Envelope"]["Payload-Metadata"]
     assert list(payload) == [
-        "Actual-Content-Type", "HTTP-Request-Metadata", "Actual-Content-Length", "Trailing-Slop-Length", "Block-Digest",
+        "Actual-Content-Type", "HTTP-Request-Metadata", "Actual-Content-Length", "Trailing-Slop-Length", "Block-Digest",  # noqa: E501
     ]  # fmt: skip
     http = payload["HTTP-Request-Metadata"]
     assert list(http) == [
-        "Request-Message", "Headers-Length", "Headers", "Entity-Length", "Entity-Digest", "Entity-Trailing-Slop-Length",
+        "Request-Message", "Headers-Length", "Headers", "Entity-Length", "Entity-Digest", "Entity-Trailing-Slop-Length",  # noqa: E501
     ]  # fmt: skip
-    assert http["Request-Message"]["Method"] == "GET" and http["Request-Message"]["Version"] == "HTTP/1.1"
+    assert (
+        http["Request-Message"]["Method"] == "GET"
+        and http["Request-Message"]["Version"] == "HTTP/1.1"
+    )
     assert int(http["Headers-Length"]) == int(payload["Actual-Content-Length"]) - 2
     assert http["Entity-Digest"] == "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
     metadata = by_type["metadata"]["Envelope"]["Payload-Metadata"]
@@ -91,7 +107,9 @@ def test_pages_are_looked_into(folders: tuple[Path, Path]) -> None:
     assert home["Response-Message"] == {"Status": "200", "Version": "HTTP/1.1", "Reason": "OK"}
     assert home["Headers"]["Content-Type"] == "text/html"
     assert home["HTML-Metadata"]["Head"]["Title"] == "Tidewater Library"
-    assert {"path": "A@/href", "url": "/about.html", "text": "About us"} in home["HTML-Metadata"]["Links"]
+    assert {"path": "A@/href", "url": "/about.html", "text": "About us"} in home["HTML-Metadata"][
+        "Links"
+    ]
     french = pages[f"{site}/fr.html"]
     assert french["HTML-Metadata"]["Head"]["Title"] == "Bibliothèque des marées"  # in ISO-8859-1
     assert "HTML-Metadata" not in pages[f"{site}/archive.bin"]

@@ -1,8 +1,10 @@
-"""Crawlee-python: fetch the URLs of a file, take and resolve each page's links, append URL, links and body to a file.
+"""Crawlee-python: fetch the URLs of a file, take and resolve each page's links, append URL, links
+and body to a file.
 
     python crawleespider.py URLS STORE THREADS
 
-Run by the benchmark in an environment of its own; needs nothing of the project. Prints the number of pages stored.
+Run by the benchmark in an environment of its own; needs nothing of the project. Prints the number
+of pages stored.
 """
 
 from __future__ import annotations

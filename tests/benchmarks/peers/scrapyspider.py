@@ -1,8 +1,10 @@
-"""Scrapy: fetch the URLs of a file, take and resolve each page's links, append URL, links and body to a file.
+"""Scrapy: fetch the URLs of a file, take and resolve each page's links, append URL, links and body
+to a file.
 
     python scrapyspider.py URLS STORE THREADS
 
-Run by the benchmark in an environment of its own; needs nothing of the project. Prints the number of pages stored.
+Run by the benchmark in an environment of its own; needs nothing of the project. Prints the number
+of pages stored.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ class Pages(scrapy.Spider):  # type: ignore[misc,unused-ignore]
     def parse(self, response: Any) -> None:
         """Keep the page and its links."""
         links = [response.urljoin(link) for link in response.css("a::attr(href)").getall()]
-        store.write("\n".join([response.url, *links, "", ""]).encode("utf-8", "replace") + response.body)
+        store.write(
+            "\n".join([response.url, *links, "", ""]).encode("utf-8", "replace") + response.body
+        )
         Pages.count += 1
 
 

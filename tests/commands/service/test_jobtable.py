@@ -14,7 +14,10 @@ from tests.support.segments import conf_for
 
 def begun(table: JobTable, count: int) -> list[Job]:
     """Jobs that end soon; commands of the service's own are not slower."""
-    return [table.create("completion", None, "default", conf_for(), "c", {}, lambda: ["bash"]) for _ in range(count)]
+    return [
+        table.create("completion", None, "default", conf_for(), "c", {}, lambda: ["bash"])
+        for _ in range(count)
+    ]
 
 
 @pytest.mark.parametrize("at_a_time", [1, 2])

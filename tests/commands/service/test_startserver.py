@@ -1,4 +1,6 @@
-"""startserver over real HTTP: a crawl as a client of Nutch's REST service does it, and what is refused."""
+"""startserver over real HTTP: a crawl as a client of Nutch's REST service does it, and what is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ class Server:
 
     def job(self, crawl: str, kind: str, conf: str = "mine", **args: object) -> dict[str, Any]:
         """Start a job and wait for its end, as clients do."""
-        answer = self.post("/job/create", {"crawlId": crawl, "type": kind, "confId": conf, "args": args})
+        answer = self.post(
+            "/job/create", {"crawlId": crawl, "type": kind, "confId": conf, "args": args}
+        )
         assert answer.status_code == 200, answer.text
         return self.wait(answer.json()["id"], "FINISHED", "FAILED", "KILLED")
 
@@ -83,7 +87,9 @@ def serving(root: Path, *words: str) -> Iterator[Server]:
         try:
             assert process.stdout is not None
             url = process.stdout.readline().strip()
-            token = "" if "-Dminutch.service.auth=false" in words else process.stdout.readline().strip()
+            token = (
+                "" if "-Dminutch.service.auth=false" in words else process.stdout.readline().strip()
+            )
             token = token.removeprefix("token: ")
             with httpx.Client(
                 base_url=url, auth=("nutch", token) if token else None, timeout=60, trust_env=False
@@ -108,9 +114,13 @@ def site() -> Iterator[SiteServer]:
 
 
 def test_a_crawl(server: Server, site: SiteServer) -> None:
-    """Seed list, inject, generate, fetch, parse, updatedb, invertlinks, dedup; then the databases are read."""
+    """Seed list, inject, generate, fetch, parse, updatedb, invertlinks, dedup; then the databases
+    are read.
+    """
     urls = [site.site.url("one"), site.site.url("two")]
-    seeds = server.post("/seed/create", {"name": "seeds", "seedUrls": [{"url": url} for url in urls]})
+    seeds = server.post(
+        "/seed/create", {"name": "seeds", "seedUrls": [{"url": url} for url in urls]}
+    )
     assert (server.root / seeds.text / "urls").read_text().split() == urls
     assert server.client.get("/seed").json()["seeds"]["seedFilePath"] == seeds.text
 
@@ -123,28 +133,44 @@ def test_a_crawl(server: Server, site: SiteServer) -> None:
         server.job("crawl", "INVERTLINKS"),
         server.job("crawl", "DEDUP"),
     ]
-    assert [(job["state"], job["result"], job["msg"]) for job in done] == [("FINISHED", {"result": "0"}, "OK")] * 7
+    assert [(job["state"], job["result"], job["msg"]) for job in done] == [
+        ("FINISHED", {"result": "0"}, "OK")
+    ] * 7
     assert done[1]["args"] == {"topN": "10", "noFilter": True, "force": False}
     assert list(done[0]) == ["id", "type", "confId", "args", "result", "state", "msg", "crawlId"]
 
     db = CrawlDb(server.root / "crawl" / "crawldb")
-    stats = server.post("/db/crawldb", {"crawlId": "crawl", "type": "stats", "args": {"sort": "true"}}).json()
+    stats = server.post(
+        "/db/crawldb", {"crawlId": "crawl", "type": "stats", "args": {"sort": "true"}}
+    ).json()
     assert stats["totalUrls"] == str(len(db)) != "2"
     assert stats["status"]["2"]["statusValue"] == "db_fetched"
     assert sum(int(status["count"]) for status in stats["status"].values()) == len(db)
-    assert sum(int(n) for n in stats["status"]["2"]["hostValues"].values()) == int(stats["status"]["2"]["count"])
-    entry = server.post("/db/crawldb", {"crawlId": "crawl", "type": "url", "args": {"url": urls[0]}}).json()
+    assert sum(int(n) for n in stats["status"]["2"]["hostValues"].values()) == int(
+        stats["status"]["2"]["count"]
+    )
+    entry = server.post(
+        "/db/crawldb", {"crawlId": "crawl", "type": "url", "args": {"url": urls[0]}}
+    ).json()
     datum = db[urls[0]]
-    assert (entry["status"], entry["fetchTime"], entry["retryInterval"]) == (2, datum.fetch_time, datum.fetch_interval)
+    assert (entry["status"], entry["fetchTime"], entry["retryInterval"]) == (
+        2,
+        datum.fetch_time,
+        datum.fetch_interval,
+    )
     assert entry["signature"] == (datum.signature or b"").hex()
     nobody = {"crawlId": "crawl", "type": "url", "args": {"url": "http://no.example/"}}
     assert server.post("/db/crawldb", nobody).status_code == 204
     dump = server.post(
-        "/db/crawldb", {"crawlId": "crawl", "type": "dump", "args": {"out_dir": "crawl/dumped", "format": "csv"}}
+        "/db/crawldb",
+        {"crawlId": "crawl", "type": "dump", "args": {"out_dir": "crawl/dumped", "format": "csv"}},
     )
     assert dump.headers["content-type"] == "application/octet-stream"
     assert len(dump.text.splitlines()) == len(db) + 1
-    top = server.post("/db/crawldb", {"crawlId": "crawl", "type": "topN", "args": {"out_dir": "crawl/top", "nnn": "1"}})
+    top = server.post(
+        "/db/crawldb",
+        {"crawlId": "crawl", "type": "topN", "args": {"out_dir": "crawl/top", "nnn": "1"}},
+    )
     assert len(top.text.splitlines()) == 1
 
     pages = server.client.get("/db/fetchdb").json()
@@ -156,7 +182,9 @@ def test_a_crawl(server: Server, site: SiteServer) -> None:
     assert server.client.get("/db/fetchdb", params={"from": 2, "to": 2}).json() == pages[1:2]
 
     ids = [job["id"] for job in done]
-    assert [job["id"] for job in server.client.get("/job", params={"crawlId": "crawl"}).json()][:7] == ids
+    assert [job["id"] for job in server.client.get("/job", params={"crawlId": "crawl"}).json()][
+        :7
+    ] == ids
     assert [job["id"] for job in server.client.get("/admin").json()["jobs"]][:7] == ids
     assert server.client.get(f"/job/{ids[0]}/stop").json() is False, "it has ended"
 
@@ -165,17 +193,30 @@ def test_a_crawl(server: Server, site: SiteServer) -> None:
     writers.write_text(shipped.replace("./dummy-index.txt", str(server.root / "dummy-index.txt")))
     more = {**CONFIG, "plugin.includes": "index-(basic|anchor)|indexer-dummy|urlnormalizer-pass"}
     more["indexer.indexwriters.file"] = str(writers)
-    assert server.post("/config/create", {"configId": "indexing", "params": more}).status_code == 200
-    indexed = server.job("crawl", "INDEX", "indexing", deleteGone=True, noCommit="false", params="k=v")
+    assert (
+        server.post("/config/create", {"configId": "indexing", "params": more}).status_code == 200
+    )
+    indexed = server.job(
+        "crawl", "INDEX", "indexing", deleteGone=True, noCommit="false", params="k=v"
+    )
     assert (indexed["state"], indexed["msg"]) == ("FINISHED", "OK")
     assert (server.root / "dummy-index.txt").read_text().count("add\t") >= 2
-    wanted = {"jsonArray": True, "linkdb": "crawl/linkdb", "mimetypes": ["text/html"], "keyPrefix": "k"}
-    dumped = server.post("/services/commoncrawldump", {"crawlId": "crawl", "confId": "mine", "args": wanted})
+    wanted = {
+        "jsonArray": True,
+        "linkdb": "crawl/linkdb",
+        "mimetypes": ["text/html"],
+        "keyPrefix": "k",
+    }
+    dumped = server.post(
+        "/services/commoncrawldump", {"crawlId": "crawl", "confId": "mine", "args": wanted}
+    )
     assert dumped.status_code == 200, dumped.text
     documents = [path for path in (server.root / dumped.text).rglob("*") if path.is_file()]
     assert len(documents) >= 2
     assert all(b'"key" : "k-http' in path.read_bytes() for path in documents)
-    assert server.client.get("/services/commoncrawldump/crawl").json() == {"dumpPaths": [dumped.text]}
+    assert server.client.get("/services/commoncrawldump/crawl").json() == {
+        "dumpPaths": [dumped.text]
+    }
 
 
 def test_each_option_is_one_of_the_command() -> None:
@@ -197,7 +238,9 @@ def test_nothing_is_due(server: Server) -> None:
 def test_jobs_are_stopped_and_aborted(server: Server, site: SiteServer, tmp_path: Path) -> None:
     """Stopped as by Ctrl-C; what was stopped goes on where it was."""
     (server.root / "held").mkdir()
-    (server.root / "held" / "seeds").write_text(f"{site.site.url('one')}\n{site.site.url('one', '/x')}\n")
+    (server.root / "held" / "seeds").write_text(
+        f"{site.site.url('one')}\n{site.site.url('one', '/x')}\n"
+    )
     assert server.job("held", "INJECT", url_dir="held/seeds")["state"] == "FINISHED"
     assert server.job("held", "GENERATE")["state"] == "FINISHED"
     arrived, go_on = threading.Event(), threading.Event()
@@ -214,7 +257,9 @@ def test_jobs_are_stopped_and_aborted(server: Server, site: SiteServer, tmp_path
             body = {"crawlId": "held", "type": "FETCH", "confId": "mine", "args": {}}
             number = server.post("/job/create", body).json()["id"]
             assert arrived.wait(30)
-            assert [job["id"] for job in server.client.get("/admin").json()["runningJobs"]] == [number]
+            assert [job["id"] for job in server.client.get("/admin").json()["runningJobs"]] == [
+                number
+            ]
             assert "still running" in server.client.get("/admin/stop").text
             assert server.client.get(f"/job/{number}/{how}").json() is True
             if how == "stop":
@@ -242,7 +287,11 @@ def test_a_job_that_fails_says_why(server: Server) -> None:
         ({"type": "INJECT", "args": []}, "Arguments cannot be null!"),
         ({"type": "READDB", "args": {}}, "no job of this kind: READDB"),
         (
-            {"type": "CLASS", "jobClassName": "org.apache.nutch.plugin.PluginRepository", "args": {}},
+            {
+                "type": "CLASS",
+                "jobClassName": "org.apache.nutch.plugin.PluginRepository",
+                "args": {},
+            },
             "no job of this kind",
         ),
         ({"type": "INJECT", "confId": "nobody's", "args": {}}, "Unknown confId nobody's"),
@@ -258,7 +307,12 @@ def test_jobs_by_class_name(server: Server) -> None:
     (server.root / "by-class").mkdir()
     (server.root / "by-class" / "seeds").write_text("http://a.example/\n")
     args = {"url_dir": "by-class/seeds"}
-    body = {"crawlId": "by-class", "jobClassName": "org.apache.nutch.crawl.Injector", "confId": "mine", "args": args}
+    body = {
+        "crawlId": "by-class",
+        "jobClassName": "org.apache.nutch.crawl.Injector",
+        "confId": "mine",
+        "args": args,
+    }
     info = server.wait(server.post("/job/create", body).json()["id"], "FINISHED", "FAILED")
     assert (info["state"], info["type"]) == ("FINISHED", None)
 
@@ -272,15 +326,29 @@ def test_configurations(server: Server) -> None:
     assert client.get("/config/nobody").json() == {}
     again = server.post("/config/create", {"configId": "mine", "params": {}})
     assert (again.status_code, again.text) == (400, "Config already exists.")
-    assert server.post("/config/create", {"configId": "forced", "params": {"http.agent.name": "a"}}).status_code == 200
-    assert server.post("/config/create", {"configId": "forced", "force": True, "params": {}}).text == "forced"
+    assert (
+        server.post(
+            "/config/create", {"configId": "forced", "params": {"http.agent.name": "a"}}
+        ).status_code
+        == 200
+    )
+    assert (
+        server.post("/config/create", {"configId": "forced", "force": True, "params": {}}).text
+        == "forced"
+    )
     assert client.get("/config/forced/http.agent.name").status_code in (200, 204)
     named = server.post("/config/create", {"params": {"x.y": 5, "x.z": True}}).text
-    assert (client.get(f"/config/{named}/x.y").text, client.get(f"/config/{named}/x.z").text) == ("5", "true")
+    assert (client.get(f"/config/{named}/x.y").text, client.get(f"/config/{named}/x.z").text) == (
+        "5",
+        "true",
+    )
     text = {"Content-Type": "text/plain"}
     assert client.put(f"/config/{named}/x.y", content="six", headers=text).status_code == 200
     assert client.get(f"/config/{named}/x.y").text == "six"
-    assert client.put("/config/nobody/x.y", content="six", headers=text).text == "Unknown configId 'nobody'"
+    assert (
+        client.put("/config/nobody/x.y", content="six", headers=text).text
+        == "Unknown configId 'nobody'"
+    )
     assert client.delete(f"/config/{named}").status_code == 204
     assert named not in client.get("/config").json()
     assert client.delete("/config/default").status_code == 400
@@ -291,7 +359,9 @@ def test_configurations(server: Server) -> None:
 
 
 def test_passwords_of_configurations_are_hidden(server: Server) -> None:
-    server.post("/config/create", {"configId": "secrets", "params": {"http.proxy.password": "swordfish"}})
+    server.post(
+        "/config/create", {"configId": "secrets", "params": {"http.proxy.password": "swordfish"}}
+    )
     assert server.client.get("/config/secrets/http.proxy.password").text == "********"
     assert "swordfish" not in server.client.get("/config/secrets").text
 
@@ -301,7 +371,10 @@ def test_files_are_read(server: Server) -> None:
     links, nodes = folder / "links", folder / "nodes"
     with MapFileWriter(links, Text.class_name, LinkDatum.class_name) as writer:
         for number in range(3):
-            writer.append(Text(f"http://{number}.example/"), LinkDatum("http://to.example/", "anchor", 1.5, 7, 2))
+            writer.append(
+                Text(f"http://{number}.example/"),
+                LinkDatum("http://to.example/", "anchor", 1.5, 7, 2),
+            )
     with MapFileWriter(nodes, Text.class_name, Node.class_name) as writer:
         writer.append(Text("http://a.example/"), Node(2, 4, 3.0))
     body = {"path": "graph/links/data"}
@@ -320,7 +393,9 @@ def test_files_are_read(server: Server) -> None:
     assert server.post("/reader/link/read", body, count="true").text == "3"
     assert set(server.client.get("/reader/link").json()) == set(found[0])
     plain = server.post("/reader/sequence/read", body, nrows=1).json()
-    assert plain == [["http://0.example/", str(LinkDatum("http://to.example/", "anchor", 1.5, 7, 2))]]
+    assert plain == [
+        ["http://0.example/", str(LinkDatum("http://to.example/", "anchor", 1.5, 7, 2))]
+    ]
     (node,) = server.post("/reader/node/read", {"path": "graph/nodes/data"}).json()
     assert (node["num_inlinks"], node["num_outlinks"], node["outlink_score"]) == ("2", "4", "0.75")
     assert set(server.client.get("/reader/node").json()) == set(node)
@@ -346,32 +421,59 @@ def test_no_path_leads_out_of_the_folder(server: Server, path: str) -> None:
         {"crawlId": "crawl", "type": "topN", "args": {"out_dir": path, "nnn": "1"}},
     ):
         assert server.post("/db/crawldb", body).status_code == 400
-    for kind, name in (("INJECT", "url_dir"), ("FETCH", "segment"), ("UPDATEDB", "crawldb"), ("GENERATE", "hostdb")):
+    for kind, name in (
+        ("INJECT", "url_dir"),
+        ("FETCH", "segment"),
+        ("UPDATEDB", "crawldb"),
+        ("GENERATE", "hostdb"),
+    ):
         job = server.job("crawl", kind, **{"url_dir": "crawl", name: path})
         assert job["state"] == "FAILED"
         assert job["msg"].startswith(f"ERROR: {name}: ")
 
 
 def test_no_value_is_an_option(server: Server) -> None:
-    """What a client sends reaches the command line as values alone: no -D, which could name a class to run."""
-    for args in ({"topN": "-Dplugin.folders=/x"}, {"expr": "-Dplugin.folders=/x"}, {"numFetchers": "1 -force"}):
+    """What a client sends reaches the command line as values alone: no -D, which could name a class
+    to run.
+    """
+    for args in (
+        {"topN": "-Dplugin.folders=/x"},
+        {"expr": "-Dplugin.folders=/x"},
+        {"numFetchers": "1 -force"},
+    ):
         assert "ERROR: " in server.job("crawl", "GENERATE", **args)["msg"]
-    bad = {"crawlId": "crawl", "type": "dump", "args": {"out_dir": "crawl/x", "regex": "-Dplugin.folders=/x"}}
+    bad = {
+        "crawlId": "crawl",
+        "type": "dump",
+        "args": {"out_dir": "crawl/x", "regex": "-Dplugin.folders=/x"},
+    }
     assert server.post("/db/crawldb", bad).status_code == 400
-    assert server.post("/seed/create", {"name": "n", "seedUrls": [{"url": "http://a/\nhttp://b/"}]}).status_code == 400
+    assert (
+        server.post(
+            "/seed/create", {"name": "n", "seedUrls": [{"url": "http://a/\nhttp://b/"}]}
+        ).status_code
+        == 400
+    )
 
 
 def test_nothing_is_answered_without_the_token(server: Server) -> None:
     with httpx.Client(base_url=server.client.base_url, trust_env=False) as client:
         for operation in openapi.OPERATIONS:
             answer = client.request(operation.method, operation.path)
-            assert (answer.status_code, "www-authenticate" in answer.headers) == (401, True), operation.path
+            assert (answer.status_code, "www-authenticate" in answer.headers) == (401, True), (
+                operation.path
+            )
         for header in ("Bearer wrong", "Basic %%%", f"Digest {server.token}", "", "Bearer"):
             assert client.get("/admin", headers={"Authorization": header}).status_code == 401
-        assert client.get("/admin", headers={"Authorization": f"Bearer {server.token}"}).status_code == 200
+        assert (
+            client.get("/admin", headers={"Authorization": f"Bearer {server.token}"}).status_code
+            == 200
+        )
 
 
-@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "", "evil.example:8081"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example", "", "evil.example:8081"]
+)
 def test_other_names_are_not_answered(server: Server, host: str) -> None:
     assert server.client.get("/admin", headers={"Host": host}).status_code == 421
 
@@ -397,7 +499,9 @@ def test_requests_are_bounded(server: Server) -> None:
     assert server.client.post("/job/create", content=large, headers=kind).status_code == 413
     pieces = (large[start : start + 65536] for start in range(0, len(large), 65536))
     assert server.client.post("/job/create", content=pieces, headers=kind).status_code == 400
-    assert server.client.post("/job/create", content=b"[" * 100_000, headers=kind).status_code == 400
+    assert (
+        server.client.post("/job/create", content=b"[" * 100_000, headers=kind).status_code == 400
+    )
 
 
 def test_the_service_is_described(server: Server) -> None:
@@ -413,11 +517,15 @@ def test_the_service_is_described(server: Server) -> None:
 
 def test_dumps_of_the_common_crawls_kind(server: Server) -> None:
     (server.root / "dumps" / "dump" / "one").mkdir(parents=True)
-    assert server.client.get("/services/commoncrawldump/dumps").json() == {"dumpPaths": ["dumps/dump/one"]}
+    assert server.client.get("/services/commoncrawldump/dumps").json() == {
+        "dumpPaths": ["dumps/dump/one"]
+    }
     assert server.client.get("/services/commoncrawldump/none").json() == {"dumpPaths": []}
 
 
-def test_a_configuration_on_disk_is_its_owners_alone(server: Server, site: SiteServer, tmp_path: Path) -> None:
+def test_a_configuration_on_disk_is_its_owners_alone(
+    server: Server, site: SiteServer, tmp_path: Path
+) -> None:
     from minutch.commands.service.configs import write
 
     write(conf_for().with_values({"http.proxy.password": "<&>"}), tmp_path / "x.xml")
@@ -432,7 +540,9 @@ def test_jobs_take_no_module_from_the_folder(tmp_path: Path) -> None:
     for name in ("minutch", "polars", "seeds"):
         (tmp_path / name).mkdir()
     for name in ("minutch", "polars"):
-        (tmp_path / name / "__init__.py").write_text("open('was-here', 'w').close(); raise SystemExit(9)")
+        (tmp_path / name / "__init__.py").write_text(
+            "open('was-here', 'w').close(); raise SystemExit(9)"
+        )
     (tmp_path / "seeds" / "urls").write_text("http://a.example/\n")
 
     async def started() -> int:
@@ -470,7 +580,10 @@ def test_without_authentication_nothing_runs_code(tmp_path: Path) -> None:
 def test_what_is_wrong_with_the_start(tmp_path: Path) -> None:
     def start(*words: str, **values: str) -> None:
         startserver.run(
-            list(words), JobContext(conf_for().with_values({k.replace("__", "."): v for k, v in values.items()}))
+            list(words),
+            JobContext(
+                conf_for().with_values({k.replace("__", "."): v for k, v in values.items()})
+            ),
         )
 
     with pytest.raises(MinutchError, match="no such folder"):
@@ -479,7 +592,9 @@ def test_what_is_wrong_with_the_start(tmp_path: Path) -> None:
         start("-port", "70000")
     with pytest.raises(ConfigError, match=r"minutch.service.token: expected 16 printable"):
         start(minutch__service__token="short")
-    with pytest.raises(ConfigError, match=r"minutch.service.auth=false is for loopback alone, not for 0.0.0.0"):
+    with pytest.raises(
+        ConfigError, match=r"minutch.service.auth=false is for loopback alone, not for 0.0.0.0"
+    ):
         start("-host", "0.0.0.0", minutch__service__auth="false")
     import socket
 

@@ -26,7 +26,9 @@ PARTS = {"fetch": ("crawl_fetch", "content"), "parse": ("crawl_parse", "parse_da
 
 @dataclass
 class Jobs:
-    """Stands in for all jobs; `due` is how often generate makes a segment, `fails` the step that fails."""
+    """Stands in for all jobs; `due` is how often generate makes a segment, `fails` the step that
+    fails.
+    """
 
     root: Path
     due: int = 99
@@ -79,9 +81,15 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Jobs:
     return stand_ins
 
 
-def crawl(jobs: Jobs, rounds: int = 2, seeds: str | None = "seeds", wait: int | None = None) -> Crawl:
-    options = CrawlOptions(str(jobs.root / "crawl"), rounds, seeds and str(jobs.root / seeds), wait=wait)
-    conf = Configuration.load([], overrides={"http.agent.name": "test", "mapreduce.job.reduces": "9"})
+def crawl(
+    jobs: Jobs, rounds: int = 2, seeds: str | None = "seeds", wait: int | None = None
+) -> Crawl:
+    options = CrawlOptions(
+        str(jobs.root / "crawl"), rounds, seeds and str(jobs.root / seeds), wait=wait
+    )
+    conf = Configuration.load(
+        [], overrides={"http.agent.name": "test", "mapreduce.job.reduces": "9"}
+    )
     return Crawl(options, JobContext(conf.freeze(), FakeClock(), io.StringIO(), io.StringIO()))
 
 
@@ -99,7 +107,10 @@ def test_rounds_are_nutchs_steps_with_nutchs_options(jobs: Jobs) -> None:
     segment = "crawl/segments/20260101000001"
     assert jobs.calls == [
         ("inject", ["crawl/crawldb", "seeds"]),
-        ("generate", ["crawl/crawldb", "crawl/segments", "-topN", "50000", "-numFetchers", "1", "-noFilter"]),
+        (
+            "generate",
+            ["crawl/crawldb", "crawl/segments", "-topN", "50000", "-numFetchers", "1", "-noFilter"],
+        ),
         ("fetch", [segment, "-threads", "50"]),
         ("parse", [segment]),
         ("updatedb", ["crawl/crawldb", segment]),
@@ -107,7 +118,12 @@ def test_rounds_are_nutchs_steps_with_nutchs_options(jobs: Jobs) -> None:
         ("dedup", ["crawl/crawldb", "-group", "none"]),
     ]
     assert {conf.get("mapreduce.job.reduces") for conf in jobs.confs} == {"2"}
-    assert [conf.get("fetcher.timelimit.mins") for conf in jobs.confs] == ["-1", "-1", "180", *["-1"] * 4]
+    assert [conf.get("fetcher.timelimit.mins") for conf in jobs.confs] == [
+        "-1",
+        "-1",
+        "180",
+        *["-1"] * 4,
+    ]
 
 
 def test_near_duplicates_are_found_where_that_is_wished(jobs: Jobs) -> None:
@@ -139,10 +155,15 @@ def test_a_hostdb_is_kept_and_used(jobs: Jobs) -> None:
 def test_sitemaps_come_before_rounds(jobs: Jobs, often: str, rounds: int) -> None:
     """Those of a list after the seeds, those of the HostDb's hosts before a round."""
     (jobs.root / "crawl/hostdb/current").mkdir(parents=True)
-    options = CrawlOptions(str(jobs.root / "crawl"), 2, str(jobs.root / "seeds"), sitemaps="maps", threads=7)
+    options = CrawlOptions(
+        str(jobs.root / "crawl"), 2, str(jobs.root / "seeds"), sitemaps="maps", threads=7
+    )
     options.sitemaps_from_hostdb = often
     conf = Configuration.load([], overrides={"http.agent.name": "test"})
-    assert Crawl(options, JobContext(conf.freeze(), FakeClock(), io.StringIO(), io.StringIO())).run() == 0
+    assert (
+        Crawl(options, JobContext(conf.freeze(), FakeClock(), io.StringIO(), io.StringIO())).run()
+        == 0
+    )
     assert jobs.names[:2] == ["inject", "sitemap"]
     calls = [arguments for name, arguments in jobs.calls if name == "sitemap"]
     assert calls == [
@@ -157,8 +178,14 @@ def test_a_table_per_round(jobs: Jobs) -> None:
     run.run()
     text = printed(run)
     assert text.count("Round ") == 2
-    assert "Round 1 of 2\n  generate       1.5 s  records 3\n  fetch          1.5 s  records 3\n" in text
-    assert "2 rounds in 0:20\n  6 pages: 6 new, 0 changed, 0 unchanged, 0 gone, 0 errors, 0 bytes stored\n" in text
+    assert (
+        "Round 1 of 2\n  generate       1.5 s  records 3\n  fetch          1.5 s  records 3\n"
+        in text
+    )
+    assert (
+        "2 rounds in 0:20\n  6 pages: 6 new, 0 changed, 0 unchanged, 0 gone, 0 errors, 0 bytes"
+        " stored\n" in text
+    )
     assert text.endswith(
         f"  Go on: minutch crawl [the same -D ...] {jobs.root}/crawl 2\n"
         f"  Look:  minutch readdb {jobs.root}/crawl/crawldb -stats\n"
@@ -264,11 +291,15 @@ def test_two_crawls_of_one_folder(jobs: Jobs) -> None:
     crawl(jobs, rounds=0).run()
 
 
-@pytest.mark.parametrize(("writer", "cleans"), [("indexer-local", True), ("indexer-(local|csv)", False)])
-def test_an_index_is_cleaned_where_all_writers_keep_it(jobs: Jobs, writer: str, cleans: bool) -> None:
+@pytest.mark.parametrize(
+    ("writer", "cleans"), [("indexer-local", True), ("indexer-(local|csv)", False)]
+)
+def test_an_index_is_cleaned_where_all_writers_keep_it(
+    jobs: Jobs, writer: str, cleans: bool
+) -> None:
     (jobs.root / "index-writers.xml").write_text(
-        '<writers><writer id="a" class="minutch.LocalIndexWriter"><mapping/></writer>'
-        '<writer id="b" class="org.apache.nutch.indexwriter.csv.CSVIndexWriter"><mapping/></writer></writers>'
+        '<writers><writer id="a" class="minutch.LocalIndexWriter"><mapping/></writer><writer id="b"'
+        ' class="org.apache.nutch.indexwriter.csv.CSVIndexWriter"><mapping/></writer></writers>'
     )
     run = crawl(jobs, rounds=1)
     run.options.index = True

@@ -18,8 +18,8 @@ def test_both_forms() -> None:
 def test_every_option() -> None:
     line = (
         "-i -w 15m -s seeds -sm maps --hostdbupdate --hostdbgenerate --num-fetchers 2 --num-tasks 3"
-        " --size-fetchlist 100 --time-limit-fetch 20 --num-threads 8 --sitemaps-from-hostdb once --dedup-group host"
-        " --dedup-near 3 --status 8090"
+        " --size-fetchlist 100 --time-limit-fetch 20 --num-threads 8 --sitemaps-from-hostdb once"
+        " --dedup-group host --dedup-near 3 --status 8090"
     )
     expected = CrawlOptions(
         "crawl",
@@ -47,13 +47,25 @@ def test_every_option() -> None:
 def test_nutchs_defaults() -> None:
     options = parse_options(["crawl", "1"])
     assert (options.tasks, options.size, options.time_limit, options.threads) == (2, 50000, 180, 50)
-    assert (options.wait, options.dedup_group, options.sitemaps_from_hostdb) == (None, "none", "never")
+    assert (options.wait, options.dedup_group, options.sitemaps_from_hostdb) == (
+        None,
+        "none",
+        "never",
+    )
     assert options.dedup_near is None
 
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("90", 90), ("90s", 90), ("2m", 120), ("1h", 3600), ("1H", 3600), ("2d", 172800), ("-1", None)],
+    [
+        ("90", 90),
+        ("90s", 90),
+        ("2m", 120),
+        ("1h", 3600),
+        ("1H", 3600),
+        ("2d", 172800),
+        ("-1", None),
+    ],
 )
 def test_wait(text: str, seconds: int | None) -> None:
     assert parse_wait(text) == seconds

@@ -77,7 +77,9 @@ def test_the_record_round_trips(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [".round"]
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"segment": "1"}', '{"segment": "1", "done": 3}', "\xff"])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"segment": "1"}', '{"segment": "1", "done": 3}', "\xff"]
+)
 def test_a_damaged_record_stops_the_crawl(tmp_path: Path, text: str) -> None:
     """Without it, nobody would know that a round has stopped before updatedb."""
     (tmp_path / ".round").write_text(text, encoding="latin-1")
@@ -88,7 +90,13 @@ def test_a_damaged_record_stops_the_crawl(tmp_path: Path, text: str) -> None:
 def test_what_killed_jobs_left_goes(tmp_path: Path) -> None:
     gone = f".new-{2**22 + 1}"
     make(tmp_path, "1", {"crawl_generate", gone})
-    names = ("crawldb/current", "crawldb/.previous", f"linkdb/.spill-{2**22 + 1}", "linkdb/current", "x/.next")
+    names = (
+        "crawldb/current",
+        "crawldb/.previous",
+        f"linkdb/.spill-{2**22 + 1}",
+        "linkdb/current",
+        "x/.next",
+    )
     imported = f"segments/.import-{2**22 + 1}-1-{socket.gethostname()}.0/20260101000000"
     for folder in (*names, "segments/1/_fetch-done", imported):
         (tmp_path / folder).mkdir(parents=True)

@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.crawldb.adaptive import AdaptiveFetchSchedule, MimeAdaptiveFetchSchedule, uri_host
+from minutch.cycle.crawldb.adaptive import (
+    AdaptiveFetchSchedule,
+    MimeAdaptiveFetchSchedule,
+    uri_host,
+)
 from minutch.cycle.crawldb.adaptiverules import HOST_FILE, MIME_FILE
 
 PREFIX = "db.fetch.schedule.adaptive."
@@ -59,12 +63,17 @@ def test_bounds_are_of_the_host_of_the_url(tmp_path: Path) -> None:
     found = schedule(tmp_path, "a.example 100 200\n")
     assert found.bounds("http://a.example/x") == (100.0, 200.0)
     assert found.bounds("http://b.example/a.example") == (60.0, 1000.0)
-    assert found.bounds("http://A.example/") == (60.0, 1000.0)  # as in Nutch, only the file's side is lower-cased
+    assert found.bounds("http://A.example/") == (
+        60.0,
+        1000.0,
+    )  # as in Nutch, only the file's side is lower-cased
 
 
 def test_rates_of_mime_types(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     found = schedule(
-        tmp_path, "# type\tinc\tdec\nText/HTML\t0.5\t0.25\napplication/pdf 0.1 0.4\nx/y\tone\t2\n", MIME_FILE
+        tmp_path,
+        "# type\tinc\tdec\nText/HTML\t0.5\t0.25\napplication/pdf 0.1 0.4\nx/y\tone\t2\n",
+        MIME_FILE,
     )
     assert found.mime_rates == {"text/html": (0.5, 0.25)}
     assert "line 3" in caplog.text
@@ -94,5 +103,7 @@ def test_hosts_of_uris(url: str, host: str | None) -> None:
 
 
 def test_no_host_file_no_bounds(tmp_path: Path) -> None:
-    conf = Configuration.load([tmp_path]).with_values({PREFIX + "min_interval": "5", PREFIX + "max_interval": "6"})
+    conf = Configuration.load([tmp_path]).with_values(
+        {PREFIX + "min_interval": "5", PREFIX + "max_interval": "6"}
+    )
     assert AdaptiveFetchSchedule(conf).bounds("http://a.example/") == (5.0, 6.0)

@@ -26,16 +26,22 @@ INTERVAL = 30 * DAY // 1000
 
 
 def applied(folder: Path) -> bool:
-    return is_applied(Segment(folder / "segment"), CrawlDb(folder / "db"), fetch_schedule(context().conf))
+    return is_applied(
+        Segment(folder / "segment"), CrawlDb(folder / "db"), fetch_schedule(context().conf)
+    )
 
 
 @pytest.mark.parametrize("schedule", ["DefaultFetchSchedule", "AdaptiveFetchSchedule"])
 @pytest.mark.parametrize(
-    ("status", "shows"), [(STATUS_FETCH_SUCCESS, True), (STATUS_FETCH_NOTMODIFIED, True), (STATUS_FETCH_RETRY, False)]
+    ("status", "shows"),
+    [(STATUS_FETCH_SUCCESS, True), (STATUS_FETCH_NOTMODIFIED, True), (STATUS_FETCH_RETRY, False)],
 )
 def test_before_and_after_updatedb(tmp_path: Path, schedule: str, status: int, shows: bool) -> None:
     known = CrawlDatum(STATUS_DB_FETCHED, INTERVAL, 1.0, fetch_time=NOW - DAY, signature=b"s" * 16)
-    write_db(tmp_path / "db", [(URL, known), ("http://other.org/", CrawlDatum(STATUS_DB_UNFETCHED, INTERVAL, 1.0))])
+    write_db(
+        tmp_path / "db",
+        [(URL, known), ("http://other.org/", CrawlDatum(STATUS_DB_UNFETCHED, INTERVAL, 1.0))],
+    )
     write_segment(tmp_path / "segment", [(URL, CrawlDatum(status, INTERVAL, 1.0, fetch_time=NOW))])
     assert not applied(tmp_path)
     conf = context({"db.fetch.schedule.class": f"org.apache.nutch.crawl.{schedule}"}).conf

@@ -11,7 +11,10 @@ from minutch.errors import UsageError
 from tests.support.golden import needs_golden
 from tests.support.nutchruns import NutchRun, context_for
 
-MODULES = {"adaptive-schedule": adaptivefetchschedule, "mime-adaptive-schedule": mimeadaptivefetchschedule}
+MODULES = {
+    "adaptive-schedule": adaptivefetchschedule,
+    "mime-adaptive-schedule": mimeadaptivefetchschedule,
+}
 
 
 @needs_golden("commands/classes")
@@ -19,7 +22,9 @@ MODULES = {"adaptive-schedule": adaptivefetchschedule, "mime-adaptive-schedule":
 def test_simulations_are_nutchs(case: str, module: ModuleType) -> None:
     """The golden consoles have the first and the last lines."""
     nutch = NutchRun(f"classes/{case}")
-    (logger,) = {"AdaptiveFetchSchedule", "MimeAdaptiveFetchSchedule"} & {nutch.console[0].rpartition(".")[2]}
+    (logger,) = {"AdaptiveFetchSchedule", "MimeAdaptiveFetchSchedule"} & {
+        nutch.console[0].rpartition(".")[2]
+    }
     theirs = "\n".join(nutch.logged(logger)).splitlines()
     context, printed = context_for(nutch.conf())
     assert module.run([], context) == 0

@@ -19,14 +19,16 @@ from tests.support.crawldbs import context, read_db, write_db
 
 Page = tuple[bytes, str, float, int]  # group, URL, score, fetch time
 
-# -- the decision, page by page ------------------------------------------------------------------------------------
+# -- the decision, page by page --------------------------------------------------------------------
 
 
 def reference(pages: list[Page], order: list[str]) -> set[str]:
     """The URLs of the duplicates: each page against the one kept so far, best first."""
     found: set[str] = set()
     kept: dict[bytes, Page] = {}
-    for page in sorted(pages, key=lambda page: (*[-number(page, name) for name in order], page[1].encode())):
+    for page in sorted(
+        pages, key=lambda page: (*[-number(page, name) for name in order], page[1].encode())
+    ):
         group = page[0]
         if group not in kept:
             kept[group] = page
@@ -41,7 +43,9 @@ def reference(pages: list[Page], order: list[str]) -> set[str]:
 
 def number(page: Page, name: str) -> float:
     """What is higher in the page that stays."""
-    return {"score": page[2], "fetchTime": page[3], "urlLength": -len(unquote(page[1]))}.get(name, 0)
+    return {"score": page[2], "fetchTime": page[3], "urlLength": -len(unquote(page[1]))}.get(
+        name, 0
+    )
 
 
 def better(new: Page, kept: Page, order: list[str]) -> int:
@@ -61,7 +65,9 @@ def better(new: Page, kept: Page, order: list[str]) -> int:
     return 0
 
 
-urls = st.sampled_from(["http://a/", "https://a/", "http://a/bc", "http://a/%41c", "http://a/é", "https://a/bc"])
+urls = st.sampled_from(
+    ["http://a/", "https://a/", "http://a/bc", "http://a/%41c", "http://a/é", "https://a/bc"]
+)
 pages = st.lists(
     st.tuples(st.sampled_from([b"1", b"2"]), urls, st.sampled_from([1.0, 2.0]), st.integers(1, 2)),
     max_size=6,
@@ -80,7 +86,9 @@ def duplicates(pages: list[Page], order: list[str]) -> set[str]:
 
 
 @given(pages, orders, st.booleans(), st.randoms())
-def test_as_page_by_page(some: list[Page], order: list[str], with_https: bool, random: Random) -> None:
+def test_as_page_by_page(
+    some: list[Page], order: list[str], with_https: bool, random: Random
+) -> None:
     order = order if with_https else [name for name in order if name != "httpsOverHttp"]
     expected = reference(some, order)
     assert duplicates(some, order) == expected
@@ -119,10 +127,12 @@ def test_lengths_as_java_counts_them(url: str, length: int) -> None:
     assert decoded_length(url) == length
 
 
-# -- the job -------------------------------------------------------------------------------------------------------
+# -- the job ---------------------------------------------------------------------------------------
 
 
-def page(score: float, status: int = codes.STATUS_DB_FETCHED, signature: bytes | None = b"same") -> CrawlDatum:
+def page(
+    score: float, status: int = codes.STATUS_DB_FETCHED, signature: bytes | None = b"same"
+) -> CrawlDatum:
     return CrawlDatum(status, 60, score, 5, signature=signature)
 
 
@@ -138,11 +148,15 @@ ENTRIES = [
 
 
 def marked(path: Path) -> set[str]:
-    return {url[-1] for url, datum in read_db(path).items() if datum.status == codes.STATUS_DB_DUPLICATE}
+    return {
+        url[-1] for url, datum in read_db(path).items() if datum.status == codes.STATUS_DB_DUPLICATE
+    }
 
 
 @pytest.mark.parametrize("parts", [1, 3])
-@pytest.mark.parametrize(("group", "expected"), [("none", {"1", "2", "7"}), ("host", {"1"}), ("domain", {"1", "7"})])
+@pytest.mark.parametrize(
+    ("group", "expected"), [("none", {"1", "2", "7"}), ("host", {"1"}), ("domain", {"1", "7"})]
+)
 def test_groups(tmp_path: Path, parts: int, group: str, expected: set[str]) -> None:
     write_db(tmp_path / "db", ENTRIES, parts=parts)
     job = context({"mapreduce.job.reduces": str(parts)})
@@ -157,13 +171,21 @@ def test_with_little_memory(tmp_path: Path) -> None:
     job = context({"minutch.memory": "100", "mapreduce.job.reduces": "2"})
     counters = dedup(tmp_path / "db", job)
     assert counters[MARKED] == 35
-    kept = {url for url, datum in read_db(tmp_path / "db").items() if datum.status == codes.STATUS_DB_FETCHED}
+    kept = {
+        url
+        for url, datum in read_db(tmp_path / "db").items()
+        if datum.status == codes.STATUS_DB_FETCHED
+    }
     assert kept == {f"http://a.org/{i}" for i in range(35, 40)}
     assert sorted(path.name for path in (tmp_path / "db").iterdir()) == ["current", "old"]
 
 
-def test_groups_that_share_a_hash_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minutch.cycle.crawldb.duplicates.may_repeat", lambda groups: groups.is_not_null())
+def test_groups_that_share_a_hash_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "minutch.cycle.crawldb.duplicates.may_repeat", lambda groups: groups.is_not_null()
+    )
     write_db(tmp_path / "db", ENTRIES)
     assert dedup(tmp_path / "db", context())[MARKED] == 3
     assert marked(tmp_path / "db") == {"1", "2", "7"}
@@ -186,7 +208,13 @@ def test_purging_as_in_nutch(tmp_path: Path) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     write_db(tmp_path / "db", ENTRIES)
-    assert run([str(tmp_path / "db"), "-group", "host", "-compareOrder", "urlLength,fetchTime,score"], context()) == 0
+    assert (
+        run(
+            [str(tmp_path / "db"), "-group", "host", "-compareOrder", "urlLength,fetchTime,score"],
+            context(),
+        )
+        == 0
+    )
     assert marked(tmp_path / "db") == {"1"}
 
 

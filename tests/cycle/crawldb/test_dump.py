@@ -13,12 +13,22 @@ from minutch.errors import ExpressionError
 from minutch.hadoop.formats import writables as w
 from minutch.hadoop.formats.checksum import verify_file
 from minutch.hadoop.formats.writables import MapWritable, Text, Writable
-from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_GONE, STATUS_DB_UNFETCHED, CrawlDatum
+from minutch.records.crawldatum import (
+    STATUS_DB_FETCHED,
+    STATUS_DB_GONE,
+    STATUS_DB_UNFETCHED,
+    CrawlDatum,
+)
 from minutch.records.protocolstatus import ProtocolStatus
 from tests.support.crawldbs import NOW, context, metadata, read_db, write_db
 
 ENTRIES = [
-    ("http://a/", CrawlDatum(STATUS_DB_FETCHED, 86400, 1.5, NOW, NOW, 0, b"\x01\xab", metadata(k="v", long="x" * 200))),
+    (
+        "http://a/",
+        CrawlDatum(
+            STATUS_DB_FETCHED, 86400, 1.5, NOW, NOW, 0, b"\x01\xab", metadata(k="v", long="x" * 200)
+        ),
+    ),
     ('http://b/"é', CrawlDatum(STATUS_DB_UNFETCHED, 90000, 1e-5, NOW, retries=1)),
     ("http://c/", CrawlDatum(STATUS_DB_GONE, 60, float("nan"), NOW, retries=3)),
 ]
@@ -47,8 +57,10 @@ def test_normal(tmp_path: Path) -> None:
 def test_csv(tmp_path: Path) -> None:
     lines = (dump(tmp_path, "-format", "csv") / "part-r-00000").read_text().splitlines()
     assert lines[0].startswith("Url,Status code,")
-    assert lines[2] == (
-        '"http://b/"é",1,"db_unfetched",Fri Jan 15 08:00:00 UTC 2027,Thu Jan 01 00:00:00 UTC 1970,'
+    assert (
+        lines[2]
+        == '"http://b/"é",1,"db_unfetched",Fri Jan 15 08:00:00 UTC 2027,Thu Jan 01 00:00:00 UTC'
+        " 1970,"
         '1,90000.0,1.0,1.0E-5,"null",""'
     )
     assert lines[1].endswith(f',"01ab","k:v|||long:{"x" * 200}|||"')
@@ -64,16 +76,18 @@ def test_csv_has_intervals_as_floats(tmp_path: Path) -> None:
 def test_nothing_to_show(tmp_path: Path, kind: str) -> None:
     write_db(tmp_path / "db", [])
     out = dump(tmp_path, "-format", kind)
-    assert [line[:3] for line in (out / "part-r-00000").read_text().splitlines()] == ["Url"] * (kind == "csv")
+    assert [line[:3] for line in (out / "part-r-00000").read_text().splitlines()] == ["Url"] * (
+        kind == "csv"
+    )
 
 
 def test_json(tmp_path: Path) -> None:
     lines = (dump(tmp_path, "-format", "json") / "part-r-00000").read_text().splitlines()
-    assert lines[1] == (
-        '{"url": "http://b/\\"\\u00E9", "statusCode": 1, "statusName": "db_unfetched", '
-        '"fetchTime": "Fri Jan 15 08:00:00 UTC 2027", "modifiedTime": "Thu Jan 01 00:00:00 UTC 1970", '
-        '"retriesSinceFetch": 1, "retryIntervalSeconds": 90000, "retryIntervalDays": 1, "score": 1.0E-5, '
-        '"signature": "null", "metadata": {}}'
+    assert (
+        lines[1] == '{"url": "http://b/\\"\\u00E9", "statusCode": 1, "statusName": "db_unfetched",'
+        ' "fetchTime": "Fri Jan 15 08:00:00 UTC 2027", "modifiedTime": "Thu Jan 01 00:00:00 UTC'
+        ' 1970", "retriesSinceFetch": 1, "retryIntervalSeconds": 90000, "retryIntervalDays": 1,'
+        ' "score": 1.0E-5, "signature": "null", "metadata": {}}'
     )
     assert json.loads(lines[0])["metadata"] == {"k": "v", "long": "x" * 200}
     assert json.loads(lines[2])["score"] == "NaN"
@@ -110,7 +124,10 @@ def test_json_strings(value: str) -> None:
 
 
 def test_json_strings_as_jackson_writes_them() -> None:
-    assert json_text('"\\/\b\f\n\r\t\x01\x7f\x80😀') == '"\\"\\\\/\\b\\f\\n\\r\\t\\u0001\x7f\\u0080\\uD83D\\uDE00"'
+    assert (
+        json_text('"\\/\b\f\n\r\t\x01\x7f\x80😀')
+        == '"\\"\\\\/\\b\\f\\n\\r\\t\\u0001\x7f\\u0080\\uD83D\\uDE00"'
+    )
 
 
 def test_crawldb(tmp_path: Path) -> None:
@@ -142,14 +159,18 @@ def test_selections(tmp_path: Path, words: tuple[str, ...], expected: str) -> No
 
 
 def test_a_sample_has_the_same_urls_each_time(tmp_path: Path) -> None:
-    entries = [(f"http://{i % 7}.example.org/{i}", CrawlDatum(STATUS_DB_FETCHED)) for i in range(2000)]
+    entries = [
+        (f"http://{i % 7}.example.org/{i}", CrawlDatum(STATUS_DB_FETCHED)) for i in range(2000)
+    ]
     write_db(tmp_path / "db", entries, parts=2)
     found = []
     for parts, fraction in ((2, "0.2"), (3, "0.2"), (1, "0.4")):
         out = tmp_path / f"out{parts}"
         job = context({"mapreduce.job.reduces": str(parts)})
         run([str(tmp_path / "db"), "-dump", str(out), "-format", "csv", "-sample", fraction], job)
-        lines = [line for part in out.glob("part-r-0000?") for line in part.read_text().splitlines()[1:]]
+        lines = [
+            line for part in out.glob("part-r-0000?") for line in part.read_text().splitlines()[1:]
+        ]
         found.append(set(lines))
     assert found[0] == found[1] < found[2]
     assert 300 < len(found[0]) < 500

@@ -9,7 +9,12 @@ from minutch.cycle.crawldb.inject import DUPLICATES, MERGED, NEW, REJECTED, inje
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import FormatError, LockedError, StoreError, UsageError
 from minutch.hadoop.formats.writables import FloatWritable, Text
-from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_GONE, STATUS_DB_UNFETCHED, CrawlDatum
+from minutch.records.crawldatum import (
+    STATUS_DB_FETCHED,
+    STATUS_DB_GONE,
+    STATUS_DB_UNFETCHED,
+    CrawlDatum,
+)
 from tests.support.crawldbs import NOW, context, metadata, read_db, write_db
 
 OLD = CrawlDatum(STATUS_DB_FETCHED, 100, 5.0, 7, 8, 1, b"sig", metadata(old="o"))
@@ -23,7 +28,9 @@ def seeds(tmp_path: Path, text: str) -> Path:
 
 
 def test_new_urls(tmp_path: Path) -> None:
-    given = seeds(tmp_path, "http://a/\nhttp://b/\tnutch.score=2.5\tnutch.fetchInterval.fixed=60\tk=v\n")
+    given = seeds(
+        tmp_path, "http://a/\nhttp://b/\tnutch.score=2.5\tnutch.fetchInterval.fixed=60\tk=v\n"
+    )
     counters = inject(tmp_path / "db", given, context())
     fixed = metadata(k="v")
     fixed[Text("fixedInterval")] = FloatWritable(60.0)
@@ -31,19 +38,30 @@ def test_new_urls(tmp_path: Path) -> None:
         "http://a/": CrawlDatum(STATUS_DB_UNFETCHED, 2592000, 1.0, NOW),
         "http://b/": CrawlDatum(STATUS_DB_UNFETCHED, 60, 2.5, NOW, metadata=fixed),
     }
-    assert (counters[NEW], counters[MERGED], counters[DUPLICATES], counters[REJECTED]) == (2, 0, 0, 0)
+    assert (counters[NEW], counters[MERGED], counters[DUPLICATES], counters[REJECTED]) == (
+        2,
+        0,
+        0,
+        0,
+    )
 
 
 def test_of_repeated_seeds_the_last_line_counts(tmp_path: Path) -> None:
-    given = seeds(tmp_path, "http://a/\tnutch.score=1\nhttp://a/\tnutch.score=5\n")  # seeds.txt comes last
-    (given / "a.txt").write_text("http://a/\tnutch.score=9\nhttp://a/\tnutch.score=2\n", encoding="utf-8")
+    given = seeds(
+        tmp_path, "http://a/\tnutch.score=1\nhttp://a/\tnutch.score=5\n"
+    )  # seeds.txt comes last
+    (given / "a.txt").write_text(
+        "http://a/\tnutch.score=9\nhttp://a/\tnutch.score=2\n", encoding="utf-8"
+    )
     counters = inject(tmp_path / "db", given, context())
     assert read_db(tmp_path / "db")["http://a/"].score == 5
     assert (counters[NEW], counters[DUPLICATES]) == (1, 3)
 
 
 def test_the_time_of_injection_may_be_set(tmp_path: Path) -> None:
-    inject(tmp_path / "db", seeds(tmp_path, "http://a/\n"), context({"injector.current.time": "42"}))
+    inject(
+        tmp_path / "db", seeds(tmp_path, "http://a/\n"), context({"injector.current.time": "42"})
+    )
     assert read_db(tmp_path / "db")["http://a/"].fetch_time == 42
 
 
@@ -56,7 +74,9 @@ def test_known_urls_stay_as_they_are(tmp_path: Path) -> None:
 
 def test_overwrite(tmp_path: Path) -> None:
     write_db(tmp_path / "db", [("http://a/", OLD)])
-    inject(tmp_path / "db", seeds(tmp_path, "http://a/\tk=v\n"), context(), overwrite=True, update=True)
+    inject(
+        tmp_path / "db", seeds(tmp_path, "http://a/\tk=v\n"), context(), overwrite=True, update=True
+    )
     expected = CrawlDatum(STATUS_DB_UNFETCHED, 2592000, 1.0, NOW, metadata=metadata(k="v"))
     assert read_db(tmp_path / "db") == {"http://a/": expected}
 
@@ -66,8 +86,12 @@ def test_update(tmp_path: Path) -> None:
     text = "http://a/\told=n\tk=v\tnutch.score=9\nhttp://b/\tnutch.fetchInterval=33\nhttp://c/\n"
     inject(tmp_path / "db", seeds(tmp_path, text), context(), update=True)
     found = read_db(tmp_path / "db")
-    assert found["http://a/"] == CrawlDatum(STATUS_DB_FETCHED, 100, 9.0, 7, 8, 1, b"sig", metadata(old="n", k="v"))
-    assert found["http://b/"] == CrawlDatum(STATUS_DB_FETCHED, 33, 5.0, 7, 8, 1, b"sig", metadata(old="o"))
+    assert found["http://a/"] == CrawlDatum(
+        STATUS_DB_FETCHED, 100, 9.0, 7, 8, 1, b"sig", metadata(old="n", k="v")
+    )
+    assert found["http://b/"] == CrawlDatum(
+        STATUS_DB_FETCHED, 33, 5.0, 7, 8, 1, b"sig", metadata(old="o")
+    )
     assert found["http://c/"].score == 1.0
 
 
@@ -76,7 +100,11 @@ def test_every_seed_leaves_through_one_counter(tmp_path: Path) -> None:
     text = "http://a/\nhttp://b/\nhttp://b/\n\n# no\nhttp://c/x.gif\nhttp://d/?q\n"
     job = context({"plugin.includes": "urlfilter-regex"})
     counters = inject(tmp_path / "db", seeds(tmp_path, text), job)
-    assert counters["seeds"] == 5 == sum(counters[name] for name in (NEW, MERGED, DUPLICATES, REJECTED))
+    assert (
+        counters["seeds"]
+        == 5
+        == sum(counters[name] for name in (NEW, MERGED, DUPLICATES, REJECTED))
+    )
     assert counters[REJECTED] == 2
     assert sorted(read_db(tmp_path / "db")) == ["http://a/", "http://b/"]
 
@@ -95,13 +123,18 @@ def test_rejected_lines_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixtu
 def test_filters_for_all_entries(tmp_path: Path) -> None:
     write_db(tmp_path / "db", [("http://a/x.gif", OLD), ("http://a/y", OLD)])
     job = context({"plugin.includes": "urlfilter-regex"})
-    counters = inject(tmp_path / "db", seeds(tmp_path, "http://b/\n"), job, filter_normalize_all=True)
+    counters = inject(
+        tmp_path / "db", seeds(tmp_path, "http://b/\n"), job, filter_normalize_all=True
+    )
     assert sorted(read_db(tmp_path / "db")) == ["http://a/y", "http://b/"]
     assert counters["entries rejected by filters"] == 1
 
 
 def test_of_entries_with_one_normalized_url_the_last_one_stays(tmp_path: Path) -> None:
-    entries = [(f"http://a/{x}", CrawlDatum(STATUS_DB_GONE, fetch_time=i)) for i, x in enumerate(("", "./", "b/../"))]
+    entries = [
+        (f"http://a/{x}", CrawlDatum(STATUS_DB_GONE, fetch_time=i))
+        for i, x in enumerate(("", "./", "b/../"))
+    ]
     write_db(tmp_path / "db", entries)
     job = context({"plugin.includes": "urlnormalizer-basic"})
     inject(tmp_path / "db", seeds(tmp_path, "http://b/\n"), job, filter_normalize_all=True)

@@ -37,12 +37,19 @@ def test_a_fetched_page_goes_before_one_that_never_was(tmp_path: Path) -> None:
 
 
 def test_of_pages_never_fetched_the_later_time_stays(tmp_path: Path) -> None:
-    earlier, later = (CrawlDatum(STATUS_DB_UNFETCHED, 60, score, int(score)) for score in (5.0, 6.0))
+    earlier, later = (
+        CrawlDatum(STATUS_DB_UNFETCHED, 60, score, int(score)) for score in (5.0, 6.0)
+    )
     assert merge(tmp_path, earlier, later).score == 6.0
 
 
 def test_metadata_is_merged_newer_over_older(tmp_path: Path) -> None:
-    found = merge(tmp_path, fetched(5, a="old", b="old"), fetched(9, a="new", c="new"), fetched(7, c="mid", d="mid"))
+    found = merge(
+        tmp_path,
+        fetched(5, a="old", b="old"),
+        fetched(9, a="new", c="new"),
+        fetched(7, c="mid", d="mid"),
+    )
     assert found.metadata == metadata(a="new", b="old", c="new", d="mid")
 
 
@@ -64,8 +71,12 @@ def test_an_entry_from_before_1970_is_not_lost(tmp_path: Path) -> None:
 
 
 def test_different_urls_and_parts(tmp_path: Path) -> None:
-    first = write_db(tmp_path / "1", [(f"http://a/{i}", fetched(i)) for i in range(20)], parts=2).path
-    second = write_db(tmp_path / "2", [(f"http://a/{i}", fetched(i + 1)) for i in range(10, 30)], parts=3).path
+    first = write_db(
+        tmp_path / "1", [(f"http://a/{i}", fetched(i)) for i in range(20)], parts=2
+    ).path
+    second = write_db(
+        tmp_path / "2", [(f"http://a/{i}", fetched(i + 1)) for i in range(10, 30)], parts=3
+    ).path
     counters = mergedb(tmp_path / "out", [first, second], context({"mapreduce.job.reduces": "2"}))
     found = read_db(tmp_path / "out")
     assert {int(url[9:]): datum.fetch_time - HOUR for url, datum in found.items()} == {
@@ -75,7 +86,9 @@ def test_different_urls_and_parts(tmp_path: Path) -> None:
 
 
 def test_filters_and_normalizers(tmp_path: Path) -> None:
-    db = write_db(tmp_path / "db", [("http://a/x.gif", fetched(1)), ("http://A/b/../c", fetched(2))]).path
+    db = write_db(
+        tmp_path / "db", [("http://a/x.gif", fetched(1)), ("http://A/b/../c", fetched(2))]
+    ).path
     job = context({"plugin.includes": "urlfilter-regex|urlnormalizer-basic"})
     counters = mergedb(tmp_path / "out", [db], job, normalize=True, filtering=True)
     assert list(read_db(tmp_path / "out")) == ["http://a/c"]

@@ -8,7 +8,15 @@ import polars as pl
 import pytest
 
 from minutch.commands import dedup, parse, readdb, updatedb
-from minutch.cycle.crawldb.nearduplicates import MOST_BITS, NO_LEADER, SCHEMA, Tables, best_first, cheapest, leaders
+from minutch.cycle.crawldb.nearduplicates import (
+    MOST_BITS,
+    NO_LEADER,
+    SCHEMA,
+    Tables,
+    best_first,
+    cheapest,
+    leaders,
+)
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, Segment, part_writer
 from minutch.errors import StoreError, UsageError
 from minutch.records import crawldatum as codes
@@ -38,12 +46,16 @@ def flipped(random: Random, word: int, bits: int) -> int:
 def some_words(random: Random, count: int, bits: int) -> list[int]:
     """Words around a few centres, at all distances about `bits`; some of them many times."""
     centres = [random.getrandbits(64) for _ in range(6)]
-    words = [flipped(random, random.choice(centres), random.randrange(bits + 3)) for _ in range(count)]
+    words = [
+        flipped(random, random.choice(centres), random.randrange(bits + 3)) for _ in range(count)
+    ]
     return [random.choice(words) if random.random() < 0.2 else word for word in words]
 
 
 def found(words: list[int], groups: list[int], ranks: list[int], bits: int) -> list[int]:
-    return leaders(np.array(words, np.uint64), np.array(groups, np.uint64), np.array(ranks, np.int64), bits).tolist()
+    return leaders(
+        np.array(words, np.uint64), np.array(groups, np.uint64), np.array(ranks, np.int64), bits
+    ).tolist()
 
 
 @pytest.mark.parametrize("bits", range(MOST_BITS + 1))
@@ -56,8 +68,14 @@ def test_as_all_pairs_say(bits: int) -> None:
         for some in (groups, []):
             expected = by_pairs(words, some or [0] * count, ranks, bits)
             result = found(words, some, ranks, bits)
-            assert [best >= 0 and ranks[best] for best in result] == [best >= 0 and ranks[best] for best in expected]
-            assert all((words[row] ^ words[best]).bit_count() <= bits for row, best in enumerate(result) if best >= 0)
+            assert [best >= 0 and ranks[best] for best in result] == [
+                best >= 0 and ranks[best] for best in expected
+            ]
+            assert all(
+                (words[row] ^ words[best]).bit_count() <= bits
+                for row, best in enumerate(result)
+                if best >= 0
+            )
 
 
 def test_a_chain_of_small_steps_is_no_single_group() -> None:
@@ -124,7 +142,7 @@ def test_the_order_is_dedups(order: list[str], rows: list[int], ranks: list[int]
     assert (at.tolist(), found_ranks.tolist()) == (rows, ranks)
 
 
-# -- the jobs ------------------------------------------------------------------------------------------------------
+# -- the jobs --------------------------------------------------------------------------------------
 
 
 def page(word: int, score: float, status: int = codes.STATUS_DB_FETCHED) -> CrawlDatum:
@@ -145,7 +163,11 @@ ENTRIES = [
 
 
 def marked(path: Path) -> str:
-    return "".join(url[-1] for url, datum in sorted(read_db(path).items()) if datum.status == codes.STATUS_DB_DUPLICATE)
+    return "".join(
+        url[-1]
+        for url, datum in sorted(read_db(path).items())
+        if datum.status == codes.STATUS_DB_DUPLICATE
+    )
 
 
 @pytest.mark.parametrize(
@@ -162,7 +184,10 @@ def marked(path: Path) -> str:
 @pytest.mark.parametrize("parts", [1, 3])
 def test_dedup(tmp_path: Path, words: list[str], expected: str, parts: int) -> None:
     write_db(tmp_path / "db", ENTRIES, parts=parts)
-    assert dedup.run([str(tmp_path / "db"), *words], context({"mapreduce.job.reduces": str(parts)})) == 0
+    assert (
+        dedup.run([str(tmp_path / "db"), *words], context({"mapreduce.job.reduces": str(parts)}))
+        == 0
+    )
     assert marked(tmp_path / "db") == expected
 
 
@@ -198,7 +223,9 @@ def test_readdb_shows_the_groups_before_and_after_dedup(tmp_path: Path) -> None:
     dedup.run([str(tmp_path / "db"), "-near"], context())
     after = context()
     readdb.run([str(tmp_path / "db"), "-duplicates", "-near", "3"], after)
-    assert printed(after) == GROUPS.replace("db_notmodified", "db_duplicate").replace("db_fetched", "db_duplicate")
+    assert printed(after) == GROUPS.replace("db_notmodified", "db_duplicate").replace(
+        "db_fetched", "db_duplicate"
+    )
 
 
 def test_readdb_shows_groups_of_equal_signatures(tmp_path: Path) -> None:
@@ -222,7 +249,9 @@ def test_a_db_without_signatures_has_no_groups(tmp_path: Path) -> None:
         readdb.run([str(tmp_path / "none"), "-duplicates"], context())
 
 
-@pytest.mark.parametrize("words", [["-near", "11"], ["-near", "-1"], ["-near", "x"], ["-compareOrder", "score"]])
+@pytest.mark.parametrize(
+    "words", [["-near", "11"], ["-near", "-1"], ["-near", "x"], ["-compareOrder", "score"]]
+)
 def test_wrong_command_lines(words: list[str]) -> None:
     with pytest.raises(UsageError):
         dedup.run(["db", *words], context())
@@ -231,7 +260,9 @@ def test_wrong_command_lines(words: list[str]) -> None:
 
 
 def test_from_the_parse_to_the_mark(tmp_path: Path) -> None:
-    """Three pages, two of which differ in two words: parsed with SimHash, brought into a CrawlDb, deduplicated."""
+    """Three pages, two of which differ in two words: parsed with SimHash, brought into a CrawlDb,
+    deduplicated.
+    """
     words = [f"word{number}" for number in range(400)]
     texts = {
         "a": " ".join(words),
@@ -240,7 +271,10 @@ def test_from_the_parse_to_the_mark(tmp_path: Path) -> None:
     }
     urls = {name: f"http://{name}.org/" for name in texts}
     segment = Segment(tmp_path / "20260101000000")
-    conf = {"plugin.includes": "parse-html", "db.signature.class": "minutch.cycle.parse.simhash:SimHashSignature"}
+    conf = {
+        "plugin.includes": "parse-html",
+        "db.signature.class": "minutch.cycle.parse.simhash:SimHashSignature",
+    }
     job = context(conf)
     with part_writer(segment.path, CONTENT, 0, job.conf) as append:
         for name, text in texts.items():
@@ -250,9 +284,19 @@ def test_from_the_parse_to_the_mark(tmp_path: Path) -> None:
             append(url, CrawlDatum(codes.STATUS_FETCH_SUCCESS, 60, 1.0 + (name == "b"), 5))
     assert parse.run([str(segment.path)], job) == 0
     assert updatedb.run([str(tmp_path / "db"), str(segment.path)], job) == 0
-    signatures = {url: int.from_bytes(datum.signature or b"") for url, datum in read_db(tmp_path / "db").items()}
-    near, far = signatures[urls["a"]] ^ signatures[urls["b"]], signatures[urls["a"]] ^ signatures[urls["c"]]
+    signatures = {
+        url: int.from_bytes(datum.signature or b"")
+        for url, datum in read_db(tmp_path / "db").items()
+    }
+    near, far = (
+        signatures[urls["a"]] ^ signatures[urls["b"]],
+        signatures[urls["a"]] ^ signatures[urls["c"]],
+    )
     assert 0 < near.bit_count() <= MOST_BITS < far.bit_count()
     dedup.run([str(tmp_path / "db"), "-near", str(near.bit_count())], job)
-    found = {url for url, datum in read_db(tmp_path / "db").items() if datum.status == codes.STATUS_DB_DUPLICATE}
+    found = {
+        url
+        for url, datum in read_db(tmp_path / "db").items()
+        if datum.status == codes.STATUS_DB_DUPLICATE
+    }
     assert found == {urls["a"]}

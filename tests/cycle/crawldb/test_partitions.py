@@ -18,7 +18,11 @@ PLUGINS = {"plugin.includes": "urlfilter-regex|urlnormalizer-basic"}
 
 def test_entries_go_on_under_their_new_names() -> None:
     frame = rows.to_frame(
-        [("http://A/", CrawlDatum(1)), ("http://a/x.gif", CrawlDatum(2)), ("http://b/", CrawlDatum(3))]
+        [
+            ("http://A/", CrawlDatum(1)),
+            ("http://a/x.gif", CrawlDatum(2)),
+            ("http://b/", CrawlDatum(3)),
+        ]
     )
     counters = Counters()
     conf = context({**PLUGINS, "db.update.purge.404": "true"}).conf
@@ -37,13 +41,19 @@ def test_settings_for_all_jobs() -> None:
 
 def test_equal_keys_keep_the_order_of_the_input(tmp_path: Path) -> None:
     dbs = [
-        write_db(tmp_path / name, [(f"http://a/{i}", CrawlDatum(score=number)) for i in range(9)], parts=parts)
+        write_db(
+            tmp_path / name,
+            [(f"http://a/{i}", CrawlDatum(score=number)) for i in range(9)],
+            parts=parts,
+        )
         for number, (name, parts) in enumerate((("b", 2), ("a", 1), ("c", 3)))
     ]
     conf = context({"mapreduce.job.reduces": "2", "minutch.memory": "100"}).conf
     with Entries(dbs, conf, EntryFilter.neutral(conf), spill=tmp_path) as entries:
         partitions = [source.open(part) for part in range(2) for source in entries.sources]
-        scores = [frame["score"].to_list() for partition in partitions for frame in partition.sorted()]
+        scores = [
+            frame["score"].to_list() for partition in partitions for frame in partition.sorted()
+        ]
     assert [score for table in scores for score in table] == [0, 1, 2] * 9
 
 

@@ -86,8 +86,12 @@ def test_one_url_and_then_another_command(db: str) -> None:
 def test_highest_scores(db: str, tmp_path: Path) -> None:
     assert run([db, "-topN", "2", str(tmp_path / "out")], context()) == 0
     assert (tmp_path / "out/part-r-00000").read_text() == "NaN\thttp:/nohost\n1.5\thttp://a/\n"
-    assert run([db, "-topN", "9", str(tmp_path / "min"), "0.5", "-url", "http://a/"], context()) == 0
-    assert (tmp_path / "min/part-r-00000").read_text() == "NaN\thttp:/nohost\n1.5\thttp://a/\n0.5\thttp://b/\n"
+    assert (
+        run([db, "-topN", "9", str(tmp_path / "min"), "0.5", "-url", "http://a/"], context()) == 0
+    )
+    assert (
+        tmp_path / "min/part-r-00000"
+    ).read_text() == "NaN\thttp:/nohost\n1.5\thttp://a/\n0.5\thttp://b/\n"
     verify_file(tmp_path / "out/part-r-00000")
 
 
@@ -128,7 +132,9 @@ def test_wrong_command_lines(db: str, words: list[str], message: str) -> None:
         run([db if word == "DB" else word for word in words], context())
 
 
-@pytest.mark.parametrize("words", [["-stats"], ["-url", "http://a/"], ["-dump", "OUT"], ["-topN", "5", "OUT"]])
+@pytest.mark.parametrize(
+    "words", [["-stats"], ["-url", "http://a/"], ["-dump", "OUT"], ["-topN", "5", "OUT"]]
+)
 def test_no_db(tmp_path: Path, words: list[str]) -> None:
     words = [str(tmp_path / "out") if word == "OUT" else word for word in words]
     with pytest.raises(StoreError, match="does not exist"):
@@ -145,7 +151,13 @@ def test_output_that_is_there_already(db: str, tmp_path: Path, words: list[str])
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "00:00:00"), (59, "00:00:59"), (86399, "23:59:59"), (86400, "1 days, 00:00:00"), (-5, "00:00:-05")],
+    [
+        (0, "00:00:00"),
+        (59, "00:00:59"),
+        (86399, "23:59:59"),
+        (86400, "1 days, 00:00:00"),
+        (-5, "00:00:-05"),
+    ],
 )
 def test_spans_of_time(seconds: int, text: str) -> None:
     assert days_hms(seconds) == text
@@ -165,7 +177,10 @@ def test_a_quantile_is_a_score_with_that_share_below_it(values: list[float], q: 
 
 def test_scores_of_any_kind_have_statistics(tmp_path: Path) -> None:
     kinds = (float("inf"), float("-inf"), -0.0, 0.0, float("nan"))
-    write_db(tmp_path / "db", [(f"http://a/{i}", CrawlDatum(1, 60, score)) for i, score in enumerate(kinds)])
+    write_db(
+        tmp_path / "db",
+        [(f"http://a/{i}", CrawlDatum(1, 60, score)) for i, score in enumerate(kinds)],
+    )
     job = context({"db.stats.score.quantiles": "0.3"})
     assert run([str(tmp_path / "db"), "-stats"], job) == 0
     lines = printed(job).splitlines()

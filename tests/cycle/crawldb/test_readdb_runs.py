@@ -16,9 +16,13 @@ RUNS = nutch_runs("readdb", "nodb")
 
 
 def statistics(lines: list[str]) -> list[str]:
-    """Without the quantiles, to which Nutch's digest only comes near, the sum of floats, and the path."""
+    """Without the quantiles, to which Nutch's digest only comes near, the sum of floats, and the
+    path.
+    """
     return [
-        line for line in lines if not line.startswith(("score quantile", "avg score", "Statistics for", "CrawlDb "))
+        line
+        for line in lines
+        if not line.startswith(("score quantile", "avg score", "Statistics for", "CrawlDb "))
     ]
 
 
@@ -35,7 +39,12 @@ def rows(path: Path) -> list[list[str]]:
 def test_what_is_printed(run: NutchRun, tmp_path: Path) -> None:
     """Nutch logs its statistics."""
     context, printed = context_for(run.conf())
-    assert readdb.run([str(tmp_path / "out") if word == "out" else word for word in run.words], context) == run.exit
+    assert (
+        readdb.run(
+            [str(tmp_path / "out") if word == "out" else word for word in run.words], context
+        )
+        == run.exit
+    )
     ours, theirs = printed.getvalue().splitlines(), run.printed
     if "-stats" in run.words:
         logged = [line for message in run.logged("CrawlDbReader") for line in message.splitlines()]
@@ -44,7 +53,9 @@ def test_what_is_printed(run: NutchRun, tmp_path: Path) -> None:
         ours = [line for line in ours if line in theirs]
     assert [line for line in ours if line] == [line for line in theirs if line]
 
-    made, wanted = ({path.name: path for path in (at / "out").glob("part-*")} for at in (tmp_path, run.folder))
+    made, wanted = (
+        {path.name: path for path in (at / "out").glob("part-*")} for at in (tmp_path, run.folder)
+    )
     assert made.keys() == wanted.keys()
     for name, path in wanted.items():
         compare(made[name], path, run)
@@ -56,7 +67,10 @@ def compare(ours: Path, theirs: Path, run: NutchRun) -> None:
         for mine, other in zip(rows(ours), rows(theirs), strict=True):
             assert mine[1:] == other[1:] and other[0].startswith(mine[0])
     elif "crawldb" in run.words:
-        with SequenceFileReader(ours / "data") as mine, SequenceFileReader(theirs / "data") as other:
+        with (
+            SequenceFileReader(ours / "data") as mine,
+            SequenceFileReader(theirs / "data") as other,
+        ):
             assert list(mine) == list(other)
     elif "-topN" in run.words:  # the order of equal scores, and which of them the cut takes
         mine_lines, other_lines = ours.read_text().splitlines(), theirs.read_text().splitlines()

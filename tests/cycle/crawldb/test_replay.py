@@ -17,7 +17,9 @@ UNFETCHED = CrawlDatum(status.STATUS_DB_UNFETCHED, MONTH, 1.0, NOW - DAY)
 
 
 def settings(**values: str) -> UpdateSettings:
-    conf: Configuration = context({name.replace("_", "."): value for name, value in values.items()}).conf
+    conf: Configuration = context(
+        {name.replace("_", "."): value for name, value in values.items()}
+    ).conf
     return UpdateSettings.from_conf(conf)
 
 
@@ -40,7 +42,11 @@ def fetched(kind: int, **fields: object) -> CrawlDatum:
             ["failure number 1 in a row, of 3 (db.fetch.retry.max): tried again after"],
         ),
         (status.STATUS_LINKED, "db_unfetched", ["not fetched: the entry stays as it was"]),
-        (status.STATUS_PARSE_FAILED, "db_parse_failed", ["the interval before", "gone: half as long again"]),
+        (
+            status.STATUS_PARSE_FAILED,
+            "db_parse_failed",
+            ["the interval before", "gone: half as long again"],
+        ),
     ],
 )
 def test_steps(kind: int, becomes: str, steps: list[str]) -> None:
@@ -54,12 +60,21 @@ def test_a_new_url() -> None:
     assert made is not None and made.entry.fetch_time == NOW
     assert [step.text for step in made.steps] == ["not fetched: found by a link: due at once"]
     assert (
-        replay(URL, None, [fetched(status.STATUS_LINKED)], settings(db_update_additions_allowed="false"), NOW) is None
+        replay(
+            URL,
+            None,
+            [fetched(status.STATUS_LINKED)],
+            settings(db_update_additions_allowed="false"),
+            NOW,
+        )
+        is None
     )
 
 
 def test_which_entry_it_led_to() -> None:
-    made = replay(URL, UNFETCHED, [fetched(status.STATUS_FETCH_SUCCESS, signature=b"x")], settings(), NOW)
+    made = replay(
+        URL, UNFETCHED, [fetched(status.STATUS_FETCH_SUCCESS, signature=b"x")], settings(), NOW
+    )
     assert made is not None
     entry = made.entry.copy()
     assert made.led_to(entry)

@@ -8,7 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
-from minutch.cycle.crawldb.adaptive import AdaptiveFetchSchedule, MimeAdaptiveFetchSchedule, clean_mime_type
+from minutch.cycle.crawldb.adaptive import (
+    AdaptiveFetchSchedule,
+    MimeAdaptiveFetchSchedule,
+    clean_mime_type,
+)
 from minutch.cycle.crawldb.schedule import (
     STATUS_MODIFIED,
     AbstractFetchSchedule,
@@ -18,14 +22,21 @@ from minutch.cycle.crawldb.schedule import (
 )
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.writables import FloatWritable, MapWritable, Text
-from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, CrawlDatum, java_round
+from minutch.records.crawldatum import (
+    STATUS_DB_FETCHED,
+    STATUS_DB_UNFETCHED,
+    CrawlDatum,
+    java_round,
+)
 from minutch.work.tables import rows
 
 NAME = "db.fetch.schedule.class"
 
 
 def configured(**settings: str) -> Configuration:
-    return Configuration.load([]).with_values({name.replace("__", "."): value for name, value in settings.items()})
+    return Configuration.load([]).with_values(
+        {name.replace("__", "."): value for name, value in settings.items()}
+    )
 
 
 class Weekly(DefaultFetchSchedule):
@@ -58,7 +69,9 @@ def test_default() -> None:
     assert type(fetch_schedule(Configuration())) is DefaultFetchSchedule
 
 
-@pytest.mark.parametrize("name", ["org.example.Unknown", "os:path", "nowhere", "minutch.conf:Configuration"])
+@pytest.mark.parametrize(
+    "name", ["org.example.Unknown", "os:path", "nowhere", "minutch.conf:Configuration"]
+)
 def test_unknown_class(name: str) -> None:
     with pytest.raises(ConfigError, match=NAME):
         fetch_schedule(Configuration.load([], overrides={NAME: name}))
@@ -66,7 +79,9 @@ def test_unknown_class(name: str) -> None:
 
 def test_a_schedule_for_single_records_works_on_tables() -> None:
     weekly = Weekly(configured())
-    frame = rows.to_frame([("http://a/", CrawlDatum(STATUS_DB_FETCHED, 5, 1.0)), ("http://a/due", CrawlDatum())])
+    frame = rows.to_frame(
+        [("http://a/", CrawlDatum(STATUS_DB_FETCHED, 5, 1.0)), ("http://a/due", CrawlDatum())]
+    )
     times = [pl.Series([0, 0], dtype=pl.Int64)] * 2 + [pl.Series([1000, 2000]), pl.Series([0, 0])]
     changed = weekly.set_fetch_schedule_columns(frame, *times, pl.Series([STATUS_MODIFIED] * 2))
     assert changed["fetch_interval"].to_list() == [604800, 604800]
@@ -76,8 +91,14 @@ def test_a_schedule_for_single_records_works_on_tables() -> None:
 
 
 def test_a_subclass_keeps_the_table_methods_that_it_does_not_replace() -> None:
-    assert Weekly.set_page_gone_schedule_columns is AbstractFetchSchedule.set_page_gone_schedule_columns
-    assert MimeAdaptiveFetchSchedule.set_fetch_schedule_columns is AdaptiveFetchSchedule.set_fetch_schedule_columns
+    assert (
+        Weekly.set_page_gone_schedule_columns
+        is AbstractFetchSchedule.set_page_gone_schedule_columns
+    )
+    assert (
+        MimeAdaptiveFetchSchedule.set_fetch_schedule_columns
+        is AdaptiveFetchSchedule.set_fetch_schedule_columns
+    )
 
 
 def test_a_new_page_is_due_at_once() -> None:
@@ -85,7 +106,9 @@ def test_a_new_page_is_due_at_once() -> None:
     datum = CrawlDatum(retries=3)
     schedule.initialize_schedule("http://a/", datum, 5)
     assert (datum.fetch_time, datum.fetch_interval, datum.retries) == (5, 77, 0)
-    frame = schedule.initialize_schedule_columns(rows.to_frame([("http://a/", CrawlDatum(retries=3))]), 5)
+    frame = schedule.initialize_schedule_columns(
+        rows.to_frame([("http://a/", CrawlDatum(retries=3))]), 5
+    )
     ((_, same),) = rows.records(frame)
     assert same == datum
 
@@ -106,7 +129,11 @@ def test_retries_wrap_like_a_signed_byte() -> None:
     frame = rows.to_frame([("http://a/", datum.copy())])
     schedule.set_page_retry_schedule("http://a/", datum, 0, 0, 0)
     zero = pl.Series([0], dtype=pl.Int64)
-    assert datum.retries == schedule.set_page_retry_schedule_columns(frame, zero, zero, zero)["retries"][0] == -128
+    assert (
+        datum.retries
+        == schedule.set_page_retry_schedule_columns(frame, zero, zero, zero)["retries"][0]
+        == -128
+    )
 
 
 @given(st.floats(width=32, allow_nan=True))
@@ -125,20 +152,29 @@ data = st.builds(
     st.just(b"s"),
     st.one_of(
         st.just(MapWritable()),
-        st.floats(0, 2**31, width=32).map(lambda f: MapWritable({Text("fixedInterval"): FloatWritable(f)})),
+        st.floats(0, 2**31, width=32).map(
+            lambda f: MapWritable({Text("fixedInterval"): FloatWritable(f)})
+        ),
         st.sampled_from(["text/html", "application/pdf; q=1", "x/y"]).map(
             lambda mime: MapWritable({Text("Content-Type"): Text(mime)})
         ),
     ),
 )
 times = st.one_of(st.just(0), st.integers(0, 2**42))
-schedules = st.sampled_from([DefaultFetchSchedule, AdaptiveFetchSchedule, MimeAdaptiveFetchSchedule])
+schedules = st.sampled_from(
+    [DefaultFetchSchedule, AdaptiveFetchSchedule, MimeAdaptiveFetchSchedule]
+)
 urls = st.sampled_from(["http://www.apache.org/x", "http://example.org/", "no url at all"])
 
 
 @given(schedules, urls, data, times, times, st.integers(0, 2))
 def test_both_shapes_agree(
-    cls: type[AbstractFetchSchedule], url: str, datum: CrawlDatum, fetched: int, modified: int, state: int
+    cls: type[AbstractFetchSchedule],
+    url: str,
+    datum: CrawlDatum,
+    fetched: int,
+    modified: int,
+    state: int,
 ) -> None:
     schedule = cls(configured())
     frame = rows.to_frame([(url, datum)])
@@ -151,7 +187,12 @@ def test_both_shapes_agree(
 
 @pytest.mark.parametrize(
     ("given_type", "expected"),
-    [("text/html", "text/html"), ("text/html; charset=x", "text/html"), ("text/html;", "text/html;"), (";a", "")],
+    [
+        ("text/html", "text/html"),
+        ("text/html; charset=x", "text/html"),
+        ("text/html;", "text/html;"),
+        (";a", ""),
+    ],
 )
 def test_content_types_without_parameters(given_type: str, expected: str) -> None:
     assert clean_mime_type(given_type) == expected

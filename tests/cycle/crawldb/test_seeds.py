@@ -36,7 +36,22 @@ def test_lines(tmp_path: Path) -> None:
     ]
 
 
-_PARTS = ("http://a/", "#", "\t", " ", "\x00", "\x1f", "\x7f", "é", "😀", "a" * 13, "=", "\n", "\n", "\n# c\n")
+_PARTS = (
+    "http://a/",
+    "#",
+    "\t",
+    " ",
+    "\x00",
+    "\x1f",
+    "\x7f",
+    "é",
+    "😀",
+    "a" * 13,
+    "=",
+    "\n",
+    "\n",
+    "\n# c\n",
+)
 
 
 def by_line(text: str, number: int) -> list[tuple[int, str, str | None]]:
@@ -49,7 +64,10 @@ def by_line(text: str, number: int) -> list[tuple[int, str, str | None]]:
     return found
 
 
-@given(st.lists(st.one_of(st.sampled_from(_PARTS), st.text(max_size=9))).map("".join), st.integers(1, 1 << 40))
+@given(
+    st.lists(st.one_of(st.sampled_from(_PARTS), st.text(max_size=9))).map("".join),
+    st.integers(1, 1 << 40),
+)
 def test_seeds_are_those_found_line_by_line(text: str, number: int) -> None:
     data = text.encode("utf-8", "replace")
     assert seeds_in(SeedText(number, data)).rows() == by_line(data.decode(), number)
@@ -68,7 +86,10 @@ def test_bytes_that_are_no_utf8_are_replaced(tmp_path: Path) -> None:
     assert lines(written(tmp_path, b"http://a/\xff\n")) == [(1, "http://a/\ufffd", None)]
 
 
-@given(st.lists(st.sampled_from([b"http://a/", b"x\ty=1", b"", b"# c", b"\xc3\xa9"]), max_size=20), st.integers(1, 9))
+@given(
+    st.lists(st.sampled_from([b"http://a/", b"x\ty=1", b"", b"# c", b"\xc3\xa9"]), max_size=20),
+    st.integers(1, 9),
+)
 def test_pieces_of_a_file_make_the_same_lines(
     tmp_path_factory: pytest.TempPathFactory, some: list[bytes], size: int
 ) -> None:
@@ -82,7 +103,8 @@ def test_pieces_of_a_file_make_the_same_lines(
 
 
 @pytest.mark.parametrize(
-    ("suffix", "compress"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".deflate", zlib.compress)]
+    ("suffix", "compress"),
+    [(".gz", gzip.compress), (".bz2", bz2.compress), (".deflate", zlib.compress)],
 )
 def test_compressed_files(tmp_path: Path, suffix: str, compress) -> None:  # type: ignore[no-untyped-def]
     path = written(tmp_path, compress(b"http://a/\nhttp://b/\n"), f"seeds.txt{suffix}")
@@ -114,7 +136,9 @@ def test_no_files(tmp_path: Path) -> None:
 
 
 def test_metadata() -> None:
-    found = parse_metadata("nutch.score=2.5\tnutch.fetchInterval=+77\ta=b=c\tnoequals\t=d\te=", "f:1")
+    found = parse_metadata(
+        "nutch.score=2.5\tnutch.fetchInterval=+77\ta=b=c\tnoequals\t=d\te=", "f:1"
+    )
     assert (found.score, found.interval) == (2.5, 77)
     assert found.metadata == {Text("a"): Text("b=c"), Text(""): Text("d"), Text("e"): Text("")}
 
@@ -126,7 +150,8 @@ def test_a_fixed_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "score"), [(" 1.5 ", 1.5), ("1f", 1.0), (".5D", 0.5), ("0x1p3", 8.0), ("-Infinity", float("-inf"))]
+    ("text", "score"),
+    [(" 1.5 ", 1.5), ("1f", 1.0), (".5D", 0.5), ("0x1p3", 8.0), ("-Infinity", float("-inf"))],
 )
 def test_scores_as_java_reads_them(text: str, score: float) -> None:
     assert parse_metadata(f"nutch.score={text}", "f:1").score == score

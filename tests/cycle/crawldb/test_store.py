@@ -19,7 +19,8 @@ from tests.support.golden import GOLDEN, HAS_ALL, needs_golden
 CRAWLDBS = sorted(
     path.parent
     for path in GOLDEN.rglob("current")
-    if (data := next(path.glob("part*/data"), None)) and CRAWL_DATUM.encode() in data.read_bytes()[:120]
+    if (data := next(path.glob("part*/data"), None))
+    and CRAWL_DATUM.encode() in data.read_bytes()[:120]
 )
 
 
@@ -34,7 +35,10 @@ def test_golden_crawldbs(path: Path, tmp_path: Path) -> None:
     for number, part in enumerate(db.parts()):
         frame = db.read_part(number)
         with SequenceFileReader(part / "data") as reader:
-            expected = [(str(key), CrawlDatum.from_bytes(value.to_bytes())) for key, value in reader.records()]
+            expected = [
+                (str(key), CrawlDatum.from_bytes(value.to_bytes()))
+                for key, value in reader.records()
+            ]
             sync, same_writer = reader.sync, reader.position < 100_000 and reader.version == 6
         assert frame.schema == CRAWLDB_SCHEMA
         assert list(records(frame)) == expected
@@ -44,12 +48,18 @@ def test_golden_crawldbs(path: Path, tmp_path: Path) -> None:
         with CrawlDataWriter(tmp_path / part_name(number), sync=sync) as writer:
             writer.write(frame)
         if same_writer and "testresources" not in str(path):
-            assert (tmp_path / part_name(number) / "data").read_bytes() == (part / "data").read_bytes()
+            assert (tmp_path / part_name(number) / "data").read_bytes() == (
+                part / "data"
+            ).read_bytes()
 
 
 def frame_of(*urls: bytes) -> pl.DataFrame:
     """Entries with the given keys."""
-    return pl.DataFrame([(url, 1, 5, 0, 0, 100, 1.0, None, None) for url in urls], schema=CRAWLDB_SCHEMA, orient="row")
+    return pl.DataFrame(
+        [(url, 1, 5, 0, 0, 100, 1.0, None, None) for url in urls],
+        schema=CRAWLDB_SCHEMA,
+        orient="row",
+    )
 
 
 def test_replacing_keeps_a_backup(tmp_path: Path) -> None:

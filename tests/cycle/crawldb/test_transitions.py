@@ -9,7 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
-from minutch.cycle.crawldb.schedule import STATUS_MODIFIED, STATUS_NOTMODIFIED, STATUS_UNKNOWN, AbstractFetchSchedule
+from minutch.cycle.crawldb.schedule import (
+    STATUS_MODIFIED,
+    STATUS_NOTMODIFIED,
+    STATUS_UNKNOWN,
+    AbstractFetchSchedule,
+)
 from minutch.cycle.crawldb.transitions import NO_FETCH_NO_OLD, NOT_ADDED, UpdateSettings, update
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javahash import float32
@@ -30,15 +35,19 @@ SETTINGS = {"plugin.includes": "scoring-opic"}
 
 def rules(**more: str) -> UpdateSettings:
     given_settings = {name.replace("__", "."): value for name, value in more.items()}
-    return UpdateSettings.from_conf(Configuration.load([], overrides={**SETTINGS, **given_settings}))
+    return UpdateSettings.from_conf(
+        Configuration.load([], overrides={**SETTINGS, **given_settings})
+    )
 
 
 USUAL = rules()
-FEW_LINKS = rules(db__update__max__inlinks="2", db__fetch__retry__max="1", db__fetch__interval__max="2000000")
+FEW_LINKS = rules(
+    db__update__max__inlinks="2", db__fetch__retry__max="1", db__fetch__interval__max="2000000"
+)
 NO_ADDITIONS = rules(db__update__additions__allowed="false")
 NEEDS_PARSE = rules(db__update__unparsed__keeps__interval="true")
 
-# -- the rules, one URL at a time ----------------------------------------------------------------------------------
+# -- the rules, one URL at a time ------------------------------------------------------------------
 
 SUCCESS = {
     codes.STATUS_FETCH_SUCCESS: codes.STATUS_DB_FETCHED,
@@ -52,7 +61,9 @@ def reference(url: str, values: list[CrawlDatum], given_rules: UpdateSettings) -
     """The new entry of a URL, of all its entries and rows; None if it has none."""
     old = latest([value for value in values if value.has_db_status()])
     fetch = latest([value for value in values if value.has_fetch_status()])
-    links = kept([value for value in values if value.status == codes.STATUS_LINKED], given_rules.max_inlinks)
+    links = kept(
+        [value for value in values if value.status == codes.STATUS_LINKED], given_rules.max_inlinks
+    )
     signatures = [value.signature for value in values if value.status == codes.STATUS_SIGNATURE]
     parsed = [value.metadata for value in values if value.status == codes.STATUS_PARSE_META]
     if old is None and not given_rules.additions:
@@ -68,7 +79,9 @@ def reference(url: str, values: list[CrawlDatum], given_rules: UpdateSettings) -
     else:
         signature = (signatures[-1] if signatures else None) or fetch.signature
         tells = not given_rules.needs_parse or bool(signatures and signatures[-1] is not None)
-        result = fetched(url, old, fetch, signature, tells, parsed[-1] if parsed else None, given_rules)
+        result = fetched(
+            url, old, fetch, signature, tells, parsed[-1] if parsed else None, given_rules
+        )
     gained = 0.0
     for link in links:
         gained = float32(gained + link.score)
@@ -110,7 +123,9 @@ def fetched(
     state = STATUS_UNKNOWN
     if fetch.status == codes.STATUS_FETCH_NOTMODIFIED:
         state = STATUS_NOTMODIFIED
-    elif fetch.status == codes.STATUS_FETCH_SUCCESS and old and old.signature and signature and tells:
+    elif (
+        fetch.status == codes.STATUS_FETCH_SUCCESS and old and old.signature and signature and tells
+    ):
         state = STATUS_NOTMODIFIED if old.signature == signature else STATUS_MODIFIED
     schedule.set_fetch_schedule(url, result, *before, fetch.fetch_time, fetch.modified_time, state)
     if state == STATUS_NOTMODIFIED:
@@ -132,12 +147,14 @@ def kept(links: list[CrawlDatum], limit: int) -> list[CrawlDatum]:
     return links[max(0, len(links) - limit) :]
 
 
-# -- random tables -------------------------------------------------------------------------------------------------
+# -- random tables ---------------------------------------------------------------------------------
 
 urls = st.sampled_from(["http://a/", "http://a/b", "http://a/bc", "http://b/", "http://c/é"])
 times = st.one_of(st.just(0), st.integers(1_700_000_000_000, 1_700_000_001_000))
 keys = st.sampled_from(["_pst_", "x", "y", "Content-Type"])
-maps = st.dictionaries(keys.map(Text), st.sampled_from("abc").map(Text), max_size=3).map(MapWritable)
+maps = st.dictionaries(keys.map(Text), st.sampled_from("abc").map(Text), max_size=3).map(
+    MapWritable
+)
 marked = maps.map(lambda m: MapWritable({**m, Text(GENERATE_TIME_KEY): LongWritable(7)}))
 scores = st.floats(-4, 4, width=32)
 signatures = st.one_of(st.none(), st.sampled_from([b"one", b"two"]))
@@ -174,9 +191,13 @@ segments = st.lists(entries(SEGMENT), max_size=12)
 
 
 def check(
-    old: list[tuple[str, CrawlDatum]], segment: list[tuple[str, CrawlDatum]], given_rules: UpdateSettings
+    old: list[tuple[str, CrawlDatum]],
+    segment: list[tuple[str, CrawlDatum]],
+    given_rules: UpdateSettings,
 ) -> None:
-    table, counters = updated(sort_by_key(rows.to_frame(old)), sort_by_key(rows.to_frame(segment)), given_rules, NOW)
+    table, counters = updated(
+        sort_by_key(rows.to_frame(old)), sort_by_key(rows.to_frame(segment)), given_rules, NOW
+    )
     together = sorted([*old, *segment], key=lambda entry: entry[0].encode())
     expected = {}
     for url, group in groupby(together, key=lambda entry: entry[0]):
@@ -188,7 +209,9 @@ def check(
     assert sum(counters.values()) == len({url for url, _ in together})
 
 
-MANY_LINKS = [("http://a/", CrawlDatum(codes.STATUS_LINKED, 5, s)) for s in (0.5, 0.25, 0.5, *[0.125] * 40)]
+MANY_LINKS = [
+    ("http://a/", CrawlDatum(codes.STATUS_LINKED, 5, s)) for s in (0.5, 0.25, 0.5, *[0.125] * 40)
+]
 
 
 @pytest.mark.slow
@@ -196,12 +219,14 @@ MANY_LINKS = [("http://a/", CrawlDatum(codes.STATUS_LINKED, 5, s)) for s in (0.5
 @given(olds, segments, st.sampled_from([USUAL, FEW_LINKS, NO_ADDITIONS, NEEDS_PARSE]))
 @example([], MANY_LINKS, FEW_LINKS)
 def test_as_one_url_at_a_time(
-    old: list[tuple[str, CrawlDatum]], segment: list[tuple[str, CrawlDatum]], given_rules: UpdateSettings
+    old: list[tuple[str, CrawlDatum]],
+    segment: list[tuple[str, CrawlDatum]],
+    given_rules: UpdateSettings,
 ) -> None:
     check(old, segment, given_rules)
 
 
-# -- single cases --------------------------------------------------------------------------------------------------
+# -- single cases ----------------------------------------------------------------------------------
 
 
 def updated(
@@ -212,11 +237,16 @@ def updated(
     return patched_frame(patched), counters
 
 
-def one(old: CrawlDatum | None, *segment: CrawlDatum, given_rules: UpdateSettings = USUAL) -> CrawlDatum:
+def one(
+    old: CrawlDatum | None, *segment: CrawlDatum, given_rules: UpdateSettings = USUAL
+) -> CrawlDatum:
     """The new entry of the one URL there is."""
     known = [] if old is None else [("http://a/", old)]
     table, _ = updated(
-        rows.to_frame(known), rows.to_frame([("http://a/", datum) for datum in segment]), given_rules, NOW
+        rows.to_frame(known),
+        rows.to_frame([("http://a/", datum) for datum in segment]),
+        given_rules,
+        NOW,
     )
     ((_, datum),) = rows.records(table)
     return datum
@@ -224,11 +254,16 @@ def one(old: CrawlDatum | None, *segment: CrawlDatum, given_rules: UpdateSetting
 
 def test_a_new_link_is_to_be_fetched_at_once() -> None:
     datum = one(None, CrawlDatum(codes.STATUS_LINKED, 5, 0.25, 99, metadata=metadata(x="1")))
-    assert datum == CrawlDatum(codes.STATUS_DB_UNFETCHED, 2592000, 0.25, NOW, metadata=metadata(x="1"))
+    assert datum == CrawlDatum(
+        codes.STATUS_DB_UNFETCHED, 2592000, 0.25, NOW, metadata=metadata(x="1")
+    )
 
 
 def test_the_link_with_the_highest_score_brings_the_metadata() -> None:
-    links = [CrawlDatum(codes.STATUS_LINKED, 5, s, metadata=metadata(x=str(s))) for s in (0.25, 0.5, 0.125)]
+    links = [
+        CrawlDatum(codes.STATUS_LINKED, 5, s, metadata=metadata(x=str(s)))
+        for s in (0.25, 0.5, 0.125)
+    ]
     assert one(None, *links).metadata == metadata(x="0.5")
 
 
@@ -238,9 +273,14 @@ def test_of_too_many_links_the_lowest_scores_count() -> None:
 
 
 def test_the_latest_of_several_old_entries_counts() -> None:
-    entries_before = [CrawlDatum(codes.STATUS_DB_FETCHED, i, 1.0, time) for i, time in enumerate((5, 9, 7))]
+    entries_before = [
+        CrawlDatum(codes.STATUS_DB_FETCHED, i, 1.0, time) for i, time in enumerate((5, 9, 7))
+    ]
     table, counters = updated(
-        rows.to_frame([("http://a/", datum) for datum in entries_before]), rows.to_frame([]), USUAL, NOW
+        rows.to_frame([("http://a/", datum) for datum in entries_before]),
+        rows.to_frame([]),
+        USUAL,
+        NOW,
     )
     assert table["fetch_interval"].to_list() == [1]
     assert counters == {"db_fetched": 1}
@@ -255,7 +295,10 @@ def test_a_lone_signature_is_counted(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_nothing_is_added_where_additions_are_not_allowed() -> None:
     segment = rows.to_frame(
-        [("http://a/", CrawlDatum(codes.STATUS_LINKED)), ("http://b/", CrawlDatum(codes.STATUS_SIGNATURE))]
+        [
+            ("http://a/", CrawlDatum(codes.STATUS_LINKED)),
+            ("http://b/", CrawlDatum(codes.STATUS_SIGNATURE)),
+        ]
     )
     table, counters = updated(rows.to_frame([]), segment, NO_ADDITIONS, NOW)
     assert (len(table), counters) == (0, {NOT_ADDED: 2})
@@ -287,18 +330,27 @@ def test_an_update_of_nothing_by_nothing() -> None:
 
 
 def test_of_equally_late_fetches_the_first_counts() -> None:
-    fetches = [CrawlDatum(codes.STATUS_FETCH_SUCCESS, 60, score, NOW, signature=b"s") for score in (3.0, 1.0, 2.0)]
+    fetches = [
+        CrawlDatum(codes.STATUS_FETCH_SUCCESS, 60, score, NOW, signature=b"s")
+        for score in (3.0, 1.0, 2.0)
+    ]
     assert one(None, *fetches).score == 3.0
 
 
 def test_of_links_with_the_same_score_the_first_brings_the_metadata() -> None:
-    links = [CrawlDatum(codes.STATUS_LINKED, 5, 0.5, metadata=metadata(x=name)) for name in ("b", "a", "c")]
+    links = [
+        CrawlDatum(codes.STATUS_LINKED, 5, 0.5, metadata=metadata(x=name))
+        for name in ("b", "a", "c")
+    ]
     assert one(None, *links).metadata == metadata(x="b")
 
 
 def test_the_last_signature_counts() -> None:
     signatures_found = [CrawlDatum(codes.STATUS_SIGNATURE, signature=s) for s in (b"one", b"two")]
-    assert one(None, CrawlDatum(codes.STATUS_FETCH_SUCCESS, 60, 1.0, NOW), *signatures_found).signature == b"two"
+    assert (
+        one(None, CrawlDatum(codes.STATUS_FETCH_SUCCESS, 60, 1.0, NOW), *signatures_found).signature
+        == b"two"
+    )
 
 
 def test_a_failing_scoring_filter_costs_only_its_records(caplog: pytest.LogCaptureFixture) -> None:
@@ -324,7 +376,9 @@ def test_a_failing_scoring_filter_costs_only_its_records(caplog: pytest.LogCaptu
 
     picky = UpdateSettings(USUAL.schedule, Picky(), 3, 7776000, 100, True)  # type: ignore[arg-type]
     links: Mapping[str, float] = {"http://a/": 0.5, "http://b/": 0.25}
-    segment = rows.to_frame([(url, CrawlDatum(codes.STATUS_LINKED, 5, score)) for url, score in links.items()])
+    segment = rows.to_frame(
+        [(url, CrawlDatum(codes.STATUS_LINKED, 5, score)) for url, score in links.items()]
+    )
     table, counters = updated(rows.to_frame([]), segment, picky, NOW)
     assert table["score"].to_list() == [0.0, 0.25]
     assert counters["errors of scoring filters"] == 1
@@ -338,15 +392,27 @@ KEEPS = {"db__update__unparsed__keeps__interval": "true"}
 @pytest.mark.parametrize(
     ("values", "parsed", "status", "interval"),
     [
-        ({}, None, codes.STATUS_DB_NOTMODIFIED, 140_000),  # as in Nutch: the signature is the old one, carried along
+        (
+            {},
+            None,
+            codes.STATUS_DB_NOTMODIFIED,
+            140_000,
+        ),  # as in Nutch: the signature is the old one, carried along
         (KEEPS, None, codes.STATUS_DB_FETCHED, 100_000),
         (KEEPS, b"old", codes.STATUS_DB_NOTMODIFIED, 140_000),
         (KEEPS, b"new", codes.STATUS_DB_FETCHED, 80_000),
-        ({**KEEPS, "fetcher__signature": "true"}, None, codes.STATUS_DB_NOTMODIFIED, 140_000),  # of the content itself
+        (
+            {**KEEPS, "fetcher__signature": "true"},
+            None,
+            codes.STATUS_DB_NOTMODIFIED,
+            140_000,
+        ),  # of the content itself
         ({**KEEPS, "fetcher__parse": "true"}, None, codes.STATUS_DB_NOTMODIFIED, 140_000),
     ],
 )
-def test_a_page_that_was_not_parsed(values: dict[str, str], parsed: bytes | None, status: int, interval: int) -> None:
+def test_a_page_that_was_not_parsed(
+    values: dict[str, str], parsed: bytes | None, status: int, interval: int
+) -> None:
     old = CrawlDatum(codes.STATUS_DB_FETCHED, 100_000, fetch_time=NOW - 1, signature=b"old")
     fetch = CrawlDatum(codes.STATUS_FETCH_SUCCESS, 100_000, fetch_time=NOW, signature=b"old")
     rows_of_parse = [] if parsed is None else [CrawlDatum(codes.STATUS_SIGNATURE, signature=parsed)]

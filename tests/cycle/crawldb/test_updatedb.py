@@ -19,7 +19,9 @@ LINK = CrawlDatum(codes.STATUS_LINKED, 60, 0.5, NOW - 5)
 
 
 def segment(tmp_path: Path, name: str, **fetched: CrawlDatum) -> Path:
-    return write_segment(tmp_path / "segments" / name, [(f"http://{host}/", d) for host, d in fetched.items()])
+    return write_segment(
+        tmp_path / "segments" / name, [(f"http://{host}/", d) for host, d in fetched.items()]
+    )
 
 
 def statuses(path: Path) -> dict[str, str]:
@@ -41,7 +43,9 @@ def test_several_segments_the_latest_fetch_counts(tmp_path: Path) -> None:
     assert statuses(tmp_path / "db") == {"http://a/": "db_fetched", "http://b/": "db_gone"}
 
 
-def test_a_segment_without_a_fetch_is_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_segment_without_a_fetch_is_skipped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     write_db(tmp_path / "db", [("http://a/", CrawlDatum(codes.STATUS_DB_FETCHED))])
     (tmp_path / "empty").mkdir()
     updatedb(tmp_path / "db", [tmp_path / "empty"], context())
@@ -58,7 +62,10 @@ def test_nothing_at_all(tmp_path: Path) -> None:
 
 def test_filtering_and_normalizing(tmp_path: Path) -> None:
     entry = CrawlDatum(codes.STATUS_DB_FETCHED, 60, 1.0, 5)
-    write_db(tmp_path / "db", [("http://a/x.gif", entry), ("http://A/../y", entry), ("http://a/keep", entry)])
+    write_db(
+        tmp_path / "db",
+        [("http://a/x.gif", entry), ("http://A/../y", entry), ("http://a/keep", entry)],
+    )
     given = write_segment(tmp_path / "s", [("http://a/y", GONE)], [("http://a/z.gif", LINK)])
     job = context({"plugin.includes": "urlfilter-regex|urlnormalizer-basic"})
     counters = updatedb(tmp_path / "db", [given], job, normalize=True, filtering=True)
@@ -68,7 +75,9 @@ def test_filtering_and_normalizing(tmp_path: Path) -> None:
 
 def test_purging(tmp_path: Path) -> None:
     kinds = {"a": codes.STATUS_DB_GONE, "b": codes.STATUS_DB_ORPHAN, "c": codes.STATUS_DB_FETCHED}
-    write_db(tmp_path / "db", [(f"http://{host}/", CrawlDatum(status)) for host, status in kinds.items()])
+    write_db(
+        tmp_path / "db", [(f"http://{host}/", CrawlDatum(status)) for host, status in kinds.items()]
+    )
     job = context({"db.update.purge.404": "true", "db.update.purge.orphans": "true"})
     counters = updatedb(tmp_path / "db", [segment(tmp_path, "1", d=GONE)], job)
     assert statuses(tmp_path / "db") == {"http://c/": "db_fetched", "http://d/": "db_gone"}
@@ -78,7 +87,9 @@ def test_purging(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (2, 2)])
 def test_the_number_of_parts_may_change(tmp_path: Path, before: int, after: int) -> None:
     urls = [f"http://a/{i}" for i in range(30)]
-    write_db(tmp_path / "db", [(url, CrawlDatum(codes.STATUS_DB_FETCHED)) for url in urls], parts=before)
+    write_db(
+        tmp_path / "db", [(url, CrawlDatum(codes.STATUS_DB_FETCHED)) for url in urls], parts=before
+    )
     given = write_segment(tmp_path / "s", [(url, GONE) for url in urls[::3]])
     updatedb(tmp_path / "db", [given], context({"mapreduce.job.reduces": str(after)}))
     db = CrawlDb(tmp_path / "db")
@@ -93,7 +104,9 @@ def test_parts_that_are_no_hash_partitions_are_partitioned_anew(tmp_path: Path) 
     write_db(tmp_path / "whole", entries)
     for part in ("part-r-00000", "part-r-00001"):  # the same entries twice
         shutil.copytree(tmp_path / "whole/current/part-r-00000", tmp_path / "db/current" / part)
-    updatedb(tmp_path / "db", [segment(tmp_path, "1", b=GONE)], context({"mapreduce.job.reduces": "2"}))
+    updatedb(
+        tmp_path / "db", [segment(tmp_path, "1", b=GONE)], context({"mapreduce.job.reduces": "2"})
+    )
     assert len(read_db(tmp_path / "db")) == 31
     assert sum(len(CrawlDb(tmp_path / "db").read_part(i)) for i in range(2)) == 31
 
@@ -112,7 +125,12 @@ def test_a_locked_db(tmp_path: Path) -> None:
     (tmp_path / "db/.locked").touch()
     with pytest.raises(LockedError):
         updatedb(tmp_path / "db", [segment(tmp_path, "1", b=GONE)], context())
-    assert updatedb(tmp_path / "db", [segment(tmp_path, "2", b=GONE)], context(), force=True)["db_gone"] == 1
+    assert (
+        updatedb(tmp_path / "db", [segment(tmp_path, "2", b=GONE)], context(), force=True)[
+            "db_gone"
+        ]
+        == 1
+    )
 
 
 def test_a_damaged_segment_leaves_the_db_as_it_was(tmp_path: Path) -> None:

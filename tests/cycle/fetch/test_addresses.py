@@ -1,4 +1,6 @@
-"""Queues named by addresses: hosts are asked for many at a time, and the fetch list keeps its order."""
+"""Queues named by addresses: hosts are asked for many at a time, and the fetch list keeps its
+order.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,28 @@ async def test_addresses_are_asked_for_once() -> None:
     names = Names(("a", ["::1", "10.0.0.1", "10.0.0.2"]), ("six", ["::2", "::3"]), ("none", []))
     names.may_answer.set()
     addresses = Addresses(names.ask)
-    urls = ["http://a/", "http://A:80/x", "http://six/", "http://none/", "http://broken/", "file:/x", "no url"]
+    urls = [
+        "http://a/",
+        "http://A:80/x",
+        "http://six/",
+        "http://none/",
+        "http://broken/",
+        "file:/x",
+        "no url",
+    ]
     await asyncio.gather(addresses.learn(urls), addresses.learn(urls))
     await addresses.learn(urls)
     assert sorted(names.asked) == ["a", "broken", "none", "six"]
     key = queue_key("byIP", addresses.known)
-    assert [key(url) for url in urls] == ["10.0.0.1", "10.0.0.1", "::2", None, None, "127.0.0.1", None]
+    assert [key(url) for url in urls] == [
+        "10.0.0.1",
+        "10.0.0.1",
+        "::2",
+        None,
+        None,
+        "127.0.0.1",
+        None,
+    ]
 
 
 async def test_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,13 +74,19 @@ async def test_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_the_feeder_waits_for_nobody() -> None:
-    """All hosts ahead are asked for at the same time; meanwhile there is nothing to fetch, and then all in order."""
+    """All hosts ahead are asked for at the same time; meanwhile there is nothing to fetch, and then
+    all in order.
+    """
     names = Names(*((f"h{number}", [f"10.0.0.{number % 7}"]) for number in range(150)))
     addresses = Addresses(names.ask)
     woken = asyncio.Event()
     addresses.heard = woken.set
     urls = [f"http://h{number}/" for number in range(150)]
-    feeder = Feeder([(url, CrawlDatum()) for url in urls], queue_key("byIP", addresses.known), addresses=addresses)
+    feeder = Feeder(
+        [(url, CrawlDatum()) for url in urls],
+        queue_key("byIP", addresses.known),
+        addresses=addresses,
+    )
     assert isinstance(feeder.next(), Later)
     await asyncio.sleep(0)
     assert names.asked == [f"h{number}" for number in range(AHEAD)]
@@ -84,7 +108,9 @@ async def test_hosts_as_protocols_find_them() -> None:
     found = {host: await lookup.addresses_of(f"http://{host}/", host) for host in hosts}
     assert await lookup.addresses_of("gopher://a/", "a") == ["a"]
     await lookup.close()
-    assert found == {"127.0.0.1": ["127.0.0.1"], "[::1]": ["::1"]} | {host: [] for host in hosts[2:]}
+    assert found == {"127.0.0.1": ["127.0.0.1"], "[::1]": ["::1"]} | {
+        host: [] for host in hosts[2:]
+    }
 
 
 @pytest.fixture
@@ -94,13 +120,17 @@ def server() -> Iterator[MisbehavingServer]:
 
 
 def test_a_fetch_by_address(server: MisbehavingServer, tmp_path: Path) -> None:
-    """Redirects and followed links get their queues, too; what has no address is said to be no URL to fetch."""
+    """Redirects and followed links get their queues, too; what has no address is said to be no URL
+    to fetch.
+    """
     html = b"<html><a href='/linked'>one</a> <a href='http://no-such-host.invalid/'>two</a></html>"
     server.pages["/p"] = page(html, "Content-Type: text/html")
     server.pages["/linked"] = page(b"<html>linked</html>", "Content-Type: text/html")
     server.pages["/moved"] = page(b"", f"Location: {server.url('target')}", status="302 Found")
     server.pages["/target"] = page(b"<html>target</html>", "Content-Type: text/html")
-    segment = make_segment(tmp_path, [server.url("p"), server.url("moved"), "http://no-such-host.invalid/x"])
+    segment = make_segment(
+        tmp_path, [server.url("p"), server.url("moved"), "http://no-such-host.invalid/x"]
+    )
     conf = conf_for(
         **{
             "plugin.includes": "protocol-http|parse-html|urlnormalizer-basic|scoring-opic",
@@ -111,5 +141,7 @@ def test_a_fetch_by_address(server: MisbehavingServer, tmp_path: Path) -> None:
         }
     )
     counters = fetch_segment(segment, conf)
-    assert set(contents(segment)) == {server.url(name) for name in ("p", "linked", "moved", "target")}
+    assert set(contents(segment)) == {
+        server.url(name) for name in ("p", "linked", "moved", "target")
+    }
     assert (counters["fetched"], counters["redirected"], counters["generated"]) == (1, 1, 3)

@@ -27,11 +27,15 @@ BOTH = (Part.FETCH, Part.CONTENT)
 def page(url: str, number: int) -> Frame:
     frame = Frame(Outcome.FETCHED, [url])
     frame.add(Part.FETCH, url, CrawlDatum(STATUS_FETCH_SUCCESS, number).to_bytes())
-    frame.add(Part.CONTENT, url, Content(url, url, b"page %d " % number * 100, "text/html").to_bytes())
+    frame.add(
+        Part.CONTENT, url, Content(url, url, b"page %d " % number * 100, "text/html").to_bytes()
+    )
     return frame
 
 
-def segment_with_logs(tmp_path: Path, conf: Configuration, *logs: list[Frame]) -> tuple[Segment, list[Path]]:
+def segment_with_logs(
+    tmp_path: Path, conf: Configuration, *logs: list[Frame]
+) -> tuple[Segment, list[Path]]:
     work = tmp_path / "20260101000000" / "_fetch"
     work.mkdir(parents=True)
     paths = []
@@ -54,7 +58,9 @@ def test_parts_are_sorted_and_whole(tmp_path: Path, compression: str, limit: int
     close_segment(segment, logs, BOTH, conf, 50, limit=limit)
     found = list(segment.records("crawl_fetch"))
     assert [url for url, _ in found] == sorted(urls)
-    assert {url: datum.fetch_interval for url, datum in found} == {url: n for n, url in enumerate(urls)}  # type: ignore[attr-defined]
+    assert {url: datum.fetch_interval for url, datum in found} == {
+        url: n for n, url in enumerate(urls)
+    }  # type: ignore[attr-defined]
     assert [url for url, _ in segment.records("content")] == sorted(urls)
     assert segment.get("content", urls[0])[0].content == b"page 0 " * 100  # type: ignore[attr-defined]
     with SequenceFileReader(segment.data_files("content")[0]) as reader:
@@ -76,7 +82,9 @@ def test_crawl_parse_keeps_the_records_of_a_page_together(tmp_path: Path, compre
         frame = Frame(Outcome.FETCHED, [url])
         frame.add(Part.FETCH, url, CrawlDatum(STATUS_FETCH_SUCCESS).to_bytes())
         links = [(f"http://z/{n}", CrawlDatum(STATUS_LINKED, n)) for n in (2, 1)]
-        records = DocumentPacker.compressing(stored_compression(conf)).crawl_records([(url, CrawlDatum(65)), *links])
+        records = DocumentPacker.compressing(stored_compression(conf)).crawl_records(
+            [(url, CrawlDatum(65)), *links]
+        )
         frame.add(Part.CRAWL_PARSE, url, records)
         frames.append(frame)
     segment, logs = segment_with_logs(tmp_path, conf, frames)
@@ -114,7 +122,11 @@ def test_a_broken_closing_is_done_again(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.undo()
     close_segment(segment, logs, BOTH, CONF, 1)
     assert len(list(segment.records("crawl_fetch"))) == 1
-    assert sorted(path.name for path in segment.path.iterdir()) == ["_fetch", "content", "crawl_fetch"]
+    assert sorted(path.name for path in segment.path.iterdir()) == [
+        "_fetch",
+        "content",
+        "crawl_fetch",
+    ]
 
 
 def test_a_damaged_log_is_an_error(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ NOW = 1_800_000_000_000
 
 
 def test_allowed_without_a_delay() -> None:
-    assert decide(True, -1, defer=False, unreachable=False, settings=ROBOTS) == Decision(Verdict.FETCH)
+    assert decide(True, -1, defer=False, unreachable=False, settings=ROBOTS) == Decision(
+        Verdict.FETCH
+    )
 
 
 @pytest.mark.parametrize(
@@ -28,8 +30,13 @@ def test_allowed_without_a_delay() -> None:
         (True, 30_000, False, False, Verdict.FETCH),
     ],
 )
-def test_verdicts(allowed: bool, delay: int, defer: bool, unreachable: bool, verdict: Verdict) -> None:
-    assert decide(allowed, delay, defer=defer, unreachable=unreachable, settings=ROBOTS).verdict is verdict
+def test_verdicts(
+    allowed: bool, delay: int, defer: bool, unreachable: bool, verdict: Verdict
+) -> None:
+    assert (
+        decide(allowed, delay, defer=defer, unreachable=unreachable, settings=ROBOTS).verdict
+        is verdict
+    )
 
 
 def test_crawl_delay_is_kept_within_its_bounds() -> None:
@@ -82,7 +89,9 @@ def test_throughput_threshold_is_off_by_default() -> None:
 
 def governed(settings: PressureSettings, total: int, active: int, places: int) -> int:
     governor = BandwidthGovernor(settings)
-    results = [governor.adjust(total, active, active, places) for _ in range(settings.check_every + 1)]
+    results = [
+        governor.adjust(total, active, active, places) for _ in range(settings.check_every + 1)
+    ]
     assert not any(results[:-1])
     return results[-1]
 

@@ -1,4 +1,6 @@
-"""Everything that a server can do wrong ends in a status, within bounds, and costs no other page."""
+"""Everything that a server can do wrong ends in a status, within bounds, and costs no other
+page.
+"""
 
 from __future__ import annotations
 
@@ -76,10 +78,14 @@ def test_the_ledger_adds_up(web: Web) -> None:
 
 def test_redirects_without_end_end(tmp_path: Path) -> None:
     with MisbehavingServer() as server:
-        segment = make_segment(tmp_path, [server.url("redirect-without-end"), server.url("redirect-inside")])
+        segment = make_segment(
+            tmp_path, [server.url("redirect-without-end"), server.url("redirect-inside")]
+        )
         fetch_segment(segment, conf_for(http__redirect__max="5"))
         found = fetched(segment)
-        assert server.requests["/redirect-without-end?x=1"] == 1  # the second time it is the same URL
+        assert (
+            server.requests["/redirect-without-end?x=1"] == 1
+        )  # the second time it is the same URL
         inside = found["http://10.1.2.3/"]
         assert [d.status_name for d in inside] == ["fetch_retry"]
         assert "Forbidden connection to IP address 10.1.2.3" in str(inside[0].metadata)

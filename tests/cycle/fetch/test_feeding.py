@@ -91,7 +91,9 @@ def test_feeder_normalizes_and_filters() -> None:
 
 
 def test_feeder_leaves_out_what_is_settled_as_often_as_it_is() -> None:
-    feeder = Feeder(entries("http://a/", "http://a/", "http://b/"), KEY, settled=Counter({"http://a/": 1}))
+    feeder = Feeder(
+        entries("http://a/", "http://a/", "http://b/"), KEY, settled=Counter({"http://a/": 1})
+    )
     assert fed(feeder) == [("http://a/", "http://a/"), ("http://b/", "http://b/")]
     assert feeder.total == 3
 
@@ -112,7 +114,9 @@ def test_follow_entries_come_back() -> None:
 SETTINGS = FollowSettings(depth=2, per_page=2, ignore_external=True, interval=77)
 
 
-def follow(links: list[str], settings: FollowSettings = SETTINGS, depth: int = 0, now: int = 0) -> list[FetchItem]:
+def follow(
+    links: list[str], settings: FollowSettings = SETTINGS, depth: int = 0, now: int = 0
+) -> list[FetchItem]:
     queues = FetchQueues(QueueSettings(time_limit=1000), follow=True)
     follower = LinkFollower(settings, queues, KEY, FetchStats())
     chain = Chain.of(FetchItem("http://a/", CrawlDatum(), "a", "http://a/", depth))
@@ -121,7 +125,9 @@ def follow(links: list[str], settings: FollowSettings = SETTINGS, depth: int = 0
 
 def test_links_of_the_same_host_are_followed() -> None:
     items = follow(["http://a/1", "http://b/1", "http://a/1", "http://a/"])
-    assert [(item.url, item.depth, item.listed, item.queue_id) for item in items] == [("http://a/1", 1, None, "a")]
+    assert [(item.url, item.depth, item.listed, item.queue_id) for item in items] == [
+        ("http://a/1", 1, None, "a")
+    ]
     assert items[0].datum == CrawlDatum(STATUS_LINKED, 77)
 
 
@@ -151,17 +157,22 @@ def test_publishers(tmp_path: Path) -> None:
     folder = tmp_path / "plugins" / "publisher-test"
     folder.mkdir(parents=True)
     (folder / "plugin.xml").write_text(
-        '<plugin id="publisher-test" name="t"><requires><import plugin="nutch-extensionpoints"/></requires>'
-        '<extension point="org.apache.nutch.publisher.NutchPublisher">'
-        '<implementation id="t" class="told:Told"/></extension></plugin>'
+        '<plugin id="publisher-test" name="t"><requires><import'
+        ' plugin="nutch-extensionpoints"/></requires><extension'
+        ' point="org.apache.nutch.publisher.NutchPublisher"><implementation id="t"'
+        ' class="told:Told"/></extension></plugin>'
     )
     (folder / "told.py").write_text(
-        "from minutch.plugin.points import NutchPublisher\n"
-        "class Told(NutchPublisher):\n"
-        "    def set_config(self):\n        self.events = []\n        return self.conf.get('told') == 'yes'\n"
-        "    def publish(self, event):\n        self.events.append(dict(event))\n        raise OSError('down')\n"
+        "from minutch.plugin.points import NutchPublisher\nclass Told(NutchPublisher):\n    def"
+        " set_config(self):\n        self.events = []\n        return self.conf.get('told') =="
+        " 'yes'\n    def publish(self, event):\n        self.events.append(dict(event))\n       "
+        " raise OSError('down')\n"
     )
-    values = {"plugin.folders": str(folder.parent), "plugin.includes": "publisher-test", "told": "yes"}
+    values = {
+        "plugin.folders": str(folder.parent),
+        "plugin.includes": "publisher-test",
+        "told": "yes",
+    }
     publishers = Publishers(Configuration().with_values(values), FakeClock(5))
     publishers.publish("END", "http://a/", {"status": "success"})
     assert publishers._publishers[0].events == [  # type: ignore[attr-defined]

@@ -1,4 +1,6 @@
-"""The fetch command on a loopback server: what it writes, how it ends, and how it goes on after a kill."""
+"""The fetch command on a loopback server: what it writes, how it ends, and how it goes on after a
+kill.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,14 @@ from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum
 from minutch.work.tables.lock import lock
 from tests.support.misbehaving import MisbehavingServer, page
-from tests.support.segments import LOOPBACK, conf_for, contents, fetch_segment, fetched, make_segment
+from tests.support.segments import (
+    LOOPBACK,
+    conf_for,
+    contents,
+    fetch_segment,
+    fetched,
+    make_segment,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 HTML = b"<html><head><title>T</title></head><body><a href='/linked'>one</a> text</body></html>"
@@ -43,12 +52,17 @@ def pages(server: MisbehavingServer, count: int) -> list[str]:
     return [server.url(f"p{n}") for n in range(count)]
 
 
-# -- what is written -------------------------------------------------------------------------------------------
+# -- what is written -------------------------------------------------------------------------------
 
 
 def test_a_fetched_segment(server: MisbehavingServer, tmp_path: Path) -> None:
     server.pages["/robots.txt"] = page(b"User-agent: *\nDisallow: /private\n")
-    urls = [*pages(server, 3), server.url("private"), server.url("missing"), server.url("code-500-cut-off")]
+    urls = [
+        *pages(server, 3),
+        server.url("private"),
+        server.url("missing"),
+        server.url("code-500-cut-off"),
+    ]
     segment = make_segment(tmp_path, urls)
     counters = fetch_segment(segment, conf_for())
     assert counters == {
@@ -60,11 +74,20 @@ def test_a_fetched_segment(server: MisbehavingServer, tmp_path: Path) -> None:
         "denied": 1,
         "deferred": 0,
     }
-    assert sorted(path.name for path in segment.path.iterdir()) == ["content", "crawl_fetch", "crawl_generate"]
+    assert sorted(path.name for path in segment.path.iterdir()) == [
+        "content",
+        "crawl_fetch",
+        "crawl_generate",
+    ]
     assert server.requests["/robots.txt"] == 1
     datum = fetched(segment)[urls[0]][0]
     assert datum.status_name == "fetch_success"
-    assert sorted(map(str, datum.metadata)) == ["Content-Type", "_pst_", "_rs_", "nutch.protocol.code"]
+    assert sorted(map(str, datum.metadata)) == [
+        "Content-Type",
+        "_pst_",
+        "_rs_",
+        "nutch.protocol.code",
+    ]
     content = contents(segment)[urls[0]]
     assert (content.content, content.content_type) == (HTML, "text/html")
     assert content.metadata["nutch.segment.name"] == ["20260101000000"]
@@ -83,13 +106,19 @@ def test_parsing_while_fetching(server: MisbehavingServer, tmp_path: Path) -> No
     assert str(segment.get("parse_text", url)[0]).endswith("text")
     assert "Title: T" in str(segment.get("parse_data", url)[0])
     linked = [(key, value.status_name) for key, value in segment.records("crawl_parse")]  # type: ignore[attr-defined]
-    assert linked == [(server.url(f"p{n}"), "signature") if k == 0 else (server.url("linked"), "linked")
+    assert linked == [(server.url(f"p{n}"), "signature") if k == 0 else (server.url("linked"), "linked")  # noqa: E501
                       for n in range(2) for k in range(2)]  # fmt: skip
-    assert fetched(segment)[url][0].signature is None  # it is in crawl_parse; Nutch writes the datum before the parse
+    assert (
+        fetched(segment)[url][0].signature is None
+    )  # it is in crawl_parse; Nutch writes the datum before the parse
     stored = contents(segment)[url].metadata
     assert "nutch.content.digest" not in stored and "_ftk_" not in stored
     parsed = segment.get("parse_data", url)[0].content_meta  # type: ignore[attr-defined]
-    assert parsed["_fst_"] == stored["_fst_"] == ["33"] and parsed["nutch.content.digest"] and parsed["_ftk_"]
+    assert (
+        parsed["_fst_"] == stored["_fst_"] == ["33"]
+        and parsed["nutch.content.digest"]
+        and parsed["_ftk_"]
+    )
 
 
 def test_following_links_while_fetching(server: MisbehavingServer, tmp_path: Path) -> None:
@@ -152,9 +181,10 @@ def test_events_are_published(server: MisbehavingServer, tmp_path: Path, process
     folder = tmp_path / "plugins" / "publisher_told"
     folder.mkdir(parents=True)
     (folder / "plugin.xml").write_text(
-        '<plugin id="publisher-told" name="t"><requires><import plugin="nutch-extensionpoints"/></requires>'
-        '<extension point="org.apache.nutch.publisher.NutchPublisher">'
-        '<implementation id="t" class="told:Told"/></extension></plugin>'
+        '<plugin id="publisher-told" name="t"><requires><import'
+        ' plugin="nutch-extensionpoints"/></requires><extension'
+        ' point="org.apache.nutch.publisher.NutchPublisher"><implementation id="t"'
+        ' class="told:Told"/></extension></plugin>'
     )
     (folder / "told.py").write_text(PUBLISHER)
     (url,) = pages(server, 1)
@@ -168,7 +198,9 @@ def test_events_are_published(server: MisbehavingServer, tmp_path: Path, process
     }
     fetch_segment(segment, conf_for(fetcher__publisher="true").with_values(values))
     events = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
-    assert [(event["eventType"], event["url"]) for event in events] == [(t, url) for t in ("START", "END", "REPORT")]
+    assert [(event["eventType"], event["url"]) for event in events] == [
+        (t, url) for t in ("START", "END", "REPORT")
+    ]
     assert events[1]["eventData"] == {"status": "success"}
     assert events[2]["eventData"]["title"] == "T"
     assert events[2]["eventData"]["outlinks"] == [{"url": server.url("linked"), "anchor": "one"}]
@@ -186,7 +218,9 @@ def test_an_empty_fetch_list(tmp_path: Path) -> None:
     assert fetched(segment) == {}
 
 
-def test_urls_are_filtered_and_normalized_if_asked_for(server: MisbehavingServer, tmp_path: Path) -> None:
+def test_urls_are_filtered_and_normalized_if_asked_for(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
     (tmp_path / "regex-urlfilter.txt").write_text("-/p1$\n+.\n")
     urls = pages(server, 2)
     segment = make_segment(tmp_path, [*(f"{url}#x" for url in urls), "nosuch:url"])
@@ -203,10 +237,14 @@ def test_urls_are_filtered_and_normalized_if_asked_for(server: MisbehavingServer
     assert "notfetching(20), lastModified=0: filtered" in str(found[f"{urls[1]}#x"][0])
 
 
-def test_a_damaged_state_costs_requests_and_no_page(server: MisbehavingServer, tmp_path: Path) -> None:
+def test_a_damaged_state_costs_requests_and_no_page(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
     """Pages that were fetched before are, though what is known of them can't be looked up."""
     urls = pages(server, 3)
-    segment = make_segment(tmp_path, [(url, CrawlDatum(STATUS_DB_FETCHED, 100, 1.0, modified_time=1)) for url in urls])
+    segment = make_segment(
+        tmp_path, [(url, CrawlDatum(STATUS_DB_FETCHED, 100, 1.0, modified_time=1)) for url in urls]
+    )
     folder = state_folder(segment.path)
     with FetchState(folder) as state:
         state.write("INSERT INTO busy VALUES (?, ?)", [(f"h{n}", 10**15) for n in range(2000)])
@@ -214,10 +252,15 @@ def test_a_damaged_state_costs_requests_and_no_page(server: MisbehavingServer, t
     path.write_bytes(path.read_bytes()[:4096] + b"\xff" * 40_000)
     (folder / "robots.sqlite").write_bytes(b"damaged" * 1000)
     assert fetch_segment(segment, conf_for())["fetched"] == 3
-    assert sorted(found.name for found in folder.glob("*.damaged")) == ["fetch.damaged", "robots.damaged"]
+    assert sorted(found.name for found in folder.glob("*.damaged")) == [
+        "fetch.damaged",
+        "robots.damaged",
+    ]
 
 
-def test_robots_txt_is_not_asked_for_again_in_the_next_round(server: MisbehavingServer, tmp_path: Path) -> None:
+def test_robots_txt_is_not_asked_for_again_in_the_next_round(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
     server.pages["/robots.txt"] = page(b"User-agent: *\nDisallow: /p1\n")
     urls = pages(server, 2)
     segment = make_segment(tmp_path, urls)
@@ -229,17 +272,23 @@ def test_robots_txt_is_not_asked_for_again_in_the_next_round(server: Misbehaving
 
 
 @pytest.mark.parametrize("answer", ["500 Oops", "429 Slow"])
-def test_a_failing_robots_txt_keeps_no_fetch_open(server: MisbehavingServer, tmp_path: Path, answer: str) -> None:
+def test_a_failing_robots_txt_keeps_no_fetch_open(
+    server: MisbehavingServer, tmp_path: Path, answer: str
+) -> None:
     server.pages["/robots.txt"] = page(b"", status=answer)
     urls = pages(server, 4)
     segment = make_segment(tmp_path, urls)
     counters = fetch_segment(segment, conf_for())
     assert (counters["generated"], counters["deferred"]) == (4, 4)
     assert server.requests == {"/robots.txt": 1}
-    assert {url: datum.status_name for url, (datum,) in fetched(segment).items()} == dict.fromkeys(urls, "linked")
+    assert {url: datum.status_name for url, (datum,) in fetched(segment).items()} == dict.fromkeys(
+        urls, "linked"
+    )
 
 
-def test_a_folder_of_segments_holds_segments_alone(server: MisbehavingServer, tmp_path: Path) -> None:
+def test_a_folder_of_segments_holds_segments_alone(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
     """Nutch takes everything in it for one, whatever the folder is called."""
     made = make_segment(tmp_path / "made", pages(server, 2))
     segment = Segment(tmp_path / "crawl" / "rounds" / made.name)
@@ -249,7 +298,9 @@ def test_a_folder_of_segments_holds_segments_alone(server: MisbehavingServer, tm
     assert [path.name for path in segment.path.parent.iterdir()] == [segment.name]
 
 
-def test_a_busy_host_is_left_alone_in_the_next_round(server: MisbehavingServer, tmp_path: Path) -> None:
+def test_a_busy_host_is_left_alone_in_the_next_round(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
     server.pages["/p"] = page(b"", "Retry-After: 3600", status="503 Busy")
     conf = conf_for().with_values({"http.retry.after.max.seconds": "86400"})
     segment = make_segment(tmp_path, [server.url("p"), *pages(server, 2)])
@@ -268,7 +319,9 @@ def test_a_busy_host_is_left_alone_in_the_next_round(server: MisbehavingServer, 
     assert "/p0" not in server.requests
 
 
-def test_variable_delay_does_not_reach_the_segment(server: MisbehavingServer, tmp_path: Path) -> None:
+def test_variable_delay_does_not_reach_the_segment(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
     datum = CrawlDatum(1, 100, 1.0)
     datum.metadata[Text("_variableFetchDelay_")] = LongWritable(1)
     segment = make_segment(tmp_path, [(pages(server, 1)[0], datum)])
@@ -276,7 +329,7 @@ def test_variable_delay_does_not_reach_the_segment(server: MisbehavingServer, tm
     assert "_variableFetchDelay_" not in str(fetched(segment))
 
 
-# -- how it ends -----------------------------------------------------------------------------------------------
+# -- how it ends -----------------------------------------------------------------------------------
 
 
 def context(conf_values: dict[str, str] | None = None) -> JobContext:
@@ -323,7 +376,7 @@ def test_two_fetches_of_one_segment(tmp_path: Path) -> None:
     assert not (segment.path / FETCHING).exists()
 
 
-# -- kills and signals -----------------------------------------------------------------------------------------
+# -- kills and signals -----------------------------------------------------------------------------
 
 
 def start(segment: Segment, **values: str) -> subprocess.Popen[str]:
@@ -332,7 +385,16 @@ def start(segment: Segment, **values: str) -> subprocess.Popen[str]:
     properties = {**LOOPBACK, "fetcher.threads.per.queue": "4", **given}
     options = [f"-D{name}={value}" for name, value in properties.items()]
     return subprocess.Popen(
-        [sys.executable, "-m", "minutch", "fetch", *options, str(segment.path), "-threads", threads],
+        [
+            sys.executable,
+            "-m",
+            "minutch",
+            "fetch",
+            *options,
+            str(segment.path),
+            "-threads",
+            threads,
+        ],
         cwd=ROOT,
         env={**os.environ, "NUTCH_LOG_DIR": ""},
         stdout=subprocess.PIPE,
@@ -353,7 +415,9 @@ def wait_until_held(server: MisbehavingServer) -> None:
         assert server.held.acquire(timeout=60)
 
 
-def test_after_a_kill_only_what_was_in_flight_is_fetched_again(server: MisbehavingServer, tmp_path: Path) -> None:
+def test_after_a_kill_only_what_was_in_flight_is_fetched_again(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
     segment = held(server, tmp_path)
     process = start(segment)
     wait_until_held(server)
@@ -362,15 +426,25 @@ def test_after_a_kill_only_what_was_in_flight_is_fetched_again(server: Misbehavi
     assert not segment.has("crawl_fetch")
     counters = fetch_segment(segment, conf_for())
     assert counters["fetched"] == 40
-    assert {d.status_name for found in fetched(segment).values() for d in found} == {"fetch_success"}
+    assert {d.status_name for found in fetched(segment).values() for d in found} == {
+        "fetch_success"
+    }
     assert len(fetched(segment)) == 40 == len(contents(segment))
     twice = {target for target, count in server.requests.items() if count > 1}
     assert twice == server.hold
-    assert sorted(path.name for path in segment.path.iterdir()) == ["content", "crawl_fetch", "crawl_generate"]
+    assert sorted(path.name for path in segment.path.iterdir()) == [
+        "content",
+        "crawl_fetch",
+        "crawl_generate",
+    ]
 
 
-def test_begun_without_parsing_a_fetch_ends_without(server: MisbehavingServer, tmp_path: Path) -> None:
-    """Parsed only in part, the segment would count as parsed, and the links of the other pages be lost."""
+def test_begun_without_parsing_a_fetch_ends_without(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
+    """Parsed only in part, the segment would count as parsed, and the links of the other pages be
+    lost.
+    """
     segment = held(server, tmp_path)
     process = start(segment)
     wait_until_held(server)
@@ -380,7 +454,9 @@ def test_begun_without_parsing_a_fetch_ends_without(server: MisbehavingServer, t
     assert not segment.has("crawl_parse")
 
 
-def test_after_a_kill_and_with_a_damaged_log_all_is_fetched(server: MisbehavingServer, tmp_path: Path) -> None:
+def test_after_a_kill_and_with_a_damaged_log_all_is_fetched(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
     """One byte of a length, and zeros at the end: one page more is asked for again."""
     segment = held(server, tmp_path)
     process = start(segment)
@@ -393,7 +469,10 @@ def test_after_a_kill_and_with_a_damaged_log_all_is_fetched(server: MisbehavingS
     log.write_bytes(data + bytes(8))
     assert fetch_segment(segment, conf_for())["fetched"] == 40
     assert len(fetched(segment)) == 40 == len(contents(segment))
-    assert len([target for target, count in server.requests.items() if count > 1]) == len(server.hold) + 1
+    assert (
+        len([target for target, count in server.requests.items() if count > 1])
+        == len(server.hold) + 1
+    )
 
 
 def wait_until_it_ends(process: subprocess.Popen[str]) -> None:
@@ -418,15 +497,23 @@ def test_a_signal_finishes_what_is_in_flight_and_leaves_the_rest(
     server.release()
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 130
-    asked = len(server.requests.keys() - {"/robots.txt"})  # a few more, if processes hear of it a little later
+    asked = len(
+        server.requests.keys() - {"/robots.txt"}
+    )  # a few more, if processes hear of it a little later
     assert 4 <= asked < 40
     assert said.splitlines()[-1].endswith(LEFT.format(40 - asked, 40))
     assert "Traceback" not in said
     assert not segment.has("crawl_fetch")
     assert fetch_segment(segment, conf_for())["fetched"] == 40
-    assert {d.status_name for found in fetched(segment).values() for d in found} == {"fetch_success"}
+    assert {d.status_name for found in fetched(segment).values() for d in found} == {
+        "fetch_success"
+    }
     assert set(contents(segment)) == set(urls)
-    assert {target: count for target, count in server.requests.items() if count > 1 and target != "/robots.txt"} == {}
+    assert {
+        target: count
+        for target, count in server.requests.items()
+        if count > 1 and target != "/robots.txt"
+    } == {}
 
 
 def test_a_second_signal_stops_at_once(server: MisbehavingServer, tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""The line between a fetch and its tasks: who is listened to, and what is heard at the other end."""
+"""The line between a fetch and its tasks: who is listened to, and what is heard at the other
+end.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from minutch.cycle.fetch.stats import FetchStats
 
 PATIENCE = 10
 STATE = Snapshot(
-    active=3, threads=5, waiting=7, queues=2, blocked=0, pages=11, errors=1, bytes=1000, pages_last_second=4,
+    active=3, threads=5, waiting=7, queues=2, blocked=0, pages=11, errors=1, bytes=1000, pages_last_second=4,  # noqa: E501
     bytes_last_second=400, seconds=1.0, longest_rest=0.0, done=12, total=20,
 )  # fmt: skip
 
@@ -77,7 +79,9 @@ def test_the_states_of_all_lists_are_shown_together(fetch: Fetch, number: Number
     assert shown.done == 32  # what ended tasks have done stays
 
 
-@pytest.mark.parametrize("said", [b"", b"\0\0\0\4abcd", b"GET / HTTP/1.1\r\n\r\n", b"\x7f\xff\xff\xff"])
+@pytest.mark.parametrize(
+    "said", [b"", b"\0\0\0\4abcd", b"GET / HTTP/1.1\r\n\r\n", b"\x7f\xff\xff\xff"]
+)
 def test_a_stranger_is_not_listened_to_and_not_waited_for(
     fetch: Fetch, number: Number, said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,7 +97,9 @@ def test_a_stranger_is_not_listened_to_and_not_waited_for(
         assert fetch.shown.get(timeout=PATIENCE).pages == STATE.pages
 
 
-def test_a_task_with_another_key_fetches_without_a_line(number: Number, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_task_with_another_key_fetches_without_a_line(
+    number: Number, caplog: pytest.LogCaptureFixture
+) -> None:
     with closing(Line(number._replace(key=b"x" * 32), 0)) as task:
         task.show(STATE)
         assert not task.stopped

@@ -44,7 +44,9 @@ def test_frames_come_back(tmp_path: Path) -> None:
     written(path, "http://a/", "http://ü/", name="")
     found = list(frames(path))
     assert [f.listed for f in found] == [["http://a/"], ["http://ü/"]]
-    assert found[1].entries[0] == Entry(Part.FETCH, "http://ü/".encode(), "datum of http://ü/".encode())
+    assert found[1].entries[0] == Entry(
+        Part.FETCH, "http://ü/".encode(), "datum of http://ü/".encode()
+    )
     assert [outcome for outcome, _ in settled(path)] == [Outcome.FETCHED] * 2
 
 
@@ -60,7 +62,11 @@ def test_places_point_at_the_values(tmp_path: Path) -> None:
     path = tmp_path / "log"
     written(path, "http://a/", "http://b/", name="")
     data = path.read_bytes()
-    found = [(p.part, p.key, data[p.offset : p.offset + p.length]) for _, found, _ in places(path) for p in found]
+    found = [
+        (p.part, p.key, data[p.offset : p.offset + p.length])
+        for _, found, _ in places(path)
+        for p in found
+    ]
     assert found == [
         (Part.FETCH, b"http://a/", b"datum of http://a/"),
         (Part.CONTENT, b"http://a/", b"x" * 20),
@@ -77,7 +83,9 @@ def test_cut_off_anywhere_it_goes_on_after_the_last_whole_frame(tmp_path: Path) 
         path.write_bytes(whole[:length])
         with FetchLog(path, DEFAULT_CODEC) as log:
             log.append(frame("http://c/"))
-        kept = [url for url, end in zip(("http://a/", "http://b/"), ends, strict=True) if length >= end]
+        kept = [
+            url for url, end in zip(("http://a/", "http://b/"), ends, strict=True) if length >= end
+        ]
         assert [url for _, urls in settled(path) for url in urls] == [*kept, "http://c/"]
 
 
@@ -113,7 +121,9 @@ def test_zeros_at_the_end_are_cut_off(tmp_path: Path, zeros: int) -> None:
 def test_a_changed_byte_costs_one_frame(
     tmp_path: Path, byte: int, value: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Every byte of a frame's head, the first two of its payload; the log keeps what it has, and goes on behind it."""
+    """Every byte of a frame's head, the first two of its payload; the log keeps what it has, and
+    goes on behind it.
+    """
     path = tmp_path / "log"
     ends = written(path, *URLS)
     data = bytearray(path.read_bytes())
@@ -145,7 +155,9 @@ def test_damage_over_several_frames_and_in_the_last_one(tmp_path: Path) -> None:
 def test_a_log_of_an_earlier_version_says_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"mnfetch\x01" + bytes(40))
-    with pytest.raises(FormatError, match=f"finish it with that one, or remove {tmp_path} and fetch"):
+    with pytest.raises(
+        FormatError, match=f"finish it with that one, or remove {tmp_path} and fetch"
+    ):
         FetchLog(path, "")
 
 
@@ -233,7 +245,15 @@ def test_ledger_adds_up_or_says_what_is_missing() -> None:
     ledger.check("segment")
     counters = ledger.counters()
     assert counters["generated"] == 3 and counters["skipped (time limit)"] == 1
-    assert list(counters)[:7] == ["generated", "fetched", "redirected", "gone", "retry", "denied", "deferred"]
+    assert list(counters)[:7] == [
+        "generated",
+        "fetched",
+        "redirected",
+        "gone",
+        "retry",
+        "denied",
+        "deferred",
+    ]
 
 
 def test_every_outcome_has_a_label() -> None:

@@ -1,4 +1,6 @@
-"""The fetch loop on a web that lives in a dictionary: redirects, robots.txt, limits, interruptions, no URL lost."""
+"""The fetch loop on a web that lives in a dictionary: redirects, robots.txt, limits, interruptions,
+no URL lost.
+"""
 
 from __future__ import annotations
 
@@ -81,9 +83,13 @@ class Web(Protocol):
         content = Content(url, url, b"<html>" + url.encode(), "text/html", metadata)
         return ProtocolOutput(content, ProtocolStatus(page[0], [page[1]] if page[1] else None))
 
-    async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> Rules:  # type: ignore[override]
+    async def get_robot_rules(
+        self, url: str, datum: CrawlDatum, robots_content: list[Content] | None
+    ) -> Rules:  # type: ignore[override]
         if robots_content is not None:
-            robots_content.append(Content("http://a/robots.txt", "http://a/robots.txt", b"x", "text/plain"))
+            robots_content.append(
+                Content("http://a/robots.txt", "http://a/robots.txt", b"x", "text/plain")
+            )
         return self.robots.get(url, Rules())
 
 
@@ -135,7 +141,9 @@ class Bench:
         log = FetchLog(self.path, "")
         ledger = Ledger()
         ledger.generated = len(entries)
-        loop = FetchLoop(settings, clock, queues, feeder, recorder, log, ledger, FetchStats(), hooks or Hooks())
+        loop = FetchLoop(
+            settings, clock, queues, feeder, recorder, log, ledger, FetchStats(), hooks or Hooks()
+        )
 
         def protocol_of(url: str) -> Protocol:
             if url.startswith("ftp:"):
@@ -162,10 +170,14 @@ class Bench:
         for frame in frames(self.path):
             for entry in frame.entries:
                 if entry.part is Part.FETCH:
-                    records.setdefault(entry.key.decode(), []).append(CrawlDatum.from_bytes(entry.value))
+                    records.setdefault(entry.key.decode(), []).append(
+                        CrawlDatum.from_bytes(entry.value)
+                    )
         return Result(loop, web, records, loop.ledger)
 
-    async def fetch(self, web: Web, urls: Iterable[str], settings: FetchSettings = QUICK, **more: object) -> Result:
+    async def fetch(
+        self, web: Web, urls: Iterable[str], settings: FetchSettings = QUICK, **more: object
+    ) -> Result:
         loop = self.loop(web, urls, settings, **more)  # type: ignore[arg-type]
         await asyncio.wait_for(loop.run(), 20)
         result = self.result(loop, web)
@@ -215,7 +227,9 @@ async def test_each_status_has_its_outcome(bench: Bench) -> None:
 
 async def test_redirects_are_written_down_for_later(bench: Bench) -> None:
     found = await bench.fetch(Web({"http://a/": (codes.TEMP_MOVED, "http://b/")}), ["http://a/"])
-    assert found.status("http://a/") == [("fetch_redir_temp", "temp_moved(13), lastModified=0: http://b/")]
+    assert found.status("http://a/") == [
+        ("fetch_redir_temp", "temp_moved(13), lastModified=0: http://b/")
+    ]
     (linked,) = found.records["http://b/"]
     assert linked.status_name == "linked"
     assert linked.metadata.get_text("_repr_") == "http://b/"
@@ -223,13 +237,18 @@ async def test_redirects_are_written_down_for_later(bench: Bench) -> None:
 
 
 FOLLOWING = replace(QUICK, redirects=RedirectSettings(max_redirects=2))
-CHAIN: dict[str, tuple[int, str]] = {f"http://a/{n}": (codes.MOVED, f"http://a/{n + 1}") for n in range(5)}
+CHAIN: dict[str, tuple[int, str]] = {
+    f"http://a/{n}": (codes.MOVED, f"http://a/{n + 1}") for n in range(5)
+}
 
 
 async def test_redirects_are_followed_up_to_the_limit(bench: Bench) -> None:
     found = await bench.fetch(Web(dict(CHAIN)), ["http://a/0"], FOLLOWING)
     assert found.web.asked == ["http://a/0", "http://a/1", "http://a/2"]
-    assert [found.status(f"http://a/{n}")[0][0] for n in range(4)] == [*["fetch_redir_perm"] * 3, "linked"]
+    assert [found.status(f"http://a/{n}")[0][0] for n in range(4)] == [
+        *["fetch_redir_perm"] * 3,
+        "linked",
+    ]
     assert found.outcomes == {Outcome.REDIRECTED: 1}
     assert found.loop.stats.events["redirect_count_exceeded_total"] == 1
 
@@ -241,7 +260,9 @@ async def test_exceeding_redirects_can_be_dropped(bench: Bench) -> None:
 
 
 async def test_a_followed_redirect_ends_in_its_page(bench: Bench) -> None:
-    found = await bench.fetch(Web({"http://a/0": (codes.MOVED, "http://b/x")}), ["http://a/0"], FOLLOWING)
+    found = await bench.fetch(
+        Web({"http://a/0": (codes.MOVED, "http://b/x")}), ["http://a/0"], FOLLOWING
+    )
     assert found.status("http://b/x") == [("fetch_success", "success(1), lastModified=0")]
     assert found.outcomes == {Outcome.REDIRECTED: 1}
 
@@ -279,7 +300,12 @@ async def test_robots_txt_is_stored_if_asked_for(bench: Bench) -> None:
     loop = bench.loop(Web(), urls(1), replace(QUICK, store_robots=True))
     await loop.run()
     loop.log.close()
-    keys = [entry.key for frame in frames(bench.path) for entry in frame.entries if entry.part is Part.CONTENT]
+    keys = [
+        entry.key
+        for frame in frames(bench.path)
+        for entry in frame.entries
+        if entry.part is Part.CONTENT
+    ]
     assert keys == [b"http://a/robots.txt", b"http://a/0"]
 
 
@@ -289,7 +315,9 @@ async def test_deferred_visits_come_back_and_end(bench: Bench) -> None:
     found = await bench.fetch(web, [*urls(3), "http://b/"], settings)
     assert web.asked == ["http://b/"]
     assert found.outcomes == {Outcome.DEFERRED: 3, Outcome.FETCHED: 1}
-    assert found.status("http://a/1") == [("linked", "notfetching(20), lastModified=0: robots.txt defers visits")]
+    assert found.status("http://a/1") == [
+        ("linked", "notfetching(20), lastModified=0: robots.txt defers visits")
+    ]
 
 
 async def test_a_deferral_that_is_lifted(bench: Bench) -> None:
@@ -333,7 +361,11 @@ async def test_time_limit_ends_the_fetch(bench: Bench) -> None:
 
     async def passes() -> ProtocolOutput:
         clock.advance(61)
-        loop.tick(loop.snapshot(), ThroughputGuard(PressureSettings()), BandwidthGovernor(PressureSettings()))
+        loop.tick(
+            loop.snapshot(),
+            ThroughputGuard(PressureSettings()),
+            BandwidthGovernor(PressureSettings()),
+        )
         return ProtocolOutput(None, ProtocolStatus(codes.GONE))
 
     web.pages["http://a/0"] = passes
@@ -346,7 +378,9 @@ async def test_time_limit_ends_the_fetch(bench: Bench) -> None:
 async def test_too_slow_a_fetch_is_ended(bench: Bench) -> None:
     clock = FakeClock()
     web = Web()
-    loop = bench.loop(web, urls(4), replace(QUICK, queues=QueueSettings(crawl_delay=10_000)), clock=clock)
+    loop = bench.loop(
+        web, urls(4), replace(QUICK, queues=QueueSettings(crawl_delay=10_000)), clock=clock
+    )
     guard = ThroughputGuard(PressureSettings(min_pages=5, retries=2, check_after=-1))
 
     async def slow() -> ProtocolOutput:
@@ -390,7 +424,9 @@ async def test_a_request_that_hangs_is_given_up(bench: Bench) -> None:
         running = asyncio.get_running_loop()
         running.call_soon(
             lambda: loop.tick(
-                loop.snapshot(), ThroughputGuard(PressureSettings()), BandwidthGovernor(PressureSettings())
+                loop.snapshot(),
+                ThroughputGuard(PressureSettings()),
+                BandwidthGovernor(PressureSettings()),
             )
         )
         await asyncio.Event().wait()
@@ -414,7 +450,9 @@ async def test_a_queue_that_rests_too_long_is_given_up(bench: Bench) -> None:
     while loop.ledger.settled < 1:
         await asyncio.sleep(0)
     clock.advance(2)
-    loop.tick(loop.snapshot(), ThroughputGuard(PressureSettings()), BandwidthGovernor(PressureSettings()))
+    loop.tick(
+        loop.snapshot(), ThroughputGuard(PressureSettings()), BandwidthGovernor(PressureSettings())
+    )
     await task
     assert bench.result(loop, web).outcomes == {Outcome.FETCHED: 1, Outcome.SKIPPED_TIMEOUT: 2}
 
@@ -445,7 +483,9 @@ async def test_redirects_and_links_are_left_to_the_next_run(bench: Bench) -> Non
         return [FetchItem("http://a/link", CrawlDatum(), "a", None, 1)]
 
     web = Web()
-    loop = bench.loop(web, ["http://a/0", "http://b/0"], FOLLOWING, parser=Parsing(), hooks=Hooks(parsed=links))
+    loop = bench.loop(
+        web, ["http://a/0", "http://b/0"], FOLLOWING, parser=Parsing(), hooks=Hooks(parsed=links)
+    )
 
     async def redirects() -> ProtocolOutput:
         loop.leave()
@@ -483,7 +523,9 @@ async def test_what_an_earlier_run_settled_is_left_out(bench: Bench) -> None:
     assert sorted(web.asked) == ["http://a/0", "http://a/2", "http://a/4"]
 
 
-async def test_a_log_that_can_not_be_written_ends_the_fetch(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_log_that_can_not_be_written_ends_the_fetch(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loop = bench.loop(Web(), urls(5))
 
     def full(frame: object) -> None:
@@ -504,7 +546,10 @@ async def test_retry_after_is_kept_and_told(bench: Bench) -> None:
     found = bench.result(loop, web)
     assert told == [("a", 1_000_000 + 3_600_000)]
     assert found.outcomes == {Outcome.RETRY: 1, Outcome.DEFERRED: 2}
-    assert found.status("http://a/2")[0][1] == "notfetching(20), lastModified=0: the host asked to come back later"
+    assert (
+        found.status("http://a/2")[0][1]
+        == "notfetching(20), lastModified=0: the host asked to come back later"
+    )
 
 
 class Refreshing:
@@ -516,7 +561,9 @@ class Refreshing:
         self.status = ParseStatus(SUCCESS, SUCCESS_REDIRECT, ["http://b/next", seconds])
 
     async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
-        return ParsedPage(status=self.status if "//a/" in Content.from_bytes(stored).url else ParseStatus(SUCCESS))
+        return ParsedPage(
+            status=self.status if "//a/" in Content.from_bytes(stored).url else ParseStatus(SUCCESS)
+        )
 
     def close(self) -> None:
         pass
@@ -561,25 +608,35 @@ class Slow(Parsing):
 
 async def test_a_page_that_is_parsed_takes_no_place(bench: Bench) -> None:
     queues = QueueSettings(crawl_delay=0, max_threads=10)
-    found = await bench.fetch(Web(), urls(6), replace(QUICK, threads=1, queues=queues), parser=Slow(6))
+    found = await bench.fetch(
+        Web(), urls(6), replace(QUICK, threads=1, queues=queues), parser=Slow(6)
+    )
     assert found.outcomes == {Outcome.FETCHED: 6}
     parser = Slow(2, full=True)
-    found = await bench.fetch(Web(), urls(6), replace(QUICK, threads=2, queues=queues), parser=parser)
+    found = await bench.fetch(
+        Web(), urls(6), replace(QUICK, threads=2, queues=queues), parser=parser
+    )
     assert found.outcomes == {Outcome.FETCHED: 6}
 
 
 async def test_links_are_followed_in_the_same_fetch(bench: Bench) -> None:
     def links(chain: object, page: ParsedPage) -> list[FetchItem]:
         depth = chain.item.depth + 1  # type: ignore[attr-defined]
-        return [FetchItem(f"http://a/d{depth}", CrawlDatum(), "a", None, depth)] if depth <= 2 else []
+        return (
+            [FetchItem(f"http://a/d{depth}", CrawlDatum(), "a", None, depth)] if depth <= 2 else []
+        )
 
-    found = await bench.fetch(Web(), ["http://a/0"], QUICK, parser=Parsing(), hooks=Hooks(parsed=links))
+    found = await bench.fetch(
+        Web(), ["http://a/0"], QUICK, parser=Parsing(), hooks=Hooks(parsed=links)
+    )
     assert found.web.asked == ["http://a/0", "http://a/d1", "http://a/d2"]
     assert found.outcomes == {Outcome.FETCHED: 1, Outcome.FOLLOWED: 2}
 
 
 @pytest.mark.parametrize("outcome", [Outcome.SKIPPED_THROUGHPUT, Outcome.SKIPPED_TIMELIMIT])
-async def test_a_stop_stops_followed_links_and_what_others_hand_over(bench: Bench, outcome: Outcome) -> None:
+async def test_a_stop_stops_followed_links_and_what_others_hand_over(
+    bench: Bench, outcome: Outcome
+) -> None:
     """They end as what waited does: recorded, and not asked for."""
 
     def links(chain: object, page: ParsedPage) -> list[FetchItem]:
@@ -598,8 +655,12 @@ async def test_a_stop_stops_followed_links_and_what_others_hand_over(bench: Benc
         assert found.status(url) == [("linked", reason)]
 
 
-async def test_what_is_handed_over_to_a_fetch_that_leaves_is_left_to_the_next_run(bench: Bench) -> None:
-    """Both processes have it in their logs, so it may not be settled: not even as past the time limit."""
+async def test_what_is_handed_over_to_a_fetch_that_leaves_is_left_to_the_next_run(
+    bench: Bench,
+) -> None:
+    """Both processes have it in their logs, so it may not be settled: not even as past the time
+    limit.
+    """
 
     def links(chain: object, page: ParsedPage) -> list[FetchItem]:
         loop.leave()

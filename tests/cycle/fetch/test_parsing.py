@@ -1,4 +1,6 @@
-"""Parsing while fetching goes on in a process of its own: what a page does to its parser, it does to nothing else."""
+"""Parsing while fetching goes on in a process of its own: what a page does to its parser, it does
+to nothing else.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ MANIFEST = """\
 <extension id="trap" point="org.apache.nutch.parse.Parser">
 <implementation id="trap" class="trap:Trap"><parameter name="contentType" value="text/html"/></implementation>
 </extension></plugin>
-"""
+"""  # noqa: E501
 PARSERS = """\
 <parse-plugins><mimeType name="text/html"><plugin id="trap"/></mimeType>
 <aliases><alias name="trap" extension-id="trap"/></aliases></parse-plugins>
@@ -139,7 +141,9 @@ def test_no_page_takes_another_along(
             assert parsed.status.message == REASONS[word]
 
 
-def test_pages_are_parsed_in_another_process(server: MisbehavingServer, tmp_path: Path, trap: dict[str, str]) -> None:
+def test_pages_are_parsed_in_another_process(
+    server: MisbehavingServer, tmp_path: Path, trap: dict[str, str]
+) -> None:
     (url,) = words(server, "good")
     segment = make_segment(tmp_path, [url])
     fetch_segment(segment, conf_for().with_values(trap))
@@ -147,7 +151,9 @@ def test_pages_are_parsed_in_another_process(server: MisbehavingServer, tmp_path
     assert worker != os.getpid()
 
 
-def test_failed_parses_may_be_given_up(server: MisbehavingServer, tmp_path: Path, trap: dict[str, str]) -> None:
+def test_failed_parses_may_be_given_up(
+    server: MisbehavingServer, tmp_path: Path, trap: dict[str, str]
+) -> None:
     urls = words(server, "crash", "good")
     segment = make_segment(tmp_path, urls)
     fetch_segment(segment, conf_for(parser__delete__failed__parse="true").with_values(trap))
@@ -155,7 +161,9 @@ def test_failed_parses_may_be_given_up(server: MisbehavingServer, tmp_path: Path
     assert data(segment, urls[1]).status.is_success
 
 
-def test_the_worker_ends_with_a_killed_fetch(server: MisbehavingServer, tmp_path: Path, trap: dict[str, str]) -> None:
+def test_the_worker_ends_with_a_killed_fetch(
+    server: MisbehavingServer, tmp_path: Path, trap: dict[str, str]
+) -> None:
     """Even one that hangs: it would keep the segment locked."""
     urls = words(server, "good", "deaf", "good", "good", "good", "good")
     server.hold = {f"/{n}-good" for n in range(2, 6)}
@@ -190,9 +198,14 @@ def test_a_signal_to_the_group_leaves_what_is_being_parsed(
     assert set(server.requests.values()) == {1, 8}  # each page once, robots.txt of each host
 
 
-def test_workers_that_die_at_once(server: MisbehavingServer, tmp_path: Path, trap: dict[str, str]) -> None:
+def test_workers_that_die_at_once(
+    server: MisbehavingServer, tmp_path: Path, trap: dict[str, str]
+) -> None:
     with (tmp_path / "plugins" / "parse_trap" / "trap.py").open("a") as file:
-        file.write("\nimport multiprocessing\nif multiprocessing.parent_process() is not None:\n    os._exit(3)\n")
+        file.write(
+            "\nimport multiprocessing\nif multiprocessing.parent_process() is not None:\n   "
+            " os._exit(3)\n"
+        )
     urls = words(server, "good", "good", "good")
     segment = make_segment(tmp_path, urls)
     assert fetch_segment(segment, conf_for().with_values(trap))["fetched"] == 3
@@ -201,7 +214,10 @@ def test_workers_that_die_at_once(server: MisbehavingServer, tmp_path: Path, tra
 
 @pytest.mark.parametrize("step", ["begin", "collect"])
 async def test_when_no_worker_can_be_had(
-    trap: dict[str, str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, step: str
+    trap: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    step: str,
 ) -> None:
     def fails(*args: object) -> None:
         raise OSError("too many processes")
@@ -235,7 +251,9 @@ async def test_batches_form_while_the_worker_is_busy(trap: dict[str, str]) -> No
     assert asked == [parsing.BATCH, 2]
 
 
-async def test_while_one_worker_hangs_another_works(trap: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_while_one_worker_hangs_another_works(
+    trap: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(parsing, "LATE", 0.1)
     conf = conf_for().with_values(trap | {"parser.timeout": "600"})
     parser = FetchParser(conf, "seg", FetchSettings.from_conf(conf, 0))
@@ -261,7 +279,9 @@ def test_what_the_fetcher_wants_to_know(trap: dict[str, str]) -> None:
     item = pack_page(*fetched_page("http://h/", b"good"))
     (plain,), (full,) = (
         task.finish([task.run(item)])
-        for task in (FetchTask(conf, "seg", links=wanted, events=wanted) for wanted in (False, True))
+        for task in (
+            FetchTask(conf, "seg", links=wanted, events=wanted) for wanted in (False, True)
+        )
     )
     assert plain.documents == full.documents and plain.outlinks == [] == plain.events
     assert full.outlinks == [("http://h/", ["http://h//linked"])]

@@ -85,7 +85,9 @@ async def test_nothing_is_asked_for_while_held_and_everything_after(bench: Bench
 
 async def test_a_redirect_waits_before_its_target(bench: Bench) -> None:
     web = Web()
-    loop = bench.loop(web, ["http://a/0"], replace(QUICK, redirects=RedirectSettings(max_redirects=3)))
+    loop = bench.loop(
+        web, ["http://a/0"], replace(QUICK, redirects=RedirectSettings(max_redirects=3))
+    )
 
     async def moved() -> ProtocolOutput:
         loop.hold(True)
@@ -117,7 +119,9 @@ async def test_a_page_waits_behind_its_robots_txt(bench: Bench) -> None:
 
 
 async def test_limits_of_time_do_not_count_it(bench: Bench) -> None:
-    """Neither the time limit, nor what hangs, nor what is too slow, nor the seconds that are shown."""
+    """Neither the time limit, nor what hangs, nor what is too slow, nor the seconds that are
+    shown.
+    """
     clock = FakeClock(1_000_000)
     pressure = PressureSettings(min_pages=10, retries=0, check_after=0)
     queues = QueueSettings(crawl_delay=0, time_limit=1_060_000)
@@ -158,12 +162,14 @@ async def test_who_leaves_does_not_wait_for_the_end_of_a_pause(bench: Bench) -> 
     assert loop.ledger.settled == len(web.asked) < 20
 
 
-# -- details ---------------------------------------------------------------------------------------------------
+# -- details ---------------------------------------------------------------------------------------
 
 
 async def test_details_name_hosts_queues_and_failures(bench: Bench) -> None:
     web = Web({"http://a/0": (codes.EXCEPTION, "it broke")})
-    loop = bench.loop(web, [*urls(4), *urls(3, "b")], replace(QUICK, queues=QueueSettings(crawl_delay=HOUR)))
+    loop = bench.loop(
+        web, [*urls(4), *urls(3, "b")], replace(QUICK, queues=QueueSettings(crawl_delay=HOUR))
+    )
     task = asyncio.create_task(loop.run())
     while loop.ledger.settled < 2:
         await asyncio.sleep(0)
@@ -173,7 +179,9 @@ async def test_details_name_hosts_queues_and_failures(bench: Bench) -> None:
     assert {name for name, _ in details.slowest} == {"a", "b"}
     assert [(queue.id, queue.waiting) for queue in details.longest] == [("a", 3), ("b", 2)]
     assert HOUR - 60_000 < details.longest[0].rest <= HOUR + 60_000
-    assert [(failure.url, failure.text) for failure in details.failures] == [("http://a/0", "it broke")]
+    assert [(failure.url, failure.text) for failure in details.failures] == [
+        ("http://a/0", "it broke")
+    ]
     assert loop.snapshot().details is None
     loop.leave()
     await task
@@ -181,10 +189,22 @@ async def test_details_name_hosts_queues_and_failures(bench: Bench) -> None:
 
 def test_details_of_several_processes_are_put_together() -> None:
     first = Details(
-        {1: 3, 4: 1}, [("a", HostTimes(1, 900, 900, 0))], [QueueState("a", 5, 0, 0, 1)], [Failure(2, "x", "")]
+        {1: 3, 4: 1},
+        [("a", HostTimes(1, 900, 900, 0))],
+        [QueueState("a", 5, 0, 0, 1)],
+        [Failure(2, "x", "")],
     )
-    second = Details({1: 2}, [("b", HostTimes(2, 4000, 3000, 1))], [QueueState("b", 9, 1, 7, 1)], [Failure(3, "y", "")])
-    shots = [replace(NOW, details=first), replace(NOW, details=second, paused=True), replace(NOW, details=None)]
+    second = Details(
+        {1: 2},
+        [("b", HostTimes(2, 4000, 3000, 1))],
+        [QueueState("b", 9, 1, 7, 1)],
+        [Failure(3, "y", "")],
+    )
+    shots = [
+        replace(NOW, details=first),
+        replace(NOW, details=second, paused=True),
+        replace(NOW, details=None),
+    ]
     found = together(shots, 99)
     assert (found.pages, found.total, found.requests) == (3 * NOW.pages, 99, 0)
     assert found.details == Details(

@@ -1,4 +1,6 @@
-"""Several processes share a fetch: every URL once, no host in two, redirects handed over, kills survived."""
+"""Several processes share a fetch: every URL once, no host in two, redirects handed over, kills
+survived.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,14 @@ from minutch.cycle.fetch.session import Share
 from minutch.cycle.fetch.stats import FetchStats
 from tests.cycle.fetch.test_fetch_job import HTML, ROOT, held, pages, start, wait_until_held
 from tests.support.misbehaving import MisbehavingServer, page
-from tests.support.segments import LOOPBACK, conf_for, contents, fetch_segment, fetched, make_segment
+from tests.support.segments import (
+    LOOPBACK,
+    conf_for,
+    contents,
+    fetch_segment,
+    fetched,
+    make_segment,
+)
 
 
 @pytest.fixture
@@ -53,7 +62,9 @@ SPAWNS = (
 )
 
 
-def test_processes_are_no_forks_of_one_that_has_polars(server: MisbehavingServer, tmp_path: Path) -> None:
+def test_processes_are_no_forks_of_one_that_has_polars(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
     """They are started afresh, and log as their parent does."""
     script = tmp_path / "spawns.py"
     script.write_text(SPAWNS)
@@ -63,17 +74,23 @@ def test_processes_are_no_forks_of_one_that_has_polars(server: MisbehavingServer
     server.pages["/p1"] = b""  # closes the connection without an answer
     command = [sys.executable, str(script), "fetch", *options, str(segment.path)]
     environment = {**os.environ, "NUTCH_LOG_DIR": "", "PYTHONPATH": str(ROOT)}
-    found = subprocess.run(command, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    found = subprocess.run(
+        command, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
     assert found.returncode == 0, found.stderr
     assert f"INFO  fetch.chain: fetch of {server.url('p1')} failed with" in found.stderr
-    assert {url.rpartition("/")[2]: found[0].status_name for url, found in fetched(segment).items()} == {
+    assert {
+        url.rpartition("/")[2]: found[0].status_name for url, found in fetched(segment).items()
+    } == {
         "p0": "fetch_success",
         "p1": "fetch_retry",
         "p2": "fetch_success",
     }
 
 
-def test_redirects_go_to_the_process_that_has_the_host(server: MisbehavingServer, tmp_path: Path) -> None:
+def test_redirects_go_to_the_process_that_has_the_host(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
     names = hosts(server, 12)
     for number, _ in enumerate(names):
         target = server.url(f"r{number + 1}", names[(number + 5) % len(names)])
@@ -85,7 +102,9 @@ def test_redirects_go_to_the_process_that_has_the_host(server: MisbehavingServer
     assert counters["redirected"] == counters["generated"] == 1
     found = fetched(segment)
     assert len(found) == 13
-    assert [d.status_name for records in found.values() for d in records].count("fetch_success") == 1
+    assert [d.status_name for records in found.values() for d in records].count(
+        "fetch_success"
+    ) == 1
     last = server.url("r12", names[(11 + 5) % 12])
     assert found[last][0].status_name == "fetch_success"
 
@@ -111,7 +130,9 @@ def test_many_hand_overs_at_once_block_nobody() -> None:
         assert pipe.recv() == ("finish",)
         pipe.send(("done", {1: 1}, FetchStats()))
 
-    processes = FetchProcesses(2, lambda share, hooks: pytest.fail("no session"), lambda snapshot: None)
+    processes = FetchProcesses(
+        2, lambda share, hooks: pytest.fail("no session"), lambda snapshot: None
+    )
     for number in range(2):
         ours, theirs = Pipe()
         processes._workers.append(_Worker(Ended(), ours))  # type: ignore[arg-type]
@@ -128,7 +149,9 @@ def test_more_processes_than_hosts(server: MisbehavingServer, tmp_path: Path) ->
     assert fetch_segment(segment, conf_for(minutch__fetch__processes="4"))["fetched"] == 3
 
 
-def test_a_killed_fetch_goes_on_with_another_number_of_processes(server: MisbehavingServer, tmp_path: Path) -> None:
+def test_a_killed_fetch_goes_on_with_another_number_of_processes(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
     segment = held(server, tmp_path)
     process = start(segment, minutch__fetch__processes="2", threads="8")
     wait_until_held(server)
@@ -159,8 +182,12 @@ LIMITED = (
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_full_disk_loses_nothing(server: MisbehavingServer, tmp_path: Path, processes: str) -> None:
-    """A process that can't write ends the fetch; what waits, in the others too, is fetched by the next run."""
+def test_a_full_disk_loses_nothing(
+    server: MisbehavingServer, tmp_path: Path, processes: str
+) -> None:
+    """A process that can't write ends the fetch; what waits, in the others too, is fetched by the
+    next run.
+    """
     names = hosts(server, 12)
     urls = []
     for n in range(60):
@@ -171,13 +198,17 @@ def test_a_full_disk_loses_nothing(server: MisbehavingServer, tmp_path: Path, pr
     options = [f"-D{name}={value}" for name, value in given.items()]
     command = [sys.executable, "-c", LIMITED, "fetch", *options, str(segment.path), "-threads", "4"]
     environment = {**os.environ, "NUTCH_LOG_DIR": ""}
-    found = subprocess.run(command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True)
+    found = subprocess.run(
+        command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True
+    )
     assert found.returncode == 255
     assert "can't write the fetch log: File too large" in found.stderr
     assert "Traceback" not in found.stderr
     counters = fetch_segment(segment, conf_for())
     assert counters["generated"] == counters["fetched"] == 60
-    assert {d.status_name for records in fetched(segment).values() for d in records} == {"fetch_success"}
+    assert {d.status_name for records in fetched(segment).values() for d in records} == {
+        "fetch_success"
+    }
     assert sum(server.requests[f"/p{n}"] > 1 for n in range(60)) <= 4 * 2
 
 

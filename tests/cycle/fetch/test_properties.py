@@ -1,7 +1,8 @@
-"""Every fetcher and robots.txt property of Nutch's acts: one test each, on a clock that runs as fast as the test.
+"""Every fetcher and robots.txt property of Nutch's acts: one test each, on a clock that runs as
+fast as the test.
 
-A test is called like its property. `fetch` runs the whole loop over a web in a dictionary; what was asked for when, in
-seconds, and how each URL ended is what the tests look at.
+A test is called like its property. `fetch` runs the whole loop over a web in a dictionary; what was
+asked for when, in seconds, and how each URL ended is what the tests look at.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class Timed(Web):
             output.content.content = b"x" * self.size
         return output
 
-    async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> Rules:  # type: ignore[override]
+    async def get_robot_rules(
+        self, url: str, datum: CrawlDatum, robots_content: list[Content] | None
+    ) -> Rules:  # type: ignore[override]
         self.robots_asked[url] += 1
         return await super().get_robot_rules(url, datum, robots_content)
 
@@ -141,7 +144,9 @@ class Fetch:
                 loop.queues = FetchQueues(settings.queues, follow=True)
                 assert loop.runner.queues is not loop.queues
                 loop.runner.queues = loop.queues
-                follower = LinkFollower(settings.follow, loop.queues, loop.runner.queue_key, loop.stats)
+                follower = LinkFollower(
+                    settings.follow, loop.queues, loop.runner.queue_key, loop.stats
+                )
                 hooks.parsed = lambda chain, page: follower.follow(chain, page, web.clock.now())
             await loop.run()
             loop.log.close()
@@ -162,10 +167,12 @@ def pages(count: int, host: str = "a") -> list[str]:
 
 
 def failing(urls: list[str], **more: float) -> Timed:
-    return Timed(pages=dict.fromkeys((f"http://{url}" for url in urls), (codes.EXCEPTION, "boom")), **more)  # type: ignore[arg-type]
+    return Timed(
+        pages=dict.fromkeys((f"http://{url}" for url in urls), (codes.EXCEPTION, "boom")), **more
+    )  # type: ignore[arg-type]
 
 
-# -- delays ----------------------------------------------------------------------------------------------------
+# -- delays ----------------------------------------------------------------------------------------
 
 
 def test_fetcher_server_delay(fetch: Fetch) -> None:
@@ -174,12 +181,20 @@ def test_fetcher_server_delay(fetch: Fetch) -> None:
 
 
 def test_fetcher_server_min_delay(fetch: Fetch) -> None:
-    values = {"fetcher.threads.per.queue": "2", "fetcher.server.min.delay": "1.5", "fetcher.server.delay": "60"}
+    values = {
+        "fetcher.threads.per.queue": "2",
+        "fetcher.server.min.delay": "1.5",
+        "fetcher.server.delay": "60",
+    }
     assert fetch(pages(4), values, Timed(seconds=1)).times == [0, 0, 2.5, 2.5]
 
 
 def test_fetcher_max_crawl_delay(fetch: Fetch) -> None:
-    for limit, outcomes in (("9", {Outcome.DENIED: 2}), ("10", {Outcome.FETCHED: 2}), ("-1", {Outcome.FETCHED: 2})):
+    for limit, outcomes in (
+        ("9", {Outcome.DENIED: 2}),
+        ("10", {Outcome.FETCHED: 2}),
+        ("-1", {Outcome.FETCHED: 2}),
+    ):
         web = Timed(robots={f"http://{url}": Rules(crawl_delay=10_000) for url in pages(2)})
         assert fetch(pages(2), {"fetcher.max.crawl.delay": limit}, web).outcomes == outcomes
 
@@ -192,13 +207,22 @@ def test_fetcher_min_crawl_delay(fetch: Fetch) -> None:
     assert fetch(pages(2), {"fetcher.server.delay": "3"}, web).times == [0, 3]
 
 
-# -- threads and queues ----------------------------------------------------------------------------------------
+# -- threads and queues ----------------------------------------------------------------------------
 
 
 def test_fetcher_threads_fetch(fetch: Fetch) -> None:
     hosts = [f"h{n}/" for n in range(6)]
-    assert fetch(hosts, {"fetcher.threads.fetch": "2"}, Timed(seconds=1)).times == [0, 0, 1, 1, 2, 2]
-    assert fetch(hosts, {"fetcher.threads.fetch": "2"}, Timed(seconds=1), threads=6).times == [0] * 6
+    assert fetch(hosts, {"fetcher.threads.fetch": "2"}, Timed(seconds=1)).times == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        2,
+    ]
+    assert (
+        fetch(hosts, {"fetcher.threads.fetch": "2"}, Timed(seconds=1), threads=6).times == [0] * 6
+    )
 
 
 def test_fetcher_threads_start_delay(fetch: Fetch) -> None:
@@ -207,7 +231,12 @@ def test_fetcher_threads_start_delay(fetch: Fetch) -> None:
 
 
 def test_fetcher_threads_per_queue(fetch: Fetch) -> None:
-    assert fetch(pages(4), {"fetcher.threads.per.queue": "2"}, Timed(seconds=1)).times == [0, 0, 1, 1]
+    assert fetch(pages(4), {"fetcher.threads.per.queue": "2"}, Timed(seconds=1)).times == [
+        0,
+        0,
+        1,
+        1,
+    ]
 
 
 def test_fetcher_queue_mode(fetch: Fetch) -> None:
@@ -223,7 +252,7 @@ def test_fetcher_queue_depth_multiplier(fetch: Fetch) -> None:
     assert max(snapshot.waiting for snapshot in found.snapshots) == 6
 
 
-# -- limits ----------------------------------------------------------------------------------------------------
+# -- limits ----------------------------------------------------------------------------------------
 
 
 def test_fetcher_timelimit_mins(fetch: Fetch) -> None:
@@ -240,7 +269,10 @@ def test_fetcher_max_exceptions_per_queue(fetch: Fetch) -> None:
 
 
 def test_fetcher_exceptions_per_queue_delay(fetch: Fetch) -> None:
-    values = {"fetcher.exceptions.per.queue.delay": "10", "fetcher.exceptions.per.queue.jitter": "0"}
+    values = {
+        "fetcher.exceptions.per.queue.delay": "10",
+        "fetcher.exceptions.per.queue.jitter": "0",
+    }
     found = fetch(pages(4), values, failing(pages(3)))
     assert found.times == [0, 10, 30, 70]
 
@@ -249,14 +281,21 @@ def test_fetcher_exceptions_per_queue_clear_after(fetch: Fetch) -> None:
     """A queue that is empty is forgotten, with its failures, after this time and not before."""
 
     def outcomes(seconds: str) -> dict[Outcome, int]:
-        values = {"fetcher.exceptions.per.queue.clear.after": seconds, "fetcher.max.exceptions.per.queue": "2"}
+        values = {
+            "fetcher.exceptions.per.queue.clear.after": seconds,
+            "fetcher.max.exceptions.per.queue": "2",
+        }
         urls = ["a/0", *(f"s{n}/" for n in range(8)), "a/1", "a/2"]
         web = failing(["a/0", "a/1", "a/2"])
         web.seconds = 100
         values |= {"fetcher.queue.depth.multiplier": "1"}
         return fetch(urls, values, web, threads=1).outcomes
 
-    assert outcomes("100000") == {Outcome.RETRY: 2, Outcome.FETCHED: 8, Outcome.SKIPPED_EXCEPTIONS: 1}
+    assert outcomes("100000") == {
+        Outcome.RETRY: 2,
+        Outcome.FETCHED: 8,
+        Outcome.SKIPPED_EXCEPTIONS: 1,
+    }
     assert outcomes("50") == {Outcome.RETRY: 3, Outcome.FETCHED: 8}
 
 
@@ -281,7 +320,9 @@ def test_fetcher_throughput_threshold_pages(fetch: Fetch) -> None:
 
 
 def test_fetcher_throughput_threshold_retries(fetch: Fetch) -> None:
-    few, many = (seconds_to_give_up(fetch, pages="5", retries=retries)[0] for retries in ("2", "30"))
+    few, many = (
+        seconds_to_give_up(fetch, pages="5", retries=retries)[0] for retries in ("2", "30")
+    )
     assert many - few == 28
 
 
@@ -299,7 +340,7 @@ def test_fetcher_threads_timeout_divisor(fetch: Fetch) -> None:
         assert limit <= web.clock.seconds < limit + 3
 
 
-# -- bandwidth -------------------------------------------------------------------------------------------------
+# -- bandwidth -------------------------------------------------------------------------------------
 
 
 def threads_over_time(fetch: Fetch, **values: str) -> list[int]:
@@ -313,7 +354,9 @@ def threads_over_time(fetch: Fetch, **values: str) -> list[int]:
 
 def test_fetcher_bandwidth_target(fetch: Fetch) -> None:
     assert set(threads_over_time(fetch)) == {4}
-    wide, narrow = (threads_over_time(fetch, **{"bandwidth.target": kbits}) for kbits in ("80", "16"))
+    wide, narrow = (
+        threads_over_time(fetch, **{"bandwidth.target": kbits}) for kbits in ("80", "16")
+    )
     assert wide[0] == narrow[0] == 4
     assert 8 <= max(wide) <= 14
     assert min(narrow[: len(narrow) // 2]) < 4
@@ -326,14 +369,20 @@ def test_fetcher_maxNum_threads(fetch: Fetch) -> None:
 def test_fetcher_bandwidth_target_check_everyNSecs(fetch: Fetch) -> None:
     def first_change(seconds: str) -> int:
         values = {"bandwidth.target": "800", "bandwidth.target.check.everyNSecs": seconds}
-        return next(n for n, threads in enumerate(threads_over_time(fetch, **values)) if threads > 4)
+        return next(
+            n for n, threads in enumerate(threads_over_time(fetch, **values)) if threads > 4
+        )
 
     assert first_change("20") - first_change("10") == 10
 
 
-# -- links that are followed -----------------------------------------------------------------------------------
+# -- links that are followed -----------------------------------------------------------------------
 
-FOLLOW = {"fetcher.parse": "true", "fetcher.follow.outlinks.depth": "2", "fetcher.follow.outlinks.num.links": "50"}
+FOLLOW = {
+    "fetcher.parse": "true",
+    "fetcher.follow.outlinks.depth": "2",
+    "fetcher.follow.outlinks.num.links": "50",
+}
 
 
 def links_of(url: str) -> list[str]:
@@ -359,7 +408,9 @@ def test_fetcher_follow_outlinks_depth_divisor(caplog: pytest.LogCaptureFixture)
     """In Nutch it counts for nothing but the number of links that is announced."""
     values = {"fetcher.follow.outlinks.depth": "3", "fetcher.follow.outlinks.num.links": "4"}
     for divisor, most in (("2", 12), ("6", 6 * 4 + 3 * 4 + 2 * 4)):
-        conf = Configuration().with_values(values | {"fetcher.follow.outlinks.depth.divisor": divisor})
+        conf = Configuration().with_values(
+            values | {"fetcher.follow.outlinks.depth.divisor": divisor}
+        )
         assert FetchSettings.from_conf(conf, 0).follow.most == most
 
 
@@ -369,7 +420,7 @@ def test_fetcher_follow_outlinks_ignore_external(fetch: Fetch) -> None:
     assert "other/" in fetch("a/x", values, links=links_of).asked
 
 
-# -- redirects -------------------------------------------------------------------------------------------------
+# -- redirects -------------------------------------------------------------------------------------
 
 
 def chain(count: int) -> Timed:
@@ -401,14 +452,20 @@ def test_fetcher_redirect_dedupcache_seconds(fetch: Fetch) -> None:
 def test_fetcher_redirect_dedupcache_size(fetch: Fetch) -> None:
     def times(size: str) -> int:
         targets = ["z", "y", "z"]
-        web = Timed(pages={f"http://a/{n}": (codes.MOVED, f"http://{host}/") for n, host in enumerate(targets)})
+        web = Timed(
+            pages={
+                f"http://a/{n}": (codes.MOVED, f"http://{host}/") for n, host in enumerate(targets)
+            }
+        )
         values = {"http.redirect.max": "1", "fetcher.redirect.dedupcache.seconds": "100"}
-        return fetch(pages(3), values | {"fetcher.redirect.dedupcache.size": size}, web).asked.count("z/")
+        return fetch(
+            pages(3), values | {"fetcher.redirect.dedupcache.size": size}, web
+        ).asked.count("z/")
 
     assert [times("1000"), times("1"), times("0")] == [1, 2, 2]
 
 
-# -- robots.txt ------------------------------------------------------------------------------------------------
+# -- robots.txt ------------------------------------------------------------------------------------
 
 
 def deferring(**more: float) -> Timed:
@@ -440,10 +497,15 @@ def test_http_robots_503_defer_visits_retries(fetch: Fetch) -> None:
 
 
 def test_http_robots_503_defer_visits_wait(fetch: Fetch) -> None:
-    """One host that defers visits keeps no fetch open: its pages stay as they are, for a later one."""
+    """One host that defers visits keeps no fetch open: its pages stay as they are, for a later
+    one.
+    """
     for wait, delay, asked in (("30000", 300_000, 1), ("30000", 10_000, 4), ("400000", 300_000, 4)):
         web = deferring()
-        values = {"http.robots.503.defer.visits.wait": wait, "http.robots.503.defer.visits.delay": str(delay)}
+        values = {
+            "http.robots.503.defer.visits.wait": wait,
+            "http.robots.503.defer.visits.delay": str(delay),
+        }
         found = fetch(pages(2), values, web)
         assert found.outcomes == {Outcome.DEFERRED: 2}
         assert web.robots_asked.total() == asked
@@ -455,11 +517,15 @@ RobotsOf = Callable[..., Awaitable[tuple[bool, bool]]]
 
 @pytest.fixture
 def robots_of() -> RobotsOf:
-    """Asks a protocol for the rules of http://a/x on a web of robots.txt files: allowed, deferred."""
+    """Asks a protocol for the rules of http://a/x on a web of robots.txt files: allowed,
+    deferred.
+    """
 
     async def ask(answers: dict[str, httpx.Response], **values: str) -> tuple[bool, bool]:
         named = {name.replace("__", "."): value for name, value in values.items()}
-        transport = httpx.MockTransport(lambda request: answers.get(request.url.host, httpx.Response(404)))
+        transport = httpx.MockTransport(
+            lambda request: answers.get(request.url.host, httpx.Response(404))
+        )
         protocol = Http(Configuration.load([]).with_values(PLAIN | named), {}, transport)
         rules = await protocol.get_robot_rules("http://a/x", CrawlDatum(), None)
         return rules.is_allowed("http://a/x"), rules.defer_visits
@@ -482,7 +548,10 @@ async def test_http_robot_rules_allowlist(robots_of: RobotsOf) -> None:
 
 async def test_http_robots_403_allow(robots_of: RobotsOf) -> None:
     for value, allowed in (("true", True), ("false", False)):
-        assert await robots_of({"a": httpx.Response(403)}, http__robots__403__allow=value) == (allowed, False)
+        assert await robots_of({"a": httpx.Response(403)}, http__robots__403__allow=value) == (
+            allowed,
+            False,
+        )
 
 
 async def test_http_robots_503_defer_visits(robots_of: RobotsOf) -> None:
@@ -501,7 +570,7 @@ async def test_http_robots_redirect_max(robots_of: RobotsOf) -> None:
         assert await robots_of(answers, http__robots__redirect__max=most) == (allowed, False)
 
 
-# -- all of them -----------------------------------------------------------------------------------------------
+# -- all of them -----------------------------------------------------------------------------------
 
 ELSEWHERE = {
     "fetcher.parse": "cycle/fetch/test_fetch_job.py::test_parsing_while_fetching",
@@ -509,14 +578,19 @@ ELSEWHERE = {
     "fetcher.store.robotstxt": "cycle/fetch/test_fetch_job.py::test_robots_txt_may_be_stored",
     "fetcher.signature": "cycle/fetch/test_fetch_job.py::test_pages_may_be_signed",
     "fetcher.publisher": "cycle/fetch/test_fetch_job.py::test_events_are_published",
-    "fetcher.filter.urls": "cycle/fetch/test_fetch_job.py::test_urls_are_filtered_and_normalized_if_asked_for",
-    "fetcher.normalize.urls": "cycle/fetch/test_fetch_job.py::test_urls_are_filtered_and_normalized_if_asked_for",
+    "fetcher.filter.urls": (
+        "cycle/fetch/test_fetch_job.py::test_urls_are_filtered_and_normalized_if_asked_for"
+    ),
+    "fetcher.normalize.urls": (
+        "cycle/fetch/test_fetch_job.py::test_urls_are_filtered_and_normalized_if_asked_for"
+    ),
 }
 """What takes a whole job to be seen."""
 
 
 @pytest.mark.skipif(
-    not (SHARED / "nutch" / "properties.tsv").is_file(), reason="the list of properties is not beside this checkout"
+    not (SHARED / "nutch" / "properties.tsv").is_file(),
+    reason="the list of properties is not beside this checkout",
 )
 def test_no_property_is_left_out() -> None:
     with (SHARED / "nutch" / "properties.tsv").open(encoding="utf-8") as stream:
@@ -524,13 +598,17 @@ def test_no_property_is_left_out() -> None:
     names = [row[1] for row in rows if row[0].startswith(("03a ", "03b "))]
     assert len(names) == 42
     here = {name for name in globals() if name.startswith("test_")}
-    assert [n for n in names if n not in ELSEWHERE and f"test_{n.replace('.', '_')}" not in here] == []
+    assert [
+        n for n in names if n not in ELSEWHERE and f"test_{n.replace('.', '_')}" not in here
+    ] == []
 
 
 @pytest.mark.parametrize(("name", "place"), ELSEWHERE.items())
 def test_what_is_elsewhere_is_there(name: str, place: str) -> None:
     file, _, function = place.partition("::")
     text = (PROJECT / "tests" / file).read_text(encoding="utf-8")
-    found = next(n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name == function)
+    found = next(
+        n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name == function
+    )
     body = ast.get_source_segment(text, found) or ""
     assert name in body or name.replace(".", "__") in body

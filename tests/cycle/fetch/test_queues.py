@@ -8,7 +8,13 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.cycle.fetch.queues import VARIABLE_DELAY_KEY, FetchItem, FetchQueues, QueuingStatus, RedirectMemory
+from minutch.cycle.fetch.queues import (
+    VARIABLE_DELAY_KEY,
+    FetchItem,
+    FetchQueues,
+    QueuingStatus,
+    RedirectMemory,
+)
 from minutch.cycle.fetch.settings import NEVER, QueueSettings
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.writables import LongWritable
@@ -129,7 +135,9 @@ def test_exceptions_without_a_limit_never_purge() -> None:
 
 
 def test_back_off_doubles() -> None:
-    settings = from_conf(fetcher_exceptions_per_queue_delay="1", fetcher_exceptions_per_queue_jitter="0")
+    settings = from_conf(
+        fetcher_exceptions_per_queue_delay="1", fetcher_exceptions_per_queue_jitter="0"
+    )
     queues = filled(replace(settings, crawl_delay=0), "1", "2")
     assert [queues.back_off(n) for n in (1, 2, 3, 4)] == [1000, 2000, 4000, 8000]
     taken(queues, 0)
@@ -148,7 +156,9 @@ def test_back_off_jitters_within_its_bound() -> None:
 
 
 def test_back_off_beyond_the_time_limit_purges() -> None:
-    queues = filled(replace(PLAIN, exceptions_delay=10_000, time_limit=12_000, crawl_delay=0), "1", "2", "3")
+    queues = filled(
+        replace(PLAIN, exceptions_delay=10_000, time_limit=12_000, crawl_delay=0), "1", "2", "3"
+    )
     taken(queues, 0)
     queues.finish("h0", 0)
     assert queues.exception("h0", 0) == []
@@ -229,7 +239,9 @@ def test_redirects_enter_a_queue_without_waiting() -> None:
     assert queues.next_ready() == 5100
 
 
-@pytest.mark.parametrize(("seconds", "size", "again"), [(60, 10, True), (-1, 10, False), (60, 0, False)])
+@pytest.mark.parametrize(
+    ("seconds", "size", "again"), [(60, 10, True), (-1, 10, False), (60, 0, False)]
+)
 def test_redirects_met_lately(seconds: int, size: int, again: bool) -> None:
     memory = RedirectMemory(seconds, size)
     assert not memory.met_lately("x", 0)
@@ -246,7 +258,9 @@ def test_redirect_memory_is_bounded() -> None:
 
 
 def test_an_unknown_queue_mode_is_an_error() -> None:
-    with pytest.raises(ConfigError, match=r"fetcher.queue.mode \(program\): expected .*byIP, found 'byPlanet'"):
+    with pytest.raises(
+        ConfigError, match=r"fetcher.queue.mode \(program\): expected .*byIP, found 'byPlanet'"
+    ):
         from_conf(fetcher_queue_mode="byPlanet")
 
 

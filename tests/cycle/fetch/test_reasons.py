@@ -11,7 +11,9 @@ from minutch.records import protocolstatus as codes
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.protocolstatus import ProtocolStatus
 
-_TLS = "org.apache.nutch.protocol.http.api.HttpException: SSL connect to https://e.org/ failed with: "
+_TLS = (
+    "org.apache.nutch.protocol.http.api.HttpException: SSL connect to https://e.org/ failed with: "
+)
 
 
 @pytest.mark.parametrize(
@@ -19,9 +21,19 @@ _TLS = "org.apache.nutch.protocol.http.api.HttpException: SSL connect to https:/
     [
         (codes.EXCEPTION, "Http code=403, url=http://e.org/", "403", "HTTP 403"),
         (codes.NOTFOUND, "http://e.org/", "404", "HTTP 404"),
-        (codes.EXCEPTION, "java.net.ConnectException: Connection refused", "", "connection refused"),
+        (
+            codes.EXCEPTION,
+            "java.net.ConnectException: Connection refused",
+            "",
+            "connection refused",
+        ),
         (codes.EXCEPTION, "java.net.UnknownHostException: e.invalid", "", "no such host"),
-        (codes.EXCEPTION, "java.net.SocketTimeoutException: Read timed out", "", "timeout (http.timeout)"),
+        (
+            codes.EXCEPTION,
+            "java.net.SocketTimeoutException: Read timed out",
+            "",
+            "timeout (http.timeout)",
+        ),
         (
             codes.EXCEPTION,
             "java.net.SocketTimeoutException: Connect timed out",
@@ -62,7 +74,12 @@ _TLS = "org.apache.nutch.protocol.http.api.HttpException: SSL connect to https:/
         (codes.ROBOTS_DENIED, "robots.txt: http code=503", "", "robots.txt (http code=503)"),
         (codes.NOTFETCHING, "the time limit was reached", "", "the time limit was reached"),
         (codes.FAILED, None, "", "no protocol plugin for its scheme (plugin.includes)"),
-        (codes.EXCEPTION, "java.io.IOException: Odd: http://e.org/x happened", "", "Odd: … happened"),
+        (
+            codes.EXCEPTION,
+            "java.io.IOException: Odd: http://e.org/x happened",
+            "",
+            "Odd: … happened",
+        ),
         (codes.WOULDBLOCK, None, "", "wouldblock"),
     ],
 )
@@ -100,6 +117,11 @@ def test_fates(fetch: int, code: int, word: str) -> None:
         (codes.NOTFETCHING, "the time limit was reached", ""),
     ],
 )
-def test_a_code_counts_where_there_was_an_answer(code: int, message: str | None, known: str) -> None:
-    metadata = {Text("nutch.protocol.code"): Text("500"), Text("_pst_"): ProtocolStatus.of(code, message)}
+def test_a_code_counts_where_there_was_an_answer(
+    code: int, message: str | None, known: str
+) -> None:
+    metadata = {
+        Text("nutch.protocol.code"): Text("500"),
+        Text("_pst_"): ProtocolStatus.of(code, message),
+    }
     assert http_code(CrawlDatum(metadata=MapWritable(metadata))) == known

@@ -1,4 +1,6 @@
-"""What a ProtocolStatus leads to, which redirects are followed, and the records that a page leaves."""
+"""What a ProtocolStatus leads to, which redirects are followed, and the records that a page
+leaves.
+"""
 
 from __future__ import annotations
 
@@ -144,7 +146,7 @@ def test_redirect_datum_takes_over_what_the_origin_has() -> None:
     assert REPR_KEY not in origin.metadata
 
 
-# -- records ---------------------------------------------------------------------------------------------------
+# -- records ---------------------------------------------------------------------------------------
 
 
 class Scores(NoScoring):
@@ -184,7 +186,9 @@ async def record(
 ) -> tuple[CrawlDatum, Content | None]:
     frame = Frame(Outcome.FETCHED)
     success = ProtocolStatus(codes.SUCCESS)
-    await made.fetched(frame, "http://a/", CrawlDatum(score=1.5), content, success, fetch_status, NOW)
+    await made.fetched(
+        frame, "http://a/", CrawlDatum(score=1.5), content, success, fetch_status, NOW
+    )
     values = {entry.part: entry.value for entry in frame.entries}
     stored = Content.from_bytes(values[Part.CONTENT]) if Part.CONTENT in values else None
     return CrawlDatum.from_bytes(values[Part.FETCH]), stored
@@ -196,7 +200,11 @@ def html() -> Content:
 
 async def test_a_page_leaves_datum_and_content() -> None:
     datum, content = await record(recorder(), html())
-    assert datum.status == status.STATUS_FETCH_SUCCESS and datum.fetch_time == NOW and datum.signature is None
+    assert (
+        datum.status == status.STATUS_FETCH_SUCCESS
+        and datum.fetch_time == NOW
+        and datum.signature is None
+    )
     assert {str(k): str(v) for k, v in datum.metadata.items()} == {
         "_pst_": "success(1), lastModified=0",
         "Content-Type": "text/html",
@@ -229,20 +237,32 @@ async def test_signature_without_parsing() -> None:
 
 
 async def test_parsed_pages_have_their_own_records() -> None:
-    page = ParsedPage([PackedDocument(b"http://a/", b"text", b"data", b"crawl")], ParseStatus(SUCCESS))
+    page = ParsedPage(
+        [PackedDocument(b"http://a/", b"text", b"data", b"crawl")], ParseStatus(SUCCESS)
+    )
     frame = Frame(Outcome.FETCHED)
     datum = CrawlDatum()
     found = await recorder(parser=Parser(page)).fetched(
-        frame, "http://a/", datum, html(), ProtocolStatus(codes.SUCCESS), status.STATUS_FETCH_SUCCESS, NOW
+        frame,
+        "http://a/",
+        datum,
+        html(),
+        ProtocolStatus(codes.SUCCESS),
+        status.STATUS_FETCH_SUCCESS,
+        NOW,
     )
     assert found is page and datum.signature is None
-    assert Content.from_bytes(frame.entries[1].value).metadata["_fst_"] == [str(status.STATUS_FETCH_SUCCESS)]
+    assert Content.from_bytes(frame.entries[1].value).metadata["_fst_"] == [
+        str(status.STATUS_FETCH_SUCCESS)
+    ]
     parse = [Part.CRAWL_PARSE, Part.PARSE_DATA, Part.PARSE_TEXT]
     assert [entry.part for entry in frame.entries] == [Part.FETCH, Part.CONTENT, *parse]
 
 
 async def test_failed_parse() -> None:
-    datum, content = await record(recorder(parser=Parser(ParsedPage(signature=b"E" * 16, failed=True))), html())
+    datum, content = await record(
+        recorder(parser=Parser(ParsedPage(signature=b"E" * 16, failed=True))), html()
+    )
     assert datum.signature == b"E" * 16
     assert datum.status == status.STATUS_PARSE_FAILED
     assert content is not None and content.metadata["_fst_"] == [str(status.STATUS_PARSE_FAILED)]
@@ -256,7 +276,9 @@ def test_skipped_urls_get_a_record_that_changes_nothing() -> None:
     assert datum.status == status.STATUS_LINKED and datum.score == 0.0
     assert datum.metadata.get_text("_pst_") == "notfetching(20), lastModified=0: too late"
     frame = Frame(Outcome.SKIPPED_TIMELIMIT)
-    recorder(replace(SETTINGS, record_skipped=False)).skipped(frame, "http://a/", CrawlDatum(), "too late", NOW)
+    recorder(replace(SETTINGS, record_skipped=False)).skipped(
+        frame, "http://a/", CrawlDatum(), "too late", NOW
+    )
     assert frame.entries == []
 
 
@@ -269,5 +291,7 @@ def test_linked_targets_are_scored_anew() -> None:
 
 def test_robots_txt_is_stored_as_content() -> None:
     frame = Frame(Outcome.FETCHED)
-    recorder().robots_txt(frame, [Content("http://a/robots.txt", "http://a/robots.txt", b"x", "text/plain")], 0)
+    recorder().robots_txt(
+        frame, [Content("http://a/robots.txt", "http://a/robots.txt", b"x", "text/plain")], 0
+    )
     assert [(e.part, e.key) for e in frame.entries] == [(Part.CONTENT, b"http://a/robots.txt")]

@@ -1,4 +1,6 @@
-"""What a fetch shows: live line, status lines, tables; and what it remembers from round to round."""
+"""What a fetch shows: live line, status lines, tables; and what it remembers from round to
+round.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from minutch.cycle.fetch import state as state_module
-from minutch.cycle.fetch.display import Display, host_table, live_line, result_table, status_lines, time_left
+from minutch.cycle.fetch.display import (
+    Display,
+    host_table,
+    live_line,
+    result_table,
+    status_lines,
+    time_left,
+)
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetch.state import FetchState, state_folder
@@ -39,18 +48,29 @@ NOW = Snapshot(
 
 def test_live_line() -> None:
     line = live_line(NOW, "round 12 of 20, fetch")
-    assert line == "round 12 of 20, fetch: 12,500 of 25,000 pages, 150/s, 3,683 KB/s, 87 hosts, 12 errors, 1:23 left"
+    assert (
+        line
+        == "round 12 of 20, fetch: 12,500 of 25,000 pages, 150/s, 3,683 KB/s, 87 hosts, 12 errors,"
+        " 1:23 left"
+    )
     assert live_line(replace(NOW, paused=True)).endswith("87 hosts, 12 errors, paused")
-    small = replace(NOW, done=37, total=50, seconds=12, bytes=9000, queues=1, errors=1, longest_queue=40.0)
+    small = replace(
+        NOW, done=37, total=50, seconds=12, bytes=9000, queues=1, errors=1, longest_queue=40.0
+    )
     assert live_line(small) == "fetch: 37 of 50 pages, 3.1/s, 1 KB/s, 1 host, 1 error, 0:40 left"
     assert len(live_line(small, "round 1 of 3, fetch")) < 80
 
 
 def test_nutchs_status_lines() -> None:
     assert status_lines(NOW) == (
-        "-activeThreads=50, spinWaiting=43, fetchQueues.totalSize=1234, fetchQueues.getQueueCount=87",
-        "50 threads (43 waiting), 87 queues, 2 queues.max.except., 1234 URLs queued, 12345 pages, 12 errors, "
-        "148.02 pages/s (140 last sec), 29467 kbits/s (24576 last sec)",
+        (
+            "-activeThreads=50, spinWaiting=43, fetchQueues.totalSize=1234,"
+            " fetchQueues.getQueueCount=87"
+        ),
+        (
+            "50 threads (43 waiting), 87 queues, 2 queues.max.except., 1234 URLs queued, 12345"
+            " pages, 12 errors, 148.02 pages/s (140 last sec), 29467 kbits/s (24576 last sec)"
+        ),
     )
     assert "max.except" not in status_lines(replace(NOW, blocked=0))[1]
 
@@ -123,11 +143,17 @@ def test_stats_of_processes_add_up() -> None:
     second.request("b", 7, 20, success=False, failed=True)
     second.events["x"] += 2
     first.merge(second)
-    assert (first.pages, first.bytes, first.errors, first.requests, first.request_ms) == (1, 30, 1, 2, 12)
+    assert (first.pages, first.bytes, first.errors, first.requests, first.request_ms) == (
+        1,
+        30,
+        1,
+        2,
+        12,
+    )
     assert set(first.hosts) == {"a", "b"} and first.events["x"] == 2
 
 
-# -- state -----------------------------------------------------------------------------------------------------
+# -- state -----------------------------------------------------------------------------------------
 
 
 def test_state_is_kept_beside_the_segments(tmp_path: Path) -> None:

@@ -23,13 +23,19 @@ DEFAULTS = Configuration.load([])
 
 
 def conf(**values: str) -> Configuration:
-    return DEFAULTS.with_values({name.replace("__", "-").replace("_", "."): value for name, value in values.items()})
+    return DEFAULTS.with_values(
+        {name.replace("__", "-").replace("_", "."): value for name, value in values.items()}
+    )
 
 
 def test_shipped_defaults_are_nutchs() -> None:
     settings = FetchSettings.from_conf(DEFAULTS, now=0)
     assert settings.queues == QueueSettings(
-        crawl_delay=5000, max_exceptions=5, exceptions_delay=5000, clear_after=1_800_000, time_limit=NEVER
+        crawl_delay=5000,
+        max_exceptions=5,
+        exceptions_delay=5000,
+        clear_after=1_800_000,
+        time_limit=NEVER,
     )
     assert settings.robots == RobotsSettings(max_crawl_delay=30_000, min_crawl_delay=5000)
     assert settings.redirects == RedirectSettings(max_redirects=0, max_length=4096)
@@ -56,7 +62,10 @@ def test_min_crawl_delay_follows_the_server_delay() -> None:
 
 
 def test_deferral_properties() -> None:
-    values = {"http.robots.503.defer.visits.delay": "1000", "http.robots.503.defer.visits.retries": "7"}
+    values = {
+        "http.robots.503.defer.visits.delay": "1000",
+        "http.robots.503.defer.visits.retries": "7",
+    }
     settings = RobotsSettings.from_conf(DEFAULTS.with_values(values))
     assert (settings.defer_delay, settings.defer_retries) == (1000, 7)
 
@@ -70,7 +79,12 @@ def test_redirect_properties() -> None:
         "db.ignore.external.links.mode": "byDomain",
     }
     settings = RedirectSettings.from_conf(DEFAULTS.with_values(values))
-    assert settings.max_redirects == 4 and settings.exceeded_skip and settings.ignore_external and settings.by_domain
+    assert (
+        settings.max_redirects == 4
+        and settings.exceeded_skip
+        and settings.ignore_external
+        and settings.by_domain
+    )
     assert settings.max_length > 1 << 30
     values["db.ignore.also.redirects"] = "false"
     assert not RedirectSettings.from_conf(DEFAULTS.with_values(values)).ignore_external
@@ -101,7 +115,9 @@ def test_robotstxt_is_not_stored_without_content(caplog: pytest.LogCaptureFixtur
     assert "fetcher.store.robotstxt" in caplog.text
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(0.01, 10), (5.0, 5000), (0.3, 300), (1e-4, 0), (2.5, 2500)])
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(0.01, 10), (5.0, 5000), (0.3, 300), (1e-4, 0), (2.5, 2500)]
+)
 def test_milliseconds(seconds: float, expected: int) -> None:
     assert millis(seconds) == expected
 
@@ -112,10 +128,20 @@ HOLDS_IN_EACH = {
     "redirects": {field.name for field in fields(RedirectSettings)},
     "follow": {field.name for field in fields(FollowSettings)},
     "pressure": {"retries", "check_after", "check_every"},
-    "": {"start_delay", "hung_after", "parse", "store_content", "store_robots", "signature", "filter_urls"}
+    "": {
+        "start_delay",
+        "hung_after",
+        "parse",
+        "store_content",
+        "store_robots",
+        "signature",
+        "filter_urls",
+    }
     | {"normalize_urls", "publish", "record_skipped", "processes"},
 }
-"""Settings about a host, a page, a thread or a point in time: they are the same in all processes of a fetch."""
+"""Settings about a host, a page, a thread or a point in time: they are the same in all processes of
+a fetch.
+"""
 
 
 def flat(settings: FetchSettings) -> dict[tuple[str, str], int]:
@@ -131,7 +157,13 @@ def flat(settings: FetchSettings) -> dict[tuple[str, str], int]:
 
 def test_every_setting_is_divided_among_processes_or_holds_in_each() -> None:
     whole = FetchSettings.from_conf(
-        conf(fetcher_throughput_threshold_pages="10", fetcher_bandwidth_target="100", fetcher_maxNum_threads="40"), 0, 7
+        conf(
+            fetcher_throughput_threshold_pages="10",
+            fetcher_bandwidth_target="100",
+            fetcher_maxNum_threads="40",
+        ),
+        0,
+        7,
     )
     parts = [flat(share_of(whole, index, 3)) for index in range(3)]
     for (group, name), value in flat(whole).items():
@@ -143,7 +175,9 @@ def test_every_setting_is_divided_among_processes_or_holds_in_each() -> None:
 
 
 def test_no_process_is_without_a_thread_and_what_is_off_stays_off() -> None:
-    settings = FetchSettings.from_conf(conf(fetcher_queue_depth_multiplier="1", fetcher_maxNum_threads="2"), 0, 2)
+    settings = FetchSettings.from_conf(
+        conf(fetcher_queue_depth_multiplier="1", fetcher_maxNum_threads="2"), 0, 2
+    )
     for part in (share_of(settings, index, 4) for index in range(4)):
         assert (part.threads, part.queue_depth, part.pressure.max_threads) == (1, 1, 1)
         assert (part.pressure.min_pages, part.pressure.bits_per_second) == (NEVER, NEVER)

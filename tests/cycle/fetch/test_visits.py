@@ -19,7 +19,8 @@ UNCHANGED = ProtocolStatus(NOTMODIFIED)
 
 def page(body: bytes = b"page", **headers: str) -> Content:
     return Content(
-        content=body, metadata=Metadata.of({name.replace("_", "-"): value for name, value in headers.items()})
+        content=body,
+        metadata=Metadata.of({name.replace("_", "-"): value for name, value in headers.items()}),
     )
 
 
@@ -67,7 +68,10 @@ def test_another_pages_memory_is_none() -> None:
     datum = CrawlDatum(STATUS_DB_UNFETCHED)
     visit(URL, datum, page(), OK, 1000)
     assert remembered("http://b.example/", datum) is None
-    assert KEY not in redirect_datum(datum, STATUS_DB_UNFETCHED, None, URL, "http://a.example/x").metadata
+    assert (
+        KEY
+        not in redirect_datum(datum, STATUS_DB_UNFETCHED, None, URL, "http://a.example/x").metadata
+    )
     for text in ("", "x", "1 2 3 4", f"{str(datum.metadata[KEY])[:8]} x sha1:A"):
         datum.metadata[KEY] = Text(text)
         assert remembered(URL, datum) is None
@@ -75,7 +79,9 @@ def test_another_pages_memory_is_none() -> None:
 
 def test_robots_txt() -> None:
     dated = Content(URL, URL, b"x", metadata=Metadata.of({"nutch.fetch.time": "500"}))
-    assert [(found.url, found.time) for found in robots_visits([dated, Content(url="u")], 1000)] == [
+    assert [
+        (found.url, found.time) for found in robots_visits([dated, Content(url="u")], 1000)
+    ] == [
         (URL, 500),
         ("u", 1000),
     ]

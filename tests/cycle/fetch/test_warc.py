@@ -1,4 +1,6 @@
-"""WARC files written while pages are fetched: what is in them, and that each page is in them once, whatever happens."""
+"""WARC files written while pages are fetched: what is in them, and that each page is in them once,
+whatever happens.
+"""
 
 from __future__ import annotations
 
@@ -28,35 +30,55 @@ def archived(segment: Segment | Path) -> list[Record]:
 
 
 def pages(records: list[Record]) -> Counter[str | None]:
-    return Counter(target for kind, target, _, _, _ in records if kind in ("response", "revisit", "resource"))
+    return Counter(
+        target for kind, target, _, _, _ in records if kind in ("response", "revisit", "resource")
+    )
 
 
 def test_all_answers_of_a_crawl_are_archived() -> None:
     crawl = archived_crawl()
     first, second = (archived(path) for path in crawl.segments)
     assert set(pages(first).values()) == {1}
-    codes = {target: block.split(b" ", 2)[1] for kind, target, _, _, block in first if kind == "response"}
+    codes = {
+        target: block.split(b" ", 2)[1] for kind, target, _, _, block in first if kind == "response"
+    }
     assert codes[f"{crawl.site}/closed.html"] == b"410"
     assert codes[f"{crawl.site}/news"] == b"302"
     requests = {target: block for kind, target, _, _, block in first if kind == "request"}
     assert set(requests) == set(pages(first))
     assert requests[f"{crawl.site}/"].startswith(b"GET / HTTP/1.1\r\nHost: 127.0.0.1:")
-    assert all(fields["WARC-Protocol"] == "http/1.1" for kind, _, _, fields, _ in first if kind == "response")
+    assert all(
+        fields["WARC-Protocol"] == "http/1.1"
+        for kind, _, _, fields, _ in first
+        if kind == "response"
+    )
     dates = {target: date for kind, target, date, _, _ in first if kind == "response"}
-    revisits = {target: (fields, block) for kind, target, _, fields, block in second if kind == "revisit"}
+    revisits = {
+        target: (fields, block) for kind, target, _, fields, block in second if kind == "revisit"
+    }
     assert {CHANGED, "/news"}.isdisjoint(url.removeprefix(crawl.site) for url in map(str, revisits))
     assert len(revisits) >= 4
     for target, (fields, block) in revisits.items():
         assert fields["WARC-Refers-To-Date"] == dates[target]
-        assert ("server-not-modified" in fields["WARC-Profile"]) is (target == crawl.site + MODIFIED) is (not block)
-    notes = [block for kind, target, _, _, block in second if kind == "metadata" and target == crawl.site + MODIFIED]
+        assert (
+            ("server-not-modified" in fields["WARC-Profile"])
+            is (target == crawl.site + MODIFIED)
+            is (not block)
+        )
+    notes = [
+        block
+        for kind, target, _, _, block in second
+        if kind == "metadata" and target == crawl.site + MODIFIED
+    ]
     assert b"http-status: HTTP/1.1 304 Not Modified\r\nhttp-header: Server: " in notes[0]
 
 
 def test_pages_are_the_bytes_of_the_segment() -> None:
     segment = Segment(archived_crawl().segments[0])
     bodies = {
-        target: block.partition(b"\r\n\r\n")[2] for kind, target, _, _, block in archived(segment) if kind == "response"
+        target: block.partition(b"\r\n\r\n")[2]
+        for kind, target, _, _, block in archived(segment)
+        if kind == "response"
     }
     contents = {url: value for url, value in segment.records(CONTENT) if isinstance(value, Content)}
     assert len(contents) >= 7
@@ -67,7 +89,11 @@ def test_instead_of_content(tmp_path: Path) -> None:
     with MisbehavingServer() as server:
         urls = [server.url(f"ok?{n}") for n in range(20)]
         segment = make_segment(tmp_path, urls)
-        conf = conf_for(fetcher__warc="true", fetcher__store__content="false", warc__output__segment__size="3000")
+        conf = conf_for(
+            fetcher__warc="true",
+            fetcher__store__content="false",
+            warc__output__segment__size="3000",
+        )
         fetch_segment(segment, conf, threads=4)
     assert not segment.has(CONTENT)
     assert pages(archived(segment)) == Counter(urls)
@@ -80,7 +106,10 @@ def test_what_servers_do_wrong_makes_good_records(tmp_path: Path) -> None:
     with MisbehavingServer() as server:
         segment = make_segment(tmp_path, [server.url(name) for name in FAULTS])
         conf = conf_for(
-            fetcher__warc="true", fetcher__threads__per__queue="40", http__timeout="1500", http__time__limit="3"
+            fetcher__warc="true",
+            fetcher__threads__per__queue="40",
+            http__timeout="1500",
+            http__time__limit="3",
         )
         fetch_segment(segment, conf, threads=40)
     found = pages(archived(segment))
@@ -94,11 +123,13 @@ def test_several_processes(tmp_path: Path) -> None:
         urls = [server.url(f"ok?{n}") for n in range(10)]
         urls += [url.replace("127.0.0.1", "localhost") for url in urls]
         segment = make_segment(tmp_path, urls)
-        fetch_segment(segment, conf_for(fetcher__warc="true", minutch__fetch__processes="2"), threads=4)
+        fetch_segment(
+            segment, conf_for(fetcher__warc="true", minutch__fetch__processes="2"), threads=4
+        )
     assert pages(archived(segment)) == Counter(urls)
 
 
-# -- after a kill ----------------------------------------------------------------------------------------------
+# -- after a kill ----------------------------------------------------------------------------------
 
 
 URLS = [f"http://a.example/{n}" for n in range(6)]
@@ -106,7 +137,12 @@ URLS = [f"http://a.example/{n}" for n in range(6)]
 
 def page_of(url: str) -> Visit:
     head = Metadata.of({"_response.headers_": "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"})
-    return Visit(url, 1_700_000_000_000, CrawlDatum(), Content(url, url, url.encode() * 100, "text/html", head))
+    return Visit(
+        url,
+        1_700_000_000_000,
+        CrawlDatum(),
+        Content(url, url, url.encode() * 100, "text/html", head),
+    )
 
 
 class Fetch:
@@ -177,7 +213,9 @@ def test_zeros_at_the_end_are_no_records(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("at", "size"), [(0, 10), (200, 1), (0, 4096)])
 def test_a_lost_beginning_takes_all_of_the_file_back(tmp_path: Path, at: int, size: int) -> None:
-    """A power cut loses what is not on the medium in any order: here the warcinfo record, but no page."""
+    """A power cut loses what is not on the medium in any order: here the warcinfo record, but no
+    page.
+    """
     fetch = Fetch(tmp_path)
     fetch.write(URLS[:4])
     (path,) = fetch.files()
@@ -206,7 +244,9 @@ def test_a_lost_page_takes_back_those_after_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [1, 1 << 30])
 @pytest.mark.parametrize("kept", range(5))
 def test_what_the_log_does_not_have_is_cut_off(tmp_path: Path, kept: int, size: int) -> None:
-    """A kill between the write to the WARC file and that to the log; with a file a page, whole files go."""
+    """A kill between the write to the WARC file and that to the log; with a file a page, whole
+    files go.
+    """
     fetch = Fetch(tmp_path, size)
     fetch.write(URLS[:kept])
     log = fetch.log.read_bytes()
@@ -262,13 +302,20 @@ def test_a_kill_while_the_files_are_given_their_place(tmp_path: Path) -> None:
 
 
 def test_settings_are_implied(tmp_path: Path) -> None:
-    """Heads, requests and addresses are in the files whatever store.* says; without fetcher.warc nothing is."""
+    """Heads, requests and addresses are in the files whatever store.* says; without fetcher.warc
+    nothing is.
+    """
     with MisbehavingServer() as server:
         urls = [server.url("ok?1")]
         with_files, without = make_segment(tmp_path / "a", urls), make_segment(tmp_path / "b", urls)
         fetch_segment(with_files, conf_for(fetcher__warc="true"))
         fetch_segment(without, conf_for())
-    assert [kind for kind, *_ in archived(with_files)] == ["warcinfo", "response", "request", "metadata"]
+    assert [kind for kind, *_ in archived(with_files)] == [
+        "warcinfo",
+        "response",
+        "request",
+        "metadata",
+    ]
     assert "_warc_" in {str(key) for key in fetched(with_files)[urls[0]][0].metadata}
     assert not without.has(WARC)
     assert "_warc_" not in {str(key) for key in fetched(without)[urls[0]][0].metadata}

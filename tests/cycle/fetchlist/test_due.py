@@ -13,7 +13,12 @@ from minutch.errors import ConfigError, PluginError
 from minutch.expressions import compile_expression
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
 from minutch.plugin.chains import ScoringFilters, URLFilters
-from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_GONE, STATUS_DB_UNFETCHED, CrawlDatum
+from minutch.records.crawldatum import (
+    STATUS_DB_FETCHED,
+    STATUS_DB_GONE,
+    STATUS_DB_UNFETCHED,
+    CrawlDatum,
+)
 from minutch.work.tables.rows import to_frame
 
 NOW = 1_000_000_000_000
@@ -25,17 +30,28 @@ def entries(*data: CrawlDatum) -> pl.DataFrame:
     return to_frame((f"http://h{i}.org/", datum) for i, datum in enumerate(data))
 
 
-def find(frame: pl.DataFrame, expression: str | None = None, filters: bool = False, **properties: str) -> Due:
+def find(
+    frame: pl.DataFrame, expression: str | None = None, filters: bool = False, **properties: str
+) -> Due:
     conf = CONF.with_values({name.replace("_", "."): value for name, value in properties.items()})
     compiled = None if expression is None else compile_expression(expression)
     conditions = Conditions.from_conf(conf, NOW, compiled)
     return due(
-        frame, conditions, DefaultFetchSchedule(conf), ScoringFilters(conf), URLFilters(conf) if filters else None
+        frame,
+        conditions,
+        DefaultFetchSchedule(conf),
+        ScoringFilters(conf),
+        URLFilters(conf) if filters else None,
     )
 
 
 def page(**fields: object) -> CrawlDatum:
-    defaults = {"status": STATUS_DB_UNFETCHED, "fetch_time": NOW, "fetch_interval": 3600, "score": 1.0}
+    defaults = {
+        "status": STATUS_DB_UNFETCHED,
+        "fetch_time": NOW,
+        "fetch_interval": 3600,
+        "score": 1.0,
+    }
     return CrawlDatum(**{**defaults, **fields})  # type: ignore[arg-type]
 
 
@@ -44,7 +60,14 @@ def urls(found: Due) -> list[str]:
 
 
 def test_what_is_due_and_when_the_next_will_be() -> None:
-    found = find(entries(page(), page(fetch_time=NOW + 2 * DAY), page(fetch_time=NOW + DAY), page(fetch_time=NOW - 1)))
+    found = find(
+        entries(
+            page(),
+            page(fetch_time=NOW + 2 * DAY),
+            page(fetch_time=NOW + DAY),
+            page(fetch_time=NOW - 1),
+        )
+    )
     assert urls(found) == ["http://h0.org/", "http://h3.org/"]
     assert found.counters[reasons.NOT_DUE] == 2
     assert found.next_due == NOW + DAY
@@ -54,7 +77,9 @@ def test_what_is_due_and_when_the_next_will_be() -> None:
 def test_a_fetch_time_beyond_all_intervals_is_brought_forward() -> None:
     found = find(entries(page(fetch_time=NOW + 400 * DAY, fetch_interval=400 * 86_400)))
     assert found.entries["fetch_time"].to_list() == [NOW]
-    assert found.entries["fetch_interval"].to_list() == [6_998_400]  # nine tenths of db.fetch.interval.max
+    assert found.entries["fetch_interval"].to_list() == [
+        6_998_400
+    ]  # nine tenths of db.fetch.interval.max
 
 
 def test_pages_in_an_earlier_list_wait() -> None:
@@ -76,8 +101,13 @@ def test_filters_count_before_everything_else() -> None:
 
 
 def test_expression_status_score_and_interval() -> None:
-    frame = entries(page(score=0.2), page(status=STATUS_DB_FETCHED), page(fetch_interval=7200), page(score=3.0))
-    assert urls(find(frame, "score > 0.5 && interval < 7200")) == ["http://h1.org/", "http://h3.org/"]
+    frame = entries(
+        page(score=0.2), page(status=STATUS_DB_FETCHED), page(fetch_interval=7200), page(score=3.0)
+    )
+    assert urls(find(frame, "score > 0.5 && interval < 7200")) == [
+        "http://h1.org/",
+        "http://h3.org/",
+    ]
     assert urls(find(frame, generate_restrict_status="DB_fetched")) == ["http://h1.org/"]
     assert find(frame, generate_min_score="0.5").counters[reasons.LOW_SCORE] == 1
     assert find(frame, generate_min_interval="3600").counters[reasons.INTERVAL] == 1
@@ -85,9 +115,14 @@ def test_expression_status_score_and_interval() -> None:
 
 def test_every_entry_counts_once() -> None:
     frame = entries(
-        page(fetch_time=NOW + DAY, score=0.0), page(score=0.1), page(status=STATUS_DB_GONE, score=0.1), page(score=5.0)
+        page(fetch_time=NOW + DAY, score=0.0),
+        page(score=0.1),
+        page(status=STATUS_DB_GONE, score=0.1),
+        page(score=5.0),
     )
-    found = find(frame, "score < 4", generate_restrict_status="db_unfetched", generate_min_score="1")
+    found = find(
+        frame, "score < 4", generate_restrict_status="db_unfetched", generate_min_score="1"
+    )
     assert len(found.entries) + sum(found.counters.values()) == 4
     assert found.counters[reasons.EXPRESSION] == 1
     assert found.counters[reasons.STATUS] == 1

@@ -43,12 +43,20 @@ def test_the_list_is_that_of_nutch(run: NutchRun, tmp_path: Path) -> None:
     [ours] = segments_in(tmp_path)
     wanted = [(url, datum) for url, datum in fetch_list(theirs) if not NO_URLS.fullmatch(url)]
     with_tabs = [url for url, _ in wanted if re.search("\t|%09", url)]
-    cut = {re.split("\t|%09", url)[0] for url in with_tabs}  # Nutch takes what follows a tab for a part of the URL
+    cut = {
+        re.split("\t|%09", url)[0] for url in with_tabs
+    }  # Nutch takes what follows a tab for a part of the URL
     found = fetch_list(ours)
-    assert [entry for entry in found if entry[0] not in cut] == [e for e in wanted if e[0] not in with_tabs]
+    assert [entry for entry in found if entry[0] not in cut] == [
+        e for e in wanted if e[0] not in with_tabs
+    ]
     assert cut <= {url for url, _ in found}
     assert ours.name == theirs.name
-    assert [path.name for path in ours.parts(CRAWL_GENERATE)] == [path.name for path in theirs.parts(CRAWL_GENERATE)]
-    for one, other in zip(ours.data_files(CRAWL_GENERATE), theirs.data_files(CRAWL_GENERATE), strict=True):
+    assert [path.name for path in ours.parts(CRAWL_GENERATE)] == [
+        path.name for path in theirs.parts(CRAWL_GENERATE)
+    ]
+    for one, other in zip(
+        ours.data_files(CRAWL_GENERATE), theirs.data_files(CRAWL_GENERATE), strict=True
+    ):
         with SequenceFileReader(one) as mine, SequenceFileReader(other) as nutchs:
             assert (mine.compression, mine.value_class) == (nutchs.compression, nutchs.value_class)

@@ -36,7 +36,9 @@ PLUGINS = "scoring-opic|urlfilter-regex|urlnormalizer-(pass|regex|basic)"
 
 def context(**properties: str) -> JobContext:
     named = {name.replace("_", "."): value for name, value in properties.items()}
-    return JobContext(Configuration.load([], overrides={"plugin.includes": PLUGINS, **named}), FakeClock(NOW))
+    return JobContext(
+        Configuration.load([], overrides={"plugin.includes": PLUGINS, **named}), FakeClock(NOW)
+    )
 
 
 def database(path: Path, pages: dict[str, CrawlDatum] | list[str]) -> Path:
@@ -60,7 +62,9 @@ def lists(segments: Path) -> list[list[str]]:
 
 
 def run(tmp_path: Path, *arguments: str, **properties: str) -> int:
-    return generate.run([str(tmp_path / "db"), str(tmp_path / "segments"), *arguments], context(**properties))
+    return generate.run(
+        [str(tmp_path / "db"), str(tmp_path / "segments"), *arguments], context(**properties)
+    )
 
 
 def test_a_segment(tmp_path: Path) -> None:
@@ -83,15 +87,27 @@ def test_two_runs_in_one_second_make_two_segments(tmp_path: Path) -> None:
     [
         ({}, ["-expr", "score > 3"], "2 for which the expression is not true"),
         ({"generate_min_score": "5"}, [], "2 with a score below generate.min.score"),
-        ({"generate_restrict_status": "db_gone"}, [], "2 with another status than generate.restrict.status"),
-        ({"generate_min_interval": "60"}, [], "2 with a fetch interval above generate.min.interval"),
+        (
+            {"generate_restrict_status": "db_gone"},
+            [],
+            "2 with another status than generate.restrict.status",
+        ),
+        (
+            {"generate_min_interval": "60"},
+            [],
+            "2 with a fetch interval above generate.min.interval",
+        ),
         ({"urlfilter_regex_rules": "-."}, [], "2 rejected by the URL filters"),
         ({}, ["-topN", "0"], "2 beyond topN"),
         ({"generate_curTime": str(NOW - 1000)}, [], "2 not due yet"),
     ],
 )
 def test_nothing_to_do_and_why(
-    properties: dict[str, str], arguments: list[str], reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    properties: dict[str, str],
+    arguments: list[str],
+    reason: str,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     database(tmp_path / "db", ["http://a/1", "http://b/2"])
     assert run(tmp_path, *arguments, **properties) == 1
@@ -102,7 +118,10 @@ def test_nothing_to_do_and_why(
 
 
 def test_says_when_the_next_page_is_due(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    database(tmp_path / "db", {"http://a/": page(fetch_time=NOW + 1000), "http://b/": page(fetch_time=NOW + 5000)})
+    database(
+        tmp_path / "db",
+        {"http://a/": page(fetch_time=NOW + 1000), "http://b/": page(fetch_time=NOW + 5000)},
+    )
     assert run(tmp_path) == 1
     assert "the next page is due at Tue Nov 14 22:13:21 UTC 2023" in caplog.text
     assert run(tmp_path, "-adddays", "1") == 0
@@ -136,7 +155,9 @@ def test_counting_by_domain(tmp_path: Path) -> None:
 
 
 def test_marked_entries_are_left_out_next_time(tmp_path: Path) -> None:
-    database(tmp_path / "db", {"http://a/": page(3.0), "http://b/": page(2.0), "http://c/": page(1.0)})
+    database(
+        tmp_path / "db", {"http://a/": page(3.0), "http://b/": page(2.0), "http://c/": page(1.0)}
+    )
     update = {"generate_update_crawldb": "true", "mapreduce_job_reduces": "2"}
     assert run(tmp_path, "-topN", "2", **update) == 0
     assert len(CrawlDb(tmp_path / "db").parts()) == 2
@@ -144,12 +165,20 @@ def test_marked_entries_are_left_out_next_time(tmp_path: Path) -> None:
     assert (tmp_path / "db/old").is_dir()
     assert run(tmp_path, **update) == 0
     assert run(tmp_path, **update) == 1
-    assert sorted(chain.from_iterable(lists(tmp_path / "segments"))) == ["http://a/", "http://b/", "http://c/"]
+    assert sorted(chain.from_iterable(lists(tmp_path / "segments"))) == [
+        "http://a/",
+        "http://b/",
+        "http://c/",
+    ]
 
 
 def test_marks_that_a_run_which_was_stopped_did_not_make(tmp_path: Path) -> None:
-    """Segments are there, the CrawlDb is as it was: the next run marks their pages before it selects."""
-    database(tmp_path / "db", {"http://a/": page(3.0), "http://b/": page(2.0), "http://c/": page(1.0)})
+    """Segments are there, the CrawlDb is as it was: the next run marks their pages before it
+    selects.
+    """
+    database(
+        tmp_path / "db", {"http://a/": page(3.0), "http://b/": page(2.0), "http://c/": page(1.0)}
+    )
     update = {"generate_update_crawldb": "true"}
     before = tmp_path / "before"
     shutil.copytree(tmp_path / "db", before)
@@ -186,15 +215,27 @@ def test_parts_of_a_list_outside_local_mode(tmp_path: Path) -> None:
     assert len(parts) == 3
     assert sorted(chain.from_iterable(parts)) == sorted(pages)
     for part in parts:  # a host's pages stay together
-        assert all(sum(url.startswith(f"{page.rpartition('/')[0]}/") for url in part) == 3 for page in part)
+        assert all(
+            sum(url.startswith(f"{page.rpartition('/')[0]}/") for url in part) == 3 for page in part
+        )
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_lists_depend_on_the_entries_alone(seed: int, tmp_path: Path) -> None:
     """Neither on the parts of the CrawlDb nor on spans, cores and memory."""
     random = Random(seed)
-    pages = {f"http://h{random.randrange(9)}/{n}": page(score=random.choice((0.0, 0.5, 1.0))) for n in range(400)}
-    arguments = ["-topN", str(random.choice((30, 90, 500))), "-maxNumSegments", "2", "-numFetchers", "2"]
+    pages = {
+        f"http://h{random.randrange(9)}/{n}": page(score=random.choice((0.0, 0.5, 1.0)))
+        for n in range(400)
+    }
+    arguments = [
+        "-topN",
+        str(random.choice((30, 90, 500))),
+        "-maxNumSegments",
+        "2",
+        "-numFetchers",
+        "2",
+    ]
     properties = {
         "mapreduce_job_reduces": random.choice(("1", "3")),
         "mapreduce_framework_name": "yarn",
@@ -202,7 +243,11 @@ def test_the_lists_depend_on_the_entries_alone(seed: int, tmp_path: Path) -> Non
         "generate_update_crawldb": "true",
     }
     results = []
-    for parts, span_size, cores, memory in ((1, 1 << 25, 2, "0"), (4, 500, 1, "1k"), (3, 3000, 3, "1k")):
+    for parts, span_size, cores, memory in (
+        (1, 1 << 25, 2, "0"),
+        (4, 500, 1, "1k"),
+        (3, 3000, 3, "1k"),
+    ):
         folder = tmp_path / str(parts)
         write_db(folder / "db", pages.items(), parts=parts)
         with pytest.MonkeyPatch.context() as patch:
@@ -212,15 +257,22 @@ def test_the_lists_depend_on_the_entries_alone(seed: int, tmp_path: Path) -> Non
                 patch.setattr(contests, "_ROOM", 0)
                 patch.setattr(contests, "_MORE_ROOM", parts * 7)
             assert run(folder, *arguments, **properties, minutch_memory=memory) == 0
-        paths = [*folder.glob("segments/*/crawl_generate/part-r-*"), *folder.glob("db/current/part-r-*/data")]
-        results.append({str(path.relative_to(folder)): read_records(path) for path in sorted(paths)})
+        paths = [
+            *folder.glob("segments/*/crawl_generate/part-r-*"),
+            *folder.glob("db/current/part-r-*/data"),
+        ]
+        results.append(
+            {str(path.relative_to(folder)): read_records(path) for path in sorted(paths)}
+        )
     assert sum(name.startswith("segments") for name in results[0]) > 1
     assert results[0] == results[1] == results[2]
 
 
 @pytest.mark.parametrize("reducers", ["1", "3"])
 def test_a_list_is_in_the_order_of_hashes(reducers: str, tmp_path: Path) -> None:
-    database(tmp_path / "db", {f"http://h{i % 7}/{i}": page(score=float(i % 5)) for i in range(100)})
+    database(
+        tmp_path / "db", {f"http://h{i % 7}/{i}": page(score=float(i % 5)) for i in range(100)}
+    )
     assert run(tmp_path, "-topN", "60", mapreduce_job_reduces=reducers) == 0
     [part] = (tmp_path / "segments").glob("*/crawl_generate/part-r-*")
     urls = [key for key, _ in read_records(part)]
@@ -252,7 +304,9 @@ def test_errors_leave_no_segment(tmp_path: Path) -> None:
 
 
 def free(tmp_path: Path, *arguments: str, **properties: str) -> int:
-    return freegen.run([str(tmp_path / "urls"), str(tmp_path / "segments"), *arguments], context(**properties))
+    return freegen.run(
+        [str(tmp_path / "urls"), str(tmp_path / "segments"), *arguments], context(**properties)
+    )
 
 
 @pytest.fixture

@@ -21,7 +21,9 @@ from tests.cycle.hostdb.test_updatehostdb import context, write_hostdb
 from tests.support.crawldbs import NOW, write_db
 
 HOSTS = {
-    "a.example": HostDatum(fetched=20, metadata=MapWritable({Text("pct95._rs_"): FloatWritable(2500.0)})),
+    "a.example": HostDatum(
+        fetched=20, metadata=MapWritable({Text("pct95._rs_"): FloatWritable(2500.0)})
+    ),
     "b.example": HostDatum(unfetched=3, gone=5),
     "other.example": HostDatum(fetched=1000),
 }
@@ -35,16 +37,29 @@ def page(number: int) -> CrawlDatum:
 
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
-    names = ("http://a.example/{}", "https://A.example/x{}", "http://b.example/{}", "http://c.example/{}")
+    names = (
+        "http://a.example/{}",
+        "https://A.example/x{}",
+        "http://b.example/{}",
+        "http://c.example/{}",
+    )
     urls = [name.format(number) for name in names for number in range(PAGES)]
     write_db(tmp_path / "crawldb", [(url, page(number)) for number, url in enumerate(sorted(urls))])
     write_hostdb(tmp_path / "hostdb", HOSTS)
     return tmp_path
 
 
-def run(base: Path, *arguments: str, job: JobContext | None = None, **settings: str) -> dict[str, CrawlDatum]:
+def run(
+    base: Path, *arguments: str, job: JobContext | None = None, **settings: str
+) -> dict[str, CrawlDatum]:
     """What is in the fetch list."""
-    words = [str(base / "crawldb"), str(base / "segments"), "-hostdb", str(base / "hostdb"), *arguments]
+    words = [
+        str(base / "crawldb"),
+        str(base / "segments"),
+        "-hostdb",
+        str(base / "hostdb"),
+        *arguments,
+    ]
     assert generate.run(words, job or context(**settings)) == 0
     found: dict[str, CrawlDatum] = {}
     for part in (base / "segments").glob("*/crawl_generate/part-*"):
@@ -79,7 +94,11 @@ def test_limits(expression: str, a: int, b: int, base: Path) -> None:
 
 
 def test_without_an_expression_generate_max_count_holds(base: Path) -> None:
-    assert by_host(run(base, generate__max__count="2")) == {"a.example": 2, "b.example": 2, "c.example": 2}
+    assert by_host(run(base, generate__max__count="2")) == {
+        "a.example": 2,
+        "b.example": 2,
+        "c.example": 2,
+    }
 
 
 def test_what_gives_no_number_is_reported(base: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -96,9 +115,18 @@ def test_limits_over_several_segments_and_parts(base: Path) -> None:
 
 
 def test_pauses(base: Path) -> None:
-    found = run(base, generate__fetch__delay__expr="if (fetched > 10) { return pct95._rs_ * 2; } return 100.5")
-    delays = {host_of(url).lower(): datum.metadata.get(VARIABLE_DELAY_KEY) for url, datum in found.items()}
-    assert delays == {"a.example": LongWritable(5000), "b.example": LongWritable(101), "c.example": None}
+    found = run(
+        base,
+        generate__fetch__delay__expr="if (fetched > 10) { return pct95._rs_ * 2; } return 100.5",
+    )
+    delays = {
+        host_of(url).lower(): datum.metadata.get(VARIABLE_DELAY_KEY) for url, datum in found.items()
+    }
+    assert delays == {
+        "a.example": LongWritable(5000),
+        "b.example": LongWritable(101),
+        "c.example": None,
+    }
     assert sum(Text("k") in datum.metadata for datum in found.values()) == 2 * PAGES
     assert all(Text("_ngt_") in datum.metadata for datum in found.values())
 

@@ -36,7 +36,24 @@ def test_hosts_as_they_are_spelled() -> None:
 
 
 PIECES = st.sampled_from(
-    ["http", "https", "ftp", "x", ":", "/", "//", "a.b", "C-d_", "[::1]", "80", "@", "?", "#", " ", "é"]
+    [
+        "http",
+        "https",
+        "ftp",
+        "x",
+        ":",
+        "/",
+        "//",
+        "a.b",
+        "C-d_",
+        "[::1]",
+        "80",
+        "@",
+        "?",
+        "#",
+        " ",
+        "é",
+    ]
 )
 
 
@@ -50,10 +67,16 @@ def test_the_quick_way_agrees_with_urls_parts(urls: list[str]) -> None:
 
 
 def test_domains() -> None:
-    assert domains_of(pl.Series(["www.example.co.uk", "a.b.org", None])).to_list() == ["example.co.uk", "b.org", None]
+    assert domains_of(pl.Series(["www.example.co.uk", "a.b.org", None])).to_list() == [
+        "example.co.uk",
+        "b.org",
+        None,
+    ]
 
 
-def parts(mode: str, *urls: str, resolve: object = lambda host: None, count: int = 1 << 20) -> list[int]:
+def parts(
+    mode: str, *urls: str, resolve: object = lambda host: None, count: int = 1 << 20
+) -> list[int]:
     conf = PLAIN.with_values({"partition.url.mode": mode})
     return UrlPartitioner(conf, resolve).parts_of(pl.Series(urls), count).to_list()  # type: ignore[arg-type]
 
@@ -75,12 +98,16 @@ def test_by_address() -> None:
 
 
 def test_unknown_mode() -> None:
-    with pytest.raises(ConfigError, match=r"partition.url.mode \(program\): expected .*byIP, found 'byMoon'"):
+    with pytest.raises(
+        ConfigError, match=r"partition.url.mode \(program\): expected .*byIP, found 'byMoon'"
+    ):
         parts("byMoon", "http://a/")
 
 
 def test_seed_moves_hosts() -> None:
-    partitioner = UrlPartitioner(PLAIN.with_values({"partition.url.seed": "-77"}), lambda host: None)
+    partitioner = UrlPartitioner(
+        PLAIN.with_values({"partition.url.seed": "-77"}), lambda host: None
+    )
     assert partitioner.parts_of(pl.Series(["http://a/"]), 1 << 20).to_list() == [place("a", -77)]
     given_seed = UrlPartitioner(PLAIN, lambda host: None, seed=0xFFFFFFFF)
     assert given_seed.parts_of(pl.Series(["http://a/"]), 1 << 20).to_list() == [place("a", -1)]

@@ -61,7 +61,9 @@ def hashes(urls: list[bytes]) -> list[int]:
 @settings(deadline=None)
 @given(
     st.lists(
-        st.binary(max_size=200) | st.binary(min_size=250, max_size=270) | st.text("ab/", max_size=40).map(str.encode)
+        st.binary(max_size=200)
+        | st.binary(min_size=250, max_size=270)
+        | st.text("ab/", max_size=40).map(str.encode)
     )
 )
 def test_hash_codes_of_urls(urls: list[bytes]) -> None:
@@ -72,7 +74,25 @@ def test_hash_codes_of_urls_of_all_lengths() -> None:
     rng = np.random.default_rng(3)
     urls = [
         rng.integers(0, top, length, np.uint8).tobytes()
-        for length in (0, 1, 7, 8, 9, 11, 12, 13, 70, 127, 128, 255, 256, 257, 65_535, 65_536, 70_000)
+        for length in (
+            0,
+            1,
+            7,
+            8,
+            9,
+            11,
+            12,
+            13,
+            70,
+            127,
+            128,
+            255,
+            256,
+            257,
+            65_535,
+            65_536,
+            70_000,
+        )
         for top in (128, 256)
     ]
     assert hashes(urls) == [java_hash(url) for url in urls]
@@ -90,7 +110,11 @@ def test_scores_descend_as_float_compare_does() -> None:
     assert (np.diff(order.astype(np.int64)) > 0).all()
 
 
-ROWS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from([b"Aa", b"BB", b"AaAa", b"BBBB", b"AaBB", b"c", b"d"])))
+ROWS = st.lists(
+    st.tuples(
+        st.integers(0, 3), st.sampled_from([b"Aa", b"BB", b"AaAa", b"BBBB", b"AaBB", b"c", b"d"])
+    )
+)
 
 
 @given(ROWS, st.integers(1, 5))
@@ -99,7 +123,9 @@ def test_stretches_cover_all_rows_in_order(rows: list[tuple[int, bytes]], first:
     keys = pl.Series([key[::-1] for _, key in rows], dtype=pl.Binary)
     ranks = ranks_of(np.array([score for score, _ in rows], dtype=np.uint32), url_hashes(keys))
     found = [row for stretch in best_first(ranks, keys, first) for row in stretch.tolist()]
-    expected = sorted(range(len(rows)), key=lambda row: (rows[row][0], java_hash(keys[row]), keys[row], row))
+    expected = sorted(
+        range(len(rows)), key=lambda row: (rows[row][0], java_hash(keys[row]), keys[row], row)
+    )
     assert found == expected
 
 
@@ -116,19 +142,26 @@ def choose(
     conf = CONF.with_values({name.replace("_", "."): value for name, value in properties.items()})
     schema = pl.Schema({"key": pl.Binary(), "sort": pl.Float32()})
     found = [
-        pl.DataFrame([(url.encode(), score) for url, score in rows], schema=schema, orient="row") for rows in tables
+        pl.DataFrame([(url.encode(), score) for url, score in rows], schema=schema, orient="row")
+        for rows in tables
     ]
-    selection = Selection(conf, top_n=top_n, segments=2, normalize=False, reducers=reducers, resolve=lambda host: None)
+    selection = Selection(
+        conf, top_n=top_n, segments=2, normalize=False, reducers=reducers, resolve=lambda host: None
+    )
     counters = Counters()
     chosen = selection.choose(found, counters)
     total = sum(map(len, tables))
-    left_out = sum(counters.get(name, 0) for name in (select.NOT_IN_TOP, select.MALFORMED, select.OVER_LIMIT))
+    left_out = sum(
+        counters.get(name, 0) for name in (select.NOT_IN_TOP, select.MALFORMED, select.OVER_LIMIT)
+    )
     assert counters[select.SELECTED] == len(chosen) == total - left_out
     return {key.decode(): segment for key, segment in chosen.select("key", "segment").iter_rows()}
 
 
 PAGES = st.dictionaries(
-    st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 99)).map(lambda pair: f"http://{pair[0]}/{pair[1]}")
+    st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 99)).map(
+        lambda pair: f"http://{pair[0]}/{pair[1]}"
+    )
     | st.sampled_from(["nonsense", "http", "x"]),
     st.sampled_from([0.0, 0.5, 1.0]),
     max_size=40,
@@ -144,7 +177,13 @@ def test_the_best_ones_are_chosen(pages: dict[str, float], top_n: int) -> None:
 
 
 @settings(deadline=None)
-@given(PAGES, st.integers(1, 3), st.integers(1, 20), st.integers(-1, 3), st.randoms(use_true_random=False))
+@given(
+    PAGES,
+    st.integers(1, 3),
+    st.integers(1, 20),
+    st.integers(-1, 3),
+    st.randoms(use_true_random=False),
+)
 def test_neither_tables_nor_blocks_nor_threads_change_the_choice(
     pages: dict[str, float], reducers: int, top_n: int, most: int, rng: random.Random
 ) -> None:
@@ -156,13 +195,17 @@ def test_neither_tables_nor_blocks_nor_threads_change_the_choice(
     tables = [rows[low:high] for low, high in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(select, "_BLOCK", rng.randrange(1, 9))
-        patch.setattr(select, "for_each", lambda work, items: for_each(work, items, rng.randrange(1, 4)))
+        patch.setattr(
+            select, "for_each", lambda work, items: for_each(work, items, rng.randrange(1, 4))
+        )
         assert choose(tables, reducers=reducers, top_n=top_n, **settings) == whole
 
 
 def test_a_cut_through_equal_scores_takes_pages_of_all_hosts() -> None:
     pages = [
-        (f"http://www.host{letter}.example/page/{number}.html", 1.0) for letter in "abcdefgh" for number in range(200)
+        (f"http://www.host{letter}.example/page/{number}.html", 1.0)
+        for letter in "abcdefgh"
+        for number in range(200)
     ]
     chosen = choose([pages], top_n=100)
     per_host = [sum(f"host{letter}" in url for url in chosen) for letter in "abcdefgh"]
@@ -208,7 +251,16 @@ def test_so_many_of_a_host() -> None:
 
 def test_a_host_goes_on_in_the_next_segment() -> None:
     quota = Quota(100, 3, 2)
-    assert deal(quota, *"aaaaaaaa") == [1, 1, 2, 2, 3, 3, select.IS_OVER_LIMIT, select.IS_OVER_LIMIT]
+    assert deal(quota, *"aaaaaaaa") == [
+        1,
+        1,
+        2,
+        2,
+        3,
+        3,
+        select.IS_OVER_LIMIT,
+        select.IS_OVER_LIMIT,
+    ]
 
 
 def test_a_full_segment_moves_hosts_on() -> None:
@@ -239,7 +291,10 @@ def test_windows_have_all_entries_by_rank(
     tables: list[list[tuple[int, bytes]]], most: int, room: int, order: random.Random
 ) -> None:
     schema = pl.Schema({"key": pl.Binary(), "sort": pl.Float32(), "metadata": pl.Binary()})
-    rows = [[(key, float(score), order.choice((None, b"", b"m" * 20))) for score, key in table] for table in tables]
+    rows = [
+        [(key, float(score), order.choice((None, b"", b"m" * 20))) for score, key in table]
+        for table in tables
+    ]
     frames = [pl.DataFrame(table, schema=schema, orient="row") for table in rows]
     found: list[list[tuple[bytes, float, bytes | None]]] = []
     first = 0
@@ -254,6 +309,8 @@ def test_windows_have_all_entries_by_rank(
         found.append(taken.rows())
         first = window.last + 1
     ranked = [ranks_in(pl.DataFrame(part, schema=schema, orient="row")) for part in found]
-    assert all(one.max() < other.min() for one, other in pairwise(ranked) if len(one) and len(other))
+    assert all(
+        one.max() < other.min() for one, other in pairwise(ranked) if len(one) and len(other)
+    )
     everything = sorted((row for table in rows for row in table), key=repr)
     assert sorted((row for part in found for row in part), key=repr) == everything

@@ -31,7 +31,9 @@ class SitemapSite:
     def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
         return f"http://{host}:{self.port}{path}"
 
-    def add(self, path: str, body: str | bytes, content_type: str = "application/xml", **headers: str) -> str:
+    def add(
+        self, path: str, body: str | bytes, content_type: str = "application/xml", **headers: str
+    ) -> str:
         """Serve a page, `{site}` standing for the server; returns its URL."""
         data = body.replace("{site}", self.url("")).encode() if isinstance(body, str) else body
         self.pages[path] = Page(data, {"Content-Type": content_type, **headers})
@@ -47,7 +49,10 @@ class SitemapSite:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._server.shutdown()
         self._server.server_close()
@@ -61,7 +66,11 @@ class SitemapSite:
             def do_GET(self) -> None:
                 site.asked.append((time.monotonic(), self.path))
                 host = self.headers.get("Host", "").partition(":")[0]
-                page = site.pages.get(f"{host} {self.path}") or site.pages.get(self.path) or Page(status=404)
+                page = (
+                    site.pages.get(f"{host} {self.path}")
+                    or site.pages.get(self.path)
+                    or Page(status=404)
+                )
                 self.send_response(page.status)
                 for name, value in page.headers.items():
                     self.send_header(name, value)

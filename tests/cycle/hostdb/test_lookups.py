@@ -14,7 +14,9 @@ from tests.support.nameserver import NameServer
 
 def conf(**settings: str) -> Configuration:
     named = {name.replace("__", "."): value for name, value in settings.items()}
-    return Configuration.load([], overrides={"plugin.includes": "protocol-http", "http.agent.name": "x", **named})
+    return Configuration.load(
+        [], overrides={"plugin.includes": "protocol-http", "http.agent.name": "x", **named}
+    )
 
 
 def test_as_many_at_a_time_as_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +44,13 @@ def test_names_and_addresses(resolver: str) -> None:
         NameServer({"a.example": (60, ["192.0.2.1"])}) as server,
         Lookups(conf(http__dns__servers=server.address, http__dns__resolver=resolver)) as lookups,
     ):
-        assert lookups.resolve(["127.0.0.1", "localhost", "", "[::1]", "x\ud800"]) == [True, True, True, True, False]
+        assert lookups.resolve(["127.0.0.1", "localhost", "", "[::1]", "x\ud800"]) == [
+            True,
+            True,
+            True,
+            True,
+            False,
+        ]
         if resolver == "cares":
             assert lookups.resolve(["a.example", "b.example", "a" * 300, "nosuch.invalid"]) == [
                 True,

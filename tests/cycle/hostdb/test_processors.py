@@ -21,7 +21,10 @@ DAY = 86_400_000
 
 @pytest.mark.parametrize("limit", ["", "0", str(DAY)])
 def test_overdue_by_rows_and_by_columns(limit: str) -> None:
-    random, settings = Random(1), {"crawl__datum__processor__overdue__time__limit": limit} if limit else {}
+    random, settings = (
+        Random(1),
+        {"crawl__datum__processor__overdue__time__limit": limit} if limit else {},
+    )
     processor = FetchOverdueProcessor(context(**settings).conf)
     entries = [
         (f"http://a/{number}", CrawlDatum(status, 0, 1.0, NOW - random.randrange(5 * DAY)))
@@ -50,7 +53,10 @@ class MeanScore(CrawlDatumProcessor):
 
 
 def test_what_finalize_gives_is_stored(tmp_path: Path) -> None:
-    named = {"hostdb__crawldatum__processors": "tests.cycle.hostdb.test_processors:MeanScore", "test__factor": "3"}
+    named = {
+        "hostdb__crawldatum__processors": "tests.cycle.hostdb.test_processors:MeanScore",
+        "test__factor": "3",
+    }
     found = update(tmp_path, PAGES, job=context(**named))
     assert {host: described(datum) for host, datum in found.items()} == {
         host: {"mean.score": "3.0"} for host in ("a", "b")

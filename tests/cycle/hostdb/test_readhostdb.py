@@ -17,9 +17,19 @@ from tests.cycle.hostdb.test_updatehostdb import context, write_hostdb
 
 A = HostDatum(
     *(1.5, 86_400_000, "http://a/", 1, 2, 3, 4, 5, 6, 7, 8),
-    MapWritable({Text("pct95._rs_"): FloatWritable(2.5), Text("my-key"): Text("v"), Text("n"): LongWritable(9)}),
+    MapWritable(
+        {
+            Text("pct95._rs_"): FloatWritable(2.5),
+            Text("my-key"): Text("v"),
+            Text("n"): LongWritable(9),
+        }
+    ),
 )
-HOSTS = {"a": A, "b": HostDatum(unfetched=1), "bücher": HostDatum(fetched=2, homepage_url="https://bücher/")}
+HOSTS = {
+    "a": A,
+    "b": HostDatum(unfetched=1),
+    "bücher": HostDatum(fetched=2, homepage_url="https://bücher/"),
+}
 
 
 @pytest.fixture
@@ -57,7 +67,9 @@ def test_without_the_head(db: HostDb) -> None:
         ([], {"hostdb__dump__homepages": "true"}, "http://a/\t\nhttps://bücher/\t\n"),
     ],
 )
-def test_names_alone(arguments: list[str], settings: dict[str, str], expected: str, db: HostDb) -> None:
+def test_names_alone(
+    arguments: list[str], settings: dict[str, str], expected: str, db: HostDb
+) -> None:
     assert read(db, *arguments, job=context(**settings)) == expected
 
 
@@ -66,7 +78,13 @@ def test_names_alone(arguments: list[str], settings: dict[str, str], expected: s
     [
         ("numRecords > 0", "a b bücher"),
         ("redirs == 13 && ok == 9 && numRecords == 33", "a"),
-        ("dnsFailures + connectionFailures == 3 && redirTemp == 6 && redirPerm == 7 && gone == 8", "a"),
+        (
+            (
+                "dnsFailures + connectionFailures == 3 && redirTemp == 6 && redirPerm == 7 && gone"
+                " == 8"
+            ),
+            "a",
+        ),
         ("pct95._rs_ > 2", "a"),
         ("n == 9 && my_key == 'v'", "a"),
         ("empty pct95._rs_", "b bücher"),
@@ -77,7 +95,9 @@ def test_names_alone(arguments: list[str], settings: dict[str, str], expected: s
     ],
 )
 def test_expressions(expression: str, expected: str, db: HostDb) -> None:
-    assert [line.strip() for line in read(db, "-dumpHostnames", "-expr", expression).splitlines()] == expected.split()
+    assert [
+        line.strip() for line in read(db, "-dumpHostnames", "-expr", expression).splitlines()
+    ] == expected.split()
 
 
 def test_an_expression_by_property(db: HostDb) -> None:

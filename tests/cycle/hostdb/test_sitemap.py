@@ -55,12 +55,19 @@ def nutchs_site(site: SitemapSite) -> None:
             body = (SITE / page["body"]).read_bytes() if page.get("body") else b""
             if path.endswith(".gz"):
                 body = gzip.compress(gzip.decompress(body).replace(NUTCHS_PORT, port))
-            headers = {name: value.replace(NUTCHS_PORT.decode(), port.decode()) for name, value in page["headers"]}
-            site.pages[f"{host} {path}"] = Page(body.replace(NUTCHS_PORT, port), headers, page["status"])
+            headers = {
+                name: value.replace(NUTCHS_PORT.decode(), port.decode())
+                for name, value in page["headers"]
+            }
+            site.pages[f"{host} {path}"] = Page(
+                body.replace(NUTCHS_PORT, port), headers, page["status"]
+            )
 
 
 def entries(path: Path, port: str) -> dict[str, Entry]:
-    """What sitemaps say of the entries, by URL, Nutch's port in place of `port`; times to the day."""
+    """What sitemaps say of the entries, by URL, Nutch's port in place of `port`; times to the
+    day.
+    """
     return {
         url.replace(port, NUTCHS_PORT.decode()): (
             datum.status,
@@ -74,7 +81,9 @@ def entries(path: Path, port: str) -> dict[str, Entry]:
 
 
 def write_hostdb(path: Path, *hosts: str) -> Path:
-    with MapFileWriter(path / "current" / part_name(0), "org.apache.hadoop.io.Text", HostDatum.class_name) as writer:
+    with MapFileWriter(
+        path / "current" / part_name(0), "org.apache.hadoop.io.Text", HostDatum.class_name
+    ) as writer:
         for host in sorted(hosts):
             writer.append_raw(text_key(host.encode()), HostDatum().to_bytes())
     return path
@@ -92,23 +101,33 @@ def test_runs_of_nutch(run: NutchRun, site: SitemapSite, tmp_path: Path) -> None
     for path in (run.folder / "urls").iterdir():
         text = path.read_bytes().replace(NUTCHS_PORT, f":{site.port}".encode())
         (tmp_path / "urls" / path.name).write_bytes(text)
-    hosts = [f"{host}:{site.port}" for host in ("127.0.0.1", "localhost")] + ["127.0.0.2:9", "nohost.invalid"]
+    hosts = [f"{host}:{site.port}" for host in ("127.0.0.1", "localhost")] + [
+        "127.0.0.2:9",
+        "nohost.invalid",
+    ]
     words = [str(tmp_path / word) if word in ("urls", name) else word for word in run.words]
-    words = [str(write_hostdb(tmp_path / "hostdb", *hosts)) if "updatehostdb" in word else word for word in words]
+    words = [
+        str(write_hostdb(tmp_path / "hostdb", *hosts)) if "updatehostdb" in word else word
+        for word in words
+    ]
     context, _ = context_for(run.conf(http__filter__ipaddress__include="loopback"))
 
     assert sitemap_command.run(words, context) == run.exit
 
     ours, theirs = entries(tmp_path / name, f":{site.port}"), entries(run.folder / name, ":0")
     twice = "http://127.0.0.1:8831/twice.html"
-    if twice in theirs:  # two entries of one sitemap, between which Nutch leaves the choice to chance
+    if (
+        twice in theirs
+    ):  # two entries of one sitemap, between which Nutch leaves the choice to chance
         assert ours[twice][-1] == pytest.approx(0.9)
         assert theirs.pop(twice)[-1] in (pytest.approx(0.1), pytest.approx(0.9))
         del ours[twice]
     assert ours == theirs
     counters = context.reports["SitemapProcessor"]
     said = {
-        message.rpartition(": ")[0].removeprefix("SitemapProcessor: Total "): int(message.rpartition(": ")[2])
+        message.rpartition(": ")[0].removeprefix("SitemapProcessor: Total "): int(
+            message.rpartition(": ")[2]
+        )
         for message in run.logged("SitemapProcessor")
         if "Total" in message
     }
@@ -124,12 +143,18 @@ def test_runs_of_nutch(run: NutchRun, site: SitemapSite, tmp_path: Path) -> None
 
 def configuration(**more: str) -> Configuration:
     return Configuration.load([]).with_values(
-        LOOPBACK | {"fetcher.server.delay": "0"} | {name.replace("__", "."): value for name, value in more.items()}
+        LOOPBACK
+        | {"fetcher.server.delay": "0"}
+        | {name.replace("__", "."): value for name, value in more.items()}
     )
 
 
-def run(tmp_path: Path, *starts: str, conf: Configuration | None = None, **options: bool) -> Counters:
-    """Take sitemaps into `tmp_path/crawldb`; every URL and every sitemap leaves through one counter."""
+def run(
+    tmp_path: Path, *starts: str, conf: Configuration | None = None, **options: bool
+) -> Counters:
+    """Take sitemaps into `tmp_path/crawldb`; every URL and every sitemap leaves through one
+    counter.
+    """
     (tmp_path / "urls").mkdir(exist_ok=True)
     (tmp_path / "urls/seeds.txt").write_text("\n".join(starts))
     context, _ = context_for(conf or configuration())
@@ -145,8 +170,18 @@ def run(tmp_path: Path, *starts: str, conf: Configuration | None = None, **optio
     ends = (sitemap.LEFT_OUT, FILTERED, MALFORMED, REPEATED, KNOWN, NEW)
     assert counters[sitemap.LISTED] == sum(counters.get(name, 0) for name in ends)
     fetch = sitemapfetch
-    begun = sum(counters.get(name, 0) for name in (fetch.FROM_SEEDS, fetch.FROM_HOSTS, fetch.FROM_INDEXES))
-    over = (fetch.READ, fetch.INDEXES, fetch.FAILED, fetch.UNREADABLE, fetch.FORBIDDEN, fetch.FILTERED, fetch.SEEN)
+    begun = sum(
+        counters.get(name, 0) for name in (fetch.FROM_SEEDS, fetch.FROM_HOSTS, fetch.FROM_INDEXES)
+    )
+    over = (
+        fetch.READ,
+        fetch.INDEXES,
+        fetch.FAILED,
+        fetch.UNREADABLE,
+        fetch.FORBIDDEN,
+        fetch.FILTERED,
+        fetch.SEEN,
+    )
     assert begun == sum(counters.get(name, 0) for name in (*over, fetch.TOO_DEEP))
     return counters
 
@@ -156,15 +191,19 @@ def urlset(*urls: str) -> str:
 
 
 def index(*urls: str) -> str:
-    return "<sitemapindex>" + "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in urls) + "</sitemapindex>"
+    return (
+        "<sitemapindex>"
+        + "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in urls)
+        + "</sitemapindex>"
+    )
 
 
-def test_an_entry_that_is_known_stays_unless_told_otherwise(site: SitemapSite, tmp_path: Path) -> None:
+def test_an_entry_that_is_known_stays_unless_told_otherwise(
+    site: SitemapSite, tmp_path: Path
+) -> None:
     known = CrawlDatum(STATUS_DB_FETCHED, 1000, 2.0, fetch_time=5)
     write_db(tmp_path / "crawldb", [(site.url("/a"), known)])
-    text = (
-        f"<urlset><url><loc>{site.url('/a')}</loc><changefreq>daily</changefreq><priority>0.7</priority></url></urlset>"
-    )
+    text = f"<urlset><url><loc>{site.url('/a')}</loc><changefreq>daily</changefreq><priority>0.7</priority></url></urlset>"  # noqa: E501
     url = site.add("/map.xml", text)
     run(tmp_path, url)
     assert read_db(tmp_path / "crawldb") == {site.url("/a"): known}
@@ -177,7 +216,8 @@ def test_an_entry_that_is_known_stays_unless_told_otherwise(site: SitemapSite, t
 
 def test_intervals_have_limits(site: SitemapSite, tmp_path: Path) -> None:
     said = "".join(
-        f"<url><loc>{{site}}/{name}</loc><changefreq>{name}</changefreq></url>" for name in ("always", "daily", "never")
+        f"<url><loc>{{site}}/{name}</loc><changefreq>{name}</changefreq></url>"
+        for name in ("always", "daily", "never")
     )
     url = site.add("/map.xml", f"<urlset>{said}</urlset>")
     limits = {
@@ -185,7 +225,10 @@ def test_intervals_have_limits(site: SitemapSite, tmp_path: Path) -> None:
         "db__fetch__schedule__adaptive__max_interval": "5000.5",
     }
     run(tmp_path, url, conf=configuration(**limits))
-    found = {name.rpartition("/")[2]: datum.fetch_interval for name, datum in read_db(tmp_path / "crawldb").items()}
+    found = {
+        name.rpartition("/")[2]: datum.fetch_interval
+        for name, datum in read_db(tmp_path / "crawldb").items()
+    }
     assert found == {"always": 100, "daily": 5000, "never": 5000}
 
 
@@ -202,7 +245,10 @@ def test_redirects_have_a_limit(site: SitemapSite, tmp_path: Path, most: str, re
 def test_sizes_have_a_limit(site: SitemapSite, tmp_path: Path) -> None:
     """What is cut off is not well-formed; what is gzipped may not grow beyond the limit."""
     large = urlset(*(f"{site.url('/')}{number}" for number in range(200)))
-    urls = site.add("/large.xml", large), site.add("/bomb.gz", gzip.compress(large.encode()), "application/gzip")
+    urls = (
+        site.add("/large.xml", large),
+        site.add("/bomb.gz", gzip.compress(large.encode()), "application/gzip"),
+    )
     counters = run(tmp_path, *urls, conf=configuration(sitemap__size__max="3000"))
     assert counters[sitemapfetch.UNREADABLE] == 2
     assert run(tmp_path, *urls)[NEW] == 200
@@ -221,7 +267,11 @@ def test_filters_and_normalizers_see_every_url(site: SitemapSite, tmp_path: Path
     starts = (url, site.url("/secret.xml"), site.url("/index.xml"))
     counters = run(tmp_path, *starts, conf=conf, filtering=True, normalize=True)
     assert set(read_db(tmp_path / "crawldb")) == {site.url("/a")}
-    assert (counters[sitemapfetch.FILTERED_STARTS], counters[sitemapfetch.FILTERED], counters[FILTERED]) == (1, 1, 2)
+    assert (
+        counters[sitemapfetch.FILTERED_STARTS],
+        counters[sitemapfetch.FILTERED],
+        counters[FILTERED],
+    ) == (1, 1, 2)
     for name in ("sitemap.url.filter", "sitemap.url.normalize"):
         other = tmp_path / name
         other.mkdir()
@@ -236,7 +286,9 @@ def test_strictness(site: SitemapSite, tmp_path: Path) -> None:
     assert set(read_db(tmp_path / "crawldb")) == {site.url("/in/a")}
     assert run(tmp_path, url, strict=False)[NEW] == 2
     (tmp_path / "other").mkdir()
-    assert run(tmp_path / "other", url, conf=configuration(sitemap__strict__parsing="false"))[NEW] == 3
+    assert (
+        run(tmp_path / "other", url, conf=configuration(sitemap__strict__parsing="false"))[NEW] == 3
+    )
 
 
 def test_hosts_of_a_hostdb_and_of_a_list(site: SitemapSite, tmp_path: Path) -> None:
@@ -246,9 +298,15 @@ def test_hosts_of_a_hostdb_and_of_a_list(site: SitemapSite, tmp_path: Path) -> N
     assert set(read_db(tmp_path / "crawldb")) == {site.url("/usual")}
     context, _ = context_for(configuration(sitemap__url__default__sitemap__xml="false"))
     hostdb = write_hostdb(tmp_path / "hostdb", f"127.0.0.1:{site.port}")
-    assert sitemapfetch.FROM_HOSTS not in sitemap.sitemap(tmp_path / "crawldb", context, hostdb=hostdb)
+    assert sitemapfetch.FROM_HOSTS not in sitemap.sitemap(
+        tmp_path / "crawldb", context, hostdb=hostdb
+    )
 
-    site.add("/robots.txt", f"User-agent: *\nDisallow: /\nSitemap: {site.url('/named.xml')}", "text/plain")
+    site.add(
+        "/robots.txt",
+        f"User-agent: *\nDisallow: /\nSitemap: {site.url('/named.xml')}",
+        "text/plain",
+    )
     site.add("/named.xml", urlset("{site}/named"))
     context, _ = context_for(configuration())
     sitemap.sitemap(tmp_path / "crawldb", context, hostdb=hostdb)
@@ -286,15 +344,25 @@ def test_indexes_that_go_in_circles_and_deep(site: SitemapSite, tmp_path: Path) 
     for number in range(9):
         site.add(f"/deep{number}.xml", index(f"{{site}}/deep{number + 1}.xml"))
     counters = run(tmp_path, site.url("/circle.xml"), site.url("/deep0.xml"))
-    assert (counters[sitemapfetch.SEEN], counters[sitemapfetch.TOO_DEEP], counters[NEW]) == (2, 1, 1)
+    assert (counters[sitemapfetch.SEEN], counters[sitemapfetch.TOO_DEEP], counters[NEW]) == (
+        2,
+        1,
+        1,
+    )
     assert len(site.paths) == 2 + 1 + sitemapfetch.MOST_NESTED
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        '<!DOCTYPE u [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><urlset><url><loc>{site}/&b;</loc></url></urlset>',
-        '<!DOCTYPE u [<!ENTITY x SYSTEM "file:///etc/passwd">]><urlset><url><loc>{site}/&x;</loc></url></urlset>',
+        (
+            '<!DOCTYPE u [<!ENTITY a "aaaa"><!ENTITY b'
+            ' "&a;&a;&a;">]><urlset><url><loc>{site}/&b;</loc></url></urlset>'
+        ),
+        (
+            "<!DOCTYPE u [<!ENTITY x SYSTEM"
+            ' "file:///etc/passwd">]><urlset><url><loc>{site}/&x;</loc></url></urlset>'
+        ),
         '<!DOCTYPE urlset SYSTEM "{site}/evil.dtd"><urlset><url><loc>{site}/a</loc></url></urlset>',
         "<urlset><url><loc>{site}/a</loc></url>",
         "<urlset><url><loc>{site}/&nbsp;</loc></url></urlset>",
@@ -304,12 +372,16 @@ def test_indexes_that_go_in_circles_and_deep(site: SitemapSite, tmp_path: Path) 
     ],
 )
 def test_hostile_xml_is_refused(site: SitemapSite, tmp_path: Path, text: str) -> None:
-    counters = run(tmp_path, site.add("/map.xml", text), site.add("/good.xml", urlset("{site}/good")))
+    counters = run(
+        tmp_path, site.add("/map.xml", text), site.add("/good.xml", urlset("{site}/good"))
+    )
     assert (counters[sitemapfetch.UNREADABLE], counters[NEW]) == (1, 1)
     assert sorted(site.paths) == ["/good.xml", "/map.xml"]
 
 
-def test_the_last_of_several_entries_counts_whoever_comes_first(site: SitemapSite, tmp_path: Path) -> None:
+def test_the_last_of_several_entries_counts_whoever_comes_first(
+    site: SitemapSite, tmp_path: Path
+) -> None:
     text = "<urlset><url><loc>{site}/a</loc><priority>%s</priority></url></urlset>"
     urls = [site.add(f"/{number}.xml", text % (number / 10)) for number in range(1, 9)]
     counters = run(tmp_path, *urls)
@@ -323,16 +395,26 @@ def test_the_last_of_several_entries_counts_whoever_comes_first(site: SitemapSit
 
 def test_wrong_command_lines(tmp_path: Path) -> None:
     context, _ = context_for(configuration())
-    for words in ("", "{db}", "{db} -sitemapUrls", "{db} -sitemapUrls x -threads 0", "{db} -sitemapUrls x -nosuch"):
+    for words in (
+        "",
+        "{db}",
+        "{db} -sitemapUrls",
+        "{db} -sitemapUrls x -threads 0",
+        "{db} -sitemapUrls x -nosuch",
+    ):
         with pytest.raises(UsageError):
             sitemap_command.run(words.format(db=tmp_path / "crawldb").split(), context)
     for options in ("-hostdb {no}", "-sitemapUrls {no}"):
         with pytest.raises(StoreError, match="no"):
-            sitemap_command.run([str(tmp_path / "crawldb"), *options.format(no=tmp_path / "no").split()], context)
+            sitemap_command.run(
+                [str(tmp_path / "crawldb"), *options.format(no=tmp_path / "no").split()], context
+            )
     assert not list(tmp_path.iterdir())
 
 
-def test_hosts_whose_robots_txt_is_not_read_are_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_hosts_whose_robots_txt_is_not_read_are_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     hostdb = write_hostdb(tmp_path / "hostdb", "127.0.0.1:9")
     for hosts in ("", "127.0.0.1"):
         context, _ = context_for(configuration(http__robot__rules__allowlist=hosts))

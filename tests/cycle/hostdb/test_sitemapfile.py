@@ -9,13 +9,26 @@ import pytest
 
 from minutch.cycle.sitemap.sitemapdates import feed_date, iso_date
 from minutch.cycle.sitemap.sitemapfile import MAX_LINES, read_sitemap
-from minutch.cycle.sitemap.sitemapurls import Sitemap, SitemapIndex, base_of, checked_url, interval_of, priority_of
+from minutch.cycle.sitemap.sitemapurls import (
+    Sitemap,
+    SitemapIndex,
+    base_of,
+    checked_url,
+    interval_of,
+    priority_of,
+)
 from minutch.errors import ParseError
 
 URL = "http://example.org/in/map.xml"
 
 
-def read(text: str | bytes, content_type: str = "text/xml", *, strict: bool = False, most: int = 10_000_000) -> Sitemap:
+def read(
+    text: str | bytes,
+    content_type: str = "text/xml",
+    *,
+    strict: bool = False,
+    most: int = 10_000_000,
+) -> Sitemap:
     found = read_sitemap(content_type, _bytes(text), URL, strict=strict, most_bytes=most)
     assert isinstance(found, Sitemap)
     return found
@@ -26,7 +39,10 @@ def _bytes(text: str | bytes) -> bytes:
 
 
 def urls(text: str | bytes, content_type: str = "text/xml", *, strict: bool = False) -> list[str]:
-    return [page.url.removeprefix("http://example.org") for page in read(text, content_type, strict=strict).urls]
+    return [
+        page.url.removeprefix("http://example.org")
+        for page in read(text, content_type, strict=strict).urls
+    ]
 
 
 def listed(text: str) -> list[str]:
@@ -59,7 +75,10 @@ MAP = "<urlset><url><loc>http://example.org/a</loc></url></urlset>"
         ("application/x-gzip", packed(MAP.encode())),
         ("image/png", packed(b"http://example.org/a")),
         ("application/gzip", packed(MAP[:20].encode()) + packed(MAP[20:].encode())),
-        ("application/gzip", packed(f"<?xml version='1.0' encoding='ISO-8859-1'?>{MAP}".encode("latin-1"))),
+        (
+            "application/gzip",
+            packed(f"<?xml version='1.0' encoding='ISO-8859-1'?>{MAP}".encode("latin-1")),
+        ),
     ],
 )
 def test_kinds(content_type: str, text: str | bytes) -> None:
@@ -89,7 +108,10 @@ def test_what_is_no_sitemap(content_type: str, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("body", "found"),
     [
-        ("<url><loc>http://example.org/a<url><loc>http://example.org/b</loc></url></loc></url>", ["/a"]),
+        (
+            "<url><loc>http://example.org/a<url><loc>http://example.org/b</loc></url></loc></url>",
+            ["/a"],
+        ),
         ("<url><loc>http://example.org/a</loc><loc>http://example.org/b</loc></url>", ["/a", "/b"]),
         ("<url><loc> \u00a0http://example.org/a\u202f\n</loc></url>", ["/a"]),
         ("<url><loc>http://example.org/a b</loc></url><url><loc>mailto:x@y</loc></url>", []),
@@ -106,7 +128,10 @@ def test_elements_in_odd_places(body: str, found: list[str]) -> None:
 
 
 def test_what_is_said_of_a_url_ends_with_it() -> None:
-    first = "<loc>http://example.org/a</loc><lastmod>2020-01-02</lastmod><changefreq> Daily </changefreq>"
+    first = (
+        "<loc>http://example.org/a</loc><lastmod>2020-01-02</lastmod><changefreq> Daily"
+        " </changefreq>"
+    )
     found = read(
         f"<urlset><url>{first}<priority>0.9</priority></url><url><loc>http://example.org/b</loc></url></urlset>"
     )
@@ -126,12 +151,14 @@ def test_strict_sitemaps_list_what_lies_below_them() -> None:
 
 
 def test_long_lists_end_somewhere() -> None:
-    found = read("\n".join(f"http://example.org/{number}" for number in range(MAX_LINES + 10)), "text/plain")
+    found = read(
+        "\n".join(f"http://example.org/{number}" for number in range(MAX_LINES + 10)), "text/plain"
+    )
     assert len(found.urls) == MAX_LINES
 
 
 RSS = """<rss><channel><link>http://example.org/</link><item>{}<pubDate>Tue, 02 Jan 2024 10:00:00 +0100</pubDate></item>
-<item><guid>http://example.org/2</guid></item><item><link>relative</link></item></channel></rss>"""
+<item><guid>http://example.org/2</guid></item><item><link>relative</link></item></channel></rss>"""  # noqa: E501
 
 
 def test_rss() -> None:
@@ -149,15 +176,27 @@ ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><link href="http://example.o
 
 def test_atom() -> None:
     found = read(ATOM, strict=True)
-    assert [(page.url[-2:], page.modified) for page in found.urls] == [("/1", ms(2024, 3, 2, 1, 2, 3)), ("/2", None)]
+    assert [(page.url[-2:], page.modified) for page in found.urls] == [
+        ("/1", ms(2024, 3, 2, 1, 2, 3)),
+        ("/2", None),
+    ]
 
 
 @pytest.mark.parametrize(
     ("body", "found"),
     [
         ("<sitemap><loc>http://example.org/1</loc><lastmod>2020-01-01</lastmod></sitemap>", ["/1"]),
-        ("<sitemap>http://example.org/1</sitemap><sitemap><loc> http://example.org/2 </loc></sitemap>", ["/1", "/2"]),
-        ("<sitemap><loc>http://example.org/1</loc><loc>http://example.org/2</loc></sitemap>", ["/1", "/2"]),
+        (
+            (
+                "<sitemap>http://example.org/1</sitemap><sitemap><loc> http://example.org/2"
+                " </loc></sitemap>"
+            ),
+            ["/1", "/2"],
+        ),
+        (
+            "<sitemap><loc>http://example.org/1</loc><loc>http://example.org/2</loc></sitemap>",
+            ["/1", "/2"],
+        ),
         ("<sitemap><loc>no url</loc></sitemap><sitemap/>", []),
     ],
 )
@@ -176,8 +215,27 @@ def test_indexes(body: str, found: list[str]) -> None:
         ("2024-05-06t07:08:09.1239+02:00", ms(2024, 5, 6, 5, 8, 9) + 123),
         ("2024-05-06T07:08:09-0730", ms(2024, 5, 6, 14, 38, 9)),
         ("2024-05-06T07:08:09+01", ms(2024, 5, 6, 6, 8, 9)),
-        *((text, None) for text in ("", "yesterday", "2024-13", "2024-05-32", " 2024", "2024-05-06T07:08", "20240506")),
-        *((text, None) for text in ("2023-02-30T00:00Z", "2024-05-06T24:00Z", "2024-05-06T07:08+19:00", "0000-01-01")),
+        *(
+            (text, None)
+            for text in (
+                "",
+                "yesterday",
+                "2024-13",
+                "2024-05-32",
+                " 2024",
+                "2024-05-06T07:08",
+                "20240506",
+            )
+        ),
+        *(
+            (text, None)
+            for text in (
+                "2023-02-30T00:00Z",
+                "2024-05-06T24:00Z",
+                "2024-05-06T07:08+19:00",
+                "0000-01-01",
+            )
+        ),
         (None, None),
     ],
 )
@@ -190,8 +248,18 @@ def test_dates(text: str | None, found: int | None) -> None:
     [
         ("Mon, 01 Jan 2024 10:00:00 GMT", ms(2024, 1, 1, 10)),
         ("1 jan 2024 10:00 -0100", ms(2024, 1, 1, 11)),
-        *((text, None) for text in ("Tue, 01 Jan 2024 10:00:00 GMT", "01 Foo 2024 10:00 GMT", "2024-01-01", "")),
-        *((text, None) for text in ("31 Feb 2024 10:00 GMT", "1 Jan 2024 10:00 EST", "Mon, 1 Jan 2024 25:00 GMT")),
+        *(
+            (text, None)
+            for text in ("Tue, 01 Jan 2024 10:00:00 GMT", "01 Foo 2024 10:00 GMT", "2024-01-01", "")
+        ),
+        *(
+            (text, None)
+            for text in (
+                "31 Feb 2024 10:00 GMT",
+                "1 Jan 2024 10:00 EST",
+                "Mon, 1 Jan 2024 25:00 GMT",
+            )
+        ),
     ],
 )
 def test_dates_of_feeds(text: str, found: int | None) -> None:
@@ -199,13 +267,28 @@ def test_dates_of_feeds(text: str, found: int | None) -> None:
 
 
 def test_numbers_and_words() -> None:
-    assert [priority_of(text) for text in ("0", "1.0", " 0.25 ", ".5", "5e-1", "0.3f")] == [0, 1, 0.25, 0.5, 0.5, 0.3]
-    assert {priority_of(text) for text in ("", "1.1", "-1", "NaN", "high", "1,0", "Infinity", "0x1p-1")} == {0.5}
-    assert [interval_of(text) for text in (None, "never", " weekly", "sometimes")] == [None, 2**31 - 1, 604800, None]
+    assert [priority_of(text) for text in ("0", "1.0", " 0.25 ", ".5", "5e-1", "0.3f")] == [
+        0,
+        1,
+        0.25,
+        0.5,
+        0.5,
+        0.3,
+    ]
+    assert {
+        priority_of(text) for text in ("", "1.1", "-1", "NaN", "high", "1,0", "Infinity", "0x1p-1")
+    } == {0.5}
+    assert [interval_of(text) for text in (None, "never", " weekly", "sometimes")] == [
+        None,
+        2**31 - 1,
+        604800,
+        None,
+    ]
 
 
 @pytest.mark.parametrize(
-    "text", ["http://a b/", "http://a/%zz", "nosuch://a/", "/a", "", "http://[x]/", "http://a/\u00a0"]
+    "text",
+    ["http://a b/", "http://a/%zz", "nosuch://a/", "/a", "", "http://[x]/", "http://a/\u00a0"],
 )
 def test_what_is_no_url(text: str) -> None:
     assert checked_url(text) is None

@@ -14,7 +14,14 @@ from minutch.conf import Configuration
 from minutch.cycle.hostdb.processors import CrawlDatumProcessor
 from minutch.cycle.hostdb.store import HostDb
 from minutch.errors import ConfigError, FormatError, LockedError, StoreError, UsageError
-from minutch.hadoop.formats.writables import FloatWritable, IntWritable, LongWritable, MapWritable, Text, Writable
+from minutch.hadoop.formats.writables import (
+    FloatWritable,
+    IntWritable,
+    LongWritable,
+    MapWritable,
+    Text,
+    Writable,
+)
 from minutch.job import JobContext
 from minutch.records.crawldatum import (
     STATUS_DB_DUPLICATE,
@@ -42,12 +49,20 @@ def context(now: int = NOW, **settings: str) -> JobContext:
 
 
 def page(status: int, retries: int = 0, **metadata: Writable) -> CrawlDatum:
-    named = MapWritable({Text(name.replace("Content_Type", "Content-Type")): value for name, value in metadata.items()})
+    named = MapWritable(
+        {
+            Text(name.replace("Content_Type", "Content-Type")): value
+            for name, value in metadata.items()
+        }
+    )
     return CrawlDatum(status, 0, 1.0, NOW, retries=retries, metadata=named)
 
 
 def update(
-    tmp_path: Path, pages: Mapping[str, CrawlDatum] | None, *arguments: str | Path, job: JobContext | None = None
+    tmp_path: Path,
+    pages: Mapping[str, CrawlDatum] | None,
+    *arguments: str | Path,
+    job: JobContext | None = None,
 ) -> dict[str, HostDatum]:
     """What is in the HostDb after a run on a CrawlDb of `pages`."""
     words = ["-hostdb", str(tmp_path / "hostdb"), *map(str, arguments)]
@@ -78,7 +93,15 @@ PAGES = {
 def test_counts(tmp_path: Path) -> None:
     job = context()
     found = update(tmp_path, PAGES, job=job)
-    a = HostDatum(unfetched=0, fetched=1, not_modified=1, redir_temp=1, redir_perm=1, gone=1, connection_failures=2)
+    a = HostDatum(
+        unfetched=0,
+        fetched=1,
+        not_modified=1,
+        redir_temp=1,
+        redir_perm=1,
+        gone=1,
+        connection_failures=2,
+    )
     assert found == {"a": a, "b": HostDatum(unfetched=1)}
     counted = job.reports["UpdateHostDb"]
     assert counted == {
@@ -109,11 +132,20 @@ def moved(target: str | None) -> CrawlDatum:
 @pytest.mark.parametrize(
     ("pages", "expected"),
     [
-        ({"http://a/": page(STATUS_DB_FETCHED), "http://a/x": page(STATUS_DB_FETCHED)}, "http://a/"),
+        (
+            {"http://a/": page(STATUS_DB_FETCHED), "http://a/x": page(STATUS_DB_FETCHED)},
+            "http://a/",
+        ),
         ({"http://a/": page(STATUS_DB_UNFETCHED)}, ""),
         ({"http://a/": page(STATUS_DB_FETCHED), "https://a/": page(STATUS_DB_GONE)}, "http://a/"),
-        ({"http://a/": page(STATUS_DB_FETCHED), "https://a/": page(STATUS_DB_NOTMODIFIED)}, "https://a/"),
-        ({"http://a/": moved("https://www.a/"), "https://a/": page(STATUS_DB_GONE)}, "https://www.a/"),
+        (
+            {"http://a/": page(STATUS_DB_FETCHED), "https://a/": page(STATUS_DB_NOTMODIFIED)},
+            "https://a/",
+        ),
+        (
+            {"http://a/": moved("https://www.a/"), "https://a/": page(STATUS_DB_GONE)},
+            "https://www.a/",
+        ),
         ({"http://a/": moved(None)}, ""),
         ({"http://a/": page(STATUS_DB_REDIR_TEMP)}, ""),
         ({"http://a:8080/": page(STATUS_DB_FETCHED), "http://a/?q": page(STATUS_DB_FETCHED)}, ""),
@@ -127,16 +159,26 @@ def test_home_pages(pages: dict[str, CrawlDatum], expected: str, tmp_path: Path)
 
 def test_a_home_page_stays_until_there_is_another(tmp_path: Path) -> None:
     update(tmp_path, {"http://a/": page(STATUS_DB_FETCHED)})
-    assert update(tmp_path, {"http://a/x": page(STATUS_DB_FETCHED)})["a"].homepage_url == "http://a/"
+    assert (
+        update(tmp_path, {"http://a/x": page(STATUS_DB_FETCHED)})["a"].homepage_url == "http://a/"
+    )
     assert update(tmp_path, {"https://a/": page(STATUS_DB_GONE)})["a"].homepage_url == "https://a/"
 
 
-# -- fields ----------------------------------------------------------------------------------------------------------
+# -- fields ----------------------------------------------------------------------------------------
 
 
 def test_fields(tmp_path: Path) -> None:
-    values: Sequence[Writable] = [*map(IntWritable, (1, 2, 3, 40)), Text("8.5"), Text("x"), FloatWritable(float("nan"))]
-    pages = {f"http://a/{i}": page(STATUS_DB_FETCHED, n=value, kind=Text("t")) for i, value in enumerate(values)}
+    values: Sequence[Writable] = [
+        *map(IntWritable, (1, 2, 3, 40)),
+        Text("8.5"),
+        Text("x"),
+        FloatWritable(float("nan")),
+    ]
+    pages = {
+        f"http://a/{i}": page(STATUS_DB_FETCHED, n=value, kind=Text("t"))
+        for i, value in enumerate(values)
+    }
     pages |= {"http://a/u": page(STATUS_DB_GONE, n=IntWritable(99), kind=Text("u"))}
     pages |= {"http://a/v": page(STATUS_DB_NOTMODIFIED, kind=LongWritable(-7))}
     settings = {
@@ -159,13 +201,21 @@ def test_fields(tmp_path: Path) -> None:
 
 
 def test_values_that_no_page_has_any_more_go_and_foreign_metadata_stays(tmp_path: Path) -> None:
-    types = {"http://a/1": page(STATUS_DB_FETCHED, Content_Type=Text("text/html"), _rs_=IntWritable(4))}
-    datum = HostDatum(metadata=MapWritable({Text("mine"): Text("x"), Text("pct33._rs_"): FloatWritable(1.0)}))
+    types = {
+        "http://a/1": page(STATUS_DB_FETCHED, Content_Type=Text("text/html"), _rs_=IntWritable(4))
+    }
+    datum = HostDatum(
+        metadata=MapWritable({Text("mine"): Text("x"), Text("pct33._rs_"): FloatWritable(1.0)})
+    )
     write_hostdb(tmp_path / "hostdb", {"a": datum})
     first = described(update(tmp_path, types)["a"])
-    assert first.keys() == {"mine", "Content-Type.text/html", "min._rs_", "max._rs_", "avg._rs_"} | {
-        f"pct{n}._rs_" for n in (50, 75, 95, 99)
-    }
+    assert first.keys() == {
+        "mine",
+        "Content-Type.text/html",
+        "min._rs_",
+        "max._rs_",
+        "avg._rs_",
+    } | {f"pct{n}._rs_" for n in (50, 75, 95, 99)}
     other = {"http://a/1": page(STATUS_DB_FETCHED, Content_Type=Text("image/png"))}
     assert described(update(tmp_path, other)["a"]) == {"mine": "x", "Content-Type.image/png": "1"}
     assert described(update(tmp_path, None)["a"]) == {"mine": "x", "Content-Type.image/png": "1"}
@@ -173,9 +223,18 @@ def test_values_that_no_page_has_any_more_go_and_foreign_metadata_stays(tmp_path
 
 def test_metadata_of_other_classes_stays(tmp_path: Path) -> None:
     status = ProtocolStatus.of(MOVED, "http://a/")
-    old = MapWritable({Text("status"): status, Text("Content-Type.x"): LongWritable(1), LongWritable(3): Text("y")})
+    old = MapWritable(
+        {
+            Text("status"): status,
+            Text("Content-Type.x"): LongWritable(1),
+            LongWritable(3): Text("y"),
+        }
+    )
     write_hostdb(tmp_path / "hostdb", {"a": HostDatum(metadata=old), "b": HostDatum()})
-    pages = {"http://a/1": page(STATUS_DB_FETCHED, Content_Type=Text("text/html")), "http://b/": page(STATUS_DB_GONE)}
+    pages = {
+        "http://a/1": page(STATUS_DB_FETCHED, Content_Type=Text("text/html")),
+        "http://b/": page(STATUS_DB_GONE),
+    }
     found = update(tmp_path, pages)["a"].metadata
     assert found == {
         Text("status"): status,
@@ -188,7 +247,9 @@ def write_hostdb(path: Path, hosts: Mapping[str, HostDatum]) -> None:
     from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 
     (path / "current").mkdir(parents=True)
-    with SequenceFileWriter(path / "current/part-r-00000", Text.class_name, HostDatum.class_name) as writer:
+    with SequenceFileWriter(
+        path / "current/part-r-00000", Text.class_name, HostDatum.class_name
+    ) as writer:
         for host, datum in hosts.items():
             writer.append(Text(host), datum)
 
@@ -199,7 +260,7 @@ def test_bad_percentiles(value: str, tmp_path: Path) -> None:
         update(tmp_path, PAGES, job=context(hostdb__percentiles=value))
 
 
-# -- processors ------------------------------------------------------------------------------------------------------
+# -- processors ------------------------------------------------------------------------------------
 
 
 class Retries(CrawlDatumProcessor):
@@ -220,7 +281,10 @@ def test_processors(tmp_path: Path) -> None:
     found = update(tmp_path, pages, job=context(hostdb__crawldatum__processors=named))
     assert described(found["a"]) == {"num.overdue": "0", "num.retries": "4", "num.pages": "6"}
     assert described(found["b"])["num.overdue"] == described(found["c"])["num.overdue"] == "1"
-    settings = {"hostdb__crawldatum__processors": OVERDUE, "crawl__datum__processor__overdue__time__limit": "-1"}
+    settings = {
+        "hostdb__crawldatum__processors": OVERDUE,
+        "crawl__datum__processor__overdue__time__limit": "-1",
+    }
     assert described(update(tmp_path, pages, job=context(**settings))["b"])["num.overdue"] == "3"
 
 
@@ -232,16 +296,21 @@ def test_processors(tmp_path: Path) -> None:
     ],
 )
 def test_bad_processors(name: str, problem: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=rf"hostdb\.crawldatum\.processors .*: expected .*{problem}, found '{name}'"):
+    with pytest.raises(
+        ConfigError,
+        match=rf"hostdb\.crawldatum\.processors .*: expected .*{problem}, found '{name}'",
+    ):
         update(tmp_path, PAGES, job=context(hostdb__crawldatum__processors=name))
     assert not (tmp_path / "hostdb").exists()
 
 
-# -- filters, limits, scores -----------------------------------------------------------------------------------------
+# -- filters, limits, scores -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("by_property", [False, True])
-def test_filters_and_normalizers_are_asked_about_the_host(by_property: bool, tmp_path: Path) -> None:
+def test_filters_and_normalizers_are_asked_about_the_host(
+    by_property: bool, tmp_path: Path
+) -> None:
     settings = {
         "plugin.includes": "urlfilter-prefix|urlnormalizer-host",
         "urlfilter.prefix.rules": "http://www.b/",
@@ -255,7 +324,9 @@ def test_filters_and_normalizers_are_asked_about_the_host(by_property: bool, tmp
     assert job.reports["UpdateHostDb"]["filtered_records_total"] == 7
 
 
-@pytest.mark.parametrize(("arguments", "settings"), [(["-urlLimit", "2"], {}), ([], {"hostdb__url__limit": "2"})])
+@pytest.mark.parametrize(
+    ("arguments", "settings"), [(["-urlLimit", "2"], {}), ([], {"hostdb__url__limit": "2"})]
+)
 def test_url_limit(arguments: list[str], settings: dict[str, str], tmp_path: Path) -> None:
     job = context(**settings)
     assert list(update(tmp_path, PAGES, *arguments, job=job)) == ["a"]
@@ -270,7 +341,12 @@ def test_scores_of_hosts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> No
     (tmp_path / "scores/_hidden").write_text("z\t1")
     job = context()
     found = update(tmp_path, PAGES, "-tophosts", tmp_path / "scores", job=job)
-    assert {host: datum.score for host, datum in found.items()} == {"a": 2.5, "b": 10.0, "c": 3.0, "d": 0.0}
+    assert {host: datum.score for host, datum in found.items()} == {
+        "a": 2.5,
+        "b": 10.0,
+        "c": 3.0,
+        "d": 0.0,
+    }
     assert job.reports["UpdateHostDb"]["scores_that_are_no_numbers_total"] == 3
     assert "a.txt, line 4: expected <host> TAB <score>, found nothing" in caplog.text
     assert "\x1b" not in caplog.text
@@ -278,7 +354,7 @@ def test_scores_of_hosts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> No
     assert HostDb(tmp_path / "hostdb")["b"].score == 10.0
 
 
-# -- look-ups --------------------------------------------------------------------------------------------------------
+# -- look-ups --------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -288,7 +364,11 @@ def server() -> NameServer:
 
 def lookups(server: NameServer, now: int = NOW, **settings: str) -> JobContext:
     includes = "protocol-http|nutch-extensionpoints"
-    known = {"http__dns__servers": server.address, "http__agent__name": "x", "plugin__includes": includes}
+    known = {
+        "http__dns__servers": server.address,
+        "http__agent__name": "x",
+        "plugin__includes": includes,
+    }
     return context(now, **{**known, **settings})
 
 
@@ -321,7 +401,12 @@ def test_hosts_that_fail_too_often_are_dropped(tmp_path: Path, server: NameServe
         for day in range(0, 12, 3):
             job = lookups(server, NOW + day * DAY, hostdb__purge__failed__hosts__threshold="2")
             found.append(update(tmp_path, None if day else PAGES, "-checkAll", job=job))
-        assert [datum["b"].dns_failures if "b" in datum else None for datum in found] == [1, 2, None, None]
+        assert [datum["b"].dns_failures if "b" in datum else None for datum in found] == [
+            1,
+            2,
+            None,
+            None,
+        ]
         server.names["b"] = (60, ["192.0.2.3"])
         job = lookups(server, NOW)
         assert update(tmp_path, PAGES, "-checkAll", "-force", job=job)["b"].dns_failures == 0
@@ -361,7 +446,7 @@ def test_when_a_host_is_looked_up_again(
     assert later["b"].last_check == NOW
 
 
-# -- parts, memory, errors -------------------------------------------------------------------------------------------
+# -- parts, memory, errors -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("parts", "memory"), [("1", "100"), ("3", "100"), ("3", "0")])
@@ -379,7 +464,11 @@ def test_parts_and_memory_change_nothing(parts: str, memory: str, tmp_path: Path
         found = update(tmp_path / "other", pages, job=context(**settings))
         assert found == expected
     assert len(HostDb(tmp_path / "other/hostdb").parts()) == int(parts)
-    assert [path.name for path in (tmp_path / "other/hostdb").iterdir() if path.name.startswith((".", "_"))] == []
+    assert [
+        path.name
+        for path in (tmp_path / "other/hostdb").iterdir()
+        if path.name.startswith((".", "_"))
+    ] == []
 
 
 def test_bad_command_lines(tmp_path: Path) -> None:
@@ -388,7 +477,9 @@ def test_bad_command_lines(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="urlLimit"):
         updatehostdb.run(["-hostdb", str(tmp_path), "-urlLimit", "x"], context())
     with pytest.raises(ConfigError, match="threshold"):
-        updatehostdb.run(["-hostdb", str(tmp_path)], context(hostdb__purge__failed__hosts__threshold="-2"))
+        updatehostdb.run(
+            ["-hostdb", str(tmp_path)], context(hostdb__purge__failed__hosts__threshold="-2")
+        )
 
 
 def test_bad_sources_leave_the_hostdb_as_it_is(tmp_path: Path) -> None:

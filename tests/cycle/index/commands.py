@@ -49,7 +49,12 @@ class Golden:
         """The configuration folders in front of Nutch's own."""
         found = re.search(r"^# NUTCH_CONF_DIR: (.*)", self.console, re.MULTILINE)
         assert found is not None
-        folders = found[1].replace("$OUT", str(GOLDEN / "commands")).replace("$GOLDEN", str(GOLDEN)).split(":")
+        folders = (
+            found[1]
+            .replace("$OUT", str(GOLDEN / "commands"))
+            .replace("$GOLDEN", str(GOLDEN))
+            .split(":")
+        )
         return [Path(folder) for folder in folders if not folder.startswith("$")]
 
     @property
@@ -62,10 +67,16 @@ class Golden:
     def counters(self) -> dict[str, int]:
         """Nutch's counters, but for those of time."""
         found = {name: int(count) for count, name in COUNTER.findall(self.console)}
-        return {name: count for name, count in found.items() if not name.startswith("index_latency")}
+        return {
+            name: count for name, count in found.items() if not name.startswith("index_latency")
+        }
 
-    def run(self, *words: str, stdin: str = "", now: int = 0, **overrides: str) -> tuple[int, str, Counters]:
-        """Run the command (or these words) here: exit code, stdout, counters. Properties: `__` stands for a dot."""
+    def run(
+        self, *words: str, stdin: str = "", now: int = 0, **overrides: str
+    ) -> tuple[int, str, Counters]:
+        """Run the command (or these words) here: exit code, stdout, counters. Properties: `__`
+        stands for a dot.
+        """
         properties = {name.replace("__", "."): value for name, value in overrides.items()}
         conf = Configuration.load(self.conf_dirs, overrides=properties).freeze()
         out = io.StringIO()

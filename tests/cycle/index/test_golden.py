@@ -1,4 +1,6 @@
-"""Every run of real Nutch's index and clean whose plugins are here: the same files, the same counters."""
+"""Every run of real Nutch's index and clean whose plugins are here: the same files, the same
+counters.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from minutch.errors import ConfigError, StoreError, UsageError
 from tests.cycle.index.commands import Golden
 from tests.support.golden import GOLDEN, needs_golden
 
-pytestmark = needs_golden("commands/index", "commands/clean", "crawl-small/run-rich-r2/crawl/segments")
+pytestmark = needs_golden(
+    "commands/index", "commands/clean", "crawl-small/run-rich-r2/crawl/segments"
+)
 
 CASES = (
     "default-all",
@@ -85,7 +89,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def parsed_again(folder: Path, parses: str, console: str) -> None:
     """The segments of the crawl with what other parsers made of them."""
-    for number, segment in enumerate(sorted((GOLDEN / "crawl-small/run-rich-r2/crawl/segments").iterdir())):
+    for number, segment in enumerate(
+        sorted((GOLDEN / "crawl-small/run-rich-r2/crawl/segments").iterdir())
+    ):
         again = GOLDEN / "commands/parse" / f"{parses}-{number}" / "segments" / segment.name
         if f"segments/{segment.name}" in console:
             shutil.copytree(again, folder / segment.name)
@@ -107,7 +113,11 @@ def test_index_writes_what_nutch_writes(name: str, here: Path) -> None:
             assert ours.read_bytes() == theirs.read_bytes()
     assert run.counters.items() <= counters.items()
     more = {name for name, count in counters.items() if count and name not in run.counters}
-    assert more <= {"skipped_not_fetched_total", "skipped_not_parsed_total", "skipped_by_url_filter_total"}
+    assert more <= {
+        "skipped_not_fetched_total",
+        "skipped_not_parsed_total",
+        "skipped_by_url_filter_total",
+    }
 
 
 @pytest.mark.parametrize("name", ["rich-exchange", "rich-exchange-nosandbox"])
@@ -115,7 +125,9 @@ def test_an_exchange_matches_where_nutchs_never_does(name: str, here: Path) -> N
     run = Golden("index", name)
     assert run.run()[0] == 0
     rows = (here / FILES[0]).read_bytes().decode().split("\r\n")[1:]
-    assert {row.partition(",")[0].split("/")[2] for row in rows if row.startswith("http")} == {"127.0.0.1:8810"}
+    assert {row.partition(",")[0].split("/")[2] for row in rows if row.startswith("http")} == {
+        "127.0.0.1:8810"
+    }
     others = (here / "dummy-index.txt").read_text().splitlines()
     nutchs = (run.folder / "dummy-index.txt").read_text().splitlines()
     assert others == [line for line in nutchs if "//127.0.0.1:" not in line]
@@ -143,7 +155,9 @@ def test_clean_deletes_what_nutch_deletes(name: str, here: Path) -> None:
         theirs, ours = run.folder / file, here / file
         assert theirs.exists() == ours.exists()
         if theirs.exists():
-            assert sorted(ours.read_bytes().splitlines()) == sorted(theirs.read_bytes().splitlines())
+            assert sorted(ours.read_bytes().splitlines()) == sorted(
+                theirs.read_bytes().splitlines()
+            )
     if (here / "dummy-index.txt").exists() and name != "rich-nocommit":
         assert (here / "dummy-index.txt").read_text().endswith("commit\n")
 

@@ -1,4 +1,6 @@
-"""Hostile pages and filters that fail: each is the matter of its page, and the others are indexed."""
+"""Hostile pages and filters that fail: each is the matter of its page, and the others are
+indexed.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,11 @@ def write(folder: Path, pages: list[Made]) -> Path:
         for part in ("crawl_fetch", "parse_data", "parse_text"):
             with part_writer(directory, part, 0, conf) as append:
                 for page in sorted(pages, key=lambda page: page.url):
-                    made = {"crawl_fetch": page.datum, "parse_data": page.data, "parse_text": lambda: ParseText(NOISE)}
+                    made = {
+                        "crawl_fetch": page.datum,
+                        "parse_data": page.data,
+                        "parse_text": lambda: ParseText(NOISE),
+                    }
                     append(page.url, made[part]())
     return segment.path
 
@@ -83,9 +89,10 @@ def run(folder: Path, *words: str, **properties: str) -> tuple[Counters, str]:
         (folder / f"own/own-{name}/plugin.xml").write_text(PLUGIN.format(name=name))
         (folder / f"own/own-{name}/own_{name}.py").write_text(code)
     (folder / "index-writers.xml").write_text(
-        '<writers><writer id="c" class="org.apache.nutch.indexwriter.csv.CSVIndexWriter"><parameters>'
-        f'<param name="outpath" value="{folder}/csv"/><param name="fields" value="{FIELDS}"/>'
-        '<param name="maxfieldvalues" value="3"/></parameters></writer></writers>'
+        '<writers><writer id="c"'
+        ' class="org.apache.nutch.indexwriter.csv.CSVIndexWriter"><parameters><param'
+        f' name="outpath" value="{folder}/csv"/><param name="fields" value="{FIELDS}"/><param'
+        ' name="maxfieldvalues" value="3"/></parameters></writer></writers>'
     )
     (folder / "mimetype-filter.txt").write_text("+\n")
     values = {
@@ -109,15 +116,51 @@ def ids(csv: str) -> list[str]:
 
 def test_hostile_pages(tmp_path: Path) -> None:
     noisy = dict.fromkeys(
-        ("k", "Rel-Tag", "author", "tag", "feed", "published", "language", "License-Url", "License-Location"), NOISE
+        (
+            "k",
+            "Rel-Tag",
+            "author",
+            "tag",
+            "feed",
+            "published",
+            "language",
+            "License-Url",
+            "License-Location",
+        ),
+        NOISE,
     )
-    headers = ("Content-Type", "Last-Modified", "Content-Length", "Content-Disposition", "_ip_", "Content-Language")
+    headers = (
+        "Content-Type",
+        "Last-Modified",
+        "Content-Length",
+        "Content-Disposition",
+        "_ip_",
+        "Content-Language",
+    )
     pages = [
-        Made("http://a.example/controls", NOISE, {"cat": NOISE}, dict(noisy), dict.fromkeys(headers, NOISE), [NOISE]),
-        Made("http://a.example/huge", "t" * 1_000_000, parse={"k": "x" * 5_000_000, "Rel-Tag": ["v"] * 200_000}),
+        Made(
+            "http://a.example/controls",
+            NOISE,
+            {"cat": NOISE},
+            dict(noisy),
+            dict.fromkeys(headers, NOISE),
+            [NOISE],
+        ),
+        Made(
+            "http://a.example/huge",
+            "t" * 1_000_000,
+            parse={"k": "x" * 5_000_000, "Rel-Tag": ["v"] * 200_000},
+        ),
         Made("http://a.example/names", content={f"n{number}": "v" for number in range(50_000)}),
-        Made("http://a.example/dates", content={"Last-Modified": "292278994/08/17"}, parse={"published": "9" * 18}),
-        Made("http://a.example/links", links=["javascript:x", "http://[", "http://b.example/" + "y" * 100_000] * 100),
+        Made(
+            "http://a.example/dates",
+            content={"Last-Modified": "292278994/08/17"},
+            parse={"published": "9" * 18},
+        ),
+        Made(
+            "http://a.example/links",
+            links=["javascript:x", "http://[", "http://b.example/" + "y" * 100_000] * 100,
+        ),
         Made("http://a.example/plain", "Plain"),
     ]
     counters, csv = run(tmp_path, "-nocrawldb", str(write(tmp_path, pages)))
@@ -128,10 +171,17 @@ def test_hostile_pages(tmp_path: Path) -> None:
 
 def test_bytes_that_are_no_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Titles, metadata and links with bytes of no charset."""
-    page = Made("http://a.example/raw", RAW, parse={"k": RAW, "Rel-Tag": RAW}, links=[f"http://b.example/{RAW}"])
+    page = Made(
+        "http://a.example/raw",
+        RAW,
+        parse={"k": RAW, "Rel-Tag": RAW},
+        links=[f"http://b.example/{RAW}"],
+    )
     plain = Made.data
     monkeypatch.setattr(Made, "data", lambda self: _Raw(plain(self).to_bytes()))
-    counters, csv = run(tmp_path, "-nocrawldb", str(write(tmp_path, [page, Made("http://a.example/plain")])))
+    counters, csv = run(
+        tmp_path, "-nocrawldb", str(write(tmp_path, [page, Made("http://a.example/plain")]))
+    )
     assert counters == {"indexed_total": 2}
     assert ids(csv) == ["http://a.example/plain", "http://a.example/raw"]
     assert csv.count("\ufffd") > 4
@@ -153,11 +203,15 @@ def test_a_million_anchors(tmp_path: Path) -> None:
     segment = write(tmp_path, [Made("http://a.example/"), Made("http://b.example/")])
     count = 1_000_001
     number = pl.Series(range(count))
-    hosts = ("http://h" + (number % 1000).cast(pl.String) + ".example/" + number.cast(pl.String)).cast(pl.Binary)
+    hosts = (
+        "http://h" + (number % 1000).cast(pl.String) + ".example/" + number.cast(pl.String)
+    ).cast(pl.Binary)
     links = pl.DataFrame(
         {
-            "key": pl.Series([b"http://a.example/"]).extend(
-                pl.Series([b"http://b.example/"]).new_from_index(0, count - 1)
+            "key": (
+                pl.Series([b"http://a.example/"]).extend(
+                    pl.Series([b"http://b.example/"]).new_from_index(0, count - 1)
+                )
             ),
             "from_url": hosts,
             "anchor": ("text " + (number % 5000).cast(pl.String)).cast(pl.Binary),
@@ -169,13 +223,17 @@ def test_a_million_anchors(tmp_path: Path) -> None:
     with LinkDb.part_writer(linkdb.path / "current", 0, "1.21") as writer:
         writer.write(LinkSets.of(links))
     words = ("-nocrawldb", "-linkdb", str(linkdb.path), str(segment))
-    counters, csv = run(tmp_path, *words, **{"plugin.includes": "index-(basic|anchor|links)|indexer-csv"})
+    counters, csv = run(
+        tmp_path, *words, **{"plugin.includes": "index-(basic|anchor|links)|indexer-csv"}
+    )
     assert counters == {"indexed_total": 2}
     assert ids(csv) == ["http://a.example/", "http://b.example/"]
     assert '"text 1|text 2|text 3|' in csv
 
 
-def test_a_filter_that_raises_fails_for_its_page(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_filter_that_raises_fails_for_its_page(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     names = ("good", "raises", "breaks", "fine")
     segment = write(tmp_path, [Made(f"http://a.example/{name}") for name in names])
     counters, csv = run(tmp_path, "-nocrawldb", str(segment))

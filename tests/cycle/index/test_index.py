@@ -40,14 +40,24 @@ class Crawl:
         self.folder = folder
 
     def crawldb(self, entries: dict[str, int], parts: int = 1) -> Path:
-        frame = to_frame((url, CrawlDatum(code, score=4.0)) for url, code in sorted(entries.items()))
+        frame = to_frame(
+            (url, CrawlDatum(code, score=4.0)) for url, code in sorted(entries.items())
+        )
         for number, piece in enumerate(split(frame, parts)):
-            with CrawlDataWriter(self.folder / "crawldb/current" / part_name(number), mapfile=True) as writer:
+            with CrawlDataWriter(
+                self.folder / "crawldb/current" / part_name(number), mapfile=True
+            ) as writer:
                 writer.write(piece)
         return self.folder / "crawldb"
 
     def segment(
-        self, name: str, pages: Iterable[Page], *, parts: int = 1, inside: Iterable[Page] = (), robots: str = ""
+        self,
+        name: str,
+        pages: Iterable[Page],
+        *,
+        parts: int = 1,
+        inside: Iterable[Page] = (),
+        robots: str = "",
     ) -> Path:
         """`inside`: documents inside pages, whose fetch stands in crawl_parse."""
         conf = Configuration.load([])
@@ -58,7 +68,12 @@ class Crawl:
             for number in range(parts):
                 with part_writer(directory, "crawl_fetch", number, conf) as append:
                     for url, code, _ in pages[number::parts]:
-                        append(url, CrawlDatum(code, fetch_time=1000, metadata=MapWritable({Text("k"): Text("v")})))
+                        append(
+                            url,
+                            CrawlDatum(
+                                code, fetch_time=1000, metadata=MapWritable({Text("k"): Text("v")})
+                            ),
+                        )
                 with part_writer(directory, "crawl_parse", number, conf) as append:
                     for url, code, _ in inside if number == 0 else ():
                         append(url, CrawlDatum(status.STATUS_LINKED))
@@ -68,7 +83,9 @@ class Crawl:
         return segment.path
 
     @staticmethod
-    def _parses(directory: Path, conf: Configuration, name: str, pages: list[Page], part: int, robots: str) -> None:
+    def _parses(
+        directory: Path, conf: Configuration, name: str, pages: list[Page], part: int, robots: str
+    ) -> None:
         with (
             part_writer(directory, "parse_data", part, conf) as data,
             part_writer(directory, "parse_text", part, conf) as texts,
@@ -94,11 +111,13 @@ class Crawl:
 
     def configuration(self, **properties: str) -> Configuration:
         (self.folder / "index-writers.xml").write_text(
-            '<writers><writer id="d" class="org.apache.nutch.indexwriter.dummy.DummyIndexWriter"><parameters>'
-            f'<param name="path" value="{self.folder}/dummy.txt"/><param name="delete" value="true"/></parameters>'
-            '</writer><writer id="c" class="org.apache.nutch.indexwriter.csv.CSVIndexWriter"><parameters>'
-            f'<param name="outpath" value="{self.folder}/csv"/><param name="fields" value="id,title,tstamp"/>'
-            "</parameters></writer></writers>"
+            '<writers><writer id="d"'
+            ' class="org.apache.nutch.indexwriter.dummy.DummyIndexWriter"><parameters><param'
+            f' name="path" value="{self.folder}/dummy.txt"/><param name="delete"'
+            ' value="true"/></parameters></writer><writer id="c"'
+            ' class="org.apache.nutch.indexwriter.csv.CSVIndexWriter"><parameters><param'
+            f' name="outpath" value="{self.folder}/csv"/><param name="fields"'
+            ' value="id,title,tstamp"/></parameters></writer></writers>'
         )
         values = {name.replace("__", "."): value for name, value in properties.items()}
         return Configuration.load([self.folder], overrides={"plugin.includes": PLUGINS} | values)
@@ -113,7 +132,9 @@ OK = status.STATUS_FETCH_SUCCESS
 
 
 def pages(count: int, title: str = "t") -> list[Page]:
-    return [(f"http://h{number % 7}.org/{number:05}", OK, f"{title}{number}") for number in range(count)]
+    return [
+        (f"http://h{number % 7}.org/{number:05}", OK, f"{title}{number}") for number in range(count)
+    ]
 
 
 def adds(found: Iterable[Page]) -> list[str]:
@@ -166,9 +187,15 @@ def test_a_page_that_has_gone_since(crawl: Crawl) -> None:
 def test_a_noindex_that_has_been_taken_back(crawl: Crawl) -> None:
     old = crawl.segment("20260101000000", [("http://a.org/", OK, "old")], robots="NoIndex, follow")
     properties = {"indexer__delete__robots__noindex": "true"}
-    assert crawl.index("-nocrawldb", str(old), **properties)[0] == ["delete\thttp://a.org/", "commit"]
+    assert crawl.index("-nocrawldb", str(old), **properties)[0] == [
+        "delete\thttp://a.org/",
+        "commit",
+    ]
     new = crawl.segment("20260102000000", [("http://a.org/", OK, "new")])
-    assert crawl.index("-nocrawldb", str(old), str(new), **properties)[0] == ["add\thttp://a.org/", "commit"]
+    assert crawl.index("-nocrawldb", str(old), str(new), **properties)[0] == [
+        "add\thttp://a.org/",
+        "commit",
+    ]
 
 
 def test_documents_inside_pages_have_their_own_urls(crawl: Crawl) -> None:
@@ -180,21 +207,37 @@ def test_documents_inside_pages_have_their_own_urls(crawl: Crawl) -> None:
 
 
 def test_failed_parses_and_pages_without_one(crawl: Crawl) -> None:
-    segment = crawl.segment("20260101000000", [("http://a.org/", OK, "failed"), ("http://b.org/", OK, "")])
+    segment = crawl.segment(
+        "20260101000000", [("http://a.org/", OK, "failed"), ("http://b.org/", OK, "")]
+    )
     lines, counters = crawl.index("-nocrawldb", str(segment))
     assert lines == ["commit"]
-    assert counters == {"indexed_total": 0, "skipped_failed_parse_total": 1, "skipped_not_parsed_total": 1}
+    assert counters == {
+        "indexed_total": 0,
+        "skipped_failed_parse_total": 1,
+        "skipped_not_parsed_total": 1,
+    }
 
 
-def test_urls_that_the_normalizers_change_join_under_the_new_one(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The query's parameters are sorted; both segments, and the CrawlDb, know another order of them."""
+def test_urls_that_the_normalizers_change_join_under_the_new_one(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The query's parameters are sorted; both segments, and the CrawlDb, know another order of
+    them.
+    """
     monkeypatch.setattr(job, "_range_bytes", lambda conf: 500)
     some = pages(300)
-    old = crawl.segment("20260101000000", [*some, ("http://z.org/?b=2&a=1", OK, "old"), ("http://m.org/", OK, "m")])
+    old = crawl.segment(
+        "20260101000000", [*some, ("http://z.org/?b=2&a=1", OK, "old"), ("http://m.org/", OK, "m")]
+    )
     new = crawl.segment("20260102000000", [("http://z.org/?a=1&b=2", OK, "new")])
     db = crawl.crawldb({"http://z.org/?b=2&a=1": status.STATUS_DB_DUPLICATE})
     lines, counters = crawl.index(str(db), str(old), str(new), "-normalize", "-deleteGone")
-    assert lines == [*adds([*some, ("http://m.org/", OK, "")]), "delete\thttp://z.org/?a=1&b=2", "commit"]
+    assert lines == [
+        *adds([*some, ("http://m.org/", OK, "")]),
+        "delete\thttp://z.org/?a=1&b=2",
+        "commit",
+    ]
     assert counters["deleted_duplicates_total"] == 1
     lines, _ = crawl.index("-nocrawldb", str(old), "-normalize")
     assert "add\thttp://z.org/?a=1&b=2" in lines
@@ -202,15 +245,22 @@ def test_urls_that_the_normalizers_change_join_under_the_new_one(crawl: Crawl, m
 
 def test_filtered_urls_are_counted(crawl: Crawl) -> None:
     (crawl.folder / "prefix-urlfilter.txt").write_text("http://a.\n")
-    segment = crawl.segment("20260101000000", [("http://a.org/", OK, "a"), ("http://b.org/", OK, "b")])
+    segment = crawl.segment(
+        "20260101000000", [("http://a.org/", OK, "a"), ("http://b.org/", OK, "b")]
+    )
     lines, counters = crawl.index("-nocrawldb", str(segment), "-filter")
     assert lines == ["add\thttp://a.org/", "commit"]
     assert counters == {"skipped_by_url_filter_total": 1, "indexed_total": 1}
 
 
 def test_documents_that_a_filter_leaves_out(crawl: Crawl) -> None:
-    segment = crawl.segment("20260101000000", [("http://a.org/", OK, "a"), ("http://b.org/", OK, "b")])
-    properties = {"plugin__includes": f"{PLUGINS}|index-jexl-filter", "index__jexl__filter": "title == 'a'"}
+    segment = crawl.segment(
+        "20260101000000", [("http://a.org/", OK, "a"), ("http://b.org/", OK, "b")]
+    )
+    properties = {
+        "plugin__includes": f"{PLUGINS}|index-jexl-filter",
+        "index__jexl__filter": "title == 'a'",
+    }
     lines, counters = crawl.index("-nocrawldb", str(segment), **properties)
     assert lines == ["add\thttp://a.org/", "commit"]
     assert counters == {"indexed_total": 1, "skipped_by_indexing_filter_total": 1}
@@ -227,7 +277,7 @@ def test_a_document_that_cannot_be_indexed(crawl: Crawl) -> None:
     assert counters == {"indexed_total": 1, "errors_indexing_total": 1}
 
 
-# -- what is wrong -----------------------------------------------------------------------------------------------
+# -- what is wrong ---------------------------------------------------------------------------------
 
 
 def test_wrong_places(crawl: Crawl, caplog: pytest.LogCaptureFixture) -> None:
@@ -252,7 +302,10 @@ def test_a_damaged_file_is_named_and_nothing_is_written(crawl: Crawl) -> None:
     with pytest.raises(FormatError, match="parse_text"):
         crawl.index("-nocrawldb", str(segment))
     assert (crawl.folder / "csv/nutch.csv").read_bytes() == before
-    assert sorted(path.name for path in (crawl.folder / "csv").iterdir()) == [".nutch.csv.crc", "nutch.csv"]
+    assert sorted(path.name for path in (crawl.folder / "csv").iterdir()) == [
+        ".nutch.csv.crc",
+        "nutch.csv",
+    ]
 
 
 def test_output_that_cannot_be_written(crawl: Crawl) -> None:

@@ -1,4 +1,6 @@
-"""indexchecker: what it shows of a page, its options and exit codes; texts as in real Nutch's runs."""
+"""indexchecker: what it shows of a page, its options and exit codes; texts as in real Nutch's
+runs.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,17 @@ PLUGINS = "protocol-file|parse-(html|text)|index-(basic|more)|indexer-(csv|dummy
 def check(folder: Path, *args: str, stdin: str = "", **properties: str) -> tuple[int, str, str]:
     """Exit code, stdout, stderr."""
     (folder / "index-writers.xml").write_text(
-        '<writers><writer id="d" class="org.apache.nutch.indexwriter.dummy.DummyIndexWriter"><parameters>'
-        f'<param name="path" value="{folder}/dummy.txt"/></parameters></writer></writers>'
+        '<writers><writer id="d"'
+        ' class="org.apache.nutch.indexwriter.dummy.DummyIndexWriter"><parameters><param'
+        f' name="path" value="{folder}/dummy.txt"/></parameters></writer></writers>'
     )
-    values = {"plugin.includes": PLUGINS} | {name.replace("__", "."): value for name, value in properties.items()}
+    values = {"plugin.includes": PLUGINS} | {
+        name.replace("__", "."): value for name, value in properties.items()
+    }
     conf = Configuration.load([folder], overrides=values).freeze()
-    context = JobContext(conf, FakeClock(784111777000), io.StringIO(), io.StringIO(), io.StringIO(stdin))
+    context = JobContext(
+        conf, FakeClock(784111777000), io.StringIO(), io.StringIO(), io.StringIO(stdin)
+    )
     code = run(list(args), context)
     assert isinstance(context.out, io.StringIO)
     assert isinstance(context.err, io.StringIO)
@@ -72,7 +79,10 @@ def test_pages_of_stdin(page: str, tmp_path: Path) -> None:
 
 
 def test_a_document_that_is_left_out(page: str, tmp_path: Path) -> None:
-    properties = {"plugin__includes": f"{PLUGINS}|index-jexl-filter", "index__jexl__filter": "false"}
+    properties = {
+        "plugin__includes": f"{PLUGINS}|index-jexl-filter",
+        "index__jexl__filter": "false",
+    }
     assert check(tmp_path, page, **properties)[:2] == (0, f"{DISCARDED}\n")
 
 

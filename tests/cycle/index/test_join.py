@@ -13,7 +13,13 @@ from minutch.records import crawldatum as status
 from tests.support.pages import configuration
 
 SUCCESS = status.STATUS_FETCH_SUCCESS
-SCHEMA = {"fetch": pl.UInt8, "db": pl.UInt8, "parsed": pl.Boolean, "text": pl.Boolean, "noindex": pl.Boolean}
+SCHEMA = {
+    "fetch": pl.UInt8,
+    "db": pl.UInt8,
+    "parsed": pl.Boolean,
+    "text": pl.Boolean,
+    "noindex": pl.Boolean,
+}
 EVERYTHING = Rules(True, True, True, True, True)
 Facts = tuple[int | None, int | None, bool | None, bool, bool]
 
@@ -31,23 +37,51 @@ def outcome(rules: Rules, *facts: object) -> str:
         ((SUCCESS, status.STATUS_DB_ORPHAN, True, True, False), join.INDEXED, None),
         ((SUCCESS, None, True, True, True), join.DELETED_NOINDEX, join.INDEXED),
         ((None, None, True, False, True), join.DELETED_NOINDEX, join.SKIPPED_NOT_FETCHED),
-        ((status.STATUS_PARSE_FAILED, None, None, False, False), join.DELETED_FAILED_PARSE, join.SKIPPED_NOT_FETCHED),
+        (
+            (status.STATUS_PARSE_FAILED, None, None, False, False),
+            join.DELETED_FAILED_PARSE,
+            join.SKIPPED_NOT_FETCHED,
+        ),
         (
             (SUCCESS, status.STATUS_DB_PARSE_FAILED, False, True, False),
             join.DELETED_FAILED_PARSE,
             join.SKIPPED_FAILED_PARSE,
         ),
-        ((status.STATUS_FETCH_GONE, None, None, False, False), join.DELETED_GONE, join.SKIPPED_NOT_FETCHED),
-        ((status.STATUS_FETCH_RETRY, status.STATUS_DB_GONE, None, False, False), join.DELETED_GONE, None),
+        (
+            (status.STATUS_FETCH_GONE, None, None, False, False),
+            join.DELETED_GONE,
+            join.SKIPPED_NOT_FETCHED,
+        ),
+        (
+            (status.STATUS_FETCH_RETRY, status.STATUS_DB_GONE, None, False, False),
+            join.DELETED_GONE,
+            None,
+        ),
         ((SUCCESS, status.STATUS_DB_GONE, True, True, False), join.DELETED_GONE, join.INDEXED),
         ((None, status.STATUS_DB_GONE, None, False, False), join.SKIPPED_NOT_FETCHED, None),
         ((status.STATUS_FETCH_REDIR_PERM, None, None, False, False), join.DELETED_REDIRECTS, None),
         ((status.STATUS_FETCH_REDIR_TEMP, None, None, False, False), join.DELETED_REDIRECTS, None),
-        ((SUCCESS, status.STATUS_DB_REDIR_PERM, True, True, False), join.DELETED_REDIRECTS, join.INDEXED),
-        ((SUCCESS, status.STATUS_DB_REDIR_TEMP, True, True, False), join.DELETED_REDIRECTS, join.INDEXED),
-        ((SUCCESS, status.STATUS_DB_DUPLICATE, True, True, False), join.DELETED_DUPLICATES, join.INDEXED),
+        (
+            (SUCCESS, status.STATUS_DB_REDIR_PERM, True, True, False),
+            join.DELETED_REDIRECTS,
+            join.INDEXED,
+        ),
+        (
+            (SUCCESS, status.STATUS_DB_REDIR_TEMP, True, True, False),
+            join.DELETED_REDIRECTS,
+            join.INDEXED,
+        ),
+        (
+            (SUCCESS, status.STATUS_DB_DUPLICATE, True, True, False),
+            join.DELETED_DUPLICATES,
+            join.INDEXED,
+        ),
         ((SUCCESS, status.STATUS_DB_DUPLICATE, None, False, False), join.SKIPPED_NOT_PARSED, None),
-        ((SUCCESS, status.STATUS_DB_NOTMODIFIED, True, True, False), join.SKIPPED_NOT_MODIFIED, join.INDEXED),
+        (
+            (SUCCESS, status.STATUS_DB_NOTMODIFIED, True, True, False),
+            join.SKIPPED_NOT_MODIFIED,
+            join.INDEXED,
+        ),
         ((SUCCESS, None, None, True, False), join.SKIPPED_NOT_PARSED, None),
         ((SUCCESS, None, True, False, False), join.SKIPPED_NOT_PARSED, None),
         ((None, None, True, True, False), join.SKIPPED_NOT_FETCHED, None),
@@ -69,7 +103,9 @@ def test_every_combination_has_an_outcome() -> None:
     for rules in (Rules(), EVERYTHING):
         outcomes = rules.outcomes(table)
         assert outcomes.null_count() == 0
-        assert set(outcomes) <= {getattr(join, name) for name in dir(join) if name.isupper() and name != "DELETED"}
+        assert set(outcomes) <= {
+            getattr(join, name) for name in dir(join) if name.isupper() and name != "DELETED"
+        }
 
 
 @pytest.mark.parametrize(

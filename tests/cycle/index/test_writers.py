@@ -1,4 +1,6 @@
-"""The chain of writers: batches, patience, refusals, failures; mappings and exchanges on the way."""
+"""The chain of writers: batches, patience, refusals, failures; mappings and exchanges on the
+way.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ class ScriptWriter(IndexWriter):
 
     def abort(self):
         self.say("abort")
-'''
+'''  # noqa: E501
 
 
 class Setup:
@@ -86,11 +88,14 @@ class Setup:
         values = {"path": self.folder / f"{name}.txt"} | parameters
         params = "".join(f'<param name="{key}" value="{value}"/>' for key, value in values.items())
         self.writers.append(
-            f'<writer id="{name}" class="org.example.ScriptWriter"><parameters>{params}</parameters>{mapping}</writer>'
+            f'<writer id="{name}"'
+            f' class="org.example.ScriptWriter"><parameters>{params}</parameters>{mapping}</writer>'
         )
 
     def conf(self, exchanges: str = "", **properties: str) -> Configuration:
-        (self.folder / "index-writers.xml").write_text(f"<writers>{''.join(self.writers)}</writers>")
+        (self.folder / "index-writers.xml").write_text(
+            f"<writers>{''.join(self.writers)}</writers>"
+        )
         (self.folder / "exchanges.xml").write_text(f"<exchanges>{exchanges}</exchanges>")
         shipped = Configuration.load([]).get("plugin.folders") or "plugins"
         values = {
@@ -115,7 +120,10 @@ def actions(*keys: str) -> pl.DataFrame:
     """Documents, deletions with a dash before them."""
     payloads = [None if key.startswith("-") else b"doc" for key in keys]
     return pl.DataFrame(
-        {"key": [key.removeprefix("-") for key in keys], "payload": pl.Series(payloads, dtype=pl.Binary)}
+        {
+            "key": [key.removeprefix("-") for key in keys],
+            "payload": pl.Series(payloads, dtype=pl.Binary),
+        }
     )
 
 
@@ -187,7 +195,9 @@ def test_a_writer_that_fails_ends_the_job(setup: Setup, step: str, seen: int) ->
     assert setup.said("w") == (done if step == "close" else [*done, "abort"])
 
 
-def test_nothing_is_committed_where_another_writer_fails(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_is_committed_where_another_writer_fails(
+    setup: Setup, caplog: pytest.LogCaptureFixture
+) -> None:
     setup.add("good", batch=1)
     setup.add("bad", fail="write")
     with pytest.raises(IndexWriterError), caplog.at_level(logging.WARNING):
@@ -196,7 +206,9 @@ def test_nothing_is_committed_where_another_writer_fails(setup: Setup, caplog: p
     assert "Index writer good had taken 1 actions; nothing is committed" in caplog.text
 
 
-def test_refused_documents_are_counted_and_named(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
+def test_refused_documents_are_counted_and_named(
+    setup: Setup, caplog: pytest.LogCaptureFixture
+) -> None:
     setup.add("w", refuse="b,d", batch=3)
     chain = setup.chain()
     with caplog.at_level(logging.WARNING):
@@ -209,7 +221,9 @@ def test_refused_documents_are_counted_and_named(setup: Setup, caplog: pytest.Lo
 def test_too_many_refused_documents_end_the_job(setup: Setup) -> None:
     setup.add("w", refuse="b,d", batch=1)
     run(setup.chain(**{"minutch.index.max.refused": "2"}), actions("a", "b"))
-    with pytest.raises(IndexWriterError, match="2 documents refused, the last one for: no such field"):
+    with pytest.raises(
+        IndexWriterError, match="2 documents refused, the last one for: no such field"
+    ):
         run(setup.chain(**{"minutch.index.max.refused": "1"}), actions("a", "b", "c", "d"))
     assert setup.said("w")[-1] == "abort"
 
@@ -222,17 +236,21 @@ def test_what_is_wrong_in_the_files(setup: Setup) -> None:
     with pytest.raises(ConfigError, match="nosuch: no such file"):
         configured(setup.conf(**{"indexer.indexwriters.file": "nosuch"}))
     setup.add("w", batch="many")
-    with pytest.raises(ConfigError, match="writer w: parameter batch: expected a whole number, found 'many'"):
+    with pytest.raises(
+        ConfigError, match="writer w: parameter batch: expected a whole number, found 'many'"
+    ):
         setup.chain()
 
 
 def test_writers_of_plugins_that_are_not_active_do_nothing(setup: Setup) -> None:
-    setup.writers.append('<writer id="solr" class="org.apache.nutch.indexwriter.solr.SolrIndexWriter"/>')
+    setup.writers.append(
+        '<writer id="solr" class="org.apache.nutch.indexwriter.solr.SolrIndexWriter"/>'
+    )
     assert configured(setup.conf()) == {}
     assert setup.chain().describe() == "No IndexWriters activated - check your configuration"
 
 
-# -- on the way to the writers -----------------------------------------------------------------------------------
+# -- on the way to the writers ---------------------------------------------------------------------
 
 
 def documents() -> Documents:
@@ -246,8 +264,8 @@ def documents() -> Documents:
 def test_each_writer_gets_its_mapping(setup: Setup) -> None:
     setup.add("plain")
     mapping = (
-        '<mapping><copy><field source="title" dest="search, name"/></copy>'
-        '<rename><field source="host" dest="site"/></rename><remove><field source="id"/></remove></mapping>'
+        '<mapping><copy><field source="title" dest="search, name"/></copy><rename><field'
+        ' source="host" dest="site"/></rename><remove><field source="id"/></remove></mapping>'
     )
     setup.add("mapped", mapping)
     found = documents()
@@ -262,17 +280,22 @@ def test_each_writer_gets_its_mapping(setup: Setup) -> None:
 
 
 EXCHANGE = (
-    '<exchange id="{0}" class="org.apache.nutch.exchange.jexl.JexlExchange"><writers><writer id="{0}"/></writers>'
-    '<params><param name="expr" value="{1}"/></params></exchange>'
+    '<exchange id="{0}" class="org.apache.nutch.exchange.jexl.JexlExchange"><writers><writer'
+    ' id="{0}"/></writers><params><param name="expr" value="{1}"/></params></exchange>'
 )
-DEFAULT = '<exchange id="default" class="default"><writers><writer id="rest"/></writers><params/></exchange>'
+DEFAULT = (
+    '<exchange id="default" class="default"><writers><writer'
+    ' id="rest"/></writers><params/></exchange>'
+)
 
 
 def routed(setup: Setup, exchanges: str) -> tuple[dict[str, list[str]], int]:
     for name in ("a", "b", "rest"):
         setup.add(name)
     encoded, counters = Encoders(setup.conf(exchanges)).encode(documents(), [])
-    return {name: frame["key"].to_list() for name, frame in encoded.items()}, counters.get(NO_WRITER, 0)
+    return {name: frame["key"].to_list() for name, frame in encoded.items()}, counters.get(
+        NO_WRITER, 0
+    )
 
 
 def test_exchanges(setup: Setup) -> None:

@@ -1,4 +1,6 @@
-"""Links become records: each link once, in input order, cut at the limit; whatever the memory, cores and parts."""
+"""Links become records: each link once, in input order, cut at the limit; whatever the memory,
+cores and parts.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,18 @@ Records = dict[str, list[tuple[str, str]]]
 
 
 def table(rows: list[Row]) -> pl.DataFrame:
-    return pl.DataFrame([tuple(text.encode() for text in row) for row in rows], schema=LINKS_SCHEMA, orient="row")
+    return pl.DataFrame(
+        [tuple(text.encode() for text in row) for row in rows], schema=LINKS_SCHEMA, orient="row"
+    )
 
 
 def records_of(tables: list[pl.DataFrame]) -> Records:
     """The records in tables in which the rows of a key lie together; a key must not come twice."""
     found: Records = {}
     last = None
-    for key, url, anchor in (row for one in tables for row in one.select(LINKS_SCHEMA.names()).iter_rows()):
+    for key, url, anchor in (
+        row for one in tables for row in one.select(LINKS_SCHEMA.names()).iter_rows()
+    ):
         assert key == last or key.decode() not in found
         found.setdefault(key.decode(), []).append((url.decode(), anchor.decode()))
         last = key
@@ -86,7 +92,10 @@ def some_links(random: Random, pages: int) -> Pages:
     def link() -> tuple[str, str]:
         return f"http://to{random.randrange(12)}/", random.choice(("", "one", "two"))
 
-    return {f"http://from{random.randrange(40)}/": [link() for _ in range(random.randrange(9))] for _ in range(pages)}
+    return {
+        f"http://from{random.randrange(40)}/": [link() for _ in range(random.randrange(9))]
+        for _ in range(pages)
+    }
 
 
 def rows_of(links: Pages) -> list[Row]:
@@ -97,7 +106,9 @@ def rows_of(links: Pages) -> list[Row]:
 def stored(path: Path) -> Records:
     """The records of a LinkDb, sorted by URL."""
     db = LinkDb(path)
-    found = records_of([frame for part in range(len(db.require_parts())) for frame in db.scan_part(part)])
+    found = records_of(
+        [frame for part in range(len(db.require_parts())) for frame in db.scan_part(part)]
+    )
     return dict(sorted(found.items(), key=lambda item: item[0].encode()))
 
 
@@ -174,7 +185,9 @@ def test_a_dump_shows_records_as_they_are_stored(tmp_path: Path) -> None:
 
 def test_part_files_are_read_by_name(tmp_path: Path) -> None:
     links = {f"http://from{n}/": [("http://to/", str(n))] for n in range(6)}
-    invertlinks.invertlinks(tmp_path / "db", [segment(tmp_path / "segment", links, parts=2)], context())
+    invertlinks.invertlinks(
+        tmp_path / "db", [segment(tmp_path / "segment", links, parts=2)], context()
+    )
     assert [anchor for _, anchor in stored(tmp_path / "db")["http://to/"]] == list("024135")
 
 
@@ -194,7 +207,12 @@ def test_pages_without_links_have_no_record(tmp_path: Path) -> None:
     ids=["the same parts", "normalized", "other parts"],
 )
 def test_only_new_links_are_shuffled_where_they_can_be(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: str, flags: list[str], shuffled: int, rejected: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    parts: str,
+    flags: list[str],
+    shuffled: int,
+    rejected: int,
 ) -> None:
     """Two links are new, four are stored; two of these the filters reject."""
     plugins = {"plugin_includes": "urlfilter-regex|urlnormalizer-basic"}

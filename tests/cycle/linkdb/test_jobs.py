@@ -1,4 +1,6 @@
-"""invertlinks, mergelinkdb and readlinkdb as commands: flags, exit codes, layouts, what they say."""
+"""invertlinks, mergelinkdb and readlinkdb as commands: flags, exit codes, layouts, what they
+say.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ from minutch.records.parsestatus import ParseStatus
 PLUGINS = "urlfilter-regex|urlnormalizer-(pass|regex|basic)"
 Pages = dict[str, list[tuple[str, str]]]
 
-ONE: Pages = {"http://a/": [("http://b/", "to b"), ("http://c/", "to c")], "http://d/": [("http://b/", "b too")]}
+ONE: Pages = {
+    "http://a/": [("http://b/", "to b"), ("http://c/", "to c")],
+    "http://d/": [("http://b/", "b too")],
+}
 TWO: Pages = {"http://e/": [("http://b/", "b again"), ("http://f/x.gif", "f")]}
 
 
@@ -35,7 +40,9 @@ def segment(path: Path, pages: Pages, parts: int = 1) -> Path:
     for part in range(parts):
         folder = path / f"parse_data/part-r-{part:05}"
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with MapFileWriter(folder, Text.class_name, ParseData.class_name, compression="RECORD") as writer:
+        with MapFileWriter(
+            folder, Text.class_name, ParseData.class_name, compression="RECORD"
+        ) as writer:
             for url in sorted(pages)[part::parts]:
                 data = ParseData(ParseStatus(1, 0), "", [Outlink(*link) for link in pages[url]])
                 writer.append(Text(url), data)
@@ -67,9 +74,19 @@ def segments(tmp_path: Path) -> Path:
 
 
 def test_directory_or_list_of_segments(segments: Path, tmp_path: Path) -> None:
-    assert invertlinks_command.run([str(tmp_path / "db1"), "-dir", str(segments), "-NOFILTER"], context()) == 0
+    assert (
+        invertlinks_command.run(
+            [str(tmp_path / "db1"), "-dir", str(segments), "-NOFILTER"], context()
+        )
+        == 0
+    )
     both = [str(path) for path in sorted(segments.iterdir())]
-    assert invertlinks_command.run([str(tmp_path / "db2"), *both, "-noFilter", "-noNormalize"], context()) == 0
+    assert (
+        invertlinks_command.run(
+            [str(tmp_path / "db2"), *both, "-noFilter", "-noNormalize"], context()
+        )
+        == 0
+    )
     expected = {
         "http://b/": {"http://a/", "http://d/", "http://e/"},
         "http://c/": {"http://a/"},
@@ -82,9 +99,21 @@ def test_directory_or_list_of_segments(segments: Path, tmp_path: Path) -> None:
 
 def test_several_directories(segments: Path, tmp_path: Path) -> None:
     segment(tmp_path / "more/20200101000002", {"http://g/": [("http://b/", "from g")]})
-    arguments = ["-noFilter", str(tmp_path / "db"), "-dir", str(segments), "-dir", str(tmp_path / "more")]
+    arguments = [
+        "-noFilter",
+        str(tmp_path / "db"),
+        "-dir",
+        str(segments),
+        "-dir",
+        str(tmp_path / "more"),
+    ]
     assert invertlinks_command.run(arguments, context()) == 0
-    assert links(tmp_path / "db")["http://b/"] == {"http://a/", "http://d/", "http://e/", "http://g/"}
+    assert links(tmp_path / "db")["http://b/"] == {
+        "http://a/",
+        "http://d/",
+        "http://e/",
+        "http://g/",
+    }
 
 
 def test_filters_apply_to_new_links_and_stored_ones(segments: Path, tmp_path: Path) -> None:
@@ -97,14 +126,18 @@ def test_filters_apply_to_new_links_and_stored_ones(segments: Path, tmp_path: Pa
 
 
 def test_records_are_compressed_one_by_one(segments: Path, tmp_path: Path) -> None:
-    invertlinks_command.run([str(tmp_path / "db"), "-dir", str(segments)], context(mapreduce_job_reduces="2"))
+    invertlinks_command.run(
+        [str(tmp_path / "db"), "-dir", str(segments)], context(mapreduce_job_reduces="2")
+    )
     parts = sorted((tmp_path / "db/current").iterdir())
     assert [part.name for part in parts] == ["part-r-00000", "part-r-00001"]
     with SequenceFileReader(parts[0] / "data") as reader:
         assert reader.compression == "RECORD"
 
 
-def test_progress_knows_how_much_is_to_come(segments: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_knows_how_much_is_to_come(
+    segments: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[tuple[int, int | None]] = []
 
     class Watched(job.Progress):
@@ -113,7 +146,9 @@ def test_progress_knows_how_much_is_to_come(segments: Path, tmp_path: Path, monk
             seen.append((self.done, self.total))
 
     monkeypatch.setattr(job, "Progress", Watched)
-    counters = invertlinks.invertlinks(tmp_path / "db", sorted(segments.iterdir()), context(mapreduce_job_reduces="1"))
+    counters = invertlinks.invertlinks(
+        tmp_path / "db", sorted(segments.iterdir()), context(mapreduce_job_reduces="1")
+    )
     assert seen[-1][0] == len(ONE | TWO) + counters["inlinks written"]
     assert all(total is not None and total >= done for done, total in seen)
 
@@ -246,7 +281,9 @@ def test_damage_is_named(segments: Path, tmp_path: Path) -> None:
 
 def test_another_kind_of_database_is_named(tmp_path: Path) -> None:
     """Its records are no links: the error says of which folder."""
-    with MapFileWriter(tmp_path / "db/current/part-r-00000", Text.class_name, Text.class_name) as writer:
+    with MapFileWriter(
+        tmp_path / "db/current/part-r-00000", Text.class_name, Text.class_name
+    ) as writer:
         writer.append(Text("http://a/"), Text("no links"))
     with pytest.raises(FormatError, match=re.escape(str(tmp_path / "db"))):
         readlinkdb.run([str(tmp_path / "db"), "-url", "http://a/"], context())

@@ -14,7 +14,13 @@ from minutch.cycle.linkdb import outlinks
 from minutch.cycle.linkdb.rules import LinkRules, UrlChain
 from minutch.errors import FormatError
 from minutch.hadoop.formats.mapfile import MapFileWriter
-from minutch.hadoop.formats.writables import FloatWritable, LongWritable, MapWritable, NullWritable, Text
+from minutch.hadoop.formats.writables import (
+    FloatWritable,
+    LongWritable,
+    MapWritable,
+    NullWritable,
+    Text,
+)
 from minutch.job import Counters
 from minutch.records.links import Outlink
 from minutch.records.parsedata import ParseData
@@ -39,7 +45,9 @@ def page(random: Random, links: int, usual: bool = True) -> ParseData:
     """A parsed page with so many links, some of them with metadata."""
     made = []
     for _ in range(links):
-        metadata = MapWritable({Text("a"): random.choice((Text("b"), LongWritable(1), FloatWritable(1)))})
+        metadata = MapWritable(
+            {Text("a"): random.choice((Text("b"), LongWritable(1), FloatWritable(1)))}
+        )
         if not usual:
             metadata = MapWritable({Text("a"): NullWritable()})
         own = metadata if random.random() < 0.2 or not usual else MapWritable()
@@ -48,7 +56,9 @@ def page(random: Random, links: int, usual: bool = True) -> ParseData:
 
 
 def written(path: Path, pages: list[ParseData], compression: str = "RECORD") -> Path:
-    with MapFileWriter(path, "org.apache.hadoop.io.Text", ParseData.class_name, compression=compression) as file:
+    with MapFileWriter(
+        path, "org.apache.hadoop.io.Text", ParseData.class_name, compression=compression
+    ) as file:
         for number, data in enumerate(pages):
             key = f"http://{'ac'[number > 150]}.b/{number:05}".encode()
             file.append_raw(bytes((len(key),)) + key, data.to_bytes())
@@ -56,7 +66,9 @@ def written(path: Path, pages: list[ParseData], compression: str = "RECORD") -> 
 
 
 def rules_for(**properties: str) -> LinkRules:
-    conf = Configuration.load([], overrides={"plugin.includes": "urlfilter-regex|urlnormalizer-basic"})
+    conf = Configuration.load(
+        [], overrides={"plugin.includes": "urlfilter-regex|urlnormalizer-basic"}
+    )
     conf = conf.with_values({name.replace("_", "."): value for name, value in properties.items()})
     return LinkRules(conf, UrlChain(conf, normalize=False, filtering=False))
 
@@ -88,7 +100,9 @@ def test_links_are_those_of_the_plain_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: str, properties: dict[str, str]
 ) -> None:
     random = Random(len(properties))
-    path = written(tmp_path / "data", [page(random, random.choice((0, 1, 7))) for _ in range(300)], compression)
+    path = written(
+        tmp_path / "data", [page(random, random.choice((0, 1, 7))) for _ in range(300)], compression
+    )
     if compression == "RECORD":
         monkeypatch.setattr(LinkRules, "apply", None)  # every page is one that the kernel knows
     fast, counted = outlinks.scan_links(path, rules_for(**properties)), Counters()
@@ -115,7 +129,9 @@ def test_room_grows_with_the_records(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_what_the_kernel_does_not_know_is_read_in_the_plain_way(tmp_path: Path) -> None:
     random = Random(2)
-    path = written(tmp_path / "data", [page(random, 3), page(random, 3, usual=False), page(random, 3)])
+    path = written(
+        tmp_path / "data", [page(random, 3), page(random, 3, usual=False), page(random, 3)]
+    )
     (fast, counted), (plain, counters) = both_ways(path, rules_for())
     assert fast.equals(plain)
     assert counted == counters

@@ -14,15 +14,21 @@ from minutch.job import Counters
 from minutch.kernels.inlinks import DIFFERENT, SAME, UNKNOWN
 from minutch.work.tables.frame import OUTLINKS_SCHEMA
 
-CONF = Configuration.load([], overrides={"plugin.includes": "urlfilter-regex|urlnormalizer-(pass|regex|basic)"})
+CONF = Configuration.load(
+    [], overrides={"plugin.includes": "urlfilter-regex|urlnormalizer-(pass|regex|basic)"}
+)
 
 
 def outlinks(*rows: tuple[str, str, str]) -> pl.DataFrame:
     """A table of (page, target, anchor)."""
-    return pl.DataFrame([tuple(text.encode() for text in row) for row in rows], schema=OUTLINKS_SCHEMA, orient="row")
+    return pl.DataFrame(
+        [tuple(text.encode() for text in row) for row in rows], schema=OUTLINKS_SCHEMA, orient="row"
+    )
 
 
-def apply(table: pl.DataFrame, chain: bool = False, **properties: str) -> tuple[list[tuple[str, ...]], Counters]:
+def apply(
+    table: pl.DataFrame, chain: bool = False, **properties: str
+) -> tuple[list[tuple[str, ...]], Counters]:
     conf = CONF.with_values({name.replace("_", "."): value for name, value in properties.items()})
     counters = Counters()
     links = LinkRules(conf, UrlChain(conf, normalize=chain, filtering=chain)).apply(table, counters)
@@ -49,7 +55,9 @@ def test_internal_links_are_ignored() -> None:
 
 
 def test_external_links_are_ignored() -> None:
-    links, counters = apply(LINKS, linkdb_ignore_internal_links="false", linkdb_ignore_external_links="true")
+    links, counters = apply(
+        LINKS, linkdb_ignore_internal_links="false", linkdb_ignore_external_links="true"
+    )
     assert [url for url, _, _ in links] == ["http://a/2", "HTTPS://A:8080/"]
     assert (counters[rules.EXTERNAL], counters[rules.MALFORMED]) == (1, 1)
 
@@ -76,7 +84,16 @@ URLS = st.sampled_from(
             "http://u@a.b/",
             "HTTP://a.b/",
         ),
-        *("", "http:", "http://", "http:///", "http://a.b?q", "http://a.b#f", "http://a.b.c/", "httpsx://a.b/"),
+        *(
+            "",
+            "http:",
+            "http://",
+            "http:///",
+            "http://a.b?q",
+            "http://a.b#f",
+            "http://a.b.c/",
+            "httpsx://a.b/",
+        ),
         "http://[::1]/",
     )
 )
@@ -85,12 +102,18 @@ URLS = st.sampled_from(
 @settings(deadline=None)
 @given(st.lists(st.tuples(URLS, URLS), min_size=1, max_size=20))
 def test_the_kernel_and_the_parser_compare_hosts_alike(pairs: list[tuple[str, str]]) -> None:
-    pages, targets = (pl.Series([pair[i].encode() for pair in pairs], dtype=pl.Binary) for i in (0, 1))
+    pages, targets = (
+        pl.Series([pair[i].encode() for pair in pairs], dtype=pl.Binary) for i in (0, 1)
+    )
     meaning: dict[int, bool | str] = {SAME: True, DIFFERENT: False, UNKNOWN: "ask the parser"}
     found = [meaning[code] for code in rules._compared(pages, targets).tolist()]
     parsed = rules._same_host_parsed(pages, targets).to_list()
-    assert [other if one == meaning[UNKNOWN] else one for one, other in zip(found, parsed, strict=True)] == parsed
-    plain = [all(url in ("http://a.b/x", "http://A.B", "http://a.b?q") for url in pair) for pair in pairs]
+    assert [
+        other if one == meaning[UNKNOWN] else one for one, other in zip(found, parsed, strict=True)
+    ] == parsed
+    plain = [
+        all(url in ("http://a.b/x", "http://A.B", "http://a.b?q") for url in pair) for pair in pairs
+    ]
     assert all(one is True for one, is_plain in zip(found, plain, strict=True) if is_plain)
 
 

@@ -1,4 +1,6 @@
-"""The LinkDb: the layout of its records is found out, kept apart from the other, and written either way."""
+"""The LinkDb: the layout of its records is found out, kept apart from the other, and written either
+way.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +35,18 @@ LINKDBS = sorted(
 
 def expected_layout(path: Path) -> str:
     """The layout of a golden LinkDb: Nutch 1.20's own are the older one."""
-    by_1_20 = path.is_relative_to(GOLDEN / "nutch-1.20") and str(path.relative_to(GOLDEN / "nutch-1.20")) in OLD
+    by_1_20 = (
+        path.is_relative_to(GOLDEN / "nutch-1.20")
+        and str(path.relative_to(GOLDEN / "nutch-1.20")) in OLD
+    )
     return LAYOUT_PLAIN if by_1_20 else LAYOUT_METADATA
 
 
 @needs_golden
 def test_there_are_golden_linkdbs_of_both_layouts() -> None:
-    assert {expected_layout(path) for path in LINKDBS} == set(LAYOUTS) and len(LINKDBS) > (20 if HAS_ALL else 5)
+    assert {expected_layout(path) for path in LINKDBS} == set(LAYOUTS) and len(LINKDBS) > (
+        20 if HAS_ALL else 5
+    )
 
 
 @pytest.mark.parametrize("path", LINKDBS, ids=lambda path: str(path.relative_to(GOLDEN)))
@@ -61,7 +68,9 @@ def test_golden_linkdbs(path: Path, tmp_path: Path) -> None:
         with SequenceFileReader(tmp_path / str(number) / "data") as reader:
             found = [(DataInput(key).read_text(), value) for key, value in reader]
         if "ambiguous" in path.name:  # forged: empty maps, which are written as none
-            assert {url: Inlinks.read(DataInput(value), db.layout) for url, value in found} == expected
+            assert {
+                url: Inlinks.read(DataInput(value), db.layout) for url, value in found
+            } == expected
         else:
             assert found == records
 
@@ -91,7 +100,12 @@ def linkdb(path: Path, *values: bytes) -> LinkDb:
     """A LinkDb of one part with these records."""
     part = path / "current" / "part-r-00000"
     part.mkdir(parents=True)
-    write_records(part / "data", [(b"http://%d/" % i, value) for i, value in enumerate(values)], "RECORD", INLINKS)
+    write_records(
+        part / "data",
+        [(b"http://%d/" % i, value) for i, value in enumerate(values)],
+        "RECORD",
+        INLINKS,
+    )
     return LinkDb(path)
 
 

@@ -14,7 +14,8 @@ LARGE = 5 << 20
 
 
 @pytest.mark.parametrize(
-    "strings", [[], [b""], [b"a", b"", b"bc"], [b"x" * LARGE, b"y"], [bytes([n]) for n in range(256)]]
+    "strings",
+    [[], [b""], [b"a", b"", b"bc"], [b"x" * LARGE, b"y"], [bytes([n]) for n in range(256)]],
 )
 def test_what_is_sent_comes(strings: list[bytes]) -> None:
     ours, theirs = map(Channel, Pipe())

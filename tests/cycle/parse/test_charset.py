@@ -1,4 +1,6 @@
-"""Charsets: who says what first, labels, and a labelled set in more than 18 encodings that says nothing."""
+"""Charsets: who says what first, labels, and a labelled set in more than 18 encodings that says
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.cycle.parse.charset import GUESS_LIMIT, LABELS, CharsetDetector, from_header, from_meta, lookup
+from minutch.cycle.parse.charset import (
+    GUESS_LIMIT,
+    LABELS,
+    CharsetDetector,
+    from_header,
+    from_meta,
+    lookup,
+)
 from minutch.errors import ConfigError
 from tests.support.charset_texts import TEXTS
 from tests.support.pages import configuration
@@ -14,11 +23,18 @@ from tests.support.pages import configuration
 DETECTOR = CharsetDetector(configuration())
 NUTCHS = CharsetDetector(configuration(**{"parser.character.encoding.detect": "false"}))
 
-# The same text three times over, as pages of different make-up: enough words, few words, many links.
+# The same text three times over, as pages of different make-up: enough words, few words, many
+# links.
 SHAPES = (
     "<html><head><title>{0}</title></head><body><p>{1}</p></body></html>",
-    "<html><head><title>{0}</title></head><body><ul><li><a href='1.html'>{0}</a><li>{1}</ul><!-- {1} --></body></html>",
-    "<!DOCTYPE html><title>{0}</title><script>var x = 1;</script><div class='menu'>{1}</div><div>{1}</div>",
+    (
+        "<html><head><title>{0}</title></head><body><ul><li><a"
+        " href='1.html'>{0}</a><li>{1}</ul><!-- {1} --></body></html>"
+    ),
+    (
+        "<!DOCTYPE html><title>{0}</title><script>var x = 1;</script><div"
+        " class='menu'>{1}</div><div>{1}</div>"
+    ),
 )
 
 
@@ -99,15 +115,33 @@ def test_the_top_level_domain_is_a_hint() -> None:
         (b"\xfe\xff\0<\0p", None, "utf-16be"),
         (b"<meta charset=koi8-r>", 'text/html; charset="Windows-1251"', "windows-1251"),
         (b"<meta charset=koi8-r>", "text/html; charset=nonsense", "koi8-r"),
-        (b"<meta charset=koi8-r><meta http-equiv=content-type content='text/html; charset=big5'>", None, "big5"),
-        (b"<META  HTTP-EQUIV='Content-Type' content=\"text/html;charset = EUC-JP\">", None, "euc-jp"),
+        (
+            (
+                b"<meta charset=koi8-r><meta http-equiv=content-type content='text/html;"
+                b" charset=big5'>"
+            ),
+            None,
+            "big5",
+        ),
+        (
+            b"<META  HTTP-EQUIV='Content-Type' content=\"text/html;charset = EUC-JP\">",
+            None,
+            "euc-jp",
+        ),
         (b"<meta name=x charset='gb2312'>", None, "gb2312"),
         (
-            b"<meta name=x content='charset=big5'><meta http-equiv=refresh content='0; charset=big5'>",
+            (
+                b"<meta name=x content='charset=big5'><meta http-equiv=refresh content='0;"
+                b" charset=big5'>"
+            ),
             None,
             "windows-1252",
         ),
-        (b"<meta name=charset content=big5><meta data-charset=big5><meta/CHARSET = ' x-sjis '/>", None, "shift_jis"),
+        (
+            b"<meta name=charset content=big5><meta data-charset=big5><meta/CHARSET = ' x-sjis '/>",
+            None,
+            "shift_jis",
+        ),
         (b"<meta http-equiv='content-type content='text/html; charset=koi8-r'>", None, "koi8-r"),
         (b"<meta http-equiv=content-type charset=koi8-r>", "text/html; charset='big5'", "koi8-r"),
         (b"<!--" + b"x" * 4000 + b"--><meta charset=utf8>", None, "utf-8"),
@@ -143,9 +177,15 @@ def test_configured_default() -> None:
 
 @pytest.mark.parametrize(
     ("confidence", "media_type", "name"),
-    [("-1", "text/html", "koi8-r"), ("90", "text/html", "utf-8"), ("90", "image/svg+xml", "koi8-r")],
+    [
+        ("-1", "text/html", "koi8-r"),
+        ("90", "text/html", "utf-8"),
+        ("90", "image/svg+xml", "koi8-r"),
+    ],
 )
-def test_confidence_lets_the_content_overrule_the_header(confidence: str, media_type: str, name: str) -> None:
+def test_confidence_lets_the_content_overrule_the_header(
+    confidence: str, media_type: str, name: str
+) -> None:
     detector = CharsetDetector(configuration(encodingdetector_charset_min_confidence=confidence))
     data = TEXTS["russian"][0].encode()
     assert detector.detect(data, "text/html; charset=koi8-r", media_type).name == name
@@ -180,7 +220,8 @@ def test_labels(label: str, name: str, codec: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "label", ["", "nonsense", "rot13", "base64", "idna", "utf-7", "é", "x" * 100, "../os", "undefined"]
+    "label",
+    ["", "nonsense", "rot13", "base64", "idna", "utf-7", "é", "x" * 100, "../os", "undefined"],
 )
 def test_what_is_no_charset(label: str) -> None:
     assert lookup(label) is None

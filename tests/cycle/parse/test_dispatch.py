@@ -30,7 +30,10 @@ PLUGINS = """<parse-plugins>
 
 
 def names(plugins: str, content_type: str) -> list[str]:
-    return [type(parser).__name__ for parser in ParserFactory(configuration(plugins)).parsers(content_type)]
+    return [
+        type(parser).__name__
+        for parser in ParserFactory(configuration(plugins)).parsers(content_type)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +113,9 @@ BAD = outcome(ParseStatus(FAILED, 0, ["bad"]))
         ([ParseResult(URL)], FAILED, UNSUCCESSFUL),
     ],
 )
-def test_one_after_the_other(outcomes: Sequence[ParseResult | BaseException], major: int, message: str | None) -> None:
+def test_one_after_the_other(
+    outcomes: Sequence[ParseResult | BaseException], major: int, message: str | None
+) -> None:
     status = run_parsers([Fixed(one) for one in outcomes], content("x"))[URL].data.status
     assert (status.major, status.message) == (major, message)
 
@@ -127,6 +132,8 @@ def test_the_alarm_passes_through() -> None:
         ("parse-html|parsefilter-naivebayes", "parsefilter.naivebayes.trainfile", "none"),
     ],
 )
-def test_settings_that_can_not_be_are_errors_before_the_first_page(plugins: str, name: str, value: str) -> None:
+def test_settings_that_can_not_be_are_errors_before_the_first_page(
+    plugins: str, name: str, value: str
+) -> None:
     with pytest.raises(ConfigError, match=name):
         ParseUtil(configuration(plugins, **{name: value}))

@@ -1,6 +1,8 @@
-"""Damaged pages, feeds, archives and documents of every kind: no crash, no exception but ours, always a status.
+"""Damaged pages, feeds, archives and documents of every kind: no crash, no exception but ours,
+always a status.
 
-Bounded here; for a longer run: `MINUTCH_FUZZ=100000 python -m pytest tests/cycle/parse/test_fuzz.py`.
+Bounded here; for a longer run: `MINUTCH_FUZZ=100000 python -m pytest
+tests/cycle/parse/test_fuzz.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from tests.support.golden import PROJECT
 from tests.support.pages import configuration, content
 
 ROUNDS = int(os.environ.get("MINUTCH_FUZZ", "150"))
-CONF = configuration("parse-(html|tika|zip|js)|feed|headings|parse-metatags|microformats-reltag|parsefilter-debug")
+CONF = configuration(
+    "parse-(html|tika|zip|js)|feed|headings|parse-metatags|microformats-reltag|parsefilter-debug"
+)
 PARSERS = ParseUtil(CONF)
 MIME = MimeUtil(CONF)
 
@@ -91,6 +95,9 @@ def test_damaged_documents(content_type: str) -> None:
         result = PARSERS.parse(page)
         for url, parse in result.items():
             assert parse.data.status.major in (1, 2), (number, url)
-            assert not FOREIGN.match((parse.data.status.args or [""])[0] or ""), (number, parse.data.status)
+            assert not FOREIGN.match((parse.data.status.args or [""])[0] or ""), (
+                number,
+                parse.data.status,
+            )
             parse.data.to_bytes()
         assert MIME.resolve(None, page.url, data)

@@ -51,10 +51,14 @@ AT_ONCE, ONE_BY_ONE = OutlinkRules(CONF), OutlinkRules(CONF)
 """They remember what they have told."""
 
 
-def check(pages: list[tuple[str, list[Outlink]]], most: int, longest: int, at_once: OutlinkRules = AT_ONCE) -> None:
+def check(
+    pages: list[tuple[str, list[Outlink]]], most: int, longest: int, at_once: OutlinkRules = AT_ONCE
+) -> None:
     """The links of pages are kept alike, all at once and one by one."""
     found = at_once.keep([(url, run_of(links)) for url, links in pages], most, longest)
-    assert [list(kept) for kept in found] == [ONE_BY_ONE.keep_each(url, links, most, longest) for url, links in pages]
+    assert [list(kept) for kept in found] == [
+        ONE_BY_ONE.keep_each(url, links, most, longest) for url, links in pages
+    ]
 
 
 @pytest.mark.parametrize(
@@ -89,26 +93,51 @@ class TestRules:
         assert rules.accept("http://e.org/", "http://e.org/a/../b#f", None) == "http://e.org/b"
 
     @pytest.mark.parametrize("few", [1, 2048])
-    def test_all_at_once_is_the_same_as_one_by_one(self, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_all_at_once_is_the_same_as_one_by_one(
+        self, few: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(verdicts, "_FEW", few)
         fresh = OutlinkRules(CONF)
-        urls = [f"http://h{i % 7}.org/d/{i}/../x{'?q=1' if i % 5 == 0 else ''}#f" for i in range(400)]
-        urls += ["no url", "http://e.org/a b", "http://[bad/", "ftp://x.org/", "http://E.org:80/", "x" * 90, "", "e"]
+        urls = [
+            f"http://h{i % 7}.org/d/{i}/../x{'?q=1' if i % 5 == 0 else ''}#f" for i in range(400)
+        ]
+        urls += [
+            "no url",
+            "http://e.org/a b",
+            "http://[bad/",
+            "ftp://x.org/",
+            "http://E.org:80/",
+            "x" * 90,
+            "",
+            "e",
+        ]
         links = [Outlink(url, f"to {url}") for url in urls]
-        pages = [("http://e.org/a%20b", links), ("e", links[:7]), ("f", []), ("http://E.org:80/", links[::-1])]
+        pages = [
+            ("http://e.org/a%20b", links),
+            ("e", links[:7]),
+            ("f", []),
+            ("http://E.org:80/", links[::-1]),
+        ]
         check(pages, 200, 80, fresh)
         check(pages, 7, 80, fresh)
 
     @given(
         st.lists(
-            st.tuples(urls, st.lists(st.builds(Outlink, urls | st.sampled_from(COMMON), st.text("aé ", max_size=140)))),
+            st.tuples(
+                urls,
+                st.lists(
+                    st.builds(Outlink, urls | st.sampled_from(COMMON), st.text("aé ", max_size=140))
+                ),
+            ),
             max_size=5,
         ),
         st.integers(0, 4),
         st.integers(0, 60),
     )
     @settings(max_examples=60)
-    def test_any_links_at_once(self, pages: list[tuple[str, list[Outlink]]], most: int, longest: int) -> None:
+    def test_any_links_at_once(
+        self, pages: list[tuple[str, list[Outlink]]], most: int, longest: int
+    ) -> None:
         check(pages, most, longest)
 
     def test_a_column_holds_the_new_links_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,25 +157,43 @@ class TestRules:
 
         monkeypatch.setattr(verdicts, "_FEW", 1)
         table = VerdictTable(judge, lambda url: url)
-        batches = [[Outlink(f"http://h{batch}.org/d/{i}") for i in range(200)] for batch in range(20)]
+        batches = [
+            [Outlink(f"http://h{batch}.org/d/{i}") for i in range(200)] for batch in range(20)
+        ]
         for links in batches:
             assert list(table.keep([("u", run_of(links))], 500, 80)[0]) == links
-        assert [column.to_list() for column in columns] == [[link.to_url for link in links] for links in batches]
+        assert [column.to_list() for column in columns] == [
+            [link.to_url for link in links] for links in batches
+        ]
         assert sizes == [sum(len(link.to_url) for link in links) for links in batches]
 
     def test_urls_that_are_not_utf_8(self) -> None:
-        odd = [Outlink("http://e.org/\udcff"), Outlink("http://e.org/\udc80.gif"), Outlink("http://e.org/b")]
+        odd = [
+            Outlink("http://e.org/\udcff"),
+            Outlink("http://e.org/\udc80.gif"),
+            Outlink("http://e.org/b"),
+        ]
         check([("http://e.org/", odd), ("http://e.org/\udcff", odd)], 9, 60)
         many = [Outlink(f"http://e.org/{number}") for number in range(200)]
         check([("http://e.org/", [*odd, *many])], 210, 60)
 
-    @given(st.lists(st.tuples(st.text(max_size=8), st.integers(0, 9)), max_size=5), st.sampled_from(["RECORD", "NONE"]))
-    def test_records_packed_and_unpacked(self, records: list[tuple[str, int]], compression: str) -> None:
+    @given(
+        st.lists(st.tuples(st.text(max_size=8), st.integers(0, 9)), max_size=5),
+        st.sampled_from(["RECORD", "NONE"]),
+    )
+    def test_records_packed_and_unpacked(
+        self, records: list[tuple[str, int]], compression: str
+    ) -> None:
         packer = DocumentPacker.compressing(compression)
-        crawl = packer.crawl_records([(url, CrawlDatum(STATUS_LINKED, number)) for url, number in records])
+        crawl = packer.crawl_records(
+            [(url, CrawlDatum(STATUS_LINKED, number)) for url, number in records]
+        )
         inflate = zlib.decompress if compression == "RECORD" else bytes
-        assert [(key, CrawlDatum.from_bytes(inflate(value))) for key, value in unpack_records(crawl)] == [
-            (text_key(encode_text(url)), CrawlDatum(STATUS_LINKED, number)) for url, number in records
+        assert [
+            (key, CrawlDatum.from_bytes(inflate(value))) for key, value in unpack_records(crawl)
+        ] == [
+            (text_key(encode_text(url)), CrawlDatum(STATUS_LINKED, number))
+            for url, number in records
         ]
 
     def test_what_grows_and_what_is_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +206,9 @@ class TestRules:
     def test_one_page_after_the_other_is_remembered(self) -> None:
         rules = OutlinkRules(CONF)
         for _ in range(2):
-            kept = rules.keep([("http://e.org/", run_of([Outlink("http://e.org/a/../b#f", "x")]))], 9, 99)
+            kept = rules.keep(
+                [("http://e.org/", run_of([Outlink("http://e.org/a/../b#f", "x")]))], 9, 99
+            )
             assert kept == [[Outlink("http://e.org/b", "x")]]
 
     def test_rules_about_two_urls(self) -> None:
@@ -172,7 +221,9 @@ class TestRules:
             raise PluginError("no")
 
         monkeypatch.setattr(URLFilters, "filter_column", fail)
-        check([("http://e.org/", [Outlink("http://e.org/a"), Outlink("http://e.org/a.gif")])], 9, 99)
+        check(
+            [("http://e.org/", [Outlink("http://e.org/a"), Outlink("http://e.org/a.gif")])], 9, 99
+        )
 
     def test_a_place_that_is_no_url(self) -> None:
         rules = OutlinkRules(configuration(**{"db.ignore.external.links": "true"}))
@@ -183,10 +234,18 @@ class TestRules:
 
 class TestSignatures:
     def test_by_name(self) -> None:
-        for name in ("minutch.cycle.parse.signature.MD5Signature", "minutch.cycle.parse.signature:MD5Signature", ""):
-            assert isinstance(from_conf(Configuration().with_values({"db.signature.class": name})), MD5Signature)
+        for name in (
+            "minutch.cycle.parse.signature.MD5Signature",
+            "minutch.cycle.parse.signature:MD5Signature",
+            "",
+        ):
+            assert isinstance(
+                from_conf(Configuration().with_values({"db.signature.class": name})), MD5Signature
+            )
 
-    @pytest.mark.parametrize("name", ["org.example.None", "no.such.Module", "minutch.cycle.parse.signature:None", "x"])
+    @pytest.mark.parametrize(
+        "name", ["org.example.None", "no.such.Module", "minutch.cycle.parse.signature:None", "x"]
+    )
     def test_unknown_names(self, name: str) -> None:
         with pytest.raises(ConfigError, match=r"db\.signature\.class"):
             from_conf(Configuration().with_values({"db.signature.class": name}))

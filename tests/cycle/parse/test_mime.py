@@ -1,4 +1,6 @@
-"""Media types: the rule files' notation, Tika's own format, suffixes, magic bytes, XML roots, text."""
+"""Media types: the rule files' notation, Tika's own format, suffixes, magic bytes, XML roots,
+text.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ TIKA = """<?xml version="1.0"?>
   <mime-type type="application/x-two;v=3">
     <sub-class-of type="application/x-two; v=2"/><glob pattern="*.three"/>
   </mime-type>
-</mime-info>"""
+</mime-info>"""  # noqa: E501
 
 
 @pytest.mark.parametrize(
@@ -61,8 +63,8 @@ TIKA = """<?xml version="1.0"?>
         ("text/plain", "robots.txt", b"Disallow: /\nhello", "text/plain"),
         (None, "x", b"#! /bin/sh\n", "text/plain"),
         (None, "x", b"#!/bin/sh\n", "application/x-sh"),
-        (None, "server.crt", b"-----BEGIN CERTIFICATE-----\n", "application/x-x509-cert; format=pem"),
-        ("application/zip", "a.zip", b"Rar!\x1a\x07\x01\x00", "application/x-rar-compressed; version=5"),
+        (None, "server.crt", b"-----BEGIN CERTIFICATE-----\n", "application/x-x509-cert; format=pem"),  # noqa: E501
+        ("application/zip", "a.zip", b"Rar!\x1a\x07\x01\x00", "application/x-rar-compressed; version=5"),  # noqa: E501
         (None, "Makefile", b"all:\n", "text/x-makefile"),
         ("image/jpeg", ".htaccess", b"\0\1\2", "text/plain"),
         (None, "a.zip", b"PK\x03\x04" + b"x" * 26 + b"[Content_Types].xml", "application/zip"),
@@ -93,7 +95,13 @@ def test_file_names(url: str, name: tuple[str, bool]) -> None:
 
 @pytest.mark.parametrize(
     ("data", "is_text"),
-    [(b"text\n", True), ("é".encode() * 9, True), (b"\xe9\xe9\xe9", False), (b"a\0b", False), (b"\xff\xfe", False)],
+    [
+        (b"text\n", True),
+        ("é".encode() * 9, True),
+        (b"\xe9\xe9\xe9", False),
+        (b"a\0b", False),
+        (b"\xff\xfe", False),
+    ],
 )
 def test_text(data: bytes, is_text: bool) -> None:
     assert looks_like_text(data) == is_text
@@ -122,7 +130,10 @@ def test_tikas_own_format(tmp_path: Path) -> None:
     mime = MimeUtil(Configuration.load([tmp_path]))
     assert mime.registry.canonical("Application/X-UNO; v=1") == "application/x-one"
     assert mime.by_url("file:///a.one") == mime.by_url("file:///ONE") == "application/x-one"
-    assert (mime.by_url("http://h/a.two"), mime.by_url("file:///a.two")) == (OCTET_STREAM, "application/x-two")
+    assert (mime.by_url("http://h/a.two"), mime.by_url("file:///a.two")) == (
+        OCTET_STREAM,
+        "application/x-two",
+    )
     by_magic = mime.registry.by_magic
     assert by_magic(b"..AB..C") == ["application/x-one"]
     assert by_magic(b"..AB...") == []
@@ -152,7 +163,9 @@ def test_a_broken_file_of_tikas(tmp_path: Path) -> None:
         read_tika_rules(path)
 
 
-@pytest.mark.parametrize("text", ["nonsense\n", "a/b ?what\n", "%magic\nhigh a/b x\n", "%magic\n50 a/b \\q\n"])
+@pytest.mark.parametrize(
+    "text", ["nonsense\n", "a/b ?what\n", "%magic\nhigh a/b x\n", "%magic\n50 a/b \\q\n"]
+)
 def test_broken_rules_name_file_and_line(text: str) -> None:
     with pytest.raises(ConfigError, match=r"own\.txt:\d"):
         read_rules(text, "own.txt")
@@ -174,7 +187,10 @@ def test_broken_rules_name_file_and_line(text: str) -> None:
     ],
 )
 def test_bytes_with_and_without_case(rule: str, page: bytes, holds: bool) -> None:
-    assert read_rules(f"%magic\n50 application/x-a {rule}", "rules").by_magic(page) == ["application/x-a"] * holds
+    assert (
+        read_rules(f"%magic\n50 application/x-a {rule}", "rules").by_magic(page)
+        == ["application/x-a"] * holds
+    )
 
 
 def test_special_cases() -> None:

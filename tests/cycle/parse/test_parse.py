@@ -1,4 +1,6 @@
-"""The parse job on small segments: what is skipped, what fails alone, what is written, the command itself."""
+"""The parse job on small segments: what is skipped, what fails alone, what is written, the command
+itself.
+"""
 
 from __future__ import annotations
 
@@ -60,13 +62,19 @@ def segment(folder: Path, pages: Iterable[Content]) -> Segment:
     return made
 
 
-def parsed(folder: Path, *pages: Content, conf: Configuration = CONF) -> tuple[Segment, dict[str, int]]:
+def parsed(
+    folder: Path, *pages: Content, conf: Configuration = CONF
+) -> tuple[Segment, dict[str, int]]:
     made = segment(folder, pages)
     return made, dict(parse_segment(made, conf, FakeClock(NOW)))
 
 
 def data_of(made: Segment) -> dict[str, ParseData]:
-    return {url.removeprefix(HOST): value for url, value in made.records(PARSE_DATA) if isinstance(value, ParseData)}
+    return {
+        url.removeprefix(HOST): value
+        for url, value in made.records(PARSE_DATA)
+        if isinstance(value, ParseData)
+    }
 
 
 def crawl_of(made: Segment) -> list[tuple[str, str]]:
@@ -78,12 +86,21 @@ def crawl_of(made: Segment) -> list[tuple[str, str]]:
 
 
 def test_what_is_written_in_which_order(tmp_path: Path) -> None:
-    made, counts = parsed(tmp_path, page("b", "<a href=c>c</a><a href=a>a</a>"), page("a", "<title>A</title>x"))
+    made, counts = parsed(
+        tmp_path, page("b", "<a href=c>c</a><a href=a>a</a>"), page("a", "<title>A</title>x")
+    )
     assert counts == {"pages": 2, "success": 2, "left_out_same_url": 0}
-    assert crawl_of(made) == [("a", "signature"), ("b", "signature"), ("c", "linked"), ("a", "linked")]
+    assert crawl_of(made) == [
+        ("a", "signature"),
+        ("b", "signature"),
+        ("c", "linked"),
+        ("a", "linked"),
+    ]
     assert [str(value) for _, value in made.records(PARSE_TEXT)] == ["A x", "c a"]
     assert data_of(made)["a"].content_meta["nutch.segment.name"] == ["20260101000000"]
-    assert {datum.fetch_time for _, datum in made.records(CRAWL_PARSE) if isinstance(datum, CrawlDatum)} == {NOW}
+    assert {
+        datum.fetch_time for _, datum in made.records(CRAWL_PARSE) if isinstance(datum, CrawlDatum)
+    } == {NOW}
 
 
 def test_pages_that_are_passed_over(tmp_path: Path) -> None:
@@ -130,10 +147,15 @@ def test_failed_parses_are_emptied_but_signed(tmp_path: Path) -> None:
 )
 def test_pages_that_take_the_parser_too_long_fail_alone(tmp_path: Path, hostile: bytes) -> None:
     conf = configuration(parser_timeout="1", http_content_limit="-1", parser_html_max_depth="0")
-    made, counts = parsed(tmp_path, page("a", "x"), page("b", hostile), page("c", "<a href=d>d</a>"), conf=conf)
+    made, counts = parsed(
+        tmp_path, page("a", "x"), page("b", hostile), page("c", "<a href=d>d</a>"), conf=conf
+    )
     assert (counts["success"], counts["failed"]) == (2, 1)
     found = data_of(made)
-    assert (found["b"].status.major, found["b"].status.args) == (2, ["not done within 1 s (parser.timeout)"])
+    assert (found["b"].status.major, found["b"].status.args) == (
+        2,
+        ["not done within 1 s (parser.timeout)"],
+    )
     assert [link.to_url for link in found["c"].outlinks] == [HOST + "d"]
 
 
@@ -153,7 +175,12 @@ def test_entries_of_feeds_are_put_in_their_places(tmp_path: Path) -> None:
     assert str(made.get(PARSE_TEXT, HOST + "2")[0]) == "Second"
     assert ("2", "fetch_success") in crawl_of(made)
     assert ("1", "fetch_success") not in crawl_of(made)
-    assert sorted(path.name for path in made.path.iterdir()) == [CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT]
+    assert sorted(path.name for path in made.path.iterdir()) == [
+        CONTENT,
+        CRAWL_PARSE,
+        PARSE_DATA,
+        PARSE_TEXT,
+    ]
 
 
 def test_texts_need_not_be_stored(tmp_path: Path) -> None:
@@ -165,7 +192,9 @@ def test_texts_need_not_be_stored(tmp_path: Path) -> None:
 @pytest.mark.parametrize("compression", ["NONE", "RECORD", "BLOCK"])
 def test_compression_as_configured(tmp_path: Path, compression: str) -> None:
     conf = configuration(**{"mapreduce.output.fileoutputformat.compress.type": compression})
-    made, _ = parsed(tmp_path, page("a", "<a href=b>b</a>"), page("b", "<a href=a>a</a>"), conf=conf)
+    made, _ = parsed(
+        tmp_path, page("a", "<a href=b>b</a>"), page("b", "<a href=a>a</a>"), conf=conf
+    )
     assert len(crawl_of(made)) == 4
     assert len(data_of(made)) == 2
 
@@ -179,7 +208,9 @@ def test_links_limits_and_metadata_for_the_crawldb(tmp_path: Path) -> None:
             "db.fetch.interval.default": "77",
         }
     )
-    body = "<meta name=author content=N>" + "".join(f"<a href={name}>x</a>" for name in ("q" * 30, "1", "a", "2", "3"))
+    body = "<meta name=author content=N>" + "".join(
+        f"<a href={name}>x</a>" for name in ("q" * 30, "1", "a", "2", "3")
+    )
     made, _ = parsed(tmp_path, page("a", body), conf=conf)
     assert [link.to_url for link in data_of(made)["a"].outlinks] == [HOST + "1", HOST + "2"]
     records = [datum for _, datum in made.records(CRAWL_PARSE) if isinstance(datum, CrawlDatum)]
@@ -206,19 +237,35 @@ def test_a_meta_refresh_is_a_link(tmp_path: Path) -> None:
     [
         ({}, ["http://example.org/in", "http://www.example.org/sub", "http://other.net/out"]),
         ({"db.ignore.external.links": "true"}, ["http://example.org/in"]),
-        ({"db.ignore.internal.links": "true"}, ["http://www.example.org/sub", "http://other.net/out"]),
+        (
+            {"db.ignore.internal.links": "true"},
+            ["http://www.example.org/sub", "http://other.net/out"],
+        ),
         (
             {"db.ignore.external.links": "true", "db.ignore.external.links.mode": "byDomain"},
             ["http://example.org/in", "http://www.example.org/sub"],
         ),
-        ({"db.ignore.internal.links": "true", "db.ignore.external.links.mode": "BYDOMAIN"}, ["http://other.net/out"]),
+        (
+            {"db.ignore.internal.links": "true", "db.ignore.external.links.mode": "BYDOMAIN"},
+            ["http://other.net/out"],
+        ),
         ({"parse.filter.urls": "false"}, None),
     ],
 )
-def test_internal_and_external_links(tmp_path: Path, properties: dict[str, str], kept: list[str] | None) -> None:
-    targets = ["in", "http://www.example.org/sub", "http://other.net/out", "http://example.org/p", "?query=rejected"]
+def test_internal_and_external_links(
+    tmp_path: Path, properties: dict[str, str], kept: list[str] | None
+) -> None:
+    targets = [
+        "in",
+        "http://www.example.org/sub",
+        "http://other.net/out",
+        "http://example.org/p",
+        "?query=rejected",
+    ]
     made, _ = parsed(
-        tmp_path, page("p", "".join(f'<a href="{t}">x</a>' for t in targets)), conf=configuration(**properties)
+        tmp_path,
+        page("p", "".join(f'<a href="{t}">x</a>' for t in targets)),
+        conf=configuration(**properties),
     )
     found = [link.to_url for link in data_of(made)["p"].outlinks]
     assert found == kept if kept is not None else "http://example.org/p?query=rejected" in found
@@ -281,18 +328,31 @@ LINK_PROPERTIES = [
 
 
 @pytest.mark.parametrize("properties", LINK_PROPERTIES, ids=str)
-def test_many_pages_keep_the_links_that_one_page_keeps(tmp_path: Path, properties: dict[str, str]) -> None:
+def test_many_pages_keep_the_links_that_one_page_keeps(
+    tmp_path: Path, properties: dict[str, str]
+) -> None:
     """A segment of more pages than go to a worker together, under every property about links."""
     (tmp_path / "exemptions.txt").write_text("+other\n")
     given = {**properties}
     if "db.ignore.external.exemptions.file" in given:
         given["db.ignore.external.exemptions.file"] = str(tmp_path / "exemptions.txt")
-    conf = configuration("parse-html|urlfilter-(regex|ignoreexempt)|urlnormalizer-(pass|regex|basic)", **given)
+    conf = configuration(
+        "parse-html|urlfilter-(regex|ignoreexempt)|urlnormalizer-(pass|regex|basic)", **given
+    )
     body = "".join(
         f'<a href="{target}">x</a>'
-        for target in ("in#f", "http://www.example.org/sub", "http://other.net/out", "", "x.gif", "a?b=c")
+        for target in (
+            "in#f",
+            "http://www.example.org/sub",
+            "http://other.net/out",
+            "",
+            "x.gif",
+            "a?b=c",
+        )
     )
-    many, counts = parsed(tmp_path / "many", *(page(f"p{n}", body) for n in range(BATCH_ITEMS + 8)), conf=conf)
+    many, counts = parsed(
+        tmp_path / "many", *(page(f"p{n}", body) for n in range(BATCH_ITEMS + 8)), conf=conf
+    )
     assert counts["success"] == BATCH_ITEMS + 8
     one, _ = parsed(tmp_path / "one", page("p7", body), conf=conf)
     expected = data_of(one)["p7"].outlinks

@@ -21,7 +21,10 @@ from minutch.errors import UsageError
 from minutch.job import JobContext
 from tests.support.pages import configuration
 
-PAGE = "<html><head><title>T</title></head><body>text <a href='http://e.org/x'>a link</a></body></html>"
+PAGE = (
+    "<html><head><title>T</title></head><body>text <a href='http://e.org/x'>a"
+    " link</a></body></html>"
+)
 
 
 def check(*args: str, stdin: str = "", **properties: str) -> tuple[int, str, str]:
@@ -64,7 +67,9 @@ def test_forced_type(page: str) -> None:
     assert "<title>T</title>" in check("-dumpText", "-forceAs", "text/plain", page)[1]
 
 
-@pytest.mark.parametrize("args", [["-forceAs", "image/png", "PAGE"], ["nosuch:thing"], ["nonsense"]])
+@pytest.mark.parametrize(
+    "args", [["-forceAs", "image/png", "PAGE"], ["nosuch:thing"], ["nonsense"]]
+)
 def test_where_nutch_ends_with_an_exception(page: str, args: list[str]) -> None:
     with pytest.raises(CheckError, match=args[1] if len(args) > 1 else args[0]) as caught:
         check(*(page if word == "PAGE" else word for word in args))
@@ -81,8 +86,14 @@ def test_pages_from_stdin(page: str) -> None:
 
 def test_documents_of_a_feed_in_the_order_of_a_hash_map(tmp_path: Path) -> None:
     path = tmp_path / "feed"
-    items = "".join(f"<item><title>{name}</title><link>http://f.org/{name}</link></item>" for name in ("sp", "nl", "a"))
-    path.write_text(f"<rss version='2.0'><channel><title>F</title><link>http://f.org/</link>{items}</channel></rss>")
+    items = "".join(
+        f"<item><title>{name}</title><link>http://f.org/{name}</link></item>"
+        for name in ("sp", "nl", "a")
+    )
+    path.write_text(
+        "<rss"
+        f" version='2.0'><channel><title>F</title><link>http://f.org/</link>{items}</channel></rss>"
+    )
     conf = configuration("protocol-file|parse-html|feed").freeze()
     context = JobContext(conf, FakeClock(0), io.StringIO(), io.StringIO())
     assert run(["-forceAs", "application/rss+xml", f"file:{path}"], context) == 0
@@ -97,7 +108,9 @@ def test_failures(page: str) -> None:
     assert err.startswith("Fetch failed with protocol status: notfound(14)")
 
 
-@pytest.mark.parametrize("args", [[], ["-forceAs"], ["-unknown", "http://e.org/"], ["http://e.org/", "-unknown"]])
+@pytest.mark.parametrize(
+    "args", [[], ["-forceAs"], ["-unknown", "http://e.org/"], ["http://e.org/", "-unknown"]]
+)
 def test_usage(args: list[str]) -> None:
     if args == ["http://e.org/", "-unknown"]:
         args = ["http://e.org/", "-unknown", "x"]
@@ -107,13 +120,25 @@ def test_usage(args: list[str]) -> None:
 
 
 PAGES: dict[str, tuple[int, dict[str, str], bytes]] = {
-    "/a": (200, {"X-b": "2", "content-type": "text/html", "X-A": "1", "Last-Modified": "never"}, PAGE.encode()),
+    "/a": (
+        200,
+        {"X-b": "2", "content-type": "text/html", "X-A": "1", "Last-Modified": "never"},
+        PAGE.encode(),
+    ),
     "/gone": (410, {}, b""),
     "/there": (302, {"Location": "/a"}, b""),
     "/loop": (302, {"Location": "/loop"}, b""),
     "/robots.txt": (200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /gone"),
-    "/refresh": (200, {}, b"<html><head><meta http-equiv=refresh content='3;url=a'></head><body>r</body></html>"),
-    "/hidden": (200, {}, b"<html><head><meta name=robots content=none></head><body><a href=a>t</a></body></html>"),
+    "/refresh": (
+        200,
+        {},
+        b"<html><head><meta http-equiv=refresh content='3;url=a'></head><body>r</body></html>",
+    ),
+    "/hidden": (
+        200,
+        {},
+        b"<html><head><meta name=robots content=none></head><body><a href=a>t</a></body></html>",
+    ),
 }
 
 
@@ -145,7 +170,9 @@ def site() -> Iterator[str]:
 
 def check_site(*args: str, stdin: str = "") -> tuple[int, str, str]:
     """Like `check`, over HTTP; the time of the fetch is T in the output."""
-    conf = configuration("protocol-http|parse-html", **{"http.filter.ipaddress.include": "loopback"})
+    conf = configuration(
+        "protocol-http|parse-html", **{"http.filter.ipaddress.include": "loopback"}
+    )
     conf = conf.with_values({"http.agent.name": "tester"}).freeze()
     out, err = io.StringIO(), io.StringIO()
     code = run(list(args), JobContext(conf, FakeClock(0), out, err, io.StringIO(stdin)))
@@ -183,7 +210,9 @@ T text a link
 def test_redirects(site: str) -> None:
     code, out, err = check_site(f"{site}/there")
     assert (code, out) == (255, "\n")
-    assert err.startswith(f"Fetch failed with protocol status: temp_moved(13), lastModified=0: {site}/a\n")
+    assert err.startswith(
+        f"Fetch failed with protocol status: temp_moved(13), lastModified=0: {site}/a\n"
+    )
     assert err.endswith("Max Redirects to handle per config: 0\nNumber of Redirects handled: 0\n")
     assert check_site("-followRedirects", f"{site}/there")[1].startswith(f"{site}/a\nVersion: 5\n")
     code, out, err = check_site("-followRedirects", f"{site}/loop")
@@ -194,7 +223,10 @@ def test_redirects(site: str) -> None:
 def test_robots_are_asked_if_wanted(site: str) -> None:
     assert check_site("-checkRobotsTxt", f"{site}/a")[0] == 0
     code, _, err = check_site("-checkRobotsTxt", f"{site}/gone")
-    assert (code, err) == (255, f"Denied by robots.txt: {site}/gone\nFetch disallowed by robots.txt\n")
+    assert (code, err) == (
+        255,
+        f"Denied by robots.txt: {site}/gone\nFetch disallowed by robots.txt\n",
+    )
     assert "gone(11)" in check_site(f"{site}/gone")[2]
 
 
@@ -203,7 +235,10 @@ def test_urls_are_normalized_if_wanted(site: str) -> None:
 
 
 def test_meta_tags_show_in_status_and_links(site: str) -> None:
-    assert f"\nStatus: success(1,100), args[0]={site}/a, args[1]=3\n" in check_site(f"{site}/refresh")[1]
+    assert (
+        f"\nStatus: success(1,100), args[0]={site}/a, args[1]=3\n"
+        in check_site(f"{site}/refresh")[1]
+    )
     out = check_site("-dumpText", f"{site}/hidden")[1]
     assert "\nTitle: \nOutlinks: 0\n" in out
     assert out.endswith("  robots = none\n\n\n")
@@ -213,10 +248,15 @@ def test_pages_over_connections(page: str) -> None:
     conf = configuration("protocol-file|parse-html").freeze()
     context = JobContext(conf, FakeClock(0), io.StringIO(), io.StringIO(), io.StringIO())
     given = parse(["-listen", "0", "-keepClientCnxOpen"], FLAGS, usage=USAGE)
-    with ParserChecker(conf, given, context) as checker, LineServer(0, checker.answer, keep_open=True) as server:
+    with (
+        ParserChecker(conf, given, context) as checker,
+        LineServer(0, checker.answer, keep_open=True) as server,
+    ):
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=10) as client:
+        with socket.create_connection(
+            ("127.0.0.1", server.server_address[1]), timeout=10
+        ) as client:
             client.sendall(f"{page}\nfile:/no/such/file\n{page}\n".encode())
             client.shutdown(socket.SHUT_WR)
             answer = b"".join(iter(lambda: client.recv(1000), b""))

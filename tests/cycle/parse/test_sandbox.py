@@ -1,4 +1,6 @@
-"""What a page can make its parser do: nothing beyond its own failed parse. By a plugin, in the real worker."""
+"""What a page can make its parser do: nothing beyond its own failed parse. By a plugin, in the real
+worker.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,16 @@ from minutch.records.parsedata import ParseData
 from minutch.records.parsetext import ParseText
 from tests.support.pages import configuration, content
 
-LINUX = pytest.mark.skipif(sys.platform != "linux", reason="system calls are filtered on Linux only")
+LINUX = pytest.mark.skipif(
+    sys.platform != "linux", reason="system calls are filtered on Linux only"
+)
 
 MANIFEST = """\
 <plugin id="parse-trap" name="t"><requires><import plugin="nutch-extensionpoints"/></requires>
 <extension id="trap" point="org.apache.nutch.parse.Parser">
 <implementation id="trap" class="trap:Trap"><parameter name="contentType" value="text/trap"/></implementation>
 </extension></plugin>
-"""
+"""  # noqa: E501
 TRAP = """\
 import ctypes, os, resource, signal, socket, subprocess, sys, threading, time
 from pathlib import Path
@@ -67,7 +71,9 @@ def trap(tmp_path: Path) -> Configuration:
     folder.mkdir(parents=True)
     (folder / "plugin.xml").write_text(MANIFEST)
     (folder / "trap.py").write_text(TRAP)
-    return configuration("parse-trap|parse-html", plugin_folders=f"plugins,{folder.parent}", parser_timeout="20")
+    return configuration(
+        "parse-trap|parse-html", plugin_folders=f"plugins,{folder.parent}", parser_timeout="20"
+    )
 
 
 @dataclass
@@ -81,7 +87,10 @@ class Parsed:
 def parse(conf: Configuration, *pages: str) -> list[Parsed]:
     """Parse pages by one worker, as `minutch parse` does; each between two good pages of HTML."""
     good = content("<title>good</title>", url="http://example.org/good")
-    wanted = [content(page, "text/trap", url=f"http://example.org/{number}") for number, page in enumerate(pages)]
+    wanted = [
+        content(page, "text/trap", url=f"http://example.org/{number}")
+        for number, page in enumerate(pages)
+    ]
     items = [page for trapped in wanted for page in (good, trapped, good)]
     settings = pool_settings(conf) | {"workers": 1}
     with WorkerPool(partial(SegmentTask, conf, "20260101000000", 0), **settings) as pool:
@@ -150,7 +159,9 @@ def test_no_files(trap: Configuration, tmp_path: Path) -> None:
     )
     assert all(page.failed for page in pages), pages
     assert victim.read_text() == "whole"
-    assert [path for path in sorted(tmp_path.rglob("*")) if "__pycache__" not in str(path)] == before
+    assert [
+        path for path in sorted(tmp_path.rglob("*")) if "__pycache__" not in str(path)
+    ] == before
 
 
 @LINUX
@@ -186,7 +197,8 @@ def test_limits_stay(trap: Configuration) -> None:
 def test_threads_and_reading_are_allowed(trap: Configuration) -> None:
     pages = parse(
         trap,
-        "(lambda thread: (thread.start(), thread.join(), 'done')[2])(threading.Thread(target=time.sleep, args=(0,)))",
+        "(lambda thread: (thread.start(), thread.join(),"
+        " 'done')[2])(threading.Thread(target=time.sleep, args=(0,)))",
         "len(Path('/etc/passwd').read_text()) > 0",
         "b'\\x82\\xa0'.decode('cp932')",
     )
@@ -219,14 +231,18 @@ def test_single_rights_may_be_given(trap: Configuration, allowed: str, page: str
 
 
 def test_the_sandbox_may_be_switched_off(trap: Configuration) -> None:
-    (page,) = parse(trap.with_values({"parser.sandbox": "false"}), "subprocess.run(['/bin/true']).returncode")
+    (page,) = parse(
+        trap.with_values({"parser.sandbox": "false"}), "subprocess.run(['/bin/true']).returncode"
+    )
     assert page == Parsed("", "0")
 
 
 def test_settings() -> None:
     assert Sandbox.from_conf(configuration()) == Sandbox()
     assert Sandbox.from_conf(configuration("parse-(html|ext)")).refused == [NETWORK, FILES]
-    with pytest.raises(ConfigError, match=r"parser\.sandbox\.allow .*: expected .*, found 'fliers'$"):
+    with pytest.raises(
+        ConfigError, match=r"parser\.sandbox\.allow .*: expected .*, found 'fliers'$"
+    ):
         Sandbox.from_conf(configuration(parser_sandbox_allow="files,fliers"))
 
 
@@ -238,13 +254,18 @@ def test_programs_of_parse_ext_have_no_network_and_write_no_files(tmp_path: Path
     with WorkerPool(partial(SegmentTask, conf, "20260101000000", 0), **settings) as pool:
         (found,) = pool.map([page.to_bytes()])
     assert _parsed(found) == Parsed("", "text")
-    code = f"import socket\ntry: open({str(tmp_path / 'new')!r}, 'w')\nexcept PermissionError: socket.socket()"
-    script = (
-        "import sys, subprocess; from minutch.cycle.parse.sandbox import Sandbox, PROCESSES\n"
-        "Sandbox(allowed=frozenset((PROCESSES,))).close([])\n"
-        "sys.exit(subprocess.run([sys.executable, '-c', sys.argv[1]], capture_output=True).stderr.decode())"
+    code = (
+        f"import socket\ntry: open({str(tmp_path / 'new')!r}, 'w')\nexcept PermissionError:"
+        " socket.socket()"
     )
-    done = subprocess.run([sys.executable, "-c", script, code], capture_output=True, text=True, check=False)
+    script = (
+        "import sys, subprocess; from minutch.cycle.parse.sandbox import Sandbox,"
+        " PROCESSES\nSandbox(allowed=frozenset((PROCESSES,))).close([])\nsys.exit(subprocess.run([sys.executable,"  # noqa: E501
+        " '-c', sys.argv[1]], capture_output=True).stderr.decode())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, code], capture_output=True, text=True, check=False
+    )
     assert "in socket" in done.stderr or "PermissionError" in done.stderr
     assert not (tmp_path / "new").exists()
 
@@ -257,7 +278,10 @@ def test_where_calls_can_not_be_filtered_limits_hold_a_part(tmp_path: Path) -> N
         "with open(sys.argv[1], 'w') as file: file.write('x')"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "new")], capture_output=True, text=True, check=False
+        [sys.executable, "-c", script, str(tmp_path / "new")],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "File too large" in done.stderr
     assert (tmp_path / "new").read_bytes() == b""
@@ -299,7 +323,9 @@ class Forger:
         return item
 
     def finish(self, results: list[bytes]) -> list[object]:
-        return [Call(Path(result.decode())) if b"/" in result else result.decode() for result in results]
+        return [
+            Call(Path(result.decode())) if b"/" in result else result.decode() for result in results
+        ]
 
     def fail(self, item: bytes, reason: str) -> str:
         return reason

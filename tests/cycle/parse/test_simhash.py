@@ -1,4 +1,6 @@
-"""SimHash: texts that hardly differ have numbers that hardly differ, and the number of a text never changes."""
+"""SimHash: texts that hardly differ have numbers that hardly differ, and the number of a text never
+changes.
+"""
 
 from random import Random
 from statistics import fmean
@@ -36,7 +38,11 @@ def plainly(words: list[str]) -> int:
             value = mixed((value * 0x100000001B3 + number + 0x9E3779B97F4A7C15) & MASK)
         shingles.add(value)
     bits = range(64)
-    return sum(1 << bit for bit in bits if 2 * sum(shingle >> bit & 1 for shingle in shingles) > len(shingles))
+    return sum(
+        1 << bit
+        for bit in bits
+        if 2 * sum(shingle >> bit & 1 for shingle in shingles) > len(shingles)
+    )
 
 
 @given(st.lists(st.text(alphabet="abéж9", min_size=1, max_size=4), min_size=1, max_size=30))
@@ -63,7 +69,9 @@ def test_the_numbers_stay_what_they_are() -> None:
 
 
 def plainly_alone(text: str) -> int:
-    """The same for characters that are words of their own: they are marked by a bit of their own."""
+    """The same for characters that are words of their own: they are marked by a bit of their
+    own.
+    """
     return plainly([chr(ord(char) | 0x10000) for char in text])
 
 
@@ -71,9 +79,9 @@ def plainly_alone(text: str) -> int:
 def test_texts_without_words_have_none(text: str) -> None:
     assert simhash(text) is None
     page = Content(url="http://a/", content=b"x")
-    assert SimHashSignature(Configuration()).calculate(page, text) == MD5Signature(Configuration()).calculate(
-        page, text
-    )
+    assert SimHashSignature(Configuration()).calculate(page, text) == MD5Signature(
+        Configuration()
+    ).calculate(page, text)
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udfff b", "𠀀𠀁", "😀"])
@@ -85,14 +93,22 @@ def test_edited_texts_are_near_and_others_are_not() -> None:
     random = Random(2)
     words = ["".join(random.choices("abcdefghij", k=6)) for _ in range(5000)]
     texts = [random.choices(words, k=800) for _ in range(60)]
-    edited = [[random.choice(words) if random.random() < 0.01 else word for word in text] for text in texts]
+    edited = [
+        [random.choice(words) if random.random() < 0.01 else word for word in text]
+        for text in texts
+    ]
     numbers, others = ([simhash(" ".join(text)) or 0 for text in some] for some in (texts, edited))
     assert fmean((a ^ b).bit_count() for a, b in zip(numbers, others, strict=True)) < 8
-    assert fmean((a ^ b).bit_count() for a, b in zip(numbers, others[1:] + others[:1], strict=True)) > 28
+    assert (
+        fmean((a ^ b).bit_count() for a, b in zip(numbers, others[1:] + others[:1], strict=True))
+        > 28
+    )
 
 
 def test_named_by_its_class() -> None:
-    conf = Configuration().with_values({"db.signature.class": "minutch.cycle.parse.simhash:SimHashSignature"})
+    conf = Configuration().with_values(
+        {"db.signature.class": "minutch.cycle.parse.simhash:SimHashSignature"}
+    )
     signature = from_conf(conf)
     assert isinstance(signature, SimHashSignature)
     assert signature.calculate(Content(), "hello world") == (9214682482690160403).to_bytes(8, "big")

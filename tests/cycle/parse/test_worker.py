@@ -60,7 +60,12 @@ class Sorts(Upper):
     """Works with columns."""
 
     def finish(self, results: list[str]) -> list[str]:
-        table = pl.DataFrame({"a": results}).lazy().select(pl.col("a").sort().str.to_uppercase()).collect()
+        table = (
+            pl.DataFrame({"a": results})
+            .lazy()
+            .select(pl.col("a").sort().str.to_uppercase())
+            .collect()
+        )
         return table["a"].to_list()
 
 
@@ -114,7 +119,9 @@ def test_no_items(pool: WorkerPool[str]) -> None:
         ("eat", "out of memory"),
     ],
 )
-def test_what_is_wrong_with_one_item_stays_with_it(pool: WorkerPool[str], bad: str, reason: str) -> None:
+def test_what_is_wrong_with_one_item_stays_with_it(
+    pool: WorkerPool[str], bad: str, reason: str
+) -> None:
     items = [f"item {number}" for number in range(BATCH_ITEMS + 6)]
     items[3] = items[-2] = bad
     expected = [f"{bad}: {reason}" if item == bad else item.upper() for item in items]
@@ -155,7 +162,9 @@ def test_single_items_from_several_threads(pool: WorkerPool[str]) -> None:
     def ask(item: str) -> None:
         found[item] = pool.run(item.encode())
 
-    threads = [threading.Thread(target=ask, args=(item,)) for item in ("a", "crash", "b", "spin", "c")]
+    threads = [
+        threading.Thread(target=ask, args=(item,)) for item in ("a", "crash", "b", "spin", "c")
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -215,11 +224,18 @@ def test_a_pool_that_nobody_closes_does_not_keep_the_interpreter(tmp_path: Path)
     (tmp_path / "unclosed.py").write_text(UNCLOSED)
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     command = [sys.executable, str(tmp_path / "unclosed.py")]
-    found = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=GENEROUS)
+    found = subprocess.run(
+        command, check=False, env=environment, capture_output=True, text=True, timeout=GENEROUS
+    )
     assert (found.returncode, found.stdout) == (7, "A\n")
 
 
 def test_settings() -> None:
     conf = configuration(parser_workers="3", parser_timeout="-1", parser_worker_memory="2")
-    assert pool_settings(conf) == {"workers": 3, "timeout": -1, "memory": 2 << 20, "sandbox": Sandbox()}
+    assert pool_settings(conf) == {
+        "workers": 3,
+        "timeout": -1,
+        "memory": 2 << 20,
+        "sandbox": Sandbox(),
+    }
     assert pool_settings(configuration())["workers"] >= 1

@@ -1,7 +1,8 @@
-"""Damage that no checksum tells of: what lies before it is read as it was, and the rest ends in our own error.
+"""Damage that no checksum tells of: what lies before it is read as it was, and the rest ends in our
+own error.
 
-Without an error nothing may be missing: as many records come as were written, or, if the file was cut off, those before
-the cut, which was then between two of them.
+Without an error nothing may be missing: as many records come as were written, or, if the file was
+cut off, those before the cut, which was then between two of them.
 """
 
 from __future__ import annotations
@@ -119,13 +120,17 @@ def test_reading_a_damaged_segment(segment: Segment) -> None:
     assert errors > 30
 
 
-@pytest.mark.parametrize("segment", SOURCES[:2], ids=lambda path: path.name, indirect=True)  # the small ones
+@pytest.mark.parametrize(
+    "segment", SOURCES[:2], ids=lambda path: path.name, indirect=True
+)  # the small ones
 def test_commands_on_a_damaged_segment(segment: Segment, tmp_path: Path) -> None:
     out = tmp_path / "out"
     for folder, path, whole in _files(segment):
         with SequenceFileReader(path) as reader:
             header = reader.position
-        for damage in _damages(whole, 2, header):  # of a class that is not known, commands show the bytes
+        for damage in _damages(
+            whole, 2, header
+        ):  # of a class that is not known, commands show the bytes
             path.write_bytes(damage.data)
             found, error = _read(segment, folder)
             for args in (["-dump", str(segment.path), str(out)], ["-list", str(segment.path)]):
@@ -152,4 +157,6 @@ def test_damaged_index_is_our_error(segment: Segment) -> None:
                 with suppress(FormatError):
                     assert segment.get("crawl_fetch", url) in ([], [records[urls[url]][1]])
         index.write_bytes(whole)
-    assert all(segment.get("crawl_fetch", url) == [records[number][1]] for url, number in urls.items())
+    assert all(
+        segment.get("crawl_fetch", url) == [records[number][1]] for url, number in urls.items()
+    )

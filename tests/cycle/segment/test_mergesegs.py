@@ -49,7 +49,11 @@ from tests.plugin.places import configuration, write_plugin
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.nutchruns import COMMANDS, NutchRun, context_for
 
-RUNS = [NutchRun(f"mergesegs/{path.name}") for path in sorted(COMMANDS.glob("mergesegs/*")) if path.name != "missing"]
+RUNS = [
+    NutchRun(f"mergesegs/{path.name}")
+    for path in sorted(COMMANDS.glob("mergesegs/*"))
+    if path.name != "missing"
+]
 CRAWL = GOLDEN / "crawl-small/run-rich-r2/crawl/segments"
 
 Records = dict[tuple[str, str], list[tuple[bytes, bytes]]]
@@ -81,10 +85,14 @@ def expected_time(run: NutchRun) -> float:
 
 
 class Candidates:
-    """Which records could win: those of the newest segment that has one, under their normalized URLs."""
+    """Which records could win: those of the newest segment that has one, under their normalized
+    URLs.
+    """
 
     def __init__(self, segments: list[Segment], conf: Configuration, normalize: bool) -> None:
-        rules = UrlRules(conf, normalize=normalize, filtering=False, scope="default", keep_on_error=False)
+        rules = UrlRules(
+            conf, normalize=normalize, filtering=False, scope="default", keep_on_error=False
+        )
         self.values: dict[tuple[str, bytes], tuple[str, list[bytes]]] = {}
         for segment in segments:
             for folder in filter(segment.has, LAYOUTS):
@@ -98,7 +106,11 @@ class Candidates:
     def allow(self, folder: str, ours: tuple[bytes, bytes], theirs: tuple[bytes, bytes]) -> bool:
         """Whether chance decides between two records: both are of the newest segment."""
         found = self.values[kind(folder, ours[1]), url_of(ours[0])][1]
-        return ours[0] == theirs[0] and len(found) > 1 and {plain(folder, r[1]) for r in (ours, theirs)} <= {*found}
+        return (
+            ours[0] == theirs[0]
+            and len(found) > 1
+            and {plain(folder, r[1]) for r in (ours, theirs)} <= {*found}
+        )
 
 
 def kind(folder: str, value: bytes) -> str:
@@ -123,13 +135,17 @@ def url_of(key: bytes) -> bytes:
 @needs_golden("commands/mergesegs")
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_segments_are_those_of_nutch(run: NutchRun, tmp_path: Path) -> None:
-    """Record for record. Hadoop leaves the order of equal keys open: there the links of a page compare as a bag, and of
-    several records of one page in one segment either may stay."""
+    """Record for record. Hadoop leaves the order of equal keys open: there the links of a page
+    compare as a bag, and of several records of one page in one segment either may stay."""
     wanted = {path.name: path for path in (run.folder / "out").iterdir()}
     conf = run.conf().with_values(dict(re.findall(r"-D(\S+)=(\S+)", run.console[0])))
     context, _ = context_for(conf, clock=FakeClock(int(expected_time(run) * 1000)))
     words = [str(run.folder / "segs") if word == "segs" else word for word in run.words]
-    words = [str(tmp_path / "out") if word == "out" else word for word in words if not word.startswith("-D")]
+    words = [
+        str(tmp_path / "out") if word == "out" else word
+        for word in words
+        if not word.startswith("-D")
+    ]
 
     assert mergesegs_command.run(words, context) == run.exit
 
@@ -143,7 +159,9 @@ def test_segments_are_those_of_nutch(run: NutchRun, tmp_path: Path) -> None:
         assert ours.keys() == theirs.keys()
         for (folder, part), entries in ours.items():
             pairs = zip(entries, theirs[folder, part], strict=True)
-            assert not [pair for pair in pairs if pair[0] != pair[1] and not candidates.allow(folder, *pair)]
+            assert not [
+                pair for pair in pairs if pair[0] != pair[1] and not candidates.allow(folder, *pair)
+            ]
         assert compressions(path).items() <= compressions(made[name]).items()
 
 
@@ -156,14 +174,24 @@ def datum(status: int, score: float = 0.0) -> CrawlDatum:
 
 def page(text: str, segment: str = "") -> tuple[Content, ParseData, ParseText]:
     meta = Metadata.of({SEGMENT_NAME_KEY: segment} if segment else {})
-    return Content("http://a/", "http://a/", text.encode(), "text/plain", meta), ParseData(title=text), ParseText(text)
+    return (
+        Content("http://a/", "http://a/", text.encode(), "text/plain", meta),
+        ParseData(title=text),
+        ParseText(text),
+    )
 
 
-def write(path: Path, pages: dict[str, list[Writable]], links: dict[str, list[CrawlDatum]] | None = None) -> Segment:
-    """A segment with a part of each folder: crawl_generate, crawl_fetch, content, ... of each URL, and crawl_parse."""
+def write(
+    path: Path, pages: dict[str, list[Writable]], links: dict[str, list[CrawlDatum]] | None = None
+) -> Segment:
+    """A segment with a part of each folder: crawl_generate, crawl_fetch, content, ... of each URL,
+    and crawl_parse.
+    """
     folders: dict[str, list[tuple[str, Writable]]] = {name: [] for name in LAYOUTS}
     for url, values in sorted(pages.items()):
-        for folder, value in zip((CRAWL_GENERATE, CRAWL_FETCH, CONTENT, PARSE_DATA, PARSE_TEXT), values, strict=False):
+        for folder, value in zip(
+            (CRAWL_GENERATE, CRAWL_FETCH, CONTENT, PARSE_DATA, PARSE_TEXT), values, strict=False
+        ):
             folders[folder].append((url, value))
     for url, data in (links or {}).items():
         folders[CRAWL_PARSE] += [(url, value) for value in data]
@@ -184,14 +212,22 @@ def two(tmp_path: Path) -> list[Segment]:
             "http://b/": [datum(1, 1.0), datum(STATUS_FETCH_SUCCESS, 1.0), *page("b")],
         },
         {
-            "http://a/": [datum(STATUS_LINKED, 1.0), datum(STATUS_SIGNATURE, 1.0), datum(STATUS_LINKED, 1.5)],
+            "http://a/": [
+                datum(STATUS_LINKED, 1.0),
+                datum(STATUS_SIGNATURE, 1.0),
+                datum(STATUS_LINKED, 1.5),
+            ],
             "http://c/": [datum(STATUS_LINKED, 1.0)],
         },
     )
     new = write(
         tmp_path / "segments/20260202000000",
         {
-            "http://a/": [datum(1, 2.0), datum(STATUS_FETCH_NOTMODIFIED, 2.0), *page("new", "20260202000000")],
+            "http://a/": [
+                datum(1, 2.0),
+                datum(STATUS_FETCH_NOTMODIFIED, 2.0),
+                *page("new", "20260202000000"),
+            ],
             "http://d/": [datum(1, 2.0), datum(STATUS_FETCH_SUCCESS, 2.0), *page("d")],
         },
         {"http://a/": [datum(STATUS_SIGNATURE, 2.0)], "http://c/": [datum(STATUS_LINKED, 2.0)] * 2},
@@ -199,11 +235,15 @@ def two(tmp_path: Path) -> list[Segment]:
     return [new, old]
 
 
-def merge(segments: list[Segment], out: Path, conf: Configuration | None = None, **options: int) -> list[Segment]:
+def merge(
+    segments: list[Segment], out: Path, conf: Configuration | None = None, **options: int
+) -> list[Segment]:
     context, _ = context_for(conf or Configuration.load([]), clock=FakeClock(1_770_000_000_000))
     counters = mergesegs.mergesegs(out, segments, context, **options)
     kept = [counters[name] for name in (mergesegs.OLDER, mergesegs.DROPPED, mergesegs.WRITTEN)]
-    rejected = counters.get("URLs rejected by filters", 0) + counters.get("malformed URLs removed", 0)
+    rejected = counters.get("URLs rejected by filters", 0) + counters.get(
+        "malformed URLs removed", 0
+    )
     assert counters["records read"] == sum(kept) + rejected
     made = segments_in(out)
     assert counters[mergesegs.SEGMENTS] == len(made)
@@ -214,11 +254,17 @@ def merge(segments: list[Segment], out: Path, conf: Configuration | None = None,
 
 
 def texts(segment: Segment) -> dict[str, str]:
-    return {url: str(value.text) for url, value in segment.records(PARSE_TEXT) if isinstance(value, ParseText)}
+    return {
+        url: str(value.text)
+        for url, value in segment.records(PARSE_TEXT)
+        if isinstance(value, ParseText)
+    }
 
 
 def data_of(segment: Segment, folder: str) -> list[tuple[str, int, float]]:
-    return [(url, v.status, v.score) for url, v in segment.records(folder) if isinstance(v, CrawlDatum)]
+    return [
+        (url, v.status, v.score) for url, v in segment.records(folder) if isinstance(v, CrawlDatum)
+    ]
 
 
 def test_the_newest_record_stays(two: list[Segment], tmp_path: Path) -> None:
@@ -231,7 +277,11 @@ def test_the_newest_record_stays(two: list[Segment], tmp_path: Path) -> None:
         "http://d/": 2.0,
     }
     fetched = data_of(merged, CRAWL_FETCH)
-    assert [(url, score) for url, _, score in fetched] == [("http://a/", 1.0), ("http://b/", 1.0), ("http://d/", 2.0)]
+    assert [(url, score) for url, _, score in fetched] == [
+        ("http://a/", 1.0),
+        ("http://b/", 1.0),
+        ("http://d/", 2.0),
+    ]
     assert data_of(merged, CRAWL_PARSE) == [
         ("http://a/", STATUS_SIGNATURE, 2.0),
         ("http://a/", STATUS_LINKED, 1.0),
@@ -257,7 +307,9 @@ def test_slices_begin_at_multiples_of_their_size(two: list[Segment], tmp_path: P
     assert all(segment.is_complete() for segment in made)
 
 
-def test_parts_are_hash_partitions_and_all_slices_have_them(two: list[Segment], tmp_path: Path) -> None:
+def test_parts_are_hash_partitions_and_all_slices_have_them(
+    two: list[Segment], tmp_path: Path
+) -> None:
     conf = Configuration.load([]).with_values({"mapreduce.job.reduces": "2"})
     [merged] = merge(two, tmp_path / "out", conf)
     for folder in LAYOUTS:
@@ -277,13 +329,19 @@ def test_memory_and_compression_change_no_record(
     two: list[Segment], tmp_path: Path, memory: str, compression: str
 ) -> None:
     [plain] = merge(two, tmp_path / "plain")
-    values = {"minutch.memory": memory, "mapreduce.output.fileoutputformat.compress.type": compression}
+    values = {
+        "minutch.memory": memory,
+        "mapreduce.output.fileoutputformat.compress.type": compression,
+    }
     conf = Configuration.load([]).with_values(values)
     [merged] = merge(two, tmp_path / "out", conf)
     assert records(merged.path) == records(plain.path)
     assert compressions(merged.path)[CONTENT] == compression
     [again] = merge([merged], tmp_path / "again")  # from these files to others
-    assert {**records(again.path), (PARSE_DATA, ""): []} == {**records(plain.path), (PARSE_DATA, ""): []}
+    assert {**records(again.path), (PARSE_DATA, ""): []} == {
+        **records(plain.path),
+        (PARSE_DATA, ""): [],
+    }
 
 
 MERGE_FILTER = """
@@ -298,7 +356,7 @@ class Picky(SegmentMergeFilter):
         if url == "http://c/":
             assert (generate, fetch, signature, content, parse_data, parse_text) == (None,) * 6
         return bool(linked)
-"""
+"""  # noqa: E501
 
 
 def test_merge_filters_are_asked_with_filter(two: list[Segment], tmp_path: Path) -> None:
@@ -316,7 +374,9 @@ def test_merge_filters_are_asked_with_filter(two: list[Segment], tmp_path: Path)
 # What can go wrong
 
 
-def test_what_is_missing_is_said(two: list[Segment], tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_missing_is_said(
+    two: list[Segment], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     shutil.rmtree(two[0].path / CRAWL_PARSE)
     [merged] = merge([*two, Segment(tmp_path / "nosuch")], tmp_path / "out")
     assert not merged.has(CRAWL_PARSE) and merged.has(CONTENT)
@@ -351,14 +411,18 @@ def test_an_output_that_is_there_stays(two: list[Segment], tmp_path: Path) -> No
 
 @pytest.mark.parametrize("folder", LAYOUTS)
 @pytest.mark.parametrize("summed", [True, False])
-def test_damage_leaves_nothing(two: list[Segment], tmp_path: Path, folder: str, summed: bool) -> None:
+def test_damage_leaves_nothing(
+    two: list[Segment], tmp_path: Path, folder: str, summed: bool
+) -> None:
     [file] = two[0].data_files(folder)
     damaged = bytearray(file.read_bytes())
     damaged[-5] ^= 0xFF
     file.write_bytes(damaged)
     if not summed:
         (file.parent / f".{file.name}.crc").unlink()
-    if summed or LAYOUTS[folder].map_file:  # without checksums a plain record that is damaged may still be one
+    if (
+        summed or LAYOUTS[folder].map_file
+    ):  # without checksums a plain record that is damaged may still be one
         with pytest.raises(FormatError) as error:
             merge(two, tmp_path / "out")
         assert str(file) in str(error.value)

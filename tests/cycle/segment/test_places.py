@@ -1,4 +1,6 @@
-"""Several segments appear at once, whatever becomes of the process that moves them to their places."""
+"""Several segments appear at once, whatever becomes of the process that moves them to their
+places.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def write(folder: Path, *names: str) -> Path:
     return folder
 
 
-def left(parent: Path, *names: str, record: str = json.dumps({"job": "mine", "counters": COUNTS})) -> Path:
+def left(
+    parent: Path, *names: str, record: str = json.dumps({"job": "mine", "counters": COUNTS})
+) -> Path:
     """What a killed process has left of a job whose other segments are in their places."""
     folder = write(parent / DEAD, *names)
     (folder / "import.json").write_text(record)
@@ -37,7 +41,11 @@ def names_in(parent: Path) -> list[str]:
 def test_all_get_their_places(tmp_path: Path) -> None:
     write(tmp_path, NAMES[1])
     placed = place_together(write(tmp_path / ".new-x", *NAMES), tmp_path, "mine", COUNTS)
-    assert [path.name for path in placed] == [NAMES[0], NAMES[2], "20260101000003"]  # the next free ones
+    assert [path.name for path in placed] == [
+        NAMES[0],
+        NAMES[2],
+        "20260101000003",
+    ]  # the next free ones
     assert names_in(tmp_path) == [*NAMES, "20260101000003"]
 
 
@@ -67,15 +75,21 @@ def test_who_still_runs_is_left_alone(tmp_path: Path) -> None:
     assert len(names_in(tmp_path)) == 1
 
 
-@pytest.mark.parametrize("record", ["", "[]", '{"job": "mine"}', '{"job": "mine", "counters": {"visits": "x"}}'])
-def test_a_damaged_record_costs_no_segment(tmp_path: Path, record: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "record", ["", "[]", '{"job": "mine"}', '{"job": "mine", "counters": {"visits": "x"}}']
+)
+def test_a_damaged_record_costs_no_segment(
+    tmp_path: Path, record: str, caplog: pytest.LogCaptureFixture
+) -> None:
     left(tmp_path, *NAMES, record=record)
     assert finish_others(tmp_path, "mine") is None
     assert names_in(tmp_path) == NAMES
     assert "import.json can't be read" in caplog.text
 
 
-def test_of_two_that_finish_it_one_is_faster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_that_finish_it_one_is_faster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = left(tmp_path, *NAMES)
 
     def found(parent: Path, prefix: str) -> list[Path]:

@@ -1,4 +1,6 @@
-"""readseg: Nutch's own dumps and listings of the golden segments, and what is different on purpose."""
+"""readseg: Nutch's own dumps and listings of the golden segments, and what is different on
+purpose.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ from tests.support.nutchruns import NutchRun, context_for, nutch_runs
 from tests.support.sequencefiles import copy_writable
 
 CRAWLS = [
-    *(GOLDEN / "crawl-small" / name for name in ("run-default-r1", "run-default-r2", "run-rich-r2")),
+    *(
+        GOLDEN / "crawl-small" / name
+        for name in ("run-default-r1", "run-default-r2", "run-rich-r2")
+    ),
     GOLDEN / "crawl-small-adaptive" / "run-r2",
     GOLDEN / "nutch-1.20",
 ]
@@ -51,14 +56,20 @@ _ONLY = {
 
 def _run(*args: str, conf: dict[str, str] | None = None) -> str:
     out = io.StringIO()
-    context = JobContext(Configuration().with_values(conf or {}), FakeClock(), out=out, err=io.StringIO())
+    context = JobContext(
+        Configuration().with_values(conf or {}), FakeClock(), out=out, err=io.StringIO()
+    )
     assert readseg_command.run(list(args), context) == 0
     return out.getvalue()
 
 
 def _golden_dump(directory: Path) -> str:
     path = directory / "dump"
-    data = path.read_bytes() if path.exists() else gzip.decompress((directory / "dump.gz").read_bytes())
+    data = (
+        path.read_bytes()
+        if path.exists()
+        else gzip.decompress((directory / "dump.gz").read_bytes())
+    )
     return data.decode()
 
 
@@ -68,7 +79,9 @@ def _by_url(dump: str) -> list[tuple[str, list[str]]]:
     result = []
     for record in records:
         url, _, rest = record.partition("\n")
-        sections = re.split(r"^(?=(?:CrawlDatum|Content|ParseData|ParseText)::\n)", rest, flags=re.MULTILINE)
+        sections = re.split(
+            r"^(?=(?:CrawlDatum|Content|ParseData|ParseText)::\n)", rest, flags=re.MULTILINE
+        )
         result.append((url, sorted(section.strip("\n") for section in sections)))
     return result
 
@@ -77,7 +90,12 @@ def _by_url(dump: str) -> list[tuple[str, list[str]]]:
 @pytest.mark.parametrize(("crawl", "dump"), DUMPS)
 def test_golden_dumps(crawl: Path, dump: Path, tmp_path: Path) -> None:
     _, name, *only = dump.name.split("-")
-    _run("-dump", str(crawl / "crawl/segments" / name), str(tmp_path / "out"), *_ONLY[only[0]].split() if only else ())
+    _run(
+        "-dump",
+        str(crawl / "crawl/segments" / name),
+        str(tmp_path / "out"),
+        *_ONLY[only[0]].split() if only else (),
+    )
     found = (tmp_path / "out" / "dump").read_bytes().decode()
     expected = _golden_dump(dump)
     assert verify_file(tmp_path / "out" / "dump") > 0
@@ -96,7 +114,9 @@ def test_golden_dumps(crawl: Path, dump: Path, tmp_path: Path) -> None:
 def test_golden_lists_and_gets(crawl: Path, console: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command, *lines = console.read_bytes().decode().split("\n")
     assert lines.pop() == "" or lines[-1].startswith("[exit")
-    expected = "\n".join(line for line in lines if not re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,|\[exit 0\]$", line))
+    expected = "\n".join(
+        line for line in lines if not re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,|\[exit 0\]$", line)
+    )
     monkeypatch.chdir(crawl)
     found = _run(*command.split()[3:]).rstrip("\n").replace("\r\n", "\n")
     expected = expected.rstrip("\n").replace("\r\n", "\n")  # the listing was cut at its end, too
@@ -112,7 +132,12 @@ def test_golden_lists_and_gets(crawl: Path, console: Path, monkeypatch: pytest.M
 def test_dump_of_several_partitions_keeps_all_urls(tmp_path: Path) -> None:
     segment = str(next(iter(sorted((CRAWLS[1] / "crawl/segments").iterdir()))))
     _run("-dump", segment, str(tmp_path / "1"))
-    _run("-dump", segment, str(tmp_path / "3"), conf={"mapreduce.job.reduces": "3", "segment.dump.dir": "text"})
+    _run(
+        "-dump",
+        segment,
+        str(tmp_path / "3"),
+        conf={"mapreduce.job.reduces": "3", "segment.dump.dir": "text"},
+    )
     one = _by_url((tmp_path / "1" / "dump").read_text(encoding="utf-8"))
     three = _by_url((tmp_path / "3" / "text").read_text(encoding="utf-8"))
     assert sorted(one) == sorted(three)
@@ -120,7 +145,9 @@ def test_dump_of_several_partitions_keeps_all_urls(tmp_path: Path) -> None:
 
 
 @needs_golden
-@pytest.mark.parametrize("words", [["-list", "{}"], ["-dump", "{}", "{}/out"], ["-get", "{}", "http://a/"]], ids=str)
+@pytest.mark.parametrize(
+    "words", [["-list", "{}"], ["-dump", "{}", "{}/out"], ["-get", "{}", "http://a/"]], ids=str
+)
 def test_a_folder_of_segments_needs_dir(words: list[str]) -> None:
     segments = GOLDEN / "nutch-testresources" / "test-segments"
     with pytest.raises(StoreError, match=r"folder of segments .* -dir"):
@@ -148,7 +175,9 @@ def _write_page(segment: Segment, charset: str, body: bytes) -> None:
     conf = Configuration()
     with segment.writing([CONTENT]) as fresh, part_writer(fresh, CONTENT, 0, conf) as append:
         append(url, Content(url, url, body, "text/html"))
-    data = ParseData(parse_meta=Metadata.of({"CharEncodingForConversion": charset} if charset else {}))
+    data = ParseData(
+        parse_meta=Metadata.of({"CharEncodingForConversion": charset} if charset else {})
+    )
     with segment.writing([PARSE_DATA]) as fresh, part_writer(fresh, PARSE_DATA, 0, conf) as append:
         append(url, data)
 
@@ -161,7 +190,8 @@ def segment(tmp_path: Path) -> Segment:
 
 
 @pytest.mark.parametrize(
-    ("charset", "recoded"), [("windows-1251", "страница"), ("", "\ufffd" * 8), ("no-such-charset", "\ufffd" * 8)]
+    ("charset", "recoded"),
+    [("windows-1251", "страница"), ("", "\ufffd" * 8), ("no-such-charset", "\ufffd" * 8)],
 )
 def test_recoding(charset: str, recoded: str, segment: Segment, tmp_path: Path) -> None:
     _write_page(segment, charset, "страница".encode("windows-1251"))
@@ -180,9 +210,14 @@ def test_line_breaks_become_newlines_in_a_dump(segment: Segment, tmp_path: Path)
     assert b"one\ntwo\nthree\nfour\n" in (tmp_path / "out" / "dump").read_bytes()
 
 
-def test_missing_folders(segment: Segment, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_folders(
+    segment: Segment, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     assert _run("-list", str(segment.path)).splitlines()[1] == "20260101000000\t?\t\t?\t\t?\t?\t?"
-    for args in (["-dump", str(segment.path), str(tmp_path / "out")], ["-get", str(segment.path), "http://x/"]):
+    for args in (
+        ["-dump", str(segment.path), str(tmp_path / "out")],
+        ["-get", str(segment.path), "http://x/"],
+    ):
         with pytest.raises(StoreError, match="No segment subdirectories"):
             _run(*args)
     assert "crawl_parse does not exist" in caplog.text
@@ -231,7 +266,11 @@ def test_every_damaged_file_of_a_segment_is_named(tmp_path: Path) -> None:
         if path.is_dir() or path.name.startswith(".") or path.name == "index":
             continue
         whole = path.read_bytes()
-        for damaged in (whole[:-1], whole[: len(whole) // 2], bytes((*whole[:-9], whole[-9] ^ 4, *whole[-8:]))):
+        for damaged in (
+            whole[:-1],
+            whole[: len(whole) // 2],
+            bytes((*whole[:-9], whole[-9] ^ 4, *whole[-8:])),
+        ):
             path.write_bytes(damaged)
             with pytest.raises(ChecksumError) as caught:
                 _run("-dump", str(copy), str(tmp_path / "out"))
@@ -265,12 +304,16 @@ def test_more_runs_of_nutch(run: NutchRun, tmp_path: Path) -> None:
     """What is printed line for line; in a dump Nutch leaves the order of a URL's records open."""
     context, printed = context_for(run.conf())
     assert (
-        readseg_command.run([str(tmp_path / "out") if word == "out" else word for word in run.words], context)
+        readseg_command.run(
+            [str(tmp_path / "out") if word == "out" else word for word in run.words], context
+        )
         == run.exit
     )
     expected = "\n".join(run.printed).rstrip("\n").replace("\r\n", "\n")
     assert printed.getvalue().rstrip("\n").replace("\r\n", "\n") == expected
     if "-dump" in run.words:
-        ours, theirs = ((folder / "out/dump").read_bytes().decode() for folder in (tmp_path, run.folder))
+        ours, theirs = (
+            (folder / "out/dump").read_bytes().decode() for folder in (tmp_path, run.folder)
+        )
         assert _by_url(ours) == _by_url(theirs)
         assert len(ours) == len(theirs)

@@ -61,7 +61,10 @@ def segment(tmp_path: Path) -> Segment:
 
 
 def _write(segment: Segment, folder: str, urls: list[str], index: int = 0, **conf: str) -> None:
-    with segment.writing([folder]) as fresh, part_writer(fresh, folder, index, EMPTY.with_values(conf)) as append:
+    with (
+        segment.writing([folder]) as fresh,
+        part_writer(fresh, folder, index, EMPTY.with_values(conf)) as append,
+    ):
         for number, url in enumerate(urls):
             append(url, CrawlDatum(status=number))
 
@@ -70,7 +73,9 @@ def _write(segment: Segment, folder: str, urls: list[str], index: int = 0, **con
 
 
 @needs_golden
-@pytest.mark.parametrize("path", SEGMENTS + OLD_SEGMENTS, ids=lambda path: "-".join(path.parts[-4:]))
+@pytest.mark.parametrize(
+    "path", SEGMENTS + OLD_SEGMENTS, ids=lambda path: "-".join(path.parts[-4:])
+)
 def test_layout_of_golden_segments(path: Path) -> None:
     segment = Segment(path)
     assert segment.is_complete() or not segment.has(CRAWL_PARSE)
@@ -87,7 +92,9 @@ def test_layout_of_golden_segments(path: Path) -> None:
 
 
 @needs_golden
-@pytest.mark.parametrize("path", SEGMENTS + OLD_SEGMENTS, ids=lambda path: "-".join(path.parts[-4:]))
+@pytest.mark.parametrize(
+    "path", SEGMENTS + OLD_SEGMENTS, ids=lambda path: "-".join(path.parts[-4:])
+)
 def test_golden_segments_in_order_and_by_url(path: Path) -> None:
     segment = Segment(path)
     for name in LAYOUTS:
@@ -150,7 +157,9 @@ def test_listing_of_segments(tmp_path: Path) -> None:
 # Checks
 
 
-def test_what_a_complete_segment_is(tmp_path: Path, segment: Segment, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_a_complete_segment_is(
+    tmp_path: Path, segment: Segment, caplog: pytest.LogCaptureFixture
+) -> None:
     assert segment.missing() == list(COMPLETE)
     assert not segment.is_complete()
     assert "it has no parse_data, parse_text, crawl_parse, crawl_fetch" in caplog.text
@@ -177,7 +186,10 @@ def test_compression_by_configuration(segment: Segment) -> None:
     for value in ("NONE", "RECORD", "BLOCK"):
         conf = EMPTY.with_values({name: value})
         assert compression_of(CRAWL_FETCH, conf) == value
-        assert (compression_of(CRAWL_GENERATE, conf), compression_of(PARSE_TEXT, conf)) == ("NONE", "RECORD")
+        assert (compression_of(CRAWL_GENERATE, conf), compression_of(PARSE_TEXT, conf)) == (
+            "NONE",
+            "RECORD",
+        )
     with pytest.raises(ConfigError, match="expected NONE, RECORD or BLOCK"):
         compression_of(CONTENT, EMPTY.with_values({name: "ZIP"}))
 
@@ -197,7 +209,14 @@ def test_parts_are_merged_in_order(segment: Segment) -> None:
             with part_writer(fresh, CRAWL_FETCH, index, EMPTY) as append:
                 for url in urls:
                     append(url, CrawlDatum(status=index))
-    assert [url for url, _ in segment.raw_sorted(CRAWL_FETCH)] == [b"a", b"b", b"c", b"c", b"d", b"e"]
+    assert [url for url, _ in segment.raw_sorted(CRAWL_FETCH)] == [
+        b"a",
+        b"b",
+        b"c",
+        b"c",
+        b"d",
+        b"e",
+    ]
     assert segment.get(CRAWL_FETCH, "c") == [CrawlDatum(status=0), CrawlDatum(status=1)]
     assert [url for url, _ in segment.records(CRAWL_FETCH)] == ["a", "c", "e", "b", "c", "d"]
 
@@ -228,7 +247,10 @@ def test_a_step_that_is_done_is_not_done_again(segment: Segment) -> None:
     with pytest.raises(StoreError, match="already has crawl_fetch"):
         _write(segment, CRAWL_FETCH, ["http://b/"])
     assert segment.get(CRAWL_FETCH, "http://a/")
-    with segment.writing([CRAWL_FETCH], replace=True) as fresh, part_writer(fresh, CRAWL_FETCH, 0, EMPTY) as append:
+    with (
+        segment.writing([CRAWL_FETCH], replace=True) as fresh,
+        part_writer(fresh, CRAWL_FETCH, 0, EMPTY) as append,
+    ):
         append("http://b/", CrawlDatum())
     assert [url for url, _ in segment.raw(CRAWL_FETCH)] == [b"http://b/"]
 
@@ -245,7 +267,9 @@ def test_left_overs_of_a_broken_attempt_are_replaced(segment: Segment) -> None:
 
 
 def test_what_a_killed_writer_left_is_cleared_away(segment: Segment) -> None:
-    process = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    process = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
     dead = segment.path / f".new-{int(process.stdout)}"
     alive = segment.path / f".new-{os.getppid()}"
     for path in (dead, alive):
@@ -289,7 +313,9 @@ def test_fetch_and_parse_want_a_segment(segment: Segment) -> None:
 def test_a_bad_record_is_named(segment: Segment) -> None:
     directory = segment.path / CRAWL_FETCH
     directory.mkdir()
-    with SequenceFileWriter(directory / "part-00000", Text.class_name, CrawlDatum.class_name) as writer:
+    with SequenceFileWriter(
+        directory / "part-00000", Text.class_name, CrawlDatum.class_name
+    ) as writer:
         writer.append_raw(text_key(b"http://a/"), b"\x09")
     with pytest.raises(FormatError, match=r"bad CrawlDatum of http://a/") as caught:
         list(segment.records(CRAWL_FETCH))
@@ -299,7 +325,9 @@ def test_a_bad_record_is_named(segment: Segment) -> None:
 def test_utf8_keys_of_the_oldest_segments(segment: Segment) -> None:
     directory = segment.path / CRAWL_GENERATE
     directory.mkdir()
-    with SequenceFileWriter(directory / "part-00000", UTF8.class_name, CrawlDatum.class_name) as writer:
+    with SequenceFileWriter(
+        directory / "part-00000", UTF8.class_name, CrawlDatum.class_name
+    ) as writer:
         writer.append(UTF8("http://é/"), CrawlDatum(status=1))
     assert list(segment.records(CRAWL_GENERATE)) == [("http://é/", CrawlDatum(status=1))]
     assert segment.get(CRAWL_GENERATE, "http://é/") == [CrawlDatum(status=1)]
@@ -320,7 +348,9 @@ def test_values_as_they_are_stored_where_all_parts_agree(tmp_path: Path) -> None
     segment = Segment(tmp_path / "s")
     for part, compression in enumerate(("RECORD", "NONE")):
         path = segment.path / CONTENT / f"part-r-0000{part}"
-        with MapFileWriter(path, TEXT, "org.apache.nutch.protocol.Content", compression=compression) as writer:
+        with MapFileWriter(
+            path, TEXT, "org.apache.nutch.protocol.Content", compression=compression
+        ) as writer:
             writer.append_raw(text_key(b"http://%d/" % part), b"value")
         codec, records = segment.stored_sorted(CONTENT, range(1), 1)
         if part == 0:
@@ -333,7 +363,8 @@ def test_values_as_they_are_stored_where_all_parts_agree(tmp_path: Path) -> None
 def test_a_segment_finds_the_classes_of_its_values_by_itself(segment: Segment) -> None:
     """Whoever reads a segment need not have imported Nutch's records."""
     code = (
-        "from pathlib import Path; from minutch import Segment; from minutch.hadoop.formats.writables import lookup;"
-        f"Segment(Path({str(segment.path)!r})); lookup('org.apache.nutch.protocol.Content')"
+        "from pathlib import Path; from minutch import Segment; from"
+        f" minutch.hadoop.formats.writables import lookup;Segment(Path({str(segment.path)!r}));"
+        " lookup('org.apache.nutch.protocol.Content')"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=PROJECT)

@@ -1,4 +1,6 @@
-"""linkrank: scores as the formula has them, whatever the partitions; its properties; what goes wrong."""
+"""linkrank: scores as the formula has them, whatever the partitions; its properties; what goes
+wrong.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,19 @@ def random_web(seed: int = 3) -> dict[str, list[str]]:
     return {url: rng.sample(urls, rng.randrange(9)) for url in urls[:150]}
 
 
-def expected(pages: Mapping[str, Sequence[str]], rounds: int = 10, damping: float = 0.85, initial: float = 1.0):  # type: ignore[no-untyped-def]
+def expected(
+    pages: Mapping[str, Sequence[str]],
+    rounds: int = 10,
+    damping: float = 0.85,
+    initial: float = 1.0,
+):  # type: ignore[no-untyped-def]
     """The scores by the formula, link by link."""
     urls = {*pages, *(target for targets in pages.values() for target in targets)}
-    urls -= {page for page, targets in pages.items() if not targets and not any(page in t for t in pages.values())}
+    urls -= {
+        page
+        for page, targets in pages.items()
+        if not targets and not any(page in t for t in pages.values())
+    }
     f = np.float32
     scores = dict.fromkeys(urls, f(initial))
     for _ in range(rounds):
@@ -87,24 +98,41 @@ def test_limits_count_one_link_from_a_page_or_domain(tmp_path: Path) -> None:
         "http://y.com/": [target],
     }
     counted = {}
-    for page, domain in (("false", "false"), ("true", "false"), ("true", "true"), ("false", "true")):
+    for page, domain in (
+        ("false", "false"),
+        ("true", "false"),
+        ("true", "true"),
+        ("false", "true"),
+    ):
         graph = graph_of(tmp_path / (page + domain), pages)
         limits = {"link__ignore__limit__page": page, "link__ignore__limit__domain": domain}
         counters = linkrank(graph, context(**limits))
         counted[page, domain] = counters[REPEATED]
-        kept = {url: [] if url.endswith("1?b") and page == "true" else targets for url, targets in pages.items()}
+        kept = {
+            url: [] if url.endswith("1?b") and page == "true" else targets
+            for url, targets in pages.items()
+        }
         if domain == "true":
             kept["http://a.x.com/1?b"] = kept["http://b.x.com/"] = []
-        shares = sum(nodes(graph)[url][1] and 1 for url, targets in kept.items() if target in targets)
+        shares = sum(
+            nodes(graph)[url][1] and 1 for url, targets in kept.items() if target in targets
+        )
         assert counters[COUNTED] + counters[REPEATED] == 5
         assert nodes(graph)[target][2] > 0.15 * shares
-    assert counted == {("false", "false"): 0, ("true", "false"): 1, ("true", "true"): 2, ("false", "true"): 2}
+    assert counted == {
+        ("false", "false"): 0,
+        ("true", "false"): 1,
+        ("true", "true"): 2,
+        ("false", "true"): 2,
+    }
 
 
 def test_the_partitions_and_the_disk_make_no_difference(tmp_path: Path) -> None:
     pages = random_web(4)
     results = []
-    for number, (made_in, ranked_in, memory) in enumerate((("1", "1", ""), ("3", "2", "64"), ("2", "3", "1m"))):
+    for number, (made_in, ranked_in, memory) in enumerate(
+        (("1", "1", ""), ("3", "2", "64"), ("2", "3", "1m"))
+    ):
         graph = graph_of(tmp_path / str(number), pages, mapreduce__job__reduces=made_in)
         linkrank(graph, context(mapreduce__job__reduces=ranked_in, minutch__engine__memory=memory))
         assert len(graph.nodes.parts()) == int(ranked_in)
@@ -138,7 +166,11 @@ def test_what_goes_wrong_leaves_the_graph_as_it_was(tmp_path: Path) -> None:
     before = nodes(graph)
     with pytest.raises(LockedError), lock(graph.path):
         linkrank(graph, context())
-    for name, value in (("damping.factor", "much"), ("damping.factor", "1.5"), ("num.iterations", "-1")):
+    for name, value in (
+        ("damping.factor", "much"),
+        ("damping.factor", "1.5"),
+        ("num.iterations", "-1"),
+    ):
         with pytest.raises(ConfigError, match=rf"link\.analyze\.{name}.*{value}"):
             linkrank(graph, context(**{f"link.analyze.{name}".replace(".", "__"): value}))
     assert nodes(graph) == before

@@ -28,7 +28,10 @@ def graph(tmp_path: Path) -> WebGraph:
 
 def dumped(graph: WebGraph, *words: str, per_value: bool = False, memory: str = "") -> list[str]:
     out = graph.path.parent / "-".join(["out", str(per_value), memory, *words])
-    given = context(minutch__engine__memory=memory, **{PER_VALUE_PROPERTY.replace(".", "__"): str(per_value).lower()})
+    given = context(
+        minutch__engine__memory=memory,
+        **{PER_VALUE_PROPERTY.replace(".", "__"): str(per_value).lower()},
+    )
     assert run(["-webgraphdb", str(graph.path), "-output", str(out), *words], given) == 0
     text = (out / "part-r-00000").read_text(encoding="utf-8")
     assert sorted(path.name for path in out.iterdir()) == [".part-r-00000.crc", "part-r-00000"]
@@ -42,8 +45,18 @@ A, B, C, D = "http://a.x.com/", "http://b.x.com/", "http://c.org/", "http://d.ne
 
 @pytest.mark.parametrize("memory", ["", "64"])
 def test_highest_first(graph: WebGraph, memory: str) -> None:
-    assert dumped(graph, "-inlinks", memory=memory) == [f"{D}\t3.0", f"{C}\t2.0", f"{B}\t1.0", f"{A}\t0.0"]
-    assert dumped(graph, "-outlinks", memory=memory) == [f"{A}\t3.0", f"{B}\t2.0", f"{C}\t1.0", f"{D}\t0.0"]
+    assert dumped(graph, "-inlinks", memory=memory) == [
+        f"{D}\t3.0",
+        f"{C}\t2.0",
+        f"{B}\t1.0",
+        f"{A}\t0.0",
+    ]
+    assert dumped(graph, "-outlinks", memory=memory) == [
+        f"{A}\t3.0",
+        f"{B}\t2.0",
+        f"{C}\t1.0",
+        f"{D}\t0.0",
+    ]
     assert dumped(graph, memory=memory) == [f"{url}\t0.0" for url in (A, B, C, D)]
 
 
@@ -78,7 +91,10 @@ def test_groups(graph: WebGraph, memory: str) -> None:
 def test_topn(graph: WebGraph) -> None:
     assert dumped(graph, "-inlinks", "-topn", "2") == [f"{D}\t3.0", f"{C}\t2.0"]
     assert dumped(graph, "-topn", "1") == [f"{A}\t0.0"]
-    assert dumped(graph, "-outlinks", "-group", "domain", "sum", "-topn", "2") == ["x.com\t5.0", "c.org\t1.0"]
+    assert dumped(graph, "-outlinks", "-group", "domain", "sum", "-topn", "2") == [
+        "x.com\t5.0",
+        "c.org\t1.0",
+    ]
     assert dumped(graph, "-topn", "0") == []
 
 
@@ -95,7 +111,14 @@ def test_topn_as_nutch_has_it(graph: WebGraph) -> None:
 
 def test_formats(graph: WebGraph, tmp_path: Path) -> None:
     assert dumped(graph, "-inlinks", "-asEff", "-topn", "1") == [f"{D}=3.0"]
-    words = ["-webgraphdb", str(graph.path), "-output", str(tmp_path / "seq"), "-inlinks", "-asSequenceFile"]
+    words = [
+        "-webgraphdb",
+        str(graph.path),
+        "-output",
+        str(tmp_path / "seq"),
+        "-inlinks",
+        "-asSequenceFile",
+    ]
     given = context()
     assert run(words, given) == 0
     assert given.reports["NodeDumper"][LEFT_OUT] == 0

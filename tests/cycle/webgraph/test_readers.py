@@ -18,7 +18,11 @@ from minutch.records.webgraph import LinkNodes, LoopSet
 from tests.support.graphs import context, graph_of
 
 ODD = "http://a.com/\U0001f600"
-WEB = {ODD: ["http://b.com/", "http://c.com/"], "http://b.com/": ["http://c.com/"], "http://c.com/": ["http://b.com/"]}
+WEB = {
+    ODD: ["http://b.com/", "http://c.com/"],
+    "http://b.com/": ["http://c.com/"],
+    "http://c.com/": ["http://b.com/"],
+}
 
 
 @pytest.mark.parametrize("parts", ["1", "2"])
@@ -34,12 +38,20 @@ def test_link_dumper(tmp_path: Path, parts: str, memory: str) -> None:
         with SequenceFileReader(part / "data") as reader:
             for url, value in reader.records():
                 assert isinstance(value, LinkNodes)
-                found[str(url)] = [(link.url, link.node.num_inlinks, link.node.num_outlinks) for link in value.links]
+                found[str(url)] = [
+                    (link.url, link.node.num_inlinks, link.node.num_outlinks)
+                    for link in value.links
+                ]
     assert found == {
         "http://b.com/": [(ODD, 0, 2), ("http://c.com/", 2, 1)],
         "http://c.com/": [(ODD, 0, 2), ("http://b.com/", 2, 1)],
     }
-    assert sorted(path.name for path in graph.path.iterdir()) == ["inlinks", "linkdump", "nodes", "outlinks"]
+    assert sorted(path.name for path in graph.path.iterdir()) == [
+        "inlinks",
+        "linkdump",
+        "nodes",
+        "outlinks",
+    ]
 
 
 def printed(reader, *words: str) -> str:  # type: ignore[no-untyped-def]
@@ -54,11 +66,19 @@ def test_what_readers_print(tmp_path: Path) -> None:
     linkdumper_command.run(["-webgraphdb", str(graph.path)], context())
     assert printed(linkdumpreader, str(graph.path), "http://b.com/").splitlines() == [
         "http://b.com/:",
-        f"  {ODD} - num inlinks: 0, num outlinks: 2, inlink score: 0.0, outlink score: 0.0, metadata: ",
-        "  http://c.com/ - num inlinks: 2, num outlinks: 1, inlink score: 0.0, outlink score: 0.0, metadata: ",
+        (
+            f"  {ODD} - num inlinks: 0, num outlinks: 2, inlink score: 0.0, outlink score: 0.0,"
+            " metadata: "
+        ),
+        (
+            "  http://c.com/ - num inlinks: 2, num outlinks: 1, inlink score: 0.0, outlink score:"
+            " 0.0, metadata: "
+        ),
     ]
     assert printed(linkdumpreader, str(graph.path), "http://nosuch/") == "http://nosuch/:\n"
-    assert printed(nodereader, "-webgraphdb", str(graph.path), "-url", "http://b.com/").splitlines() == [
+    assert printed(
+        nodereader, "-webgraphdb", str(graph.path), "-url", "http://b.com/"
+    ).splitlines() == [
         "http://b.com/:",
         "  inlink score: 0.0",
         "  outlink score: 0.0",
@@ -69,10 +89,15 @@ def test_what_readers_print(tmp_path: Path) -> None:
 
 def test_loops_of_older_nutch(tmp_path: Path) -> None:
     loops = {"http://a/": ["http://b/", "http://c/"], "http://b/": ["http://a/"]}
-    with MapFileWriter(tmp_path / "loops/part-00000", Text.class_name, LoopSet.class_name) as writer:
+    with MapFileWriter(
+        tmp_path / "loops/part-00000", Text.class_name, LoopSet.class_name
+    ) as writer:
         for url, others in loops.items():
             writer.append(Text(url), LoopSet(dict.fromkeys(others)))
-    assert printed(loopreader, "-webgraphdb", str(tmp_path), "-url", "http://b/") == "http://b/:\n  http://a/\n"
+    assert (
+        printed(loopreader, "-webgraphdb", str(tmp_path), "-url", "http://b/")
+        == "http://b/:\n  http://a/\n"
+    )
     both = printed(loopreader, "-webgraphdb", str(tmp_path), "-url", "http://a/").splitlines()
     assert both[0] == "http://a/:" and sorted(both[1:]) == ["  http://b/", "  http://c/"]
     assert printed(loopreader, "-webgraphdb", str(tmp_path), "-url", "http://c/") == "http://c/:\n"
@@ -83,6 +108,10 @@ def test_wrong_arguments(module, tmp_path: Path) -> None:  # type: ignore[no-unt
     for words in ([], ["-url", "x"], ["-nosuch"]):
         with pytest.raises(UsageError):
             module.run(words, context())
-    words = [str(tmp_path), "http://a/"] if module is linkdumpreader else ["-webgraphdb", str(tmp_path)]
+    words = (
+        [str(tmp_path), "http://a/"] if module is linkdumpreader else ["-webgraphdb", str(tmp_path)]
+    )
     with pytest.raises(StoreError):
-        module.run([*words, "-url", "x"] if module in (nodereader, loopreader) else words, context())
+        module.run(
+            [*words, "-url", "x"] if module in (nodereader, loopreader) else words, context()
+        )

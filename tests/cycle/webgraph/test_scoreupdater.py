@@ -1,4 +1,6 @@
-"""scoreupdater: scores of nodes go to the entries of their pages, all others get the clear score."""
+"""scoreupdater: scores of nodes go to the entries of their pages, all others get the clear
+score.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,19 @@ URLS = ["http://a.com/", "http://b.com/", "http://other.com/"]
 
 def crawldb(path: Path) -> CrawlDb:
     entries = [
-        (url, CrawlDatum(STATUS_DB_FETCHED, 5, 9.5, 1000, 500, 1, b"\x01" * 16, MapWritable({Text("k"): Text(url)})))
+        (
+            url,
+            CrawlDatum(
+                STATUS_DB_FETCHED,
+                5,
+                9.5,
+                1000,
+                500,
+                1,
+                b"\x01" * 16,
+                MapWritable({Text("k"): Text(url)}),
+            ),
+        )
         for url in URLS
     ]
     with CrawlDataWriter(path / "current/part-r-00000") as writer:

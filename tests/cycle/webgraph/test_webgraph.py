@@ -1,4 +1,6 @@
-"""webgraph: which links it keeps, of which version of a page; both ends and nodes; what goes wrong."""
+"""webgraph: which links it keeps, of which version of a page; both ends and nodes; what goes
+wrong.
+"""
 
 from __future__ import annotations
 
@@ -68,13 +70,19 @@ FIRST, PAGE, HOST, DOMAIN = "b.example.com", "c.org/p?q=2", "c.org/p?q=1", "d.c.
         ({"link.ignore.limit.page": "false"}, 2, 2),
     ],
 )
-def test_which_links_count(tmp_path: Path, properties: dict[str, str], internal: int, limited: int) -> None:
-    graph, counters = made(tmp_path, WEB, **{name.replace(".", "__"): value for name, value in properties.items()})
+def test_which_links_count(
+    tmp_path: Path, properties: dict[str, str], internal: int, limited: int
+) -> None:
+    graph, counters = made(
+        tmp_path, WEB, **{name.replace(".", "__"): value for name, value in properties.items()}
+    )
     assert (counters.get(INTERNAL, 0), counters[LIMITED]) == (internal, limited)
     outcomes = (REPEATED, INTERNAL, LIMITED, MALFORMED, OLDER, GONE, WRITTEN)
     assert sum(counters.get(name, 0) for name in outcomes) == counters[READ] == 8
     assert len(links(graph.outlinks)) == counters[WRITTEN]
-    assert ("http://a.example.com/", "http://c.org/p?q=2") in links(graph.outlinks)  # the first of its page and domain
+    assert ("http://a.example.com/", "http://c.org/p?q=2") in links(
+        graph.outlinks
+    )  # the first of its page and domain
 
 
 def test_the_partitions_and_the_disk_make_no_difference(tmp_path: Path) -> None:
@@ -83,7 +91,9 @@ def test_the_partitions_and_the_disk_make_no_difference(tmp_path: Path) -> None:
     pages = {url: [rng.choice(urls) for _ in range(rng.randrange(12))] for url in urls[:200]}
     results = []
     for number, more in enumerate(({}, {"mapreduce.job.reduces": "3", "minutch.memory": "64"})):
-        graph, counters = made(tmp_path / str(number), pages, **{k.replace(".", "__"): v for k, v in more.items()})
+        graph, counters = made(
+            tmp_path / str(number), pages, **{k.replace(".", "__"): v for k, v in more.items()}
+        )
         assert len(graph.nodes.parts()) == (3 if more else 1)
         results.append((links(graph.outlinks), links(graph.inlinks), nodes(graph), dict(counters)))
     assert results[0] == results[1]
@@ -125,7 +135,11 @@ def test_a_segment_that_is_added_twice_counts_once(tmp_path: Path) -> None:
 def test_gone_pages(tmp_path: Path) -> None:
     a, b, c, d = (f"http://{name}.com/" for name in "abcd")
     first = segment(tmp_path / "1", {a: [b], b: [a], c: [a], d: [a]})
-    codes = {a: status.STATUS_FETCH_GONE, b: status.STATUS_FETCH_REDIR_PERM, c: status.STATUS_FETCH_NOTMODIFIED}
+    codes = {
+        a: status.STATUS_FETCH_GONE,
+        b: status.STATUS_FETCH_REDIR_PERM,
+        c: status.STATUS_FETCH_NOTMODIFIED,
+    }
     second = segment(tmp_path / "2", {}, gone=codes | {d: status.STATUS_FETCH_REDIR_TEMP})
     third = segment(tmp_path / "3", {b: [c]})
     outcomes = {}
@@ -146,7 +160,12 @@ def test_normalizers_and_filters_see_old_links_too(tmp_path: Path) -> None:
         "http://A.com/x/../y": ["http://B.com:80/", "http://c.com/pic.gif"],
         "http://d.com/d.gif": ["http://b.com/"],
     }
-    arguments = ["-webgraphdb", str(tmp_path / "w"), "-segment", str(segment(tmp_path / "1", pages))]
+    arguments = [
+        "-webgraphdb",
+        str(tmp_path / "w"),
+        "-segment",
+        str(segment(tmp_path / "1", pages)),
+    ]
     assert run(arguments, context()) == 0
     graph = WebGraph(tmp_path / "w")
     assert len(links(graph.outlinks)) == 3
@@ -156,7 +175,9 @@ def test_normalizers_and_filters_see_old_links_too(tmp_path: Path) -> None:
 
 
 def test_what_is_no_url_is_left_out(tmp_path: Path) -> None:
-    graph, counters = made(tmp_path, {"http://a.com/": ["no url", "http://b.com/"], "nonsense": ["http://c.com/"]})
+    graph, counters = made(
+        tmp_path, {"http://a.com/": ["no url", "http://b.com/"], "nonsense": ["http://c.com/"]}
+    )
     assert links(graph.outlinks) == [("http://a.com/", "http://b.com/")]
     assert counters[MALFORMED] == 2
 
@@ -168,18 +189,36 @@ def test_the_backup(tmp_path: Path) -> None:
         for _ in range(2):
             webgraph(graph, [one], context(db__preserve__backup=keep))
         assert (graph.outlinks.path / "old").exists() == (keep == "true")
-        assert sorted(path.name for path in graph.path.iterdir()) == ["inlinks", "nodes", "outlinks"]
+        assert sorted(path.name for path in graph.path.iterdir()) == [
+            "inlinks",
+            "nodes",
+            "outlinks",
+        ]
 
 
 def test_folders_of_segments(tmp_path: Path) -> None:
     for number in (1, 2):
-        segment(tmp_path / f"segments/2026010100000{number}", {f"http://{number}.com/": ["http://x.com/"]})
-    assert run(["-webgraphdb", str(tmp_path / "w"), "-segmentDir", str(tmp_path / "segments")], context()) == 0
+        segment(
+            tmp_path / f"segments/2026010100000{number}",
+            {f"http://{number}.com/": ["http://x.com/"]},
+        )
+    assert (
+        run(
+            ["-webgraphdb", str(tmp_path / "w"), "-segmentDir", str(tmp_path / "segments")],
+            context(),
+        )
+        == 0
+    )
     assert len(links(WebGraph(tmp_path / "w").outlinks)) == 2
 
 
-def test_segments_that_are_not_parsed_are_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    good, bare = segment(tmp_path / "1", WEB), segment(tmp_path / "2", {}, gone={"http://e.net/": 37})
+def test_segments_that_are_not_parsed_are_passed_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    good, bare = (
+        segment(tmp_path / "1", WEB),
+        segment(tmp_path / "2", {}, gone={"http://e.net/": 37}),
+    )
     shutil.rmtree(bare / "parse_data")
     graph = WebGraph(tmp_path / "w")
     with pytest.raises(StoreError, match="no segments"):
@@ -190,7 +229,8 @@ def test_segments_that_are_not_parsed_are_passed_over(tmp_path: Path, caplog: py
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["-webgraphdb", "w"], ["-segment", "s"], ["-webgraphdb", "w", "-segment"], ["w", "s"]]
+    "words",
+    [[], ["-webgraphdb", "w"], ["-segment", "s"], ["-webgraphdb", "w", "-segment"], ["w", "s"]],
 )
 def test_wrong_arguments(words: list[str]) -> None:
     with pytest.raises(UsageError):
@@ -215,7 +255,10 @@ def test_what_goes_wrong_leaves_the_graph_as_it_was(tmp_path: Path) -> None:
             webgraph(graph, segments, context())
     with lock(graph.path), pytest.raises(LockedError):
         webgraph(graph, [good], context())
-    assert sorted((path, path.read_bytes()) for path in graph.path.rglob("*") if path.is_file()) == before
+    assert (
+        sorted((path, path.read_bytes()) for path in graph.path.rglob("*") if path.is_file())
+        == before
+    )
     (tmp_path / "crawldb/current").mkdir(parents=True)
     with pytest.raises(StoreError, match="another kind"):
         webgraph(WebGraph(tmp_path / "crawldb"), [good], context())

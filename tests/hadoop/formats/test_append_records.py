@@ -10,18 +10,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.hadoop.formats.sequencefile import BLOCK, NONE, RECORD, SequenceFileReader, SequenceFileWriter
+from minutch.hadoop.formats.sequencefile import (
+    BLOCK,
+    NONE,
+    RECORD,
+    SequenceFileReader,
+    SequenceFileWriter,
+)
 
 SYNC = bytes(range(16))
 RECORDS = st.lists(st.tuples(st.binary(max_size=9), st.binary(max_size=40)), max_size=12)
 
 
-def written(path: Path, runs: list[list[tuple[bytes, bytes]]], compression: str, *, whole: bool) -> bytes:
-    with SequenceFileWriter(path, "k", "v", compression=compression, sync=SYNC, sync_interval=64) as writer:
+def written(
+    path: Path, runs: list[list[tuple[bytes, bytes]]], compression: str, *, whole: bool
+) -> bytes:
+    with SequenceFileWriter(
+        path, "k", "v", compression=compression, sync=SYNC, sync_interval=64
+    ) as writer:
         for run in runs:
             if whole:
                 writer.append_records(
-                    b"".join(struct.pack(">ii", len(key + value), len(key)) + key + value for key, value in run)
+                    b"".join(
+                        struct.pack(">ii", len(key + value), len(key)) + key + value
+                        for key, value in run
+                    )
                 )
                 continue
             for key, value in run:
@@ -32,12 +45,16 @@ def written(path: Path, runs: list[list[tuple[bytes, bytes]]], compression: str,
 @given(st.lists(RECORDS, max_size=5))
 @pytest.mark.parametrize("compression", [NONE, RECORD, BLOCK])
 def test_the_same_bytes_as_one_by_one(
-    tmp_path_factory: pytest.TempPathFactory, compression: str, runs: list[list[tuple[bytes, bytes]]]
+    tmp_path_factory: pytest.TempPathFactory,
+    compression: str,
+    runs: list[list[tuple[bytes, bytes]]],
 ) -> None:
     folder = tmp_path_factory.mktemp("runs")
     if compression == RECORD:
         runs = [[(key, zlib.compress(value)) for key, value in run] for run in runs]
-    assert written(folder / "a", runs, compression, whole=True) == written(folder / "b", runs, compression, whole=False)
+    assert written(folder / "a", runs, compression, whole=True) == written(
+        folder / "b", runs, compression, whole=False
+    )
 
 
 @pytest.mark.parametrize("compression", [NONE, RECORD, BLOCK])

@@ -40,7 +40,9 @@ def test_empty_file_has_a_sibling_without_sums(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.binary(max_size=70_000), max_size=5))
-def test_pieces_written_are_read_back(tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes]) -> None:
+def test_pieces_written_are_read_back(
+    tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes]
+) -> None:
     path = tmp_path_factory.mktemp("crc") / "data"
     with checksum.ChecksumWriter(path) as writer:
         for piece in pieces:
@@ -95,7 +97,8 @@ def test_cut_off_file_does_not_fit_its_sums(tmp_path: Path, size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "sibling", [b"", b"crc", b"crc\0\0\0", b"crc\0\0\0\0\0", b"crc\0\xff\xff\xff\xff", b"abcdefghijkl"]
+    "sibling",
+    [b"", b"crc", b"crc\0\0\0", b"crc\0\0\0\0\0", b"crc\0\xff\xff\xff\xff", b"abcdefghijkl"],
 )
 def test_broken_sibling_is_an_error(tmp_path: Path, sibling: bytes) -> None:
     path = tmp_path / "data"

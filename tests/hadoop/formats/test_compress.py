@@ -15,7 +15,9 @@ from minutch.errors import FormatError
 from minutch.hadoop.formats.compress import CODECS, DEFAULT_CODEC, PACKAGE, codec, codec_for
 
 NAMES = sorted(CODECS)
-SNAPPY, LZ4, GZIP, BZIP2 = (PACKAGE + name for name in ("SnappyCodec", "Lz4Codec", "GzipCodec", "BZip2Codec"))
+SNAPPY, LZ4, GZIP, BZIP2 = (
+    PACKAGE + name for name in ("SnappyCodec", "Lz4Codec", "GzipCodec", "BZip2Codec")
+)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -29,7 +29,10 @@ def test_golden_hashes_and_partitions() -> None:
         data = base64.b64decode(row["b64"])
         assert javahash.text_hash(data) == row["textHash"], row
         assert javahash.string_hash(data.decode()) == row["stringHash"], row
-        assert [javahash.partition(data, n) for n in (1, 2, 3, 7, 100)] == [0, *(row[f"p{n}"] for n in (2, 3, 7, 100))]
+        assert [javahash.partition(data, n) for n in (1, 2, 3, 7, 100)] == [
+            0,
+            *(row[f"p{n}"] for n in (2, 3, 7, 100)),
+        ]
     assert len(lines) > 500
 
 
@@ -37,9 +40,15 @@ def test_golden_hashes_and_partitions() -> None:
 def test_golden_floats_and_doubles() -> None:
     for bits, as_float, as_double in _rows("floats.csv"):
         value = struct.unpack(">f", bytes.fromhex(bits.zfill(8)))[0]
-        assert (javahash.float_to_string(value), javahash.double_to_string(value)) == (as_float, as_double), bits
+        assert (javahash.float_to_string(value), javahash.double_to_string(value)) == (
+            as_float,
+            as_double,
+        ), bits
     for bits, as_double in _rows("doubles.csv"):
-        assert javahash.double_to_string(struct.unpack(">d", bytes.fromhex(bits.zfill(16)))[0]) == as_double, bits
+        assert (
+            javahash.double_to_string(struct.unpack(">d", bytes.fromhex(bits.zfill(16)))[0])
+            == as_double
+        ), bits
 
 
 @pytest.mark.parametrize(
@@ -133,7 +142,9 @@ def test_hash_map_order_within_one_table() -> None:
 
 def test_hash_map_grows_beyond_three_quarters() -> None:
     hashes = [16, *range(1, 12)]
-    assert javahash.hash_map_order(hashes)[0] == 0  # 12 entries: still 16 buckets, 16 lies in bucket 0
+    assert (
+        javahash.hash_map_order(hashes)[0] == 0
+    )  # 12 entries: still 16 buckets, 16 lies in bucket 0
     assert javahash.hash_map_order([*hashes, 12])[-1] == 0  # 13 entries: 32 buckets
 
 
@@ -167,10 +178,14 @@ def test_date_to_string(ms: int, text: str) -> None:
     [
         ("refresh pragma", "pragma refresh"),
         (
-            "window-target pragma pics-label expires x-dns-prefetch-control set-cookie x-ua-compatible imagetoolbar "
-            "content-language content-type content-style-type",
-            "expires content-language x-dns-prefetch-control imagetoolbar pragma pics-label set-cookie "
-            "x-ua-compatible window-target content-style-type content-type",
+            (
+                "window-target pragma pics-label expires x-dns-prefetch-control set-cookie"
+                " x-ua-compatible imagetoolbar content-language content-type content-style-type"
+            ),
+            (
+                "expires content-language x-dns-prefetch-control imagetoolbar pragma pics-label"
+                " set-cookie x-ua-compatible window-target content-style-type content-type"
+            ),
         ),
     ],
 )

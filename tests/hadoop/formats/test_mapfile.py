@@ -1,4 +1,6 @@
-"""MapFile, ArrayFile and SetFile: golden directories both ways, look-ups, order, lost and damaged indexes."""
+"""MapFile, ArrayFile and SetFile: golden directories both ways, look-ups, order, lost and damaged
+indexes.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import ChecksumError, FormatError
-from minutch.hadoop.formats.arrayfile import ArrayFileReader, ArrayFileWriter, SetFileReader, SetFileWriter
+from minutch.hadoop.formats.arrayfile import (
+    ArrayFileReader,
+    ArrayFileWriter,
+    SetFileReader,
+    SetFileWriter,
+)
 from minutch.hadoop.formats.checksum import write_file
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.hadoop.formats.keyorder import sort_key
@@ -81,7 +88,9 @@ def test_golden_directory_both_ways(name: str, kind: str, interval: int, tmp_pat
 
 
 @needs_golden("sequencefiles/{name}")
-@pytest.mark.parametrize(("name", "kind", "interval"), [*DIRECTORIES, ("mapfile-BLOCK", "mapfile", 128)])
+@pytest.mark.parametrize(
+    ("name", "kind", "interval"), [*DIRECTORIES, ("mapfile-BLOCK", "mapfile", 128)]
+)
 def test_lost_index_of_a_golden_directory(
     name: str, kind: str, interval: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -102,7 +111,9 @@ def test_lost_index_of_a_golden_directory(
 @needs_golden("sequencefiles/mapfile-{layout}")
 @pytest.mark.parametrize("layout", ["NONE", "RECORD", "BLOCK"])
 def test_golden_lookups(layout: str) -> None:
-    """The listing's getClosest was printed from an object that getClosestBefore had moved on: it is the same column."""
+    """The listing's getClosest was printed from an object that getClosestBefore had moved on: it is
+    the same column.
+    """
     values = dict(golden_records("mapfile"))
     keys = sorted((Text.from_bytes(key).value for key in values), key=str.encode)
     with (
@@ -116,7 +127,9 @@ def test_golden_lookups(layout: str) -> None:
             before = reader.closest(key, before=True)
             assert (Text.from_bytes(before[0]).value if before else "") == row["getClosestBefore"]
             after = reader.closest(key)
-            expected = next((other for other in keys if other.encode() >= row["key"].encode()), None)
+            expected = next(
+                (other for other in keys if other.encode() >= row["key"].encode()), None
+            )
             assert (Text.from_bytes(after[0]).value if after else None) == expected
 
 
@@ -128,12 +141,18 @@ def test_golden_lookups(layout: str) -> None:
 def test_lookups_among_repeated_keys(
     keys: list[int], layout: str, interval: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    records = [(IntWritable(key).to_bytes(), Text(str(i)).to_bytes()) for i, key in enumerate(sorted(keys))]
-    path = _write(tmp_path_factory.mktemp("map") / "map", records, compression=layout, interval=interval)
+    records = [
+        (IntWritable(key).to_bytes(), Text(str(i)).to_bytes()) for i, key in enumerate(sorted(keys))
+    ]
+    path = _write(
+        tmp_path_factory.mktemp("map") / "map", records, compression=layout, interval=interval
+    )
     with MapFileReader(path) as reader:
         for sought in range(-52, 53, 3):
             key = IntWritable(sought).to_bytes()
-            later = [item for item in records if sort_key(IntWritable.class_name)(item[0]) >= sought]
+            later = [
+                item for item in records if sort_key(IntWritable.class_name)(item[0]) >= sought
+            ]
             assert reader.get(key) == (later[0][1] if later and later[0][0] == key else None)
             assert reader.closest(key) == (later[0] if later else None)
             assert list(reader.scan(key)) == later
@@ -169,9 +188,20 @@ def test_text_is_ordered_by_bytes_not_by_length(tmp_path: Path) -> None:
         [IntWritable(-5), IntWritable(0), IntWritable(7)],
         [LongWritable(-(2**60)), LongWritable(-1), LongWritable(2**60)],
         [VLongWritable(-300), VLongWritable(-1), VLongWritable(5), VLongWritable(300)],
-        [FloatWritable(-1.5), FloatWritable(-0.0), FloatWritable(0.0), FloatWritable(2.5), FloatWritable(float("nan"))],
+        [
+            FloatWritable(-1.5),
+            FloatWritable(-0.0),
+            FloatWritable(0.0),
+            FloatWritable(2.5),
+            FloatWritable(float("nan")),
+        ],
         [DoubleWritable(float("-inf")), DoubleWritable(-1.0), DoubleWritable(1.0)],
-        [BytesWritable(b""), BytesWritable(b"\x00" * 300), BytesWritable(b"\x01"), BytesWritable(b"\xff")],
+        [
+            BytesWritable(b""),
+            BytesWritable(b"\x00" * 300),
+            BytesWritable(b"\x01"),
+            BytesWritable(b"\xff"),
+        ],
     ],
     ids=lambda keys: type(keys[0]).__name__,
 )
@@ -183,7 +213,10 @@ def test_order_of_key_classes(keys: list[Writable], tmp_path: Path) -> None:
     with MapFileReader(tmp_path / "m") as reader:
         assert all(reader.get(key.to_bytes()) == key.to_bytes() for key in keys)
     if len(keys) > 1:
-        with pytest.raises(FormatError), MapFileWriter(tmp_path / "n", key_class, key_class) as writer:
+        with (
+            pytest.raises(FormatError),
+            MapFileWriter(tmp_path / "n", key_class, key_class) as writer,
+        ):
             writer.append(keys[1], keys[1])
             writer.append(keys[0], keys[0])
 
@@ -243,7 +276,9 @@ def test_damage_at_every_offset(file: str, tmp_path: Path) -> None:
 def test_index_that_is_not_one(tmp_path: Path) -> None:
     path = _write(tmp_path / "m", _numbers(40))
     for values in ([b"short"], [struct.pack(">q", 100), struct.pack(">q", 200)]):
-        with SequenceFileWriter(path / "index", IntWritable.class_name, LongWritable.class_name) as writer:
+        with SequenceFileWriter(
+            path / "index", IntWritable.class_name, LongWritable.class_name
+        ) as writer:
             for i, value in enumerate(values):
                 writer.append_raw(IntWritable(-i).to_bytes(), value)
         with pytest.raises(FormatError) as caught, MapFileReader(path) as reader:

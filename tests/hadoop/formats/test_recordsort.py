@@ -19,7 +19,9 @@ def test_sorting_in_runs_is_sorting(
     records: list[tuple[bytes, bytes]], run_bytes: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("sort")
-    assert list(sort_records(records, run_bytes=run_bytes, directory=folder)) == sorted(records, key=lambda r: r[0])
+    assert list(sort_records(records, run_bytes=run_bytes, directory=folder)) == sorted(
+        records, key=lambda r: r[0]
+    )
     assert list(folder.iterdir()) == []
 
 
@@ -35,4 +37,9 @@ def test_runs_go_away_when_nobody_reads_on(tmp_path: Path) -> None:
 
 def test_merging_prefers_the_earlier_source() -> None:
     first, second = [(b"a", b"1"), (b"c", b"1")], [(b"a", b"2"), (b"b", b"2")]
-    assert list(merge_records([first, second])) == [(b"a", b"1"), (b"a", b"2"), (b"b", b"2"), (b"c", b"1")]
+    assert list(merge_records([first, second])) == [
+        (b"a", b"1"),
+        (b"a", b"2"),
+        (b"b", b"2"),
+        (b"c", b"1"),
+    ]

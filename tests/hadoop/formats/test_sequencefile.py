@@ -15,15 +15,28 @@ from hypothesis import strategies as st
 
 from minutch.errors import ChecksumError, FormatError, TruncatedError
 from minutch.hadoop.formats.compress import CODECS, DEFAULT_CODEC, codec
-from minutch.hadoop.formats.sequencefile import SYNC_INTERVAL, SequenceFileReader, SequenceFileWriter
+from minutch.hadoop.formats.sequencefile import (
+    SYNC_INTERVAL,
+    SequenceFileReader,
+    SequenceFileWriter,
+)
 from minutch.hadoop.formats.writables import IntWritable, LongWritable, Text
 from tests.support.golden import needs_golden
-from tests.support.sequencefiles import SEQUENCEFILES, Records, golden_records, manifest, old_header, record
+from tests.support.sequencefiles import (
+    SEQUENCEFILES,
+    Records,
+    golden_records,
+    manifest,
+    old_header,
+    record,
+)
 
 TEXT = Text.class_name
 LONG = LongWritable.class_name
 SYNC = bytes(range(100, 116))
-LAYOUTS = [("NONE", DEFAULT_CODEC)] + [(layout, name) for layout in ("RECORD", "BLOCK") for name in sorted(CODECS)]
+LAYOUTS = [("NONE", DEFAULT_CODEC)] + [
+    (layout, name) for layout in ("RECORD", "BLOCK") for name in sorted(CODECS)
+]
 
 
 def _read(path: Path, **options: int) -> Records:
@@ -31,8 +44,16 @@ def _read(path: Path, **options: int) -> Records:
         return list(reader)
 
 
-def _write(path: Path, records: Records, layout: str = "NONE", codec_name: str = DEFAULT_CODEC, **options: int) -> Path:
-    with SequenceFileWriter(path, TEXT, TEXT, compression=layout, codec=codec_name, sync=SYNC, **options) as writer:
+def _write(
+    path: Path,
+    records: Records,
+    layout: str = "NONE",
+    codec_name: str = DEFAULT_CODEC,
+    **options: int,
+) -> Path:
+    with SequenceFileWriter(
+        path, TEXT, TEXT, compression=layout, codec=codec_name, sync=SYNC, **options
+    ) as writer:
         for key, value in records:
             writer.append_raw(key, value)
     return path
@@ -40,7 +61,8 @@ def _write(path: Path, records: Records, layout: str = "NONE", codec_name: str =
 
 def _sample(count: int = 40) -> Records:
     return [
-        (Text(f"http://h{i % 7}.example.org/{i}").to_bytes(), Text("text " * (i % 9)).to_bytes()) for i in range(count)
+        (Text(f"http://h{i % 7}.example.org/{i}").to_bytes(), Text("text " * (i % 9)).to_bytes())
+        for i in range(count)
     ]
 
 
@@ -57,7 +79,9 @@ def test_golden_file_both_ways(row: dict[str, str], tmp_path: Path) -> None:
         header = reader.header
         assert header.compression == row["compression"]
         assert reader.codec == (
-            None if row["compression"] == "NONE" else f"org.apache.hadoop.io.compress.{row['codec']}"
+            None
+            if row["compression"] == "NONE"
+            else f"org.apache.hadoop.io.compress.{row['codec']}"
         )
     assert len(records) == int(row["records"])
     copy = tmp_path / "copy"
@@ -76,7 +100,9 @@ def test_golden_file_both_ways(row: dict[str, str], tmp_path: Path) -> None:
     assert _read(copy) == records
     if header.compression == "NONE":
         assert copy.read_bytes() == path.read_bytes()
-        assert (tmp_path / ".copy.crc").read_bytes() == path.with_name(f".{path.name}.crc").read_bytes()
+        assert (tmp_path / ".copy.crc").read_bytes() == path.with_name(
+            f".{path.name}.crc"
+        ).read_bytes()
 
 
 @needs_golden
@@ -92,7 +118,9 @@ def test_blocks_end_where_hadoop_ends_them(row: dict[str, str], tmp_path: Path) 
             return list(counts.values())
 
     path = SEQUENCEFILES / row["file"]
-    copy = _write(tmp_path / "copy", golden_records(row["kind"]), "BLOCK", block_size=int(row["blocksize"]))
+    copy = _write(
+        tmp_path / "copy", golden_records(row["kind"]), "BLOCK", block_size=int(row["blocksize"])
+    )
     assert sizes(copy) == sizes(path)
 
 
@@ -105,7 +133,9 @@ def test_golden_file_with_a_marker_before_every_record(layout: str, tmp_path: Pa
         sync = reader.sync
     data = path.read_bytes()
     marks = data.count(b"\xff\xff\xff\xff" + sync)
-    with SequenceFileWriter(tmp_path / "copy", TEXT, TEXT, compression=layout, sync=sync, sync_interval=2000) as writer:
+    with SequenceFileWriter(
+        tmp_path / "copy", TEXT, TEXT, compression=layout, sync=sync, sync_interval=2000
+    ) as writer:
         for key, value in golden_records("big"):
             writer.append_raw(key, value)
     copy = (tmp_path / "copy").read_bytes()
@@ -122,7 +152,11 @@ def test_golden_empty_file(layout: str, tmp_path: Path) -> None:
         assert list(reader) == []
         header = reader.header
     with SequenceFileWriter(
-        tmp_path / "copy", header.key_class, header.value_class, compression=layout, sync=header.sync
+        tmp_path / "copy",
+        header.key_class,
+        header.value_class,
+        compression=layout,
+        sync=header.sync,
     ):
         pass
     assert (tmp_path / "copy").read_bytes() == path.read_bytes()
@@ -161,7 +195,9 @@ def test_ranges_cut_anywhere(
     layout: str, sizes: list[int], cuts: list[int], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     records = [(bytes((i,)), bytes(size)) for i, size in enumerate(sizes)]
-    path = _write(tmp_path_factory.mktemp("seq") / "file", records, layout, sync_interval=400, block_size=500)
+    path = _write(
+        tmp_path_factory.mktemp("seq") / "file", records, layout, sync_interval=400, block_size=500
+    )
     edges = [0, *sorted(cuts), path.stat().st_size + 1]
     found = [item for start, end in pairwise(edges) for item in _read(path, start=start, end=end)]
     assert found == records
@@ -238,7 +274,9 @@ def test_error_in_the_block_leaves_no_file(tmp_path: Path) -> None:
 
 
 def test_version_1_as_the_file_format_page_shows_it() -> None:
-    data = bytes.fromhex("53455101 0004 6c6f6e67 0004 6c6f6e67 00000010 00000008 0000000000000280 00000000000a429b")
+    data = bytes.fromhex(
+        "53455101 0004 6c6f6e67 0004 6c6f6e67 00000010 00000008 0000000000000280 00000000000a429b"
+    )
     with SequenceFileReader(io.BytesIO(data)) as reader:
         assert (reader.version, reader.key_class, reader.value_class) == (1, "long", "long")
         assert list(reader.records()) == [(LongWritable(640), LongWritable(672411))]
@@ -259,7 +297,9 @@ def test_older_headers(version: int) -> None:
 def test_older_compressed_files(version: int) -> None:
     compress = codec(DEFAULT_CODEC).compress
     body = b"".join(record(key, compress(value)) for key, value in _sample(20))
-    with SequenceFileReader(io.BytesIO(old_header(version, TEXT, TEXT, compressed=True, sync=SYNC) + body)) as reader:
+    with SequenceFileReader(
+        io.BytesIO(old_header(version, TEXT, TEXT, compressed=True, sync=SYNC) + body)
+    ) as reader:
         assert list(reader) == _sample(20)
         assert (reader.compression, reader.codec) == ("RECORD", DEFAULT_CODEC)
 
@@ -294,7 +334,9 @@ def test_cut_off_at_every_length(layout: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", ["NONE", "RECORD", "BLOCK"])
-def test_a_file_cut_off_between_records_is_found_out_by_its_sums(layout: str, tmp_path: Path) -> None:
+def test_a_file_cut_off_between_records_is_found_out_by_its_sums(
+    layout: str, tmp_path: Path
+) -> None:
     path = _write(tmp_path / "file", _sample(), layout, block_size=150)
     with SequenceFileReader(path) as reader:
         next(iter(reader))
@@ -324,7 +366,10 @@ def test_damage_at_every_offset(layout: str, tmp_path: Path) -> None:
 
 @given(data=st.binary(max_size=300), version=st.integers(1, 6))
 def test_any_bytes_raise_only_our_error(data: bytes, version: int) -> None:
-    with suppress(FormatError), SequenceFileReader(io.BytesIO(b"SEQ" + bytes((version,)) + data)) as reader:
+    with (
+        suppress(FormatError),
+        SequenceFileReader(io.BytesIO(b"SEQ" + bytes((version,)) + data)) as reader,
+    ):
         list(reader)
 
 
@@ -358,7 +403,10 @@ def test_impossible_lengths(lengths: tuple[int, int], what: str, tmp_path: Path)
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
-    assert (caught.value.path, caught.value.offset) == (str(path), len(header) + len(record(b"good", b"one")))
+    assert (caught.value.path, caught.value.offset) == (
+        str(path),
+        len(header) + len(record(b"good", b"one")),
+    )
 
 
 def test_length_beyond_the_end_of_a_stream() -> None:
@@ -385,7 +433,10 @@ def test_bad_record_names_its_place(tmp_path: Path) -> None:
     at = path.stat().st_size
     path.write_bytes(path.read_bytes() + record(Text("a").to_bytes(), b"\x05ab"))
     (tmp_path / ".file.crc").unlink()
-    with pytest.raises(FormatError, match="bad record") as caught, SequenceFileReader(path) as reader:
+    with (
+        pytest.raises(FormatError, match="bad record") as caught,
+        SequenceFileReader(path) as reader,
+    ):
         list(reader.records())
     assert (caught.value.path, caught.value.offset) == (str(path), at)
 
@@ -394,7 +445,10 @@ def test_unknown_classes_are_readable_raw_only(tmp_path: Path) -> None:
     with SequenceFileWriter(tmp_path / "file", TEXT, "com.example.Unknown") as writer:
         writer.append_raw(b"k", b"v")
     assert _read(tmp_path / "file") == [(b"k", b"v")]
-    with pytest.raises(FormatError, match=r"com\.example\.Unknown"), SequenceFileReader(tmp_path / "file") as reader:
+    with (
+        pytest.raises(FormatError, match=r"com\.example\.Unknown"),
+        SequenceFileReader(tmp_path / "file") as reader,
+    ):
         next(reader.records())
 
 

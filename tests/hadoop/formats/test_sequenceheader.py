@@ -57,7 +57,8 @@ def test_older_versions(version: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [FULL.to_bytes(), *(old_header(version, "long", "long", sync=SYNC) for version in range(1, 6))]
+    "data",
+    [FULL.to_bytes(), *(old_header(version, "long", "long", sync=SYNC) for version in range(1, 6))],
 )
 def test_cut_off_at_every_length(data: bytes) -> None:
     for size in range(len(data)):

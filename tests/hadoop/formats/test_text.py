@@ -49,7 +49,9 @@ def _file(path: Path, *records: tuple[Writable, Writable]) -> Path:
 
 def _run(*args: str) -> tuple[int, str]:
     out = io.StringIO()
-    code = command.run(list(args), JobContext(Configuration(), FakeClock(), out=out, err=io.StringIO()))
+    code = command.run(
+        list(args), JobContext(Configuration(), FakeClock(), out=out, err=io.StringIO())
+    )
     return code, out.getvalue()
 
 
@@ -64,7 +66,9 @@ def test_golden_map_writables_print_as_javas_do() -> None:
             entries.append(f"{key.partition(' ')[2]}={value.partition(' ')[2]}")
         else:
             entries = expected[line] = []
-    lines = dict(line.rstrip("\n").split("\t", 1) for line in as_text(SEQUENCEFILES / "mapwritable.seq"))
+    lines = dict(
+        line.rstrip("\n").split("\t", 1) for line in as_text(SEQUENCEFILES / "mapwritable.seq")
+    )
     assert len(lines) == len(golden_records("mapwritable"))
     assert lines == {name: "{" + ", ".join(entries) + "}" for name, entries in expected.items()}
 
@@ -124,7 +128,9 @@ def test_an_index_that_is_named_is_printed(tmp_path: Path) -> None:
     assert text.startswith("k\t")
 
 
-@pytest.mark.parametrize(("name", "pack"), [("a.gz", gzip.compress), ("a", gzip.compress), ("a.bz2", bz2.compress)])
+@pytest.mark.parametrize(
+    ("name", "pack"), [("a.gz", gzip.compress), ("a", gzip.compress), ("a.bz2", bz2.compress)]
+)
 def test_packed_text_is_unpacked(name: str, pack: object, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(pack("http://é/\n".encode() * 3))  # type: ignore[operator]
     assert "".join(as_text(tmp_path / name)) == "http://é/\n" * 3
@@ -177,7 +183,10 @@ def test_bytes_that_are_not_utf8_survive(tmp_path: Path) -> None:
             [{"keyClass": IntWritable.class_name, "key": 1, "value": "x"}],
         ),
         (Metadata.of({"k": ["1", "2"]}), {"k": ["1", "2"]}),
-        (Inlinks([Inlink("http://a/", "x")]), [{"fromUrl": "http://a/", "anchor": "x", "metadata": None}]),
+        (
+            Inlinks([Inlink("http://a/", "x")]),
+            [{"fromUrl": "http://a/", "anchor": "x", "metadata": None}],
+        ),
         (NutchWritable(Text("x")), {"class": TEXT, "value": "x"}),
     ],
 )
@@ -197,7 +206,13 @@ def test_json_of_records() -> None:
         "signature": "01",
         "metadata": {},
     }
-    assert list(to_json(ParseData(title="t"))) == ["status", "title", "outlinks", "contentMeta", "parseMeta"]
+    assert list(to_json(ParseData(title="t"))) == [
+        "status",
+        "title",
+        "outlinks",
+        "contentMeta",
+        "parseMeta",
+    ]
 
 
 def test_inlinks_of_both_layouts(tmp_path: Path) -> None:
@@ -209,10 +224,15 @@ def test_inlinks_of_both_layouts(tmp_path: Path) -> None:
         writer.append_raw(Text("k").to_bytes(), out.getvalue())
     assert _run(str(tmp_path / "file")) == (0, "k\tInlinks:\n fromUrl: http://a/ anchor: x\n\n")
     _file(tmp_path / "new", (Text("k"), Inlinks([Inlink("http://a/", "x")])))
-    assert _run(str(tmp_path / "new")) == (0, "k\tInlinks:\n fromUrl: http://a/ anchor: x metadata: \n\n")
+    assert _run(str(tmp_path / "new")) == (
+        0,
+        "k\tInlinks:\n fromUrl: http://a/ anchor: x metadata: \n\n",
+    )
 
 
-def test_damaged_files_are_reported_and_the_others_printed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_files_are_reported_and_the_others_printed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     _file(tmp_path / "a", (Text("a"), Text("1")))
     (tmp_path / "a").write_bytes((tmp_path / "a").read_bytes()[:-1])
     _file(tmp_path / "b", (Text("b"), Text("2")))

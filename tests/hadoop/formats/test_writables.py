@@ -1,4 +1,6 @@
-"""Hadoop's Writables: the golden MapWritables byte for byte, hash codes, printing, hostile input."""
+"""Hadoop's Writables: the golden MapWritables byte for byte, hash codes, printing, hostile
+input.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ SAMPLES = [
     DoubleWritable(-0.1),
     NullWritable(),
     MD5Hash(bytes(range(16))),
-    MapWritable({Text("k"): DoubleWritable(1.0), Text("m"): MapWritable({Text("x"): NullWritable()})}),
+    MapWritable(
+        {Text("k"): DoubleWritable(1.0), Text("m"): MapWritable({Text("x"): NullWritable()})}
+    ),
     SortedMapWritable({Text("b"): IntWritable(1), Text("a"): IntWritable(2)}),
 ]
 
@@ -105,7 +109,10 @@ def test_a_class_once_put_stays_in_the_table() -> None:
 
 
 def test_a_sorted_map_is_written_in_key_order() -> None:
-    assert str(SortedMapWritable({Text("b"): IntWritable(1), Text("a"): IntWritable(2)})) == "{a=2, b=1}"
+    assert (
+        str(SortedMapWritable({Text("b"): IntWritable(1), Text("a"): IntWritable(2)}))
+        == "{a=2, b=1}"
+    )
 
 
 @pytest.mark.parametrize(

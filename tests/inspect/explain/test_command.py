@@ -1,4 +1,6 @@
-"""The command: what it takes, what it prints, and that nothing of a page reaches a terminal as it is."""
+"""The command: what it takes, what it prints, and that nothing of a page reaches a terminal as it
+is.
+"""
 
 from __future__ import annotations
 
@@ -62,12 +64,17 @@ def test_the_crawl_beside(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_generates_options(made: Made) -> None:
     assert "-topN 4" in answer(made, f"{A}/waiting", str(made.folder), "-topN", "3")
-    assert "would be fetched next" in answer(made, f"{A}/picture.gif", str(made.folder), "--noFilter").lower()
+    assert (
+        "would be fetched next"
+        in answer(made, f"{A}/picture.gif", str(made.folder), "--noFilter").lower()
+    )
 
 
 def test_what_has_no_index_can_be_left_out(made: Made) -> None:
     facts = json.loads(answer(made, f"{A}/dup1", str(made.folder), "--json", "--quick"))
-    assert facts["duplicates"] == [] and facts["leads"]["found"] == [] and not facts["leads"]["looked"]
+    assert (
+        facts["duplicates"] == [] and facts["leads"]["found"] == [] and not facts["leads"]["looked"]
+    )
 
 
 def test_nothing_of_a_page_is_a_command_to_a_terminal(made: Made) -> None:
@@ -81,7 +88,11 @@ def test_nothing_of_a_page_is_a_command_to_a_terminal(made: Made) -> None:
 
 def test_it_writes_nothing(made: Made) -> None:
     def files() -> dict[Path, int]:
-        found = (path for path in made.folder.rglob("*") if path.is_file() and ".sqlite-" not in path.name)
+        found = (
+            path
+            for path in made.folder.rglob("*")
+            if path.is_file() and ".sqlite-" not in path.name
+        )
         return {path: path.stat().st_mtime_ns for path in found}
 
     before = files()
@@ -102,7 +113,12 @@ def test_it_writes_nothing(made: Made) -> None:
     ],
 )
 def test_wrong_arguments(
-    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], error: type, says: str
+    made: Made,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    error: type,
+    says: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(error, match=says.replace(".", "[.]")):
@@ -115,18 +131,26 @@ def test_a_crawl_without_a_crawldb(made: Made, tmp_path: Path) -> None:
         explain.run(["http://a/", str(tmp_path)], made.context())
 
 
-# -- without a URL ---------------------------------------------------------------------------------------------
+# -- without a URL ---------------------------------------------------------------------------------
 
 
 def test_a_crawl(made: Made) -> None:
     facts = json.loads(answer(made, str(made.folder), "--json"))
-    by_status = {line["name"]: line["count"] for line in facts["left"] if line["name"].startswith("db_")}
+    by_status = {
+        line["name"]: line["count"] for line in facts["left"] if line["name"].startswith("db_")
+    }
     entries = len(Crawl(made.folder).crawldb)
     assert sum(by_status.values()) == entries == facts["urls"]
     counters = jobs.run(
-        "generate", made.folder / "crawldb", made.folder.parent / "elsewhere", conf=made.conf(), clock=FakeClock(NOW)
+        "generate",
+        made.folder / "crawldb",
+        made.folder.parent / "elsewhere",
+        conf=made.conf(),
+        clock=FakeClock(NOW),
     )
-    said = {line["name"]: line["count"] for line in facts["next"] if line["name"].endswith("_total")}
+    said = {
+        line["name"]: line["count"] for line in facts["next"] if line["name"].endswith("_total")
+    }
     assert said == {name: count for name, count in counters.items() if count}
     assert sum(said.values()) == entries
     hosts = {line["name"]: line["count"] for line in facts["next"] if "are on" in line["text"]}
@@ -134,7 +158,9 @@ def test_a_crawl(made: Made) -> None:
     assert hosts["many.example"] == 3
     unfinished = {line["name"]: line["more"] for line in facts["left"] if line["name"].isdigit()}
     assert unfinished == {
-        "20270113080000": f"minutch updatedb {made.folder}/crawldb {made.folder}/segments/20270113080000",
+        "20270113080000": (
+            f"minutch updatedb {made.folder}/crawldb {made.folder}/segments/20270113080000"
+        ),
         "20270114080000": f"minutch fetch {made.folder}/segments/20270114080000",
     }
     assert [line["count"] for line in facts["last"]] == [1, 1]
@@ -158,7 +184,9 @@ def test_why_the_last_round_was_short(tmp_path: Path) -> None:
 
 def test_every_command_that_shows_more_runs(made: Made) -> None:
     facts = json.loads(answer(made, str(made.folder), "--json"))
-    commands = {line["more"] for part in ("left", "next", "last", "slow", "growing") for line in facts[part]}
+    commands = {
+        line["more"] for part in ("left", "next", "last", "slow", "growing") for line in facts[part]
+    }
     ran = set()
     for command in sorted(commands):
         program, name, *arguments = shlex.split(command)

@@ -27,16 +27,24 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     [(["10.0.0.9"], False), (["10.0.0.9", "8.8.8.8"], True), (["8.8.8.8"], True), ([], True)],
 )
 def test_a_host_that_is_looked_up(made: Made, addresses: list[str], asks: bool) -> None:
-    found = made.explain(f"{A}/waiting", resolve=lambda host: addresses if host == "a.example" else [])
+    found = made.explain(
+        f"{A}/waiting", resolve=lambda host: addresses if host == "a.example" else []
+    )
     assert (found.fetch.asks, found.host.addresses) == (asks, tuple(addresses))
     assert asks or "10.0.0.9 is in 10.0.0.0/8" in found.fetch.text
 
 
 def test_queues_by_domain_and_by_address(made: Made) -> None:
-    assert made.explain("http://www.x.co.uk/", {"fetcher.queue.mode": "byDomain"}).host.queue == "x.co.uk"
+    assert (
+        made.explain("http://www.x.co.uk/", {"fetcher.queue.mode": "byDomain"}).host.queue
+        == "x.co.uk"
+    )
     by_address = {"fetcher.queue.mode": "byIP"}
     assert made.explain(f"{A}/ok", by_address).fetch.asks
-    assert made.explain(f"{A}/ok", by_address, resolve=lambda host: ["8.8.8.8"]).host.queue == "8.8.8.8"
+    assert (
+        made.explain(f"{A}/ok", by_address, resolve=lambda host: ["8.8.8.8"]).host.queue
+        == "8.8.8.8"
+    )
     assert made.explain(f"{A}/ok", by_address, resolve=lambda host: []).fetch.reason == "no_queue"
 
 
@@ -45,7 +53,10 @@ def test_the_hostdb_limits_a_host(made: Made) -> None:
     options = Options(hostdb=made.folder / "hostdb")
     assert made.explain("http://many.example/1", one_each, options).generate.taken  # type: ignore[union-attr]
     second = made.explain("http://many.example/2", one_each, options)
-    assert second.generate is not None and second.generate.reason == "urls_skipped_per_host_overflow_total"
+    assert (
+        second.generate is not None
+        and second.generate.reason == "urls_skipped_per_host_overflow_total"
+    )
     assert "0 fetched, 3 unfetched, 0 gone" in "\n".join(words.page(second))
 
 
@@ -55,7 +66,9 @@ def test_a_host_that_the_hostdb_does_not_know(made: Made) -> None:
 
 def test_several_threads_for_a_host(made: Made) -> None:
     several = {"fetcher.threads.per.queue": "3", "fetcher.server.min.delay": "0.5"}
-    assert "0.5 s between requests, 3 at a time" in "\n".join(words.page(made.explain(f"{A}/ok", several)))
+    assert "0.5 s between requests, 3 at a time" in "\n".join(
+        words.page(made.explain(f"{A}/ok", several))
+    )
 
 
 def test_without_a_name_nobody_asks(made: Made) -> None:

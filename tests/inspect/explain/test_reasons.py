@@ -14,13 +14,19 @@ from minutch.inspect.explain import words
 from minutch.inspect.explain.typed import to_json
 from tests.support.explainedcrawl import A, Made, R, make_crawl
 
-NOT_DUE, WAITING, FILTERED = "schedule_rejected_total", "wait_for_update_total", "url_filters_rejected_total"
+NOT_DUE, WAITING, FILTERED = (
+    "schedule_rejected_total",
+    "wait_for_update_total",
+    "url_filters_rejected_total",
+)
 TAKEN = "selected_total"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A question: the URL, with settings and options; `says` is part of the page, `facts` are values of the JSON."""
+    """A question: the URL, with settings and options; `says` is part of the page, `facts` are
+    values of the JSON.
+    """
 
     name: str
     url: str
@@ -35,7 +41,12 @@ class Case:
 
 CASES = [
     # -- would generate take it
-    Case("taken", f"{A}/waiting", "Would be fetched next", {"generate.taken": True, "generate.reason": TAKEN}),
+    Case(
+        "taken",
+        f"{A}/waiting",
+        "Would be fetched next",
+        {"generate.taken": True, "generate.reason": TAKEN},
+    ),
     Case("not due", f"{A}/later", "it is not due before 2027-01-18", {"generate.reason": NOT_DUE}),
     Case(
         "due with -adddays",
@@ -45,7 +56,12 @@ CASES = [
         options=Options(add_days=4),
     ),
     Case("too far to be true", f"{A}/far", "Would be fetched next", {"generate.taken": True}),
-    Case("filtered", f"{A}/picture.gif", "regex-urlfilter.txt:2: -[.]gif$", {"generate.reason": FILTERED}),
+    Case(
+        "filtered",
+        f"{A}/picture.gif",
+        "regex-urlfilter.txt:2: -[.]gif$",
+        {"generate.reason": FILTERED},
+    ),
     Case(
         "not asked to filter",
         f"{A}/picture.gif",
@@ -55,7 +71,11 @@ CASES = [
     ),
     Case("in a list", f"{A}/listed", "awaited until 2027-01-21", {"generate.reason": WAITING}),
     Case(
-        "in a list for long", f"{A}/listed", "Would be fetched", {"generate.taken": True}, {"crawl.gen.delay": "1000"}
+        "in a list for long",
+        f"{A}/listed",
+        "Would be fetched",
+        {"generate.taken": True},
+        {"crawl.gen.delay": "1000"},
     ),
     Case(
         "expression",
@@ -85,7 +105,12 @@ CASES = [
         {"generate.reason": "interval_rejected_total"},
         {"generate.min.interval": "5000000"},
     ),
-    Case("malformed", "nonsense", "no URL with a host", {"generate.reason": "malformed_urls_skipped_total"}),
+    Case(
+        "malformed",
+        "nonsense",
+        "no URL with a host",
+        {"generate.reason": "malformed_urls_skipped_total"},
+    ),
     Case(
         "limit of the host",
         "http://many.example/3",
@@ -107,25 +132,59 @@ CASES = [
         {"generate.reason": "not_in_top_n_total", "generate.remedy": "more rounds, or -topN 4"},
         options=Options(top_n=3),
     ),
-    Case("within topN", f"{A}/waiting", "number 4 of", {"generate.taken": True}, options=Options(top_n=4)),
+    Case(
+        "within topN",
+        f"{A}/waiting",
+        "number 4 of",
+        {"generate.taken": True},
+        options=Options(top_n=4),
+    ),
     # -- statuses, and why
-    Case("fetched", f"{A}/ok", "db_fetched: fetched", {"entry.status": "db_fetched", "entry.why": "HTTP 200"}),
+    Case(
+        "fetched",
+        f"{A}/ok",
+        "db_fetched: fetched",
+        {"entry.status": "db_fetched", "entry.why": "HTTP 200"},
+    ),
     Case("not modified", f"{A}/again", "found to be the same", {"entry.status": "db_notmodified"}),
-    Case("never fetched", f"{A}/waiting", "never fetched", {"entry.status": "db_unfetched", "visits": []}),
+    Case(
+        "never fetched",
+        f"{A}/waiting",
+        "never fetched",
+        {"entry.status": "db_unfetched", "visits": []},
+    ),
     Case("not found", f"{A}/lost", "HTTP 404", {"entry.status": "db_gone", "visits.0.code": 404}),
     Case("gone", f"{A}/closed", "HTTP 410", {"entry.status": "db_gone"}),
     Case("login", f"{A}/login", "HTTP 401", {"entry.status": "db_gone"}),
     Case("forbidden", f"{A}/forbidden", "failed once: HTTP 403", {"entry.retries": 1}),
-    Case("server error", f"{A}/broken", "failed once: HTTP 500", {"visits.0.status": "fetch_retry"}),
+    Case(
+        "server error", f"{A}/broken", "failed once: HTTP 500", {"visits.0.status": "fetch_retry"}
+    ),
     Case("no answer", f"{A}/refused", "failed once: connection refused", {"visits.0.code": None}),
     Case("no such host", f"{A}/no-host", "no such host"),
     Case("timeout", f"{A}/slow", "timeout (http.timeout)"),
-    Case("address guard", f"{A}/own", "private address not allowed (http.filter.ipaddress.include)"),
+    Case(
+        "address guard", f"{A}/own", "private address not allowed (http.filter.ipaddress.include)"
+    ),
     Case("certificate", f"{A}/certificate", "certificate: expired"),
     Case("no plugin", f"{A}/scheme", "no protocol plugin for its scheme (plugin.includes)"),
-    Case("denied by robots.txt", f"{A}/denied", "why            refused by robots.txt", {"entry.status": "db_gone"}),
-    Case("time limit", f"{A}/time", "not asked for: the time limit was reached", {"visits.0.state": "skipped"}),
-    Case("too many failures of the host", f"{A}/queue", "not asked for: too many exceptions in the queue"),
+    Case(
+        "denied by robots.txt",
+        f"{A}/denied",
+        "why            refused by robots.txt",
+        {"entry.status": "db_gone"},
+    ),
+    Case(
+        "time limit",
+        f"{A}/time",
+        "not asked for: the time limit was reached",
+        {"visits.0.state": "skipped"},
+    ),
+    Case(
+        "too many failures of the host",
+        f"{A}/queue",
+        "not asked for: too many exceptions in the queue",
+    ),
     Case("host asked for rest", f"{A}/busy", "not asked for: the host asked to come back later"),
     Case(
         "given up",
@@ -133,16 +192,41 @@ CASES = [
         "3 failures in a row (db.fetch.retry.max=3), the last: HTTP 502",
         {"entry.retries": 3},
     ),
-    Case("moved", f"{A}/moved", f"it redirects to {A}/target", {"visits.0.redirects.0.status": "fetch_success"}),
+    Case(
+        "moved",
+        f"{A}/moved",
+        f"it redirects to {A}/target",
+        {"visits.0.redirects.0.status": "fetch_success"},
+    ),
     Case("moved for now", f"{A}/temporary", "db_redir_temp", {"visits.0.redirects.0.status": ""}),
     Case("duplicate", f"{A}/dup2", "db_duplicate", {"duplicates": [f"{A}/dup1"]}),
-    Case("has a duplicate", f"{A}/dup1", "Same content", {"duplicates": [f"{A}/dup2"], "entry.status": "db_fetched"}),
-    Case("orphan", f"{A}/orphan", "no page has linked to it for long", {"entry.status": "db_orphan"}),
-    Case("parse failed", f"{A}/parse-failed", "nothing could parse it", {"entry.status": "db_parse_failed"}),
-    Case("not parsed", f"{A}/unparsed", "parse failed(2,202): cut off", {"visits.0.digest": ""}),
-    Case("listed", f"{A}/listed", "In the fetch list of segment 20270114080000", {"visits.0.state": "listed"}),
     Case(
-        "fetched, not brought in", f"{A}/pending", "Fetched in segment 20270113080000", {"visits.0.in_crawldb": False}
+        "has a duplicate",
+        f"{A}/dup1",
+        "Same content",
+        {"duplicates": [f"{A}/dup2"], "entry.status": "db_fetched"},
+    ),
+    Case(
+        "orphan", f"{A}/orphan", "no page has linked to it for long", {"entry.status": "db_orphan"}
+    ),
+    Case(
+        "parse failed",
+        f"{A}/parse-failed",
+        "nothing could parse it",
+        {"entry.status": "db_parse_failed"},
+    ),
+    Case("not parsed", f"{A}/unparsed", "parse failed(2,202): cut off", {"visits.0.digest": ""}),
+    Case(
+        "listed",
+        f"{A}/listed",
+        "In the fetch list of segment 20270114080000",
+        {"visits.0.state": "listed"},
+    ),
+    Case(
+        "fetched, not brought in",
+        f"{A}/pending",
+        "Fetched in segment 20270113080000",
+        {"visits.0.in_crawldb": False},
     ),
     # -- what the fetcher would do
     Case(
@@ -151,10 +235,25 @@ CASES = [
         "robots.txt denies it: line 4, Disallow: /private/ # keep out",
         {"fetch.reason": "robots_denied", "robots.line": 4, "generate.taken": True},
     ),
-    Case("robots.txt allows", f"{R}/private/open/page", "line 2: Allow: /private/open/", {"robots.verdict": "fetch"}),
-    Case("robots.txt is silent", f"{R}/public", "no line of it speaks", {"robots.line": 0, "robots.crawl_delay": 7000}),
+    Case(
+        "robots.txt allows",
+        f"{R}/private/open/page",
+        "line 2: Allow: /private/open/",
+        {"robots.verdict": "fetch"},
+    ),
+    Case(
+        "robots.txt is silent",
+        f"{R}/public",
+        "no line of it speaks",
+        {"robots.line": 0, "robots.crawl_delay": 7000},
+    ),
     Case("crawl delay", f"{R}/public", "7 s between requests", {"host.delay": 7000}),
-    Case("crawl delay too long", "http://slow.example/", "100 s between", {"fetch.reason": "robots_delay"}),
+    Case(
+        "crawl delay too long",
+        "http://slow.example/",
+        "100 s between",
+        {"fetch.reason": "robots_delay"},
+    ),
     Case(
         "delay allowed",
         "http://slow.example/",
@@ -216,7 +315,12 @@ CASES = [
         {"fetch.asks": True},
         {"http.filter.ipaddress.include": "10.0.0.0/8"},
     ),
-    Case("no protocol", "ftp://f.example/", "no protocol for", {"fetch.reason": "no_protocol", "host.protocol": None}),
+    Case(
+        "no protocol",
+        "ftp://f.example/",
+        "no protocol for",
+        {"fetch.reason": "no_protocol", "host.protocol": None},
+    ),
     Case("no queue", "nonsense", "it has no queue (byHost)", {"fetch.reason": "no_queue"}),
     Case(
         "fetcher filters",
@@ -226,20 +330,45 @@ CASES = [
         {"fetcher.filter.urls": "true"},
     ),
     # -- how the date came about
-    Case("own interval", f"{A}/ok", "the page's own interval: 30 days", {"due.segment": "20270105080000"}),
     Case(
-        "default interval", f"{A}/no-interval", "db.fetch.interval.default: 30 days", {"entry.fetch_interval": 2592000}
+        "own interval",
+        f"{A}/ok",
+        "the page's own interval: 30 days",
+        {"due.segment": "20270105080000"},
     ),
-    Case("beyond the longest interval", f"{A}/too-long", "as if for the first time", {"entry.status": "db_unfetched"}),
-    Case("gone for longer", f"{A}/lost", "half as long again: 45 days", {"entry.fetch_interval": 3888000}),
+    Case(
+        "default interval",
+        f"{A}/no-interval",
+        "db.fetch.interval.default: 30 days",
+        {"entry.fetch_interval": 2592000},
+    ),
+    Case(
+        "beyond the longest interval",
+        f"{A}/too-long",
+        "as if for the first time",
+        {"entry.status": "db_unfetched"},
+    ),
+    Case(
+        "gone for longer",
+        f"{A}/lost",
+        "half as long again: 45 days",
+        {"entry.fetch_interval": 3888000},
+    ),
     Case("gone, no longer", f"{A}/gone-long", "but less than db.fetch.interval.max: 81 days"),
     Case(
         "failed for now",
         f"{A}/broken",
         "failure number 1 in a row, of 3 (db.fetch.retry.max): tried again after: 1 day",
     ),
-    Case("third failure", f"{A}/given-up", "given up as db_gone", {"due.segment": "20270110080000"}),
-    Case("due since it was found", f"{A}/waiting", "due from the time when it was injected", {"due.segment": ""}),
+    Case(
+        "third failure", f"{A}/given-up", "given up as db_gone", {"due.segment": "20270110080000"}
+    ),
+    Case(
+        "due since it was found",
+        f"{A}/waiting",
+        "due from the time when it was injected",
+        {"due.segment": ""},
+    ),
     Case("no segment tells", f"{A}/unexplained", "no segment at hand led to this date"),
     Case(
         "score of links",
@@ -254,9 +383,21 @@ CASES = [
         {"leads.found.0.links": 2},
     ),
     # -- URLs that the CrawlDb does not have
-    Case("no URL", "http://[bad/", "it is no URL that a crawl takes", {"unknown.reason": "malformed"}),
-    Case("no scheme", "www.example.org/", "did you mean https://www.example.org/?", {"unknown.reason": "malformed"}),
-    Case("would be filtered", "http://b.example/private/x", "regex-urlfilter.txt:3:", {"unknown.reason": "filtered"}),
+    Case(
+        "no URL", "http://[bad/", "it is no URL that a crawl takes", {"unknown.reason": "malformed"}
+    ),
+    Case(
+        "no scheme",
+        "www.example.org/",
+        "did you mean https://www.example.org/?",
+        {"unknown.reason": "malformed"},
+    ),
+    Case(
+        "would be filtered",
+        "http://b.example/private/x",
+        "regex-urlfilter.txt:3:",
+        {"unknown.reason": "filtered"},
+    ),
     Case(
         "found, not brought in",
         "http://c.example/fresh",
@@ -283,7 +424,12 @@ CASES = [
         {"unknown.reason": "redirect_ignored"},
         {"db.ignore.external.links": "true"},
     ),
-    Case("never seen", f"{A}/nowhere", "no segment has a link or a redirect to it", {"unknown.reason": "never_seen"}),
+    Case(
+        "never seen",
+        f"{A}/nowhere",
+        "no segment has a link or a redirect to it",
+        {"unknown.reason": "never_seen"},
+    ),
     Case(
         "another spelling",
         "HTTP://a.example:80/x/../ok",

@@ -33,7 +33,9 @@ class Hourly(DefaultFetchSchedule):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return make_crawl(tmp_path_factory.mktemp("adaptive") / "crawl", db__fetch__schedule__class=ADAPTIVE)
+    return make_crawl(
+        tmp_path_factory.mktemp("adaptive") / "crawl", db__fetch__schedule__class=ADAPTIVE
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,9 @@ def test_bounds(tmp_path: Path) -> None:
     made = make_crawl(
         tmp_path / "crawl",
         db__fetch__schedule__class=ADAPTIVE,
-        db__fetch__schedule__adaptive__max_interval=settings["db.fetch.schedule.adaptive.max_interval"],
+        db__fetch__schedule__adaptive__max_interval=settings[
+            "db.fetch.schedule.adaptive.max_interval"
+        ],
     )
     page = "\n".join(words.page(made.explain(f"{A}/again")))
     assert "not outside of 60 to 1e+06 s: 11 days 13 hours" in page
@@ -93,7 +97,9 @@ def test_other_settings_than_those_of_the_update(made: Made) -> None:
 
 
 def test_a_schedule_of_ones_own(tmp_path: Path) -> None:
-    made = make_crawl(tmp_path / "crawl", db__fetch__schedule__class="tests.inspect.explain.test_schedules:Hourly")
+    made = make_crawl(
+        tmp_path / "crawl", db__fetch__schedule__class="tests.inspect.explain.test_schedules:Hourly"
+    )
     found = made.explain(f"{A}/ok")
     assert found.due is not None and found.due.schedule == "Hourly"
     assert [step.text for step in found.due.steps][-1] == "Hourly: the interval"

@@ -1,4 +1,6 @@
-"""fsck: a whole crawl has no problems, each kind of damage is named with its place, and repairs lose nothing."""
+"""fsck: a whole crawl has no problems, each kind of damage is named with its place, and repairs
+lose nothing.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,12 @@ from minutch.hadoop.formats.javaio import encode_text, encode_vlong
 from minutch.hadoop.formats.keyorder import TEXT
 from minutch.hadoop.formats.mapfile import rebuild_index
 from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
-from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, STATUS_FETCH_SUCCESS, CrawlDatum
+from minutch.records.crawldatum import (
+    STATUS_DB_FETCHED,
+    STATUS_DB_UNFETCHED,
+    STATUS_FETCH_SUCCESS,
+    CrawlDatum,
+)
 from minutch.records.hostdatum import HostDatum
 from minutch.work.tables import rows
 from minutch.work.tables.crawldata import CrawlDataWriter
@@ -34,7 +41,11 @@ GONE_PID = 2**22 + 1
 @pytest.fixture
 def crawl(tmp_path: Path) -> Path:
     """A crawl of one round, whole."""
-    write_db(tmp_path / "crawldb", [(url, CrawlDatum(STATUS_DB_FETCHED, 100, 1.0)) for url in URLS], parts=2)
+    write_db(
+        tmp_path / "crawldb",
+        [(url, CrawlDatum(STATUS_DB_FETCHED, 100, 1.0)) for url in URLS],
+        parts=2,
+    )
     segment = tmp_path / "segments/20260101000000"
     fetched = [(url, CrawlDatum(STATUS_FETCH_SUCCESS, 100, 1.0)) for url in URLS[:50]]
     write_segment(segment, fetched, fetched)
@@ -107,7 +118,9 @@ def test_checksums(crawl: Path) -> None:
     assert fsck(crawl) == (0, []) and read_db(crawl / "crawldb") == before
 
 
-def test_a_repair_that_is_stopped_leaves_nothing_that_is_read(crawl: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repair_that_is_stopped_leaves_nothing_that_is_read(
+    crawl: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A second file beside a part would be a part, for Nutch, too."""
     file = crawl / "segments/20260101000000/crawl_generate/part-r-00000"
     flip(crc_path(file), 9)
@@ -172,7 +185,8 @@ def test_repeated_keys_are_kept_until_asked_otherwise(crawl: Path) -> None:
     write_raw(crawl, 0, [first[0], (first[1][0], older), *first[1:]])
     rebuild_index(part(crawl))
     assert fsck(crawl)[1] == [
-        f"{part(crawl)}: 1 keys come twice, only the last one counts (key {first[1][0][1:].decode()})"
+        f"{part(crawl)}: 1 keys come twice, only the last one counts (key"
+        f" {first[1][0][1:].decode()})"
     ]
     assert fsck(crawl, "-repair")[0] == 1
     assert len(raw(crawl, 0)) == len(first) + 1
@@ -183,7 +197,10 @@ def test_repeated_keys_are_kept_until_asked_otherwise(crawl: Path) -> None:
 
 def test_what_cant_be_read_is_dropped_only_when_asked(tmp_path: Path) -> None:
     many = [f"http://example/{n}" for n in range(12_000)]
-    write_db(tmp_path / "crawldb", [(url, CrawlDatum(STATUS_DB_FETCHED, n, 1.0)) for n, url in enumerate(many)])
+    write_db(
+        tmp_path / "crawldb",
+        [(url, CrawlDatum(STATUS_DB_FETCHED, n, 1.0)) for n, url in enumerate(many)],
+    )
     before, data = read_db(tmp_path / "crawldb"), part(tmp_path) / "data"
     whole = data.read_bytes()
     middle = whole.index(b"http://example/", len(whole) // 2)
@@ -202,17 +219,32 @@ def test_what_cant_be_read_is_dropped_only_when_asked(tmp_path: Path) -> None:
 
 def test_a_part_that_is_missing(crawl: Path) -> None:
     shutil.rmtree(part(crawl))
-    assert fsck(crawl, "-repair") == (1, [f"{crawl}/crawldb/current: parts are missing: found part-r-00001"])
+    assert fsck(crawl, "-repair") == (
+        1,
+        [f"{crawl}/crawldb/current: parts are missing: found part-r-00001"],
+    )
 
 
 def test_leftovers_and_locks(crawl: Path) -> None:
     segment = crawl / "segments/20260101000000"
-    folders = [crawl / f"crawldb/.spill-{GONE_PID}", crawl / f"crawldb/.new-{GONE_PID}", crawl / "crawldb/.next"]
-    folders += [segment / f".new-{GONE_PID}", crawl / f"segments/.new-{GONE_PID}", crawl / "segments/20260101000001"]
+    folders = [
+        crawl / f"crawldb/.spill-{GONE_PID}",
+        crawl / f"crawldb/.new-{GONE_PID}",
+        crawl / "crawldb/.next",
+    ]
+    folders += [
+        segment / f".new-{GONE_PID}",
+        crawl / f"segments/.new-{GONE_PID}",
+        crawl / "segments/20260101000001",
+    ]
     folders += [segment / "_fetch-done"]
     for folder in folders:
         folder.mkdir()
-    files = [crawl / ".round.new", crawl / "crawldb/current/part-r-00000/.other.crc", crawl / f".locked.{GONE_PID}-1"]
+    files = [
+        crawl / ".round.new",
+        crawl / "crawldb/current/part-r-00000/.other.crc",
+        crawl / f".locked.{GONE_PID}-1",
+    ]
     for file in files:
         file.touch()
     (crawl / "crawldb/.locked").write_text(f"{GONE_PID} {socket.gethostname()} 5\n")
@@ -230,13 +262,19 @@ def test_leftovers_and_locks(crawl: Path) -> None:
 
 def test_segments_that_are_not_in_their_places(crawl: Path) -> None:
     folder = crawl / f"segments/.import-{GONE_PID}-1-{socket.gethostname()}.0"
-    write_segment(folder / "20260101000001", [("http://a.example/", CrawlDatum(STATUS_FETCH_SUCCESS, 100, 1.0))])
+    write_segment(
+        folder / "20260101000001",
+        [("http://a.example/", CrawlDatum(STATUS_FETCH_SUCCESS, 100, 1.0))],
+    )
     (folder / "import.json").write_text('{"job": "x", "counters": {}}')
     said = f"{folder}: whole segments of a job that was killed before all were in their places"
     assert said in fsck(crawl)[1]
     lines = fsck(crawl, "-repair")[1]
     assert f"repaired: {folder}: put them in their places" in lines
-    assert {path.name for path in (crawl / "segments").iterdir()} == {"20260101000000", "20260101000001"}
+    assert {path.name for path in (crawl / "segments").iterdir()} == {
+        "20260101000000",
+        "20260101000001",
+    }
     assert said not in fsck(crawl)[1]
 
 
@@ -254,18 +292,29 @@ def test_segments_against_each_other_and_the_crawldb(crawl: Path) -> None:
         1,
         [
             f"{one}: fetched, but not parsed: `minutch parse`",
-            f"{one}: 1 of 2 URLs were generated, and are not in crawl_fetch (key http://lost.example/)",
-            f"{one}: 1 of 1 pages were fetched and are not in the CrawlDb: has updatedb been run? "
-            "(key http://new.example/)",
+            (
+                f"{one}: 1 of 2 URLs were generated, and are not in crawl_fetch (key"
+                " http://lost.example/)"
+            ),
+            (
+                f"{one}: 1 of 1 pages were fetched and are not in the CrawlDb: has updatedb been"
+                " run? (key http://new.example/)"
+            ),
             f"{two}: generated, but not fetched: `minutch fetch`, or remove the segment",
         ],
     )
 
 
 def test_pages_that_updatedb_has_not_seen(crawl: Path) -> None:
-    write_db(crawl / "crawldb", [(url, CrawlDatum(STATUS_DB_UNFETCHED, 100, 1.0)) for url in URLS], parts=2)
+    write_db(
+        crawl / "crawldb",
+        [(url, CrawlDatum(STATUS_DB_UNFETCHED, 100, 1.0)) for url in URLS],
+        parts=2,
+    )
     code, (line,) = fsck(crawl)
-    assert code == 1 and "50 of 50 pages were fetched and are still unfetched in the CrawlDb" in line
+    assert (
+        code == 1 and "50 of 50 pages were fetched and are still unfetched in the CrawlDb" in line
+    )
 
 
 def test_a_hostdb(crawl: Path) -> None:
@@ -291,11 +340,17 @@ def test_a_hostdb(crawl: Path) -> None:
 
 
 def test_a_webgraph(crawl: Path) -> None:
-    pages = {f"http://a{n}.example/": [f"http://a{n + k}.example/" for k in range(1, 4)] for n in range(50)}
+    pages = {
+        f"http://a{n}.example/": [f"http://a{n + k}.example/" for k in range(1, 4)]
+        for n in range(50)
+    }
     graph = graphs.graph_of(crawl, pages, mapreduce__job__reduces="2")
     assert fsck(crawl) == (0, [])
     nodes, links = ([*database.in_order()] for database in (graph.nodes, graph.inlinks))
-    index, data = graph.outlinks.current / "part-r-00000/index", graph.nodes.current / "part-r-00001/data"
+    index, data = (
+        graph.outlinks.current / "part-r-00000/index",
+        graph.nodes.current / "part-r-00001/data",
+    )
     flip(crc_path(data), 9)
     index.unlink()
     (graph.path / ".next-nodes").mkdir()
@@ -303,7 +358,9 @@ def test_a_webgraph(crawl: Path) -> None:
     (graph.inlinks.current / "part-r-00001").rename(graph.inlinks.current / "part-r-00000")
     (graph.path / "part").rename(graph.inlinks.current / "part-r-00001")
     code, lines = fsck(crawl)
-    assert code == 1 and [line.partition(": ")[0].removesuffix(" at offset 0") for line in lines] == [
+    assert code == 1 and [
+        line.partition(": ")[0].removesuffix(" at offset 0") for line in lines
+    ] == [
         f"{crc_path(index).parent}/.index.crc",
         f"{graph.path}/.next-nodes",
         str(index),

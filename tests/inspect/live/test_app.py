@@ -20,7 +20,10 @@ from minutch.web.access import LOCAL, Access
 from tests.cycle.fetch.test_seen import NOW
 
 TOKEN = "a-token-that-nobody-guesses"
-HOSTILE = "evil.example'\"><script>document.title='owned'</script><img src=x onerror=alert(1)>\u202e\x1b[31m"
+HOSTILE = (
+    "evil.example'\"><script>document.title='owned'</script><img src=x"
+    " onerror=alert(1)>\u202e\x1b[31m"
+)
 DETAILS = Details(
     {1: 12_345, 4: 12},
     [(HOSTILE, HostTimes(3, 9000, 5000, 2)), ("b.example", HostTimes(1, 20, 20, 0))],
@@ -60,7 +63,7 @@ def let_in(client: TestClient) -> TestClient:
     return client
 
 
-# -- who may come in -------------------------------------------------------------------------------------------
+# -- who may come in -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["/", "/?token=wrong", "/?token=", f"/pause?token={TOKEN}"])
@@ -74,11 +77,17 @@ def test_the_link_lets_a_browser_in_and_leaves_its_address(client: TestClient) -
     answer = client.get("/", params={"token": TOKEN})
     assert (answer.status_code, answer.headers["Location"]) == (303, "/")
     cookie = answer.headers["Set-Cookie"]
-    assert cookie.startswith(f"minutch-1={TOKEN};") and "HttpOnly" in cookie and "SameSite=strict" in cookie
+    assert (
+        cookie.startswith(f"minutch-1={TOKEN};")
+        and "HttpOnly" in cookie
+        and "SameSite=strict" in cookie
+    )
     assert client.get("/").status_code == 200
 
 
-@pytest.mark.parametrize("how", [{"headers": {"Authorization": f"Bearer {TOKEN}"}}, {"auth": ("anybody", TOKEN)}])
+@pytest.mark.parametrize(
+    "how", [{"headers": {"Authorization": f"Bearer {TOKEN}"}}, {"auth": ("anybody", TOKEN)}]
+)
 def test_programs_give_it_in_a_header(client: TestClient, how: dict[str, object]) -> None:
     assert client.get("/", **how).status_code == 200  # type: ignore[arg-type]
 
@@ -90,9 +99,12 @@ def test_other_names_of_this_machine_are_refused(client: TestClient, host: str, 
 
 
 @pytest.mark.parametrize(
-    "headers", [{"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}]
+    "headers",
+    [{"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}],
 )
-def test_pages_of_other_sites_can_not_press_buttons(client: TestClient, watch: Watch, headers: dict[str, str]) -> None:
+def test_pages_of_other_sites_can_not_press_buttons(
+    client: TestClient, watch: Watch, headers: dict[str, str]
+) -> None:
     assert let_in(client).post("/pause", headers=headers).status_code == 403
     assert not watch.paused
 
@@ -104,7 +116,7 @@ def test_figures_need_no_token_and_name_nobody(client: TestClient) -> None:
     assert "example" not in answer.text and "minutch_fetch_pages_total 12345" in answer.text
 
 
-# -- buttons ---------------------------------------------------------------------------------------------------
+# -- buttons ---------------------------------------------------------------------------------------
 
 
 def buttons(client: TestClient) -> list[str]:
@@ -121,7 +133,9 @@ def test_buttons(client: TestClient, watch: Watch) -> None:
     client.post("/resume")
     client.post("/stop")
     assert not watch.paused and watch.stopping
-    assert buttons(client) == ["/pause", "/go-on"] and "Stops after this round" in client.get("/").text
+    assert (
+        buttons(client) == ["/pause", "/go-on"] and "Stops after this round" in client.get("/").text
+    )
     client.post("/go-on")
     assert not watch.stopping
 
@@ -141,7 +155,7 @@ def test_a_fetch_alone_has_no_rounds_to_stop_after() -> None:
     assert "Rounds" not in client.get("/").text
 
 
-# -- what is shown ---------------------------------------------------------------------------------------------
+# -- what is shown ---------------------------------------------------------------------------------
 
 
 class Tags(HTMLParser):
@@ -162,7 +176,14 @@ class Tags(HTMLParser):
 
 def test_the_page_shows_where_the_crawl_is(client: TestClient) -> None:
     page = Tags(let_in(client).get("/").text)
-    for text in ("round 2 of 5: fetch", "12,500 of 25,000", "87, 2 given up", "15 pages", "b.example", "22:13:20"):
+    for text in (
+        "round 2 of 5: fetch",
+        "12,500 of 25,000",
+        "87, 2 given up",
+        "15 pages",
+        "b.example",
+        "22:13:20",
+    ):
         assert text in page.text, text
     assert ("progress", {"max": "25000", "value": "12500", "aria-label": "Pages"}) in page.found
     assert "fetched 12,345, gone 12" in page.text
@@ -171,26 +192,40 @@ def test_the_page_shows_where_the_crawl_is(client: TestClient) -> None:
 def test_hostile_names_are_text_and_nothing_comes_from_outside(client: TestClient) -> None:
     answer = let_in(client).get("/")
     page = Tags(answer.text)
-    assert [tag for tag, _ in page.found if tag in ("script", "img", "iframe", "object", "link")] == ["script"]
-    assert not any(name.startswith("on") or name == "style" for _, attributes in page.found for name in attributes)
-    assert {a[n] for _, a in page.found for n in ("href", "src", "action", "formaction") if n in a} == {
+    assert [
+        tag for tag, _ in page.found if tag in ("script", "img", "iframe", "object", "link")
+    ] == ["script"]
+    assert not any(
+        name.startswith("on") or name == "style"
+        for _, attributes in page.found
+        for name in attributes
+    )
+    assert {a[n] for _, a in page.found for n in ("href", "src", "action", "formaction") if n in a} == {  # noqa: E501
         "/metrics", "/pause", "/stop",
     }  # fmt: skip
     assert page.text.count("document.title='owned'") == 4 and "\x1b" not in answer.text
     policy = answer.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
-    assert answer.headers["Referrer-Policy"] == "same-origin" and answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert (
+        answer.headers["Referrer-Policy"] == "same-origin"
+        and answer.headers["X-Content-Type-Options"] == "nosniff"
+    )
 
 
 def test_without_scripts_it_loads_itself_again(client: TestClient) -> None:
-    assert '<noscript><meta http-equiv="refresh" content="5"></noscript>' in let_in(client).get("/").text
+    assert (
+        '<noscript><meta http-equiv="refresh" content="5"></noscript>'
+        in let_in(client).get("/").text
+    )
 
 
 def test_a_step_shows_its_progress(client: TestClient, watch: Watch) -> None:
     watch.fetched(FetchStats(), 0)
     with (
         watch.running("parse", "round 2 of 5"),
-        Progress("parse", 400, clock=watch.clock, err=io.StringIO(), unit="pages", watch=watch) as progress,
+        Progress(
+            "parse", 400, clock=watch.clock, err=io.StringIO(), unit="pages", watch=watch
+        ) as progress,
     ):
         progress.advance(100)
         text = let_in(client).get("/").text
@@ -204,7 +239,7 @@ def test_an_empty_watch_can_be_shown() -> None:
     assert "Nothing fetched yet" in text and "No step has ended yet" in text
 
 
-# -- pause -----------------------------------------------------------------------------------------------------
+# -- pause -----------------------------------------------------------------------------------------
 
 
 def test_a_fetch_that_begins_in_a_pause_is_held_at_once() -> None:

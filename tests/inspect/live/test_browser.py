@@ -1,4 +1,6 @@
-"""The live page in a browser: it keeps up without being loaded again, its buttons work, and no name does harm."""
+"""The live page in a browser: it keeps up without being loaded again, its buttons work, and no name
+does harm.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def until(browser: Chromium, script: str) -> None:
         time.sleep(0.05)
 
 
-def test_the_page_keeps_up_without_being_loaded_again(browser: Chromium, site: LiveServer, watch: Watch) -> None:
+def test_the_page_keeps_up_without_being_loaded_again(
+    browser: Chromium, site: LiveServer, watch: Watch
+) -> None:
     browser.go(site.address)
     assert browser.run("location.href") == base(site)
     browser.run("window.same = true")
@@ -70,7 +74,10 @@ def test_the_page_keeps_up_without_being_loaded_again(browser: Chromium, site: L
     assert browser.run("window.same && document.title").startswith("12,777 of 25,000")
     assert browser.run("document.querySelector('progress').value") == 12_777
     assert browser.run("document.getElementById('gone').hidden")
-    assert {url for url in browser.requested() if "favicon" not in url} == {base(site), site.address}
+    assert {url for url in browser.requested() if "favicon" not in url} == {
+        base(site),
+        site.address,
+    }
     assert complaints(browser) == []
 
 
@@ -79,14 +86,18 @@ def test_buttons_work_without_scripts(browser: Chromium, site: LiveServer, watch
     browser.send("Emulation.setScriptExecutionDisabled", value=True)
     browser.go(base(site))
     browser.click("button[formaction='/pause']")
-    assert watch.paused and browser.run("document.querySelector('.paused').innerText").startswith("Paused")
+    assert watch.paused and browser.run("document.querySelector('.paused').innerText").startswith(
+        "Paused"
+    )
     browser.click("button[formaction='/resume']")
     assert not watch.paused
     browser.click("button[formaction='/stop']")
     assert watch.stopping and browser.run("document.querySelector('.stopping') !== null")
 
 
-def test_without_scripts_it_is_loaded_again(browser: Chromium, site: LiveServer, watch: Watch) -> None:
+def test_without_scripts_it_is_loaded_again(
+    browser: Chromium, site: LiveServer, watch: Watch
+) -> None:
     browser.go(site.address)
     browser.send("Emulation.setScriptExecutionDisabled", value=True)
     browser.go(base(site))
@@ -104,7 +115,9 @@ def test_hostile_names_do_nothing(browser: Chromium, site: LiveServer) -> None:
     browser.go(site.address)
     threading.Event().wait(2.5)  # one turn of the script
     assert browser.run("document.title") != "owned"
-    assert browser.run("document.scripts.length") == 1 and browser.run("document.images.length") == 0
+    assert (
+        browser.run("document.scripts.length") == 1 and browser.run("document.images.length") == 0
+    )
     assert HOSTILE[:30] in browser.run("document.getElementById('slow').innerText")
     assert [url for url in browser.requested() if not url.startswith(base(site))] == []
     assert complaints(browser) == []
@@ -115,7 +128,9 @@ def test_hostile_names_do_nothing(browser: Chromium, site: LiveServer) -> None:
 def test_nothing_keeps_people_from_using_it(
     browser: Chromium, site: LiveServer, watch: Watch, axe: str, width: int, dark: bool
 ) -> None:
-    """axe-core finds nothing, and nothing is wider than the window; while it runs and while it is paused."""
+    """axe-core finds nothing, and nothing is wider than the window; while it runs and while it is
+    paused.
+    """
     browser.screen(width, dark=dark)
     for state in (False, True):
         watch.pause(state)

@@ -95,14 +95,18 @@ def asked(server: MisbehavingServer) -> int:
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_fetch_is_held_and_goes_on(server: MisbehavingServer, tmp_path: Path, processes: str) -> None:
+def test_a_fetch_is_held_and_goes_on(
+    server: MisbehavingServer, tmp_path: Path, processes: str
+) -> None:
     pages(server, 30)
     urls = [server.url(f"p{n}", f"127.0.1.{host}") for n in range(30) for host in (1, 2, 3, 4)]
     segment = make_segment(tmp_path, urls)
     conf = conf_for(minutch__fetch__processes=processes, fetcher__server__delay="0.05")
     out = io.StringIO()
     context = JobContext(conf.freeze(), out=out, err=io.StringIO())
-    job = Running(lambda: run_fetch([str(segment.path), "--metrics", "0", "-threads", "4"], context), out)
+    job = Running(
+        lambda: run_fetch([str(segment.path), "--metrics", "0", "-threads", "4"], context), out
+    )
     caller = job.caller()
     wait_for(lambda: asked(server) > 12)
     caller.ask("pause", "POST")
@@ -116,7 +120,9 @@ def test_a_fetch_is_held_and_goes_on(server: MisbehavingServer, tmp_path: Path, 
     caller.ask("resume", "POST")
     assert job.end() == 0
     assert context.reports["Fetcher"]["fetched"] == len(urls)
-    assert {d.status_name for found in fetched(segment).values() for d in found} == {"fetch_success"}
+    assert {d.status_name for found in fetched(segment).values() for d in found} == {
+        "fetch_success"
+    }
     assert {count for path, count in server.requests.items() if path != "/robots.txt"} == {4}
     with pytest.raises(urllib.error.URLError):
         caller.ask("metrics")
@@ -142,7 +148,11 @@ def test_a_crawl_stops_after_its_round(jobs: Jobs) -> None:  # noqa: F811
     assert run.run() == 0
     assert jobs.made == 2 and jobs.names[-1] == "dedup"
     assert "Stopped on the live page after 2 rounds" in printed(run)
-    assert "Round 1" in seen["page"] and "round 2: updatedb" in seen["page"] and "Stops after" in seen["page"]
+    assert (
+        "Round 1" in seen["page"]
+        and "round 2: updatedb" in seen["page"]
+        and "Stops after" in seen["page"]
+    )
     assert 'minutch_crawl_step_running{step="updatedb"} 1' in seen["metrics"]
     assert "minutch_crawl_rounds_total 1" in seen["metrics"]
 
@@ -181,16 +191,20 @@ def test_a_crawl_that_waits_for_pages_can_be_stopped(jobs: Jobs) -> None:  # noq
     assert slept == [5.0]
 
 
-# -- the server ------------------------------------------------------------------------------------------------
+# -- the server ------------------------------------------------------------------------------------
 
 
 def test_a_token_of_ones_own_is_not_printed() -> None:
     watch = Watch("x", SystemClock())
     conf = conf_for(minutch__service__token="a-token-of-one's-own")
     with closing(LiveServer(watch, conf, 0, "--status")) as server, server.running():
-        assert server.says == f"Live page: http://127.0.0.1:{server.port}/ (the token is that of minutch.service.token)"
+        assert (
+            server.says == f"Live page: http://127.0.0.1:{server.port}/ (the token is that of"
+            " minutch.service.token)"
+        )
         request = urllib.request.Request(
-            f"http://127.0.0.1:{server.port}/", headers={"Authorization": "Bearer a-token-of-one's-own"}
+            f"http://127.0.0.1:{server.port}/",
+            headers={"Authorization": "Bearer a-token-of-one's-own"},
         )
         assert urllib.request.urlopen(request, timeout=30).status == 200
     with pytest.raises(ConfigError, match="expected 16 printable"):
@@ -215,13 +229,24 @@ def test_a_port_that_is_taken() -> None:
 
 def test_sitemaps_are_held_too(tmp_path: Path) -> None:
     with SitemapSite() as site:
-        listed = "<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><url><loc>{site}x</loc></url></urlset>"
-        (tmp_path / "urls.txt").write_text("\n".join(site.add(f"/map{n}.xml", listed) for n in range(5)))
+        listed = (
+            "<urlset"
+            " xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><url><loc>{site}x</loc></url></urlset>"
+        )
+        (tmp_path / "urls.txt").write_text(
+            "\n".join(site.add(f"/map{n}.xml", listed) for n in range(5))
+        )
         watch = Watch("crawl", SystemClock(), can_stop=True)
         watch.pause(True)
         conf = conf_for(fetcher__server__delay="0.01").freeze()
         context = JobContext(conf, out=io.StringIO(), err=io.StringIO(), watch=watch)
-        words = [str(tmp_path / "crawldb"), "-sitemapUrls", str(tmp_path / "urls.txt"), "-noFilter", "-noNormalize"]
+        words = [
+            str(tmp_path / "crawldb"),
+            "-sitemapUrls",
+            str(tmp_path / "urls.txt"),
+            "-noFilter",
+            "-noNormalize",
+        ]
         job = Running(lambda: run_sitemap(words, context), io.StringIO())
         time.sleep(0.5)
         assert site.asked == [] and job.code is None

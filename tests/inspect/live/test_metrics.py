@@ -1,4 +1,6 @@
-"""Figures in Prometheus' format, read by its client library's parser, and by promtool where there is one."""
+"""Figures in Prometheus' format, read by its client library's parser, and by promtool where there
+is one.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,12 @@ from minutch.cycle.fetch.watch import Watch
 from minutch.inspect.live.metrics import metrics_text
 from tests.cycle.fetch.test_seen import NOW
 
-STATS = FetchStats(pages=100, bytes=5000, errors=7, requests=110, request_ms=2500, events=Counter(success=100))
-ODD = re.compile(r"_(ms|millis|milliseconds|minutes|kilobytes|kb|mb|count|sum|bucket|gauge|counter)(_|$)")
+STATS = FetchStats(
+    pages=100, bytes=5000, errors=7, requests=110, request_ms=2500, events=Counter(success=100)
+)
+ODD = re.compile(
+    r"_(ms|millis|milliseconds|minutes|kilobytes|kb|mb|count|sum|bucket|gauge|counter)(_|$)"
+)
 """What no name should have."""
 HOSTILE = 'a"} 1\nminutch_fetch_pages_total 666\\'
 
@@ -52,7 +58,10 @@ def test_the_client_librarys_parser_reads_all_of_it() -> None:
     text = metrics_text(watch())
     found = families(text)
     assert all(family.documentation and family.type != "unknown" for family in found.values())
-    assert found["minutch_fetch_pages"].type == "counter" and found["minutch_fetch_queues"].type == "gauge"
+    assert (
+        found["minutch_fetch_pages"].type == "counter"
+        and found["minutch_fetch_queues"].type == "gauge"
+    )
     assert found["minutch_fetch_request_duration_seconds"].type == "summary"
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     assert len(lines) == sum(len(family.samples) for family in found.values())
@@ -97,7 +106,9 @@ def test_labels_hold_whatever_they_are_given() -> None:
 
 
 def test_names_follow_the_conventions() -> None:
-    """Of Prometheus' documentation (metric and label naming): prefix, base units, `_total` for counters alone."""
+    """Of Prometheus' documentation (metric and label naming): prefix, base units, `_total` for
+    counters alone.
+    """
     for name, family in families(metrics_text(watch())).items():
         assert re.fullmatch(r"minutch_[a-z]+(_[a-z]+)*", name)
         assert not ODD.search(name)
@@ -112,6 +123,10 @@ def test_promtool_has_nothing_to_say() -> None:
     if promtool is None:
         pytest.skip("no promtool on PATH (it comes with Prometheus)")
     found = subprocess.run(
-        [promtool, "check", "metrics"], input=metrics_text(watch()), capture_output=True, text=True, check=False
+        [promtool, "check", "metrics"],
+        input=metrics_text(watch()),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (found.returncode, found.stdout, found.stderr) == (0, "", "")

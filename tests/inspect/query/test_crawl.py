@@ -25,7 +25,9 @@ CRAWL = "crawl-small/run-rich-r2/crawl"
 def test_what_is_no_crawl_is_an_error_that_says_what_may_be_meant(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="there is no folder"):
         minutch.open(tmp_path / "nothing")
-    with pytest.raises(StoreError, match="is no crawl: it has none of crawldb, linkdb, segments, hostdb"):
+    with pytest.raises(
+        StoreError, match="is no crawl: it has none of crawldb, linkdb, segments, hostdb"
+    ):
         minutch.open(tmp_path)
     write_db(tmp_path / "crawldb", [("http://a.org/", CrawlDatum())])
     with pytest.raises(StoreError) as caught:
@@ -36,7 +38,10 @@ def test_what_is_no_crawl_is_an_error_that_says_what_may_be_meant(tmp_path: Path
 def test_the_entries_of_a_crawldb_have_typed_columns(tmp_path: Path) -> None:
     signature = bytes(range(16))
     entries = [
-        ("http://a.org/", CrawlDatum(2, 60, 1.5, NOW, NOW - DAY, 3, signature, metadata(kind="x", é="ü"))),
+        (
+            "http://a.org/",
+            CrawlDatum(2, 60, 1.5, NOW, NOW - DAY, 3, signature, metadata(kind="x", é="ü")),
+        ),
         ("http://user@B.org:81/x", CrawlDatum(99, 0, 0.0, 0)),
         ("nothing", CrawlDatum(1, 7, -1.0, -5)),
     ]
@@ -46,12 +51,19 @@ def test_the_entries_of_a_crawldb_have_typed_columns(tmp_path: Path) -> None:
     assert found.schema == table.schema
     assert len(table) == 3
     first, second, third = found.iter_rows(named=True)
-    assert (first["url"], first["host"], first["status"]) == ("http://a.org/", "a.org", "db_fetched")
+    assert (first["url"], first["host"], first["status"]) == (
+        "http://a.org/",
+        "a.org",
+        "db_fetched",
+    )
     assert first["fetch_time"].timestamp() * 1000 == NOW
     assert first["modified_time"].timestamp() * 1000 == NOW - DAY
     assert (first["fetch_interval"], first["retries"], first["score"]) == (60, 3, 1.5)
     assert first["signature"] == signature.hex()
-    assert sorted((pair["key"], pair["value"]) for pair in first["metadata"]) == [("kind", "x"), ("é", "ü")]
+    assert sorted((pair["key"], pair["value"]) for pair in first["metadata"]) == [
+        ("kind", "x"),
+        ("é", "ü"),
+    ]
     assert (second["host"], second["status"], second["modified_time"]) == ("B.org", "unknown", None)
     assert (second["signature"], second["metadata"]) == (None, [])
     assert third["host"] is None
@@ -79,7 +91,9 @@ def test_segments_have_their_folders_as_tables() -> None:
     assert all(len(table) == len(table.scan().collect()) > 0 for table in first.folders.values())
     signed = first.folders["crawl_parse"].scan().filter(pl.col("status") == "signature").collect()
     assert len(signed) == len(first.parses)
-    assert segments.scan().select(pl.col("segment").n_unique()).collect().item() == len(segments) == 3
+    assert (
+        segments.scan().select(pl.col("segment").n_unique()).collect().item() == len(segments) == 3
+    )
     with pytest.raises(KeyError):
         _ = segments["20000101000000"]
 
@@ -117,11 +131,15 @@ def test_every_table_of_a_crawl_by_nutch() -> None:
 
 
 def test_a_redirects_target_takes_nothing_from_the_page_before_it(tmp_path: Path) -> None:
-    """The entry of the target begins as that of the page that was redirected; the page itself is fetched later."""
+    """The entry of the target begins as that of the page that was redirected; the page itself is
+    fetched later.
+    """
     segment = Segment(tmp_path / "segments/20260101000000")
     moved = _fetched(33 + 3, protocolstatus.MOVED, "http://a.org/b", "301")
     linked = _fetched(0x43, protocolstatus.MOVED, "http://a.org/b", "301")
-    failed = _fetched(34, protocolstatus.EXCEPTION, "java.net.SocketTimeoutException: Read timed out", "200")
+    failed = _fetched(
+        34, protocolstatus.EXCEPTION, "java.net.SocketTimeoutException: Read timed out", "200"
+    )
     answered = _fetched(34, protocolstatus.EXCEPTION, "Http code=503, url=http://a.org/d", "503")
     skipped = _fetched(0x43, protocolstatus.NOTFETCHING, "hit by time limit", "200")
     entries = {
@@ -137,9 +155,15 @@ def test_a_redirects_target_takes_nothing_from_the_page_before_it(tmp_path: Path
                 append(f"http://a.org/{name}", datum)
     with part_writer(segment.path, CONTENT, 0, Configuration()) as append:
         for name, size in (("a", 1), ("b", 20), ("d", 3)):
-            append(f"http://a.org/{name}", Content(f"http://a.org/{name}", "", b"x" * size, "text/html"))
+            append(
+                f"http://a.org/{name}",
+                Content(f"http://a.org/{name}", "", b"x" * size, "text/html"),
+            )
     found = (
-        minutch.open(tmp_path).tables["pages"].scan().select("url", "code", "protocol_status", "redirect_to", "size")
+        minutch.open(tmp_path)
+        .tables["pages"]
+        .scan()
+        .select("url", "code", "protocol_status", "redirect_to", "size")
     )
     assert found.collect().rows() == [
         ("http://a.org/a", 301, "moved", "http://a.org/b", 1),

@@ -54,16 +54,24 @@ def test_others_read_the_parquet_files(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     crawl = minutch.open(GOLDEN / CRAWL)
     run("parquet", crawl.path, tmp_path / "out", "-tables", "crawldb,pages")
-    by_status = duckdb.sql(f"select status, count(*) from '{tmp_path}/out/crawldb/*.parquet' group by 1").fetchall()
+    by_status = duckdb.sql(
+        f"select status, count(*) from '{tmp_path}/out/crawldb/*.parquet' group by 1"
+    ).fetchall()
     assert dict(by_status) == dict(crawl.crawldb.scan().group_by("status").len().collect().rows())
     pages = pandas.read_parquet(tmp_path / "out/pages")
-    assert len(pages) == len(crawl.tables["pages"]) and str(pages["fetch_time"].dtype) == "datetime64[ms, UTC]"
+    assert (
+        len(pages) == len(crawl.tables["pages"])
+        and str(pages["fetch_time"].dtype) == "datetime64[ms, UTC]"
+    )
 
 
 def test_what_is_not_there_is_left_out_unless_it_was_named(tmp_path: Path) -> None:
     write_db(tmp_path / "crawl/crawldb", [("http://a.org/", CrawlDatum(2, 60, 1.0, NOW))])
     counters = run("parquet", tmp_path / "crawl", tmp_path / "out")
-    assert counters["rows of crawldb"] == counters["rows of hosts"] == 1 and counters["rows of links"] == 0
+    assert (
+        counters["rows of crawldb"] == counters["rows of hosts"] == 1
+        and counters["rows of links"] == 0
+    )
     assert not (tmp_path / "out/links").exists()
     with pytest.raises(StoreError, match="linkdb"):
         run("parquet", tmp_path / "crawl", tmp_path / "more", "-tables", "links")
@@ -98,7 +106,9 @@ LINKS = [
 def linked(tmp_path: Path) -> Path:
     """A crawl with four links: target, source, words."""
     rows = [tuple(part.encode() for part in link) for link in LINKS]
-    table = pl.DataFrame(rows, schema={"key": pl.Binary, "from_url": pl.Binary, "anchor": pl.Binary}, orient="row")
+    table = pl.DataFrame(
+        rows, schema={"key": pl.Binary, "from_url": pl.Binary, "anchor": pl.Binary}, orient="row"
+    )
     with LinkDb.part_writer(tmp_path / "crawl/linkdb/current", 0, "metadata") as writer:
         writer.write(LinkSets.of(table))
     return tmp_path / "crawl"
@@ -110,8 +120,12 @@ def test_edges_are_csv_that_spreadsheets_and_gephi_read(linked: Path, tmp_path: 
         rows = [(row["Target"], row["Source"], row["Label"]) for row in csv.DictReader(file)]
     assert rows == LINKS
     assert run("edges", linked, tmp_path / "hosts.csv", "--hosts") == {"links": 2}
-    assert (tmp_path / "hosts.csv").read_text() == "Source,Target,Weight\na.org,b.org,1\nb.org,a.org,2\n"
-    (tmp_path / ".hosts.csv-4194305").mkdir()  # left by a process that was killed when it had done its work
+    assert (
+        tmp_path / "hosts.csv"
+    ).read_text() == "Source,Target,Weight\na.org,b.org,1\nb.org,a.org,2\n"
+    (
+        tmp_path / ".hosts.csv-4194305"
+    ).mkdir()  # left by a process that was killed when it had done its work
     with pytest.raises(StoreError, match="already exists"):
         run("edges", linked, tmp_path / "hosts.csv")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["crawl", "edges.csv", "hosts.csv"]
@@ -121,7 +135,9 @@ def test_graphml_is_xml_whatever_pages_say(linked: Path, tmp_path: Path) -> None
     assert run("graphml", linked, tmp_path / "links.graphml") == {"nodes": 3, "links": 4}
     graph = ElementTree.parse(tmp_path / "links.graphml").getroot().find(f"{_GRAPHML}graph")
     assert graph is not None
-    labels = {node.get("id"): node.findtext(f"{_GRAPHML}data") for node in graph.iter(f"{_GRAPHML}node")}
+    labels = {
+        node.get("id"): node.findtext(f"{_GRAPHML}data") for node in graph.iter(f"{_GRAPHML}node")
+    }
     found = [
         (labels[edge.get("target")], labels[edge.get("source")], edge.findtext(f"{_GRAPHML}data"))
         for edge in graph.iter(f"{_GRAPHML}edge")

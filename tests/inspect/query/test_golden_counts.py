@@ -1,4 +1,6 @@
-"""Counts by SQL, Polars and pandas against what real Nutch says of the same crawls: readdb -stats and its dumps."""
+"""Counts by SQL, Polars and pandas against what real Nutch says of the same crawls: readdb -stats
+and its dumps.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def counts(crawl: Crawl, statement: str) -> dict[str, int]:
 
 
 def same_everywhere(crawl: Crawl, table: str, column: str) -> dict[str, int]:
-    """The rows of a table by a column's values: what SQL, Polars and pandas say, which must be the same."""
+    """The rows of a table by a column's values: what SQL, Polars and pandas say, which must be the
+    same.
+    """
     found = counts(crawl, f"select {column}, count(*) from {table} group by {column}")
     lazy = crawl.tables[table].scan().group_by(column).agg(pl.len()).collect()
     assert dict(lazy.select(pl.col(column).cast(pl.String), "len").rows()) == found
@@ -42,7 +46,11 @@ def same_everywhere(crawl: Crawl, table: str, column: str) -> dict[str, int]:
 
 def text(folder: Path) -> str:
     """What Nutch dumped: all part files, or the file `dump`."""
-    files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith((".", "_"))]
+    files = [
+        path
+        for path in sorted(folder.iterdir())
+        if path.is_file() and not path.name.startswith((".", "_"))
+    ]
     return "".join(path.read_bytes().decode("utf-8", "replace") for path in files)
 
 
@@ -52,17 +60,32 @@ def test_the_crawldb_has_what_stats_and_dump_say(name: str) -> None:
     pytest.importorskip("pandas")
     crawl = minutch.open(GOLDEN / name / "crawl")
     found = same_everywhere(crawl, "crawldb", "status")
-    dumped = Counter(re.findall(r"^Status: \d+ \((\w+)\)", text(GOLDEN / name / "dumps/crawldb-normal"), re.MULTILINE))
+    dumped = Counter(
+        re.findall(
+            r"^Status: \d+ \((\w+)\)", text(GOLDEN / name / "dumps/crawldb-normal"), re.MULTILINE
+        )
+    )
     assert found == dumped
     assert sum(found.values()) == len(crawl.crawldb)
     stats = GOLDEN / name / "console/dumps/readdb-stats.txt"
     if stats.exists():
-        said = dict(re.findall(r"\] (?:status \d+ \()?([^\t\n]+?)\)?:\t(\S+)$", stats.read_text(), re.MULTILINE))
+        said = dict(
+            re.findall(
+                r"\] (?:status \d+ \()?([^\t\n]+?)\)?:\t(\S+)$", stats.read_text(), re.MULTILINE
+            )
+        )
         assert {status: str(count) for status, count in found.items()}.items() <= said.items()
         assert said["TOTAL urls"] == str(len(crawl.crawldb))
         retries = counts(crawl, "select 'retry ' || retries, count(*) from crawldb group by 1")
-        assert {key: int(count) for key, count in said.items() if key.startswith("retry")} == retries
-        scores = crawl.crawldb.scan().select(low=pl.col("score").min(), high=pl.col("score").max()).collect().row(0)
+        assert {
+            key: int(count) for key, count in said.items() if key.startswith("retry")
+        } == retries
+        scores = (
+            crawl.crawldb.scan()
+            .select(low=pl.col("score").min(), high=pl.col("score").max())
+            .collect()
+            .row(0)
+        )
         assert scores == pytest.approx((float(said["min score"]), float(said["max score"])))
 
 
@@ -88,20 +111,29 @@ def test_pages_and_parses_are_those_of_the_dumped_segments(name: str) -> None:
     fetches = "".join(_dumped(name, segment.name, "fetch") for segment in crawl.segments)
     found = same_everywhere(crawl, "pages", "status")
     dumped = Counter(re.findall(r"^Status: \d+ \((fetch_\w+)\)", fetches, re.MULTILINE))
-    assert {status: count for status, count in found.items() if status.startswith("fetch_")} == dumped
+    assert {
+        status: count for status, count in found.items() if status.startswith("fetch_")
+    } == dumped
     parses = {segment.name: _dumped(name, segment.name, "parsedata") for segment in crawl.segments}
     parsed = {segment: dump.count("\nParseData::\n") for segment, dump in parses.items()}
-    assert same_everywhere(crawl, "parses", "segment") == {segment: count for segment, count in parsed.items() if count}
+    assert same_everywhere(crawl, "parses", "segment") == {
+        segment: count for segment, count in parsed.items() if count
+    }
     numbers = re.findall(r"^Outlinks: (\d+)$", "\n".join(parses.values()), re.MULTILINE)
     links = sum(map(int, numbers))
     assert counts(crawl, "select 'outlinks', sum(outlinks) from parses") == {"outlinks": links}
     if name != "nutch-1.20":  # its dumps have the other folders, too
-        known = counts(crawl, "select cast(code as varchar), count(*) from pages where code is not null group by 1")
+        known = counts(
+            crawl,
+            "select cast(code as varchar), count(*) from pages where code is not null group by 1",
+        )
         assert known == Counter(_codes(fetches))
 
 
 def _codes(dump: str) -> Iterator[str]:
-    """The status codes of fetches; not of redirects' targets, nor where an exception came after an older answer."""
+    """The status codes of fetches; not of redirects' targets, nor where an exception came after an
+    older answer.
+    """
     for entry in dump.split("\nCrawlDatum::\n"):
         code = re.search(r"^\s*nutch\.protocol\.code=(\d+)", entry, re.MULTILINE)
         is_failure = "_pst_=exception(16)" in entry and "Http code=" not in entry

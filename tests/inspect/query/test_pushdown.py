@@ -1,4 +1,6 @@
-"""What is pushed down to the files changes nothing in the result: random columns, conditions and slices."""
+"""What is pushed down to the files changes nothing in the result: random columns, conditions and
+slices.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,16 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Crawl:
     entries = [
         (
             url,
-            CrawlDatum(1 + number % 3, 60, number % 7, NOW + number, 0, number % 4, None, metadata(n=str(number % 5))),
+            CrawlDatum(
+                1 + number % 3,
+                60,
+                number % 7,
+                NOW + number,
+                0,
+                number % 4,
+                None,
+                metadata(n=str(number % 5)),
+            ),
         )
         for number, url in enumerate(urls)
     ]
@@ -121,7 +132,9 @@ def test_a_query_gives_what_filtering_all_rows_gives(
     assert ask(lazy).equals(ask(eager))
 
 
-def test_blocks_of_other_hosts_and_urls_are_not_read(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_other_hosts_and_urls_are_not_read(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[int] = []
     make = Entries.__init__
 
@@ -140,7 +153,9 @@ def test_blocks_of_other_hosts_and_urls_are_not_read(crawl: Crawl, monkeypatch: 
     assert read(pl.col("url").str.starts_with("ftp://b.org")) < 3000
     assert read(pl.col("url") == "http://a.org/a1") < 600
     assert read(pl.col("host").str.starts_with("b.o")) < len(table) * 0.9
-    assert read(pl.col("host") == "c.org") < len(table) * 0.5  # it may follow a user's name anywhere
+    assert (
+        read(pl.col("host") == "c.org") < len(table) * 0.5
+    )  # it may follow a user's name anywhere
     assert read(pl.col("host").is_in(["c.org", "A.ORG"])) < len(table) * 0.8
     assert read(pl.col("score") > 3) >= len(table)
 
@@ -148,7 +163,10 @@ def test_blocks_of_other_hosts_and_urls_are_not_read(crawl: Crawl, monkeypatch: 
 def test_what_a_condition_says_of_urls() -> None:
     url = pl.col("url")
     assert where(url.str.starts_with("a")).urls == (KeyRange(b"a", b"b"),)
-    assert where((url == "a") | (url == "c")).urls == (KeyRange(b"a", b"a\0"), KeyRange(b"c", b"c\0"))
+    assert where((url == "a") | (url == "c")).urls == (
+        KeyRange(b"a", b"a\0"),
+        KeyRange(b"c", b"c\0"),
+    )
     assert where((url >= "b") & (pl.col("n") > 1)).urls == (KeyRange(b"b", None),)
     assert where(url.is_in(["b", "a"])).urls == (KeyRange(b"a", b"a\0"), KeyRange(b"b", b"b\0"))
     assert where((url == "a") & (url == "b")).urls == ()
@@ -180,7 +198,9 @@ def test_unions_and_intersections_hold_what_they_should(
     first: list[tuple[bytes, bytes]], second: list[tuple[bytes, bytes]], key: bytes
 ) -> None:
     def made(pairs: list[tuple[bytes, bytes]]) -> tuple[KeyRange, ...]:
-        return union([KeyRange(low or None, high or None) for low, high in pairs if not high or low < high])
+        return union(
+            [KeyRange(low or None, high or None) for low, high in pairs if not high or low < high]
+        )
 
     def holds(found: tuple[KeyRange, ...]) -> bool:
         return any((low or b"") <= key and (high is None or key < high) for low, high in found)
@@ -214,4 +234,7 @@ def test_a_segment_without_its_parse_has_pages_and_no_parses(tmp_path: Path) -> 
     assert [segment.name for segment in crawl.segments] == ["20260101000000"]
     assert isinstance(crawl.segments[0], Segment)
     assert (len(crawl.tables["pages"]), len(crawl.tables["parses"])) == (0, 0)
-    assert crawl.tables["pages"].scan().filter(pl.col("code") == 200).collect().schema == crawl.tables["pages"].schema
+    assert (
+        crawl.tables["pages"].scan().filter(pl.col("code") == 200).collect().schema
+        == crawl.tables["pages"].schema
+    )

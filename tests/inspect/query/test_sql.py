@@ -29,10 +29,16 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Ten entries: five fetched, four not, one with a hostile URL."""
     folder = tmp_path_factory.mktemp("crawl")
     entries = [
-        (f"http://a.org/{n}", CrawlDatum(1 + n % 2, 60, n / 2, NOW + (n - 5) * DAY, metadata=metadata(n=str(n))))
+        (
+            f"http://a.org/{n}",
+            CrawlDatum(1 + n % 2, 60, n / 2, NOW + (n - 5) * DAY, metadata=metadata(n=str(n))),
+        )
         for n in range(9)
     ]
-    write_db(folder / "crawldb", [*entries, ("http://b.org/\x1b[31m\n,\"x'", CrawlDatum(2, 60, 9.0, NOW))])
+    write_db(
+        folder / "crawldb",
+        [*entries, ("http://b.org/\x1b[31m\n,\"x'", CrawlDatum(2, 60, 9.0, NOW))],
+    )
     return folder
 
 
@@ -45,14 +51,21 @@ def answer(crawl: Path, *args: str) -> str:
 
 def test_a_table_of_text(crawl: Path) -> None:
     statement = "select status, count(*) as n from crawldb group by status order by n desc, status"
-    assert answer(crawl, statement) == "status        n\n------------  -\ndb_fetched    5\ndb_unfetched  5\n"
+    assert (
+        answer(crawl, statement)
+        == "status        n\n------------  -\ndb_fetched    5\ndb_unfetched  5\n"
+    )
 
 
 def test_the_clock_is_the_jobs_in_utc(crawl: Path) -> None:
-    assert answer(crawl, "select count(*) as due from crawldb where fetch_time < now()").endswith("5\n")
+    assert answer(crawl, "select count(*) as due from crawldb where fetch_time < now()").endswith(
+        "5\n"
+    )
     assert answer(crawl, "select current_date as d", "-json") == '{"d": "2027-01-15"}\n'
     assert answer(
-        crawl, "select count(*) as n from crawldb where fetch_time > now() - interval '36 hours'", "--json"
+        crawl,
+        "select count(*) as n from crawldb where fetch_time > now() - interval '36 hours'",
+        "--json",
     ) == ('{"n": 6}\n')
 
 
@@ -73,7 +86,10 @@ def test_csv_and_json_are_read_back(crawl: Path) -> None:
 
 def test_a_parquet_file_is_whole_and_replaces_nothing(crawl: Path, tmp_path: Path) -> None:
     file = tmp_path / "new" / "rows.parquet"
-    assert answer(crawl, "select url, fetch_time from crawldb", "-parquet", str(file)) == f"10 rows in {file}\n"
+    assert (
+        answer(crawl, "select url, fetch_time from crawldb", "-parquet", str(file))
+        == f"10 rows in {file}\n"
+    )
     assert pl.read_parquet(file).schema["fetch_time"] == pl.Datetime("ms", "UTC")
     with pytest.raises(StoreError, match="already exists"):
         answer(crawl, "select 1 as one", "-parquet", str(file))
@@ -99,7 +115,9 @@ def test_a_parquet_file_is_whole_and_replaces_nothing(crawl: Path, tmp_path: Pat
         ("with t as (select 1 as a) insert into crawldb select * from t", "", ""),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(crawl: Path, statement: str, message: str, hint: str) -> None:
+def test_what_is_wrong_is_said_in_a_sentence(
+    crawl: Path, statement: str, message: str, hint: str
+) -> None:
     with pytest.raises(QueryError) as caught:
         answer(crawl, statement)
     assert message in str(caught.value) and "\n" not in str(caught.value)
@@ -107,7 +125,12 @@ def test_what_is_wrong_is_said_in_a_sentence(crawl: Path, statement: str, messag
 
 
 def test_wrong_arguments_and_folders(crawl: Path, tmp_path: Path) -> None:
-    for args in ([], [str(crawl), "select 1", "more"], [str(crawl), "select 1", "-csv", "-json"], [str(crawl), " ;"]):
+    for args in (
+        [],
+        [str(crawl), "select 1", "more"],
+        [str(crawl), "select 1", "-csv", "-json"],
+        [str(crawl), " ;"],
+    ):
         with pytest.raises(UsageError):
             sql.run(args, context())
     with pytest.raises(StoreError, match="is no crawl"):
@@ -198,12 +221,17 @@ def test_the_clock_is_put_in_where_it_is_asked() -> None:
 
 @given(
     rows=st.lists(
-        st.tuples(st.text(max_size=60), st.integers(-(10**6), 10**6), st.text("漢字a", max_size=60)), max_size=5
+        st.tuples(
+            st.text(max_size=60), st.integers(-(10**6), 10**6), st.text("漢字a", max_size=60)
+        ),
+        max_size=5,
     ),
     width=st.integers(40, 120),
 )
 def test_lines_fit_into_the_terminal(rows: list[tuple[str, int, str]], width: int) -> None:
-    frame = pl.DataFrame(rows, schema={"a": pl.String, "n": pl.Int64, "wide": pl.String}, orient="row")
+    frame = pl.DataFrame(
+        rows, schema={"a": pl.String, "n": pl.Int64, "wide": pl.String}, orient="row"
+    )
     lines = list(text_table(frame, width))
     assert len(lines) == len(rows) + 2
     assert all("\n" not in line and len(line) <= width for line in lines)

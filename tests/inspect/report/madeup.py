@@ -1,9 +1,12 @@
-"""A made-up crawl: sites with slow, failing and refusing hosts, crawled for some rounds, a row of Python at a time.
+"""A made-up crawl: sites with slow, failing and refusing hosts, crawled for some rounds, a row of
+Python at a time.
 
     crawl = MadeUp(seed=1, hosts=8, pages=300, rounds=6, most=60)
-    crawl.write(folder)          CrawlDb and segments; `crawl.fetches` and `crawl.entries` are what they hold
+    crawl.write(folder)          CrawlDb and segments; `crawl.fetches` and `crawl.entries` are what
+                                 they hold
 
-What each page does follows from the seed. `python -m tests.inspect.report.madeup FOLDER HOSTS PAGES ROUNDS MOST` writes one.
+What each page does follows from the seed. `python -m tests.inspect.report.madeup FOLDER HOSTS PAGES
+ROUNDS MOST` writes one.
 """
 
 from __future__ import annotations
@@ -40,12 +43,25 @@ START = 1_790_000_000_000
 HOUR = 3_600_000
 DAY = 24 * HOUR
 FOLDERS = ("crawl_fetch", "content", "parse_data", "parse_text")
-HOSTS = ("www.harbour.example", "tides.example.org", "news.example.com", "blog.example.net", "maps.example.de")
-TYPES = (("text/html", 80), ("application/pdf", 8), ("image/png", 6), ("application/xhtml+xml", 4), ("text/plain", 2))
+HOSTS = (
+    "www.harbour.example",
+    "tides.example.org",
+    "news.example.com",
+    "blog.example.net",
+    "maps.example.de",
+)
+TYPES = (
+    ("text/html", 80),
+    ("application/pdf", 8),
+    ("image/png", 6),
+    ("application/xhtml+xml", 4),
+    ("text/plain", 2),
+)
 LANGUAGES = (("en", 60), ("de", 20), ("fr", 10), ("ja", 6), ("pt", 4))
 CHARSETS = (("utf-8", 85), ("windows-1252", 11), ("shift_jis", 4))
 BAD = (
-    "</script><script>document.title='owned'</script><img src=http://127.0.0.1:1/x onerror=\"document.title='owned'\">"
+    "</script><script>document.title='owned'</script><img src=http://127.0.0.1:1/x"
+    " onerror=\"document.title='owned'\">"
 )
 HOSTILE = f"http://evil.example.org/?a='\"{BAD}\u202egnp.exe\x1b[31m\x00"
 """A URL that means harm."""
@@ -111,14 +127,27 @@ _FETCH_STATUS = {
     "failed": (status.STATUS_FETCH_RETRY, codes.EXCEPTION),
 }
 _CODE = {"fetched": "200", "unchanged": "304", "redirected": "301", "gone": "404"}
-_WAIT = {"fetched": 2 * DAY, "unchanged": 4 * DAY, "redirected": 30 * DAY, "gone": 60 * DAY, "denied": 60 * DAY}
+_WAIT = {
+    "fetched": 2 * DAY,
+    "unchanged": 4 * DAY,
+    "redirected": 30 * DAY,
+    "gone": 60 * DAY,
+    "denied": 60 * DAY,
+}
 
 
 class MadeUp:
     """The crawl. One round a day; at most `most` pages in each."""
 
     def __init__(
-        self, *, seed: int = 1, hosts: int = 8, pages: int = 300, rounds: int = 6, most: int = 60, hostile: bool = False
+        self,
+        *,
+        seed: int = 1,
+        hosts: int = 8,
+        pages: int = 300,
+        rounds: int = 6,
+        most: int = 60,
+        hostile: bool = False,
     ) -> None:
         self._chance = random.Random(seed)
         self.hosts = [*HOSTS, *(f"host{number}.example.org" for number in range(hosts))][:hosts]
@@ -142,7 +171,7 @@ class MadeUp:
         """The name of a round's segment."""
         return segment_name(START + number * DAY)
 
-    # -- what the web is like ------------------------------------------------------------------------------------
+    # -- what the web is like ----------------------------------------------------------------------
 
     def _pick(self, shares: Iterable[tuple[str, int]]) -> str:
         names, weights = zip(*shares, strict=True)
@@ -152,40 +181,74 @@ class MadeUp:
         chance, pages = self._chance, list[Page]()
         weights = [1 / (1 + number) for number in range(len(self.hosts))]
         for number in range(count):
-            host = self.hosts[number] if number < len(self.hosts) else chance.choices(self.hosts, weights)[0]
-            path = "" if number < len(self.hosts) else f"{chance.choice(('tides', 'ships', 'news'))}/{number}.html"
+            host = (
+                self.hosts[number]
+                if number < len(self.hosts)
+                else chance.choices(self.hosts, weights)[0]
+            )
+            path = (
+                ""
+                if number < len(self.hosts)
+                else f"{chance.choice(('tides', 'ships', 'news'))}/{number}.html"
+            )
             page = Page(f"http://{host}/{path}", host, size=int(chance.lognormvariate(8.5, 1)))
-            page.media_type, page.lang, page.charset = self._pick(TYPES), self._pick(LANGUAGES), self._pick(CHARSETS)
-            page.changes, page.text = chance.choice((0.05, 0.3, 0.9)), f"text {number % (count * 9 // 10 + 1)}"
+            page.media_type, page.lang, page.charset = (
+                self._pick(TYPES),
+                self._pick(LANGUAGES),
+                self._pick(CHARSETS),
+            )
+            page.changes, page.text = (
+                chance.choice((0.05, 0.3, 0.9)),
+                f"text {number % (count * 9 // 10 + 1)}",
+            )
             if path:
                 refuses = host == self.hosts[-1]
                 page.fate = (
-                    "denied" if refuses else self._pick((("fetched", 84), ("gone", 6), ("moved", 7), ("fails", 3)))
+                    "denied"
+                    if refuses
+                    else self._pick((("fetched", 84), ("gone", 6), ("moved", 7), ("fails", 3)))
                 )
             pages.append(page)
         moved = [at for at, page in enumerate(pages) if page.fate == "moved"]
         for number, page in enumerate(pages):
-            later = [min(count - 1, number * 3 + chance.randrange(1, 12)) for _ in range(chance.randrange(2, 9))]
+            later = [
+                min(count - 1, number * 3 + chance.randrange(1, 12))
+                for _ in range(chance.randrange(2, 9))
+            ]
             back = [chance.randrange(number + 1) for _ in range(chance.randrange(4))]
             page.links = [(pages[at].url, f"page {at}") for at in (*later, *back)]
             if page.fate == "moved":
                 to = min(count - 1, number + chance.randrange(1, 30))
                 page.to = pages[
-                    min((at for at in moved if at > number), default=to) if chance.random() < 0.4 else to
+                    (
+                        min((at for at in moved if at > number), default=to)
+                        if chance.random() < 0.4
+                        else to
+                    )
                 ].url
         return pages
 
     def _add_hostile(self) -> None:
         other = f"http://evil.example.org/{BAD}"
-        bad = Page(HOSTILE, "evil.example.org", media_type=f"text/{BAD}", lang=BAD, charset=BAD, text="bad")
-        bad.links = [(f"{other}gone", f"{BAD}\u202e\x1b[31m"), (f"{other}moved", BAD), ("javascript:alert(1)", "x")]
+        bad = Page(
+            HOSTILE, "evil.example.org", media_type=f"text/{BAD}", lang=BAD, charset=BAD, text="bad"
+        )
+        bad.links = [
+            (f"{other}gone", f"{BAD}\u202e\x1b[31m"),
+            (f"{other}moved", BAD),
+            ("javascript:alert(1)", "x"),
+        ]
         moved = Page(f"{other}moved", "evil.example.org", "moved", to=f"{other}again")
-        again = Page(f"{other}again", "evil.example.org", "moved", to="javascript:alert(1)//\x1b[31m")
+        again = Page(
+            f"{other}again", "evil.example.org", "moved", to="javascript:alert(1)//\x1b[31m"
+        )
         script = Page("javascript:alert(1)", "", "fetched", text="bad")
-        self.pages |= {page.url: page for page in (bad, moved, again, script, Page(f"{other}gone", "", "gone"))}
+        self.pages |= {
+            page.url: page for page in (bad, moved, again, script, Page(f"{other}gone", "", "gone"))
+        }
         self.seeds.append(HOSTILE)
 
-    # -- the crawl -----------------------------------------------------------------------------------------------
+    # -- the crawl ---------------------------------------------------------------------------------
 
     def _round(self, number: int, most: int) -> None:
         time = START + number * DAY
@@ -209,22 +272,34 @@ class MadeUp:
         page, chance = self.pages.get(url), self._chance
         if page is None:
             return Fetch(number, url, "", "gone", "404", time, 40, Page(url, ""))
-        ms = int(chance.lognormvariate(4.5 + (2 if page.host == self.hosts[1 % len(self.hosts)] else 0), 0.7))
-        if page.fate == "fetched" and chance.random() < (0.3 if page.host == self.hosts[2 % len(self.hosts)] else 0.01):
+        ms = int(
+            chance.lognormvariate(
+                4.5 + (2 if page.host == self.hosts[1 % len(self.hosts)] else 0), 0.7
+            )
+        )
+        if page.fate == "fetched" and chance.random() < (
+            0.3 if page.host == self.hosts[2 % len(self.hosts)] else 0.01
+        ):
             return Fetch(number, url, page.host, "failed", "", time)
         outcome = {"moved": "redirected", "fails": "failed"}.get(page.fate, page.fate)
         code = "503" if page.fate == "fails" else _CODE.get(outcome, "")
         if outcome == "fetched":
             before = self.entries[url].signature
             if before is not None and chance.random() >= page.changes:
-                outcome, code = ("unchanged", "304") if chance.random() < 0.5 else ("fetched", "200")
+                outcome, code = (
+                    ("unchanged", "304") if chance.random() < 0.5 else ("fetched", "200")
+                )
             elif before is not None:
                 page.text += "!"
-        content = (page.text.encode() * (page.size // len(page.text.encode() or b"x") + 1))[: page.size]
+        content = (page.text.encode() * (page.size // len(page.text.encode() or b"x") + 1))[
+            : page.size
+        ]
         digest = md5(page.text.encode()).hexdigest()
-        return Fetch(number, url, page.host, outcome, code, time, ms if code else None, page, digest, content)
+        return Fetch(
+            number, url, page.host, outcome, code, time, ms if code else None, page, digest, content
+        )
 
-    # -- its files -----------------------------------------------------------------------------------------------
+    # -- its files ---------------------------------------------------------------------------------
 
     def write(self, folder: Path) -> None:
         """Write the CrawlDb and the segments."""
@@ -240,7 +315,13 @@ class MadeUp:
     def invert(self, folder: Path) -> None:
         """The LinkDb of all segments."""
         conf = Configuration.load([], overrides={"linkdb.ignore.internal.links": "false"})
-        words = [str(folder / "linkdb"), "-dir", str(folder / "segments"), "-nofilter", "-noNormalize"]
+        words = [
+            str(folder / "linkdb"),
+            "-dir",
+            str(folder / "segments"),
+            "-nofilter",
+            "-noNormalize",
+        ]
         assert invertlinks.run(words, JobContext(conf.freeze(), FakeClock(self.now))) == 0
 
     def _write_segment(self, segment: Segment, fetches: list[Fetch]) -> None:
@@ -256,14 +337,19 @@ class MadeUp:
             for fetch in sorted(fetches, key=lambda one: one.url.encode()):
                 fetched(fetch.url, _datum(fetch))
                 if fetch.outcome == "fetched" and fetch.page is not None:
-                    content(fetch.url, Content(fetch.url, fetch.url, fetch.content, fetch.page.media_type))
+                    content(
+                        fetch.url,
+                        Content(fetch.url, fetch.url, fetch.content, fetch.page.media_type),
+                    )
                     data(fetch.url, _parsed(fetch, fetch.page, segment.name))
                     texts(fetch.url, ParseText(fetch.page.text))
 
 
 def _datum(fetch: Fetch) -> CrawlDatum:
     code, protocol = _FETCH_STATUS[fetch.outcome]
-    message = {"redirected": fetch.page.to if fetch.page else "", "gone": fetch.url}.get(fetch.outcome)
+    message = {"redirected": fetch.page.to if fetch.page else "", "gone": fetch.url}.get(
+        fetch.outcome
+    )
     if fetch.outcome == "failed":
         message = (
             f"Http code={fetch.code}, url={fetch.url}"
@@ -281,10 +367,16 @@ def _datum(fetch: Fetch) -> CrawlDatum:
 
 
 def _parsed(fetch: Fetch, page: Page, segment: str) -> ParseData:
-    kept = {"Content-Type": page.media_type, "nutch.segment.name": segment, "nutch.content.digest": fetch.digest}
+    kept = {
+        "Content-Type": page.media_type,
+        "nutch.segment.name": segment,
+        "nutch.content.digest": fetch.digest,
+    }
     tags = {"CharEncodingForConversion": page.charset, "language": page.lang}
     outlinks = [Outlink(url, anchor) for url, anchor in page.links]
-    return ParseData(ParseStatus(1, 0, []), f"Title {BAD}", outlinks, Metadata.of(kept), Metadata.of(tags))
+    return ParseData(
+        ParseStatus(1, 0, []), f"Title {BAD}", outlinks, Metadata.of(kept), Metadata.of(tags)
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""The report in a browser: sorting, narrow windows, the dark, accessibility, and a crawl that means harm."""
+"""The report in a browser: sorting, narrow windows, the dark, accessibility, and a crawl that means
+harm.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ pytestmark = [pytest.mark.browser, needs_chromium]
 
 
 @pytest.fixture(scope="module")
-def reports(harbours: Written, hostile: Written, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def reports(
+    harbours: Written, hostile: Written, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
     """The addresses of reports."""
     folder, found = tmp_path_factory.mktemp("reports"), {}
     for name, written in (("harbours", harbours), ("hostile", hostile)):
@@ -36,14 +40,18 @@ def wide_and_light(browser: Chromium) -> None:
 def column(browser: Chromium, caption: str, number: int) -> list[str]:
     """The texts of a column of a table."""
     rows = (
-        f"[...document.querySelectorAll('caption')].find(c => c.innerText === {caption!r}).parentNode.tBodies[0].rows"
+        "[...document.querySelectorAll('caption')].find(c => c.innerText ==="
+        f" {caption!r}).parentNode.tBodies[0].rows"
     )
     return list(browser.run(f"[...{rows}].map(row => row.cells[{number}].innerText)"))
 
 
 def press(browser: Chromium, caption: str, number: int) -> str | None:
     """Click the head of a column; how it says that it is sorted."""
-    head = f"[...document.querySelectorAll('caption')].find(c => c.innerText === {caption!r}).parentNode.tHead.rows[0]"
+    head = (
+        "[...document.querySelectorAll('caption')].find(c => c.innerText ==="
+        f" {caption!r}).parentNode.tHead.rows[0]"
+    )
     browser.run(f"{head}.cells[{number}].querySelector('button').click()")
     found = browser.run(f"{head}.cells[{number}].getAttribute('aria-sort')")
     return None if found is None else str(found)
@@ -57,7 +65,9 @@ def complaints(browser: Chromium) -> list[object]:
 
 
 @pytest.mark.parametrize("name", ["harbours", "hostile"])
-def test_nothing_is_asked_for_and_nothing_fails(browser: Chromium, reports: dict[str, str], name: str) -> None:
+def test_nothing_is_asked_for_and_nothing_fails(
+    browser: Chromium, reports: dict[str, str], name: str
+) -> None:
     browser.go(reports[name])
     threading.Event().wait(0.3)  # for what might come later
     assert complaints(browser) == []
@@ -70,7 +80,9 @@ def test_a_hostile_crawl_is_text(browser: Chromium, reports: dict[str, str]) -> 
     assert browser.run("document.title") == "Crawl report: <img src=x onerror=alert(1)>"
     assert browser.run("document.images.length") == 0
     assert browser.run("[...document.scripts].map(s => s.type)") == ["application/json", ""]
-    assert browser.run("[...document.links].filter(a => !/^(https?|file):/.test(a.href)).length") == 0
+    assert (
+        browser.run("[...document.links].filter(a => !/^(https?|file):/.test(a.href)).length") == 0
+    )
     assert any("</script><script>" in text for text in column(browser, "Broken links", 0))
     assert browser.run("document.location.href") == reports["hostile"]
 
@@ -83,7 +95,9 @@ def test_tables_sort(browser: Chromium, reports: dict[str, str]) -> None:
         numbers = [int(text.replace(",", "")) for text in column(browser, caption, number)]
         assert numbers == sorted(numbers, reverse=True)
         assert press(browser, caption, number) == "ascending"
-        assert [int(text.replace(",", "")) for text in column(browser, caption, number)] == sorted(numbers)
+        assert [int(text.replace(",", "")) for text in column(browser, caption, number)] == sorted(
+            numbers
+        )
         assert sorted(column(browser, caption, number)) == sorted(original)
     assert press(browser, "Most URLs", 0) == "ascending"
     hosts = column(browser, "Most URLs", 0)
@@ -110,8 +124,12 @@ def test_without_scripts_all_is_there(browser: Chromium, reports: dict[str, str]
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [400, 1280])
-def test_everybody_can_read_it(browser: Chromium, reports: dict[str, str], axe: str, width: int, dark: bool) -> None:
-    """axe-core finds nothing, nothing is wider than the window, no letters lie on top of each other."""
+def test_everybody_can_read_it(
+    browser: Chromium, reports: dict[str, str], axe: str, width: int, dark: bool
+) -> None:
+    """axe-core finds nothing, nothing is wider than the window, no letters lie on top of each
+    other.
+    """
     browser.screen(width, dark=dark)
     for name in ("harbours", "hostile") if width == 400 else ("harbours",):
         browser.go(reports[name])
@@ -122,9 +140,13 @@ def test_everybody_can_read_it(browser: Chromium, reports: dict[str, str], axe: 
         assert overlapping(browser) == []
         browser.send("Runtime.evaluate", expression=axe)
         found = browser.run("axe.run(document).then(r => r.violations)")
-        assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found] == [], name
+        assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found] == [], (
+            name
+        )
         if folder := os.environ.get("MINUTCH_PICTURES"):
-            (Path(folder) / f"report-{name}-{width}-{'dark' if dark else 'light'}.png").write_bytes(browser.picture())
+            (Path(folder) / f"report-{name}-{width}-{'dark' if dark else 'light'}.png").write_bytes(
+                browser.picture()
+            )
 
 
 def overlapping(browser: Chromium) -> list[list[str]]:
@@ -136,5 +158,5 @@ def overlapping(browser: Chromium) -> list[list[str]]:
       return texts.flatMap(([a, x], i) => texts.slice(i + 1).filter(([, y]) => x.left < y.right && y.left < x.right &&
                                                     x.top < y.bottom && y.top < x.bottom)
         .map(([b]) => [a, b]));
-    })"""
+    })"""  # noqa: E501
     return list(browser.run(script))

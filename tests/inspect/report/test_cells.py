@@ -54,7 +54,15 @@ def test_addresses_of_the_web_are_links(scheme: str) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "http://[", HOSTILE, "http://a/" * 999, ""],
+    [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "file:///etc/passwd",
+        "http://[",
+        HOSTILE,
+        "http://a/" * 999,
+        "",
+    ],
 )
 def test_others_are_not(address: str) -> None:
     assert "href" not in cells.address(address)
@@ -76,7 +84,9 @@ def test_long_texts_are_cut() -> None:
 
 def test_a_table_sorts_by_values() -> None:
     columns = [cells.text("Name", "name"), cells.number("Size", "size", cells.size)]
-    found = cells.table("Files", [{"name": "<a>", "size": 1500}, {"name": None, "size": None}], columns, "2 of 9")
+    found = cells.table(
+        "Files", [{"name": "<a>", "size": 1500}, {"name": None, "size": None}], columns, "2 of 9"
+    )
     assert '<td class="number" data-value="1500">1.5 kB</td>' in found
     assert '<td class="number">–</td>' in found
     assert '<th scope="row"><bdi>&lt;a&gt;</bdi></th>' in found

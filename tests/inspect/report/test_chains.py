@@ -12,7 +12,9 @@ from minutch.inspect.report.chains import MOST_HOPS, longest
 
 
 def of(leads: dict[int, int]) -> pl.DataFrame:
-    return pl.DataFrame({"id": list(leads), "to": list(leads.values())}, schema={"id": pl.UInt64, "to": pl.UInt64})
+    return pl.DataFrame(
+        {"id": list(leads), "to": list(leads.values())}, schema={"id": pl.UInt64, "to": pl.UInt64}
+    )
 
 
 def test_no_redirects() -> None:

@@ -18,7 +18,10 @@ def rows_of(markup: str, caption: str) -> dict[str, list[str]]:
     assert table
     found = {}
     for row in re.findall(r"<tr>(.*?)</tr>", table[1]):
-        cells = [html.unescape(re.sub(r"<[^>]+>", "", cell)) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row)]
+        cells = [
+            html.unescape(re.sub(r"<[^>]+>", "", cell))
+            for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row)
+        ]
         found[cells[0]] = cells[1:]
     return found
 
@@ -31,7 +34,11 @@ def test_an_earlier_report_of_the_crawl(harbours: Written, tmp_path: Path) -> No
     assert "2 rounds since" in section.markup and "No segment is in both" not in section.markup
     totals = rows_of(section.markup, "Totals")
     before, now = earlier.total("urls") or 0, harbours.facts.total("urls") or 0
-    assert totals["URLs known"] == [f"{before:,}", f"{now:,}", f"+{now - before:,} (+{(now - before) / before:.0%})"]
+    assert totals["URLs known"] == [
+        f"{before:,}",
+        f"{now:,}",
+        f"+{now - before:,} (+{(now - before) / before:.0%})",
+    ]
     assert totals["rounds"] == ["4", "6", "+2 (+50%)"]
     statuses = rows_of(section.markup, "Statuses")
     old, new = (dict(facts["statuses"].iter_rows()) for facts in (earlier, harbours.facts))
@@ -49,7 +56,13 @@ def test_nothing_has_changed(harbours: Written) -> None:
 
 def test_another_crawl(harbours: Written, hostile: Written) -> None:
     other = Facts(
-        "other", 1, {"rounds": harbours.facts["rounds"].with_columns(segment=harbours.facts["rounds"]["segment"] + "x")}
+        "other",
+        1,
+        {
+            "rounds": harbours.facts["rounds"].with_columns(
+                segment=harbours.facts["rounds"]["segment"] + "x"
+            )
+        },
     )
     assert not is_same_crawl(other, harbours.facts)
     assert "is it the same crawl?" in changes(other, harbours.facts).markup

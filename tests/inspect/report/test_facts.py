@@ -29,7 +29,9 @@ def test_nothing_ends_the_script_element(hostile: Written) -> None:
 
 def test_an_older_version_had_other_columns() -> None:
     statuses = {"columns": ["colour", "status"], "rows": [[1, "db_gone"]]}
-    found = from_json(json.dumps({"crawl": "c", "made": 5, "tables": {"statuses": statuses, "weather": 7}}))
+    found = from_json(
+        json.dumps({"crawl": "c", "made": 5, "tables": {"statuses": statuses, "weather": 7}})
+    )
     assert found["statuses"].to_dicts() == [{"status": "db_gone", "urls": None}]
     assert found["rounds"].is_empty() and found.total("urls") is None
 
@@ -44,9 +46,18 @@ def test_an_older_version_had_other_columns() -> None:
         '{"crawl": "c", "made": 1e999, "tables": {}}',
         '{"crawl": "c", "made": 99999999999999999999, "tables": {}}',
         '{"crawl": "c", "made": 1, "tables": []}',
-        '{"crawl": "c", "made": 1, "tables": {"statuses": {"columns": ["status"], "rows": [["a", "b"]]}}}',
-        '{"crawl": "c", "made": 1, "tables": {"statuses": {"columns": ["urls"], "rows": [["many"]]}}}',
-        '{"crawl": "c", "made": 1, "tables": {"rounds": {"columns": ["started"], "rows": [["yesterday"]]}}}',
+        (
+            '{"crawl": "c", "made": 1, "tables": {"statuses": {"columns": ["status"], "rows":'
+            ' [["a", "b"]]}}}'
+        ),
+        (
+            '{"crawl": "c", "made": 1, "tables": {"statuses": {"columns": ["urls"], "rows":'
+            ' [["many"]]}}}'
+        ),
+        (
+            '{"crawl": "c", "made": 1, "tables": {"rounds": {"columns": ["started"], "rows":'
+            ' [["yesterday"]]}}}'
+        ),
         "[" * 100_000,
     ],
 )

@@ -1,4 +1,6 @@
-"""Forecasts: against closed forms, against a loop over single records, and never above the bound."""
+"""Forecasts: against closed forms, against a loop over single records, and never above the
+bound.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,12 @@ def schedule(name: str = "", **settings: str) -> AbstractFetchSchedule:
 
 
 def pages(
-    count: int, rate: float | np.ndarray, *, interval: float = 10.0, spread: int = 1, metadata: bool = False
+    count: int,
+    rate: float | np.ndarray,
+    *,
+    interval: float = 10.0,
+    spread: int = 1,
+    metadata: bool = False,
 ) -> Pages:
     """Pages fetched just now, or at `spread` moments of the last interval; scores vary."""
     ages = (np.arange(count) % spread) / spread * interval
@@ -73,15 +80,19 @@ def pages(
         entries.append((f"http://h{number % 5}.example/{number}", datum))
     hashes = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     ranks = np.lexsort((hashes, [-datum.score for _, datum in entries])).argsort().astype(np.uint64)
-    return Pages(to_frame(entries), np.broadcast_to(rate, count).astype(float).copy(), ages, hashes, ranks)
+    return Pages(
+        to_frame(entries), np.broadcast_to(rate, count).astype(float).copy(), ages, hashes, ranks
+    )
 
 
-# -- closed forms ----------------------------------------------------------------------------------------------
+# -- closed forms ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rate", [0.01, 0.1, 1.0])
 def test_a_page_of_known_rate_under_a_fixed_interval(rate: float) -> None:
-    """Fresh for (1 - exp(-rI)) / rI of the time; fetches that find nothing new exp(-rI); both known for 60 years."""
+    """Fresh for (1 - exp(-rI)) / rI of the time; fetches that find nothing new exp(-rI); both known
+    for 60 years.
+    """
     interval, days = 10.0, 200
     found = forecast(schedule(), pages(2000, rate, interval=interval), Plan(NOW, days), YEAR)
     x = rate * interval
@@ -115,27 +126,43 @@ def test_a_budget_takes_the_highest_scores_first_and_leaves_the_rest_waiting() -
     assert list(found.fetches) == [0, 11, 10]  # nothing is due on the first day
     assert list(found.waiting) == [0, 99, 100]
     taken = some.entries["score"].to_numpy()[found.counts > 0]
-    assert sorted(taken) == [4.5, *[5.0] * 10] and found.counts.max() == 2  # ten pages have the highest score
+    assert (
+        sorted(taken) == [4.5, *[5.0] * 10] and found.counts.max() == 2
+    )  # ten pages have the highest score
 
 
-# -- a loop over single records --------------------------------------------------------------------------------
+# -- a loop over single records --------------------------------------------------------------------
 
 
-def one_by_one(plan_schedule: AbstractFetchSchedule, some: Pages, plan: Plan, max_interval: int) -> Mapping[str, Any]:
+def one_by_one(
+    plan_schedule: AbstractFetchSchedule, some: Pages, plan: Plan, max_interval: int
+) -> Mapping[str, Any]:
     """The same with a record at a time, dictionaries and sums."""
     table = [(url, datum) for url, datum in records(some.entries)]
     fetched_at = [NOW - age * DAY for age in some.age]
-    found: dict[str, list[float]] = {"fetches": [], "unchanged": [], "fresh": [], "late": [], "missed": []}
+    found: dict[str, list[float]] = {
+        "fetches": [],
+        "unchanged": [],
+        "fresh": [],
+        "late": [],
+        "missed": [],
+    }
     counts = [0] * len(table)
     step = 1 / plan.rounds
     for day in range(plan.days):
         sums = dict.fromkeys(found, 0.0)
         for number in range(day * plan.rounds, (day + 1) * plan.rounds):
             now = plan.now + round(number * step * DAY)
-            due = [i for i, (url, datum) in enumerate(table) if plan_schedule.should_fetch(url, datum, now)]
+            due = [
+                i
+                for i, (url, datum) in enumerate(table)
+                if plan_schedule.should_fetch(url, datum, now)
+            ]
             due.sort(key=lambda i: int(some.ranks[i]))
             if plan.budget is not None:
-                due = due[: int(plan.budget * step * (number + 1)) - int(plan.budget * step * number)]
+                due = due[
+                    : int(plan.budget * step * (number + 1)) - int(plan.budget * step * number)
+                ]
             for i in due:
                 url, datum = table[i]
                 age = (now - fetched_at[i]) / DAY
@@ -145,13 +172,21 @@ def one_by_one(plan_schedule: AbstractFetchSchedule, some: Pages, plan: Plan, ma
                 sums["unchanged"] += not changed
                 sums["missed"] += some.rate[i] * age - (1 - fresh)
                 known = datum.status != status.STATUS_DB_UNFETCHED
-                state = (STATUS_MODIFIED if changed else STATUS_NOTMODIFIED) if known else STATUS_UNKNOWN
+                state = (
+                    (STATUS_MODIFIED if changed else STATUS_NOTMODIFIED)
+                    if known
+                    else STATUS_UNKNOWN
+                )
                 before, modified = datum.fetch_time, datum.modified_time
                 datum.fetch_time = now
                 plan_schedule.set_fetch_schedule(url, datum, before, modified, now, modified, state)
                 if known and not changed:
                     datum.modified_time = modified
-                datum.status = status.STATUS_DB_NOTMODIFIED if known and not changed else status.STATUS_DB_FETCHED
+                datum.status = (
+                    status.STATUS_DB_NOTMODIFIED
+                    if known and not changed
+                    else status.STATUS_DB_FETCHED
+                )
                 if datum.fetch_interval > max_interval:
                     plan_schedule.force_refetch(url, datum, False, now)
                 fetched_at[i] = now
@@ -170,9 +205,9 @@ CASES: dict[str, tuple[AbstractFetchSchedule, Plan, int]] = {
     "default": (schedule(), Plan(NOW, 40), YEAR),
     "adaptive": (schedule(ADAPTIVE), Plan(NOW, 60), YEAR),
     "adaptive, without sync": (
-        schedule(ADAPTIVE, **{"db.fetch.schedule.adaptive.sync_delta": "false"}), Plan(NOW, 60, seed=3), YEAR,
+        schedule(ADAPTIVE, **{"db.fetch.schedule.adaptive.sync_delta": "false"}), Plan(NOW, 60, seed=3), YEAR,  # noqa: E501
     ),
-    "adaptive, several rounds, a budget": (schedule(ADAPTIVE), Plan(NOW, 30, rounds=3, budget=9.7), YEAR),
+    "adaptive, several rounds, a budget": (schedule(ADAPTIVE), Plan(NOW, 30, rounds=3, budget=9.7), YEAR),  # noqa: E501
     "by media type": (schedule(MIME), Plan(NOW, 60), YEAR),
     "intervals beyond the highest": (schedule(ADAPTIVE), Plan(NOW, 90), 14 * 86_400),
     "one of the user's": (schedule(f"{__name__}:Hourly"), Plan(NOW, 20, rounds=2), YEAR),
@@ -190,7 +225,7 @@ def test_single_records_lead_to_the_same(case: str) -> None:
         assert getattr(found, name) == pytest.approx(wanted[name], rel=1e-6, abs=1e-9), name
 
 
-# -- the bound -------------------------------------------------------------------------------------------------
+# -- the bound -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -204,7 +239,9 @@ def test_no_schedule_is_above_the_bound(case: str, budget: float | None) -> None
 
 
 def test_the_bound_is_reached_where_a_fixed_interval_is_best() -> None:
-    """Pages of one rate, spread evenly over the interval: nothing can be done better, but for where the time ends."""
+    """Pages of one rate, spread evenly over the interval: nothing can be done better, but for where
+    the time ends.
+    """
     some = pages(20, 0.1, interval=10.0, spread=10)
     found = forecast(schedule(), some, Plan(NOW, 1000), YEAR)
     bound = best(some.rate, some.age, 1000, float(found.fetches.sum()))
@@ -219,13 +256,15 @@ def test_nothing_to_fetch_and_nobody_to_fetch() -> None:
     assert later.fetches.sum() == 0 and pl.Series(later.fresh).is_sorted(descending=True)
 
 
-# -- updatedb --------------------------------------------------------------------------------------------------
+# -- updatedb --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["", ADAPTIVE, MIME])
 @pytest.mark.parametrize("max_interval", ["7776000", "1000000"])
 def test_entries_become_what_updatedb_makes_of_them(name: str, max_interval: str) -> None:
-    """Fetch after fetch, with changes by chance; what is longer than db.fetch.interval.max is forgotten on the way."""
+    """Fetch after fetch, with changes by chance; what is longer than db.fetch.interval.max is
+    forgotten on the way.
+    """
     settings = {"plugin.includes": "scoring-opic", "db.fetch.interval.max": max_interval}
     settings |= {"db.fetch.schedule.class": name} if name else {}
     rules = UpdateSettings.from_conf(Configuration.load([], overrides=settings))
@@ -240,11 +279,23 @@ def test_entries_become_what_updatedb_makes_of_them(name: str, max_interval: str
         fetches = theirs.with_columns(
             status=pl.lit(status.STATUS_FETCH_SUCCESS, pl.UInt8), fetch_time=pl.lit(now, pl.Int64)
         )
-        signed = theirs.with_columns(status=pl.lit(status.STATUS_SIGNATURE, pl.UInt8), signature=seen)
-        segment = sort_by_key(pl.concat([fetches, signed.with_columns(metadata=pl.lit(None, pl.Binary))]))
+        signed = theirs.with_columns(
+            status=pl.lit(status.STATUS_SIGNATURE, pl.UInt8), signature=seen
+        )
+        segment = sort_by_key(
+            pl.concat([fetches, signed.with_columns(metadata=pl.lit(None, pl.Binary))])
+        )
         theirs = patched_frame(update(pack(theirs), pack(segment), rules, now)[0])
         mine = updated(rules.schedule, mine, changed, now, rules.max_interval)
-        columns = ["key", "status", "fetch_time", "modified_time", "fetch_interval", "retries", "metadata"]
+        columns = [
+            "key",
+            "status",
+            "fetch_time",
+            "modified_time",
+            "fetch_interval",
+            "retries",
+            "metadata",
+        ]
         assert_frame_equal(mine.select(columns), theirs.select(columns))
         forgotten += int((mine["status"] == status.STATUS_DB_UNFETCHED).sum())
     assert forgotten or not name

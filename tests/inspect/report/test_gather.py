@@ -1,4 +1,6 @@
-"""The facts of a crawl: against the same counted in plain Python, and against what Nutch says of its own crawls."""
+"""The facts of a crawl: against the same counted in plain Python, and against what Nutch says of
+its own crawls.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ DB_FETCHED, DB_NOTMODIFIED, DB_GONE = 2, 6, 3
 
 def by_round(written: Written) -> Iterator[tuple[str, list[Fetch]]]:
     for number in range(written.crawl.rounds):
-        yield written.crawl.segment(number), [one for one in written.crawl.fetches if one.round == number]
+        yield (
+            written.crawl.segment(number),
+            [one for one in written.crawl.fetches if one.round == number],
+        )
 
 
 def last_fetches(written: Written) -> dict[str, Fetch]:
@@ -76,25 +81,33 @@ def test_state_and_hosts(harbours: Written) -> None:
     for url, entry in entries.items():
         hosts[url.split("/")[2]][entry.status] += 1
     rows = {row["host"]: row for row in facts["hosts"].to_dicts()}
-    assert {host: row["urls"] for host, row in rows.items()} == {host: c.total() for host, c in hosts.items()}
+    assert {host: row["urls"] for host, row in rows.items()} == {
+        host: c.total() for host, c in hosts.items()
+    }
     for host, counts in hosts.items():
         assert rows[host]["fetched"] == counts[DB_FETCHED] + counts[DB_NOTMODIFIED]
         mine = [one for one in harbours.crawl.fetches if one.url.split("/")[2] == host]
         assert rows[host]["requests"] == len(mine)
         assert rows[host]["failed"] == sum(one.outcome == "failed" for one in mine)
-        assert rows[host]["slowest_ms"] == max((one.ms for one in mine if one.ms is not None), default=None)
+        assert rows[host]["slowest_ms"] == max(
+            (one.ms for one in mine if one.ms is not None), default=None
+        )
     assert facts.total("hosts") == len(hosts)
 
 
 def test_due_dates_add_up(harbours: Written) -> None:
     rows = harbours.facts["due"].to_dicts()
     assert rows[0]["start"] is None
-    assert sum(row[name] for row in rows for name in ("new", "again", "gone")) == len(harbours.crawl.entries)
+    assert sum(row[name] for row in rows for name in ("new", "again", "gone")) == len(
+        harbours.crawl.entries
+    )
     for row in rows[1:]:
         start = row["start"].timestamp() * 1000
         end = row["end"].timestamp() * 1000 if row["end"] else float("inf")
         due = [
-            one for one in harbours.crawl.entries.values() if one.due > harbours.crawl.now and start <= one.due < end
+            one
+            for one in harbours.crawl.entries.values()
+            if one.due > harbours.crawl.now and start <= one.due < end
         ]
         assert row["new"] + row["again"] + row["gone"] == len(due)
         assert row["gone"] == sum(one.status == DB_GONE for one in due)
@@ -104,10 +117,16 @@ def test_answers(harbours: Written) -> None:
     words = {"denied": "robots denied", "failed": "exception"}
     codes = Counter(one.code or words[one.outcome] for one in harbours.crawl.fetches)
     assert dict(harbours.facts["codes"].iter_rows()) == codes
-    reasons = {(row["outcome"], row["reason"]): row["requests"] for row in harbours.facts["reasons"].to_dicts()}
+    reasons = {
+        (row["outcome"], row["reason"]): row["requests"]
+        for row in harbours.facts["reasons"].to_dicts()
+    }
     said = {"gone": "HTTP 404", "denied": "robots.txt"}
     expected = Counter(
-        (one.outcome, said.get(one.outcome) or (f"HTTP {one.code}" if one.code else "timeout (http.timeout)"))
+        (
+            one.outcome,
+            said.get(one.outcome) or (f"HTTP {one.code}" if one.code else "timeout (http.timeout)"),
+        )
         for one in harbours.crawl.fetches
         if one.outcome in ("gone", "denied", "failed")
     )
@@ -124,7 +143,9 @@ def test_content_is_that_of_the_last_fetch(harbours: Written) -> None:
     facts = harbours.facts
     fetched = {one.url: one for one in harbours.crawl.fetches if one.outcome == "fetched"}
     pages = [one.page for one in fetched.values() if one.page]
-    assert dict(facts["types"].select("content_type", "pages").iter_rows()) == Counter(one.media_type for one in pages)
+    assert dict(facts["types"].select("content_type", "pages").iter_rows()) == Counter(
+        one.media_type for one in pages
+    )
     assert dict(facts["languages"].iter_rows()) == Counter(one.lang for one in pages)
     assert dict(facts["charsets"].iter_rows()) == Counter(one.charset for one in pages)
     assert facts["types"]["bytes"].sum() == sum(len(one.content) for one in fetched.values())
@@ -181,7 +202,9 @@ def test_duplicates(harbours: Written) -> None:
     for url, entry in harbours.crawl.entries.items():
         if entry.signature and entry.status in (DB_FETCHED, DB_NOTMODIFIED):
             groups[entry.signature].append(url)
-    repeated = {signature.hex(): sorted(urls) for signature, urls in groups.items() if len(urls) > 1}
+    repeated = {
+        signature.hex(): sorted(urls) for signature, urls in groups.items() if len(urls) > 1
+    }
     assert harbours.facts.total("duplicate_groups") == len(repeated) > 0
     for row in harbours.facts["duplicates"].to_dicts():
         assert sorted([row["kept"], *row["others"]]) == repeated[row["signature"]]
@@ -190,7 +213,9 @@ def test_duplicates(harbours: Written) -> None:
 
 def test_redirect_chains(harbours: Written) -> None:
     leads = {
-        one.url: one.page.to for one in last_fetches(harbours).values() if one.outcome == "redirected" and one.page
+        one.url: one.page.to
+        for one in last_fetches(harbours).values()
+        if one.outcome == "redirected" and one.page
     }
     chains = []
     for start in set(leads) - set(leads.values()):
@@ -223,8 +248,12 @@ def test_broken_links_with_their_pages(harbours: Written) -> None:
 
 
 def test_little_memory_gives_the_same(harbours: Written) -> None:
-    stored = sum(path.stat().st_size for path in harbours.folder.glob("segments/*/crawl_fetch/*/data"))
-    found = gathered(harbours.folder, harbours.crawl.now, minutch__engine__memory=str(stored * 160 // 20 // 3))
+    stored = sum(
+        path.stat().st_size for path in harbours.folder.glob("segments/*/crawl_fetch/*/data")
+    )
+    found = gathered(
+        harbours.folder, harbours.crawl.now, minutch__engine__memory=str(stored * 160 // 20 // 3)
+    )
     for name, table in harbours.facts.tables.items():
         assert found[name].equals(table), name
 
@@ -244,13 +273,15 @@ def test_without_segments_the_linkdb_tells_of_links(harbours: Written, tmp_path:
 def test_depth_is_not_guessed_where_segments_are_missing(harbours: Written, tmp_path: Path) -> None:
     folder = tmp_path / "crawl"
     harbours.crawl.write(folder)
-    (folder / "segments" / harbours.crawl.segment(harbours.crawl.rounds - 1)).rename(tmp_path / "removed")
+    (folder / "segments" / harbours.crawl.segment(harbours.crawl.rounds - 1)).rename(
+        tmp_path / "removed"
+    )
     found = gathered(folder, harbours.crawl.now)
     assert found["depth"].is_empty()
     assert found["history"]["waiting"].null_count() == found["history"].height
 
 
-# -- Nutch's own crawls ----------------------------------------------------------------------------------------------
+# -- Nutch's own crawls ----------------------------------------------------------------------------
 
 CRAWLS = ("crawl-small/run-default-r1", "crawl-small/run-default-r2", "crawl-small/run-rich-r2")
 
@@ -262,7 +293,9 @@ def test_numbers_of_readdb_stats(run: str) -> None:
     facts = gathered(GOLDEN / run / "crawl", START)
     total = re.search(r"TOTAL urls:\t(\d+)", said)
     assert total and facts.total("urls") == int(total[1])
-    statuses = {name: int(count) for name, count in re.findall(r"status \d+ \((\w+)\):\t(\d+)", said)}
+    statuses = {
+        name: int(count) for name, count in re.findall(r"status \d+ \((\w+)\):\t(\d+)", said)
+    }
     assert dict(facts["statuses"].iter_rows()) == statuses
     assert facts.total("fetched") == statuses["db_fetched"] + statuses.get("db_notmodified", 0)
     assert sum(facts["due"].select("new", "again", "gone").sum().row(0)) == int(total[1])
@@ -273,7 +306,9 @@ def test_numbers_of_readdb_stats(run: str) -> None:
 def test_numbers_of_readseg_list(run: str) -> None:
     said = (GOLDEN / run / "console/dumps/readseg-list-dir.txt").read_text(encoding="utf-8")
     lines = re.findall(r"^(\d{14})\s+\d+\s+\S+\s+\S+\s+(\d+)\s+(\d+)\s*$", said, re.MULTILINE)
-    rounds = {row["segment"]: row for row in gathered(GOLDEN / run / "crawl", START)["rounds"].to_dicts()}
+    rounds = {
+        row["segment"]: row for row in gathered(GOLDEN / run / "crawl", START)["rounds"].to_dicts()
+    }
     assert rounds.keys() == {name for name, _, _ in lines}
     for name, entries, parsed in lines:
         requests = sum(rounds[name][outcome] for outcome in OUTCOMES)
@@ -284,7 +319,11 @@ def test_numbers_of_readseg_list(run: str) -> None:
 @needs_golden("commands/domainstats/{name}-host")
 @pytest.mark.parametrize("name", ["rich", "default"])
 def test_numbers_of_domainstats(name: str) -> None:
-    lines = (ALL / f"commands/domainstats/{name}-host/out/part-r-00000").read_text(encoding="utf-8").splitlines()
+    lines = (
+        (ALL / f"commands/domainstats/{name}-host/out/part-r-00000")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     counts = {host: int(count) for count, host in (line.split("\t") for line in lines)}
     facts = gathered(ALL / f"crawl-small/run-{name}-r2/crawl", START)
     assert facts.total("fetched") == counts.pop("FETCHED")
@@ -293,7 +332,7 @@ def test_numbers_of_domainstats(name: str) -> None:
     assert hosts == counts
 
 
-# -- odd crawls ------------------------------------------------------------------------------------------------------
+# -- odd crawls ------------------------------------------------------------------------------------
 
 
 def test_segments_that_were_parsed_only(harbours: Written, tmp_path: Path) -> None:
@@ -311,10 +350,17 @@ def test_entries_as_odd_as_files_can_hold_them(tmp_path: Path) -> None:
     far = (1 << 63) - 1
     times = (0, -1, far, -far - 1, 253_402_300_800_000)
     entries = [(f"http://a.org/{time}", CrawlDatum(1, -5, float("nan"), time)) for time in times]
-    entries += [("no URL at all", CrawlDatum(99)), ("http://" + "x" * 10_000 + ".org/" + "y" * 100_000, CrawlDatum(3))]
+    entries += [
+        ("no URL at all", CrawlDatum(99)),
+        ("http://" + "x" * 10_000 + ".org/" + "y" * 100_000, CrawlDatum(3)),
+    ]
     write_db(tmp_path / "crawl" / "crawldb", entries)
-    fetched = [(url, CrawlDatum(33, 1, 1.0, time)) for time, (url, _) in zip(times, entries, strict=False)]
-    write_segment(tmp_path / "crawl" / "segments" / "1", [*fetched, (entries[-1][0], CrawlDatum(37))])
+    fetched = [
+        (url, CrawlDatum(33, 1, 1.0, time)) for time, (url, _) in zip(times, entries, strict=False)
+    ]
+    write_segment(
+        tmp_path / "crawl" / "segments" / "1", [*fetched, (entries[-1][0], CrawlDatum(37))]
+    )
     found = gathered(tmp_path / "crawl", START)
     assert found.total("urls") == len(entries) == found["statuses"]["urls"].sum()
     assert found.total("requests") == 6

@@ -55,7 +55,10 @@ def test_due_dates(length: timedelta, label: str) -> None:
 
 
 def test_colours_of_answers() -> None:
-    kinds = {code: code_kind(code) for code in ("200", "304", "301", "404", "503", "robots denied", "exception", "999")}
+    kinds = {
+        code: code_kind(code)
+        for code in ("200", "304", "301", "404", "503", "robots denied", "exception", "999")
+    }
     assert list(kinds.values()) == [
         "fetched",
         "unchanged",
@@ -71,5 +74,8 @@ def test_colours_of_answers() -> None:
 def test_a_list_says_how_many_there_are() -> None:
     frame = pl.DataFrame({"name": [f"{number}" for number in range(100)]})
     found = listed("Names", frame, [text("Name", "name")], 5000, "select '<x>'")
-    assert "20 of 5,000 are shown. All of them: <code>minutch sql CRAWL" in found and "<x>" not in found
+    assert (
+        "20 of 5,000 are shown. All of them: <code>minutch sql CRAWL" in found
+        and "<x>" not in found
+    )
     assert "are shown" not in listed("Names", frame.head(3), [text("Name", "name")], 3, "select 1")

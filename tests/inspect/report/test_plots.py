@@ -42,7 +42,9 @@ def drawn(markup: str) -> ET.Element:
 def test_columns_stand_on_top_of_each_other() -> None:
     series = [Series("one", "fetched", [1, 2]), Series("two", "gone", [3, 0])]
     root = drawn(columns("A plot", ["first", "second"], series, cells.short))
-    rects = [one for one in root.iter("rect") if one.get("class") in ("fetched", "gone") and one.get("x")]
+    rects = [
+        one for one in root.iter("rect") if one.get("class") in ("fetched", "gone") and one.get("x")
+    ]
     assert [(one.get("class"), one.get("y"), one.get("height")) for one in rects] == [
         ("fetched", "75%", "25%"),
         ("gone", "0%", "75%"),
@@ -54,16 +56,23 @@ def test_columns_stand_on_top_of_each_other() -> None:
 
 
 def test_areas_reach_from_edge_to_edge() -> None:
-    root = drawn(areas("A plot", ["1", "2", "3"], [Series("one", "fetched", [0, 5, 10])], cells.short))
+    root = drawn(
+        areas("A plot", ["1", "2", "3"], [Series("one", "fetched", [0, 5, 10])], cells.short)
+    )
     (path,) = root.iter("path")
-    assert path.get("d") == "M0.00 100.00 L50.00 50.00 L100.00 0.00 L100.00 100.00 L50.00 100.00 L0.00 100.00Z"
+    assert (
+        path.get("d")
+        == "M0.00 100.00 L50.00 50.00 L100.00 0.00 L100.00 100.00 L50.00 100.00 L0.00 100.00Z"
+    )
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 80, 500])
 def test_any_number_of_places(count: int) -> None:
     labels = [f"{at}" for at in range(count)]
     for draw in (columns, areas):
-        root = drawn(draw("A plot", labels, [Series("one", "fetched", list(range(count)))], cells.short))
+        root = drawn(
+            draw("A plot", labels, [Series("one", "fetched", list(range(count)))], cells.short)
+        )
         shown = [one for one in root.iter("text") if one.get("y") == str(plots.HEIGHT + 30)]
         assert len(shown) <= 8
         assert len(list(root.iter("title"))) == count
@@ -79,5 +88,7 @@ def test_a_bar_has_its_parts_side_by_side() -> None:
 
 def test_what_comes_from_the_web_is_text() -> None:
     for draw in (columns, areas):
-        root = drawn(draw("<b>", ["<i>", "</svg>"], [Series("<s>", "fetched", [1, 2])], cells.short, "<u>"))
+        root = drawn(
+            draw("<b>", ["<i>", "</svg>"], [Series("<s>", "fetched", [1, 2])], cells.short, "<u>")
+        )
         assert not {one.tag for one in root.iter()} & {"b", "i", "s", "u"}

@@ -36,13 +36,17 @@ def test_chances_are_even_and_depend_on_seed_page_and_turn() -> None:
 
 def test_their_estimator() -> None:
     """Table 2 of the paper: with one change in ten fetches r̂ = -log(9.5 / 10.5)."""
-    assert cho(np.array([10.0]), np.array([1.0]), np.array([1.0]))[0] == pytest.approx(-math.log(9.5 / 10.5))
+    assert cho(np.array([10.0]), np.array([1.0]), np.array([1.0]))[0] == pytest.approx(
+        -math.log(9.5 / 10.5)
+    )
     assert cho(np.array([10.0]), np.array([0.0]), np.array([1.0]))[0] == 0.0
 
 
 def test_likelihoods_are_those_of_each_fetch() -> None:
     rates = np.array([0.01, 0.5, 3.0])
-    watched = Watched(np.array([0, 0, 0, 2]), np.array([2.0, 3.0, 5.0, 7.0]), np.array([True, False, True, False]))
+    watched = Watched(
+        np.array([0, 0, 0, 2]), np.array([2.0, 3.0, 5.0, 7.0]), np.array([True, False, True, False])
+    )
     found = log_likelihoods(watched, rates, 3)
     for number, rate in enumerate(rates):
         first = math.log(1 - math.exp(-2 * rate)) - 3 * rate + math.log(1 - math.exp(-5 * rate))
@@ -70,21 +74,27 @@ def test_the_weights_make_what_was_seen_likelier_than_others() -> None:
 @pytest.mark.parametrize("rate", [0.003, 0.05, 0.2])
 def test_a_population_of_one_rate(rate: float) -> None:
     count = 4000
-    found = drawn(seen(np.full(count, rate), 2, 10.0), count, hashes(count), chances(hashes(count), 0, 0))
+    found = drawn(
+        seen(np.full(count, rate), 2, 10.0), count, hashes(count), chances(hashes(count), 0, 0)
+    )
     for days in (5, 10, 20):
         assert np.exp(-days * found).mean() == pytest.approx(math.exp(-days * rate), abs=0.02)
     assert np.median(found) == pytest.approx(rate, rel=0.35)
 
 
 def test_pages_of_two_kinds_and_such_as_nobody_fetched_twice() -> None:
-    """Half change every 100 days, half every 5; fetched three times each. The other half of the pages is like them."""
+    """Half change every 100 days, half every 5; fetched three times each. The other half of the
+    pages is like them.
+    """
     count = 10_000
     truth = np.tile([0.01, 0.2], count // 2)
     known = seen(truth[: count // 2], 3, 10.0)
     found = drawn(known, count, hashes(count), chances(hashes(count), 0, 0))
     for part in (found[: count // 2], found[count // 2 :]):
         for days in (5, 10, 20):  # how many pages change within so many days
-            assert np.exp(-days * part).mean() == pytest.approx(np.exp(-days * truth).mean(), abs=0.02)
+            assert np.exp(-days * part).mean() == pytest.approx(
+                np.exp(-days * truth).mean(), abs=0.02
+            )
     known_half, slow = found[: count // 2], truth[: count // 2] == 0.01
     assert np.median(known_half[slow]) < 0.03 and np.median(known_half[~slow]) > 0.1
     again = drawn(known, count, hashes(count), chances(hashes(count), 0, 0))
@@ -102,7 +112,9 @@ def test_weights_come_of_some_pages_where_there_are_many(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(module, "LEARN_FROM", 500)
     monkeypatch.setattr(module, "_ROWS", 300)
-    found = drawn(seen(np.full(2000, 0.05), 3, 10.0), 2000, hashes(2000), chances(hashes(2000), 0, 0))
+    found = drawn(
+        seen(np.full(2000, 0.05), 3, 10.0), 2000, hashes(2000), chances(hashes(2000), 0, 0)
+    )
     assert np.exp(-10 * found).mean() == pytest.approx(math.exp(-0.5), abs=0.04)
 
 

@@ -19,7 +19,9 @@ from tests.inspect.report.madeup import BAD
 from tests.support.crawldbs import printed
 
 
-def test_a_report_under_its_default_name(harbours: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_under_its_default_name(
+    harbours: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     job = context(harbours.crawl.now)
     assert run([str(harbours.folder)], job) == 0
@@ -32,7 +34,9 @@ def test_a_report_under_its_default_name(harbours: Written, tmp_path: Path, monk
 
 def test_the_same_crawl_at_the_same_time_is_the_same_file(hostile: Written, tmp_path: Path) -> None:
     for name in ("a.html", "b.html"):
-        assert run([str(hostile.folder), "-o", str(tmp_path / name)], context(hostile.crawl.now)) == 0
+        assert (
+            run([str(hostile.folder), "-o", str(tmp_path / name)], context(hostile.crawl.now)) == 0
+        )
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
@@ -58,7 +62,9 @@ def test_a_comparison(hostile: Written, tmp_path: Path) -> None:
     assert job.err.getvalue() == ""  # type: ignore[attr-defined]
 
 
-def test_a_comparison_with_another_crawl_says_so(harbours: Written, hostile: Written, tmp_path: Path) -> None:
+def test_a_comparison_with_another_crawl_says_so(
+    harbours: Written, hostile: Written, tmp_path: Path
+) -> None:
     other, target = str(tmp_path / "other.html"), str(tmp_path / "out.html")
     (tmp_path / "crawl" / "segments").mkdir(parents=True)
     first = harbours.folder / "segments" / harbours.crawl.segment(5)
@@ -71,12 +77,29 @@ def test_a_comparison_with_another_crawl_says_so(harbours: Written, hostile: Wri
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"<html>", b"\xff\xfe", page.MARK.encode(), page.MARK.encode() + page._FACTS.encode() + b"{}</script>"],
+    [
+        b"",
+        b"<html>",
+        b"\xff\xfe",
+        page.MARK.encode(),
+        page.MARK.encode() + page._FACTS.encode() + b"{}</script>",
+    ],
 )
-def test_what_is_no_report_can_not_be_compared_with(hostile: Written, tmp_path: Path, content: bytes) -> None:
+def test_what_is_no_report_can_not_be_compared_with(
+    hostile: Written, tmp_path: Path, content: bytes
+) -> None:
     (tmp_path / "old.html").write_bytes(content)
     with pytest.raises((StoreError, FormatError), match=r"old\.html"):
-        run([str(hostile.folder), "-o", str(tmp_path / "new.html"), "-compare", str(tmp_path / "old.html")], context(0))
+        run(
+            [
+                str(hostile.folder),
+                "-o",
+                str(tmp_path / "new.html"),
+                "-compare",
+                str(tmp_path / "old.html"),
+            ],
+            context(0),
+        )
     assert not (tmp_path / "new.html").exists()
 
 
@@ -108,7 +131,9 @@ def test_a_damaged_file_leaves_no_report(hostile: Written, tmp_path: Path) -> No
     assert not (tmp_path / "out.html").exists()
 
 
-def test_exit_codes_of_the_command(hostile: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exit_codes_of_the_command(
+    hostile: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from minutch.commands.cli import main
 
     monkeypatch.chdir(tmp_path)
@@ -121,7 +146,7 @@ def test_exit_codes_of_the_command(hostile: Written, tmp_path: Path, monkeypatch
     assert jobs.report(str(hostile.folder), "-o", str(tmp_path / "again.html")) is not None
 
 
-# -- the page ----------------------------------------------------------------------------------------------------------
+# -- the page --------------------------------------------------------------------------------------
 
 
 def test_the_policy_allows_its_own_style_and_script_alone(harbours: Written) -> None:

@@ -24,7 +24,9 @@ Row = tuple[int, int, bool, int | None]
 def table(*rows: Row) -> pl.DataFrame:
     """Page, day, whether the server said that nothing changed, digest."""
     schema = {"page": pl.UInt32, "time": pl.Int64, "same": pl.Boolean, "digest": pl.UInt64}
-    return pl.DataFrame([(page, day * DAY, same, digest) for page, day, same, digest in rows], schema, orient="row")
+    return pl.DataFrame(
+        [(page, day * DAY, same, digest) for page, day, same, digest in rows], schema, orient="row"
+    )
 
 
 @pytest.mark.parametrize(
@@ -34,15 +36,19 @@ def table(*rows: Row) -> pl.DataFrame:
         ([(0, 1, False, 7)], []),
         ([(0, 1, False, 7), (0, 3, False, 7), (0, 8, False, 9)], [(0, 2, False), (0, 5, True)]),
         ([(0, 1, False, 7), (0, 3, True, None), (0, 4, False, 7), (0, 6, False, 8)],
-         [(0, 2, False), (0, 1, False), (0, 2, True)]),  # after a 304 the page has the digest from before it
-        ([(0, 1, False, 7), (0, 3, False, None), (0, 8, False, 7)], [(0, 7, False)]),  # one that was not parsed
+         # after a 304 the page has the digest from before it
+         [(0, 2, False), (0, 1, False), (0, 2, True)]),
+        # one that was not parsed
+        ([(0, 1, False, 7), (0, 3, False, None), (0, 8, False, 7)], [(0, 7, False)]),
         ([(0, 1, True, None), (0, 3, True, None), (0, 9, False, 5), (0, 10, False, 5)],
          [(0, 2, False), (0, 1, False)]),  # what it was before the first 304 is not known
         ([(0, 1, False, 7), (2, 1, False, 7), (2, 2, False, 8), (3, 1, False, 8)], [(2, 1, True)]),
         ([(1, 4, False, 7), (1, 4, False, 8)], []),  # the same page twice at the same time
     ],
 )  # fmt: skip
-def test_fetches_are_compared_with_the_one_before(rows: list[Row], wanted: list[tuple[int, float, bool]]) -> None:
+def test_fetches_are_compared_with_the_one_before(
+    rows: list[Row], wanted: list[tuple[int, float, bool]]
+) -> None:
     found = compared(table(*rows), 4)
     watched = found.watched
     assert list(zip(watched.page, watched.days, watched.changed, strict=True)) == wanted
@@ -53,7 +59,11 @@ def test_fetches_are_compared_with_the_one_before(rows: list[Row], wanted: list[
 
 def test_pages_with_a_copy_are_taken(tmp_path: Path) -> None:
     codes = {name: code for code, name in status.STATUS_NAMES.items() if name.startswith("db_")}
-    db = write_db(tmp_path / "db", [(f"http://{name}/", CrawlDatum(code)) for name, code in codes.items()], parts=3)
+    db = write_db(
+        tmp_path / "db",
+        [(f"http://{name}/", CrawlDatum(code)) for name, code in codes.items()],
+        parts=3,
+    )
     found = sampled(db, 100)
     assert {bytes(key).decode() for key in found.entries["key"]} == {
         "http://db_fetched/", "http://db_notmodified/", "http://db_duplicate/",
@@ -63,7 +73,10 @@ def test_pages_with_a_copy_are_taken(tmp_path: Path) -> None:
 
 def test_a_sample_is_the_same_whatever_the_parts(tmp_path: Path) -> None:
     entries = [
-        (f"http://a.example/{n}", CrawlDatum(status.STATUS_DB_FETCHED, score=n % 10, signature=b"x" * 16))
+        (
+            f"http://a.example/{n}",
+            CrawlDatum(status.STATUS_DB_FETCHED, score=n % 10, signature=b"x" * 16),
+        )
         for n in range(1000)
     ]
     taken = []
@@ -79,13 +92,19 @@ def test_a_sample_is_the_same_whatever_the_parts(tmp_path: Path) -> None:
 
 
 def test_history_of_a_crawl(tmp_path: Path) -> None:
-    rates = {"http://never.example/": 1e-9, "http://always.example/": 50.0, "http://b.example/ü": 1e-9}
+    rates = {
+        "http://never.example/": 1e-9,
+        "http://always.example/": 50.0,
+        "http://b.example/ü": 1e-9,
+    }
     crawl = open_crawl(ChangingCrawl(tmp_path, rates, fetches=3).make())
     sample = sampled(CrawlDb(tmp_path / "crawldb"), 10)
     found = history(crawl, sample)
     rows = [bytes(key) for key in sample.entries["key"]]
     changes = {key: [] for key in rows}
-    for page, days, changed in zip(found.watched.page, found.watched.days, found.watched.changed, strict=True):
+    for page, days, changed in zip(
+        found.watched.page, found.watched.days, found.watched.changed, strict=True
+    ):
         assert days == INTERVAL
         changes[rows[page]].append(bool(changed))
     assert changes == {encode_text(url): [url == "http://always.example/"] * 2 for url in rates}
@@ -93,7 +112,9 @@ def test_history_of_a_crawl(tmp_path: Path) -> None:
 
 
 def test_fetches_that_were_not_parsed_say_nothing(tmp_path: Path) -> None:
-    crawl = ChangingCrawl(tmp_path, {"http://a.example/": 50.0, "http://b.example/": 1e-9}, fetches=4).make()
+    crawl = ChangingCrawl(
+        tmp_path, {"http://a.example/": 50.0, "http://b.example/": 1e-9}, fetches=4
+    ).make()
     shutil.rmtree(tmp_path / "segments" / "20260101000001" / "parse_data")
     found = history(open_crawl(crawl), sampled(CrawlDb(tmp_path / "crawldb"), 10))
     assert sorted(found.watched.days) == [INTERVAL, INTERVAL, 2 * INTERVAL, 2 * INTERVAL]

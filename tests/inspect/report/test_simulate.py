@@ -27,11 +27,15 @@ RATES = {f"http://h{n % 7}.example/{n}": (0.005, 0.02, 0.1)[n % 3] for n in rang
 @pytest.fixture(scope="module")
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     scores = {url: float(number % 10) for number, url in enumerate(RATES)}
-    return ChangingCrawl(tmp_path_factory.mktemp("simulate") / "crawl", RATES, fetches=5, scores=scores).make()
+    return ChangingCrawl(
+        tmp_path_factory.mktemp("simulate") / "crawl", RATES, fetches=5, scores=scores
+    ).make()
 
 
 def simulate(crawl: Path, *words: str, **settings: str) -> str:
-    conf = Configuration.load([], overrides={name.replace("__", "."): value for name, value in settings.items()})
+    conf = Configuration.load(
+        [], overrides={name.replace("__", "."): value for name, value in settings.items()}
+    )
     out = io.StringIO()
     context = JobContext(conf.freeze(), FakeClock(NOW), out, io.StringIO())
     assert run([str(crawl), *words], context) == 0
@@ -53,7 +57,11 @@ def test_one_table_and_one_plot(crawl: Path) -> None:
     lines = text.splitlines()
     assert lines[0] == "90 days from 2027-01-15, a round a day"
     assert lines[1] == "300 pages" and "1,200 fetches of 300 pages can be compared" in lines[2]
-    table = {line[:28].strip(): line[28:].split() for line in lines if line[:1].strip() or line.startswith("  ")}
+    table = {
+        line[:28].strip(): line[28:].split()
+        for line in lines
+        if line[:1].strip() or line.startswith("  ")
+    }
     assert table["copies fresh"][0].endswith("%") and len(table["at best with these fetches"]) == 2
     assert "copies fresh: * now: default, o adaptive" in text and "day 90" in text and "█" in text
     assert max(map(len, lines)) <= 80
@@ -61,7 +69,11 @@ def test_one_table_and_one_plot(crawl: Path) -> None:
 
 def test_the_numbers_add_up(crawl: Path) -> None:
     found = as_json(crawl, "-schedule", "adaptive,default", "-days", "60")
-    assert (found["pages"], found["pages_fetched_twice"], found["fetches_compared"]) == (300, 300, 1200)
+    assert (found["pages"], found["pages_fetched_twice"], found["fetches_compared"]) == (
+        300,
+        300,
+        1200,
+    )
     assert 0 < found["changes_seen"] < 1200
     names = by_name(found)
     assert list(names) == ["now: default", "adaptive", "default"]
@@ -76,7 +88,9 @@ def test_the_numbers_add_up(crawl: Path) -> None:
     default = names["default"]  # all pages were fetched at the beginning, and are due after 30 days
     assert [day for day, count in enumerate(default["by_day"]["fetches"]) if count] == [30]
     alive = sum((1 - math.exp(-30 * rate)) / rate for rate in RATES.values()) / 300 / 30
-    assert default["fresh"] == pytest.approx(alive, abs=0.06)  # of the true rates; here they are judged by 4 fetches
+    assert default["fresh"] == pytest.approx(
+        alive, abs=0.06
+    )  # of the true rates; here they are judged by 4 fetches
     assert names["adaptive"]["fetches_a_day"] > default["fetches_a_day"]
 
 
@@ -94,7 +108,9 @@ def test_the_same_again_whatever_the_order_of_files(crawl: Path, tmp_path: Path)
 
 
 def test_settings_of_the_command_line_beside_those_of_the_files(crawl: Path) -> None:
-    found = by_name(as_json(crawl, db__fetch__schedule__class="org.apache.nutch.crawl.AdaptiveFetchSchedule"))
+    found = by_name(
+        as_json(crawl, db__fetch__schedule__class="org.apache.nutch.crawl.AdaptiveFetchSchedule")
+    )
     assert list(found) == ["now: default", "adaptive"]
     assert found["adaptive"] == by_name(as_json(crawl, "-schedule", "adaptive"))["adaptive"]
     slow = as_json(crawl, "-schedule", "adaptive", db__fetch__schedule__adaptive__dec_rate="0.01")
@@ -121,7 +137,11 @@ def test_a_picture(crawl: Path, tmp_path: Path) -> None:
     root = ElementTree.parse(tmp_path / "new" / "plot.svg").getroot()
     lines = [each for each in root.iter() if each.tag.endswith("polyline")]
     assert len(lines) == 2 * 2 + 2 and len(lines[0].attrib["points"].split()) == 90
-    assert {each.text for each in root.iter() if each.tag.endswith("text")} > {"now: default", "adaptive", "day 90"}
+    assert {each.text for each in root.iter() if each.tag.endswith("text")} > {
+        "now: default",
+        "adaptive",
+        "day 90",
+    }
     assert "href" not in ElementTree.tostring(root, encoding="unicode")
 
 
@@ -147,12 +167,14 @@ def test_entries_without_a_copy_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        [], ["a", "b"], ["-days", "0"], ["-days", "x"], ["-days", "5000"], ["-budget", "-1"], ["-budget", "nan"],
-        ["-budget", "3/week"], ["-rounds", "25"], ["-assume", "0"], ["-sample", "0"], ["-seed", "x"],
+        [], ["a", "b"], ["-days", "0"], ["-days", "x"], ["-days", "5000"], ["-budget", "-1"], ["-budget", "nan"],  # noqa: E501
+        ["-budget", "3/week"], ["-rounds", "25"], ["-assume", "0"], ["-sample", "0"], ["-seed", "x"],  # noqa: E501
     ],
 )  # fmt: skip
 def test_wrong_words(words: list[str]) -> None:
-    context = JobContext(Configuration.load([]).freeze(), FakeClock(NOW), io.StringIO(), io.StringIO())
+    context = JobContext(
+        Configuration.load([]).freeze(), FakeClock(NOW), io.StringIO(), io.StringIO()
+    )
     with pytest.raises(UsageError):
         run([*words] if words in ([], ["a", "b"]) else ["crawl", *words], context)
 

@@ -14,7 +14,11 @@ from minutch.inspect.report.tally import ROWS, Count, Tally, own, quantile, spre
 def test_the_same_as_of_the_whole(pieces: int) -> None:
     chance = random.Random(pieces)
     rows = [
-        (chance.choice("abc") if chance.random() < 0.9 else None, chance.randrange(9), chance.choice([None, "x", "y"]))
+        (
+            chance.choice("abc") if chance.random() < 0.9 else None,
+            chance.randrange(9),
+            chance.choice([None, "x", "y"]),
+        )
         for _ in range(500)
     ]
     whole = pl.DataFrame(rows, schema=["key", "number", "text"], orient="row")
@@ -37,7 +41,13 @@ def test_no_pieces_are_no_rows() -> None:
 
 def test_spread_has_every_bucket_from_the_first_to_the_last() -> None:
     counts = pl.DataFrame({"ms": [9, 10, 29, 1000], "n": [1, 2, 4, 8]})
-    assert spread(counts, "ms", (5, 10, 20, 30, 40)).rows() == [(10, 1), (20, 2), (30, 4), (40, 0), (None, 8)]
+    assert spread(counts, "ms", (5, 10, 20, 30, 40)).rows() == [
+        (10, 1),
+        (20, 2),
+        (30, 4),
+        (40, 0),
+        (None, 8),
+    ]
     assert spread(counts.clear(), "ms", (5, 10)).is_empty()
 
 
@@ -45,8 +55,12 @@ def test_spread_has_every_bucket_from_the_first_to_the_last() -> None:
 def test_quantiles_are_values_of_the_sorted_list(share: float) -> None:
     chance = random.Random(7)
     counts = [(group, value, chance.randrange(1, 5)) for group in "ab" for value in range(20)]
-    frame = pl.DataFrame(counts, schema=["group", "value", "n"], orient="row").sample(fraction=1, shuffle=True, seed=1)
-    found = {row["group"]: row["value"] for row in quantile(frame, ["group"], "value", share).to_dicts()}
+    frame = pl.DataFrame(counts, schema=["group", "value", "n"], orient="row").sample(
+        fraction=1, shuffle=True, seed=1
+    )
+    found = {
+        row["group"]: row["value"] for row in quantile(frame, ["group"], "value", share).to_dicts()
+    }
     for group in "ab":
         values = [value for name, value, n in counts for _ in range(n) if name == group]
         at = next(number for number in range(1, len(values) + 1) if number >= share * len(values))
@@ -56,13 +70,16 @@ def test_quantiles_are_values_of_the_sorted_list(share: float) -> None:
 
 
 def test_texts_of_its_own() -> None:
-    frame = pl.DataFrame({"text": ["a", None, "a text of more than twelve letters"], "number": [1, 2, 3]})
+    frame = pl.DataFrame(
+        {"text": ["a", None, "a text of more than twelve letters"], "number": [1, 2, 3]}
+    )
     assert own(frame).equals(frame)
 
 
 def test_small_pieces_are_put_together() -> None:
     pieces = [
-        pl.DataFrame({"n": range(start, start + size)}) for start, size in ((0, 3), (3, 0), (3, 4), (7, 1), (8, 1))
+        pl.DataFrame({"n": range(start, start + size)})
+        for start, size in ((0, 3), (3, 0), (3, 4), (7, 1), (8, 1))
     ]
     found = list(together(iter(pieces), 5))
     assert [frame["n"].to_list() for frame in found] == [[0, 1, 2, 3, 4, 5, 6], [7, 8]]

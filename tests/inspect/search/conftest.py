@@ -1,4 +1,6 @@
-"""A crawl with an index, made once for all tests of search: harbours, languages, and a page that means harm."""
+"""A crawl with an index, made once for all tests of search: harbours, languages, and a page that
+means harm.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,33 @@ HOSTILE_CONTENT = b"""<html><head><title>x</title>
 <img src="http://127.0.0.1:1/picture.png" onerror="document.documentElement.id='ran'">
 <form action="http://127.0.0.1:1/form" target="_top"><button id="b">go</button></form>
 <a id="out" href="http://127.0.0.1:1/out" target="_top">out</a><iframe src="http://127.0.0.1:1/frame"></iframe>
-</body></html>"""
+</body></html>"""  # noqa: E501
 JAPANESE = "潮の図書館には本と地図と潮見表があります"
 
 
 def pages() -> list[Page]:
     """The pages of the crawl."""
-    links = [("http://a.example.org/00", "the first harbour"), ("http://b.example.org/", "<b>another</b> host")]
+    links = [
+        ("http://a.example.org/00", "the first harbour"),
+        ("http://b.example.org/", "<b>another</b> host"),
+    ]
     harbours = [
-        Page(f"http://a.example.org/{n:02}", f"Harbour {n}", f"A harbour with {n} boats", links=links if n else ())
+        Page(
+            f"http://a.example.org/{n:02}",
+            f"Harbour {n}",
+            f"A harbour with {n} boats",
+            links=links if n else (),
+        )
         for n in range(25)
     ]
     return [
         *harbours,
-        Page("http://b.example.org/", "Another harbour", "boats of the other host", meta={"keywords": "x"}),
+        Page(
+            "http://b.example.org/",
+            "Another harbour",
+            "boats of the other host",
+            meta={"keywords": "x"},
+        ),
         Page("http://b.example.org/en", "Running dogs", "The dogs were running quickly", lang="en"),
         Page("http://b.example.org/de", "Häuser am Meer", "Die Häuser standen am Meer", lang="de"),
         Page(
@@ -43,13 +58,22 @@ def pages() -> list[Page]:
             lang="ja",
         ),
         Page("http://b.example.org/ko", "한국어 문서", "한국어로 쓴 문서입니다", lang="ko"),
-        Page("http://b.example.org/pdf", "A paper", "the text of a paper", b"%PDF-1.4 \x00\xff", "application/pdf"),
+        Page(
+            "http://b.example.org/pdf",
+            "A paper",
+            "the text of a paper",
+            b"%PDF-1.4 \x00\xff",
+            "application/pdf",
+        ),
         Page("http://b.example.org/pic", "", "", b"\x89PNG\r\n\x1a\n", "image/png"),
-        Page("http://b.example.org/svg", "Drawing", "", b"<svg onload='alert(1)'/>", "image/svg+xml"),
+        Page(
+            "http://b.example.org/svg", "Drawing", "", b"<svg onload='alert(1)'/>", "image/svg+xml"
+        ),
         Page(
             HOSTILE,
             "</title><script>document.title='owned'</script>\u202egnp.exe\x1b[31m",
-            "harmful </p><script>document.documentElement.id='ran'</script><img src=x onerror=alert(1)> words",
+            "harmful </p><script>document.documentElement.id='ran'</script><img src=x"
+            " onerror=alert(1)> words",
             HOSTILE_CONTENT,
             links=[("http://a.example.org/00", "<script>document.title='owned'</script>")],
         ),

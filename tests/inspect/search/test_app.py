@@ -1,4 +1,6 @@
-"""The search page over HTTP: what it shows, whom it answers, and how stored pages are kept from doing harm."""
+"""The search page over HTTP: what it shows, whom it answers, and how stored pages are kept from
+doing harm.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def test_any_number_of_a_page_is_answered(client: TestClient, page: str) -> None
     assert client.get("/", params={"q": "harbour", "page": page}).status_code == 200
 
 
-@pytest.mark.parametrize("query", ['"', "(((", "title:", "\x00", "a" * 5000, "\ud83d", "<script>alert(1)</script>"])
+@pytest.mark.parametrize(
+    "query", ['"', "(((", "title:", "\x00", "a" * 5000, "\ud83d", "<script>alert(1)</script>"]
+)
 def test_any_query_is_answered(client: TestClient, query: str) -> None:
     answer = client.get("/?q=" + quote(query, errors="surrogatepass"))
     assert answer.status_code == 200
@@ -63,7 +67,9 @@ def test_any_query_is_answered(client: TestClient, query: str) -> None:
 
 def test_what_a_page_holds_is_text(client: TestClient) -> None:
     text = client.get("/?q=harmful").text
-    assert "<script" not in text and "onerror=alert" not in text.replace("&lt;img src=x onerror=alert", "")
+    assert "<script" not in text and "onerror=alert" not in text.replace(
+        "&lt;img src=x onerror=alert", ""
+    )
     assert "\x1b" not in text
     assert "&lt;/title&gt;&lt;script&gt;" in text
     for view in ("cached", "anchors", "history"):
@@ -102,7 +108,9 @@ def test_a_stored_page_is_in_its_charset_and_in_a_sandbox(client: TestClient) ->
         ("svg", "text/plain; charset=utf-8", b"<svg"),
     ],
 )
-def test_only_html_text_and_pictures_are_given_out(client: TestClient, name: str, kind: str, start: bytes) -> None:
+def test_only_html_text_and_pictures_are_given_out(
+    client: TestClient, name: str, kind: str, start: bytes
+) -> None:
     answer = client.get(about("raw", f"http://b.example.org/{name}"))
     assert answer.headers["content-type"] == kind
     assert answer.headers["x-content-type-options"] == "nosniff"
@@ -117,13 +125,19 @@ def test_anchors_are_the_links_of_the_linkdb(client: TestClient) -> None:
     text = client.get(about("anchors", "http://a.example.org/00")).text
     assert "25 links to this page" in text
     assert text.count("the first harbour") == 24
-    assert "&lt;b&gt;another&lt;/b&gt; host" in client.get(about("anchors", "http://b.example.org/")).text
+    assert (
+        "&lt;b&gt;another&lt;/b&gt; host"
+        in client.get(about("anchors", "http://b.example.org/")).text
+    )
     assert "no link to this page" in client.get(about("anchors", "http://b.example.org/ko")).text
 
 
 def test_history_has_every_record(client: TestClient) -> None:
     text = client.get(about("history", "http://a.example.org/00")).text
-    order = [text.index(word) for word in ("segment 20240101000000", "segment 20240102000000", ">crawldb<")]
+    order = [
+        text.index(word)
+        for word in ("segment 20240101000000", "segment 20240102000000", ">crawldb<")
+    ]
     assert order == sorted(order)
     assert text.count("fetch_success") == 2 and "db_fetched" in text
     assert 'datetime="2023-11-14T22:13:20Z"' in text and ">1.5<" in text and "success" in text
@@ -144,7 +158,9 @@ def test_history_has_every_record(client: TestClient) -> None:
         ("/robots.txt", 200),
     ],
 )
-def test_every_answer_has_its_code_and_the_headers(client: TestClient, path: str, code: int) -> None:
+def test_every_answer_has_its_code_and_the_headers(
+    client: TestClient, path: str, code: int
+) -> None:
     answer = client.get(path)
     assert answer.status_code == code
     assert "default-src 'none'" in answer.headers["content-security-policy"]
@@ -158,13 +174,16 @@ def test_nothing_but_reading(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "localhost.evil.example", "", "localhost@evil", "[::1", "127.0.0.1.nip.io"]
+    "host",
+    ["evil.example", "localhost.evil.example", "", "localhost@evil", "[::1", "127.0.0.1.nip.io"],
 )
 def test_other_hosts_are_refused(client: TestClient, host: str) -> None:
     assert client.get("/?q=harbour", headers={"Host": host}).status_code == 421
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:80", "[::1]:80", "192.168.0.7:8080"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:1", "127.0.0.1:80", "[::1]:80", "192.168.0.7:8080"]
+)
 def test_own_names_and_addresses_are_answered(host: str) -> None:
     assert is_ours(host, HOSTS)
 

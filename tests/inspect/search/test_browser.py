@@ -1,4 +1,6 @@
-"""The search page in a browser: with the keyboard, in a narrow window, in the dark, and with a page that means harm."""
+"""The search page in a browser: with the keyboard, in a narrow window, in the dark, and with a page
+that means harm.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,13 @@ from tests.support.indexedcrawl import IndexedCrawl
 
 pytestmark = [pytest.mark.browser, needs_chromium]
 
-VIEWS = ("/", "/?q=harbour", "/?q=harbour&page=3&host=a.example.org", "/?q=nosuchword", "/?q=harmful")
+VIEWS = (
+    "/",
+    "/?q=harbour",
+    "/?q=harbour&page=3&host=a.example.org",
+    "/?q=nosuchword",
+    "/?q=harmful",
+)
 BEHIND = ("cached", "anchors", "history")
 
 
@@ -29,7 +37,11 @@ def site(harbours: IndexedCrawl) -> Iterator[str]:
     """Where the search page is served."""
     import uvicorn
 
-    app = make(Searcher(harbours.index_folder), CrawlFiles(harbours.folder), frozenset(("localhost", "127.0.0.1")))
+    app = make(
+        Searcher(harbours.index_folder),
+        CrawlFiles(harbours.folder),
+        frozenset(("localhost", "127.0.0.1")),
+    )
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off", ws="none"))
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     thread = threading.Thread(target=asyncio.run, args=(server.serve(),), daemon=True)
@@ -68,7 +80,9 @@ def test_a_search_with_the_keyboard_alone(browser: Chromium, site: str) -> None:
     order = []
     for _ in range(8):
         browser.press("Tab")
-        order.append(browser.run("document.activeElement.innerText || document.activeElement.tagName"))
+        order.append(
+            browser.run("document.activeElement.innerText || document.activeElement.tagName")
+        )
     assert order[:2] == ["Skip to content", "minutch"]
     assert "Harbour 7" in order
     assert browser.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
@@ -91,7 +105,11 @@ def test_behind_a_hit(browser: Chromium, site: str) -> None:
     assert texts(browser, "h1") == ["Anchors"]
     assert len(texts(browser, "tbody tr")) == 25
     browser.click(".views li:nth-child(3) a")
-    assert texts(browser, "tbody th") == ["segment 20240101000000", "segment 20240102000000", "crawldb"]
+    assert texts(browser, "tbody th") == [
+        "segment 20240101000000",
+        "segment 20240102000000",
+        "crawldb",
+    ]
     browser.click(".views li:nth-child(1) a")
     assert texts(browser, "h1") == ["Cached"]
 
@@ -118,17 +136,21 @@ def test_a_hostile_page_does_nothing(browser: Chromium, site: str, view: str) ->
 
 
 @pytest.mark.parametrize("selector", ["#out", "#b"])
-def test_links_and_forms_of_a_stored_page_lead_nowhere(browser: Chromium, site: str, selector: str) -> None:
+def test_links_and_forms_of_a_stored_page_lead_nowhere(
+    browser: Chromium, site: str, selector: str
+) -> None:
     start = about(site, "raw", HOSTILE)
     browser.go(start)
     browser.events.clear()
     spot = (
-        f"(() => {{const r = document.querySelector('{selector}').getClientRects()[0]; return [r.x + 5, r.y + 5]}})()"
+        f"(() => {{const r = document.querySelector('{selector}').getClientRects()[0]; return [r.x"
+        " + 5, r.y + 5]})()"
     )
     x, y = browser.run(spot)
     browser.go(about(site, "cached", HOSTILE))
     inside = browser.run(
-        "(() => {const r = document.querySelector('iframe').getClientRects()[0]; return [r.x, r.y]})()"
+        "(() => {const r = document.querySelector('iframe').getClientRects()[0]; return [r.x,"
+        " r.y]})()"
     )
     browser.events.clear()
     for kind in ("mousePressed", "mouseReleased"):
@@ -150,15 +172,24 @@ def test_a_hostile_hit_is_text(browser: Chromium, site: str) -> None:
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [400, 1200])
-def test_nothing_keeps_people_from_using_it(browser: Chromium, site: str, axe: str, width: int, dark: bool) -> None:
+def test_nothing_keeps_people_from_using_it(
+    browser: Chromium, site: str, axe: str, width: int, dark: bool
+) -> None:
     """axe-core finds nothing, and nothing is wider than the window."""
     browser.screen(width, dark=dark)
-    paths = [*(f"{site}{path}" for path in VIEWS), *(about(site, view, "http://a.example.org/00") for view in BEHIND)]
+    paths = [
+        *(f"{site}{path}" for path in VIEWS),
+        *(about(site, view, "http://a.example.org/00") for view in BEHIND),
+    ]
     for number, path in enumerate(paths):
         browser.go(path)
         assert browser.run("document.documentElement.scrollWidth") <= width, path
         browser.run(axe)
         found = browser.run("axe.run(document, {iframes: false}).then(r => r.violations)")
-        assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found] == [], path
+        assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found] == [], (
+            path
+        )
         if folder := os.environ.get("MINUTCH_PICTURES"):
-            (Path(folder) / f"{number}-{width}-{'dark' if dark else 'light'}.png").write_bytes(browser.picture())
+            (Path(folder) / f"{number}-{width}-{'dark' if dark else 'light'}.png").write_bytes(
+                browser.picture()
+            )

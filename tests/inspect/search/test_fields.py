@@ -26,7 +26,10 @@ def test_pairs(text: str, pairs: list[str]) -> None:
 
 @given(
     st.text(
-        st.one_of(st.characters(exclude_characters="\u2060\u200b"), st.sampled_from("図書館한국어ab \n")), max_size=60
+        st.one_of(
+            st.characters(exclude_characters="\u2060\u200b"), st.sampled_from("図書館한국어ab \n")
+        ),
+        max_size=60,
     )
 )
 def test_there_and_back(text: str) -> None:
@@ -39,7 +42,15 @@ def test_marks_of_the_page_itself_go() -> None:
 
 @pytest.mark.parametrize(
     ("lang", "stemmer"),
-    [("en", "en"), ("en-GB", "en"), ("DE_at", "de"), ("nb", "no"), ("ja", None), ("unknown", None), (None, None)],
+    [
+        ("en", "en"),
+        ("en-GB", "en"),
+        ("DE_at", "de"),
+        ("nb", "no"),
+        ("ja", None),
+        ("unknown", None),
+        (None, None),
+    ],
 )
 def test_stemmers_by_language(lang: str | None, stemmer: str | None) -> None:
     assert stemmer_of(lang) == stemmer

@@ -1,4 +1,6 @@
-"""Searches: which documents a query finds, whatever language they are in, and that no query is an error."""
+"""Searches: which documents a query finds, whatever language they are in, and that no query is an
+error.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +111,26 @@ def test_pieces_of_doubled_text_are_marked_once() -> None:
     assert marked("é  x", [(0, 2)]) == [("é", True), (" x", False)]
 
 
-WORDS = ['"', "(", ")", "-", "+", " ", "NOT", "AND", "OR", ":", "title", "date", "host", "2020", "..", "[", "]", " TO "]
+WORDS = [
+    '"',
+    "(",
+    ")",
+    "-",
+    "+",
+    " ",
+    "NOT",
+    "AND",
+    "OR",
+    ":",
+    "title",
+    "date",
+    "host",
+    "2020",
+    "..",
+    "[",
+    "]",
+    " TO ",
+]
 WORDS += [
     "*",
     "~",

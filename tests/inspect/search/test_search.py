@@ -81,8 +81,12 @@ def test_what_is_no_index(tmp_path: Path, harbours: IndexedCrawl) -> None:
         run(str(harbours.folder / "linkdb"), "x")
 
 
-@pytest.mark.parametrize(("name", "content"), [("meta.json", b"{"), ("meta.json", None), ("minutch.json", b"[]")])
-def test_a_damaged_index_is_named(tmp_path: Path, harbours: IndexedCrawl, name: str, content: bytes | None) -> None:
+@pytest.mark.parametrize(
+    ("name", "content"), [("meta.json", b"{"), ("meta.json", None), ("minutch.json", b"[]")]
+)
+def test_a_damaged_index_is_named(
+    tmp_path: Path, harbours: IndexedCrawl, name: str, content: bytes | None
+) -> None:
     shutil.copytree(harbours.index_folder, tmp_path / "index")
     file = tmp_path / "index/current" / name
     file.unlink() if content is None else file.write_bytes(content)
@@ -90,18 +94,22 @@ def test_a_damaged_index_is_named(tmp_path: Path, harbours: IndexedCrawl, name: 
         run(str(tmp_path / "index"), "harbour")
 
 
-@pytest.mark.parametrize("words", [[], ["x"], ["x", "y", "-n", "0"], ["x", "y", "-n", "z"], ["x", "y", "-nosuch"]])
+@pytest.mark.parametrize(
+    "words", [[], ["x"], ["x", "y", "-n", "0"], ["x", "y", "-n", "z"], ["x", "y", "-nosuch"]]
+)
 def test_wrong_arguments(words: list[str]) -> None:
     with pytest.raises(UsageError):
         run(*words)
 
 
-# -- serve -----------------------------------------------------------------------------------------------------------
+# -- serve -----------------------------------------------------------------------------------------
 
 
 def test_serve_answers_until_it_is_stopped(harbours: IndexedCrawl) -> None:
     command = [sys.executable, "-m", "minutch", "serve", str(harbours.folder), "-port", "0"]
-    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None and process.stderr is not None
         line = process.stdout.readline()
         assert line.startswith("34 documents: http://localhost:")
@@ -129,13 +137,18 @@ def test_loopback_unless_told(host: str, local: bool) -> None:
 
 
 def test_serve_says_what_is_wrong(tmp_path: Path, harbours: IndexedCrawl) -> None:
-    context = JobContext(Configuration.load([]).freeze(), FakeClock(0), io.StringIO(), io.StringIO())
+    context = JobContext(
+        Configuration.load([]).freeze(), FakeClock(0), io.StringIO(), io.StringIO()
+    )
     with pytest.raises(StoreError, match="does not exist"):
         serve.run([str(tmp_path / "nosuch")], context)
     with pytest.raises(StoreError, match="index"):
         serve.run([str(tmp_path)], context)
     with pytest.raises(UsageError, match="-port"):
         serve.run([str(tmp_path), "-port", "70000"], context)
-    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(MinutchError, match="can't listen") as failure:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        pytest.raises(MinutchError, match="can't listen") as failure,
+    ):
         serve.run([str(harbours.folder), "-port", str(taken.getsockname()[1])], context)
     assert "-port" in failure.value.hint

@@ -1,4 +1,6 @@
-"""Archives made for tests, in every way in which files of records are compressed; and what is read of them."""
+"""Archives made for tests, in every way in which files of records are compressed; and what is read
+of them.
+"""
 
 from __future__ import annotations
 
@@ -66,12 +68,16 @@ def gzip_whole(records: Iterable[bytes]) -> bytes:
 
 def gzip_blocks(records: Iterable[bytes]) -> bytes:
     data = b"".join(records)
-    return b"".join(gzip.compress(data[at : at + BLOCKS], mtime=0) for at in range(0, len(data), BLOCKS))
+    return b"".join(
+        gzip.compress(data[at : at + BLOCKS], mtime=0) for at in range(0, len(data), BLOCKS)
+    )
 
 
 def zstd_frame(data: bytes, shared: Any = None) -> bytes:
     """A frame with a checksum."""
-    return bytes(zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1}, zstd_dict=shared))
+    return bytes(
+        zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1}, zstd_dict=shared)
+    )
 
 
 def zstd_each(records: Iterable[bytes]) -> bytes:
@@ -122,12 +128,20 @@ CONTAINERS: Sequence[Container] = (
 
 def compression_of(data: bytes) -> str:
     """How a file is compressed, by its first bytes."""
-    return GZIP if data.startswith(b"\x1f\x8b") else ZSTD if data[1:4] in (b"\xb5\x2f\xfd", b"\x2a\x4d\x18") else ""
+    return (
+        GZIP
+        if data.startswith(b"\x1f\x8b")
+        else ZSTD
+        if data[1:4] in (b"\xb5\x2f\xfd", b"\x2a\x4d\x18")
+        else ""
+    )
 
 
 def source(data: bytes, grammar: Grammar, compression: str) -> ByteSource:
     """A source over bytes."""
-    return COMPRESSIONS[compression](io.BytesIO(data), lambda head: bool(grammar.start.match(head)), 0, None)
+    return COMPRESSIONS[compression](
+        io.BytesIO(data), lambda head: bool(grammar.start.match(head)), 0, None
+    )
 
 
 def reader(
@@ -138,7 +152,9 @@ def reader(
     return RecordReader(source(data, grammar, by), grammar, "test.warc", most=most)
 
 
-def read(data: bytes, grammar: Grammar = WARC, compression: str | None = None) -> tuple[list[Record], int]:
+def read(
+    data: bytes, grammar: Grammar = WARC, compression: str | None = None
+) -> tuple[list[Record], int]:
     """All records, and how many damaged places."""
     records = reader(data, grammar, compression=compression)
     return list(records), records.damages

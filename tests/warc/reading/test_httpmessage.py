@@ -23,7 +23,9 @@ def test_an_answer_is_taken_apart() -> None:
     assert (answer.is_whole, answer.is_decoded, answer.is_made) == (True, False, False)
 
 
-@pytest.mark.parametrize("block", [b"", b"<html>", b"HTTP/1.1", b"HTTP/1.1 20", b"HTTP/1.1 2000 x\r\n\r\n"])
+@pytest.mark.parametrize(
+    "block", [b"", b"<html>", b"HTTP/1.1", b"HTTP/1.1 20", b"HTTP/1.1 2000 x\r\n\r\n"]
+)
 def test_what_is_no_answer(block: bytes) -> None:
     assert read_answer(block) is None
 
@@ -86,7 +88,10 @@ def test_chunks_of_every_kind(body: bytes, content: bytes, whole: bool) -> None:
 
 
 def test_headers_that_an_export_has_changed_get_their_names_back() -> None:
-    head = "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\nX: y\r\n\r\n"
+    head = (
+        "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 3\r\nTransfer-Encoding:"
+        " chunked\r\nX: y\r\n\r\n"
+    )
     answer = read_answer(fitted_head(head, 10).encode() + b"0123456789")
     assert answer is not None
     assert "\r\n".join(line.decode() for line in answer.head) + "\r\n\r\n" == head

@@ -1,4 +1,6 @@
-"""Records of archives: every container is read alike, and damage costs the records that it hits, and no others."""
+"""Records of archives: every container is read alike, and damage costs the records that it hits,
+and no others.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ EACH = (plain, gzip_each, zstd_each)
 def blocks(count: int, seed: int = 1) -> list[bytes]:
     """Blocks of any bytes, lines and blank lines among them."""
     random_ = random.Random(seed)
-    return [bytes(random_.choices(b"abc <>\r\n\0\xff", k=random_.randrange(3000))) for _ in range(count)]
+    return [
+        bytes(random_.choices(b"abc <>\r\n\0\xff", k=random_.randrange(3000))) for _ in range(count)
+    ]
 
 
 def identified(records: list[Record]) -> dict[str, bytes]:
@@ -74,19 +78,25 @@ def test_a_file_is_read_however_it_is_compressed(container: Container) -> None:
 def test_other_libraries_read_the_same() -> None:
     data = gzip_each(warc_record(number, answer(block)) for number, block in enumerate(blocks(40)))
     mine, _ = read(data)
-    warcio = [record.raw_stream.read() for record in ArchiveIterator(io.BytesIO(data), no_record_parse=True)]
+    warcio = [
+        record.raw_stream.read()
+        for record in ArchiveIterator(io.BytesIO(data), no_record_parse=True)
+    ]
     fast = [record.reader.read() for record in FastIterator(io.BytesIO(data), parse_http=False)]
     assert [record.block for record in mine] == warcio == fast
 
 
 def test_heads_may_be_folded_and_end_in_line_feeds_alone() -> None:
-    data = b"WARC/0.18\nwarc-type: resource\nWARC-Target-URI: http://h/\n  long\nContent-Length: 2\n\nab\n\n"
+    data = (
+        b"WARC/0.18\nwarc-type: resource\nWARC-Target-URI: http://h/\n  long\nContent-Length:"
+        b" 2\n\nab\n\n"
+    )
     records, damages = read(data)
     assert records[0].fields["warc-target-uri"] == "http://h/ long"
     assert (records[0].block, damages) == (b"ab", 0)
 
 
-# -- damage ------------------------------------------------------------------------------------------------------
+# -- damage ----------------------------------------------------------------------------------------
 
 
 def damage(data: bytes, how: str, at: int, size: int, seed: int) -> bytes:
@@ -131,14 +141,20 @@ def test_damage_costs_what_it_hits_and_nothing_else(
         ends.append(ends[-1] + len(container([record])))
         if container in EACH and not is_touched(ends[-2], ends[-1], how, at, size):
             assert found.get(f"<urn:test:{number}>") == wanted[number]
-    is_at_end = how == "cut" and (not at or at in ends)  # of a record: nothing tells that more is to come
+    is_at_end = how == "cut" and (
+        not at or at in ends
+    )  # of a record: nothing tells that more is to come
     if container is not plain and bad != data and len(records) < len(stored) and not is_at_end:
         assert damages
     if container is gzip_each:
         assert all(block in wanted for block in found.values())
 
 
-@given(data=st.binary(max_size=3000), container=st.sampled_from(CONTAINERS), grammar=st.sampled_from([WARC, ARC]))
+@given(
+    data=st.binary(max_size=3000),
+    container=st.sampled_from(CONTAINERS),
+    grammar=st.sampled_from([WARC, ARC]),
+)
 def test_no_bytes_break_the_reader(data: bytes, container: Container, grammar: Grammar) -> None:
     good = warc_record(1, b"good") if grammar is WARC else arc_record("http://h/", b"good")
     records, _ = read(container([good, data, good]) if data else b"", grammar)
@@ -146,14 +162,23 @@ def test_no_bytes_break_the_reader(data: bytes, container: Container, grammar: G
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize("length", [b"0", b"7", b"250", b"99999", b"900000000000000000", b"-1", b"x", b""])
-def test_wrong_lengths(container: Container, length: bytes, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "length", [b"0", b"7", b"250", b"99999", b"900000000000000000", b"-1", b"x", b""]
+)
+def test_wrong_lengths(
+    container: Container, length: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     """The records around it are read, and the log names the offset."""
     stored = [warc_record(number, b"x" * 200) for number in range(5)]
     stored[2] = stored[2].replace(b"Content-Length: 200", b"Content-Length: " + length)
     records, damages = read(container(stored))
     found = identified(records)
-    assert [number for number in range(5) if found.get(f"<urn:test:{number}>") == b"x" * 200] == [0, 1, 3, 4]
+    assert [number for number in range(5) if found.get(f"<urn:test:{number}>") == b"x" * 200] == [
+        0,
+        1,
+        3,
+        4,
+    ]
     assert damages >= 1
     offset = len(container(stored[:2])) if container in (*EACH, zstd_shared) else 0
     assert f"test.warc: damaged at offset {offset}" in caplog.messages[0]
@@ -161,11 +186,14 @@ def test_wrong_lengths(container: Container, length: bytes, caplog: pytest.LogCa
 
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("length", [b"5", b"99999", b"2"])
-def test_an_answer_that_says_its_length_mends_a_wrong_one(container: Container, length: bytes) -> None:
+def test_an_answer_that_says_its_length_mends_a_wrong_one(
+    container: Container, length: bytes
+) -> None:
     block = answer(b"y" * 300, "Content-Length: 300")
     stored = [warc_record(number, block) for number in range(4)]
     stored[1] = stored[1].replace(
-        b"\r\nContent-Length: %d\r\n\r\nHTTP" % len(block), b"\r\nContent-Length: %s\r\n\r\nHTTP" % length
+        b"\r\nContent-Length: %d\r\n\r\nHTTP" % len(block),
+        b"\r\nContent-Length: %s\r\n\r\nHTTP" % length,
     )
     records, damages = read(container(stored))
     assert [record.block for record in records] == [block] * 4
@@ -191,35 +219,54 @@ def test_a_record_with_its_digest_is_kept_whatever_follows() -> None:
     }
     for name, text in named.items():
         stored = (
-            warc_record(1, block, WARC_Block_Digest=text).removesuffix(b"\r\n\r\n") + b"junk" + warc_record(2, b"next")
+            warc_record(1, block, WARC_Block_Digest=text).removesuffix(b"\r\n\r\n")
+            + b"junk"
+            + warc_record(2, b"next")
         )
         records, damages = read(stored)
-        assert [record.block for record in records] == ([b"next"] if name == "wrong" else [block, b"next"])
+        assert [record.block for record in records] == (
+            [b"next"] if name == "wrong" else [block, b"next"]
+        )
         assert damages >= 1
 
 
 def test_gzip_data_that_is_damaged_in_the_middle(caplog: pytest.LogCaptureFixture) -> None:
-    """Of a file that is one member, all before the damage is there; a wrong checksum costs a record that is alone."""
+    """Of a file that is one member, all before the damage is there; a wrong checksum costs a record
+    that is alone.
+    """
     stored = [warc_record(number, random.Random(number).randbytes(800)) for number in range(50)]
     data = bytearray(gzip_whole(stored))
     data[len(data) // 2 : len(data) // 2 + 300] = bytes(300)
     records, damages = read(bytes(data) + gzip_each(stored[:3]))
     found = identified(records)
     assert all(f"<urn:test:{number}>" in found for number in range(20))
-    assert [record.fields["warc-record-id"] for record in records[-3:]] == [f"<urn:test:{n}>" for n in range(3)]
+    assert [record.fields["warc-record-id"] for record in records[-3:]] == [
+        f"<urn:test:{n}>" for n in range(3)
+    ]
     assert damages >= 1
     members = [bytearray(gzip.compress(record)) for record in stored[:3]]
     members[1][-7] ^= 1
     caplog.clear()
     records, damages = read(b"".join(members))
-    assert [record.fields["warc-record-id"] for record in records] == ["<urn:test:0>", "<urn:test:2>"]
-    assert caplog.messages == [f"test.warc: damaged at offset {len(members[0])}: bad gzip data (incorrect data check)"]
+    assert [record.fields["warc-record-id"] for record in records] == [
+        "<urn:test:0>",
+        "<urn:test:2>",
+    ]
+    assert caplog.messages == [
+        f"test.warc: damaged at offset {len(members[0])}: bad gzip data (incorrect data check)"
+    ]
     assert damages == 1
 
 
 def test_what_looks_like_a_member_is_none() -> None:
-    """A gzip file inside a record that is damaged: its head is found, and does not hold a record."""
-    stored = [warc_record(0, b"a"), warc_record(1, gzip.compress(b"page " * 50, 0)), warc_record(2, b"b")]
+    """A gzip file inside a record that is damaged: its head is found, and does not hold a
+    record.
+    """
+    stored = [
+        warc_record(0, b"a"),
+        warc_record(1, gzip.compress(b"page " * 50, 0)),
+        warc_record(2, b"b"),
+    ]
     data = bytearray(b"".join(gzip.compress(record, 0) for record in stored))
     data[len(gzip.compress(stored[0], 0)) + 12] ^= 0xFF
     records, _ = read(bytes(data))
@@ -227,7 +274,9 @@ def test_what_looks_like_a_member_is_none() -> None:
 
 
 def test_zstd_data_that_is_damaged_in_the_middle(caplog: pytest.LogCaptureFixture) -> None:
-    """Of a file that is one frame, all whole blocks before the damage are there; a checksum costs its own record."""
+    """Of a file that is one frame, all whole blocks before the damage are there; a checksum costs
+    its own record.
+    """
     stored = [warc_record(number, random.Random(number).randbytes(20_000)) for number in range(50)]
     data = bytearray(zstd_whole(stored))
     data[len(data) // 2] ^= 1
@@ -235,13 +284,18 @@ def test_zstd_data_that_is_damaged_in_the_middle(caplog: pytest.LogCaptureFixtur
     records, damages = read(bytes(data) + zstd_each(stored[:3]))
     found = identified(records)
     assert all(f"<urn:test:{number}>" in found for number in range(15))
-    assert [record.fields["warc-record-id"] for record in records[-3:]] == [f"<urn:test:{n}>" for n in range(3)]
+    assert [record.fields["warc-record-id"] for record in records[-3:]] == [
+        f"<urn:test:{n}>" for n in range(3)
+    ]
     assert damages >= 1
     frames = [bytearray(zstd_frame(record)) for record in stored[:3]]
     frames[1][-1] ^= 1
     caplog.clear()
     records, damages = read(b"".join(frames))
-    assert [record.fields["warc-record-id"] for record in records] == ["<urn:test:0>", "<urn:test:2>"]
+    assert [record.fields["warc-record-id"] for record in records] == [
+        "<urn:test:0>",
+        "<urn:test:2>",
+    ]
     assert f"test.warc: damaged at offset {len(frames[0])}: bad zstd data" in caplog.messages[0]
     assert damages == 1
 
@@ -256,7 +310,9 @@ def test_a_dictionary_is_for_all_frames(packed: bool) -> None:
     assert (records, damages > 0) == ([], True)  # it is missing
 
 
-@pytest.mark.parametrize("dictionary", [b"", b"short", b"\x28\xb5\x2f\xfd nothing", b"\x37\xa4\x30\xec nothing"])
+@pytest.mark.parametrize(
+    "dictionary", [b"", b"short", b"\x28\xb5\x2f\xfd nothing", b"\x37\xa4\x30\xec nothing"]
+)
 def test_a_bad_dictionary_is_damage(dictionary: bytes, caplog: pytest.LogCaptureFixture) -> None:
     records, damages = read(skippable(13, dictionary) + zstd_each([warc_record(1, b"alone")]))
     assert [record.block for record in records] == [b"alone"]
@@ -277,8 +333,13 @@ def test_a_flood_of_headers(container: Container) -> None:
     assert damages == 1
 
 
-def test_many_damaged_places_are_counted_and_the_first_named(caplog: pytest.LogCaptureFixture) -> None:
-    stored = [warc_record(number, b"abc") + b"junk that is no record\n" for number in range(MOST_SAID + 50)]
+def test_many_damaged_places_are_counted_and_the_first_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stored = [
+        warc_record(number, b"abc") + b"junk that is no record\n"
+        for number in range(MOST_SAID + 50)
+    ]
     records, damages = read(plain(stored))
     assert len(records) == damages == MOST_SAID + 50
     assert len(caplog.messages) == MOST_SAID + 1
@@ -290,7 +351,10 @@ def test_a_record_of_ten_gigabytes_costs_no_memory(tmp_path: Path) -> None:
     path = tmp_path / "large.warc"
     size = 10 << 30
     with path.open("wb") as file:
-        file.write(warc_record(1, b"")[:-8].replace(b"Content-Length: 0", b"Content-Length: %d" % size) + b"\r\n\r\n")
+        file.write(
+            warc_record(1, b"")[:-8].replace(b"Content-Length: 0", b"Content-Length: %d" % size)
+            + b"\r\n\r\n"
+        )
         head = file.tell()
         file.seek(head + size)
         file.write(b"\r\n\r\n" + warc_record(2, b"next"))
@@ -325,7 +389,11 @@ def zstd_bomb(head: bytes, size: int) -> bytes:
 def test_a_record_that_inflates_to_much_costs_no_memory(
     bomb: Callable[[bytes, int], bytes], container: Container
 ) -> None:
-    head = warc_record(1, b"").removesuffix(b"\r\n\r\n").replace(b"Length: 0", b"Length: %d" % (200 << 20))
+    head = (
+        warc_record(1, b"")
+        .removesuffix(b"\r\n\r\n")
+        .replace(b"Length: 0", b"Length: %d" % (200 << 20))
+    )
     opened = reader(bomb(head, 200 << 20) + container([warc_record(2, b"next")]), most=1000)
     tracemalloc.start()
     records = list(opened)
@@ -336,7 +404,7 @@ def test_a_record_that_inflates_to_much_costs_no_memory(
     assert peak < 64 << 20
 
 
-# -- ARC ---------------------------------------------------------------------------------------------------------
+# -- ARC -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
@@ -344,12 +412,14 @@ def test_arc_records(container: Container) -> None:
     description = b"1 0 Test\nURL IP-address Archive-date Content-type Archive-length\n"
     stored = [arc_record("filedesc://x.arc", description, "text/plain")]
     wanted = blocks(30, 5)
-    stored += [arc_record(f"http://h/{number} with blanks", block) for number, block in enumerate(wanted)]
+    stored += [
+        arc_record(f"http://h/{number} with blanks", block) for number, block in enumerate(wanted)
+    ]
     records, damages = read(container(stored), ARC)
     assert damages == 0
     assert [record.block for record in records] == [description, *wanted]
     assert records[3].fields == {
-        "url": "http://h/2 with blanks", "ip": "10.0.0.1", "date": "20120109000001", "type": "text/html",
+        "url": "http://h/2 with blanks", "ip": "10.0.0.1", "date": "20120109000001", "type": "text/html",  # noqa: E501
     }  # fmt: skip
 
 
@@ -366,10 +436,17 @@ def test_an_arc_url_of_other_bytes_than_utf8_is_escaped() -> None:
 
 @pytest.mark.parametrize("length", [b"1", b"77777"])
 def test_an_arc_record_with_a_wrong_length(length: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    stored = [arc_record(f"http://h/{number}", answer(b"z" * 50, "Content-Length: 50")) for number in range(4)]
-    stored[1] = stored[1].replace(b" %d\n" % len(answer(b"z" * 50, "Content-Length: 50")), b" " + length + b"\n")
+    stored = [
+        arc_record(f"http://h/{number}", answer(b"z" * 50, "Content-Length: 50"))
+        for number in range(4)
+    ]
+    stored[1] = stored[1].replace(
+        b" %d\n" % len(answer(b"z" * 50, "Content-Length: 50")), b" " + length + b"\n"
+    )
     records, damages = read(plain(stored), ARC)
-    assert [record.fields["url"] for record in records] == [f"http://h/{number}" for number in range(4)]
+    assert [record.fields["url"] for record in records] == [
+        f"http://h/{number}" for number in range(4)
+    ]
     assert {record.block for record in records} == {answer(b"z" * 50, "Content-Length: 50")}
     assert damages == 1
 

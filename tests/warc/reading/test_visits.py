@@ -28,7 +28,9 @@ def test_a_request_belongs_to_the_answer_beside_it(order: tuple[str, str]) -> No
     blocks = {"request": b"GET / HTTP/1.1\r\n\r\n", "response": answer(b"x")}
     both = [record(kind, f"http://h/{n}", blocks[kind]) for n in range(3) for kind in order]
     visits, others = visits_of(*both)
-    assert [(v.url, v.request) for v in visits] == [(f"http://h/{n}", blocks["request"]) for n in range(3)]
+    assert [(v.url, v.request) for v in visits] == [
+        (f"http://h/{n}", blocks["request"]) for n in range(3)
+    ]
     assert others == []
 
 
@@ -83,7 +85,7 @@ def test_warc_dates(text: str, time: int) -> None:
 
 
 def test_arc_dates_may_be_short() -> None:
-    assert [arc_time(text) for text in ("2012", "201201", "20120109", "20120109000001", "20121301", "x")] == [
+    assert [arc_time(text) for text in ("2012", "201201", "20120109", "20120109000001", "20121301", "x")] == [  # noqa: E501
         1_325_376_000_000, 1_325_376_000_000, 1_326_067_200_000, 1_326_067_201_000, 0, 0,
     ]  # fmt: skip
 

@@ -1,4 +1,6 @@
-"""A cluster whose executors die in the middle of a job: the result and the counters are as if nothing had happened."""
+"""A cluster whose executors die in the middle of a job: the result and the counters are as if
+nothing had happened.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,17 @@ from minutch.hadoop.formats.javahash import partition
 from minutch.job import Counters, JobContext
 from minutch.work.engine import Partition, Task, engine_of, session
 from tests.cycle.linkdb.test_jobs import segment
-from tests.properties.test_order import URLS, Job, Lines, Machine, crawldb, output, records, run_inject, run_mergedb
+from tests.properties.test_order import (
+    URLS,
+    Job,
+    Lines,
+    Machine,
+    crawldb,
+    output,
+    records,
+    run_inject,
+    run_mergedb,
+)
 from tests.support import crawldbs
 from tests.support.crawldbs import printed
 from tests.support.misbehaving import MisbehavingServer
@@ -41,7 +53,11 @@ from tests.work.engine.test_spark import (
     with_plugins,
 )
 
-pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.spark,
+    pytest.mark.skipif(bool(missing()), reason=missing()),
+]
 
 SCHEMA = pl.Schema({"key": pl.Binary(), "count": pl.UInt32()})
 PARTS = 3
@@ -60,7 +76,9 @@ def context(**more: str) -> JobContext:
 
 
 def executor() -> int:
-    """The process of the executor that this Python process works for: the parent of the one that forked it."""
+    """The process of the executor that this Python process works for: the parent of the one that
+    forked it.
+    """
     status = Path(f"/proc/{os.getppid()}/status").read_text()
     return int(status.split("PPid:")[1].split()[0])
 
@@ -73,7 +91,9 @@ def die_once(at: str, here: str, marks: Path) -> None:
 
 
 def job(run: JobContext, folder: Path, at: str = "") -> tuple[list[str], Counters]:
-    """Words counted by their first letters, then numbers by words: all verbs of an engine, one after the other."""
+    """Words counted by their first letters, then numbers by words: all verbs of an engine, one
+    after the other.
+    """
     engine, conf, counters = engine_of(run.conf), run.conf, Counters()
     (folder / "out").mkdir()
 
@@ -86,11 +106,17 @@ def job(run: JobContext, folder: Path, at: str = "") -> tuple[list[str], Counter
 
     def add_up(task: Task, partition: Partition) -> Iterator[pl.DataFrame]:
         for table in partition.grouped():
-            yield table.group_by("key").agg(pl.col("count").sum().cast(pl.UInt32)).select(SCHEMA.names())
+            yield (
+                table.group_by("key")
+                .agg(pl.col("count").sum().cast(pl.UInt32))
+                .select(SCHEMA.names())
+            )
         die_once(at, "regroup", folder)
 
     def write(task: Task, partitions: Sequence[Partition]) -> int:
-        lines = [f"{task.part} {row}\n" for table in partitions[0].sorted() for row in table.iter_rows()]
+        lines = [
+            f"{task.part} {row}\n" for table in partitions[0].sorted() for row in table.iter_rows()
+        ]
         (task.folder / f"part-{task.part}").write_text("".join(lines))
         task.counters.add("written", len(lines))
         die_once(at, "write", folder)
@@ -122,7 +148,9 @@ def test_an_executor_dies(master: str, tmp_path: Path, at: str) -> None:
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
     expected = job(context(), tmp_path / "here")
-    on_spark = context(**{"minutch.engine": "spark", "spark.master": master, "spark.task.maxFailures": "4"})
+    on_spark = context(
+        **{"minutch.engine": "spark", "spark.master": master, "spark.task.maxFailures": "4"}
+    )
     assert job(on_spark, tmp_path / "there", at) == expected
     assert (tmp_path / "there" / at).exists()
     assert expected[1]["read"] == 160
@@ -149,7 +177,9 @@ def run_parse_in_place(random: Random, folder: Path, parts: int, job: JobContext
 
 def run_mergesegs(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
     here = with_plugins(crawldbs.context(), "parse-html")
-    made = [random_segment(random, folder, name, here) for name in ("20260101000000", "20260101000001")]
+    made = [
+        random_segment(random, folder, name, here) for name in ("20260101000000", "20260101000001")
+    ]
     assert [parse.run([str(segment.path)], here) for segment in made] == [0, 0]
     assert mergesegs.run([str(folder / "out"), *(str(segment.path) for segment in made)], job) == 0
     return [line for path in (folder / "out").iterdir() for line in segment_records(path)]
@@ -159,7 +189,9 @@ def run_mergelinkdb(random: Random, folder: Path, parts: int, job: JobContext) -
     dbs = [str(folder / name) for name in ("1", "2")]
     for number, db in enumerate(dbs):
         pages = segment(folder / f"segment{number}", random_pages(random), parts=2)
-        assert invertlinks.run([db, str(pages), "-noFilter", "-noNormalize"], crawldbs.context()) == 0
+        assert (
+            invertlinks.run([db, str(pages), "-noFilter", "-noNormalize"], crawldbs.context()) == 0
+        )
     assert mergelinkdb.run([str(folder / "out"), *dbs], job) == 0
     return link_records(folder / "out")
 
@@ -176,7 +208,16 @@ def run_mergelinkdb(random: Random, folder: Path, parts: int, job: JobContext) -
         (run_generate, "contest reduce"),
         (run_index, "stream"),
     ],
-    ids=["inject", "mergedb", "mergelinkdb", "parse", "parse in place", "mergesegs", "generate", "index"],
+    ids=[
+        "inject",
+        "mergedb",
+        "mergelinkdb",
+        "parse",
+        "parse in place",
+        "mergesegs",
+        "generate",
+        "index",
+    ],
 )
 def test_executors_die_in_each_verb_of_a_job(
     master: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: Job, verbs: str
@@ -192,16 +233,26 @@ def test_executors_die_in_each_verb_of_a_job(
 def test_pages_are_parsed_by_workers_of_executors(master: str, tmp_path: Path) -> None:
     """A process of an executor starts others, which find minutch in the archive."""
     found = []
-    for name, more in (("here", {}), ("there", {"minutch.engine": "spark", "spark.master": master})):
+    for name, more in (
+        ("here", {}),
+        ("there", {"minutch.engine": "spark", "spark.master": master}),
+    ):
         conf = configuration("parse-html", **more, **{"mapreduce.job.reduces": "2"})
         run = JobContext(conf.freeze(), FakeClock(0), io.StringIO(), io.StringIO())
         made = Segment(tmp_path / name / "20260101000000")
-        with made.writing([CONTENT]) as directory, part_writer(directory, CONTENT, 0, conf) as append:
+        with (
+            made.writing([CONTENT]) as directory,
+            part_writer(directory, CONTENT, 0, conf) as append,
+        ):
             for number in range(9):
                 url = f"http://example.org/{number}"
-                append(url, content(f"<title>{number}</title><a href={number + 1}>next</a>", url=url))
+                append(
+                    url, content(f"<title>{number}</title><a href={number + 1}>next</a>", url=url)
+                )
         assert parse.run([str(made.path)], run) == 0
-        found.append((run.reports["ParseSegment"], [str(data) for data in made.records(PARSE_DATA)]))
+        found.append(
+            (run.reports["ParseSegment"], [str(data) for data in made.records(PARSE_DATA)])
+        )
     assert found[0] == found[1]
     assert len(found[0][1]) == 9
 
@@ -210,7 +261,11 @@ def test_executors_are_sent_all_that_they_need(master: str, tmp_path: Path) -> N
     own = tmp_path / "conf"
     own.mkdir()
     (own / "regex-urlfilter.txt").write_text("-host1\n+.\n")
-    properties = {"minutch.engine": "spark", "spark.master": master, "plugin.includes": "urlfilter-regex"}
+    properties = {
+        "minutch.engine": "spark",
+        "spark.master": master,
+        "plugin.includes": "urlfilter-regex",
+    }
     conf = Configuration.load([own], overrides=properties).freeze()
     run = JobContext(conf, out=io.StringIO(), err=io.StringIO())
 
@@ -241,8 +296,12 @@ def executors(folder: Path) -> list[int]:
     return found
 
 
-def test_executors_die_while_they_fetch(master: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Tried again on the same machine, a task fetches again what was in flight, and nothing else."""
+def test_executors_die_while_they_fetch(
+    master: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Tried again on the same machine, a task fetches again what was in flight, and nothing
+    else.
+    """
     with MisbehavingServer(address="0.0.0.0") as server:
         urls = lists(server, 8, 5)
         server.hold = {"/p6", "/p12"}
@@ -253,7 +312,11 @@ def test_executors_die_while_they_fetch(master: str, tmp_path: Path, tmp_path_fa
                 os.kill(process, signal.SIGKILL)
 
         in_between(server, 2, kill)
-        values = {"minutch__engine": "spark", "spark__master": master, "minutch__fetch__state": str(tmp_path / "state")}
+        values = {
+            "minutch__engine": "spark",
+            "spark__master": master,
+            "minutch__fetch__state": str(tmp_path / "state"),
+        }
         counters = fetch_segment(segment, conf_for(**values, fetcher__threads__fetch="1"))
         assert counters["generated"] == counters["fetched"] == 13
         assert twice(server) == server.hold

@@ -49,13 +49,19 @@ def test_a_rank_has_as_many_rows_as_are_wanted(pieces: list[list[list[int]]], wa
 @pytest.mark.parametrize("wanted", [1, 999, 10_000, 250_000, 299_000])
 def test_of_many_rows_there_are_a_few_more(wanted: int) -> None:
     random = np.random.default_rng(1)
-    pieces = [random.integers(0, LAST, size, dtype=np.uint64) for size in (100_000, 150_000, 0, 50_000)]
+    pieces = [
+        random.integers(0, LAST, size, dtype=np.uint64) for size in (100_000, 150_000, 0, 50_000)
+    ]
     last = rank_of([sketch([list(piece)]) for piece in pieces], wanted)
     assert wanted <= sum(int((piece <= last).sum()) for piece in pieces) < wanted + 500
 
 
 def test_a_sample_is_a_part_of_each_piece() -> None:
-    pieces = [Piece(Path("a"), 0, 100 << 20), Piece(Path("a"), 100 << 20, 200 << 20), Piece(Path("b"), 0, 1000)]
+    pieces = [
+        Piece(Path("a"), 0, 100 << 20),
+        Piece(Path("a"), 100 << 20, 200 << 20),
+        Piece(Path("b"), 0, 1000),
+    ]
     stretches, share = sampled(pieces)
     assert share == pytest.approx(1 / 64, rel=0.01)
     assert pieces[2] in stretches

@@ -1,6 +1,8 @@
-"""Tests of jobs, written for the engine of one machine, with Spark for their engine: what Nutch has written, and more.
+"""Tests of jobs, written for the engine of one machine, with Spark for their engine: what Nutch has
+written, and more.
 
-They run in a process of their own, with one Spark. `pytest --on-spark -n 0 FILE …` runs any others so.
+They run in a process of their own, with one Spark. `pytest --on-spark -n 0 FILE …` runs any others
+so.
 """
 
 from __future__ import annotations
@@ -15,7 +17,11 @@ from tests.support.golden import PROJECT
 from tests.support.onspark import STAGES
 from tests.support.sparkcluster import missing
 
-pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.spark,
+    pytest.mark.skipif(bool(missing()), reason=missing()),
+]
 
 TESTS = (
     "tests/golden/test_crawldb_jobs.py",
@@ -34,7 +40,17 @@ OTHERWISE = ("tests/golden/test_generate_golden.py::test_job_table[numfetchers]"
 
 
 def test_jobs_on_spark_pass_their_tests() -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "--on-spark", *TESTS]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n0",
+        "-p",
+        "no:cacheprovider",
+        "--on-spark",
+        *TESTS,
+    ]
     command += [f"--deselect={test}" for test in OTHERWISE]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-8000:]

@@ -1,4 +1,6 @@
-"""fetch on Spark: a task for each fetch list; the segment is that of the engine of one machine, whatever happens."""
+"""fetch on Spark: a task for each fetch list; the segment is that of the engine of one machine,
+whatever happens.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,16 @@ from tests.support.segments import conf_for, contents, fetch_segment, fetched, m
 from tests.support.siteserver import HOSTS, SITE, SiteServer
 from tests.support.sparkcluster import missing
 
-pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.spark,
+    pytest.mark.skipif(bool(missing()), reason=missing()),
+]
 
 SPARK = {"minutch__engine": "spark", "spark__master": "local[2]"}
-_TIMES = re.compile(r"\b1[0-9]{12}\b|\w{3}, .{20} GMT|\w{3} \w{3} .{11} UTC [0-9]{4}|(?<=_rs_=)[0-9]+")
+_TIMES = re.compile(
+    r"\b1[0-9]{12}\b|\w{3}, .{20} GMT|\w{3} \w{3} .{11} UTC [0-9]{4}|(?<=_rs_=)[0-9]+"
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -43,7 +51,9 @@ def own_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder for temporary files of all executors; Spark runs as long as the module takes."""
     folder = tmp_path_factory.mktemp("machine")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(SPARK, "spark__executorEnv__TMPDIR", str(folder))  # Java may be there from an earlier test
+        patch.setitem(
+            SPARK, "spark__executorEnv__TMPDIR", str(folder)
+        )  # Java may be there from an earlier test
         patch.setattr(farsegment.tempfile, "tempdir", str(folder))
         yield folder
         session.stop()
@@ -85,7 +95,9 @@ def lists(server: MisbehavingServer, *counts: int) -> list[list[str]]:
 
 def twice(server: MisbehavingServer) -> set[str]:
     """The pages that were asked for more than once."""
-    return {target for target, count in server.requests.items() if count > 1 and target != "/robots.txt"}
+    return {
+        target for target, count in server.requests.items() if count > 1 and target != "/robots.txt"
+    }
 
 
 def test_a_segment_by_tasks_is_what_it_is_here(tmp_path: Path, own_machine: Path) -> None:
@@ -98,7 +110,11 @@ def test_a_segment_by_tasks_is_what_it_is_here(tmp_path: Path, own_machine: Path
         "_ngt_": "2",  # the hosts come into different lists
     }
     with SiteServer() as server:
-        files = [(host, path.relative_to(SITE / host)) for host in HOSTS for path in (SITE / host).rglob("*.*")]
+        files = [
+            (host, path.relative_to(SITE / host))
+            for host in HOSTS
+            for path in (SITE / host).rglob("*.*")
+        ]
         database(tmp_path / "db", [server.site.url(host, f"/{name}") for host, name in files])
         job = JobContext(conf_for(**values, **SPARK).freeze(), out=io.StringIO(), err=io.StringIO())
         assert generate.run([str(tmp_path / "db"), str(tmp_path / "there")], job) == 0
@@ -109,7 +125,9 @@ def test_a_segment_by_tasks_is_what_it_is_here(tmp_path: Path, own_machine: Path
         assert fetch_segment(there, conf_for(**values, **SPARK)) == expected
     assert expected["fetched"] > 15
     assert records(there) == records(here)
-    assert sorted(path.name for path in there.path.iterdir()) == sorted([*(p.name for p in here.path.iterdir())])
+    assert sorted(path.name for path in there.path.iterdir()) == sorted(
+        [*(p.name for p in here.path.iterdir())]
+    )
     for folder in (CONTENT, *COMPLETE):
         assert [len(segment.parts(folder)) for segment in (here, there)] == [1, 3]
     hosts = [{urlsplit(url).hostname for url in urls_of(part)} for part in there.parts(CRAWL_FETCH)]
@@ -138,7 +156,9 @@ def in_between(server: MisbehavingServer, count: int, act: Callable[[], None]) -
     threading.Thread(target=wait, daemon=True).start()
 
 
-def test_a_signal_keeps_what_was_fetched(server: MisbehavingServer, tmp_path: Path, own_machine: Path) -> None:
+def test_a_signal_keeps_what_was_fetched(
+    server: MisbehavingServer, tmp_path: Path, own_machine: Path
+) -> None:
     """A list that is done stays; another goes on, on whichever machine, where it was stopped."""
     urls = lists(server, 3, 12)
     server.hold = {"/p5"}
@@ -162,11 +182,17 @@ def test_a_signal_keeps_what_was_fetched(server: MisbehavingServer, tmp_path: Pa
     assert fetch_segment(segment, conf_for(**SPARK, fetcher__parse="true"))["fetched"] == 15
     assert twice(server) == set()
     assert sorted(contents(segment)) == sorted(fetched(segment)) == sorted(urls[0] + urls[1])
-    assert sorted(path.name for path in segment.path.iterdir()) == ["content", "crawl_fetch", "crawl_generate"]
+    assert sorted(path.name for path in segment.path.iterdir()) == [
+        "content",
+        "crawl_fetch",
+        "crawl_generate",
+    ]
 
 
 def test_a_second_signal_stops_at_once(server: MisbehavingServer, tmp_path: Path) -> None:
-    """The machine has the log; and what is in the segment is taken up in the middle of being put in its place."""
+    """The machine has the log; and what is in the segment is taken up in the middle of being put in
+    its place.
+    """
     urls = lists(server, 6, 1)
     server.hold = {"/p4"}
     segment = make_segment(tmp_path, *urls)

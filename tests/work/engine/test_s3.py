@@ -1,4 +1,6 @@
-"""Jobs on s3a://, with Hadoop's client and a server that answers as S3: with Spark and without it as on local paths."""
+"""Jobs on s3a://, with Hadoop's client and a server that answers as S3: with Spark and without it
+as on local paths.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,11 @@ from tests.work.engine.test_fetch import lists, twice
 from tests.work.engine.test_spark import link_records, random_pages, random_segment, segment_records
 from tests.work.engine.test_stores import answers, replace_and_fail, run_commands
 
-pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.spark,
+    pytest.mark.skipif(bool(missing()), reason=missing()),
+]
 
 PAGES = ("/about.html", "/news", "/hours.html", "/closed.html", "/books/knots.html")
 SPARK = {"minutch.engine": "spark", "spark.master": "local[2]"}
@@ -112,12 +118,16 @@ def test_one_alone_has_the_lock(store: StorePath) -> None:
     assert not path.exists()
 
 
-def test_an_interrupted_replacement_is_finished_by_the_next(store: StorePath, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_replacement_is_finished_by_the_next(
+    store: StorePath, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert not store.renames
     replace_and_fail(store, monkeypatch, 5)
 
 
-def test_commands_leave_there_what_they_leave_here(store: StorePath, server: dict[str, str], tmp_path: Path) -> None:
+def test_commands_leave_there_what_they_leave_here(
+    store: StorePath, server: dict[str, str], tmp_path: Path
+) -> None:
     crawldb(Random(1), tmp_path / "crawldb", 2)
     pages = random_pages(Random(2))
     for name in ("20260101000000", "20260101000001"):
@@ -128,7 +138,7 @@ def test_commands_leave_there_what_they_leave_here(store: StorePath, server: dic
     assert len(left) > 15
 
 
-# -- a crawl ---------------------------------------------------------------------------------------------------------
+# -- a crawl ---------------------------------------------------------------------------------------
 
 
 class Crawl:
@@ -170,10 +180,17 @@ class Crawl:
         dump = [(self.root / "dump" / f"part-r-0000{part}").read_text("utf-8") for part in range(2)]
         found = {name: link_records(self.root / name) for name in ("crawldb", "linkdb")}
         segments = sorted((self.root / "segments").iterdir())
-        return {**found, "stats": stats, "dump": dump, "segments": [segment_records(path) for path in segments]}
+        return {
+            **found,
+            "stats": stats,
+            "dump": dump,
+            "segments": [segment_records(path) for path in segments],
+        }
 
 
-def test_a_round_there_leaves_what_it_leaves_here(store: StorePath, server: dict[str, str], tmp_path: Path) -> None:
+def test_a_round_there_leaves_what_it_leaves_here(
+    store: StorePath, server: dict[str, str], tmp_path: Path
+) -> None:
     """The same pages for all: they are fetched into the first crawl, which is there."""
     crawls = [
         Crawl(store / "far", server | {"fetcher.warc": "true"}),
@@ -200,15 +217,22 @@ def test_a_round_there_leaves_what_it_leaves_here(store: StorePath, server: dict
     assert found[0] == found[2]
     assert found[1] == found[2]
     assert len(link_records(tmp_path / "crawldb")) > 10
-    assert sorted(path.name for path in (store / "spark" / "crawldb").iterdir()) == ["current", "old"]
+    assert sorted(path.name for path in (store / "spark" / "crawldb").iterdir()) == [
+        "current",
+        "old",
+    ]
 
 
 def test_a_fetch_by_tasks(
     store: StorePath, server: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its parts are put in their places by a journal, with which the next fetch goes on if this one is stopped."""
+    """Its parts are put in their places by a journal, with which the next fetch goes on if this one
+    is stopped.
+    """
     state = {"minutch.fetch.state": str(tmp_path / "state"), "fetcher.parse": "true"}
-    conf = conf_for(**{name.replace(".", "__"): value for name, value in (server | SPARK | state).items()})
+    conf = conf_for(
+        **{name.replace(".", "__"): value for name, value in (server | SPARK | state).items()}
+    )
     hadoop.use(lambda: hadoop.settings_of(conf))
     with MisbehavingServer(address="0.0.0.0") as pages:
         urls = lists(pages, 3, 2)
@@ -234,7 +258,7 @@ def test_a_fetch_by_tasks(
     assert sorted(path.name for path in segment.path.iterdir()) == sorted(LAYOUTS)
 
 
-# -- a job that is killed --------------------------------------------------------------------------------------------
+# -- a job that is killed --------------------------------------------------------------------------
 
 MORTAL = """
 import os, signal, sys
@@ -257,10 +281,14 @@ cli.main(sys.argv[4:])
 
 
 def kill(properties: dict[str, str], verb: str, name: str, times: int, *words: str | Path) -> None:
-    """Run a command that is killed as it calls a verb of the store's for the n-th time with a path of this name."""
+    """Run a command that is killed as it calls a verb of the store's for the n-th time with a path
+    of this name.
+    """
     command = [sys.executable, "-c", MORTAL, verb, name, str(times), str(words[0])]
     command += [word for pair in properties.items() for word in ("-D", "=".join(pair))]
-    died = subprocess.run([*command, *map(str, words[1:])], cwd=PROJECT, capture_output=True, text=True, check=False)
+    died = subprocess.run(
+        [*command, *map(str, words[1:])], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
     assert died.returncode == -signal.SIGKILL, died.stderr
 
 
@@ -282,7 +310,9 @@ def test_a_killed_job(
     engine: dict[str, str],
     is_noted: bool,
 ) -> None:
-    """Once there is a journal, the next job begins with the killed one's result; before, with what was there."""
+    """Once there is a journal, the next job begins with the killed one's result; before, with what
+    was there.
+    """
     near, far = tmp_path / "db", store / "db"
     crawldb(Random(1), near, 2)
     copy_folder(tmp_path, store)
@@ -303,33 +333,61 @@ def test_a_killed_job(
 
 
 @pytest.mark.parametrize("name", ["/parse_text/", "/crawl_parse/"])
-def test_a_killed_parse(store: StorePath, server: dict[str, str], tmp_path: Path, name: str) -> None:
-    """Killed as files are put in their places: nobody reads the segment before the next parse has finished that."""
+def test_a_killed_parse(
+    store: StorePath, server: dict[str, str], tmp_path: Path, name: str
+) -> None:
+    """Killed as files are put in their places: nobody reads the segment before the next parse has
+    finished that.
+    """
     properties = server | {"plugin.includes": "parse-html", "mapreduce.job.reduces": "2"}
     job = context(properties)
-    near, far = random_segment(Random(1), tmp_path, "20260101000000", job).path, store / "20260101000000"
+    near, far = (
+        random_segment(Random(1), tmp_path, "20260101000000", job).path,
+        store / "20260101000000",
+    )
     copy_folder(tmp_path, store)
     assert parse.run([str(near)], job) == 0
     kill(properties, "rename", name, 2, "parse", far)
-    with pytest.raises(StoreError, match=r"is not whole: process .* was, putting its files in place"):
+    with pytest.raises(
+        StoreError, match=r"is not whole: process .* was, putting its files in place"
+    ):
         Segment(far).parts(CONTENT)
     for _ in range(2):
         assert parse.run([str(far)], job) == 0
         found, expected = segment_records(far), segment_records(near)
         assert len(found) == len(expected)
-        assert [line for line in found if CRAWL_PARSE not in line] == [  # which has the time of the job
+        assert [
+            line for line in found if CRAWL_PARSE not in line
+        ] == [  # which has the time of the job
             line for line in expected if CRAWL_PARSE not in line
         ]
-    assert sorted(path.name for path in far.iterdir()) == [CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT]
+    assert sorted(path.name for path in far.iterdir()) == [
+        CONTENT,
+        CRAWL_PARSE,
+        PARSE_DATA,
+        PARSE_TEXT,
+    ]
 
 
 def test_a_killed_generate(store: StorePath, server: dict[str, str], tmp_path: Path) -> None:
     """Half of a fetch list is not fetched: the next generate brings the rest."""
-    properties = server | {"mapreduce.framework.name": "yarn", "plugin.includes": "nutch-extensionpoints"}
+    properties = server | {
+        "mapreduce.framework.name": "yarn",
+        "plugin.includes": "nutch-extensionpoints",
+    }
     job = context(properties)
     crawldb(Random(1), tmp_path / "db", 1)
     copy_folder(tmp_path, store)
-    words = (store / "db", store / "segments", "-numFetchers", "3", "-adddays", "400", "-noFilter", "-noNorm")
+    words = (
+        store / "db",
+        store / "segments",
+        "-numFetchers",
+        "3",
+        "-adddays",
+        "400",
+        "-noFilter",
+        "-noNorm",
+    )
     kill(properties, "rename", "/crawl_generate/", 2, "generate", *words)
     (half,) = (path for path in (store / "segments").iterdir() if not path.name.startswith("."))
     with pytest.raises(StoreError, match="is not whole"):
@@ -338,6 +396,8 @@ def test_a_killed_generate(store: StorePath, server: dict[str, str], tmp_path: P
     whole, other = sorted(path for path in (store / "segments").iterdir())
     assert whole == half
     assert len(Segment(whole).parts(CRAWL_GENERATE)) == 3
-    urls = [sorted(url for url, _ in Segment(path).records(CRAWL_GENERATE)) for path in (whole, other)]
+    urls = [
+        sorted(url for url, _ in Segment(path).records(CRAWL_GENERATE)) for path in (whole, other)
+    ]
     assert urls[0] == urls[1]
     assert len(urls[0]) > 10

@@ -1,7 +1,8 @@
-"""Jobs on Spark: their output and counters are those of the engine of one machine, whatever the input.
+"""Jobs on Spark: their output and counters are those of the engine of one machine, whatever the
+input.
 
-One Spark runs for the module, with two worker processes, in this machine. Pieces are small, so that there are many.
-MINUTCH_SEEDS says how many inputs each job is given.
+One Spark runs for the module, with two worker processes, in this machine. Pieces are small, so that
+there are many. MINUTCH_SEEDS says how many inputs each job is given.
 """
 
 from __future__ import annotations
@@ -29,7 +30,14 @@ from minutch.commands import (
 )
 from minutch.conf import Configuration
 from minutch.cycle.index import indexing as index
-from minutch.cycle.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment, part_writer
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_PARSE,
+    PARSE_DATA,
+    PARSE_TEXT,
+    Segment,
+    part_writer,
+)
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
@@ -57,9 +65,17 @@ from tests.properties.test_order import (
 from tests.support.pages import content
 from tests.support.sparkcluster import missing
 
-pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.spark,
+    pytest.mark.skipif(bool(missing()), reason=missing()),
+]
 
-SPARK = {"minutch.engine": "spark", "spark.master": "local[2]", "mapreduce.input.fileinputformat.split.maxsize": "2500"}
+SPARK = {
+    "minutch.engine": "spark",
+    "spark.master": "local[2]",
+    "mapreduce.input.fileinputformat.split.maxsize": "2500",
+}
 SEEDS = int(os.environ.get("MINUTCH_SEEDS", "3"))
 ENGINE = ("minutch.engine", "spark.", "mapreduce.input.")
 """How properties begin that say how a job runs."""
@@ -67,7 +83,9 @@ ENGINE = ("minutch.engine", "spark.", "mapreduce.input.")
 
 @pytest.fixture(scope="module", autouse=True)
 def one_spark() -> Iterator[None]:
-    """Spark as long as the module takes. Contests are small enough for some to begin again with more rows."""
+    """Spark as long as the module takes. Contests are small enough for some to begin again with
+    more rows.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(contests, "_MORE_ROOM", 2)
         patch.setattr(contests, "_WORTH", 0)
@@ -81,14 +99,19 @@ def stages() -> int:
     return 0 if context is None else int(context._jsc.sc().dagScheduler().nextStageId())
 
 
-# -- jobs beyond those of tests/properties/test_order.py -------------------------------------------------------------
+# -- jobs beyond those of tests/properties/test_order.py -------------------------------------------
 
 
 def run_statistics(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
     dbs = ",".join(crawldb(random, folder / name, parts) for name in ("2", "1"))
     assert domainstats.run([dbs, str(folder / "hosts"), "host"], job) == 0
     assert protocolstats.run([dbs, str(folder / "codes")], job) == 0
-    assert crawlcomplete.run(["-inputDirs", dbs, "-outputDir", str(folder / "done"), "-mode", "domain"], job) == 0
+    assert (
+        crawlcomplete.run(
+            ["-inputDirs", dbs, "-outputDir", str(folder / "done"), "-mode", "domain"], job
+        )
+        == 0
+    )
     return [line for out in ("hosts", "codes", "done") for line in texts(folder / out)]
 
 
@@ -109,14 +132,21 @@ def run_filtered(random: Random, folder: Path, parts: int, job: JobContext) -> L
 def random_pages(random: Random) -> Pages:
     pages = random.sample(URLS, 30)
     return {
-        page: [(random.choice(URLS), f"to {random.randrange(3)}") for _ in range(random.randrange(6))] for page in pages
+        page: [
+            (random.choice(URLS), f"to {random.randrange(3)}") for _ in range(random.randrange(6))
+        ]
+        for page in pages
     }
 
 
 def run_links(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
-    """LinkDbs of so many parts, into which more goes, and which are merged: as they are, filtered, normalized."""
+    """LinkDbs of so many parts, into which more goes, and which are merged: as they are, filtered,
+    normalized.
+    """
     given = [random_pages(random) for _ in range(3)] + [{}]
-    segments = [str(segment(folder / f"{number}", pages, parts=2)) for number, pages in enumerate(given)]
+    segments = [
+        str(segment(folder / f"{number}", pages, parts=2)) for number, pages in enumerate(given)
+    ]
     job = with_plugins(job, "urlfilter-regex|urlnormalizer-basic")
     before = {"mapreduce.job.reduces": str(parts)} | random_compression(random)
     first = [str(folder / "one"), segments[0], "-noFilter", "-noNormalize"]
@@ -133,7 +163,11 @@ def run_links(random: Random, folder: Path, parts: int, job: JobContext) -> Line
 def random_compression(random: Random) -> dict[str, str]:
     """The properties of a job whose output is compressed in some way."""
     chosen, name = random.choice(COMPRESSIONS), "mapreduce.output.fileoutputformat.compress"
-    return {name: str(chosen.kind != "NONE").lower(), f"{name}.type": chosen.kind, f"{name}.codec": chosen.codec}
+    return {
+        name: str(chosen.kind != "NONE").lower(),
+        f"{name}.type": chosen.kind,
+        f"{name}.codec": chosen.codec,
+    }
 
 
 def link_records(db: Path) -> Lines:
@@ -146,7 +180,9 @@ def link_records(db: Path) -> Lines:
 
 
 def with_values(job: JobContext, values: Mapping[str, str]) -> JobContext:
-    return JobContext(job.conf.with_values(values).freeze(), job.clock, job.out, job.err, reports=job.reports)
+    return JobContext(
+        job.conf.with_values(values).freeze(), job.clock, job.out, job.err, reports=job.reports
+    )
 
 
 def with_plugins(job: JobContext, plugins: str) -> JobContext:
@@ -154,7 +190,8 @@ def with_plugins(job: JobContext, plugins: str) -> JobContext:
 
 
 def random_segment(random: Random, folder: Path, name: str, job: JobContext) -> Segment:
-    """A fetched segment: pages with links, feeds with pages inside that may be there already, and some twice.
+    """A fetched segment: pages with links, feeds with pages inside that may be there already, and
+    some twice.
 
     Its parts are partitions, or not.
     """
@@ -162,7 +199,11 @@ def random_segment(random: Random, folder: Path, name: str, job: JobContext) -> 
     shares: list[list[str]] = [[] for _ in range(random.randrange(1, 4))]
     is_partitioned = random.random() < 0.5
     for url in sorted(random.choices(URLS, k=40)):
-        share = partition(url.encode(), len(shares)) if is_partitioned else random.randrange(len(shares))
+        share = (
+            partition(url.encode(), len(shares))
+            if is_partitioned
+            else random.randrange(len(shares))
+        )
         shares[share].append(url)
     with made.writing([CONTENT]) as directory:
         for part, urls in enumerate(shares):
@@ -176,24 +217,38 @@ def random_page(random: Random, url: str) -> Content:
     links = random.choices(URLS, k=3)
     if random.random() < 0.1:
         items = "".join(f"<item><title>{link}</title><link>{link}</link></item>" for link in links)
-        return content(f"<rss version='2.0'><channel>{items}</channel></rss>", "application/rss+xml", url=url)
-    return content("".join(f"<a href='{link}'>{random.randrange(5)}</a>" for link in links), url=url)
+        return content(
+            f"<rss version='2.0'><channel>{items}</channel></rss>", "application/rss+xml", url=url
+        )
+    return content(
+        "".join(f"<a href='{link}'>{random.randrange(5)}</a>" for link in links), url=url
+    )
 
 
 def segment_records(segment: Path) -> Lines:
-    """The records of all folders, those of crawl_parse, which are in no order, sorted with the others."""
+    """The records of all folders, those of crawl_parse, which are in no order, sorted with the
+    others.
+    """
     found = []
-    for data in sorted(path for path in segment.rglob("*") if path.name == "data" or path.name.startswith("part-")):
+    for data in sorted(
+        path for path in segment.rglob("*") if path.name == "data" or path.name.startswith("part-")
+    ):
         if data.is_file():
             with SequenceFileReader(data) as reader:
-                found += [f"{data.relative_to(segment).parts[0]} {key.hex()} {value.hex()}" for key, value in reader]
+                found += [
+                    f"{data.relative_to(segment).parts[0]} {key.hex()} {value.hex()}"
+                    for key, value in reader
+                ]
     return sorted(found)
 
 
 def run_segments(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
     """Segments are parsed, then merged, to slices or with plugins."""
     job = with_plugins(job, "feed|parse-html|urlfilter-regex|urlnormalizer-basic|scoring-opic")
-    segments = [random_segment(random, folder, name, job).path for name in ("20260101000000", "20260101000001")]
+    segments = [
+        random_segment(random, folder, name, job).path
+        for name in ("20260101000000", "20260101000001")
+    ]
     found = []
     for path in segments[: random.randrange(1, 3)]:
         assert parse.run([str(path)], job) == 0
@@ -210,33 +265,58 @@ def run_segments(random: Random, folder: Path, parts: int, job: JobContext) -> L
 def run_slices(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
     """Slices are of parts, so that there have to be as many of these here and there."""
     job = JobContext(
-        job.conf.with_values({"mapreduce.job.reduces": "2"}), job.clock, job.out, job.err, reports=job.reports
+        job.conf.with_values({"mapreduce.job.reduces": "2"}),
+        job.clock,
+        job.out,
+        job.err,
+        reports=job.reports,
     )
-    segments = [str(random_segment(random, folder, name, job).path) for name in ("20260101000000", "20260101000001")]
-    assert mergesegs.run([str(folder / "out"), *segments, "-slice", str(random.randrange(2, 30))], job) == 0
-    return [f"{path.name} {line}" for path in sorted((folder / "out").iterdir()) for line in segment_records(path)]
+    segments = [
+        str(random_segment(random, folder, name, job).path)
+        for name in ("20260101000000", "20260101000001")
+    ]
+    assert (
+        mergesegs.run([str(folder / "out"), *segments, "-slice", str(random.randrange(2, 30))], job)
+        == 0
+    )
+    return [
+        f"{path.name} {line}"
+        for path in sorted((folder / "out").iterdir())
+        for line in segment_records(path)
+    ]
 
 
 def run_index(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
-    """Two writers, and ranges of few keys; queries in another order, which -normalize sorts, make strays."""
+    """Two writers, and ranges of few keys; queries in another order, which -normalize sorts, make
+    strays.
+    """
     crawl = Crawl(folder)
     urls = [f"{url}?{random.choice(('a&b', 'b&a'))}" for url in URLS]
     codes = [status.STATUS_FETCH_SUCCESS, status.STATUS_FETCH_GONE, status.STATUS_FETCH_NOTMODIFIED]
     for name in ("20260101000000", "20260102000000"):
-        some = [(url, random.choice(codes), f"t{random.randrange(9)}") for url in random.sample(urls, 50)]
+        some = [
+            (url, random.choice(codes), f"t{random.randrange(9)}")
+            for url in random.sample(urls, 50)
+        ]
         crawl.segment(name, some[:45], parts=random.randrange(1, 4), inside=some[45:])
-    known = {url: random.choice((status.STATUS_DB_FETCHED, status.STATUS_DB_DUPLICATE)) for url in urls}
+    known = {
+        url: random.choice((status.STATUS_DB_FETCHED, status.STATUS_DB_DUPLICATE)) for url in urls
+    }
     words = [str(crawl.crawldb(known, parts)), "-dir", str(folder / "segments")]
     words += [flag for flag in ("-deleteGone", "-normalize", "-filter") if random.random() < 0.5]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(index, "_range_bytes", lambda conf: 2000)
         engine = {name: value for name, value in job.conf.items() if name.startswith(ENGINE)}
-        lines, counters = crawl.index(*words, **{name.replace(".", "__"): value for name, value in engine.items()})
+        lines, counters = crawl.index(
+            *words, **{name.replace(".", "__"): value for name, value in engine.items()}
+        )
     return [*lines, *map(str, sorted(crawl.titles().items())), *map(str, sorted(counters.items()))]
 
 
 def run_generate(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
-    """All the limits, with marks in the CrawlDb and a HostDb; topN is for all reducers, of which there is a choice."""
+    """All the limits, with marks in the CrawlDb and a HostDb; topN is for all reducers, of which
+    there is a choice.
+    """
     db, segments = crawldb(random, folder / "db", parts), folder / "segments"
     values = {
         "generate.update.crawldb": "true",
@@ -245,9 +325,20 @@ def run_generate(random: Random, folder: Path, parts: int, job: JobContext) -> L
         "mapreduce.framework.name": "yarn",
         "mapreduce.job.reduces": str(random.randrange(1, 4)),
     }
-    more = ["-topN", str(random.randrange(30)), "-maxNumSegments", "2", "-numFetchers", "2", "-noFilter", "-noNorm"]
+    more = [
+        "-topN",
+        str(random.randrange(30)),
+        "-maxNumSegments",
+        "2",
+        "-numFetchers",
+        "2",
+        "-noFilter",
+        "-noNorm",
+    ]
     if random.random() < 0.5:
-        write_hostdb(folder / "hosts", {f"host{number}.example.org": HostDatum() for number in range(4)})
+        write_hostdb(
+            folder / "hosts", {f"host{number}.example.org": HostDatum() for number in range(4)}
+        )
         values["generate.max.count.expr"] = "1"
         more += ["-hostdb", str(folder / "hosts")]
     job = with_values(job, values)
@@ -276,7 +367,9 @@ ALL: list[Job] = [
 def random_machine(random: Random) -> Machine:
     """As many parts as before, or others; up to more than there are records."""
     parts, inputs = random.choice((1, 2, 3, 5)), random.choice((1, 2, 3, 8))
-    return Machine(memory=random.choice(MEMORIES), parts=parts, inputs=random.choice((parts, inputs)))
+    return Machine(
+        memory=random.choice(MEMORIES), parts=parts, inputs=random.choice((parts, inputs))
+    )
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
@@ -290,11 +383,13 @@ def test_jobs_on_spark_give_what_they_give_here(job: Job, seed: int) -> None:
     assert stages() > before
 
 
-# -- what goes wrong -------------------------------------------------------------------------------------------------
+# -- what goes wrong -------------------------------------------------------------------------------
 
 
 def context(**more: str) -> JobContext:
-    return JobContext(Configuration.load([], overrides=SPARK | more), out=io.StringIO(), err=io.StringIO())
+    return JobContext(
+        Configuration.load([], overrides=SPARK | more), out=io.StringIO(), err=io.StringIO()
+    )
 
 
 def test_damage_ends_the_job_with_the_error_of_the_file(tmp_path: Path) -> None:
@@ -313,7 +408,9 @@ def test_damage_ends_the_job_with_the_error_of_the_file(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
-    """Of a function that kills its process at its first attempt, the results and counts are those of the second."""
+    """Of a function that kills its process at its first attempt, the results and counts are those
+    of the second.
+    """
     from minutch.job import Counters
     from minutch.work.engine import Task, engine_of
 

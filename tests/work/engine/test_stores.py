@@ -1,4 +1,6 @@
-"""Jobs on a real HDFS: databases and segments there, a cluster of Spark whose executors die, and Nutch as a reader."""
+"""Jobs on a real HDFS: databases and segments there, a cluster of Spark whose executors die, and
+Nutch as a reader.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,15 @@ import pytest
 from minutch.clock import FakeClock, SystemClock
 from minutch.commands import crawl, readdb
 from minutch.conf import Configuration
-from minutch.cycle.crawldb import crawlcomplete, dedup, domainstats, inject, mergedb, protocolstats, updatedb
+from minutch.cycle.crawldb import (
+    crawlcomplete,
+    dedup,
+    domainstats,
+    inject,
+    mergedb,
+    protocolstats,
+    updatedb,
+)
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch import fetcher as fetch
 from minutch.cycle.fetch.farsegment import copy_folder
@@ -54,7 +64,11 @@ from tests.support.sparkcluster import Deaths, cluster, missing
 from tests.work.engine.test_spark import link_records as _records
 from tests.work.engine.test_spark import random_pages
 
-pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.spark,
+    pytest.mark.skipif(bool(missing()), reason=missing()),
+]
 
 ROUNDS = 3
 _ENTRIES = re.compile(r"^\S+\tVersion: 7\n(?:(?!\S+\tVersion: 7\n).*\n)*", re.MULTILINE)
@@ -77,7 +91,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StorePath]:
         hadoop.stop()
 
 
-# -- paths -----------------------------------------------------------------------------------------------------------
+# -- paths -----------------------------------------------------------------------------------------
 
 
 def answers(root: Path) -> list[object]:
@@ -102,7 +116,12 @@ def answers(root: Path) -> list[object]:
     say(lambda: file.read_bytes()[-300:])
     say(lambda: file.stat().st_size)
     say(lambda: (file.is_file(), file.is_dir(), folder.is_dir(), (root / "none").is_dir()))
-    say(lambda: (file.with_name("text").write_text("ä\n", encoding="utf-8"), (folder / "text").read_text("utf-8")))
+    say(
+        lambda: (
+            file.with_name("text").write_text("ä\n", encoding="utf-8"),
+            (folder / "text").read_text("utf-8"),
+        )
+    )
     say(lambda: sorted(path.name for path in folder.iterdir()))
     say(lambda: sorted(path.name for path in folder.glob("*e*")))
     say(lambda: sorted(path.name for path in root.rglob("*")))
@@ -178,7 +197,9 @@ def test_a_replacement_without_renames_is_finished_by_the_next(
 
 
 def replace_and_fail(store: StorePath, monkeypatch: pytest.MonkeyPatch, stride: int = 2) -> None:
-    """Interrupted at every `stride`-th step: before there is a journal the old database is whole, then the new one."""
+    """Interrupted at every `stride`-th step: before there is a journal the old database is whole,
+    then the new one.
+    """
     steps = 0
     calls = {name: getattr(hadoop, name) for name in ("rename", "delete", "upload")}
     left = [0]
@@ -209,7 +230,9 @@ def replace_and_fail(store: StorePath, monkeypatch: pytest.MonkeyPatch, stride: 
             for name, call in calls.items():
                 monkeypatch.setattr(hadoop, name, call)
         install.recover(db.path)
-        found = {path.name: (path / "part-r-00000/data").read_text("utf-8") for path in db.path.iterdir()}
+        found = {
+            path.name: (path / "part-r-00000/data").read_text("utf-8") for path in db.path.iterdir()
+        }
         assert found["current"] in {"0 data", "1 data"}
         assert (db.path / "current/part-r-00000/index").read_text("utf-8")[0] == found["current"][0]
         if found["current"] == "1 data":
@@ -234,7 +257,9 @@ def test_commands_leave_there_what_they_leave_here(store: StorePath, tmp_path: P
 
 
 def run_commands(root: Path, job: JobContext) -> dict[str, bytes | int]:
-    """Run the commands that `flow.FAR_COMMANDS` has beside those of a round; what each file holds, if it is text."""
+    """Run the commands that `flow.FAR_COMMANDS` has beside those of a round; what each file holds,
+    if it is text.
+    """
     db, out = str(root / "crawldb"), root / "out"
     segments = [str(path) for path in sorted((root / "segments").iterdir())]
     rules = ["-noFilter", "-noNormalize"]
@@ -263,7 +288,10 @@ def run_commands(root: Path, job: JobContext) -> dict[str, bytes | int]:
 
 def test_documents_there_are_those_here(store: StorePath, tmp_path: Path) -> None:
     crawl, there = Crawl(tmp_path), store / "indexed"
-    found = [(f"http://host{number % 3}/{number}", STATUS_FETCH_SUCCESS, f"t{number}") for number in range(40)]
+    found = [
+        (f"http://host{number % 3}/{number}", STATUS_FETCH_SUCCESS, f"t{number}")
+        for number in range(40)
+    ]
     crawl.segment("20260101000000", found[:30], parts=2)
     crawl.segment("20260102000000", found[20:], parts=3, inside=found[:3])
     crawl.crawldb({url: STATUS_DB_FETCHED for url, _, _ in found}, 2)
@@ -273,7 +301,13 @@ def test_documents_there_are_those_here(store: StorePath, tmp_path: Path) -> Non
     left = []
     on_spark = {"minutch__engine": "spark", "spark__master": "local[2]"}
     for root, engine in ((tmp_path, {}), (there, {}), (there, on_spark)):
-        words = (str(root / "crawldb"), "-dir", str(root / "segments"), "-linkdb", str(root / "linkdb"))
+        words = (
+            str(root / "crawldb"),
+            "-dir",
+            str(root / "segments"),
+            "-linkdb",
+            str(root / "linkdb"),
+        )
         left.append((crawl.index(*words, **engine), crawl.titles()))
     session.stop()
     assert left[0] == left[1]
@@ -289,7 +323,11 @@ def test_crawl_works_there(store: StorePath, tmp_path: Path) -> None:
         seeds = write_seeds(tmp_path, server.site)
         for root in (store / "by-command", tmp_path / "by-command"):
             for _ in range(2):
-                job = JobContext(Configuration.load([], overrides=own).freeze(), out=io.StringIO(), err=io.StringIO())
+                job = JobContext(
+                    Configuration.load([], overrides=own).freeze(),
+                    out=io.StringIO(),
+                    err=io.StringIO(),
+                )
                 assert crawl.run([str(seeds), str(root), "1"], job) == 0
             names = sorted(path.name for path in root.iterdir() if not path.name.startswith("."))
             assert names == ["crawldb", "linkdb", "segments"]
@@ -302,7 +340,7 @@ def test_crawl_works_there(store: StorePath, tmp_path: Path) -> None:
     assert len(found[0][0]) > 10
 
 
-# -- a crawl ---------------------------------------------------------------------------------------------------------
+# -- a crawl ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -322,7 +360,12 @@ def test_three_rounds_on_a_cluster(
     def run(module: Any, *words: str | Path, here: bool = False, real_time: bool = False) -> None:
         conf = Configuration.load([], overrides=own if here else own | on_spark).freeze()
         clock = SystemClock() if real_time else FakeClock(now)
-        assert module.run([*map(str, words)], JobContext(conf, clock, out=io.StringIO(), err=io.StringIO())) == 0
+        assert (
+            module.run(
+                [*map(str, words)], JobContext(conf, clock, out=io.StringIO(), err=io.StringIO())
+            )
+            == 0
+        )
 
     marks = tmp_path / "marks"
     marks.mkdir()
@@ -368,7 +411,9 @@ def test_three_rounds_on_a_cluster(
         run(dedup, near / "crawldb", here=True)
     for name in ("crawldb", "linkdb"):
         assert _records(far / name) == _records(near / name)
-        assert sorted(path.name for path in (far / name).iterdir()) == sorted({"current", *_old(far / name)})
+        assert sorted(path.name for path in (far / name).iterdir()) == sorted(
+            {"current", *_old(far / name)}
+        )
     assert len(_records(far / "crawldb")) > 20
     assert not list(far.rglob("*.crc"))
     _nutch_reads(far, near, tmp_path)
@@ -390,19 +435,25 @@ def _nutch_reads(far: StorePath, near: Path, folder: Path) -> None:
     properties = harness.properties({"plugin.includes": "nutch-extensionpoints"})
     theirs = f"file://{folder}/theirs"
     words = (str(far / "crawldb"), "-dump", theirs)
-    answer = harness.run([("tool", folder / "log", "org.apache.nutch.crawl.CrawlDbReader", properties, *words)])
+    answer = harness.run(
+        [("tool", folder / "log", "org.apache.nutch.crawl.CrawlDbReader", properties, *words)]
+    )
     assert answer == ["exit 0"]
     job = context()
     assert readdb.run([str(near / "crawldb"), "-dump", str(folder / "ours")], job) == 0
     dumps = [
-        sorted(entry for part in (folder / name).glob("part-r-*") for entry in _ENTRIES.findall(part.read_text()))
+        sorted(
+            entry
+            for part in (folder / name).glob("part-r-*")
+            for entry in _ENTRIES.findall(part.read_text())
+        )
         for name in ("ours", "theirs")
     ]
     assert dumps[0] == dumps[1]
     assert len(dumps[0]) == len(_records(near / "crawldb"))
 
 
-# -- what goes wrong -------------------------------------------------------------------------------------------------
+# -- what goes wrong -------------------------------------------------------------------------------
 
 
 def error(path: str) -> str:
@@ -414,9 +465,14 @@ def error(path: str) -> str:
 
 def test_errors_say_what_is_missing(store: StorePath) -> None:
     assert error(str(store / "none")) == f"Input path does not exist: {store / 'none' / 'current'}"
-    assert error("nofs://host/db") == "nofs://host/db/current: no file system of Hadoop is known for nofs://"
+    assert (
+        error("nofs://host/db")
+        == "nofs://host/db/current: no file system of Hadoop is known for nofs://"
+    )
     assert error("hdfs:///db") == "hdfs:///db names no host or bucket: expected hdfs://HOST/PATH"
-    assert "the jar with org.apache.hadoop.fs.s3a.S3AFileSystem is missing" in error("s3a://bucket/db")
+    assert "the jar with org.apache.hadoop.fs.s3a.S3AFileSystem is missing" in error(
+        "s3a://bucket/db"
+    )
     assert "its file system does not answer" in error("hdfs://127.0.0.1:1/db")
 
 

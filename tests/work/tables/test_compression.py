@@ -1,4 +1,6 @@
-"""Compressed output (mapreduce.output.fileoutputformat.compress, its type and codec): databases, fetch lists, texts."""
+"""Compressed output (mapreduce.output.fileoutputformat.compress, its type and codec): databases,
+fetch lists, texts.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from types import ModuleType
 import pytest
 
 from minutch.commands import (
+    crawlcomplete,
     dedup,
+    domainstats,
     freegen,
     generate,
     inject,
@@ -16,14 +20,16 @@ from minutch.commands import (
     linkrank,
     mergelinkdb,
     nodedumper,
+    protocolstats,
     readdb,
+    readhostdb,
+    readlinkdb,
     updatedb,
     updatehostdb,
     webgraph,
 )
 from minutch.commands.classes import linkdumper
 from minutch.conf import Configuration
-from minutch.commands import crawlcomplete, domainstats, protocolstats, readhostdb, readlinkdb
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.linkdb.store import LinkDb
@@ -35,7 +41,12 @@ from minutch.hadoop.formats.codecstream import BLOCK, packer
 from minutch.hadoop.formats.compress import CODECS, DEFAULT_CODEC, PACKAGE, Codec
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, CrawlDatum
-from minutch.work.tables.compression import CODEC_PROPERTY, COMPRESS_PROPERTY, TYPE_PROPERTY, output_compression
+from minutch.work.tables.compression import (
+    CODEC_PROPERTY,
+    COMPRESS_PROPERTY,
+    TYPE_PROPERTY,
+    output_compression,
+)
 from tests.cycle.linkdb.test_jobs import ONE, links, segment
 from tests.support.crawldbs import context, read_db, write_segment
 
@@ -61,7 +72,9 @@ def expected(kind: str, codec: str) -> tuple[str, str | None]:
 
 @pytest.mark.parametrize(("kind", "codec"), WAYS)
 def test_a_crawldb_and_its_fetch_lists(kind: str, codec: str, tmp_path: Path) -> None:
-    """Every job that writes them, each on what the one before has left; the records are those of a plain one."""
+    """Every job that writes them, each on what the one before has left; the records are those of a
+    plain one.
+    """
     (tmp_path / "seeds.txt").write_text("\n".join(URLS))
     found = {}
     for name, own in (("plain", {"mapreduce.job.reduces": "2"}), ("packed", settings(kind, codec))):
@@ -69,13 +82,25 @@ def test_a_crawldb_and_its_fetch_lists(kind: str, codec: str, tmp_path: Path) ->
         assert inject.run([str(db), str(tmp_path / "seeds.txt")], context(own)) == 0
         marking = {**own, "generate.update.crawldb": "true", "partition.url.seed": "1"}
         assert generate.run([str(db), str(lists), "-topN", "50"], context(marking)) == 0
-        fetched = [(url, CrawlDatum(STATUS_FETCH_SUCCESS, 3600, signature=b"s")) for url in URLS[:20]]
+        fetched = [
+            (url, CrawlDatum(STATUS_FETCH_SUCCESS, 3600, signature=b"s")) for url in URLS[:20]
+        ]
         write_segment(tmp_path / name / "fetched", fetched, parsed=[])
         assert updatedb.run([str(db), str(tmp_path / name / "fetched")], context(own)) == 0
         assert dedup.run([str(db)], context(own)) == 0
-        assert readdb.run([str(db), "-dump", str(tmp_path / name / "dump"), "-format", "crawldb"], context(own)) == 0
+        assert (
+            readdb.run(
+                [str(db), "-dump", str(tmp_path / name / "dump"), "-format", "crawldb"],
+                context(own),
+            )
+            == 0
+        )
         (made,) = segments_in(lists)
-        parts = [*CrawlDb(db).parts(), *made.parts(CRAWL_GENERATE), *(tmp_path / name / "dump").glob("part-*")]
+        parts = [
+            *CrawlDb(db).parts(),
+            *made.parts(CRAWL_GENERATE),
+            *(tmp_path / name / "dump").glob("part-*"),
+        ]
         assert len(parts) == 5
         ways = {how(part) for part in parts}
         assert ways == ({("NONE", None)} if name == "plain" else {expected(kind, codec)})
@@ -102,12 +127,19 @@ def test_a_linkdb(kind: str, codec: str, tmp_path: Path) -> None:
 def test_a_list_without_a_crawldb(tmp_path: Path) -> None:
     (tmp_path / "urls").mkdir()
     (tmp_path / "urls" / "list").write_text("http://a.example/\n")
-    assert freegen.run([str(tmp_path / "urls"), str(tmp_path / "segments")], context(settings("BLOCK", ""))) == 0
+    assert (
+        freegen.run(
+            [str(tmp_path / "urls"), str(tmp_path / "segments")], context(settings("BLOCK", ""))
+        )
+        == 0
+    )
     (made,) = segments_in(tmp_path / "segments")
     assert {how(part) for part in made.parts(CRAWL_GENERATE)} == {expected("BLOCK", "")}
 
 
-@pytest.mark.parametrize(("name", "value"), [(TYPE_PROPERTY, "ZIP"), (CODEC_PROPERTY, "com.example.Codec")])
+@pytest.mark.parametrize(
+    ("name", "value"), [(TYPE_PROPERTY, "ZIP"), (CODEC_PROPERTY, "com.example.Codec")]
+)
 def test_what_can_not_be_says_so(name: str, value: str, tmp_path: Path) -> None:
     conf = Configuration.load([], overrides={COMPRESS_PROPERTY: "true", name: value})
     with pytest.raises(ConfigError, match=f"{name}: expected .*, found '{value}'"):
@@ -115,16 +147,21 @@ def test_what_can_not_be_says_so(name: str, value: str, tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_text("http://a.example/\n")
     with pytest.raises(ConfigError):
         inject.run(
-            [str(tmp_path / "db"), str(tmp_path / "seeds.txt")], context({COMPRESS_PROPERTY: "true", name: value})
+            [str(tmp_path / "db"), str(tmp_path / "seeds.txt")],
+            context({COMPRESS_PROPERTY: "true", name: value}),
         )
     assert not CrawlDb(tmp_path / "db").exists()
-    assert output_compression(conf.with_values({COMPRESS_PROPERTY: "false"})) == output_compression(Configuration())
+    assert output_compression(conf.with_values({COMPRESS_PROPERTY: "false"})) == output_compression(
+        Configuration()
+    )
 
 
 @pytest.mark.parametrize(("kind", "codec"), WAYS)
 def test_a_webgraph_and_a_hostdb(kind: str, codec: str, tmp_path: Path) -> None:
     """Every job that writes them; what can be read of them is that of plain ones."""
-    made = segment(tmp_path / "20260101000000", {"http://a/": [("http://b/", "b"), ("http://c/", "c")]})
+    made = segment(
+        tmp_path / "20260101000000", {"http://a/": [("http://b/", "b"), ("http://c/", "c")]}
+    )
     (tmp_path / "seeds.txt").write_text("\n".join(URLS))
     found = []
     for name, own in (("plain", {"mapreduce.job.reduces": "2"}), ("packed", settings(kind, codec))):
@@ -149,7 +186,7 @@ def test_a_webgraph_and_a_hostdb(kind: str, codec: str, tmp_path: Path) -> None:
     assert found[0] == found[1]
 
 
-# -- texts -------------------------------------------------------------------------------------------------------
+# -- texts -----------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -157,11 +194,18 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A CrawlDb, a LinkDb, a HostDb and a WebGraph."""
     folder = tmp_path_factory.mktemp("databases")
     own = {"mapreduce.job.reduces": "2"}
-    made = segment(folder / "20260101000000", {"http://a/": [("http://b/", "b"), ("http://c/", "c")]})
+    made = segment(
+        folder / "20260101000000", {"http://a/": [("http://b/", "b"), ("http://c/", "c")]}
+    )
     (folder / "seeds.txt").write_text("\n".join(URLS))
     db, graph = str(folder / "db"), str(folder / "graph")
     assert inject.run([db, str(folder / "seeds.txt")], context(own)) == 0
-    assert invertlinks.run([str(folder / "links"), str(made), "-noNormalize", "-noFilter"], context(own)) == 0
+    assert (
+        invertlinks.run(
+            [str(folder / "links"), str(made), "-noNormalize", "-noFilter"], context(own)
+        )
+        == 0
+    )
     assert updatehostdb.run(["-hostdb", str(folder / "hosts"), "-crawldb", db], context(own)) == 0
     assert webgraph.run(["-webgraphdb", graph, "-segment", str(made)], context(own)) == 0
     assert linkrank.run(["-webgraphdb", graph], context(own)) == 0
@@ -180,18 +224,24 @@ DUMPS: dict[str, tuple[ModuleType, str]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "codec"), [*((name, GZIP) for name in DUMPS), ("readdb -dump", SNAPPY)])
+@pytest.mark.parametrize(
+    ("name", "codec"), [*((name, GZIP) for name in DUMPS), ("readdb -dump", SNAPPY)]
+)
 def test_texts(name: str, codec: str, databases: Path, tmp_path: Path) -> None:
     """Files end as the codec says, and unpacked they are the plain ones."""
     job, words = DUMPS[name]
-    for folder, own in (("plain", {"mapreduce.job.reduces": "2"}), ("packed", settings("NONE", codec))):
+    for folder, own in (
+        ("plain", {"mapreduce.job.reduces": "2"}),
+        ("packed", settings("NONE", codec)),
+    ):
         assert job.run(words.format(databases, tmp_path / folder).split(), context(own)) == 0
     plain = {path.name: path.read_bytes() for path in (tmp_path / "plain").glob("part-*")}
     assert any(plain.values())
     ending = CODECS[codec].extension
     packed = {path.name: path for path in (tmp_path / "packed").glob("part-*")}
     assert {
-        name.removesuffix(ending): CODECS[codec].decompress(path.read_bytes()) for name, path in packed.items()
+        name.removesuffix(ending): CODECS[codec].decompress(path.read_bytes())
+        for name, path in packed.items()
     } == plain
     assert all(name.endswith(ending) for name in packed)
     for path in packed.values():
@@ -202,7 +252,10 @@ def test_texts(name: str, codec: str, databases: Path, tmp_path: Path) -> None:
 def test_csv_and_json_are_plain_as_in_nutch(form: str, databases: Path, tmp_path: Path) -> None:
     words = [f"{databases}/db", "-dump", str(tmp_path / "out"), "-format", form]
     assert readdb.run(words, context(settings("BLOCK", GZIP))) == 0
-    assert {path.name for path in (tmp_path / "out").glob("part-*")} == {"part-r-00000", "part-r-00001"}
+    assert {path.name for path in (tmp_path / "out").glob("part-*")} == {
+        "part-r-00000",
+        "part-r-00001",
+    }
 
 
 @pytest.mark.parametrize("codec", CODECS.values(), ids=lambda codec: codec.extension)
@@ -215,5 +268,8 @@ def test_streams_are_what_the_codec_reads(codec: Codec) -> None:
 
 def test_a_codec_that_is_none_leaves_nothing(databases: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=CODEC_PROPERTY):
-        readdb.run([f"{databases}/db", "-dump", str(tmp_path / "out")], context(settings("BLOCK", "com.example.Codec")))
+        readdb.run(
+            [f"{databases}/db", "-dump", str(tmp_path / "out")],
+            context(settings("BLOCK", "com.example.Codec")),
+        )
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,6 @@
-"""Replacing a database: whatever instant a process dies at, the old or the new one is whole and found."""
+"""Replacing a database: whatever instant a process dies at, the old or the new one is whole and
+found.
+"""
 
 from __future__ import annotations
 
@@ -87,13 +89,21 @@ def counting(names: list[str], die_at: int | None):  # type: ignore[no-untyped-d
             for name in names:
                 target, attribute = name.rsplit(":")
                 owner = {"Path": Path, "shutil": shutil, "install": install}[target]
-                stack.enter_context(mock.patch.object(owner, attribute, wrap(getattr(owner, attribute))))
+                stack.enter_context(
+                    mock.patch.object(owner, attribute, wrap(getattr(owner, attribute)))
+                )
             yield lambda: done
 
     return patches()
 
 
-CALLS = ["Path:rename", "shutil:rmtree", "install:_exchange", "install:sync_tree", "install:sync_path"]
+CALLS = [
+    "Path:rename",
+    "shutil:rmtree",
+    "install:_exchange",
+    "install:sync_tree",
+    "install:sync_path",
+]
 
 
 @pytest.mark.usefixtures("_exchange")
@@ -105,7 +115,9 @@ def test_a_kill_at_any_step_leaves_one_of_the_two_whole(tmp_path: Path, keep_old
         return make(database, DEAD, "after")
 
     trial = tmp_path / "trial"
-    steps = steps_until_done(lambda: install.install(trial, prepare(trial), keep_old=keep_old), CALLS)
+    steps = steps_until_done(
+        lambda: install.install(trial, prepare(trial), keep_old=keep_old), CALLS
+    )
     assert steps >= 4
     seen = set()
     for step in range(steps):

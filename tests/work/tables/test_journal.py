@@ -38,6 +38,8 @@ def test_a_path_that_leads_elsewhere_is_an_error(moves: object, tmp_path: Path) 
 
 
 def test_who_is_at_it_is_named(tmp_path: Path) -> None:
-    (tmp_path / journal.JOURNAL).write_text(json.dumps({"owner": "17 host 5", "moves": [["a/b", "a/c"], ["a/d", ""]]}))
+    (tmp_path / journal.JOURNAL).write_text(
+        json.dumps({"owner": "17 host 5", "moves": [["a/b", "a/c"], ["a/d", ""]]})
+    )
     with pytest.raises(StoreError, match=r"process 17 host 5.*wait"):
         journal.require_none(cast(StorePath, tmp_path), "wait")

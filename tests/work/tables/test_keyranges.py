@@ -1,4 +1,6 @@
-"""Sorted files cut into ranges of keys: each record of a range is found, whatever the compression."""
+"""Sorted files cut into ranges of keys: each record of a range is found, whatever the
+compression.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def found(part: SortedPart, keys: KeyRange, only: list[bytes] | None = None) -> 
 @pytest.fixture(scope="module", params=["NONE", "RECORD", "BLOCK", "zstd"])
 def part(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SortedPart:
     path = tmp_path_factory.mktemp("parts") / "part-r-00000"
-    codec = {"codec": "org.apache.hadoop.io.compress.ZStandardCodec"} if request.param == "zstd" else {}
+    codec = (
+        {"codec": "org.apache.hadoop.io.compress.ZStandardCodec"} if request.param == "zstd" else {}
+    )
     return write(path, KEYS, compression="RECORD" if codec else request.param, **codec)
 
 
@@ -62,7 +66,9 @@ def test_some_keys_of_a_range(part: SortedPart) -> None:
 
 @pytest.mark.parametrize("size", [1, 100_000, 10**9])
 def test_cut_ranges_cover_all_keys_of_all_parts(tmp_path: Path, size: int) -> None:
-    parts = [write(tmp_path / str(n), KEYS[n::3]) for n in range(3)] + [write(tmp_path / "empty", [])]
+    parts = [write(tmp_path / str(n), KEYS[n::3]) for n in range(3)] + [
+        write(tmp_path / "empty", [])
+    ]
     ranges = cut(parts, size)
     assert (ranges[0].low, ranges[-1].high) == (None, None)
     assert [keys.high for keys in ranges[:-1]] == [keys.low for keys in ranges[1:]]

@@ -35,7 +35,11 @@ def test_the_lock_is_there_while_it_is_held_and_names_its_owner(tmp_path: Path) 
 
 
 def test_nobody_else_gets_it(tmp_path: Path) -> None:
-    with lock(tmp_path), pytest.raises(LockedError, match=rf"\.locked.*process {os.getpid()} on"), lock(tmp_path):
+    with (
+        lock(tmp_path),
+        pytest.raises(LockedError, match=rf"\.locked.*process {os.getpid()} on"),
+        lock(tmp_path),
+    ):
         pass
     with lock(tmp_path):
         pass
@@ -47,7 +51,9 @@ def test_it_is_released_after_an_error(tmp_path: Path) -> None:
     assert not (tmp_path / LOCK_NAME).exists()
 
 
-def test_a_dead_owner_is_replaced_with_a_message(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_dead_owner_is_replaced_with_a_message(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     pid = dead_process()
     (tmp_path / LOCK_NAME).write_text(f"{pid} {socket.gethostname()} 12345\n")
     with caplog.at_level(logging.WARNING), lock(tmp_path) as path:
@@ -59,7 +65,10 @@ def test_a_pid_that_was_given_to_another_process_is_not_the_owner(tmp_path: Path
     me = Owner.current()
     (tmp_path / LOCK_NAME).write_text(f"{me.pid} {me.host} {me.started - 1}\n")
     assert not me.is_gone() and Owner(me.pid, me.host, me.started - 1).is_gone()
-    assert Owner(dead_process(), me.host, 0).is_gone() and not Owner(dead_process(), "elsewhere.example", 0).is_gone()
+    assert (
+        Owner(dead_process(), me.host, 0).is_gone()
+        and not Owner(dead_process(), "elsewhere.example", 0).is_gone()
+    )
     with lock(tmp_path):
         pass
 
@@ -71,7 +80,9 @@ def test_an_owner_on_another_host_may_live(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "not a lock of ours", "1 2"])
-def test_a_lock_of_nutch_needs_force(tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lock_of_nutch_needs_force(
+    tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / LOCK_NAME).write_text(text)
     with pytest.raises(LockedError, match="unknown owner"), lock(tmp_path):
         pass
@@ -87,7 +98,9 @@ def test_a_directory_in_its_place_is_an_error(tmp_path: Path) -> None:
         pass
 
 
-def test_of_two_that_find_a_dead_owner_one_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_that_find_a_dead_owner_one_gets_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The second comes while the first is deciding that the owner is gone."""
     (tmp_path / LOCK_NAME).write_text(f"{dead_process()} {socket.gethostname()} 12345\n")
     winners: list[str] = []
@@ -125,7 +138,9 @@ def test_who_was_forced_out_releases_nothing(tmp_path: Path) -> None:
 
 
 def test_a_killed_owner_frees_it(tmp_path: Path) -> None:
-    script = "import sys, time; from pathlib import Path; from minutch.work.tables.lock import lock\n"
+    script = (
+        "import sys, time; from pathlib import Path; from minutch.work.tables.lock import lock\n"
+    )
     script += "with lock(Path(sys.argv[1])): print('held', flush=True); time.sleep(600)"
     command = [sys.executable, "-c", script, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -168,7 +183,9 @@ def test_processes_that_contend_are_never_in_it_together(tmp_path: Path) -> None
         assert process.returncode == 0, errors
 
 
-def test_where_there_is_no_flock_a_dead_owner_needs_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_is_no_flock_a_dead_owner_needs_force(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def unsupported(*_: object) -> None:
         raise OSError(errno.ENOTSUP, "Operation not supported")
 

@@ -12,7 +12,9 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.work.tables.matching import matching
 from minutch.work.tables.rows import records, to_frame
 
-METADATA = MapWritable({Text("user-key"): Text("alpha"), Text("depth"): IntWritable(4), Text("f"): FloatWritable(0.5)})
+METADATA = MapWritable(
+    {Text("user-key"): Text("alpha"), Text("depth"): IntWritable(4), Text("f"): FloatWritable(0.5)}
+)
 DATA = [
     CrawlDatum(status=1, score=float32(0.587), fetch_time=1000, fetch_interval=3600),
     CrawlDatum(status=2, score=0.25, retries=3, signature=b"\x0a\xff"),

@@ -16,7 +16,9 @@ Stream = list[pl.DataFrame]
 
 def stream(keys: list[bytes], cuts: list[int]) -> Stream:
     """The sorted `keys`, cut into tables at the rows `cuts`."""
-    frame = pl.DataFrame({"key": keys, "row": range(len(keys))}, schema={"key": pl.Binary, "row": pl.Int64})
+    frame = pl.DataFrame(
+        {"key": keys, "row": range(len(keys))}, schema={"key": pl.Binary, "row": pl.Int64}
+    )
     return [frame[start:end] for start, end in pairwise([0, *cuts, len(keys)])]
 
 
@@ -25,7 +27,11 @@ def check(streams: list[Stream]) -> list[tuple[pl.DataFrame, ...]]:
     for i, frames in enumerate(streams):
         rows = [row for tables in ranges for row in tables[i].iter_rows()]
         assert rows == [row for frame in frames for row in frame.iter_rows()]
-    spans = [(min(keys), max(keys)) for tables in ranges if (keys := [k for t in tables for k in t["key"]])]
+    spans = [
+        (min(keys), max(keys))
+        for tables in ranges
+        if (keys := [k for t in tables for k in t["key"]])
+    ]
     assert all(before[1] < after[0] for before, after in pairwise(spans))
     return ranges
 
@@ -37,7 +43,9 @@ def test_random_streams(seed: int) -> None:
     for _ in range(random.randrange(1, 5)):
         count = random.randrange(40)
         keys = sorted(b"%d" % random.randrange(30) for _ in range(count))
-        streams.append(stream(keys, sorted(random.randrange(count + 1) for _ in range(random.randrange(6)))))
+        streams.append(
+            stream(keys, sorted(random.randrange(count + 1) for _ in range(random.randrange(6))))
+        )
     check(streams)
 
 

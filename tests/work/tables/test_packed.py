@@ -25,7 +25,10 @@ ODD = {
     "an empty map": PLAIN[:-1] + b"\1" + bytes(5),
     "another true": CrawlDatum(1).to_bytes()[:-1] + b"\2" + bytes(4) + b"\1\x8c\1a\x8c\1b",
     "a signature of less than no bytes": CrawlDatum(1).to_bytes()[:27] + b"\xff\0",
-    "an older version": b"\5" + CrawlDatum(1, fetch_interval=5).to_bytes()[1:11] + b"\x40\xa0\0\0" + bytes(14),
+    "an older version": b"\5"
+    + CrawlDatum(1, fetch_interval=5).to_bytes()[1:11]
+    + b"\x40\xa0\0\0"
+    + bytes(14),
 }
 
 
@@ -44,7 +47,11 @@ def test_a_packed_table_holds_what_decoding_and_encoding_give(
     tmp_path: Path, compression: str, old_versions: bool
 ) -> None:
     for seed in range(3):
-        write_records(tmp_path / "file", some_records(Random(seed), 400, old_versions=old_versions), compression)
+        write_records(
+            tmp_path / "file",
+            some_records(Random(seed), 400, old_versions=old_versions),
+            compression,
+        )
         frame = crawldata.read(tmp_path / "file")
         packed = read(tmp_path / "file")
         again = unpack(packed)
@@ -58,7 +65,10 @@ def test_a_packed_table_holds_what_decoding_and_encoding_give(
 def test_records_that_would_be_written_otherwise_are_written_anew(tmp_path: Path, odd: str) -> None:
     write_records(tmp_path / "file", [(b"a", PLAIN), (b"b", ODD[odd]), (b"c", PLAIN)], "NONE")
     values = read(tmp_path / "file")["value"].to_list()
-    assert values == [PLAIN, CrawlDatum.from_bytes(ODD[odd]).to_bytes(), PLAIN] and values[1] != ODD[odd]
+    assert (
+        values == [PLAIN, CrawlDatum.from_bytes(ODD[odd]).to_bytes(), PLAIN]
+        and values[1] != ODD[odd]
+    )
 
 
 @pytest.mark.parametrize("size", range(len(PLAIN)))
@@ -77,12 +87,15 @@ def test_rows_are_taken_by_position(tmp_path: Path) -> None:
     none = take(packed, np.array([], np.int64))
     assert values_of(some) == values_of(frame[[5, 59, 5, 0]])
     assert values_of(others[1:2]) == values_of(frame[[3]])
-    assert others.schema == CRAWLDB_SCHEMA and others[::2].null_count().row(0) == (2,) * len(CRAWLDB_SCHEMA)
+    assert others.schema == CRAWLDB_SCHEMA and others[::2].null_count().row(0) == (2,) * len(
+        CRAWLDB_SCHEMA
+    )
     assert none.schema == CRAWLDB_SCHEMA and none.is_empty()
 
 
 def patched(entries: Records, directory: Path, random: Random) -> tuple[Patched, pl.DataFrame]:
-    """Some of the records as a packed table, others put in or in the place of what was there; and the whole table.
+    """Some of the records as a packed table, others put in or in the place of what was there; and
+    the whole table.
 
     Records are also in it with other scores than they will have.
     """
@@ -91,13 +104,19 @@ def patched(entries: Records, directory: Path, random: Random) -> tuple[Patched,
     kinds = [random.choice(("kept", "kept", "kept", "changed", "added", "scored")) for _ in entries]
     table = [i for i, kind in enumerate(kinds) if kind != "added"]
     more = [i for i, kind in enumerate(kinds) if kind in ("changed", "added")]
-    changes = pl.Series([kinds[i] in ("changed", "scored") for i in table])  # what is replaced is another record
-    old = whole[table].with_columns(score=pl.when(changes).then(1.5).otherwise("score").cast(pl.Float32))
+    changes = pl.Series(
+        [kinds[i] in ("changed", "scored") for i in table]
+    )  # what is replaced is another record
+    old = whole[table].with_columns(
+        score=pl.when(changes).then(1.5).otherwise("score").cast(pl.Float32)
+    )
     before = [sum(j < i for j in table) for i in more]
     at = [place if kinds[i] == "changed" else -1 for i, place in zip(more, before, strict=True)]
     scored = np.array([row for row, i in enumerate(table) if kinds[i] == "scored"], np.int64)
     scores = whole[table]["score"].gather(scored)
-    patches = Patched(pack(old), whole[more], np.array(at, np.int64), np.array(before, np.int64), scored, scores)
+    patches = Patched(
+        pack(old), whole[more], np.array(at, np.int64), np.array(before, np.int64), scored, scores
+    )
     return patches, whole
 
 
@@ -111,14 +130,19 @@ def test_what_is_written_is_what_a_table_of_all_entries_gives(tmp_path: Path, se
         patcher.write(patches)
     assert patcher.rows == len(whole)
     for file in FILES:
-        assert (tmp_path / "patched" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+        assert (tmp_path / "patched" / file).read_bytes() == (
+            tmp_path / "whole" / file
+        ).read_bytes()
     verify_file(tmp_path / "patched" / "data")
 
 
 def test_rows_in_the_wrong_place_are_refused(tmp_path: Path) -> None:
     write_records(tmp_path / "file", some_records(Random(3), 50), "NONE")
     packed = read(tmp_path / "file")
-    with pytest.raises(FormatError, match="out of order"), PatchedWriter(tmp_path / "out") as writer:
+    with (
+        pytest.raises(FormatError, match="out of order"),
+        PatchedWriter(tmp_path / "out") as writer,
+    ):
         writer.write(Patched(packed, take(packed, np.array([30])), np.array([10]), np.array([10])))
     assert not (tmp_path / "out" / "data").exists()
 

@@ -8,7 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from minutch.conf import Configuration
-from minutch.work.tables.parallel import MEMORY_PROPERTY, for_each, memory_budget, number_of_parts, ordered
+from minutch.work.tables.parallel import (
+    MEMORY_PROPERTY,
+    for_each,
+    memory_budget,
+    number_of_parts,
+    ordered,
+)
 
 
 @pytest.mark.parametrize("threads", [0, 1, 3])

@@ -38,7 +38,9 @@ def test_split_keeps_every_row_and_the_order() -> None:
 
 @needs_golden("sequencefiles/records-text-text.jsonl.gz")
 def test_golden_partitions_of_long_and_odd_texts() -> None:
-    with gzip.open(GOLDEN / "sequencefiles" / "records-text-text.jsonl.gz", "rt", encoding="utf-8") as lines:
+    with gzip.open(
+        GOLDEN / "sequencefiles" / "records-text-text.jsonl.gz", "rt", encoding="utf-8"
+    ) as lines:
         keys = [javahash_text(base64.b64decode(json.loads(line)["k"])) for line in lines]
     found = partition_of(pl.Series(keys, dtype=pl.Binary), 5)
     assert found.to_list() == [javahash.partition(key, 5) for key in keys]

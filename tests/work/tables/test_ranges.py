@@ -1,4 +1,6 @@
-"""Ranges of keys: all rows of many tables, by partition and range, in their order within a range."""
+"""Ranges of keys: all rows of many tables, by partition and range, in their order within a
+range.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,15 @@ PARTS = 3
 
 
 def some_tables(random: Random, keys: list[bytes], count: int) -> list[pl.DataFrame]:
-    """Tables with keys that come again and again; the other column tells where a row is from, in few or many bytes."""
+    """Tables with keys that come again and again; the other column tells where a row is from, in
+    few or many bytes.
+    """
     tables = []
     for number in range(count):
-        rows = [(b"%d/%d" % (number, row // 2) * random.choice((1, 5)), random.choice(keys)) for row in range(100)]
+        rows = [
+            (b"%d/%d" % (number, row // 2) * random.choice((1, 5)), random.choice(keys))
+            for row in range(100)
+        ]
         tables.append(pl.DataFrame(rows, schema=SCHEMA, orient="row"))
     return tables
 
@@ -32,7 +39,11 @@ def some_keys(random: Random, kind: str) -> list[bytes]:
     if kind == "any":
         return [a_key(random) for _ in range(300)]
     if kind == "late":
-        return [b"https://www.example.org/%d" % random.randrange(10**6) for _ in range(300)] + [b"", b"https", b"z"]
+        return [b"https://www.example.org/%d" % random.randrange(10**6) for _ in range(300)] + [
+            b"",
+            b"https",
+            b"z",
+        ]
     return [b"\0" * random.randrange(40) for _ in range(30)]
 
 
@@ -41,7 +52,13 @@ def some_keys(random: Random, kind: str) -> list[bytes]:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("room", "size"), [(1 << 30, 40), (500, 40), (1 << 30, 5000)])
 def test_rows_come_by_partition_and_range(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, parts: int, kind: str, room: int, size: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    seed: int,
+    parts: int,
+    kind: str,
+    room: int,
+    size: int,
 ) -> None:
     random = Random(seed)
     tables = some_tables(random, some_keys(random, kind), 20)
@@ -57,7 +74,9 @@ def test_rows_come_by_partition_and_range(
             frames = [frame[pl.Series(order)] for frame, order in rows.ordered(part)]
             assert len(frames) == max(1, 2000 // parts // size)
             mine = [row for row in everything if javahash.partition(row[1], parts) == part]
-            assert [row for frame in frames for row in frame.iter_rows()] == sorted(mine, key=lambda row: row[1])
+            assert [row for frame in frames for row in frame.iter_rows()] == sorted(
+                mine, key=lambda row: row[1]
+            )
             full = [frame for frame in frames if len(frame)]
             assert all(before["key"][-1] < after["key"][0] for before, after in pairwise(full))
             assert kind == "length" or max(map(len, full)) < 10 * size
@@ -75,5 +94,9 @@ def test_spilled_rows_are_ordered_too(tmp_path: Path, monkeypatch: pytest.Monkey
     with Shuffle(1, SCHEMA, budget=100, spill=tmp_path) as rows:
         for table in tables:
             rows.add(table)
-        found = [row for frame, order in rows.ordered(0) for row in frame[pl.Series(order)].iter_rows()]
-    assert found == sorted((row for table in tables for row in table.iter_rows()), key=lambda row: row[1])
+        found = [
+            row for frame, order in rows.ordered(0) for row in frame[pl.Series(order)].iter_rows()
+        ]
+    assert found == sorted(
+        (row for table in tables for row in table.iter_rows()), key=lambda row: row[1]
+    )

@@ -1,4 +1,6 @@
-"""The shuffle: rows come out partitioned, sorted and in order of arrival, held in memory or spilled."""
+"""The shuffle: rows come out partitioned, sorted and in order of arrival, held in memory or
+spilled.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,11 @@ def some_frames(seed: int, count: int = 40) -> list[pl.DataFrame]:
     frames, row = [], 0
     for _ in range(count):
         size = random.randrange(200)
-        frames.append(pl.DataFrame({"key": random.choices(keys, k=size), "row": range(row, row + size)}, schema=SCHEMA))
+        frames.append(
+            pl.DataFrame(
+                {"key": random.choices(keys, k=size), "row": range(row, row + size)}, schema=SCHEMA
+            )
+        )
         row += size
     return frames
 

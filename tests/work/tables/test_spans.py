@@ -1,4 +1,6 @@
-"""Spans and batches: every record once, in order, whatever the file, by kernels as one by one; errors for damage."""
+"""Spans and batches: every record once, in order, whatever the file, by kernels as one by one;
+errors for damage.
+"""
 
 from __future__ import annotations
 
@@ -74,12 +76,16 @@ def test_empty_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("codec", ["GzipCodec", "BZip2Codec", "SnappyCodec", "ZStandardCodec"])
 @pytest.mark.parametrize("compression", ["RECORD", "BLOCK"])
-def test_other_codecs_are_read_record_by_record(tmp_path: Path, codec: str, compression: str) -> None:
+def test_other_codecs_are_read_record_by_record(
+    tmp_path: Path, codec: str, compression: str
+) -> None:
     from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 
     path = tmp_path / "file"
     name = f"org.apache.hadoop.io.compress.{codec}"
-    with SequenceFileWriter(path, "org.apache.hadoop.io.Text", "x", compression=compression, codec=name) as out:
+    with SequenceFileWriter(
+        path, "org.apache.hadoop.io.Text", "x", compression=compression, codec=name
+    ) as out:
         out.append_raw(b"\x01a", b"value")
     bulk = SpannedFile(path)
     assert records_of(bulk.batch(bulk.spans()[0])) == [(b"a", b"value")]
@@ -186,7 +192,9 @@ def test_a_record_that_unpacks_to_too_much_is_damage(
     monkeypatch.setattr("minutch.work.tables.spans.MOST", 100_000)
     monkeypatch.setattr("minutch.work.tables.zlibvalues.MOST", 100_000)
     file = SpannedFile(path)
-    with pytest.raises(FormatError, match="unpacks to too much: expected at most 100000 bytes") as caught:
+    with pytest.raises(
+        FormatError, match="unpacks to too much: expected at most 100000 bytes"
+    ) as caught:
         list(file.batches(span))
     assert caught.value.path == str(path) and caught.value.offset
 
@@ -196,9 +204,9 @@ def test_spans_that_may_have_a_key(file: tuple[Path, Records]) -> None:
     bulk = SpannedFile(path, span_size=20_000)
     key = next(key for key, _ in records[1500:] if len(key) > 20)
     found = bulk.spans_with(key)
-    assert [record for span in found for record in records_of(bulk.batch(span)) if record[0] == key] == [
-        record for record in records if record[0] == key
-    ]
+    assert [
+        record for span in found for record in records_of(bulk.batch(span)) if record[0] == key
+    ] == [record for record in records if record[0] == key]
     assert (len(found) < len(bulk.spans())) is (bulk.compression != "BLOCK")
 
 

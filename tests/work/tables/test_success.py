@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from minutch.commands import fsck, generate, inject, invertlinks, mergedb, mergesegs, readdb, readlinkdb, updatedb
+from minutch.commands import (
+    fsck,
+    generate,
+    inject,
+    invertlinks,
+    mergedb,
+    mergesegs,
+    readdb,
+    readlinkdb,
+    updatedb,
+)
 from minutch.cycle.segment.store import segments_in
 from minutch.work.tables.success import PROPERTY, SUCCESS
 from tests.cycle.linkdb.test_jobs import ONE, segment

@@ -16,7 +16,9 @@ PREFIX = ".spill-"
 
 
 def dead_process() -> int:
-    ran = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
     return int(ran.stdout)
 
 
@@ -30,7 +32,12 @@ def test_folders_of_the_dead_go_and_others_stay(tmp_path: Path) -> None:
     dead, host = dead_process(), socket.gethostname()
     gone = [f"{PREFIX}{dead}", f"{PREFIX}{dead}-1-{host}", f"{PREFIX}{dead}-1-{host}.2"]
     gone.append(f"{PREFIX}{os.getpid()}-1-{host}")  # our number, but not our time
-    kept = [f"{PREFIX}{dead}-1-elsewhere.org", f"{PREFIX}mine", f".new-{dead}", f"{PREFIX}{os.getppid()}"]
+    kept = [
+        f"{PREFIX}{dead}-1-elsewhere.org",
+        f"{PREFIX}mine",
+        f".new-{dead}",
+        f"{PREFIX}{os.getppid()}",
+    ]
     for name in gone + kept:
         (tmp_path / name / "inside").mkdir(parents=True)
     (tmp_path / f"{PREFIX}{dead}-file").touch()

@@ -1,4 +1,6 @@
-"""Files written in bulk go to the disk while they are written, and are the same where the system can't do that."""
+"""Files written in bulk go to the disk while they are written, and are the same where the system
+can't do that.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def write(path: Path) -> list[bytes]:
     return keys
 
 
-def test_every_byte_is_handed_to_the_disk_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_byte_is_handed_to_the_disk_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[tuple[int, int]] = []
 
     def record(descriptor: int, start: int, size: int, flags: int) -> int:
@@ -47,11 +51,15 @@ def test_every_byte_is_handed_to_the_disk_once(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(writer_module, "_sync_file_range", lambda: record)
     write(tmp_path / "file")
-    assert len(asked) > 2 and asked[0][0] == 0 and asked[-1][1] == (tmp_path / "file").stat().st_size
+    assert (
+        len(asked) > 2 and asked[0][0] == 0 and asked[-1][1] == (tmp_path / "file").stat().st_size
+    )
     assert all(before[1] == after[0] for before, after in pairwise(asked))
 
 
-def test_without_that_system_call_the_file_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_that_system_call_the_file_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     keys = write(tmp_path / "first")
     monkeypatch.setattr(writer_module, "_sync_file_range", lambda: None)
     write(tmp_path / "second")
@@ -61,13 +69,19 @@ def test_without_that_system_call_the_file_is_the_same(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize("block", [1, 700, 1 << 20])
-def test_an_index_of_several_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+def test_an_index_of_several_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
     for module in (writer_module, mapfile_module):
-        monkeypatch.setattr(module, "SequenceFileWriter", partial(SequenceFileWriter, block_size=block))
+        monkeypatch.setattr(
+            module, "SequenceFileWriter", partial(SequenceFileWriter, block_size=block)
+        )
     monkeypatch.setattr(writer_module, "BLOCK_SIZE", block)
     keys = sorted(b"http://www.example.org/" + b"%d" % i * (i % 40) for i in range(9000))
     values, length = np.zeros(4 * len(keys), np.uint8), np.full(len(keys), 4, np.int32)
-    records = Places.of(from_series(pl.Series(keys, dtype=pl.Binary)), values, np.arange(len(keys)) * 4, length)
+    records = Places.of(
+        from_series(pl.Series(keys, dtype=pl.Binary)), values, np.arange(len(keys)) * 4, length
+    )
     bulk = BulkMapWriter(tmp_path / "bulk", BYTES, sync=SYNC, index_sync=SYNC)
     for start in range(0, len(keys), 2500):
         bulk.append(records.between(start, start + 2500))
@@ -84,7 +98,9 @@ def test_records_about_as_long_as_the_buffer(tmp_path: Path, size: int) -> None:
     values = np.resize(np.arange(251, dtype=np.uint8), size)
     at, length = np.array([0, 0, 0]), np.array([10, size, size - 1], np.int32)
     writer = BulkWriter(tmp_path / "file", BYTES, sync=SYNC)
-    writer.append(Places.of(from_series(pl.Series([b"a", b"b", b"c"], dtype=pl.Binary)), values, at, length))
+    writer.append(
+        Places.of(from_series(pl.Series([b"a", b"b", b"c"], dtype=pl.Binary)), values, at, length)
+    )
     writer.close()
     assert [len(value) for _, value in read_records(tmp_path / "file")] == length.tolist()
     verify_file(tmp_path / "file")

@@ -1,4 +1,6 @@
-"""http: URLs answered from the files below the folder `pages.folder`, as protocol-file reads them."""
+"""http: URLs answered from the files below the folder `pages.folder`, as protocol-file reads
+them.
+"""
 
 from __future__ import annotations
 
