@@ -32,8 +32,8 @@ from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links import Outlink
+from minutch.records.links.run import OutlinkRun
 from minutch.records.metadata import CONTENT_TYPE_KEY
-from minutch.records.outlinkrun import OutlinkRun
 from minutch.records.truncation import is_truncated
 
 log = logging.getLogger(__name__)

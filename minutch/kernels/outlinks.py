@@ -6,7 +6,7 @@
                slots                       open addressing by hash (of `seeded`): i + 1, or 0
     pages      start of the run in `data` | links in it | start and size of the page's own URL in `selves`
 
-Links are runs of serialized Outlinks (minutch.records.outlinkrun), URLs UTF-8.
+Links are runs of serialized Outlinks (minutch.records.links.run), URLs UTF-8.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def domain_column(hosts: pl.Series) -> pl.Series:
 
 def schema() -> pl.Schema:
     """The columns that every table of records has, in order, with their types."""
-    from minutch.work.tables.frame import CRAWLDB_SCHEMA
+    from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 
     return CRAWLDB_SCHEMA
 
@@ -133,7 +133,7 @@ def keys_of(urls: pl.Series) -> pl.Series:
 
 def records(frame: pl.DataFrame) -> Iterator[tuple[str, CrawlDatum]]:
     """URL and record of each row. FormatError for damaged metadata."""
-    from minutch.work.tables import rows
+    from minutch.records.crawldatum import rows
 
     return rows.records(frame)
 
@@ -142,7 +142,7 @@ def map_records(frame: pl.DataFrame, change: Callable[[str, CrawlDatum], object]
     """The table after `change(url, datum)` on each row; `change` alters the datum. Further columns
     stay.
     """
-    from minutch.work.tables import rows
+    from minutch.records.crawldatum import rows
 
     return rows.map_rows(frame, change)
 

@@ -36,15 +36,15 @@ from minutch.hadoop.formats.javaio import decode_text
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.plugin.results import Parse
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum.rows import to_datum
 from minutch.records.document import Date, FieldValue, Long, NutchDocument, NutchField, value_text
 from minutch.records.links import Inlink, Inlinks
 from minutch.records.metadata import CONTENT_TYPE_KEY
-from minutch.records.metadata_columns import text_values
+from minutch.records.metadata.columns import text_values
 from minutch.records.parsedata import ParseData
-from minutch.records.parsedata_columns import ParseTable
+from minutch.records.parsedata.columns import ParseTable
 from minutch.urls.hosts import map_distinct
 from minutch.work.tables.frame import decode_keys
-from minutch.work.tables.rows import to_datum
 from minutch.work.tables.textparts import float_texts
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ CLASSES = {
         "crawl.CrawlDatum": "crawldatum:CrawlDatum",
         "crawl.Inlink": "links:Inlink",
         "crawl.Inlinks": "links:Inlinks",
-        "crawl.MapWritable": "oldmapwritable:OldMapWritable",
+        "crawl.MapWritable": "metadata.oldmapwritable:OldMapWritable",
         "crawl.NutchWritable": "nutchwritable:NutchWritable",
         "crawl.Generator$SelectorEntry": "selectorentry:SelectorEntry",
         "hostdb.HostDatum": "hostdatum:HostDatum",

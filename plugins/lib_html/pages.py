@@ -22,6 +22,8 @@ from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult
 from minutch.records import parsestatus
 from minutch.records.content import Content
 from minutch.records.links import Outlink
+from minutch.records.links.relative import RelativeRun, resolve_all
+from minutch.records.links.run import OutlinkRun, as_run, joined
 from minutch.records.metadata import (
     CACHING_FORBIDDEN_CONTENT,
     CACHING_FORBIDDEN_KEY,
@@ -30,10 +32,8 @@ from minutch.records.metadata import (
     ORIGINAL_CHAR_ENCODING_KEY,
     Metadata,
 )
-from minutch.records.outlinkrun import OutlinkRun, as_run, joined
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
-from minutch.records.relativeruns import RelativeRun, resolve_all
 from minutch.urls.parts import parse as parse_url
 from minutch.urls.resolve import Resolver, WhatwgResolver
 

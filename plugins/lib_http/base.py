@@ -21,10 +21,9 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError, UrlError
 from minutch.hadoop.formats.writables import IntWritable, Text
 from minutch.plugin.points import Protocol, ProtocolOutput
-from minutch.records import entitytag
 from minutch.records import protocolstatus as codes
 from minutch.records.content import Content
-from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum import CrawlDatum, entitytag
 from minutch.records.metadata import (
     CONTENT_FETCH_TIME_KEY,
     DAMAGED_KEY,

@@ -43,10 +43,10 @@ from minutch.records.crawldatum import (
     STATUS_LINKED,
     STATUS_SIGNATURE,
 )
+from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.records.parsedata import ParseData
 from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.database import part_name
-from minutch.work.tables.frame import CRAWLDB_SCHEMA
 from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.shuffle import split
 from minutch.work.tables.spans import TEXT

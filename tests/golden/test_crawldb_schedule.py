@@ -12,8 +12,7 @@ import pytest
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.hadoop.formats.writables import FloatWritable, MapWritable, Text
-from minutch.records.crawldatum import CrawlDatum
-from minutch.work.tables import rows
+from minutch.records.crawldatum import CrawlDatum, rows
 from tests.support.golden import GOLDEN, needs_golden
 
 pytestmark = needs_golden("tables/schedule.csv.gz")

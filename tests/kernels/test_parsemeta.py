@@ -9,7 +9,7 @@ import pytest
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.writables import FloatWritable, MapWritable, Text
-from minutch.records.contentmeta import with_content_meta
+from minutch.records.parsedata.contentmeta import with_content_meta
 from minutch.records.links import Outlink
 from minutch.records.metadata import SEGMENT_NAME_KEY, Metadata
 from minutch.records.parsedata import ParseData

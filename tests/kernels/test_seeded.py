@@ -12,7 +12,7 @@ from minutch.cycle.parse import simhash, verdicts
 from minutch.kernels import distinct, seeded
 from minutch.kernels.arrow import from_series
 from minutch.records.links import Outlink
-from minutch.records.outlinkrun import OutlinkRun
+from minutch.records.links.run import OutlinkRun
 
 ONE, OTHER = 0x0123_4567_89AB_CDEF, 0x7EDC_BA98_7654_3210
 WORD = (1 << 64) - 1

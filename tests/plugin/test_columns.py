@@ -23,9 +23,9 @@ from minutch.plugin.columns import (
     urls_of,
 )
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum.rows import to_frame
 from minutch.urls.domains import domain_of
 from minutch.urls.parts import host_of, parse
-from minutch.work.tables.rows import to_frame
 from tests.support.golden import PROJECT
 from tests.urls.strategies import urls
 

@@ -20,10 +20,10 @@ from minutch.plugin.points import (
     URLNormalizer,
 )
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum.rows import to_frame
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.work.tables.packed import pack
-from minutch.work.tables.rows import to_frame
 
 CONF = Configuration()
 

@@ -20,8 +20,7 @@ from minutch.errors import ConfigError
 from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.plugin.protocolfactory import ProtocolFactory
-from minutch.records import entitytag
-from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum import CrawlDatum, entitytag
 from minutch.records.truncation import is_truncated
 from minutch.urls.parts import parse
 from plugins.protocol_http.http import Http

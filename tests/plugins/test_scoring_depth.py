@@ -13,9 +13,9 @@ from minutch.hadoop.formats.writables import IntWritable, MapWritable, Text
 from minutch.plugin.points import Parse
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum.rows import to_frame
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
-from minutch.work.tables.rows import to_frame
 from plugins.scoring_depth.depth import DepthScoring
 
 OVERRIDE = "scoring.depth.override.pattern"

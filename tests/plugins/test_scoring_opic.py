@@ -12,10 +12,10 @@ from minutch.hadoop.formats.javahash import float32
 from minutch.plugin.points import Parse
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum.rows import to_frame
 from minutch.records.document import NutchDocument
 from minutch.records.metadata import SCORE_KEY, Metadata
 from minutch.records.parsedata import ParseData
-from minutch.work.tables.rows import to_frame
 from plugins.scoring_opic.opic import OpicScoring
 
 SCORES = st.floats(width=32, allow_nan=False, allow_infinity=False, min_value=0, max_value=1e6)

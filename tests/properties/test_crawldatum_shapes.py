@@ -19,11 +19,11 @@ from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.mapfile import MapFileWriter
 from minutch.hadoop.formats.writables import Text
-from minutch.records import crawldatum_columns
-from minutch.records.crawldatum import CrawlDatum
-from minutch.work.tables import crawldata, rows
+from minutch.records.crawldatum import CrawlDatum, rows
+from minutch.records.crawldatum import columns as crawldatum_columns
+from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+from minutch.work.tables import crawldata
 from minutch.work.tables.crawldata import CRAWL_DATUM, CrawlDataWriter
-from minutch.work.tables.frame import CRAWLDB_SCHEMA
 from minutch.work.tables.spans import TEXT
 from tests.support.tables import Records, read_records, some_records, write_records
 

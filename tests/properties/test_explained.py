@@ -37,7 +37,7 @@ from minutch.inspect.explain.visits import protocol_status
 from minutch.plugin.chains import URLFilters
 from minutch.records import protocolstatus as codes
 from minutch.records.crawldatum import CrawlDatum
-from minutch.work.tables.rows import to_frame
+from minutch.records.crawldatum.rows import to_frame
 from tests.properties.test_counters import SETTINGS as COUNTED
 from tests.properties.test_counters import LaterClock
 from tests.support.crawldbs import read_db

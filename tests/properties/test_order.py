@@ -28,8 +28,8 @@ from minutch.hadoop.formats.compress import PACKAGE, codec_for
 from minutch.hadoop.formats.sequencefile import BLOCK, RECORD, SequenceFileReader
 from minutch.job import JobContext
 from minutch.records import crawldatum as codes
-from minutch.records.crawldatum import CrawlDatum
-from minutch.work.tables import rows, shuffle
+from minutch.records.crawldatum import CrawlDatum, rows
+from minutch.work.tables import shuffle
 from minutch.work.tables.compression import PLAIN, Compression
 from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.merge import sort_by_key

@@ -23,8 +23,8 @@ from minutch.records.legacy.fetchlistentry import FetchListEntry
 from minutch.records.legacy.page import Link, Page
 from minutch.records.links import Inlink, Inlinks, Outlink
 from minutch.records.metadata import Metadata, MetaWrapper
+from minutch.records.metadata.oldmapwritable import OldMapWritable
 from minutch.records.nutchwritable import NutchWritable
-from minutch.records.oldmapwritable import OldMapWritable
 from minutch.records.parsedata import ParseData, ParseImpl
 from minutch.records.parsestatus import SUCCESS, SUCCESS_REDIRECT, ParseStatus
 from minutch.records.parsetext import ParseText

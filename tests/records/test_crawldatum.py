@@ -11,7 +11,7 @@ from minutch.hadoop.formats.javaio import DataOutput
 from minutch.hadoop.formats.writables import FloatWritable, IntWritable, MapWritable, Text
 from minutch.records import crawldatum, protocolstatus
 from minutch.records.crawldatum import CrawlDatum, java_round, status_by_name, status_name
-from minutch.records.oldmapwritable import OldMapWritable
+from minutch.records.metadata.oldmapwritable import OldMapWritable
 from minutch.records.protocolstatus import ProtocolStatus
 from tests.records.samples import DATUM
 

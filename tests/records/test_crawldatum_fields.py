@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.records import crawldatum_fields
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum_fields import FIELDS, KEY
+from minutch.records.crawldatum import fields as crawldatum_fields
+from minutch.records.crawldatum.fields import FIELDS, KEY
 from minutch.work.tables.spans import SpannedFile, data_file
 from tests.support.crawldbs import NOW, metadata, write_db
 

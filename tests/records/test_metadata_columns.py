@@ -19,7 +19,7 @@ from minutch.hadoop.formats.writables import (
     Text,
     Writable,
 )
-from minutch.records.metadata_columns import (
+from minutch.records.metadata.columns import (
     OTHER,
     STATUS,
     TEXT,

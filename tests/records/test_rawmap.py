@@ -19,7 +19,7 @@ from minutch.hadoop.formats.writables import (
     VIntWritable,
     Writable,
 )
-from minutch.records import rawmap
+from minutch.records.metadata import rawmap
 from minutch.records.protocolstatus import ProtocolStatus
 
 texts = st.text(max_size=200).map(Text)

@@ -19,7 +19,7 @@ from minutch.records.metadata import FETCH_TIME_KEY, Metadata
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.records.webgraph import LinkDatum, Node
-from minutch.records.webgraph_columns import (
+from minutch.records.webgraph.columns import (
     decode_dated_outlinks,
     decode_link_data,
     decode_nodes,

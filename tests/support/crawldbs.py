@@ -9,8 +9,7 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.job import JobContext
-from minutch.records.crawldatum import CrawlDatum
-from minutch.work.tables import rows
+from minutch.records.crawldatum import CrawlDatum, rows
 from minutch.work.tables.compression import PLAIN, Compression
 from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.merge import sort_by_key

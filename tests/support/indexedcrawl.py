@@ -16,13 +16,13 @@ from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum.rows import to_frame
 from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.records.parsetext import ParseText
 from minutch.work.tables.crawldata import CrawlDataWriter
-from minutch.work.tables.rows import to_frame
 
 PLUGINS = "index-(basic|anchor|more)|language-identifier|indexer-local|scoring-opic"
 FOLDERS = ("content", "crawl_fetch", "crawl_parse", "parse_data", "parse_text")

@@ -20,8 +20,9 @@ from minutch.hadoop.formats.writables import (
     Text,
     Writable,
 )
-from minutch.records import crawldatum_columns, protocolstatus
+from minutch.records import protocolstatus
 from minutch.records.crawldatum import STATUS_NAMES, CrawlDatum
+from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.work.tables.crawldata import CRAWL_DATUM
 from minutch.work.tables.packed import Patched

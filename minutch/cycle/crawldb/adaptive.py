@@ -37,9 +37,8 @@ from minutch.errors import UrlError
 from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.javaio import decode_text
 from minutch.hadoop.formats.writables import FloatWritable, Text, Writable
-from minutch.records import rawmap
 from minutch.records.crawldatum import SECONDS_PER_DAY, CrawlDatum, java_round
-from minutch.records.metadata import CONTENT_TYPE_KEY, FIXED_INTERVAL_KEY
+from minutch.records.metadata import CONTENT_TYPE_KEY, FIXED_INTERVAL_KEY, rawmap
 from minutch.urls.uri import parse_uri
 
 MIME_FILE_PROPERTY = "db.fetch.schedule.mime.file"

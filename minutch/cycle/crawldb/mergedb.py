@@ -23,8 +23,8 @@ from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
-from minutch.records.rawmap import RawMap
-from minutch.work.tables.frame import CRAWLDB_SCHEMA
+from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+from minutch.records.metadata.rawmap import RawMap
 from minutch.work.tables.merge import has_repeats, sort_by_key
 from minutch.work.tables.success import mark_success
 

@@ -29,12 +29,13 @@ from minutch.job import Counters
 from minutch.plugin.chains import SCOPE_CRAWLDB
 from minutch.plugin.urlrules import UrlRules
 from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_ORPHAN
+from minutch.records.crawldatum.table import CRAWLDB_SCHEMA, PACKED_SCHEMA
 from minutch.work.engine import Partition, Source, Task, engine_of
 from minutch.work.engine.stored import StoredParts
 from minutch.work.tables.compression import Compression, output_compression
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.database import is_partitioned
-from minutch.work.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA, decode_keys, encode_keys
+from minutch.work.tables.frame import decode_keys, encode_keys
 from minutch.work.tables.merge import aligned
 from minutch.work.tables.packed import Patched, scan_packed
 from minutch.work.tables.parallel import number_of_parts, ordered

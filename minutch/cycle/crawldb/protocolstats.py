@@ -17,7 +17,7 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.tallies import count_of, counts_of, tally, write
 from minutch.job import Counters, JobContext
 from minutch.records.metadata import RESPONSE_CODE_KEY
-from minutch.records.metadata_columns import text_values
+from minutch.records.metadata.columns import text_values
 
 log = logging.getLogger(__name__)
 UNFETCHED: Final = "UNFETCHED"

@@ -29,8 +29,7 @@ from minutch.cycle.crawldb.transitions import (
 )
 from minutch.cycle.crawldb.updates import Fetched, Updates
 from minutch.records import crawldatum as status
-from minutch.records.crawldatum import CrawlDatum
-from minutch.work.tables import rows
+from minutch.records.crawldatum import CrawlDatum, rows
 from minutch.work.tables.packed import pack, take
 
 _STATES = {

@@ -29,8 +29,13 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.conf.classes import class_named
 from minutch.hadoop.formats.javahash import float32
-from minutch.records.crawldatum import SECONDS_PER_DAY, STATUS_DB_UNFETCHED, CrawlDatum, java_round
-from minutch.work.tables import rows
+from minutch.records.crawldatum import (
+    SECONDS_PER_DAY,
+    STATUS_DB_UNFETCHED,
+    CrawlDatum,
+    java_round,
+    rows,
+)
 
 STATUS_UNKNOWN: Final = 0
 STATUS_MODIFIED: Final = 1

@@ -16,8 +16,7 @@ import polars as pl
 from minutch.errors import PluginError
 from minutch.job import Counters
 from minutch.plugin.chains import ScoringFilters
-from minutch.records.crawldatum import CrawlDatum
-from minutch.work.tables import rows
+from minutch.records.crawldatum import CrawlDatum, rows
 from minutch.work.tables.packed import unpack
 
 log = logging.getLogger(__name__)

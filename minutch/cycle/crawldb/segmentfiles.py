@@ -13,8 +13,8 @@ from minutch.cycle.crawldb.partitions import Entries, EntryFilter, patch
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import UpdateSettings, update
 from minutch.job import Counters, JobContext
+from minutch.records.crawldatum.table import PACKED_SCHEMA
 from minutch.work.engine import Task, engine_of
-from minutch.work.tables.frame import PACKED_SCHEMA
 from minutch.work.tables.packed import scan_packed
 from minutch.work.tables.spans import Place
 

@@ -51,9 +51,8 @@ from minutch.hadoop.formats.javaio import decode_text
 from minutch.job import Counters
 from minutch.plugin.chains import ScoringFilters
 from minutch.records import crawldatum as status
-from minutch.records import rawmap
-from minutch.records.metadata import GENERATE_TIME_KEY
-from minutch.work.tables.frame import CRAWLDB_SCHEMA
+from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+from minutch.records.metadata import GENERATE_TIME_KEY, rawmap
 from minutch.work.tables.merge import has_repeats
 from minutch.work.tables.packed import Patched, pack, take, unpack
 

@@ -20,9 +20,8 @@ from minutch.cycle.fetch.settings import RedirectSettings, RobotsSettings
 from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import Text
 from minutch.records import crawldatum as status
-from minutch.records import entitytag
 from minutch.records import protocolstatus as protocol
-from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum import CrawlDatum, entitytag
 from minutch.records.metadata import CAPTURE, REPR_URL_KEY
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.domains import domain_name

@@ -22,10 +22,9 @@ from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, CRAWL_GENERATE, CR
 from minutch.hadoop.formats.writables import Text
 from minutch.records import crawldatum as status
 from minutch.records import protocolstatus as codes
-from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum import CrawlDatum, rows
 from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.protocolstatus import ProtocolStatus
-from minutch.work.tables import rows
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.database import part_paths
 

@@ -30,7 +30,7 @@ from minutch.cycle.fetchlist.partition import UrlPartitioner
 from minutch.cycle.hostdb.store import HostDb
 from minutch.job import Counters, Progress
 from minutch.plugin.chains import ScoringFilters, URLFilters
-from minutch.records.hostdatum_columns import HOSTDB_SCHEMA
+from minutch.records.hostdatum.columns import HOSTDB_SCHEMA
 from minutch.work.engine import Task, engine_of
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys, empty

@@ -25,11 +25,11 @@ from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.writables import LongWritable
 from minutch.job import Counters
 from minutch.plugin.chains import ScoringFilters, URLFilters
-from minutch.records.crawldatum import status_by_name
+from minutch.records.crawldatum import rows, status_by_name
+from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.records.metadata import GENERATE_TIME_KEY
-from minutch.records.rawmap import text_key, values_of
-from minutch.work.tables import rows
-from minutch.work.tables.frame import CRAWLDB_SCHEMA, decode_keys
+from minutch.records.metadata.rawmap import text_key, values_of
+from minutch.work.tables.frame import decode_keys
 
 if TYPE_CHECKING:
     from minutch.expressions import Expression

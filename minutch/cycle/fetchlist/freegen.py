@@ -22,7 +22,8 @@ from minutch.cycle.fetchlist.lists import FetchListWriter, address_of, number_of
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters
 from minutch.plugin.urlrules import UrlRules
-from minutch.work.tables.frame import CRAWLDB_SCHEMA, encode_keys
+from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+from minutch.work.tables.frame import encode_keys
 
 log = logging.getLogger(__name__)
 REPEATED: Final = "repeated URLs"

@@ -27,7 +27,7 @@ from minutch.cycle.fetchlist.select import by_rank, ranks_of, url_hashes
 from minutch.cycle.segment.store import CRAWL_GENERATE, new_segment
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
 from minutch.records.metadata import GENERATE_TIME_KEY
-from minutch.records.rawmap import merge
+from minutch.records.metadata.rawmap import merge
 from minutch.work.engine import engine_of, runs_here
 from minutch.work.tables.compression import Compression, output_compression
 from minutch.work.tables.crawldata import CrawlDataWriter

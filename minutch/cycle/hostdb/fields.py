@@ -34,7 +34,7 @@ from minutch.hadoop.formats.javahash import (
     string_hash,
 )
 from minutch.hadoop.formats.writables import FloatWritable, IntWritable, LongWritable, Writable
-from minutch.records.metadata_columns import (
+from minutch.records.metadata.columns import (
     FLOAT,
     INT,
     LONG,

@@ -23,8 +23,8 @@ import polars as pl
 
 from minutch.cycle.hostdb.fields import NEW_SCHEMA
 from minutch.cycle.hostdb.statistics import FAILURES, STATUSES, Statistics
-from minutch.records.hostdatum_columns import COUNTS, HOSTDB_SCHEMA
-from minutch.records.metadata_columns import (
+from minutch.records.hostdatum.columns import COUNTS, HOSTDB_SCHEMA
+from minutch.records.metadata.columns import (
     FLOAT,
     INT,
     LONG,
@@ -34,7 +34,7 @@ from minutch.records.metadata_columns import (
     stored,
     stored_value,
 )
-from minutch.records.rawmap import RawMap
+from minutch.records.metadata.rawmap import RawMap
 
 SCORES_SCHEMA: Final = pl.Schema({"key": pl.Binary(), "score": pl.Float32()})
 

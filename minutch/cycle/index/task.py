@@ -36,13 +36,15 @@ from minutch.plugin.chains import (
 )
 from minutch.plugin.documents import Documents, Links, Pages
 from minutch.records import crawldatum as status
-from minutch.records import crawldatum_columns
 from minutch.records.content import Content
-from minutch.records.links_columns import decode_inlinks
+from minutch.records.crawldatum import columns as crawldatum_columns
+from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+from minutch.records.links.columns import decode_inlinks
+from minutch.records.links.table import INLINKS_SCHEMA
 from minutch.records.metadata import REPR_URL_KEY, SEGMENT_NAME_KEY, SIGNATURE_KEY
-from minutch.records.metadata_columns import text_values
-from minutch.records.parsedata_columns import ParseTable, decode, decode_texts
-from minutch.work.tables.frame import CRAWLDB_SCHEMA, INLINKS_SCHEMA, concat, decode_keys
+from minutch.records.metadata.columns import text_values
+from minutch.records.parsedata.columns import ParseTable, decode, decode_texts
+from minutch.work.tables.frame import concat, decode_keys
 from minutch.work.tables.keyranges import KeyRange
 
 ROBOTS_KEY: Final = "robots"

@@ -30,7 +30,7 @@ from minutch.job import Counters, Progress
 from minutch.kernels import inlinks as inlinks_kernels
 from minutch.kernels.arrow import from_series
 from minutch.kernels.seeded import SEED
-from minutch.records.linksets import LinkSets, Rows
+from minutch.records.links.sets import LinkSets, Rows
 from minutch.work.engine import Partition, Source, Task, engine_of
 from minutch.work.engine.interface import Read
 from minutch.work.engine.stored import StoredParts

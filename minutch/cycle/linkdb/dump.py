@@ -23,8 +23,9 @@ from minutch.errors import ConfigError, UsageError
 from minutch.hadoop.formats.writables import MapWritable
 from minutch.job import Counters, JobContext
 from minutch.records.links import LAYOUT_METADATA, Inlink
+from minutch.records.links.table import INLINKS_SCHEMA
 from minutch.urls.javaregex import JavaRegex
-from minutch.work.tables.frame import INLINKS_SCHEMA, decode_keys
+from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import memory_budget, number_of_parts
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.success import mark_success

@@ -24,7 +24,7 @@ from minutch.job import Counters
 from minutch.kernels import inlinks as kernels
 from minutch.kernels.arrow import from_series, to_series
 from minutch.kernels.libdeflate import decompressor, libdeflate
-from minutch.records.links_columns import decode_outlinks
+from minutch.records.links.columns import decode_outlinks
 from minutch.records.parsedata import ParseData
 from minutch.work.tables.links import LINKS_SPAN
 from minutch.work.tables.parallel import ordered

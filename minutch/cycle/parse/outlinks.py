@@ -20,7 +20,7 @@ from minutch.conf import Configuration
 from minutch.errors import MinutchError, UrlError
 from minutch.plugin.chains import SCOPE_OUTLINK, URLExemptionFilters, URLFilters, URLNormalizers
 from minutch.records.links import Outlink
-from minutch.records.outlinkrun import OutlinkRun
+from minutch.records.links.run import OutlinkRun
 from minutch.urls.domains import domain_name
 from minutch.urls.parts import parse
 

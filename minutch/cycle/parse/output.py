@@ -29,15 +29,17 @@ from minutch.errors import MinutchError, UrlError
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.plugin.chains import SCOPE_FETCHER, ScoringFilters
 from minutch.plugin.points import Parse
-from minutch.records import entitytag
 from minutch.records.crawldatum import (
     STATUS_FETCH_SUCCESS,
     STATUS_LINKED,
     STATUS_PARSE_META,
     STATUS_SIGNATURE,
     CrawlDatum,
+    entitytag,
 )
 from minutch.records.links import Outlink
+from minutch.records.links.relative import RelativeRun, resolve_runs
+from minutch.records.links.run import OutlinkRun
 from minutch.records.metadata import (
     DAMAGED_KEY,
     FETCH_TIME_KEY,
@@ -45,10 +47,8 @@ from minutch.records.metadata import (
     SIGNATURE_KEY,
     TRUNCATED_KEY,
 )
-from minutch.records.outlinkrun import OutlinkRun
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import SUCCESS_REDIRECT
-from minutch.records.relativeruns import RelativeRun, resolve_runs
 from minutch.urls.domains import choose_representative
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.kernels.outlinks import REJECTED, keep_links, settle, view_urls
 from minutch.kernels.seeded import SEED
 from minutch.kernels.sieve import ASK, UNKNOWN, sift
-from minutch.records.outlinkrun import OutlinkRun
+from minutch.records.links.run import OutlinkRun
 
 if TYPE_CHECKING:
     import polars as pl

@@ -32,9 +32,9 @@ from minutch.job import Counters, JobContext, Progress
 from minutch.plugin.chains import SCOPE_DEFAULT
 from minutch.records import crawldatum as status
 from minutch.records.webgraph import INLINK, OUTLINK
+from minutch.records.webgraph.table import GRAPH_LINKS_SCHEMA, NODES_SCHEMA
 from minutch.work.tables import crawldata
 from minutch.work.tables.compression import output_compression
-from minutch.work.tables.frame import GRAPH_LINKS_SCHEMA, NODES_SCHEMA
 from minutch.work.tables.merge import aligned, pieces
 from minutch.work.tables.parallel import for_each, memory_budget, number_of_parts
 from minutch.work.tables.shuffle import Shuffle

@@ -28,7 +28,7 @@ from minutch.hadoop.formats.batch import Places
 from minutch.hadoop.formats.writables import FloatWritable
 from minutch.job import Counters, JobContext
 from minutch.kernels.arrow import to_series
-from minutch.records.webgraph_columns import places_of
+from minutch.records.webgraph.columns import places_of
 from minutch.urls.hosts import domains_of, hosts_of
 from minutch.work.tables.compression import output_compression
 from minutch.work.tables.database import part_name

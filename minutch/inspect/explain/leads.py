@@ -19,9 +19,8 @@ from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.inspect.explain.facts import Found, Leads, Link
 from minutch.inspect.explain.visits import protocol_status, was_skipped
 from minutch.records import crawldatum as status
-from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum import CrawlDatum, rows
 from minutch.records.parsedata import ParseData
-from minutch.work.tables import rows
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.links import scan_outlinks
 

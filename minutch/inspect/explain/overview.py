@@ -31,8 +31,9 @@ from minutch.inspect.explain.lastrounds import (
 from minutch.inspect.explain.times import interval, seen_from
 from minutch.job import Counters
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, status_name
+from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.urls.hosts import hosts_of
-from minutch.work.tables.frame import CRAWLDB_SCHEMA, decode_keys, empty
+from minutch.work.tables.frame import decode_keys, empty
 
 MOST: Final = 10
 """Hosts and folders that are listed at most."""

@@ -28,10 +28,9 @@ from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.inspect.explain.facts import Asked, GenerateVerdict
 from minutch.inspect.explain.times import date, interval, seen_from
 from minutch.job import Counters
-from minutch.records.crawldatum import CrawlDatum, status_name
+from minutch.records.crawldatum import CrawlDatum, rows, status_name
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.urls.parts import host_of
-from minutch.work.tables import rows
 
 TAKEN: Final = select.SELECTED
 _MS_PER_DAY: Final = 86_400_000

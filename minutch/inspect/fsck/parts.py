@@ -25,12 +25,14 @@ from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.inspect.fsck.problems import Problem, Remedy
 from minutch.kernels import find
 from minutch.kernels.arrow import from_series
-from minutch.records import crawldatum_columns, hostdatum_columns, webgraph_columns
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.records.hostdatum import HostDatum
-from minutch.records.links_columns import decode_inlinks, decode_outlinks
+from minutch.records.hostdatum import columns as hostdatum_columns
+from minutch.records.links.columns import decode_inlinks, decode_outlinks
 from minutch.records.parsedata import ParseData
 from minutch.records.webgraph import LinkDatum, Node
+from minutch.records.webgraph import columns as webgraph_columns
 from minutch.work.tables import spans
 from minutch.work.tables.database import part_paths
 from minutch.work.tables.shuffle import partition_of

@@ -15,7 +15,7 @@ import polars as pl
 
 from minutch.hadoop.formats.javafloats import float_texts
 from minutch.records.crawldatum import STATUS_NAMES
-from minutch.records.metadata_columns import FLOAT, INT, LONG, TEXT, entries, shown
+from minutch.records.metadata.columns import FLOAT, INT, LONG, TEXT, entries, shown
 from minutch.work.tables.frame import decode_keys
 
 UNKNOWN: Final = "unknown"

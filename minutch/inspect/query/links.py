@@ -13,7 +13,7 @@ from minutch.hadoop.formats.batch import Batch
 from minutch.inspect.query.skipping import piecewise
 from minutch.inspect.query.table import Column, Request, Table, part_file
 from minutch.records.links import Inlinks
-from minutch.records.links_columns import decode_inlinks
+from minutch.records.links.columns import decode_inlinks
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.spans import batchwise
 

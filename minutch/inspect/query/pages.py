@@ -31,10 +31,11 @@ from minutch.hadoop.formats.javaio import DataInput
 from minutch.inspect.query.columns import STATUS, TIME, enum_of, in_rows, statuses, times
 from minutch.inspect.query.ranges import Stretch, each, occurrences, stretches
 from minutch.inspect.query.table import Column, Request, Table, once
-from minutch.records import crawldatum_columns, parsedata_columns
 from minutch.records import protocolstatus as codes
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_LINKED
+from minutch.records.crawldatum import columns as crawldatum_columns
+from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.records.metadata import (
     CONTENT_TYPE_KEY,
     PROTO_STATUS_KEY,
@@ -42,11 +43,12 @@ from minutch.records.metadata import (
     RESPONSE_TIME_KEY,
     SIGNATURE_KEY,
 )
-from minutch.records.metadata_columns import STATUS as STATUS_KIND
-from minutch.records.metadata_columns import entries, text_values
+from minutch.records.metadata.columns import STATUS as STATUS_KIND
+from minutch.records.metadata.columns import entries, text_values
+from minutch.records.parsedata import columns as parsedata_columns
 from minutch.records.protocolstatus import CODE_NAMES
 from minutch.urls.hosts import hosts_of
-from minutch.work.tables.frame import CRAWLDB_SCHEMA, decode_keys, empty
+from minutch.work.tables.frame import decode_keys, empty
 
 UNKNOWN: Final = "unknown"
 PROTOCOL_STATUS: Final = pl.Enum([*CODE_NAMES.values(), UNKNOWN])

@@ -23,14 +23,14 @@ from minutch.hadoop.formats.batch import Batch, keys_of
 from minutch.inspect.query.columns import TIME, enum_of, times
 from minutch.inspect.query.ranges import Stretch, each, stretches
 from minutch.inspect.query.table import Column, Request, Table, once
-from minutch.records import parsedata_columns
 from minutch.records.crawldatum import STATUS_SIGNATURE
 from minutch.records.metadata import (
     CHAR_ENCODING_FOR_CONVERSION_KEY,
     CONTENT_TYPE_KEY,
     ORIGINAL_CHAR_ENCODING_KEY,
 )
-from minutch.records.parsedata_columns import ParseTable
+from minutch.records.parsedata import columns as parsedata_columns
+from minutch.records.parsedata.columns import ParseTable
 from minutch.records.parsestatus import MAJOR_NAMES
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys, empty

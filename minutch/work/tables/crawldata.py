@@ -13,8 +13,8 @@ from typing import Any
 import polars as pl
 
 from minutch.errors import FormatError
-from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.work.tables import spans
 from minutch.work.tables.frame import concat
 from minutch.work.tables.spans import SPAN_SIZE, Place, SpannedFile

@@ -19,67 +19,7 @@ from __future__ import annotations
 
 import polars as pl
 
-CRAWLDB_SCHEMA = pl.Schema(
-    {
-        "key": pl.Binary(),  # the URL's bytes
-        "status": pl.UInt8(),
-        "fetch_time": pl.Int64(),  # ms since the epoch
-        "modified_time": pl.Int64(),  # ms since the epoch, 0 = unknown
-        "retries": pl.Int8(),
-        "fetch_interval": pl.Int32(),  # seconds
-        "score": pl.Float32(),
-        "signature": pl.Binary(),  # null = none, else 1 to 127 bytes
-        "metadata": pl.Binary(),  # null = none or empty, else Hadoop's MapWritable as it was stored
-    }
-)
-
-PACKED_SCHEMA = pl.Schema(
-    {
-        "key": pl.Binary(),
-        "status": pl.UInt8(),
-        "fetch_time": pl.Int64(),
-        "score": pl.Float32(),
-        "value": pl.Binary(),  # the serialized CrawlDatum
-    }
-)
-
-INLINKS_SCHEMA = pl.Schema(
-    {
-        "key": pl.Binary(),  # the URL that is linked to
-        "from_url": pl.Binary(),  # null in the one row of a key whose Inlinks are empty
-        "anchor": pl.Binary(),
-        "metadata": pl.Binary(),  # null = none, else Hadoop's MapWritable as it was stored
-    }
-)
-
-OUTLINKS_SCHEMA = pl.Schema(
-    {
-        "key": pl.Binary(),  # the page's URL
-        "to_url": pl.Binary(),
-        "anchor": pl.Binary(),
-    }
-)
-
-GRAPH_LINKS_SCHEMA = pl.Schema(
-    {
-        "key": pl.Binary(),  # the page at one end
-        "url": pl.Binary(),  # that at the other
-        "anchor": pl.Binary(),
-        "score": pl.Float32(),
-        "timestamp": pl.Int64(),  # ms since the epoch
-        "link_type": pl.Int8(),  # whether `key` is linked to or links
-    }
-)
-
-NODES_SCHEMA = pl.Schema(
-    {
-        "key": pl.Binary(),
-        "num_inlinks": pl.Int32(),
-        "num_outlinks": pl.Int32(),
-        "inlink_score": pl.Float32(),
-        "metadata": pl.Binary(),  # null = none, else Nutch's Metadata as it was stored
-    }
-)
+from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 
 
 def empty(schema: pl.Schema) -> pl.DataFrame:

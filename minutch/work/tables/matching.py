@@ -14,8 +14,7 @@ import polars as pl
 
 from minutch.expressions import Expression
 from minutch.hadoop.formats.javaio import decode_text
-from minutch.records.crawldatum import status_name
-from minutch.work.tables import rows
+from minutch.records.crawldatum import rows, status_name
 
 _FIELDS: Final = {
     "url": "key",

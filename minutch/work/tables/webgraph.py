@@ -12,9 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from minutch.records import webgraph_columns as columns
 from minutch.records.parsedata import ParseData
-from minutch.records.webgraph import LinkDatum, Node
+from minutch.records.webgraph import LinkDatum, Node, columns
 from minutch.work.tables import spans
 from minutch.work.tables.links import LINKS_SPAN
 from minutch.work.tables.writer import TableWriter

@@ -9,8 +9,7 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import FormatError
 from minutch.job import Counters
 from minutch.plugin.urlrules import FILTERED, MALFORMED
-from minutch.records.crawldatum import CrawlDatum
-from minutch.work.tables import rows
+from minutch.records.crawldatum import CrawlDatum, rows
 from tests.support.crawldbs import context, write_db
 
 PLUGINS = {"plugin.includes": "urlfilter-regex|urlnormalizer-basic"}

@@ -27,8 +27,8 @@ from minutch.records.crawldatum import (
     STATUS_DB_UNFETCHED,
     CrawlDatum,
     java_round,
+    rows,
 )
-from minutch.work.tables import rows
 
 NAME = "db.fetch.schedule.class"
 

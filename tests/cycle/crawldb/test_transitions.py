@@ -21,9 +21,8 @@ from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
 from minutch.job import Counters
 from minutch.records import crawldatum as codes
-from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum import CrawlDatum, rows
 from minutch.records.metadata import GENERATE_TIME_KEY
-from minutch.work.tables import rows
 from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.packed import pack
 from tests.support.crawldbs import metadata

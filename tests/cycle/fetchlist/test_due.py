@@ -19,7 +19,7 @@ from minutch.records.crawldatum import (
     STATUS_DB_UNFETCHED,
     CrawlDatum,
 )
-from minutch.work.tables.rows import to_frame
+from minutch.records.crawldatum.rows import to_frame
 
 NOW = 1_000_000_000_000
 DAY = 86_400_000

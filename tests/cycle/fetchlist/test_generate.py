@@ -21,11 +21,11 @@ from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.inspect.fsck.leftovers import in_database
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
+from minutch.records.crawldatum.rows import to_frame
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.work.engine import contests
 from minutch.work.tables import parallel
 from minutch.work.tables.crawldata import read, scan
-from minutch.work.tables.rows import to_frame
 from tests.cycle.fetchlist.test_select import java_hash
 from tests.support.crawldbs import write_db
 from tests.support.tables import read_records

@@ -13,10 +13,10 @@ from minutch.errors import ExpressionError, FormatError, StoreError
 from minutch.hadoop.formats.writables import FloatWritable, LongWritable, MapWritable, Text
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
+from minutch.records.crawldatum.rows import records
 from minutch.records.hostdatum import HostDatum
 from minutch.urls.parts import host_of
 from minutch.work.tables.crawldata import read
-from minutch.work.tables.rows import records
 from tests.cycle.hostdb.test_updatehostdb import context, write_hostdb
 from tests.support.crawldbs import NOW, write_db
 

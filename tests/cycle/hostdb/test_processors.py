@@ -11,8 +11,7 @@ import pytest
 from minutch.conf import Configuration
 from minutch.cycle.hostdb.processors import CrawlDatumProcessor, FetchOverdueProcessor
 from minutch.hadoop.formats.writables import FloatWritable, Writable
-from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, CrawlDatum
-from minutch.work.tables import rows
+from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, CrawlDatum, rows
 from tests.cycle.hostdb.test_updatehostdb import PAGES, context, described, update
 from tests.support.crawldbs import NOW
 

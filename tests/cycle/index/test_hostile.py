@@ -16,9 +16,9 @@ from minutch.conf import Configuration
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import Segment, part_writer
 from minutch.job import Counters, JobContext
-from minutch.records.linksets import LinkSets
+from minutch.records.links.sets import LinkSets
+from minutch.records.links.table import INLINKS_SCHEMA
 from minutch.records.parsetext import ParseText
-from minutch.work.tables.frame import INLINKS_SCHEMA
 from tests.support.documents import Made
 
 FILTERS = (

@@ -26,9 +26,9 @@ from minutch.records.crawldatum import (
     STATUS_DB_UNFETCHED,
     STATUS_FETCH_SUCCESS,
     CrawlDatum,
+    rows,
 )
 from minutch.records.hostdatum import HostDatum
-from minutch.work.tables import rows
 from minutch.work.tables.crawldata import CrawlDataWriter
 from tests.cycle.hostdb.test_updatehostdb import write_hostdb
 from tests.support import graphs

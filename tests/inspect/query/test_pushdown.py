@@ -18,7 +18,7 @@ from minutch.inspect.query.crawl import Crawl
 from minutch.inspect.query.crawldb import Entries
 from minutch.inspect.query.predicates import EVERYWHERE, intersection, union, where
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum_fields import Fields
+from minutch.records.crawldatum.fields import Fields
 from minutch.work.tables.keyranges import KeyRange
 from tests.support.crawldbs import NOW, metadata, write_db
 from tests.support.golden import GOLDEN, needs_golden

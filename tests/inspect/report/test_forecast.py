@@ -29,9 +29,9 @@ from minutch.inspect.report.forecast import DAY, Forecast, Pages, Plan, forecast
 from minutch.inspect.report.poisson import best
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum.rows import records, to_frame
 from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.packed import pack
-from minutch.work.tables.rows import records, to_frame
 from tests.support.tables import patched_frame
 
 NOW = 1_800_000_000_000

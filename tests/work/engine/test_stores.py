@@ -43,12 +43,12 @@ from minutch.errors import ConfigError, LockedError, StoreError
 from minutch.hadoop.stores import StorePath, as_path, hadoop
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_FETCH_SUCCESS
+from minutch.records.crawldatum.rows import to_frame
 from minutch.work.engine import session
 from minutch.work.tables import install
 from minutch.work.tables.crawldata import CrawlDataWriter, scan
 from minutch.work.tables.database import Database
 from minutch.work.tables.lock import lock
-from minutch.work.tables.rows import to_frame
 from minutch.work.tables.spans import Piece, SpannedFile
 from tests.cycle.index.test_index import Crawl
 from tests.cycle.linkdb.test_jobs import segment

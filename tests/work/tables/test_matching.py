@@ -9,8 +9,8 @@ from minutch.expressions import compile_expression
 from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.writables import FloatWritable, IntWritable, MapWritable, Text
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum.rows import records, to_frame
 from minutch.work.tables.matching import matching
-from minutch.work.tables.rows import records, to_frame
 
 METADATA = MapWritable(
     {Text("user-key"): Text("alpha"), Text("depth"): IntWritable(4), Text("f"): FloatWritable(0.5)}

@@ -12,11 +12,12 @@ import pytest
 from minutch.errors import FormatError
 from minutch.hadoop.formats.checksum import verify_file
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum.rows import records
+from minutch.records.crawldatum.table import CRAWLDB_SCHEMA, PACKED_SCHEMA
 from minutch.work.tables import crawldata
 from minutch.work.tables.crawldata import CrawlDataWriter
-from minutch.work.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA, concat
+from minutch.work.tables.frame import concat
 from minutch.work.tables.packed import Patched, PatchedWriter, pack, scan_packed, take, unpack
-from minutch.work.tables.rows import records
 from tests.support.tables import Records, some_records, write_records
 
 FILES = ("data", ".data.crc", "index", ".index.crc")

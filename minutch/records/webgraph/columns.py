@@ -22,10 +22,10 @@ from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.writables import Writable
 from minutch.kernels import webgraph as kernels
 from minutch.kernels.arrow import Views, from_series, to_series
-from minutch.records.links_columns import decode_outlinks
+from minutch.records.links.columns import decode_outlinks
 from minutch.records.metadata import FETCH_TIME_KEY
 from minutch.records.parsedata import ParseData
-from minutch.records.webgraph import LinkDatum, Node
+from minutch.records.webgraph.graph import LinkDatum, Node
 
 _COUNTS: Final = 12  # bytes of a Node before its metadata
 _NO_METADATA: Final = bytes(4)

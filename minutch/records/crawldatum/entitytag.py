@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Final
 
 from minutch.hadoop.formats.writables import Text
-from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum.datum import CrawlDatum
 
 PROPERTY: Final = "http.store.etag"
 KEY: Final = Text("_etag_")

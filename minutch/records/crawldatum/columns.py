@@ -29,8 +29,8 @@ from minutch.hadoop.formats.batch import (
 from minutch.kernels import crawldatum as kernels
 from minutch.kernels import find, layout
 from minutch.kernels.arrow import Bytes, from_series
-from minutch.records import crawldatum_fields
-from minutch.records.crawldatum_fields import FIELDS, NUMBERS
+from minutch.records.crawldatum import fields as crawldatum_fields
+from minutch.records.crawldatum.fields import FIELDS, NUMBERS
 
 MAX_SIGNATURE = 127
 _ROWS_AT_A_TIME = 100_000

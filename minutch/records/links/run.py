@@ -16,7 +16,7 @@ from itertools import islice
 from typing import overload
 
 from minutch.hadoop.formats.javaio import DataInput, DataOutput
-from minutch.records.links import Outlink
+from minutch.records.links.link import Outlink
 
 
 class OutlinkRun(Sequence[Outlink]):

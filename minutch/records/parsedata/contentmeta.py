@@ -13,7 +13,7 @@ from minutch.hadoop.formats.batch import Batch, Lengths, Offsets
 from minutch.hadoop.formats.javaio import encode_text, encode_vlong
 from minutch.kernels import find, parsemeta
 from minutch.records.metadata import Metadata
-from minutch.records.parsedata import ParseData
+from minutch.records.parsedata.data import ParseData
 
 
 def with_content_meta(batch: Batch, name: str, value: str) -> Batch:

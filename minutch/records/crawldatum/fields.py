@@ -18,7 +18,7 @@ from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Stretch, string_column
 from minutch.kernels import crawldatum as kernels
 from minutch.kernels.arrow import Bytes
-from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum.datum import CrawlDatum
 
 KEY: Final = "key"
 NUMBERS: Final = {

@@ -27,7 +27,7 @@ from minutch.hadoop.formats import javahash
 from minutch.hadoop.formats.javaio import DataInput, DataOutput
 from minutch.hadoop.formats.writables import FloatWritable, IntWritable, MapWritable, Text, Writable
 from minutch.records.metadata import read_version
-from minutch.records.oldmapwritable import OldMapWritable
+from minutch.records.metadata.oldmapwritable import OldMapWritable
 from minutch.records.protocolstatus import ProtocolStatus
 
 CUR_VERSION: Final = 7

@@ -19,7 +19,7 @@ from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Places, string_column
 from minutch.hadoop.formats.javaio import encode_vlong
 from minutch.kernels.arrow import Bytes, from_series
-from minutch.records.hostdatum import HostDatum
+from minutch.records.hostdatum.datum import HostDatum
 
 COUNTS: Final = (
     *("dns_failures", "connection_failures"),

@@ -13,8 +13,8 @@ import polars as pl
 
 from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.hadoop.formats.writables import MapWritable
-from minutch.records.crawldatum import CrawlDatum
-from minutch.work.tables.frame import CRAWLDB_SCHEMA
+from minutch.records.crawldatum.datum import CrawlDatum
+from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 
 _NAMES = CRAWLDB_SCHEMA.names()
 

@@ -28,7 +28,7 @@ from minutch.kernels.arrow import Bytes
 from minutch.kernels.find import strip_lengths
 from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
-from minutch.records.parsedata import VERSION, ParseData
+from minutch.records.parsedata.data import VERSION, ParseData
 from minutch.records.parsestatus import SUCCESS, ParseStatus
 from minutch.records.parsetext import ParseText
 
