@@ -29,6 +29,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from minutch.version import __version__
+
 if TYPE_CHECKING:
     from minutch import jobs as jobs
     from minutch.api import Crawl as Crawl
@@ -44,8 +46,6 @@ if TYPE_CHECKING:
     from minutch.linkdb.store import LinkDb as LinkDb
     from minutch.records.crawldatum import CrawlDatum as CrawlDatum
     from minutch.segment.store import Segment as Segment
-
-__version__ = "0.1.0"
 
 _WHERE = {
     "Configuration": "minutch.conf",

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 from minutch import flow
 from minutch.errors import ConfigError, MinutchError, UsageError
 from minutch.terminal import PLAIN, RED, guard, raw
+from minutch.version import __version__
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration
@@ -69,16 +70,17 @@ def _dispatch(name: str, rest: Sequence[str], verbose: bool) -> int:
     if name in ("", *_HELP, "help"):
         return _help(rest[0] if name == "help" and rest else "", 0 if name else 1)
     if name in ("-version", "--version", "version"):
-        from minutch import __version__
-
         return _say(f"minutch {__version__}", 0)
     return run_command(name, rest, os.environ, verbose=verbose)
 
 
 def _help(topic: str, code: int) -> int:
+    from minutch.console import pages
     from minutch.console.help import describe, overview
 
-    return _say(describe(_command(topic)) if topic else overview(), code)
+    if page := pages.find(topic):
+        return _say(pages.rendered(page), code)
+    return _say(describe(_command(topic, pages.names())) if topic else overview(), code)
 
 
 def _say(text: str, code: int) -> int:
@@ -146,8 +148,8 @@ def _one_line(error: BaseException) -> str:
     return text if isinstance(error, MinutchError | OSError) else f"{type(error).__name__}: {text}"
 
 
-def _command(name: str) -> flow.Command:
-    """The command of that name. Raises UsageError, with what there is instead."""
+def _command(name: str, pages: Sequence[str] = ()) -> flow.Command:
+    """The command of that name. Raises UsageError, with what there is instead (of `pages`, too)."""
     command = flow.find(name)
     if command is not None:
         return command
@@ -159,9 +161,9 @@ def _command(name: str) -> flow.Command:
     missing = flow.missing(name)
     if missing is not None:
         raise UsageError(f"this version of minutch does not have Nutch's {missing[0]}", hint=missing[1])
-    close = flow.suggestions(name)
+    close = flow.suggestions(name, pages)
     hint = f"did you mean {' or '.join(close)}?" if close else "`minutch` alone lists the commands"
-    raise UsageError(f"there is no command {name}", hint=hint)
+    raise UsageError(f"there is no command {'or page ' if pages else ''}{name}", hint=hint)
 
 
 def run_command(name: str, words: Sequence[str], environment: Mapping[str, str], *, verbose: bool = False) -> int:

@@ -20,6 +20,7 @@ from minutch.service.configs import Configs
 from minutch.service.confined import Root
 from minutch.service.jobtable import JobTable
 from minutch.service.openapi import OPEN
+from minutch.version import __version__
 from minutch.web.access import LOCAL, Access
 from minutch.web.listening import LAST_PORT, is_local, is_made, listen, server, token_from
 
@@ -64,7 +65,6 @@ def _names(host: str, conf: Configuration) -> frozenset[str]:
 
 
 async def _serve(listener: socket.socket, host: str, folder: Path, token: str | None, context: JobContext) -> None:
-    from minutch import __version__
     from minutch.service.app import Service, make
 
     conf, port = context.conf, listener.getsockname()[1]

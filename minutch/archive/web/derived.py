@@ -17,6 +17,7 @@ from minutch.archive.web.webarchive import RECORDS, Beside, Nowhere, Plan, plann
 from minutch.arguments import Flag, parse
 from minutch.job import JobContext
 from minutch.tables.textparts import output_folder
+from minutch.version import __version__
 
 _NEVER_FULL = 1 << 62
 
@@ -47,8 +48,6 @@ class Derived(Beside):
 
     def info(self) -> dict[str, str]:
         """The fields of the warcinfo record."""
-        from minutch import __version__
-
         crawler = crawler_info(self._context.conf, *this_machine(), V1_0)
         made = {
             "Software-Info": f"minutch/{__version__}",

@@ -37,6 +37,7 @@ from minutch.arguments import Flag, parse
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS
 from minutch.tables.textparts import output_file
+from minutch.version import __version__
 
 USAGE: Final = f"""export wacz <segment>... [-dir <segments>] <out> [options]
        export wacz <archive>... <out> [-title <title>] [-text]
@@ -135,8 +136,6 @@ class Package:
 
     def finish(self, title: str, first: tuple[str, str] | None) -> None:
         """Describe what was written. `first`: URL and time of the page that is shown first."""
-        from minutch import __version__
-
         described: dict[str, Any] = {
             "profile": "data-package",
             "wacz_version": VERSION,
