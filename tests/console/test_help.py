@@ -9,6 +9,7 @@ import pytest
 from minutch import flow
 from minutch.arguments import Flag
 from minutch.console import help as texts
+from minutch.console import pages
 
 WIDE = list(flow.commands().values())
 
@@ -18,6 +19,8 @@ def test_the_overview_has_every_command_in_80_columns() -> None:
     assert all(len(line) <= 80 for line in lines)
     for command in WIDE:
         assert any(line.startswith(f"  {command.name} ") for line in lines)
+    for name in pages.names():
+        assert any(line.startswith(f"  {name} ") for line in lines)
 
 
 @pytest.mark.parametrize("command", [*WIDE, *flow.CLASSES], ids=lambda command: command.name)
