@@ -1,4 +1,4 @@
-"""Commands, extension points and plugins: each thing is written down once, and the places agree (tests/docs: the docs)."""
+"""Commands, extension points and plugins: each thing is written down once, and the places agree."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def test_python(page: str, world: World, tmp_path: Path, monkeypatch: pytest.Mon
     assert not [name for name, value in names.items() if value is None and name != "__builtins__"]
 
 
-class Parsed(Exception):  # noqa: N818 - nothing is wrong
+class Parsed(Exception):
     """The arguments were read."""
 
 

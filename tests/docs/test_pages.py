@@ -28,10 +28,10 @@ def test_the_readme_is_short_and_leads_to_every_page() -> None:
 
 
 @pytest.mark.parametrize("topic", pages.TOPICS)
-def test_a_page_begins_with_its_name_and_purpose_and_ends_before_300_lines(topic: str) -> None:
+def test_a_page_has_its_name_its_purpose_in_a_sentence_and_at_most_300_lines(topic: str) -> None:
     lines = text(topic).splitlines()
     assert lines[0].lower() == f"# {topic}"
-    assert lines[2].endswith((".", "?")) and not lines[3]
+    assert re.fullmatch(r"[A-Z][^.]{10,130}\.", pages.purpose(topic))
     assert len(lines) <= 300
 
 

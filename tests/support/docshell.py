@@ -1,11 +1,11 @@
-"""A shell whose `minutch` is a command of this process, so that a page of commands takes seconds, not minutes.
+"""A shell in which `minutch` runs in this process, so that a page of commands takes seconds.
 
-    with Shell(folder) as shell:
-        shell.run("minutch readdb crawl/crawldb -stats | head -3")
+    with Shell(folder, {}) as shell:
+        shell.run(["minutch readdb crawl/crawldb -stats | head -3"])
 
-bash runs the lines. `minutch` is found first in its PATH: a few lines that send arguments, working folder and standard input
-here, by a socket, and give back what the command wrote and its exit code. `serving PORT COMMAND` starts a process of its
-own and waits until it listens.
+bash runs the lines. Its `minutch` is a small program that sends arguments, working folder and
+standard input to this process by a socket, and returns output and exit code. `serving PORT COMMAND`
+starts a process of its own and waits until it listens.
 """
 
 from __future__ import annotations
