@@ -60,6 +60,7 @@ SERVERS = ("serve", "startserver", "readlinkdb crawl/linkdb -listen")
 BETWEEN = {"cd my-crawl": "cp ../conf/nutch-site.xml conf/ && cp ../seeds/* seeds/"}
 """What the reader does after a line, as the text says."""
 
+SLOW = ("crawling", "archives", "operating")
 SHELL_PAGES = [page for page in PAGES if any(block.language in ("sh", "sql") for block in blocks(page))]
 PYTHON_PAGES = [page for page in PAGES if any(_.language == "python" and not _.file for _ in blocks(page))]
 
@@ -146,7 +147,19 @@ class Script:
         self.lines += [more for end, more in BETWEEN.items() if line.endswith(end)]
 
 
-@pytest.mark.parametrize("page", SHELL_PAGES)
+def test_each_exception_is_needed() -> None:
+    lines = [line for page in SHELL_PAGES for block in blocks(page) if block.language == "sh" for line in block.lines]
+    for table in (PARSED, LEFT_OUT):
+        assert [pattern for pattern in table if not any(re.search(pattern, line) for line in lines)] == []
+    assert [end for end in BETWEEN if not any(line.endswith(end) for line in lines)] == []
+    assert [name for name in SERVERS if not any(line.startswith(f"minutch {name}") for line in lines)] == []
+    kept = [line for line in lines if not matching(line, LEFT_OUT) and not matching(line, PARSED)]
+    assert len(kept) > 100
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.slow] if page in SLOW else []) for page in SHELL_PAGES]
+)
 def test_commands(page: str, world: World, tmp_path: Path) -> None:
     folder = world.copy(tmp_path)
     write_files(page, folder)
@@ -194,16 +207,6 @@ def test_what_needs_more_than_a_test_is_at_least_read(line: str, monkeypatch: py
             monkeypatch.setattr(module, "parse", stop)
     with pytest.raises(Parsed):
         cli.run_job(command, invocation.args, cli.load_configuration(invocation, {}))
-
-
-def test_each_exception_is_needed() -> None:
-    lines = [line for page in SHELL_PAGES for block in blocks(page) if block.language == "sh" for line in block.lines]
-    for table in (PARSED, LEFT_OUT):
-        assert [pattern for pattern in table if not any(re.search(pattern, line) for line in lines)] == []
-    assert [end for end in BETWEEN if not any(line.endswith(end) for line in lines)] == []
-    assert [name for name in SERVERS if not any(line.startswith(f"minutch {name}") for line in lines)] == []
-    kept = [line for line in lines if not matching(line, LEFT_OUT) and not matching(line, PARSED)]
-    assert len(kept) > 100
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -18,6 +18,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,9 +133,8 @@ def _content(stream: Any) -> str:
 
 
 def _command(argv: list[str], folder: str, given: str) -> tuple[int, str, str]:
-    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", "surrogateescape", write_through=True) for _ in range(3)]
-    streams[0].write(given)
-    streams[0].seek(0)
+    files = [io.BytesIO(given.encode("utf-8", "surrogateescape")), io.BytesIO(), io.BytesIO()]
+    streams = [io.TextIOWrapper(file, "utf-8", "surrogateescape", write_through=True) for file in files]
     with (
         _folder(folder),
         patch.object(sys, "stdin", streams[0]),
@@ -143,11 +143,12 @@ def _command(argv: list[str], folder: str, given: str) -> tuple[int, str, str]:
     ):
         code = cli.main(argv)
         sys.stdout.flush()
-    return code, *(stream.buffer.getvalue().decode("utf-8", "surrogateescape") for stream in streams[1:])  # type: ignore[attr-defined, return-value]
+    out, err = (file.getvalue().decode("utf-8", "surrogateescape") for file in files[1:])
+    return code, out, err
 
 
 @contextmanager
-def _folder(folder: str) -> Any:
+def _folder(folder: str) -> Iterator[None]:
     before = Path.cwd()
     os.chdir(folder)
     try:
