@@ -9,10 +9,10 @@ import pytest
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.writables import FloatWritable, MapWritable, Text
-from minutch.records.parsedata.contentmeta import with_content_meta
 from minutch.records.links import Outlink
 from minutch.records.metadata import SEGMENT_NAME_KEY, Metadata
 from minutch.records.parsedata import ParseData
+from minutch.records.parsedata.contentmeta import with_content_meta
 from minutch.records.parsestatus import ParseStatus
 
 NEW = "20260202000000-17"
