@@ -16,7 +16,7 @@ from tests.support.golden import PROJECT
 
 MINUTCH = PROJECT / "minutch"
 FOLDERS = sorted({path.parent for path in MINUTCH.rglob("__init__.py")} - {MINUTCH})
-_NAMED = re.compile(r"^\s+((?:`\w+`(?:, | and )?)+)", re.MULTILINE)
+_NAMED = re.compile(r"^[ ]+((?:`\w+`(?:, | and )?)+)", re.MULTILINE)
 
 
 def introduction(folder: Path) -> str:
