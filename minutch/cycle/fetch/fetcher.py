@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from minutch.clock import Clock, SteadyClock
 from minutch.conf import Configuration
+from minutch.cycle.fetch.captures import archiving
 from minutch.cycle.fetch.display import host_table, result_table
-from minutch.cycle.fetch.farsegment import fetched_here
 from minutch.cycle.fetch.feeder import generate_files
+from minutch.cycle.fetch.hoststate import state_folder
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.listfetch import (
     STATE_PROPERTY,
@@ -28,10 +29,9 @@ from minutch.cycle.fetch.listfetch import (
     ListFetch,
     cycles_seldom_sought,
 )
+from minutch.cycle.fetch.remotesegment import fetched_here
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.fetch.state import state_folder
 from minutch.cycle.fetch.stats import FetchStats
-from minutch.cycle.fetch.visits import archiving
 from minutch.cycle.fetch.watch import Watch
 from minutch.cycle.segment.store import BEGUN, CRAWL_FETCH, FETCHING, Segment
 from minutch.errors import ConfigError, LockedError, StoreError

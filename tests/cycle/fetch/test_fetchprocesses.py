@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch.cycle.fetch.processes import FetchProcesses, _Worker
+from minutch.cycle.fetch.fetchprocesses import FetchProcesses, _Worker
 from minutch.cycle.fetch.session import Share
 from minutch.cycle.fetch.stats import FetchStats
 from tests.cycle.fetch.test_fetch_job import HTML, ROOT, held, pages, start, wait_until_held
