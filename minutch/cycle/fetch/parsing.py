@@ -24,11 +24,11 @@ from functools import partial
 from typing import Final
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.chain import Chain
 from minutch.cycle.fetch.closing import stored_compression
-from minutch.cycle.fetch.hosts import QueueKey
+from minutch.cycle.fetch.queuekey import QueueKey
 from minutch.cycle.fetch.queues import FetchItem, FetchQueues
 from minutch.cycle.fetch.recorder import ParsedPage
+from minutch.cycle.fetch.redirectchain import RedirectChain
 from minutch.cycle.fetch.settings import FetchSettings, FollowSettings
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.parse.output import PageOutput
@@ -204,7 +204,7 @@ class LinkFollower:
         self._key = key
         self._stats = stats
 
-    def follow(self, chain: Chain, page: ParsedPage, now: int) -> list[FetchItem]:
+    def follow(self, chain: RedirectChain, page: ParsedPage, now: int) -> list[FetchItem]:
         """Items for the links to fetch; empty if the page lies too deep or time is up."""
         depth = chain.item.depth
         if depth >= self._settings.depth or self._queues.time_limit_exceeded(now):

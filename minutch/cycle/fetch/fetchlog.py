@@ -73,8 +73,7 @@ _LEVEL: Final = 2
 class Part(IntEnum):
     """What an entry belongs to: the part of the segment, or what only a resumed fetch needs.
 
-    The value of a WARC entry is where its records lie (`minutch.cycle.fetch.warc`), its key the
-    name of their file.
+    The value of a WARC entry says where its records lie (`pagearchive`); its key names the file.
     """
 
     FETCH = 1
@@ -94,7 +93,7 @@ stored.
 
 
 @dataclass(slots=True)
-class Entry:
+class LogEntry:
     """One record: `key` is the URL in UTF-8, `value` the record (read back: compressed by the log's
     codec).
     """
@@ -104,7 +103,7 @@ class Entry:
     value: bytes
 
 
-class Visit(NamedTuple):
+class Capture(NamedTuple):
     """An answer on its way into the WARC files: a whole page, or, with a profile, a revisit of
     `original`.
     """
@@ -125,22 +124,22 @@ class Frame:
 
     outcome: Outcome
     listed: list[str] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
-    visits: list[Visit] = field(default_factory=list)
+    entries: list[LogEntry] = field(default_factory=list)
+    captures: list[Capture] = field(default_factory=list)
     """Answers that are to be archived; they are when the frame is written, and not part of the
     log.
     """
 
     def add(self, part: Part, url: str, value: bytes) -> None:
         """Append a record; the log compresses it."""
-        self.entries.append(Entry(part, encode_text(url), value))
+        self.entries.append(LogEntry(part, encode_text(url), value))
 
     def add_document(self, document: PackedDocument) -> None:
         """Append the records of a parsed document, which are compressed already."""
-        self.entries.append(Entry(Part.CRAWL_PARSE, document.url, document.crawl))
-        self.entries.append(Entry(Part.PARSE_DATA, document.url, document.data))
+        self.entries.append(LogEntry(Part.CRAWL_PARSE, document.url, document.crawl))
+        self.entries.append(LogEntry(Part.PARSE_DATA, document.url, document.data))
         if document.text is not None:
-            self.entries.append(Entry(Part.PARSE_TEXT, document.url, document.text))
+            self.entries.append(LogEntry(Part.PARSE_TEXT, document.url, document.text))
 
 
 class EntryPlace(NamedTuple):
@@ -375,7 +374,7 @@ def frames(path: Path) -> Iterator[Frame]:
     for payload, at in scan.payloads():
         outcome, listed, start = _read_head(path, payload, at)
         entries = [
-            Entry(part, key, payload[offset : offset + length])
+            LogEntry(part, key, payload[offset : offset + length])
             for part, key, offset, length in _read_entries(path, payload, start, at)
         ]
         yield Frame(outcome, listed, entries)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from minutch.cycle.fetch import addresses as module
-from minutch.cycle.fetch.addresses import Addresses
+from minutch.cycle.fetch import hostaddresses as module
 from minutch.cycle.fetch.feeder import AHEAD, Feeder, Later
-from minutch.cycle.fetch.hosts import queue_key
+from minutch.cycle.fetch.hostaddresses import HostAddresses
+from minutch.cycle.fetch.queuekey import queue_key
 from minutch.cycle.fetch.queues import FetchItem
 from minutch.cycle.fetch.session import ProtocolLookup
 from minutch.records.crawldatum import CrawlDatum
@@ -38,7 +38,7 @@ class Names:
 async def test_addresses_are_asked_for_once() -> None:
     names = Names(("a", ["::1", "10.0.0.1", "10.0.0.2"]), ("six", ["::2", "::3"]), ("none", []))
     names.may_answer.set()
-    addresses = Addresses(names.ask)
+    addresses = HostAddresses(names.ask)
     urls = [
         "http://a/",
         "http://A:80/x",
@@ -67,7 +67,7 @@ async def test_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "REMEMBERED", 2)
     names = Names(("a", ["1"]), ("b", ["2"]), ("c", ["3"]))
     names.may_answer.set()
-    addresses = Addresses(names.ask)
+    addresses = HostAddresses(names.ask)
     for host in "abc":
         await addresses.learn([f"http://{host}/"])
     assert [addresses.known(host) for host in "abc"] == [None, "2", "3"]
@@ -78,7 +78,7 @@ async def test_the_feeder_waits_for_nobody() -> None:
     all in order.
     """
     names = Names(*((f"h{number}", [f"10.0.0.{number % 7}"]) for number in range(150)))
-    addresses = Addresses(names.ask)
+    addresses = HostAddresses(names.ask)
     woken = asyncio.Event()
     addresses.heard = woken.set
     urls = [f"http://h{number}/" for number in range(150)]

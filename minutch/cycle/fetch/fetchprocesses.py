@@ -25,10 +25,10 @@ from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from typing import Any, Final
 
-from minutch.cycle.fetch.chain import pack_follow, unpack_follow
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.loop import Hooks
 from minutch.cycle.fetch.queues import FetchItem
+from minutch.cycle.fetch.redirectchain import pack_follow, unpack_follow
 from minutch.cycle.fetch.session import FetchSession, Share, outcome_counts
 from minutch.cycle.fetch.snapshot import Snapshot, together
 from minutch.cycle.fetch.stats import FetchStats

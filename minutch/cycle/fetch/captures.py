@@ -18,7 +18,7 @@ from hashlib import blake2b
 from typing import Final
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.log import Visit
+from minutch.cycle.fetch.fetchlog import Capture
 from minutch.hadoop.formats.writables import Text
 from minutch.records import protocolstatus
 from minutch.records.content import Content
@@ -39,9 +39,9 @@ IMPLIED: Final = (
 KEY: Final = Text(CAPTURE)
 
 
-def visit(
+def capture_of(
     url: str, datum: CrawlDatum, content: Content | None, status: ProtocolStatus, now: int
-) -> Visit | None:
+) -> Capture | None:
     """What is archived of an answer, None if nothing came. Notes in `datum` what a later visit may
     refer to.
     """
@@ -49,7 +49,7 @@ def visit(
         return None
     known = remembered(url, datum)
     if status.code == protocolstatus.NOTMODIFIED:
-        return Visit(
+        return Capture(
             url,
             now,
             datum,
@@ -59,9 +59,9 @@ def visit(
         )
     digest = sha1_digest(content.content)
     if known is not None and known.digest == digest and content.content:
-        return Visit(url, now, datum, content, IDENTICAL, known)
+        return Capture(url, now, datum, content, IDENTICAL, known)
     datum.metadata[KEY] = Text(f"{_hash(url)} {now} {digest}")
-    return Visit(url, now, datum, content, "", Original(now, digest))
+    return Capture(url, now, datum, content, "", Original(now, digest))
 
 
 def remembered(url: str, datum: CrawlDatum) -> Original | None:
@@ -84,11 +84,11 @@ def _hash(url: str) -> str:
     return blake2b(url.encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
 
 
-def robots_visits(contents: list[Content], now: int) -> Iterator[Visit]:
+def robots_captures(contents: list[Content], now: int) -> Iterator[Capture]:
     """robots.txt files (fetcher.store.robotstxt)."""
     for content in contents:
         time = fetch_time(content)
-        yield Visit(content.url, now if time is None else time, CrawlDatum(), content)
+        yield Capture(content.url, now if time is None else time, CrawlDatum(), content)
 
 
 def archiving(conf: Configuration) -> Configuration:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch.cycle.fetch.processes import FetchProcesses, _Worker
+from minutch.cycle.fetch.fetchprocesses import FetchProcesses, _Worker
 from minutch.cycle.fetch.session import Share
 from minutch.cycle.fetch.stats import FetchStats
 from tests.cycle.fetch.test_fetch_job import HTML, ROOT, held, pages, start, wait_until_held
@@ -78,7 +78,7 @@ def test_processes_are_no_forks_of_one_that_has_polars(
         command, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert found.returncode == 0, found.stderr
-    assert f"INFO  fetch.chain: fetch of {server.url('p1')} failed with" in found.stderr
+    assert f"INFO  fetch.redirectchain: fetch of {server.url('p1')} failed with" in found.stderr
     assert {
         url.rpartition("/")[2]: found[0].status_name for url, found in fetched(segment).items()
     } == {

@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from minutch.clock import Clock
-from minutch.cycle.fetch.addresses import nothing_to_learn
 from minutch.cycle.fetch.decisions import (
     PERMANENT_REFRESH_SECONDS,
     REPR_KEY,
@@ -32,10 +31,11 @@ from minutch.cycle.fetch.decisions import (
     redirect_datum,
     retry_after,
 )
-from minutch.cycle.fetch.hosts import QueueKey
+from minutch.cycle.fetch.fetchlog import Frame, Part
+from minutch.cycle.fetch.hostaddresses import nothing_to_learn
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.log import Frame, Part
 from minutch.cycle.fetch.pause import Pause
+from minutch.cycle.fetch.queuekey import QueueKey
 from minutch.cycle.fetch.queues import FetchItem, FetchQueues
 from minutch.cycle.fetch.recorder import ParsedPage, Recorder
 from minutch.cycle.fetch.settings import FetchSettings
@@ -61,7 +61,7 @@ ROBOTS_DEFER: Final = "robots.txt defers visits"
 
 
 @dataclass(slots=True)
-class Chain:
+class RedirectChain:
     """A URL, what it has led to so far, and the item that is being fetched now."""
 
     item: FetchItem
@@ -76,7 +76,7 @@ class Chain:
     """The answer is there and being recorded; a parse has a time limit of its own."""
 
     @classmethod
-    def of(cls, item: FetchItem) -> Chain:
+    def of(cls, item: FetchItem) -> RedirectChain:
         """The beginning: nothing recorded yet."""
         listed = [] if item.listed is None else [item.listed]
         known = item.datum.metadata.get(REPR_KEY)
@@ -102,7 +102,7 @@ class Handover(Protocol):
         """These items are given up."""
         ...
 
-    def parsed(self, chain: Chain, page: ParsedPage) -> None:
+    def parsed(self, chain: RedirectChain, page: ParsedPage) -> None:
         """A page was parsed: follow its links if asked to, publish the event."""
         ...
 
@@ -110,7 +110,7 @@ class Handover(Protocol):
         """Pass an event to the publishers."""
         ...
 
-    def hand_over(self, chain: Chain, item: FetchItem) -> bool:
+    def hand_over(self, chain: RedirectChain, item: FetchItem) -> bool:
         """True if another process or the next run takes the redirect's target."""
         ...
 
@@ -141,7 +141,7 @@ class ChainRunner:
     """Waits until `queue_key` can name the queues of these URLs."""
     _no_robots: list[Content] | None = field(default=None, init=False)
 
-    async def run(self, chain: Chain) -> None:
+    async def run(self, chain: RedirectChain) -> None:
         """Fetch the chain's URL and what it redirects to; records everything in the chain's
         frame.
         """
@@ -162,7 +162,7 @@ class ChainRunner:
         if self.handover.pause.is_on:
             await self.handover.pause.over()
 
-    def _protocol(self, chain: Chain) -> points.Protocol | None:
+    def _protocol(self, chain: RedirectChain) -> points.Protocol | None:
         try:
             return self.protocol_of(chain.item.url)
         except ProtocolError as exc:
@@ -172,7 +172,7 @@ class ChainRunner:
 
     # -- robots.txt --------------------------------------------------------------------------------
 
-    async def _may_fetch(self, chain: Chain, protocol: points.Protocol) -> bool:
+    async def _may_fetch(self, chain: RedirectChain, protocol: points.Protocol) -> bool:
         item = chain.item
         robots: list[Content] | None = [] if self.settings.store_robots else None
         rules = await protocol.get_robot_rules(item.url, item.datum, robots)
@@ -195,7 +195,9 @@ class ChainRunner:
         self._refuse(chain, decision, failure)
         return False
 
-    def _refuse(self, chain: Chain, decision: Decision, failure: ProtocolStatus | None) -> None:
+    def _refuse(
+        self, chain: RedirectChain, decision: Decision, failure: ProtocolStatus | None
+    ) -> None:
         item, now = chain.item, self.clock.now()
         chain.entered = False
         if decision.verdict is Verdict.DEFER:
@@ -215,7 +217,7 @@ class ChainRunner:
         )
         chain.conclude(Outcome.DENIED)
 
-    def _unreachable(self, chain: Chain, failure: ProtocolStatus, now: int) -> None:
+    def _unreachable(self, chain: RedirectChain, failure: ProtocolStatus, now: int) -> None:
         """robots.txt could not be had: the page is not asked for now, and tried again another
         day.
         """
@@ -231,7 +233,7 @@ class ChainRunner:
         )
         self._count_exception(item.queue_id, now)
 
-    def _defer(self, chain: Chain, now: int) -> None:
+    def _defer(self, chain: RedirectChain, now: int) -> None:
         item, robots = chain.item, self.settings.robots
         log.info("visits deferred by robots.txt of %s: %s", item.queue_id, item.url)
         if chain.redirects:
@@ -249,7 +251,7 @@ class ChainRunner:
 
     # -- request -----------------------------------------------------------------------------------
 
-    async def _fetch(self, chain: Chain, protocol: points.Protocol) -> bool:
+    async def _fetch(self, chain: RedirectChain, protocol: points.Protocol) -> bool:
         """One request and its records; True if `chain.item` is now a redirect's target to go on
         with.
         """
@@ -288,7 +290,7 @@ class ChainRunner:
         location = _location(output.status, page)
         return location is not None and await self._redirect(chain, *location, now)
 
-    def _failed(self, chain: Chain, output: points.ProtocolOutput, now: int) -> None:
+    def _failed(self, chain: RedirectChain, output: points.ProtocolOutput, now: int) -> None:
         item = chain.item
         log.info("fetch of %s failed with: %s", item.url, output.status.message)
         self.stats.failed(now, item.url, str(output.status.message))
@@ -304,7 +306,7 @@ class ChainRunner:
         self.stats.events["above_exception_threshold_total"] += len(purged)
         self.handover.purged(purged, Outcome.SKIPPED_EXCEPTIONS, "too many exceptions in the queue")
 
-    def fail(self, chain: Chain, protocol_status: ProtocolStatus) -> None:
+    def fail(self, chain: RedirectChain, protocol_status: ProtocolStatus) -> None:
         """Something went wrong on our side: the URL is tried again."""
         item, now = chain.item, self.clock.now()
         if chain.entered:
@@ -319,7 +321,9 @@ class ChainRunner:
 
     # -- redirects ---------------------------------------------------------------------------------
 
-    async def _redirect(self, chain: Chain, location: str, temporary: bool, now: int) -> bool:
+    async def _redirect(
+        self, chain: RedirectChain, location: str, temporary: bool, now: int
+    ) -> bool:
         """True if the target is `chain.item` now, to be fetched at once."""
         item, settings = chain.item, self.settings.redirects
         target = self.rules.target(item.url, location)
@@ -343,7 +347,9 @@ class ChainRunner:
             return False
         return self._go_to(chain, target, queue_id, location, now)
 
-    def _go_to(self, chain: Chain, target: str, queue_id: str, location: str, now: int) -> bool:
+    def _go_to(
+        self, chain: RedirectChain, target: str, queue_id: str, location: str, now: int
+    ) -> bool:
         settings = self.settings.redirects
         origin = chain.item
         datum = redirect_datum(
@@ -364,7 +370,7 @@ class ChainRunner:
         self.queues.enter(queue_id, now)
         return True
 
-    def _link(self, chain: Chain, origin: FetchItem, target: str, now: int) -> None:
+    def _link(self, chain: RedirectChain, origin: FetchItem, target: str, now: int) -> None:
         datum = redirect_datum(
             origin.datum, status.STATUS_LINKED, chain.representative, origin.url, target
         )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from minutch.cycle.fetch.fetchlog import FetchLog, Frame, LogEntry, Part, frames, log_codec, places
 from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.log import Entry, FetchLog, Frame, Part, frames, log_codec, places
 from minutch.cycle.fetch.session import resume
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, codec
@@ -44,7 +44,7 @@ def test_frames_come_back(tmp_path: Path) -> None:
     written(path, "http://a/", "http://ü/", name="")
     found = list(frames(path))
     assert [f.listed for f in found] == [["http://a/"], ["http://ü/"]]
-    assert found[1].entries[0] == Entry(
+    assert found[1].entries[0] == LogEntry(
         Part.FETCH, "http://ü/".encode(), "datum of http://ü/".encode()
     )
     assert [outcome for outcome, _ in settled(path)] == [Outcome.FETCHED] * 2

@@ -13,10 +13,10 @@ from queue import SimpleQueue
 
 import pytest
 
-from minutch.cycle.fetch import line
-from minutch.cycle.fetch.line import Line, Number, Switchboard
+from minutch.cycle.fetch import taskchannel as line
 from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.fetch.taskchannel import ChannelAddress, ChannelServer, TaskChannel
 
 PATIENCE = 10
 STATE = Snapshot(
@@ -30,7 +30,7 @@ class Fetch:
 
     def __init__(self) -> None:
         self.shown: SimpleQueue[Snapshot] = SimpleQueue()
-        self.board = Switchboard("127.0.0.1", 2, self.shown.put)
+        self.board = ChannelServer("127.0.0.1", 2, self.shown.put)
 
 
 @pytest.fixture
@@ -40,24 +40,26 @@ def fetch(monkeypatch: pytest.MonkeyPatch) -> Fetch:
 
 
 @pytest.fixture
-def number(fetch: Fetch) -> Iterator[Number]:
+def number(fetch: Fetch) -> Iterator[ChannelAddress]:
     with fetch.board.open() as number:
         yield number
 
 
-def test_pause_and_go_on_reach_a_task(fetch: Fetch, number: Number) -> None:
+def test_pause_and_go_on_reach_a_task(fetch: Fetch, number: ChannelAddress) -> None:
     heard: SimpleQueue[bool] = SimpleQueue()
-    with closing(Line(number, 0)) as task, task.obeying(heard.put):
+    with closing(TaskChannel(number, 0)) as task, task.obeying(heard.put):
         for wanted in (True, False, True):
             fetch.board.hold(wanted)
             assert heard.get(timeout=PATIENCE) is wanted
 
 
-def test_a_task_that_begins_later_is_held_and_stopped_as_well(fetch: Fetch, number: Number) -> None:
+def test_a_task_that_begins_later_is_held_and_stopped_as_well(
+    fetch: Fetch, number: ChannelAddress
+) -> None:
     fetch.board.hold(True)
     fetch.board.stop()
     held, stopped = threading.Event(), threading.Event()
-    with closing(Line(number, 1)) as task:
+    with closing(TaskChannel(number, 1)) as task:
         with task.stopping(stopped.set):
             assert stopped.wait(PATIENCE)
         with task.obeying(lambda wanted: held.set() if wanted else None):
@@ -65,8 +67,8 @@ def test_a_task_that_begins_later_is_held_and_stopped_as_well(fetch: Fetch, numb
         assert task.stopped
 
 
-def test_the_states_of_all_lists_are_shown_together(fetch: Fetch, number: Number) -> None:
-    with closing(Line(number, 0)) as first, closing(Line(number, 1)) as second:
+def test_the_states_of_all_lists_are_shown_together(fetch: Fetch, number: ChannelAddress) -> None:
+    with closing(TaskChannel(number, 0)) as first, closing(TaskChannel(number, 1)) as second:
         first.show(STATE)
         assert fetch.shown.get(timeout=PATIENCE).total is None  # nobody knows the other list yet
         second.show(replace(STATE, pages=100, total=200))
@@ -83,7 +85,7 @@ def test_the_states_of_all_lists_are_shown_together(fetch: Fetch, number: Number
     "said", [b"", b"\0\0\0\4abcd", b"GET / HTTP/1.1\r\n\r\n", b"\x7f\xff\xff\xff"]
 )
 def test_a_stranger_is_not_listened_to_and_not_waited_for(
-    fetch: Fetch, number: Number, said: bytes, monkeypatch: pytest.MonkeyPatch
+    fetch: Fetch, number: ChannelAddress, said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(line, "SECONDS", 1)
     with socket.create_connection(number[:2]) as stranger:
@@ -92,15 +94,15 @@ def test_a_stranger_is_not_listened_to_and_not_waited_for(
         with suppress(ConnectionResetError):
             while stranger.recv(100):  # the challenge, then the end
                 pass
-    with closing(Line(number, 0)) as task:
+    with closing(TaskChannel(number, 0)) as task:
         task.show(STATE)
         assert fetch.shown.get(timeout=PATIENCE).pages == STATE.pages
 
 
 def test_a_task_with_another_key_fetches_without_a_line(
-    number: Number, caplog: pytest.LogCaptureFixture
+    number: ChannelAddress, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with closing(Line(number._replace(key=b"x" * 32), 0)) as task:
+    with closing(TaskChannel(number._replace(key=b"x" * 32), 0)) as task:
         task.show(STATE)
         assert not task.stopped
     assert "no line to 127.0.0.1" in caplog.text

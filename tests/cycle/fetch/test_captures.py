@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from minutch.cycle.fetch.captures import KEY, capture_of, remembered, robots_captures
 from minutch.cycle.fetch.decisions import redirect_datum
-from minutch.cycle.fetch.visits import KEY, remembered, robots_visits, visit
 from minutch.hadoop.formats.writables import Text
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
@@ -26,47 +26,47 @@ def page(body: bytes = b"page", **headers: str) -> Content:
 
 def test_a_page_is_remembered() -> None:
     datum = CrawlDatum()
-    first = visit(URL, datum, page(), OK, 1000)
+    first = capture_of(URL, datum, page(), OK, 1000)
     assert first is not None and not first.profile
     assert remembered(URL, datum) == first.original == Original(1000, sha1_digest(b"page"))
-    again = visit(URL, datum, page(), OK, 2000)
+    again = capture_of(URL, datum, page(), OK, 2000)
     assert again is not None and (again.profile, again.original) == (IDENTICAL, first.original)
     assert remembered(URL, datum) == first.original
-    changed = visit(URL, datum, page(b"other"), OK, 3000)
+    changed = capture_of(URL, datum, page(b"other"), OK, 3000)
     assert changed is not None and not changed.profile
     assert remembered(URL, datum) == Original(3000, sha1_digest(b"other"))
 
 
 def test_errors_are_archived_and_what_brought_no_answer_is_not() -> None:
     datum = CrawlDatum()
-    gone = visit(URL, datum, page(b"gone"), ProtocolStatus(GONE), 1000)
+    gone = capture_of(URL, datum, page(b"gone"), ProtocolStatus(GONE), 1000)
     assert gone is not None and not gone.profile
-    assert visit(URL, datum, None, ProtocolStatus(GONE), 1000) is None
+    assert capture_of(URL, datum, None, ProtocolStatus(GONE), 1000) is None
 
 
 def test_a_page_without_content_is_not_the_same_as_another() -> None:
     datum = CrawlDatum()
     for now in (1000, 2000):
-        empty = visit(URL, datum, page(b""), OK, now)
+        empty = capture_of(URL, datum, page(b""), OK, now)
         assert empty is not None and not empty.profile
 
 
 def test_not_modified() -> None:
     datum = CrawlDatum()
-    unknown = visit(URL, datum, page(b""), UNCHANGED, 1000)
+    unknown = capture_of(URL, datum, page(b""), UNCHANGED, 1000)
     assert unknown is not None and (unknown.profile, unknown.original) == (NOT_MODIFIED, None)
-    first = visit(URL, datum, page(), OK, 1_700_000_000_000)
+    first = capture_of(URL, datum, page(), OK, 1_700_000_000_000)
     assert first is not None
-    same = visit(URL, datum, page(b""), UNCHANGED, 1_700_000_100_000)
+    same = capture_of(URL, datum, page(b""), UNCHANGED, 1_700_000_100_000)
     assert same is not None and (same.profile, same.original) == (NOT_MODIFIED, first.original)
     newer = page(b"", Last_Modified="Thu, 16 Nov 2023 00:00:00 GMT")
-    somebody_elses = visit(URL, datum, newer, UNCHANGED, 1_700_200_000_000)
+    somebody_elses = capture_of(URL, datum, newer, UNCHANGED, 1_700_200_000_000)
     assert somebody_elses is not None and somebody_elses.original is None
 
 
 def test_another_pages_memory_is_none() -> None:
     datum = CrawlDatum(STATUS_DB_UNFETCHED)
-    visit(URL, datum, page(), OK, 1000)
+    capture_of(URL, datum, page(), OK, 1000)
     assert remembered("http://b.example/", datum) is None
     assert (
         KEY
@@ -80,7 +80,7 @@ def test_another_pages_memory_is_none() -> None:
 def test_robots_txt() -> None:
     dated = Content(URL, URL, b"x", metadata=Metadata.of({"nutch.fetch.time": "500"}))
     assert [
-        (found.url, found.time) for found in robots_visits([dated, Content(url="u")], 1000)
+        (found.url, found.time) for found in robots_captures([dated, Content(url="u")], 1000)
     ] == [
         (URL, 500),
         ("u", 1000),

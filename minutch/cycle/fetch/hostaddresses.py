@@ -33,7 +33,7 @@ Ask = Callable[[str, str], Awaitable[list[str]]]
 """URL and host to the host's addresses."""
 
 
-class Addresses:
+class HostAddresses:
     """One address of each host that was asked for. Used on one event loop."""
 
     def __init__(self, ask: Ask) -> None:

@@ -12,9 +12,9 @@ from threading import Event, Thread
 import pytest
 
 from minutch.clock import SystemClock
+from minutch.cycle.fetch.fetchlog import Capture, FetchLog, Frame, frames
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.log import FetchLog, Frame, Visit, frames
-from minutch.cycle.fetch.warc import FOLDER, PageArchive, finish, recover
+from minutch.cycle.fetch.pagearchive import FOLDER, PageArchive, finish, recover
 from minutch.cycle.segment.store import CONTENT, WARC, Segment
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
@@ -135,9 +135,9 @@ def test_several_processes(tmp_path: Path) -> None:
 URLS = [f"http://a.example/{n}" for n in range(6)]
 
 
-def page_of(url: str) -> Visit:
+def page_of(url: str) -> Capture:
     head = Metadata.of({"_response.headers_": "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"})
-    return Visit(
+    return Capture(
         url,
         1_700_000_000_000,
         CrawlDatum(),
@@ -162,7 +162,7 @@ class Fetch:
         archive = PageArchive(self.segment, self.work / FOLDER, 0, self.conf, SystemClock())
         with FetchLog(self.log, "") as log:
             for url in urls:
-                frame = Frame(Outcome.FETCHED, [url], visits=[page_of(url)])
+                frame = Frame(Outcome.FETCHED, [url], captures=[page_of(url)])
                 archive.keep(frame)
                 log.append(frame)
         archive.close()
@@ -271,7 +271,7 @@ def test_files_are_synced_while_others_begin(tmp_path: Path) -> None:
     thread = Thread(target=sync)
     thread.start()
     for url in URLS * 10:
-        archive.keep(Frame(Outcome.FETCHED, [url], visits=[page_of(url)]))
+        archive.keep(Frame(Outcome.FETCHED, [url], captures=[page_of(url)]))
     archive.close()
     stop.set()
     thread.join()

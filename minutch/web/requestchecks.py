@@ -26,7 +26,7 @@ Judge = Callable[[str, Mapping[str, str]], Denied | None]
 """What becomes of a request to a path, by its headers, whose names are in lower case."""
 
 
-class Door:
+class RequestChecks:
     """Lets in what `judge` lets in, and puts `headers` on what goes out, where the answer has none
     of that name.
     """

@@ -26,7 +26,7 @@ from isal import isal_zlib
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
-from minutch.cycle.fetch.log import Frame, Part, Visit, cut, places
+from minutch.cycle.fetch.fetchlog import Capture, Frame, Part, cut, places
 from minutch.cycle.segment.store import WARC, Segment
 from minutch.errors import StoreError
 from minutch.hadoop.formats.writables import Text
@@ -148,15 +148,15 @@ class PageArchive:
 
     def keep(self, frame: Frame) -> None:
         """Write what was visited, and say in the frame where. Raises StoreError."""
-        visits, frame.visits = frame.visits, []
-        if not visits:
+        captures, frame.captures = frame.captures, []
+        if not captures:
             return
         self._files.begin_page()
         file = self._open
         assert file is not None
         start = self._files.size
-        for each in visits:
-            write_visit(self._files, each)
+        for each in captures:
+            write_capture(self._files, each)
         file.flush()
         frame.add(Part.WARC, self._files.name, _PLACE.pack(start, self._files.size))
 
@@ -172,41 +172,41 @@ class PageArchive:
         self._open = None
 
 
-def write_visit(files: WarcFiles, visit: Visit) -> None:
+def write_capture(files: WarcFiles, capture: Capture) -> None:
     """The records of an answer; none for a URL that is no URI, which a warning names."""
-    target = uri_of(visit.url)
+    target = uri_of(capture.url)
     if target is None:
         return
     code = None
     if target.startswith(("http:", "https:")):
-        kept = visit.content.metadata.first(RESPONSE_HEADERS_KEY) or ""
+        kept = capture.content.metadata.first(RESPONSE_HEADERS_KEY) or ""
         code = (
-            status_of(kept) or status_of(f"HTTP/1.1 {visit.datum.metadata.get(_CODE, '')}") or 200
+            status_of(kept) or status_of(f"HTTP/1.1 {capture.datum.metadata.get(_CODE, '')}") or 200
         )
-    time, content = visit.time, visit.content
-    if visit.profile:
+    time, content = capture.time, capture.content
+    if capture.profile:
         page = write_revisit(
             files,
             time,
             target,
             content,
-            visit.original,
-            profile=visit.profile,
+            capture.original,
+            profile=capture.profile,
             code=code,
             version=V1_1,
         )
     else:
-        digest = "" if visit.original is None else visit.original.digest
+        digest = "" if capture.original is None else capture.original.digest
         page = write_page(files, time, target, content, code=code, digest=digest)
     write_request(files, time, target, content, page)
     write_fetch_data(
         files,
         time,
         target,
-        visit.datum,
+        capture.datum,
         None,
         page,
-        answer=content if visit.profile == NOT_MODIFIED else None,
+        answer=content if capture.profile == NOT_MODIFIED else None,
     )
 
 

@@ -44,7 +44,7 @@ _PATIENCE: Final = 0.2
 Order = tuple[Any, ...]
 
 
-class Number(NamedTuple):
+class ChannelAddress(NamedTuple):
     """Where a fetch is reached."""
 
     host: str
@@ -56,7 +56,7 @@ class Number(NamedTuple):
 
 
 @dataclass
-class Switchboard:
+class ChannelServer:
     """All lines of a fetch of `lists` lists. `show` gets the state of all once a second, in a
     thread.
     """
@@ -70,7 +70,7 @@ class Switchboard:
     _began: float = field(default_factory=time.monotonic)
 
     @contextmanager
-    def open(self) -> Iterator[Number]:
+    def open(self) -> Iterator[ChannelAddress]:
         """While this lasts, tasks may call."""
         key = os.urandom(_KEY)
         with _server(self.host) as server:
@@ -85,7 +85,7 @@ class Switchboard:
             for thread in threads:
                 thread.start()
             try:
-                yield Number(self.host, server.getsockname()[1], key)
+                yield ChannelAddress(self.host, server.getsockname()[1], key)
             finally:
                 self._closed.set()
                 self._orders.put(None)
@@ -195,12 +195,12 @@ def _at_rest(snapshot: Snapshot) -> Snapshot:
 # -- at a task -------------------------------------------------------------------------------------
 
 
-class Line:
+class TaskChannel:
     """A task's end, for list `number`. It is the `Watcher` of the task's fetch, and what stops
     it.
     """
 
-    def __init__(self, fetch: Number, number: int) -> None:
+    def __init__(self, fetch: ChannelAddress, number: int) -> None:
         self.stopped = False
         self._held = False
         self._lock = threading.Lock()
@@ -278,7 +278,7 @@ class Line:
         connection.close()
 
 
-def _call(fetch: Number, number: int) -> Connection | None:
+def _call(fetch: ChannelAddress, number: int) -> Connection | None:
     """The connection to a fetch; None, with a warning, if it can't be reached."""
     try:
         with socket.create_connection(fetch[:2], SECONDS) as call:

@@ -29,7 +29,7 @@ EXCLUDE: Final = "http.filter.ipaddress.exclude"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AddressRule:
     """A rule as written, and which addresses it means."""
 
     text: str
@@ -129,22 +129,24 @@ _NAMED: Final[dict[str, Callable[[Address], bool]]] = {
 }
 
 
-def parse_rule(text: str) -> Rule:
+def parse_rule(text: str) -> AddressRule:
     """One rule; ValueError if it is none. A network within ::ffff:0:0/96 is an IPv4 network."""
     named = _NAMED.get(text.lower())
     if named is not None:
-        return Rule(text, named)
+        return AddressRule(text, named)
     network = ip_network(text, strict=False)
     mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
     if mapped is not None:
         network = ip_network(f"{mapped}/{max(0, network.prefixlen - _MAPPED_BITS)}", strict=False)
-    return Rule(text, _in([network]))
+    return AddressRule(text, _in([network]))
 
 
 class AddressRules:
     """Says which addresses may be connected to."""
 
-    def __init__(self, include: Iterable[Rule] = (), exclude: Iterable[Rule] = ()) -> None:
+    def __init__(
+        self, include: Iterable[AddressRule] = (), exclude: Iterable[AddressRule] = ()
+    ) -> None:
         self._include = tuple(include)
         self._exclude = tuple(exclude)
         self._known: dict[str, bool] = {}
@@ -191,7 +193,7 @@ class AddressRules:
         )
 
 
-def _read_rules(conf: Configuration, name: str) -> list[Rule]:
+def _read_rules(conf: Configuration, name: str) -> list[AddressRule]:
     rules = []
     for text in conf.get_trimmed_strings(name):
         try:
