@@ -28,7 +28,7 @@ _FETCHED: Final = [STATUS_FETCH_SUCCESS, STATUS_FETCH_NOTMODIFIED]
 _KNOWN: Final = [STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED]
 
 
-def is_applied(segment: Segment, db: CrawlDb, schedule: AbstractFetchSchedule) -> bool:
+def is_merged(segment: Segment, db: CrawlDb, schedule: AbstractFetchSchedule) -> bool:
     """Whether updatedb of `segment` is done; False, too, where it has no page that would show
     it.
     """

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minutch import jobs
-from minutch.cycle.crawldb.applied import is_applied
+from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.schedule import fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.store import Segment
@@ -26,7 +26,7 @@ INTERVAL = 30 * DAY // 1000
 
 
 def applied(folder: Path) -> bool:
-    return is_applied(
+    return is_merged(
         Segment(folder / "segment"), CrawlDb(folder / "db"), fetch_schedule(context().conf)
     )
 

@@ -21,7 +21,7 @@ from typing import Final
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.cycle.crawldb.applied import is_applied
+from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.partitions import Entries, EntryFilter, rewrite
 from minutch.cycle.crawldb.schedule import fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
@@ -159,4 +159,4 @@ def _entries(segment: Segment) -> Iterator[pl.DataFrame]:
 
 def _is_over(segment: Segment, db: CrawlDb, conf: Configuration) -> bool:
     """Whether what came of a segment is in the CrawlDb already."""
-    return segment.has(CRAWL_FETCH) and is_applied(segment, db, fetch_schedule(conf))
+    return segment.has(CRAWL_FETCH) and is_merged(segment, db, fetch_schedule(conf))

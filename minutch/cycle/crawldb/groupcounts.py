@@ -83,7 +83,7 @@ def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
     return value
 
 
-def tally(
+def count_groups(
     dbs: list[CrawlDb],
     count: Count,
     counters: Counters,

@@ -18,7 +18,7 @@ from minutch.cycle.crawldb.schedule import (
     STATUS_NOTMODIFIED,
     STATUS_UNKNOWN,
     AbstractFetchSchedule,
-    Plan,
+    PlannedFetch,
     Step,
 )
 from minutch.cycle.crawldb.transitions import (
@@ -40,7 +40,7 @@ _STATES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ExplainedUpdate:
     """The entry after updatedb, and the steps to its status and date."""
 
     entry: CrawlDatum
@@ -63,13 +63,13 @@ class Replayed:
         )
 
 
-def replay(
+def explain_update(
     url: str,
     before: CrawlDatum | None,
     found: Iterable[CrawlDatum],
     settings: UpdateSettings,
     now: int,
-) -> Replayed | None:
+) -> ExplainedUpdate | None:
     """updatedb's entry of `url`, which was `before`, after the records `found`; None if nothing
     comes of them.
 
@@ -82,7 +82,7 @@ def replay(
     made = [datum for _, datum in rows.records(patched.changed)]
     if not made:
         return None
-    return Replayed(made[0], tuple(_steps(url, old, segment, made[0], settings)))
+    return ExplainedUpdate(made[0], tuple(_steps(url, old, segment, made[0], settings)))
 
 
 def _steps(
@@ -140,7 +140,7 @@ def _fetched(
         yield Step(f"{type(settings.schedule).__name__}: the interval", entry.fetch_interval)
 
 
-def _holds(plan: Plan, entry: CrawlDatum) -> bool:
+def _holds(plan: PlannedFetch, entry: CrawlDatum) -> bool:
     """Whether the plan's steps tell of this entry; a schedule of the user's may go on from
     there.
     """

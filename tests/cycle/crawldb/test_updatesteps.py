@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.crawldb.replay import replay
 from minutch.cycle.crawldb.transitions import UpdateSettings
+from minutch.cycle.crawldb.updatesteps import explain_update
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from tests.support.crawldbs import DAY, NOW, context
@@ -50,17 +50,17 @@ def fetched(kind: int, **fields: object) -> CrawlDatum:
     ],
 )
 def test_steps(kind: int, becomes: str, steps: list[str]) -> None:
-    made = replay(URL, UNFETCHED, [fetched(kind)], settings(), NOW)
+    made = explain_update(URL, UNFETCHED, [fetched(kind)], settings(), NOW)
     assert made is not None
     assert (made.entry.status_name, [step.text for step in made.steps]) == (becomes, steps)
 
 
 def test_a_new_url() -> None:
-    made = replay(URL, None, [fetched(status.STATUS_LINKED)], settings(), NOW)
+    made = explain_update(URL, None, [fetched(status.STATUS_LINKED)], settings(), NOW)
     assert made is not None and made.entry.fetch_time == NOW
     assert [step.text for step in made.steps] == ["not fetched: found by a link: due at once"]
     assert (
-        replay(
+        explain_update(
             URL,
             None,
             [fetched(status.STATUS_LINKED)],
@@ -72,7 +72,7 @@ def test_a_new_url() -> None:
 
 
 def test_which_entry_it_led_to() -> None:
-    made = replay(
+    made = explain_update(
         URL, UNFETCHED, [fetched(status.STATUS_FETCH_SUCCESS, signature=b"x")], settings(), NOW
     )
     assert made is not None

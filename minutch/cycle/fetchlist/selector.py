@@ -56,7 +56,7 @@ class Chosen(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class GenerateOptions:
     """What generate is asked for on its command line, as far as it decides which pages are
     taken.
     """
@@ -70,13 +70,13 @@ class Options:
     hostdb: Path | None = None
 
 
-class Choice:
-    """The choice of one run at `now` (ms), for which the property `generate.curTime` may stand.
+class Selector:
+    """The selector of one run at `now` (ms), for which the property `generate.curTime` may stand.
 
     Raises StoreError (no HostDb), ExpressionError, ConfigError.
     """
 
-    def __init__(self, conf: Configuration, options: Options, now: int) -> None:
+    def __init__(self, conf: Configuration, options: GenerateOptions, now: int) -> None:
         self.options = options
         self.now = conf.get_long(CURRENT_TIME_PROPERTY, now)
         at = self.now + options.add_days * _MS_PER_DAY
