@@ -34,7 +34,7 @@ from minutch.cycle.crawldb.transitions import UpdateSettings
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.parse.output import OutputRules
 from minutch.cycle.parse.packing import DocumentPacker, PartWriters
-from minutch.cycle.segment.places import segment_name
+from minutch.cycle.segment.segmentnames import segment_name
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,

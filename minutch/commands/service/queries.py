@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from minutch.commands.service.confined import Refused
+from minutch.commands.service.confinedpaths import Refused
 from minutch.cycle.crawldb.stats import Statistics
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.store import Segment

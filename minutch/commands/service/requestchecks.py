@@ -11,7 +11,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from minutch.commands.service.confined import Refused
+from minutch.commands.service.confinedpaths import Refused
 from minutch.commands.service.openapi import JSON
 from minutch.web.requestchecks import headers_of
 

@@ -50,7 +50,7 @@ _GET_TITLES = {
     PARSE_DATA: "ParseData",
     PARSE_TEXT: "ParseText",
 }
-Entry = tuple[bytes, str, Writable]
+SegmentRecord = tuple[bytes, str, Writable]
 """URL, folder and value."""
 
 
@@ -112,13 +112,13 @@ def _dump_texts(segment: Segment, folders: list[str], parts: int, recode: bool) 
                 yield _dump_text(decode_text(url), group, recode)
 
 
-def _entries(segment: Segment, folder: str) -> Iterator[Entry]:
+def _entries(segment: Segment, folder: str) -> Iterator[SegmentRecord]:
     value_type = lookup(LAYOUTS[folder].value_class)
     for url, value in segment.raw_sorted(folder):
         yield url, folder, decode(value_type, value, segment.path / folder, None, url)
 
 
-def _dump_text(url: str, entries: Iterable[Entry], recode: bool) -> str:
+def _dump_text(url: str, entries: Iterable[SegmentRecord], recode: bool) -> str:
     found = [(folder, value) for _, folder, value in entries]
     texts = [f"URL:: {url}\n"]
     last = None
@@ -147,7 +147,7 @@ def _charset(values: Iterable[Writable]) -> str:
 
 
 @dataclass(slots=True)
-class Stats:
+class SegmentCounts:
     """Counts of a segment; None where the folder is left out or not there. Times in ms."""
 
     generated: int | None = None
@@ -157,12 +157,12 @@ class Stats:
     parsed: int | None = None
 
 
-def stats_of(segment: Segment, folders: Iterable[str]) -> Stats:
+def counts_of(segment: Segment, folders: Iterable[str]) -> SegmentCounts:
     """Count the records of a segment. StoreError if it is not there, or a folder of segments."""
     if not segment.path.is_dir():
         raise StoreError(f"Input path does not exist: {segment.path}")
     segment.check()
-    stats = Stats()
+    stats = SegmentCounts()
     wanted = [folder for folder in folders if segment.has(folder)]
     if CRAWL_GENERATE in wanted:
         stats.generated = sum(1 for _ in segment.raw(CRAWL_GENERATE))
