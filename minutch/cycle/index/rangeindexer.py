@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.cycle.index import join
+from minutch.cycle.index import indexrules
 from minutch.cycle.index.inputs import CONTENTS, CRAWLDB, FETCH, LINKS, PARSE, TEXT, Inputs, within
 from minutch.cycle.index.writers import Encoded, Encoders
 from minutch.errors import FormatError
@@ -53,7 +53,7 @@ SEGMENT_KINDS: Final = (FETCH, PARSE, TEXT)
 
 
 @dataclass(frozen=True)
-class Options:
+class IndexOptions:
     """The options of the command that decide what becomes of a URL."""
 
     delete_gone: bool = False
@@ -63,27 +63,27 @@ class Options:
     as_base64: bool = False
 
 
-class Task(NamedTuple):
-    """A range of keys, and the records of it that lie elsewhere (inputs.STRAYS)."""
+class RangeTask(NamedTuple):
+    """A range of keys, and the records of it that lie elsewhere (inputs.MISPLACED)."""
 
     keys: KeyRange
-    strays: pl.DataFrame
+    misplaced: pl.DataFrame
 
 
-class Result(NamedTuple):
+class RangeResult(NamedTuple):
     """What the writers get of a range, and what became of its URLs."""
 
     encoded: Encoded
     counters: Counters
 
 
-class Indexer:
+class RangeIndexer:
     """Makes of ranges what the writers get."""
 
-    def __init__(self, conf: Configuration, inputs: Inputs, options: Options) -> None:
+    def __init__(self, conf: Configuration, inputs: Inputs, options: IndexOptions) -> None:
         self._inputs = inputs
         self._options = options
-        self._rules = join.Rules.from_conf(conf, delete=options.delete_gone)
+        self._rules = indexrules.IndexRules.from_conf(conf, delete=options.delete_gone)
         self._normalizers = URLNormalizers(conf, SCOPE_INDEXER) if options.normalize else None
         self._filters = URLFilters(conf) if options.filters else None
         self._scoring = ScoringFilters(conf)
@@ -100,23 +100,23 @@ class Indexer:
         filters = all(f.overrides("filter_columns") for f in self._indexing.filters)
         return scoring and filters and self._encoders.are_columnar and not self._options.content
 
-    def __call__(self, task: Task) -> Result:
+    def __call__(self, task: RangeTask) -> RangeResult:
         """Raises FormatError for damage; what is wrong with one document is counted and logged."""
         found = _Records(self._inputs, task)
         counters = Counters()
         urls = self._let_through(found.urls(), counters)
         records = found.joined(urls)
         outcomes = self._rules.outcomes(found.facts(records, noindex=self._rules.delete_noindex))
-        indexed = outcomes == join.INDEXED
+        indexed = outcomes == indexrules.INDEXED
         documents, late = self._documents(found, records.filter(indexed))
         early = pl.DataFrame([records["key"], outcomes]).filter(~indexed)
         every = pl.concat([early, late])
         for name, count in every["outcome"].value_counts().iter_rows():
             counters.add(name, count)
-        gone = every.filter(pl.col("outcome").is_in(join.DELETED))["key"]
+        gone = every.filter(pl.col("outcome").is_in(indexrules.DELETED))["key"]
         encoded, unwanted = self._encoders.encode(documents, decode_keys(gone).to_list())
         counters.merge(unwanted)
-        return Result(encoded, counters)
+        return RangeResult(encoded, counters)
 
     def _let_through(self, urls: pl.Series, counters: Counters) -> pl.Series:
         """The URLs (of segments) that are not filtered, and that are what the normalizers make of
@@ -125,12 +125,12 @@ class Indexer:
         kept = decode_keys(urls)
         if self._normalizers is not None:
             normal = self._normalizers.normalize_column(kept).str.strip_chars()
-            counters.add(join.SKIPPED_BY_URL, int(normal.is_null().sum()))
+            counters.add(indexrules.SKIPPED_BY_URL, int(normal.is_null().sum()))
             stays = (normal == kept).fill_null(False)
             urls, kept = urls.filter(stays), kept.filter(stays)
         if self._filters is not None:
             passed = self._filters.filter_column(kept).is_not_null()
-            counters.add(join.SKIPPED_BY_URL, int((~passed).sum()))
+            counters.add(indexrules.SKIPPED_BY_URL, int((~passed).sum()))
             urls = urls.filter(passed)
         return urls
 
@@ -159,7 +159,7 @@ class Indexer:
             one = pl.Series("boost", [1.0], dtype=pl.Float32).new_from_index(0, len(pages))
             boost = self._scoring.indexer_score_columns(documents, pages, one)
             documents.boost(boost.fill_null(1.0))
-            keep(boost.is_not_null(), lambda _: pl.lit(join.ERRORS_SCORING))
+            keep(boost.is_not_null(), lambda _: pl.lit(indexrules.ERRORS_SCORING))
             _hand_on(pages)
             for indexing in self._indexing.filters:
                 documents, stays = self._indexing.filter_columns(indexing, documents, pages)
@@ -169,7 +169,10 @@ class Indexer:
             self._add_content(documents, found, records)
         outcomes.append(
             pl.DataFrame(
-                [pages.keys, pl.Series("outcome", [join.INDEXED]).new_from_index(0, len(pages))]
+                [
+                    pages.keys,
+                    pl.Series("outcome", [indexrules.INDEXED]).new_from_index(0, len(pages)),
+                ]
             )
         )
         return documents, pl.concat(outcomes)
@@ -178,7 +181,7 @@ class Indexer:
         """The outcome of documents that a filter has left out (False) or failed at (null)."""
         return (
             pl.when(stays.is_null())
-            .then(pl.lit(join.ERRORS_INDEXING))
+            .then(pl.lit(indexrules.ERRORS_INDEXING))
             .otherwise(pl.lit(self._rules.filtered))
         )
 
@@ -224,7 +227,7 @@ def _hand_on(pages: Pages) -> None:
 class _Records:
     """The records of a range, each kind as a table with a column `key`."""
 
-    def __init__(self, inputs: Inputs, task: Task) -> None:
+    def __init__(self, inputs: Inputs, task: RangeTask) -> None:
         self._inputs, self._task = inputs, task
         self._contents: list[Batch] = []
         self._rows: dict[str, pl.DataFrame] = {}
@@ -256,7 +259,7 @@ class _Records:
         return table
 
     def facts(self, records: pl.DataFrame, *, noindex: bool) -> pl.DataFrame:
-        """What `Rules.outcomes` wants to know."""
+        """What `IndexRules.outcomes` wants to know."""
         robots = pl.Series([False]).new_from_index(0, len(records))
         if noindex:
             robots = self._noindex().gather(records[PARSE]).fill_null(False)
@@ -298,7 +301,7 @@ class _Records:
     ) -> list[pl.DataFrame]:
         """The tables of all batches of a kind; of the keys `only`."""
         tables = []
-        for batch, path in self._inputs.batches(kind, self._task.keys, self._task.strays, only):
+        for batch, path in self._inputs.batches(kind, self._task.keys, self._task.misplaced, only):
             try:
                 tables.append(read(batch))
             except FormatError as error:

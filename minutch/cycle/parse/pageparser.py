@@ -19,8 +19,8 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
-from minutch.cycle.parse.output import OutputRules, PageOutput
 from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
+from minutch.cycle.parse.pagerecords import PageRecords, PageRecordsMaker
 from minutch.cycle.parse.signature import from_conf as signature_from_conf
 from minutch.cycle.parse.signature import signatures
 from minutch.errors import FormatError, MinutchError
@@ -69,7 +69,7 @@ class PageResult:
     """What became of a page: a counter's name for each document in it, and their records."""
 
     outcomes: list[str]
-    outputs: list[PageOutput]
+    outputs: list[PageRecords]
 
 
 class PageParser:
@@ -86,7 +86,7 @@ class PageParser:
         self._parsers = ParseUtil(conf)
         self._signature = signature_from_conf(conf)
         self._scoring = ScoringFilters(conf)
-        self._output = OutputRules(conf, self._scoring, filtered=False if fetching else None)
+        self._output = PageRecordsMaker(conf, self._scoring, filtered=False if fetching else None)
         self._skips_truncated = conf.get_boolean("parser.skip.truncated", True)
         self.deletes_failed = conf.get_boolean("parser.delete.failed.parse", False)
 

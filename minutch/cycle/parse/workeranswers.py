@@ -1,7 +1,7 @@
 """Reading what a parse worker answers: as data, whoever has taken the worker over.
 
 Answers are pickles, and a pickle may name any function for the reader to call. Here it may name
-classes of the answer alone: those that the task lists (`Task.answers`) and what is derived from
+classes of the answer alone: those that the task lists (`WorkerTask.answers`) and what is derived from
 them, as far as they are loaded already.
 """
 
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
-from minutch.cycle.parse.channel import Channel
+from minutch.cycle.parse.workerpipe import Channel
 
 LARGEST: Final = 1 << 30
 """Bytes of a batch's answers that are read at most."""

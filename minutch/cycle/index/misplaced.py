@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.cycle.index.inputs import FETCH, STRAYS, Inputs
+from minutch.cycle.index.inputs import FETCH, MISPLACED, Inputs
 from minutch.cycle.segment.store import CRAWL_PARSE, Segment
 from minutch.hadoop.formats.batch import Batch, string_column
 from minutch.plugin.chains import SCOPE_INDEXER, URLNormalizers
@@ -38,18 +38,18 @@ _FETCHES = (
     status.STATUS_PARSE_FAILED,
 )
 SHARE = 8
-"""The part of the memory budget that strays may take is one in so many."""
+"""The part of the memory budget that misplaced may take is one in so many."""
 
 
-class Strays:
-    """Strays in the order of their keys."""
+class MisplacedRecords:
+    """MisplacedRecords in the order of their keys."""
 
     def __init__(self, frames: Iterable[pl.DataFrame]) -> None:
         self._frames = iter(frames)
 
     def by_range(self, ranges: Iterable[KeyRange]) -> Iterator[tuple[KeyRange, pl.DataFrame]]:
-        """Each range (they ascend, and cover all keys) with its strays."""
-        held = empty(STRAYS)
+        """Each range (they ascend, and cover all keys) with its misplaced."""
+        held = empty(MISPLACED)
         for keys in ranges:
             pieces = []
             while True:
@@ -66,25 +66,25 @@ class Strays:
                 if following is None:
                     break
                 held = following
-            yield keys, concat(pieces, STRAYS)
+            yield keys, concat(pieces, MISPLACED)
 
 
 @contextmanager
-def find_strays(
+def find_misplaced(
     inputs: Inputs, segments: Sequence[Segment], conf: Configuration, *, normalize: bool
-) -> Iterator[Strays]:
-    """The strays of a job's inputs. Raises FormatError."""
+) -> Iterator[MisplacedRecords]:
+    """The misplaced of a job's inputs. Raises FormatError."""
     normalizers = URLNormalizers(conf, SCOPE_INDEXER) if normalize else None
     with (
         scratch("index") as folder,
-        Shuffle(1, STRAYS, budget=memory_budget(conf) // SHARE, spill=folder) as shuffle,
+        Shuffle(1, MISPLACED, budget=memory_budget(conf) // SHARE, spill=folder) as shuffle,
     ):
         for frame in _of_crawl_parse(inputs, segments, normalizers):
             shuffle.add(frame)
         if normalizers is not None:
             for frame in _renamed(inputs, normalizers):
                 shuffle.add(frame)
-        yield Strays(shuffle.sorted(0))
+        yield MisplacedRecords(shuffle.sorted(0))
 
 
 def _of_crawl_parse(

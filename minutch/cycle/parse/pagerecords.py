@@ -64,18 +64,18 @@ _INTERVAL: Final = 2_592_000
 
 
 @dataclass(slots=True)
-class Linked:
+class LinkRecords:
     """Records of links that all have one datum."""
 
     links: OutlinkRun
     datum: CrawlDatum
 
 
-Entry = tuple[str, CrawlDatum] | Linked
+CrawlParseRecord = tuple[str, CrawlDatum] | LinkRecords
 
 
 @dataclass(slots=True)
-class PageOutput:
+class PageRecords:
     """The records of one page; `text` (UTF-8) is None if texts are not stored, `entries` are those
     for crawl_parse.
     """
@@ -83,10 +83,10 @@ class PageOutput:
     url: str
     text: bytes | None
     data: ParseData
-    entries: list[Entry]
+    entries: list[CrawlParseRecord]
 
 
-class OutputRules:
+class PageRecordsMaker:
     """Makes the records by the configured rules."""
 
     def __init__(
@@ -122,13 +122,13 @@ class OutputRules:
             for url, links in pages
         ]
 
-    def records(self, url: str, parse: Parse, kept: Sequence[Outlink], now: int) -> PageOutput:
+    def records(self, url: str, parse: Parse, kept: Sequence[Outlink], now: int) -> PageRecords:
         """The records of a page of which the links `kept` stay; `now` (ms) is the time that new
         records carry.
         """
         data = parse.data
         signature = _signature(url, data)
-        entries: list[Entry] = []
+        entries: list[CrawlParseRecord] = []
         if signature:
             entries.append((url, CrawlDatum(STATUS_SIGNATURE, fetch_time=now, signature=signature)))
         metadata = self._metadata(data)
@@ -143,7 +143,7 @@ class OutputRules:
         if not parse.is_original:
             entries.append((url, _fetched(data, now)))
         data = ParseData(data.status, data.title, kept, data.content_meta, data.parse_meta)
-        return PageOutput(url, parse.utf8 if self._stores_text else None, data, entries)
+        return PageRecords(url, parse.utf8 if self._stores_text else None, data, entries)
 
     def _metadata(self, data: ParseData) -> MapWritable:
         values = [(key, data.parse_meta.first(name)) for name, key in self._to_crawldb]
@@ -165,7 +165,9 @@ class OutputRules:
             datum.metadata = MapWritable({Text(REPR_URL_KEY): Text(representative)})
         yield target, datum
 
-    def _linked(self, url: str, data: ParseData, kept: Sequence[Outlink], now: int) -> list[Entry]:
+    def _linked(
+        self, url: str, data: ParseData, kept: Sequence[Outlink], now: int
+    ) -> list[CrawlParseRecord]:
         """A record for each link, with what the scoring filters give it, and what they give the
         page itself.
         """
@@ -173,7 +175,9 @@ class OutputRules:
             score = self._outlink_score(url, data, len(kept))
             if score is not None:
                 return [
-                    Linked(kept, CrawlDatum(STATUS_LINKED, self._interval, score, fetch_time=now))
+                    LinkRecords(
+                        kept, CrawlDatum(STATUS_LINKED, self._interval, score, fetch_time=now)
+                    )
                 ]
         targets = []
         for link in kept:

@@ -26,7 +26,7 @@ _FEW: Final = 1 << 11
 Codes = np.ndarray[Any, np.dtype[np.int8]]
 
 
-class Sifter:
+class UrlShortcut:
     """The automaton of some normalizers and filters, for several threads. It learns as it goes."""
 
     def __init__(self, normalizers: URLNormalizers | None, filters: URLFilters | None) -> None:
@@ -34,7 +34,7 @@ class Sifter:
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Sifter, (self._normalizers, self._filters)
+        return UrlShortcut, (self._normalizers, self._filters)
 
     def settle(
         self, urls: pl.Series, ask: Callable[[pl.Series], pl.Series]

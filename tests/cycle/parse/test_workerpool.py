@@ -18,7 +18,7 @@ import polars as pl
 import pytest
 
 from minutch.cycle.parse.sandbox import Sandbox
-from minutch.cycle.parse.worker import BATCH_ITEMS, WorkerPool, pool_settings
+from minutch.cycle.parse.workerpool import BATCH_ITEMS, WorkerPool, pool_settings
 from tests.support.golden import PROJECT
 from tests.support.pages import configuration
 
@@ -210,8 +210,8 @@ def test_items_are_taken_only_a_little_ahead(pool: WorkerPool[str]) -> None:
 
 
 UNCLOSED = """
-from minutch.cycle.parse.worker import WorkerPool
-from tests.cycle.parse.test_worker import Upper
+from minutch.cycle.parse.workerpool import WorkerPool
+from tests.cycle.parse.test_workerpool import Upper
 if __name__ == "__main__":
     pool = WorkerPool(Upper, workers=1, timeout=60, memory=0)
     pool.warm_up()

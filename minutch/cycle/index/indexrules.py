@@ -65,7 +65,7 @@ _DB_REDIRECTS: Final = (status.STATUS_DB_REDIR_PERM, status.STATUS_DB_REDIR_TEMP
 
 
 @dataclass(frozen=True)
-class Rules:
+class IndexRules:
     """The properties that decide. `delete` is -deleteGone or indexer.delete."""
 
     delete: bool = False
@@ -75,7 +75,7 @@ class Rules:
     skip_not_modified: bool = False
 
     @classmethod
-    def from_conf(cls, conf: Configuration, *, delete: bool = False) -> Rules:
+    def from_conf(cls, conf: Configuration, *, delete: bool = False) -> IndexRules:
         """The rules of a configuration."""
         return cls(
             delete or conf.get_boolean("indexer.delete", False),

@@ -35,10 +35,10 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypedDict, TypeVar
 
-from minutch.cycle.parse import answers
-from minutch.cycle.parse.channel import Channel
+from minutch.cycle.parse import workeranswers
 from minutch.cycle.parse.dispatch import ParseTimeout
 from minutch.cycle.parse.sandbox import STRICT, Sandbox
+from minutch.cycle.parse.workerpipe import Channel
 from minutch.kernels import library
 from minutch.processes import may_fork, start_worker
 
@@ -81,7 +81,7 @@ _AHEAD: Final = 4
 R = TypeVar("R")
 
 
-class Task(Protocol[R]):
+class WorkerTask(Protocol[R]):
     """What workers do. `run` and `finish` work in a worker, `fail` in the parent."""
 
     @property
@@ -134,8 +134,8 @@ class _Worker(Generic[R]):
 
     def __init__(
         self,
-        task: Task[R],
-        make_task: Callable[[], Task[R]],
+        task: WorkerTask[R],
+        make_task: Callable[[], WorkerTask[R]],
         timeout: float,
         memory: int,
         sandbox: Sandbox,
@@ -169,7 +169,7 @@ class _Worker(Generic[R]):
 
 def _serve(
     connection: Connection,
-    make_task: Callable[[], Task[R]],
+    make_task: Callable[[], WorkerTask[R]],
     at: Any,
     timeout: float,
     memory: int,
@@ -198,7 +198,7 @@ def _serve(
             _set_alarm(0)
             at.value = FINISHING
             results = iter(task.finish([result for result, reason in found if not reason]))
-            answers.send(
+            workeranswers.send(
                 channel, [(None, reason) if reason else (next(results), "") for _, reason in found]
             )
             del items, found, results
@@ -214,7 +214,7 @@ def _next_batch(channel: Channel) -> list[bytes] | None:
         return None
 
 
-def _attempt(task: Task[Any], item: bytes, timeout: float) -> tuple[Any, str]:
+def _attempt(task: WorkerTask[Any], item: bytes, timeout: float) -> tuple[Any, str]:
     """What the task makes of an item; the alarm stays set, for the next item to set anew."""
     try:
         _set_alarm(timeout)
@@ -255,12 +255,12 @@ def _limit_memory(memory: int) -> None:
 class WorkerPool(Generic[R]):
     """Runs a task in `workers` processes.
 
-    `make_task` is called here, for `Task.fail`, and in each process that is not a copy of this one.
+    `make_task` is called here, for `WorkerTask.fail`, and in each process that is not a copy of this one.
     """
 
     def __init__(
         self,
-        make_task: Callable[[], Task[R]],
+        make_task: Callable[[], WorkerTask[R]],
         *,
         workers: int,
         timeout: float,
@@ -424,7 +424,7 @@ class WorkerPool(Generic[R]):
         missing = batch.missing()
         try:
             found = (
-                answers.receive(worker.channel, self._task.answers)
+                workeranswers.receive(worker.channel, self._task.answers)
                 if worker.connection.poll()
                 else None
             )
