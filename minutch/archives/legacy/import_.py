@@ -33,8 +33,8 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import UpdateSettings
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.parse.packing import DocumentPacker, PartWriters
-from minutch.cycle.segment.segmentnames import segment_name
 from minutch.cycle.parse.pagerecords import PageRecordsMaker
+from minutch.cycle.segment.segmentnames import segment_name
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,

@@ -15,8 +15,7 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import UpdateSettings
 from minutch.cycle.fetch.hoststate import state_folder
-from minutch.cycle.fetchlist.selector import GenerateOptions
-from minutch.cycle.fetchlist.selector import Selector
+from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
 from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import Segment
