@@ -267,9 +267,6 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 "minutch plugin"),
     ),
     SHELL: (
-        Command("warm", "minutch.console.warm", "",
-                "kernels", "object code", "compile what jobs on whole databases run in, ahead of time",
-                "minutch warm"),
         Command("completion", "minutch.console.completion", "",
                 "", "stdout", "a script that completes commands and options in bash, zsh or fish",
                 'eval "$(minutch completion bash)"', usage_exit=1),

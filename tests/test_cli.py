@@ -150,7 +150,7 @@ def test_errors_are_one_line(
     assert "Traceback" not in err
 
 
-HARMLESS = ("showproperties", "plugin", "init", "warm", "startserver")
+HARMLESS = ("showproperties", "plugin", "init", "startserver")
 SHOW_USAGE = ("dump", "commoncrawldump")
 
 
@@ -278,7 +278,7 @@ def test_a_reader_that_goes_away() -> None:
     assert process.wait() == 141
 
 
-HEAVY = ("polars", "numba", "numpy", "httpx", "pycurl", "selectolax", "tldextract", "rich", "lxml", "argparse")
+HEAVY = ("polars", "numpy", "httpx", "pycurl", "selectolax", "tldextract", "rich", "lxml", "argparse")
 
 
 @pytest.mark.parametrize("words", [[], ["showproperties"], ["genrate"]])

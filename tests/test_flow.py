@@ -61,7 +61,7 @@ CLASSES |= {"util.EncodingDetector", "util.URLUtil", "tools.ResolveUrls"}
 CLASSES |= {"tools.arc.ArcSegmentCreator"}
 """Classes of Nutch that are run by their names alone."""
 
-OWN = {"init", "crawl", "report", "sql", "explain", "fsck", "unlock", "text", "search", "serve", "warm", "completion"}
+OWN = {"init", "crawl", "report", "sql", "explain", "fsck", "unlock", "text", "search", "serve", "completion"}
 OWN |= {"export", "import", "simulate"}
 OWN |= {"arc2segment"}
 """Commands that Nutch does not have (crawl is a script there)."""

@@ -1,1 +1,1 @@
-"""What the command line offers beside the jobs: help, completion, a folder to begin with, locks, kernels."""
+"""What the command line offers beside the jobs: help, completion, a folder to begin with, locks."""

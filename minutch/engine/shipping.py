@@ -1,6 +1,6 @@
 """What executors on other machines are sent: minutch with its compiled kernels, plugins, and the configuration folders.
 
-    minutch/ plugins/ conf/     as in a checkout; kernels lie in minutch/kernels/objects/
+    minutch/ plugins/ conf/     as in a checkout; the library of kernels lies in minutch/kernels/
     folders/N/                  the N-th folder of the configuration, unless it is the shipped one
 
 Spark unpacks the archive into the executor's working folder, as `minutch-home/`. Functions travel pickled, and refer to
@@ -17,20 +17,16 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from minutch.conf import Configuration
-from minutch.kernels import library
 
 NAME: Final = "minutch-home"
 """The folder that the archive becomes."""
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
-_LEFT_OUT: Final = ("__pycache__", "_home", "objects")
+_LEFT_OUT: Final = ("__pycache__", "_home")
 
 
 def members(conf: Configuration) -> dict[str, Path]:
     """Name in the archive → folder on this machine."""
     found = {"minutch": _PACKAGE, "plugins": conf.home / "plugins"}
-    kernels = library.installed()
-    if kernels is not None:
-        found[f"minutch/kernels/objects/{kernels.name}"] = kernels
     return found | dict(zip(_names(conf), conf.conf_dirs, strict=True))
 
 
@@ -44,13 +40,13 @@ def write_archive(conf: Configuration, path: Path) -> None:
     """Write the archive for a configuration to a new file."""
     with tarfile.open(path, mode="x") as tar:
         for name, folder in members(conf).items():
-            for file in _files(folder, is_kernels=name.startswith("minutch/kernels")):
+            for file in _files(folder):
                 tar.add(file, f"{name}/{file.relative_to(folder).as_posix()}", recursive=False)
 
 
-def _files(folder: Path, *, is_kernels: bool) -> Iterator[Path]:
+def _files(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and (is_kernels or not set(_LEFT_OUT) & set(path.relative_to(folder).parts)):
+        if path.is_file() and not set(_LEFT_OUT) & set(path.relative_to(folder).parts):
             yield path
 
 

@@ -8,4 +8,4 @@ from minutch.parse import page
 
 __all__ = ["page"]
 
-library.find()
+library.load()

@@ -37,7 +37,7 @@ _LOADED = ("minutch.kernels.library", "minutch.fetch.fetch", "minutch.parse.pars
 def main() -> int:
     """Run campaigns as the command line says."""
     options = _options()
-    library.warm()
+    library.load()
     pin()
     for module in _LOADED:
         importlib.import_module(module)
