@@ -1,7 +1,7 @@
 # Sourced by the scripts beside it: finds Python, keeps .venv in step with pyproject.toml.
 #
-#   prepare [extra]     makes .venv if it is missing; installs minutch (with an extra of pyproject.toml: test, dev) and
-#                       compiles its kernels if it isn't installed yet or pyproject.toml has changed
+#   prepare [extra]     makes .venv if it is missing; installs minutch (with an extra of pyproject.toml: test, dev) if it
+#                       isn't installed yet or pyproject.toml has changed; compiles kernels whose sources have changed
 #
 # Sets $home and $python, exports MINUTCH_HOME.
 
@@ -25,42 +25,82 @@ find_python() {
     return 1
 }
 
+say() {
+    echo "minutch: $*" >&2
+}
+
+# Says which step pip is at, by the lines it prints, and keeps these in the log.
+follow() {
+    local log=$1 line
+    while IFS= read -r line; do
+        printf '%s\n' "$line" >>"$log"
+        case $line in
+            *"Installing build dependencies: started"*) say "  fetching the build backend" ;;
+            *"Installing backend dependencies: started"*) say "  fetching the compiler of kernels (Numba)" ;;
+            *"Building editable for minutch"*": started"*) say "  compiling and linking kernels (about 20 s)" ;;
+            *"Installing collected packages:"*) say "  installing packages" ;;
+            "Collecting "*) line=${line#Collecting } && say "  fetching ${line%%[ <>=!~;(]*}" ;;
+        esac
+    done
+}
+
 install() {
-    local extra=$1 stamp=$2 wanted=$3 base log=$venv/install.log
+    local extra=$1 base log=$venv/install.log
     if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
         base=$(find_python) || exit 1
-        echo "minutch: making .venv with $base" >&2
+        say "making .venv with $base"
         "$base" -m venv --clear "$venv" || exit 1
     fi
-    echo "minutch: installing what it needs into .venv (once; takes a minute or two)" >&2
-    if ! (cd "$home" && "$python" -m pip install --disable-pip-version-check --no-input -q -e ".${extra:+[$extra]}") \
-        >"$log" 2>&1; then
+    say "installing what it needs into .venv (once; takes a minute or so)"
+    : >"$log"
+    if ! (cd "$home" && "$python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
+        -e ".${extra:+[$extra]}" 2>&1 | follow "$log"; exit "${PIPESTATUS[0]}"); then
         tail -n 20 "$log" >&2
-        echo "minutch: the installation failed, $log has it all" >&2
+        say "the installation failed, $log has it all"
         exit 1
     fi
-    echo "minutch: compiling kernels (once; about 20 s)" >&2
-    if ! (cd "$home" && "$python" -m minutch warm) >>"$log" 2>&1; then
-        echo "minutch: the kernels were not compiled (see $log); they will be when they are first used" >&2
+    say "installed"
+}
+
+# Compiles kernels that have changed: here if Numba is installed, else as the installation does.
+compile_kernels() {
+    if "$python" -c 'import numba' >/dev/null 2>&1; then
+        say "compiling and linking kernels, which have changed (about 20 s)"
+        "$python" -m minutch.kernels.build >&2 || exit 1
+    else
+        install "$1"
     fi
-    printf '%s' "$wanted" >"$stamp"
+}
+
+has_kernels() {
+    [ -f "$venv/.minutch-kernels" ] && [ "$(<"$venv/.minutch-kernels")" = "$kernels" ]
+}
+
+bring_up_to_date() {
+    local extra=$1
+    if [ ! -x "$python" ] || [ ! -f "$stamp" ] || [ "$(<"$stamp")" != "$wanted" ]; then
+        install "$extra"
+        printf '%s' "$wanted" >"$stamp"
+    elif ! has_kernels; then
+        compile_kernels "$extra"
+    fi
+    printf '%s' "$kernels" >"$venv/.minutch-kernels"
 }
 
 prepare() {
-    local extra=${1:-} stamp wanted
+    local extra=${1:-} stamp wanted kernels
     stamp=$venv/.minutch-$extra
     wanted="$home $(cksum <"$home/pyproject.toml")"
-    if [ -x "$python" ] && [ -f "$stamp" ] && [ "$(<"$stamp")" = "$wanted" ]; then
+    kernels=$(cat "$home"/minutch/kernels/*.py | cksum)
+    if [ -x "$python" ] && [ -f "$stamp" ] && [ "$(<"$stamp")" = "$wanted" ] && has_kernels; then
         return 0
     fi
     if command -v flock >/dev/null 2>&1; then # two scripts at once: the second waits, then finds it done
         exec 9>"$home/.venv.lock"
         flock 9
-        if [ ! -x "$python" ] || [ ! -f "$stamp" ] || [ "$(<"$stamp")" != "$wanted" ]; then
-            install "$extra" "$stamp" "$wanted"
-        fi
+        bring_up_to_date "$extra"
         exec 9>&-
     else
-        install "$extra" "$stamp" "$wanted"
+        bring_up_to_date "$extra"
     fi
 }

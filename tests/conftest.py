@@ -10,14 +10,12 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from minutch.kernels import library
 from tests.support.golden import GOLDEN, HAS_ALL
 
 if TYPE_CHECKING:
@@ -32,13 +30,6 @@ settings.load_profile("minutch")
 
 for variable in ("MINUTCH_HOME", "NUTCH_CONF_DIR", "NUTCH_LOG_DIR", "NUTCH_LOGFILE"):
     os.environ.pop(variable, None)
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile the kernels before there are workers, each of which would do it."""
-    if not hasattr(session.config, "workerinput"):
-        with suppress(OSError):  # nowhere to keep them: each process compiles them
-            library.warm()
 
 
 def pytest_collection_finish() -> None:

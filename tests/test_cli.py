@@ -178,7 +178,7 @@ def test_errors_are_one_line(
     assert "Traceback" not in err
 
 
-HARMLESS = ("showproperties", "plugin", "init", "warm", "startserver")
+HARMLESS = ("showproperties", "plugin", "init", "startserver")
 SHOW_USAGE = ("dump", "commoncrawldump")
 
 
@@ -322,7 +322,6 @@ def test_a_reader_that_goes_away() -> None:
 
 HEAVY = (
     "polars",
-    "numba",
     "numpy",
     "httpx",
     "pycurl",

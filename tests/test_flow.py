@@ -82,7 +82,6 @@ OWN = {
     "text",
     "search",
     "serve",
-    "warm",
     "completion",
 }
 OWN |= {"export", "import", "simulate"}

@@ -1,6 +1,4 @@
-"""bin/: each script makes .venv on first use, again when pyproject.toml has changed, and hands its
-arguments over.
-"""
+"""bin/: each script makes .venv on first use, again when pyproject.toml has changed, and hands its arguments over."""
 
 from __future__ import annotations
 
@@ -16,19 +14,26 @@ from tests.support.golden import PROJECT
 BASH = shutil.which("bash") or ""
 pytestmark = pytest.mark.skipif(not BASH, reason="the scripts need bash")
 
-# Stands in for Python: notes what it was called with; `-m venv` puts a copy of itself into the
-# environment.
+# Stands in for Python: notes what it was called with; `-m venv` puts a copy of itself into the environment.
 FAKE = """#!{bash}
 echo "$(basename "$0") $*" >> "{log}"
 case "$*" in
     "-m venv"*) mkdir -p "${{@: -1}}/bin" && cp "$0" "${{@: -1}}/bin/python" ;;
-    *"pip install"*) [ -z "${{PIP_FAILS:-}}" ] || {{ echo "no such package"; exit 1; }} ;;
-    *"minutch warm") [ -z "${{WARM_FAILS:-}}" ] || {{ echo "no such command"; exit 1; }} ;;
+    *"pip install"*)
+        [ -z "${{PIP_FAILS:-}}" ] || {{ echo "no such package"; exit 1; }}
+        echo "  Installing build dependencies: started"
+        echo "  Installing backend dependencies: started"
+        echo "Collecting httpx>=0.28 (from minutch==0.1.0)"
+        echo "  Building editable for minutch (pyproject.toml): started"
+        echo "Installing collected packages: httpx, minutch" ;;
+    *"minutch.kernels.build") [ -z "${{BUILD_FAILS:-}}" ] || {{ echo "no linker" >&2; exit 1; }} ;;
+    "-c import numba") [ -n "${{HAS_NUMBA:-}}" ] ;;
     *" ruff check"*) [ -z "${{RUFF_FAILS:-}}" ] ;;
     "-c import sys, venv"*) [ -z "${{TOO_OLD:-}}" ] ;;
 esac
 """
-WARM = "python -m minutch warm"
+PIP = "python -m pip install --disable-pip-version-check --no-input --progress-bar off -e ."
+BUILD = "python -m minutch.kernels.build"
 TOOLS = ("basename", "bash", "cat", "cksum", "cp", "dirname", "flock", "mkdir", "readlink", "tail")
 
 
@@ -39,6 +44,8 @@ class Checkout:
         self.home = folder / "checkout"
         shutil.copytree(PROJECT / "bin", self.home / "bin")
         (self.home / "pyproject.toml").write_text("[project]\n")
+        (self.home / "minutch/kernels").mkdir(parents=True)
+        self.change_a_kernel("kernel")
         self.log = folder / "log"
         self.path = folder / "path"
         self.path.mkdir()
@@ -50,19 +57,15 @@ class Checkout:
         python.write_text(FAKE.format(bash=BASH, log=self.log))
         python.chmod(0o755)
 
-    def run(
-        self, script: str, *args: str, cwd: Path | None = None, **more: str
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, script: str, *args: str, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
         environment = {"PATH": str(self.path), "HOME": os.environ.get("HOME", "/"), **more}
         command = [str(self.home / "bin" / script), *args]
         return subprocess.run(
-            command,
-            env=environment,
-            cwd=cwd or self.home,
-            capture_output=True,
-            text=True,
-            check=False,
+            command, env=environment, cwd=cwd or self.home, capture_output=True, text=True, check=False
         )
+
+    def change_a_kernel(self, source: str) -> None:
+        (self.home / "minutch/kernels/find.py").write_text(source)
 
     def calls(self) -> list[str]:
         """What the fake was called with since last asked, look-ups of versions left out."""
@@ -91,34 +94,22 @@ def test_bash_reads_it(script: str) -> None:
     ],
 )
 def test_the_first_use_installs(checkout: Checkout, script: str, extras: str, handed: str) -> None:
-    install = f"python -m pip install --disable-pip-version-check --no-input -q -e .{extras}"
+    install = f"{PIP}{extras}"
     done = checkout.run(script, "inject", "a", "b")
     assert done.returncode == 0
-    assert "minutch: installing what it needs" in done.stderr
-    assert "minutch: compiling kernels" in done.stderr
-    assert checkout.calls() == [
-        f"python3 -m venv --clear {checkout.home / '.venv'}",
-        install,
-        WARM,
-        handed,
-    ]
+    assert checkout.calls() == [f"python3 -m venv --clear {checkout.home / '.venv'}", install, handed]
     checkout.run(script, "inject", "a", "b")
     assert checkout.calls() == [handed]
     (checkout.home / "pyproject.toml").write_text("[project]\nname = 'changed'\n")
     checkout.run(script, "inject", "a", "b")
-    assert checkout.calls() == [install, WARM, handed]
+    assert checkout.calls() == [install, handed]
 
 
 def test_from_anywhere_and_through_a_link(checkout: Checkout, tmp_path: Path) -> None:
     link = tmp_path / "minutch"
     link.symlink_to(checkout.home / "bin" / "minutch")
     done = subprocess.run(
-        [str(link), "x y"],
-        env={"PATH": str(checkout.path)},
-        cwd="/",
-        capture_output=True,
-        text=True,
-        check=False,
+        [str(link), "x y"], env={"PATH": str(checkout.path)}, cwd="/", capture_output=True, text=True, check=False
     )
     assert done.returncode == 0
     assert checkout.calls()[-1] == "python -m minutch x y"
@@ -141,12 +132,43 @@ def test_a_failed_installation_shows_why_and_is_tried_again(checkout: Checkout) 
     assert checkout.calls()[-1] == "python -m minutch"
 
 
-def test_kernels_that_cannot_be_compiled_stop_nothing(checkout: Checkout) -> None:
-    done = checkout.run("minutch", "inject", WARM_FAILS="1")
-    assert done.returncode == 0
-    assert "minutch: the kernels were not compiled" in done.stderr
-    assert checkout.calls()[-2:] == [WARM, "python -m minutch inject"]
-    assert "no such command" in (checkout.home / ".venv" / "install.log").read_text()
+def test_every_step_of_the_installation_is_said(checkout: Checkout) -> None:
+    said = checkout.run("minutch").stderr.splitlines()
+    assert said == [
+        f"minutch: making .venv with {checkout.path / 'python3'}",
+        "minutch: installing what it needs into .venv (once; takes a minute or so)",
+        "minutch:   fetching the build backend",
+        "minutch:   fetching the compiler of kernels (Numba)",
+        "minutch:   fetching httpx",
+        "minutch:   compiling and linking kernels (about 20 s)",
+        "minutch:   installing packages",
+        "minutch: installed",
+    ]
+    assert "Collecting httpx>=0.28" in (checkout.home / ".venv" / "install.log").read_text()
+
+
+def test_changed_kernels_are_compiled(checkout: Checkout) -> None:
+    checkout.run("minutch")
+    checkout.change_a_kernel("another")
+    checkout.calls()
+    assert "minutch: compiling and linking kernels" in checkout.run("minutch", HAS_NUMBA="1").stderr
+    assert checkout.calls() == [BUILD, "python -m minutch"]
+    assert checkout.run("minutch").stderr == ""
+    checkout.calls()
+    checkout.change_a_kernel("a third")
+    assert checkout.run("minutch").returncode == 0
+    assert checkout.calls() == [PIP, "python -m minutch"]
+
+
+def test_kernels_that_cannot_be_compiled_stop_the_script(checkout: Checkout) -> None:
+    checkout.run("minutch")
+    checkout.change_a_kernel("another")
+    done = checkout.run("minutch", HAS_NUMBA="1", BUILD_FAILS="1")
+    assert done.returncode == 1
+    assert "no linker" in done.stderr
+    checkout.calls()
+    assert checkout.run("minutch", HAS_NUMBA="1").returncode == 0
+    assert checkout.calls()[0] == BUILD
 
 
 def test_lint_runs_all_its_tools_and_fails_if_one_does(checkout: Checkout) -> None:
@@ -157,7 +179,7 @@ def test_lint_runs_all_its_tools_and_fails_if_one_does(checkout: Checkout) -> No
         "python -m mypy",
     ]
     assert checkout.run("lint").returncode == 0
-    assert checkout.calls()[-5:] == [WARM, *tools]
+    assert checkout.calls()[-4:] == tools
     assert checkout.run("lint", RUFF_FAILS="1").returncode == 1
     assert checkout.calls() == tools
 

@@ -347,10 +347,6 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 example="minutch plugin"),
     ),
     SHELL: (
-        Command("warm", "",
-                reads="kernels", writes="object code",
-                help="compile what jobs on whole databases run in, ahead of time",
-                example="minutch warm"),
         Command("completion", "",
                 reads="", writes="stdout",
                 help="a script that completes commands and options in bash, zsh or fish",

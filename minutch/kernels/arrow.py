@@ -109,7 +109,7 @@ class _Export:
     """One array, offered to Polars by the Arrow PyCapsule protocol."""
 
     def __init__(self, views: Views, buffers: Sequence[Bytes], valid: Bytes | None, kind: bytes) -> None:
-        from minutch.kernels.library import address
+        from minutch.kernels.find import release
 
         sizes = np.array([len(buffer) for buffer in buffers], np.int64)
         addresses = [None if valid is None else valid.ctypes.data, views.ctypes.data]
@@ -121,7 +121,7 @@ class _Export:
         self.array = _Array(length=len(views), null_count=0 if valid is None else -1, n_buffers=len(addresses))
         self.array.buffers = pointers
         self.array.private_data = ctypes.addressof(flag)
-        self.array.release = address("find", "release")
+        self.array.release = release.address()
         _held[next(_tokens)] = (flag, views, tuple(buffers), valid, sizes, pointers)
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:

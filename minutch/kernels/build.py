@@ -1,234 +1,302 @@
-"""Compiles kernels to object code. The one module, with `primitives`, that needs Numba; runs in processes of its own.
+"""Compiles kernels and links them into the shared library that `library` loads.
 
-Each module of kernels becomes an object file that stands for itself: what it calls of other modules is compiled into
-it. A kernel's function there is `minutch.<module>.<name>(result, ndarray, words...) -> status`: it takes integers as
-they are and arrays as the addresses of NumPy's array objects (struct PyArrayObject), whose data and sizes it hands on
-if they have the type, `ndarray`, and the kind of elements that the kernel wants.
+    python -m minutch.kernels.build     after a kernel has changed; the build backend does the same (`wheel`)
+
+The one module, with `intrinsics`, that needs Numba and llvmlite, in processes of its own: one for each core. Each
+module of kernels becomes an object file that stands for itself, as what it calls of other modules is compiled into it.
+`link` makes one library of them.
+
+A kernel is the C function `minutch_<module>_<name>(int64_t *result, ndarray type, words...) -> int32_t`: it takes
+integers as they are and arrays as the addresses of NumPy's array objects (struct PyArrayObject), whose data and sizes
+it hands on if they have the type and the kind of elements that the kernel wants; otherwise it returns WRONG_ARRAY.
+The library needs memcpy, memset and the like of the C library of its process, and nothing else.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-import pickle
+import platform
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
-from typing import Any
+from pathlib import Path
+from subprocess import PIPE, STDOUT, Popen
+from tempfile import TemporaryDirectory
+from typing import Any, Final
 
-from minutch.errors import StoreError
+import numpy as np
+
+from minutch.errors import MinutchError
 from minutch.kernels import library, native
+from minutch.kernels.link import link
 
 _TYPE, _DATA, _DIMENSIONS, _SIZES, _ELEMENTS, _FLAGS = 8, native.DATA_OFFSET, 24, 32, 56, 64
-"""Offsets in struct PyArrayObject: the object's type, the elements, how many dimensions, their sizes, the dtype."""
+"""Offsets in struct PyArrayObject: the object's type, elements, how many dimensions, their sizes, the dtype."""
 _LETTER, _BYTE_ORDER = 25, 26
 """Offsets in struct PyArray_Descr."""
-_IN_ROWS_AND_ALIGNED = 0x101
-_LETTERS = {
-    "uint8": "B",
-    "int8": "b",
-    "uint32": "I",
-    "int32": "i",
+_IN_ROWS_AND_ALIGNED: Final = 0x101
+_BIG: Final = ord(">")
+_LETTERS: Final = {
+    "uint8": "BB",
+    "int8": "bb",
+    "uint32": "II",
+    "int32": "ii",
     "uint64": "LQ",
     "int64": "lq",
-    "float32": "f",
-    "bool": "?",
+    "float32": "ff",
+    "bool": "??",
 }
 """Kind of element → its letters: long and long long may have the same size."""
-_C_LIBRARY = {"malloc", "free", "memcpy", "memmove", "memset", "memcmp"}
+_NEEDED: Final = {"memcpy", "memmove", "memset", "memcmp"}
+"""What the library needs of the process that loads it: functions of its C library."""
+_SOURCES: Final = Path(__file__).parents[2]
+_WORKER: Final = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from minutch.kernels.build import write_objects
+write_objects(sys.argv[2], sys.argv[3:])
+"""
 
 
-def send_modules(names: list[str]) -> None:
-    """What a worker does: the object code of some modules goes to stdout, as a pickled dict, and nothing else does."""
-    with os.fdopen(os.dup(1), "wb") as out:
-        os.dup2(2, 1)
-        pickle.dump({name: compile_module(name) for name in names}, out)
+def build(target: Path = library.PATH) -> None:
+    """Compile all kernels and link them. Raises MinutchError with what the compiler or the linker said."""
+    names = sorted(library.modules(), key=library.size_of, reverse=True)  # so that shares take alike
+    count = min(len(names), os.cpu_count() or 1)
+    with TemporaryDirectory(prefix="minutch-kernels-") as folder:
+        worker = [sys.executable, "-c", _WORKER, str(_SOURCES), folder]
+        running = [Popen([*worker, *names[first::count]], stdout=PIPE, stderr=STDOUT) for first in range(count)]
+        try:
+            for process in running:
+                said, _ = process.communicate()
+                if process.returncode:
+                    raise MinutchError(f"kernels were not compiled: {said.decode(errors='replace').strip()[-2000:]}")
+        finally:
+            for process in running:
+                process.kill()
+        link(sorted(Path(folder).glob("*.o")), target)
+
+
+def write_objects(folder: str, names: list[str]) -> None:
+    """Write the object code of modules of kernels to files in a folder; with the first module, the library's mark."""
+    for name in names:
+        (Path(folder) / f"{name}.o").write_bytes(compile_module(name))
+    if library.modules()[0] in names:
+        (Path(folder) / "mark.o").write_bytes(_emit(_mark()))
+
+
+def processor() -> str:
+    """The processor that kernels are compiled for, by LLVM's name."""
+    return "x86-64" if platform.machine().lower() in {"x86_64", "amd64"} else "generic"
 
 
 def compile_module(name: str) -> bytes:
-    """The object code of a module of kernels."""
-    import numba
-
-    config: Any = numba.config
-    config.CPU_NAME, config.CPU_FEATURES = library.processor(), ""
+    """The object code of a module of kernels. Raises MinutchError if it needs more than there will be."""
     from llvmlite import binding as llvm
-    from numba.core.registry import cpu_target
 
-    from minutch.kernels import primitives
-
-    kernels = [kernel for kernel in _kernels() if kernel.module == name]
-    typing, target = cpu_target.typing_context, cpu_target.target_context
-    typing.refresh()
-    target.refresh()
-    whole = llvm.parse_assembly(primitives.RUNTIME + (primitives.RELEASE if name == "find" else ""))
-    with importlib.import_module("numba.core.compiler_lock").global_compiler_lock:
-        for kernel in kernels:
-            compiled = _compiled(kernel, typing, target)
-            symbol = compiled.fndesc.llvm_func_name
-            module = llvm.parse_bitcode(compiled.library._final_module.as_bitcode())
-            types = [str(argument.type) for argument in module.get_function(symbol).arguments]
-            module.link_in(llvm.parse_assembly(_wrapper(kernel, symbol, types)))
-            whole.link_in(module)
-    _hide(whole)
-    whole.verify()
-    _check(name, whole)
-    machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=library.processor(), opt=3, reloc="pic", codemodel="default", jit=True
-    )
-    return bytes(machine.emit_object(whole))
+    kernels, callbacks = _all()
+    whole = llvm.parse_assembly(_check()[1] if any(kernel.module == name for kernel in kernels) else "")
+    for kernel in kernels:
+        if kernel.module == name:
+            entry = _entry(kernel)
+            whole.link_in(llvm.parse_assembly(entry.inspect_llvm()))
+            whole.link_in(_with_words(kernel, entry.native_name))
+    for callback in callbacks:
+        if callback.module == name:
+            compiled = _numba().cfunc("void(int64)", **_options())(callback.function)
+            whole.link_in(llvm.parse_assembly(compiled.inspect_llvm()))
+            whole.get_function(compiled.native_name).name = library.symbol(callback)
+    for found in (*whole.functions, *whole.global_variables):
+        if not found.is_declaration and not found.name.startswith(library.PREFIX):
+            found.linkage = "internal"
+    code = _emit(whole)
+    called = {function.name for function in whole.functions if function.is_declaration}
+    unknown = {symbol for symbol in called if not symbol.startswith("llvm.")} - _NEEDED
+    if unknown:
+        raise MinutchError(f"kernels of {name} need more than there will be: {', '.join(sorted(unknown))}")
+    return code
 
 
 @cache
-def _kernels() -> tuple[native.Kernel, ...]:
-    """All kernels, after Numba's functions have taken the places of all that kernels call."""
+def _numba() -> Any:
     import numba
 
-    from minutch.kernels.primitives import PRIMITIVES
+    config: Any = numba.config
+    config.CPU_NAME, config.CPU_FEATURES = processor(), ""
+    return numba
 
+
+def _options() -> dict[str, Any]:
+    """Kernels divide as C does, check no bounds, and neither make arrays nor count references to them."""
+    return {"error_model": "numpy", "boundscheck": False, "_nrt": False}
+
+
+def _emit(module: Any) -> bytes:
+    """The object code of a module, optimized as a whole."""
+    from llvmlite import binding as llvm
+
+    module.verify()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=processor(), opt=3, reloc="pic", codemodel="default"
+    )
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    passes = llvm.create_pass_builder(machine, tuning)
+    passes.getModulePassManager().run(module, passes)
+    return bytes(machine.emit_object(module))
+
+
+def _mark() -> Any:
+    """A module with the digest of the sources that the library is made of."""
+    from llvmlite import binding as llvm
+    from llvmlite import ir
+
+    module = ir.Module()
+    digest = ir.Constant(ir.ArrayType(ir.IntType(8), library.DIGEST_SIZE), bytearray(library.digest()))
+    mark = ir.GlobalVariable(module, digest.type, library.MARK)
+    mark.global_constant, mark.initializer = True, digest
+    return llvm.parse_assembly(str(module))
+
+
+@cache
+def _all() -> tuple[list[native.Kernel], list[native.Callback]]:
+    """All kernels and callbacks, after Numba's functions have taken the places of all that they call."""
+    from minutch.kernels.intrinsics import PRIMITIVES
+
+    njit = _numba().njit
     makers: dict[str, Callable[[Any], Any]] = {
         "primitive": lambda function: PRIMITIVES[function.__name__],
-        "inlined": lambda function: numba.njit(function, inline="always", error_model="numpy"),
-        "inner": lambda function: numba.njit(function, error_model="numpy"),
+        "inlined": lambda function: njit(function, forceinline=True, **_options()),
+        "inner": lambda function: njit(function, **_options()),
     }
-    names = ("native", "memory", "seeded", *library.modules())
-    modules = [importlib.import_module(f"minutch.kernels.{name}") for name in names]
+    names = ("native", "memory", "seeded", "primitives", *library.modules())
     made: dict[Any, Any] = {}
-    for module in modules:
+    for module in [importlib.import_module(f"minutch.kernels.{name}") for name in names]:
         for attribute, value in list(vars(module).items()):
-            if isinstance(value, native.Kernel):
+            if isinstance(value, native.Callback):
+                made.setdefault(value, value)
+            elif isinstance(value, native.Kernel):
                 made.setdefault(value, makers["inner"](value.function))
             elif kind := getattr(value, "kernel_kind", None):
                 made.setdefault(value, makers[kind](value))
             else:
                 continue
             setattr(module, attribute, made[value])
-    return tuple(value for value in made if isinstance(value, native.Kernel))
+    kernels = [value for value in made if isinstance(value, native.Kernel)]
+    return kernels, [value for value in made if isinstance(value, native.Callback)]
 
 
-def _compiled(kernel: native.Kernel, typing: Any, target: Any) -> Any:
-    compiler: Any = importlib.import_module("numba.core.compiler")
-    flags = compiler.Flags()
-    flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.nrt = True
-    flags.boundscheck = False
-    flags.error_model = "numpy"
-    signature = tuple(map(_numba_type, kernel.parameters))
-    return compiler.compile_extra(typing, target, kernel.function, signature, None, flags, {})
+def _entry(kernel: native.Kernel) -> Any:
+    """The C function (where the result goes, address of words) -> 0 that calls a kernel."""
+    store64, returns = _primitive("store64"), kernel.result
+    arguments, compiled = _arguments(kernel), _numba().njit(kernel.function, **_options())
+
+    def entry(result: Any, words: Any) -> Any:
+        if returns == "None":
+            compiled(*arguments(words))
+        else:
+            store64(result, np.int64(compiled(*arguments(words))))
+        return 0
+
+    return _numba().cfunc("int32(int64, int64)", **_options())(entry)
 
 
-def _numba_type(name: str) -> Any:
-    import numba
+@cache
+def _check() -> tuple[str, str]:
+    """The C function that tells whether an object is an array of a kind: its name, and a module with it."""
+    load8, load32, load64 = map(_primitive, ("load8", "load32", "load64"))
+
+    def is_array(array: Any, ndarray: Any, dimensions: Any, letter: Any, other: Any) -> Any:
+        if np.int64(load64(array + _TYPE)) != ndarray or np.int64(load32(array + _DIMENSIONS)) != dimensions:
+            return False
+        dtype = np.int64(load64(array + _ELEMENTS))
+        found = np.int64(load8(dtype + _LETTER))
+        is_packed = np.int64(load32(array + _FLAGS)) & _IN_ROWS_AND_ALIGNED == _IN_ROWS_AND_ALIGNED
+        return is_packed and (found == letter or found == other) and np.int64(load8(dtype + _BYTE_ORDER)) != _BIG
+
+    compiled = _numba().cfunc("boolean(int64, int64, int64, int64, int64)", **_options())(is_array)
+    return compiled.native_name, compiled.inspect_llvm()
+
+
+def _primitive(name: str) -> Any:
+    from minutch.kernels.intrinsics import PRIMITIVES
+
+    return PRIMITIVES[name]
+
+
+def _arguments(kernel: native.Kernel) -> Any:
+    """The intrinsic (address of words) -> tuple of what the kernel takes, arrays as Numba has them."""
+    from llvmlite import ir
+    from numba import from_dtype
     from numba.core import types
+    from numba.extending import intrinsic
 
-    if name in native.SCALARS:
-        return types.int64
-    shape = native.SHAPES[name]
-    return types.Array(numba.from_dtype(shape.dtype), shape.dimensions, "C")
+    from minutch.kernels.intrinsics import array_of
 
-
-def _hide(module: Any) -> None:
-    """Let no other object file see what is in this one, but for the functions that Python calls."""
-    for found in (*module.functions, *module.global_variables):
-        if not found.is_declaration and not found.name.startswith("minutch."):
-            found.linkage = "internal"
-
-
-def _check(name: str, module: Any) -> None:
-    """Raise StoreError if something is missing that the C library does not have: loading would end the process."""
-    called = {function.name for function in module.functions if function.is_declaration}
-    unknown = {symbol for symbol in called if not symbol.startswith("llvm.")} - _C_LIBRARY
-    if unknown:
-        raise StoreError(
-            f"kernels of {name} use more of Python or Numba than there will be: {', '.join(sorted(unknown))}"
-        )
-
-
-def _wrapper(kernel: native.Kernel, symbol: str, types: list[str]) -> str:
-    """LLVM assembly of the function that Python calls."""
-    words = ["ptr %result", "ptr %ndarray", *(f"i64 %a{number}" for number in range(len(kernel.parameters)))]
-    arrays = [(f"%a{n}", native.SHAPES[name]) for n, name in enumerate(kernel.parameters) if name in native.SHAPES]
-    types_right: list[str] = []
-    are_arrays = [_check_type(a, types_right) for a, _ in arrays]
-    lines: list[str] = []
-    are_right = [check for a, shape in arrays for check in _check_array(a, shape, lines)]
-    values: list[str] = []
-    for number, name in enumerate(kernel.parameters):
-        is_array = name in native.SHAPES
-        values += _array(f"%a{number}", native.SHAPES[name], lines) if is_array else [f"%a{number}"]
-    arguments = [f"{kind} {value}" for kind, value in zip(types, ["%result", "%error", *values], strict=True)]
-    return "\n".join(
-        [
-            f'declare i32 @"{symbol}"({", ".join(types)})',
-            f'define i32 @"minutch.{kernel.module}.{kernel.name}"({", ".join(words)}) {{',
-            "  %error = alloca ptr",
-            *types_right,
-            *_all("%are_arrays", are_arrays),
-            "  br i1 %are_arrays, label %check, label %refuse",
-            "check:",
-            *lines,
-            *_all("%are_right", are_right),
-            "  br i1 %are_right, label %run, label %refuse",
-            "run:",
-            f'  %status = call i32 @"{symbol}"({", ".join(arguments)})',
-            "  ret i32 %status",
-            "refuse:",
-            f"  ret i32 {native.WRONG_ARRAY}",
-            "}",
-        ]
-    )
-
-
-def _all(name: str, checks: list[str]) -> list[str]:
-    """`name` is whether all of the truth values are true."""
-    steps = [f"  {name}.{number + 1} = and i1 {name}.{number}, {check}" for number, check in enumerate(checks)]
-    return [f"  {name}.0 = icmp eq i1 0, 0", *steps, f"  {name} = and i1 {name}.{len(checks)}, {name}.{len(checks)}"]
-
-
-def _check_type(a: str, lines: list[str]) -> str:
-    """Whether the object at an address is an array at all."""
-    lines += [
-        f"  {a}.object = inttoptr i64 {a} to ptr",
-        *_load(f"{a}.type", "ptr", f"{a}.object", _TYPE),
-        f"  {a}.is_array = icmp eq ptr {a}.type, %ndarray",
+    kinds = [
+        types.int64
+        if name in native.SCALARS
+        else types.Array(from_dtype(native.SHAPES[name].dtype), native.SHAPES[name].dimensions, "C")
+        for name in kernel.parameters
     ]
-    return f"{a}.is_array"
+    word = ir.IntType(64)
+
+    def load(builder: Any, address: Any, offset: int) -> Any:
+        return builder.load(builder.inttoptr(builder.add(address, ir.Constant(word, offset)), word.as_pointer()))
+
+    def arguments(typingctx: Any, words: Any) -> Any:
+        result = types.Tuple(kinds)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            values = []
+            for number, kind in enumerate(kinds):
+                value = load(builder, args[0], 8 * number)
+                if isinstance(kind, types.Array):
+                    sizes = load(builder, value, _SIZES)
+                    shape = [load(builder, sizes, 8 * axis) for axis in range(kind.ndim)]
+                    pointer = context.get_data_type(kind.dtype).as_pointer()
+                    data = builder.inttoptr(load(builder, value, _DATA), pointer)
+                    value = array_of(context, builder, kind, data, shape)
+                values.append(value)
+            return context.make_tuple(builder, result, values)
+
+        return result(types.int64), codegen
+
+    return intrinsic(arguments)
 
 
-def _check_array(a: str, shape: native.Shape, lines: list[str]) -> list[str]:
-    """Whether an array is the one that it should be: names of truth values."""
-    lines += [
-        *_load(f"{a}.count", "i32", f"{a}.object", _DIMENSIONS),
-        *_load(f"{a}.flags", "i32", f"{a}.object", _FLAGS),
-        *_load(f"{a}.dtype", "ptr", f"{a}.object", _ELEMENTS),
-        *_load(f"{a}.letter", "i8", f"{a}.dtype", _LETTER),
-        *_load(f"{a}.order", "i8", f"{a}.dtype", _BYTE_ORDER),
-        f"  {a}.is0 = icmp eq i32 {a}.count, {shape.dimensions}",
-        f"  {a}.packed = and i32 {a}.flags, {_IN_ROWS_AND_ALIGNED}",
-        f"  {a}.is1 = icmp eq i32 {a}.packed, {_IN_ROWS_AND_ALIGNED}",
-        f"  {a}.is2 = icmp ne i8 {a}.order, {ord('>')}",
-    ]
-    letters = [ord(letter) for letter in _LETTERS[shape.dtype.name]]
-    lines += [f"  {a}.letter{number} = icmp eq i8 {a}.letter, {letter}" for number, letter in enumerate(letters)]
-    if len(letters) > 1:
-        lines.append(f"  {a}.letters = or i1 {a}.letter0, {a}.letter1")
-    return [*(f"{a}.is{number}" for number in range(3)), f"{a}.letters" if len(letters) > 1 else f"{a}.letter0"]
+def _with_words(kernel: native.Kernel, entry: str) -> Any:
+    """A module with the kernel's C function: it has as many parameters as there are words, and calls its entry."""
+    from llvmlite import binding as llvm
+    from llvmlite import ir
+
+    word, status = ir.IntType(64), ir.IntType(32)
+    module = ir.Module()
+    callee = ir.Function(module, ir.FunctionType(status, [word] * 2), entry)
+    check = ir.Function(module, ir.FunctionType(ir.IntType(8), [word] * 5), _check()[0])
+    names = kernel.parameters
+    function = ir.Function(module, ir.FunctionType(status, [word] * (2 + len(names))), library.symbol(kernel))
+    result, ndarray, *words = function.args
+    builder = ir.IRBuilder(function.append_basic_block())
+    room = builder.alloca(ir.ArrayType(word, len(names)))
+    for number, (name, value) in enumerate(zip(names, words, strict=True)):
+        builder.store(value, builder.gep(room, [ir.Constant(status, 0), ir.Constant(status, number)]))
+        if name in native.SHAPES:
+            shape = native.SHAPES[name]
+            wanted = [ir.Constant(word, n) for n in (shape.dimensions, *map(ord, _LETTERS[shape.dtype.name]))]
+            is_right = builder.call(check, [value, ndarray, *wanted])
+            with builder.if_then(builder.icmp_unsigned("==", is_right, ir.Constant(ir.IntType(8), 0)), likely=False):
+                builder.ret(ir.Constant(status, native.WRONG_ARRAY))
+    builder.ret(builder.call(callee, [result, builder.ptrtoint(room, word)]))
+    return llvm.parse_assembly(str(module))
 
 
-def _load(name: str, kind: str, base: str, offset: int) -> list[str]:
-    return [f"  {name}.at = getelementptr i8, ptr {base}, i64 {offset}", f"  {name} = load {kind}, ptr {name}.at"]
-
-
-def _array(a: str, shape: native.Shape, lines: list[str]) -> list[str]:
-    """What Numba takes an array for: its owner (twice), elements, bytes of one, data, sizes, steps."""
-    lines += [
-        *_load(f"{a}.data", "ptr", f"{a}.object", _DATA),
-        *_load(f"{a}.sizes", "ptr", f"{a}.object", _SIZES),
-        f"  {a}.size0 = load i64, ptr {a}.sizes",
-    ]
-    size = str(shape.dtype.itemsize)
-    if shape.dimensions == 1:
-        return ["null", "null", f"{a}.size0", size, f"{a}.data", f"{a}.size0", size]
-    lines += [
-        *_load(f"{a}.size1", "i64", f"{a}.sizes", 8),
-        f"  {a}.all = mul i64 {a}.size0, {a}.size1",
-        f"  {a}.step = mul i64 {a}.size1, {size}",
-    ]
-    return ["null", "null", f"{a}.all", size, f"{a}.data", f"{a}.size0", f"{a}.size1", f"{a}.step", size]
+if __name__ == "__main__":
+    with suppress(KeyboardInterrupt):
+        try:
+            build()
+        except (MinutchError, ImportError, OSError) as exc:
+            sys.exit(f"minutch: {exc}")
+        print(library.PATH)

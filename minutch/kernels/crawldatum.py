@@ -9,21 +9,8 @@ import numpy as np
 
 from minutch.kernels.find import records, verified
 from minutch.kernels.memory import int_at, long_at, put_int
-from minutch.kernels.native import (
-    I8,
-    I32,
-    I64,
-    U8,
-    U64,
-    Bool,
-    Int,
-    Views,
-    copy_bytes,
-    inlined,
-    inner,
-    kernel,
-    string_at,
-)
+from minutch.kernels.native import I8, I32, I64, U8, U64, Bool, Int, Views, inlined, inner, kernel, string_at
+from minutch.kernels.primitives import copy_bytes, scratch32, scratch64
 
 FIXED_SIZE = 28
 LEAST_RECORD = 8 + 1 + FIXED_SIZE + 1
@@ -169,8 +156,8 @@ def scan(
     Columns that are wanted have room for a record of each LEAST_RECORD bytes. Returns how many there are; -1 if
     something looks wrong.
     """
-    found_at, found_len = np.empty(AT_A_TIME, np.int64), np.empty(AT_A_TIME, np.int32)
-    value_at, value_len = np.empty(AT_A_TIME, np.int64), np.empty(AT_A_TIME, np.int32)
+    found_at, found_len = scratch64(AT_A_TIME), scratch32(AT_A_TIME)
+    value_at, value_len = scratch64(AT_A_TIME), scratch32(AT_A_TIME)
     row = np.int64(0)
     at, good = start, start // chunk * chunk
     while at < end:

@@ -18,7 +18,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from minutch.kernels.native import I32, I64, U8, Int, call7, copy_bytes, inner, kernel, load8, load64, store32, store64
+from minutch.kernels.native import I32, I64, U8, Int, inner, kernel
+from minutch.kernels.primitives import call7, copy_bytes, load8, load64, scratch64, store32, store64
 
 SHORT: Final = 2048
 """Bytes up to which a string is for this kernel."""
@@ -31,6 +32,7 @@ LIBRARY_OVERHEAD: Final = 64
 """Bytes that libdeflate may want beyond a string's."""
 
 _HASH_BITS: Final = 12
+_PLACES: Final = (1 << _HASH_BITS) + 1
 _MIN_MATCH: Final = 4
 _MAX_MATCH: Final = 258
 _END_OF_BLOCK_BITS: Final = 7
@@ -93,7 +95,7 @@ _DISTANCE, _DISTANCE_BITS = map(_table, _distance_codes())
 
 def new_places() -> I64:
     """The table that `deflate_one` works with; it may be used again and again."""
-    return np.zeros((1 << _HASH_BITS) + 1, np.int64)
+    return np.zeros(_PLACES, np.int64)
 
 
 @inner
@@ -203,7 +205,7 @@ def deflate(at: I64, length: I32, out: U8, out_at: I64, out_len: I32, compressor
     Long ones are for libdeflate; `out_at` and `out_len` get where the streams lie.
     """
     target = np.int64(out.ctypes.data)
-    places = np.zeros((1 << _HASH_BITS) + 1, np.int64)
+    places = scratch64(_PLACES)
     end = np.int64(0)
     for i in range(len(at)):
         size = np.int64(length[i])

@@ -22,13 +22,13 @@ from minutch.kernels.native import (
     Flags,
     Int,
     Views,
-    call7,
+    callback,
     inlined,
     inner,
     kernel,
-    load32,
     string_at,
 )
+from minutch.kernels.primitives import call7, load32, load64, store64
 from minutch.kernels.sums import first_bad_sum
 
 MARKER_SIZE = 20
@@ -82,6 +82,16 @@ def records(
         n += 1
         at = after
     return n, at
+
+
+@callback
+def release(array: Int) -> None:
+    """A C function that releases an ArrowArray, which other libraries call at any time.
+
+    Sets the integer that its private data (at 72) points to, and clears the pointer to itself (at 64).
+    """
+    store64(np.int64(load64(array + 72)), 1)
+    store64(array + 64, 0)
 
 
 @kernel

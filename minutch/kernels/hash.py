@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.native import I32, U32, U64, Int, Views, inner, kernel, load8, load64, string_at
+from minutch.kernels.native import I32, U32, U64, Int, Views, inner, kernel, string_at
+from minutch.kernels.primitives import load8, load64
 
 _POWERS_OF_31 = np.array([31**k for k in range(9)], np.uint64)
 _BYTES, _PAIRS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)

@@ -6,7 +6,8 @@ import numpy as np
 
 from minutch.kernels.find import put_view
 from minutch.kernels.memory import compare
-from minutch.kernels.native import I32, I64, U8, Bool, Int, Views, copy_bytes, inlined, inner, kernel, load8, load32
+from minutch.kernels.native import I32, I64, U8, Bool, Int, Views, inlined, inner, kernel
+from minutch.kernels.primitives import copy_bytes, load8, load32
 
 _SLASH, _COLON, _QUESTION, _HASH = ord("/"), ord(":"), ord("?"), ord("#")
 _MOST_DIGITS = 5

@@ -13,23 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.memory import HIGH_BITS, first_marked, put_vint
-from minutch.kernels.native import (
-    I64,
-    U8,
-    Bool,
-    I64Rows,
-    Int,
-    U8Rows,
-    copy_bytes,
-    inlined,
-    inner,
-    kernel,
-    load8,
-    load32,
-    load64,
-    store8,
-    store64,
-)
+from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, U8Rows, inlined, inner, kernel
+from minutch.kernels.primitives import copy_bytes, load8, load32, load64, store8, store64
 
 LOCAL_NAME, NEXT, PARENT, FIRST_CHILD, TYPE = 8, 40, 56, 64, 88
 """Of a node; a tag's or attribute's name is a small number, or the address of its entry if it is none of Lexbor's."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.memory import compare
-from minutch.kernels.native import I32, I64, U8, Int, call7, kernel
+from minutch.kernels.native import I32, I64, U8, Int, kernel
+from minutch.kernels.primitives import call7, scratch64
 
 
 @kernel
@@ -25,7 +26,7 @@ def inflate(
     A stream with the bytes of the one before shares its output: the links of a page are often alike. Returns the
     number of the stream for which there was no room, or how many there are; -1 if one is damaged.
     """
-    counts = np.zeros(2, np.int64)
+    counts = scratch64(2)
     source = np.int64(buf.ctypes.data)
     target = np.int64(out.ctypes.data)
     count_at = np.int64(counts.ctypes.data)

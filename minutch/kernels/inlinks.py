@@ -8,26 +8,8 @@ import numpy as np
 
 from minutch.kernels.links import AHEAD, ask_for_string, ask_for_view, first_outlink, skip_map
 from minutch.kernels.memory import int_at, vint_at
-from minutch.kernels.native import (
-    I8,
-    I32,
-    I64,
-    U8,
-    U32,
-    U64,
-    Int,
-    Views,
-    call7,
-    copy_bytes,
-    inlined,
-    inner,
-    kernel,
-    load8,
-    load64,
-    store32,
-    store64,
-    string_at,
-)
+from minutch.kernels.native import I8, I32, I64, U8, U32, U64, Int, Views, inlined, inner, kernel, string_at
+from minutch.kernels.primitives import call7, copy_bytes, load8, load64, scratch64, store32, store64
 from minutch.kernels.seeded import string_hash
 
 DIFFERENT, SAME, UNKNOWN = 0, 1, 2
@@ -137,7 +119,7 @@ def spread(
     Returns 0 at the end, 1 where `scratch` has no room for a record, 2 where the outputs have none, -1 for a record
     that is damaged or unusual.
     """
-    counts = np.zeros(2, np.int64)
+    counts = scratch64(2)
     count_at, source = np.int64(counts.ctypes.data), np.int64(buf.ctypes.data)
     data, target = np.int64(scratch.ctypes.data), np.int64(out.ctypes.data)
     while state[0] < len(at):
@@ -213,7 +195,6 @@ def _is_equal(views: Views, addresses: U64, i: Int, j: Int) -> Int:
     return True
 
 
-@kernel
 def merge(
     order: U32,
     keys: Views,
@@ -232,9 +213,32 @@ def merge(
     Fills `rows`, and `starts` with where in it the records begin and the last one ends; returns how many there are.
     `seed` as in `seeded`.
     """
+    slots, hashes = np.empty(4 * len(order), np.int64), np.empty(2 * len(order), np.uint64)  # most is never touched
+    given = order, keys, key_addresses, urls, url_addresses, anchors, anchor_addresses, limit, seed
+    return merge_in(*given, slots, hashes, rows, starts)
+
+
+@kernel
+def merge_in(
+    order: U32,
+    keys: Views,
+    key_addresses: U64,
+    urls: Views,
+    url_addresses: U64,
+    anchors: Views,
+    anchor_addresses: U64,
+    limit: Int,
+    seed: Int,
+    slots: I64,
+    hashes: U64,
+    rows: U32,
+    starts: I64,
+) -> Int:
+    """As `merge`, with room for four times and twice the rows.
+
+    `slots` is a hash table of the links of one record: their places in it, -1 where there is none.
+    """
     used, count, place = np.int64(0), np.int64(0), np.int64(0)
-    hashes = np.empty(64, np.uint64)
-    slots = np.empty(128, np.int64)  # a hash table: places of links in the record, -1 where there is none
     while place < len(order):
         last: Int = place
         while last < len(order) and (last == place or _is_equal(keys, key_addresses, order[place], order[last])):
@@ -257,9 +261,8 @@ def merge(
             size = np.int64(4)
             while size < 2 * (last - place):
                 size *= 2
-            if size > len(slots):
-                slots, hashes = np.empty(size, np.int64), np.empty(size // 2, np.uint64)
-            slots[:size] = -1
+            for slot in range(size):
+                slots[slot] = -1
             for now in range(place, last):
                 if used - begin >= limit:
                     break

@@ -6,7 +6,8 @@ import numpy as np
 
 from minutch.kernels.find import MARKER_SIZE
 from minutch.kernels.memory import compare, put_int, put_vint, vint_size
-from minutch.kernels.native import I32, I64, U8, Int, copy_bytes, kernel
+from minutch.kernels.native import I32, I64, U8, Int, kernel
+from minutch.kernels.primitives import copy_bytes
 
 
 @kernel

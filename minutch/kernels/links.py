@@ -10,23 +10,8 @@ import numpy as np
 
 from minutch.kernels.deflate import BEFORE, deflate_one, finish_stored
 from minutch.kernels.memory import int_at, put_int, put_vint, vint_at, vint_size
-from minutch.kernels.native import (
-    I32,
-    I64,
-    U8,
-    U32,
-    U64,
-    Bool,
-    Flags,
-    Int,
-    Views,
-    copy_bytes,
-    inlined,
-    inner,
-    kernel,
-    prefetch,
-    string_at,
-)
+from minutch.kernels.native import I32, I64, U8, U32, U64, Bool, Flags, Int, Views, inlined, inner, kernel, string_at
+from minutch.kernels.primitives import copy_bytes, prefetch
 
 PARSE_DATA_VERSION = 5
 PARSE_STATUS_VERSION = 2

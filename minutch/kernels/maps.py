@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.memory import compare
-from minutch.kernels.native import I32, I64, U8, U64, Int, Views, copy_bytes, inlined, inner, kernel, load8, string_at
+from minutch.kernels.native import I32, I64, U8, U64, Int, Views, inlined, inner, kernel, string_at
+from minutch.kernels.primitives import copy_bytes, load8
 
 TEXT, FLOAT, INT, LONG, BOOLEAN, NULL, MD5, STATUS, ODD = 0x8C, 0x84, 0x85, 0x86, 0x82, 0x89, 0x88, 1, 0
 """Kinds of values, the ids of their classes; STATUS is a ProtocolStatus, ODD a map that was not taken apart."""

@@ -13,7 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.memory import HIGH_BITS, first_marked
-from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, inlined, inner, kernel, load64
+from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, inlined, inner, kernel
+from minutch.kernels.primitives import load64
 
 (
     VOID,

@@ -60,9 +60,14 @@ def first_repeat(views: Views, addresses: U64) -> Int:
     return -1
 
 
-@kernel
 def sort_runs(group: I64, values: F32, order: I64) -> None:
     """Fill `order` with the rows by group (which ascends), and within a group by descending value, stably."""
+    sort_runs_in(group, values, order, np.empty(len(group), np.int64))
+
+
+@kernel
+def sort_runs_in(group: I64, values: F32, order: I64, spare: I64) -> None:
+    """As `sort_runs`, with room for as many rows."""
     n = len(group)
     start = 0
     while start < n:
@@ -79,14 +84,13 @@ def sort_runs(group: I64, values: F32, order: I64) -> None:
         else:
             for i in range(start, end):
                 order[i] = i
-            merge_sort(values, order, start, end)
+            merge_sort(values, order, start, end, spare)
         start = end
 
 
 @inner
-def merge_sort(values: F32, order: I64, start: Int, end: Int) -> None:
+def merge_sort(values: F32, order: I64, start: Int, end: Int, spare: I64) -> None:
     """Sort the rows in order[start:end] by descending value, stably: runs of growing width are merged in pairs."""
-    spare = np.empty(end - start, np.int64)
     width = 1
     while width < end - start:
         for low in range(start, end - width, 2 * width):

@@ -10,20 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from minutch.kernels.native import (
-    I64,
-    U8,
-    U32,
-    Int,
-    copy_bytes,
-    inlined,
-    inner,
-    kernel,
-    load32,
-    store8,
-    store32,
-    store64,
-)
+from minutch.kernels.native import I64, U8, U32, Int, inlined, inner, kernel
+from minutch.kernels.primitives import copy_bytes, load32, store8, store32, store64
 
 LANES: Final = 16
 BLOCK: Final = 64

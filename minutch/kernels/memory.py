@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.native import U8, Int, inlined, inner, load8, load64, load_int, load_long
+from minutch.kernels.native import U8, Int, inlined, inner
+from minutch.kernels.primitives import load8, load64, load_int, load_long
 
 HIGH_BITS = np.uint64(0x8080808080808080)
 _PLACES = np.uint64(0x0001020304050607)

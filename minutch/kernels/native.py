@@ -1,12 +1,14 @@
-"""Kernels: functions over arrays and memory that are compiled ahead of time and called without Python's lock.
+"""Kernels: functions over arrays and memory that are compiled at installation and called without Python's lock.
 
     @kernel      may be called from Python, and by other kernels
+    @callback    a C function of one address, for other libraries; Python asks for its address alone
     @inner       is called by kernels alone
-    @inlined     the same, and becomes part of its callers: a real call would count references to arrays
-    @primitive   has no Python body; `primitives` says what machine code it stands for
+    @inlined     the same, and becomes part of its callers
+    @primitive   stands for a few machine instructions (`intrinsics`); its Python body is for the interpreted mode
 
-A kernel is written in the part of Python that Numba understands. `build` compiles all of them to object files, once on
-a machine; `library` loads those. So a job that uses kernels imports neither Numba nor a compiler.
+A kernel is written in the part of Python that Numba understands. `build` compiles all of them and links one shared
+library, which `library` loads: neither Numba nor a compiler is there when a job runs. `interpreted` runs the same
+source without a compiler, slowly, for debugging.
 
 The names of types in a kernel's signature are all that is known of its arguments:
 
@@ -17,7 +19,8 @@ The names of types in a kernel's signature are all that is known of its argument
     U8Rows, I64Rows array of two dimensions
 
 Arrays lie in memory row by row without gaps; whatever else is passed raises TypeError before the kernel runs. Kernels
-hold no policy and raise nothing: what they can't make sense of they report by what they return.
+hold no policy, raise nothing and ask for no memory: what they can't make sense of they report by what they return,
+and room comes from their callers, or with a fixed size from the stack (`scratch`).
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache, update_wrapper
-from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, Final, NamedTuple, NoReturn, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +38,9 @@ from minutch.errors import MinutchError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Int: TypeAlias = Any
+Int: TypeAlias = int | np.integer[Any]
 """An integer: Python's on the way into a kernel and out of it, a machine's inside."""
-Bool: TypeAlias = Any
+Bool: TypeAlias = bool | np.bool_
 U8: TypeAlias = npt.NDArray[np.uint8]
 U32: TypeAlias = npt.NDArray[np.uint32]
 U64: TypeAlias = npt.NDArray[np.uint64]
@@ -73,16 +76,16 @@ SHAPES: dict[str, Shape] = {
 }
 """Name of an array's type → its shape."""
 SCALARS = ("Int", "Bool")
-WRONG_ARRAY = 100
+WRONG_ARRAY: Final = 1
 """What a kernel's function returns for an argument that is no array of the right kind."""
-DATA_OFFSET = 16
+DATA_OFFSET: Final = 16
 """Where in struct PyArrayObject the pointer to the elements is."""
 _NDARRAY = id(np.ndarray)
 _RESULTS: dict[str, Callable[[int], object]] = {"None": lambda _: None, "Bool": bool, "Int": int}
 
 
 class Kernel:
-    """A compiled function. Loaded, and where necessary compiled, when it is first called."""
+    """A compiled function, loaded when it is first called."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function)
@@ -90,15 +93,16 @@ class Kernel:
         self.module, self.name = function.__module__.rpartition(".")[2], function.__name__
         *parameters, result = function.__annotations__.values()
         self.parameters: tuple[str, ...] = tuple(parameters)
+        self.result: str = result
         self._is_array = [name not in SCALARS for name in parameters]
-        self._result = _RESULTS[result]
+        self._convert = _RESULTS[result]
         self._native: Any = None
 
     def __call__(self, *args: Any) -> Any:
         if self._native is None:
             self._native = self._load()
         if len(args) != len(self.parameters):
-            self._fail(WRONG_ARRAY, args)
+            self._fail(args)
         # An array goes as its object's address: the function that `build` makes checks it and reads data and sizes.
         result = ctypes.c_int64()
         try:
@@ -107,24 +111,39 @@ class Kernel:
             words = [value if is_array else int(value) for value, is_array in zip(args, self._is_array, strict=True)]
             status = self._native(ctypes.addressof(result), _NDARRAY, *words)
         if status:
-            self._fail(status, args)
-        return self._result(result.value)
+            self._fail(args)
+        return self._convert(result.value)
 
     def _load(self) -> Any:
-        from minutch.kernels.library import address
+        from minutch.kernels.library import find_kernel
 
         _check_layout()
-        words = [ctypes.py_object if is_array else ctypes.c_int64 for is_array in self._is_array]
-        return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *words)(
-            address(self.module, self.name)
-        )
+        return find_kernel(self)
 
-    def _fail(self, status: int, args: tuple[Any, ...]) -> NoReturn:
-        """Raise the error for a function that did not come to its end, or did not begin."""
-        if status != WRONG_ARRAY:
-            raise MemoryError(f"{self.module}.{self.name}: no memory")
+    def types(self) -> list[Any]:
+        """What ctypes hands to the C function: where the result goes, the type of arrays, the arguments."""
+        words = [ctypes.py_object if is_array else ctypes.c_int64 for is_array in self._is_array]
+        return [ctypes.c_void_p, ctypes.c_void_p, *words]
+
+    def _fail(self, args: tuple[Any, ...]) -> NoReturn:
+        """Raise the error for arguments that are not those which the kernel takes."""
         found = ", ".join(map(_description, args))
         raise TypeError(f"{self.module}.{self.name}: expected ({', '.join(self.parameters)}), found {found}")
+
+
+class Callback:
+    """A function that other libraries call by its address, from any thread, without Python's lock."""
+
+    def __init__(self, function: Callable[[Int], None]) -> None:
+        update_wrapper(self, function)
+        self.function = function
+        self.module, self.name = function.__module__.rpartition(".")[2], function.__name__
+
+    def address(self) -> int:
+        """The address of the C function, void f(void *)."""
+        from minutch.kernels.library import find_callback
+
+        return find_callback(self)
 
 
 @cache
@@ -146,6 +165,11 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     return cast(Callable[P, R], Kernel(function))
 
 
+def callback(function: Callable[[Int], None]) -> Callback:
+    """A C function that takes one address; it reaches memory by primitives alone."""
+    return Callback(function)
+
+
 def inner(function: Callable[P, R]) -> Callable[P, R]:
     """A function that only kernels call."""
     return _marked(function, "inner")
@@ -157,73 +181,13 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def primitive(function: Callable[P, R]) -> Callable[P, R]:
-    """A function that `primitives` defines by machine code."""
+    """A function that `intrinsics` defines by machine code."""
     return _marked(function, "primitive")
 
 
 def _marked(function: Callable[P, R], kind: str) -> Callable[P, R]:
     cast(Any, function).kernel_kind = kind
     return function
-
-
-@primitive
-def call7(function: Int, a: Int, b: Int, c: Int, d: Int, e: Int, f: Int, g: Int) -> Int:
-    """Call the C function at an address with seven integers or addresses; it may take fewer. Returns 64 bits."""
-
-
-@primitive
-def copy_bytes(target: Int, source: Int, size: Int) -> None:
-    """memcpy by addresses."""
-
-
-@primitive
-def prefetch(address: Int) -> None:
-    """Ask for the cache line at an address, which may be any; it is needed soon."""
-
-
-@primitive
-def folded_product(a: Int, b: Int) -> Int:
-    """Both halves of the 128-bit product of two uint64, combined by exclusive or: a uint64."""
-
-
-@primitive
-def load8(address: Int) -> Int:
-    """The byte at an address, as uint64."""
-
-
-@primitive
-def load32(address: Int) -> Int:
-    """The little-endian 32-bit word at any address, as uint64."""
-
-
-@primitive
-def load64(address: Int) -> Int:
-    """The little-endian 64-bit word at any address, as uint64."""
-
-
-@primitive
-def load_int(address: Int) -> Int:
-    """The big-endian 32-bit integer at any address, signed."""
-
-
-@primitive
-def load_long(address: Int) -> Int:
-    """The big-endian 64-bit integer at any address, signed."""
-
-
-@primitive
-def store8(address: Int, value: Int) -> None:
-    """Store the low byte of an integer at an address."""
-
-
-@primitive
-def store32(address: Int, value: Int) -> None:
-    """Store the low 32 bits of an integer, little-endian, at any address."""
-
-
-@primitive
-def store64(address: Int, value: Int) -> None:
-    """Store an integer, little-endian, at any address."""
 
 
 @inlined

@@ -26,12 +26,12 @@ from minutch.kernels.native import (
     I64Rows,
     Int,
     Views,
-    copy_bytes,
     inlined,
     inner,
     kernel,
     string_at,
 )
+from minutch.kernels.primitives import copy_bytes
 from minutch.kernels.seeded import string_hash
 
 REJECTED: Final = -1

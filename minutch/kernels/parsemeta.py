@@ -6,8 +6,9 @@ import numpy as np
 
 from minutch.kernels.links import first_outlink, skip_text
 from minutch.kernels.memory import int_at, vint_at
-from minutch.kernels.native import I32, I64, U8, Bool, Int, copy_bytes, inner, kernel
+from minutch.kernels.native import I32, I64, U8, Bool, Int, inner, kernel
 from minutch.kernels.parsedata import after_links
+from minutch.kernels.primitives import copy_bytes
 
 
 @inner

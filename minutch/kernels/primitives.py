@@ -1,166 +1,111 @@
-"""What the primitives of `native` stand for in machine code. Imported by `build` alone: this needs Numba.
+"""The primitives of kernels: memory by its address, calls of C functions, room on the stack.
 
-`PRIMITIVES` has an intrinsic of Numba's for each name; `RUNTIME` is what Numba's own runtime would provide.
+Compiled, each is a few machine instructions (`intrinsics`). The bodies here are what the interpreted mode runs.
+Words that are loaded are uint64, as in compiled code.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import ctypes
+import sys
 
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
+import numpy as np
 
-RUNTIME = """
-declare ptr @malloc(i64)
-declare void @free(ptr)
+from minutch.kernels.native import I32, I64, Int, primitive
 
-; An array that a kernel makes for itself:  reference count | destructor | its argument | data | size
-define ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %align) {
-  %alignment = zext i32 %align to i64
-  %head = add i64 %alignment, 48
-  %room = add i64 %size, %head
-  %block = call ptr @malloc(i64 %room)
-  %failed = icmp eq ptr %block, null
-  br i1 %failed, label %none, label %fill
-fill:
-  %address = ptrtoint ptr %block to i64
-  %beyond = add i64 %address, %head
-  %data = sub i64 %beyond, 1
-  %steps = udiv i64 %data, %alignment
-  %aligned = mul i64 %steps, %alignment
-  store i64 1, ptr %block
-  %destructor = getelementptr i64, ptr %block, i64 1
-  store i64 0, ptr %destructor
-  %place = getelementptr i64, ptr %block, i64 3
-  store i64 %aligned, ptr %place
-  %length = getelementptr i64, ptr %block, i64 4
-  store i64 %size, ptr %length
-  ret ptr %block
-none:
-  ret ptr null
-}
-
-define void @NRT_MemInfo_call_dtor(ptr %block) {
-  call void @free(ptr %block)
-  ret void
-}
-"""
-"""Memory of arrays that kernels make (numba/core/runtime/nrt.cpp has the layout)."""
-
-RELEASE = """
-; A C function that releases an ArrowArray: sets the integer that its private data (at 72) points to, and clears the
-; pointer to itself (at 64). Polars may call it at any time, also when no Python may run.
-define void @minutch.find.release(ptr %array) {
-  %private = getelementptr i8, ptr %array, i64 72
-  %flag = load ptr, ptr %private
-  store i64 1, ptr %flag
-  %release = getelementptr i8, ptr %array, i64 64
-  store ptr null, ptr %release
-  ret void
-}
-"""
+_U64 = (1 << 64) - 1
+_WORD = ctypes.c_int64
+_FUNCTION = ctypes.CFUNCTYPE(_WORD, *7 * [_WORD])
 
 
-def _call7(typingctx: Any, function: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any) -> Any:
-    word = types.int64
-    signature = word(word, word, word, word, word, word, word, word)
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        integer = ir.IntType(64)
-        pointer = builder.inttoptr(args[0], ir.FunctionType(integer, [integer] * 7).as_pointer())
-        return builder.call(pointer, args[1:])
-
-    return signature, codegen
+@primitive
+def call7(function: Int, a: Int, b: Int, c: Int, d: Int, e: Int, f: Int, g: Int) -> Int:
+    """Call the C function at an address with seven integers or addresses; it may take fewer. Returns 64 bits."""
+    return int(_FUNCTION(int(function))(*map(int, (a, b, c, d, e, f, g))))
 
 
-def _copy_bytes(typingctx: Any, target: Any, source: Any, size: Any) -> Any:
-    word = types.int64
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        byte = ir.IntType(8).as_pointer()
-        target, source, size = args
-        memcpy = builder.module.declare_intrinsic("llvm.memcpy", [byte, byte, ir.IntType(64)])
-        false = ir.Constant(ir.IntType(1), 0)
-        builder.call(memcpy, [builder.inttoptr(target, byte), builder.inttoptr(source, byte), size, false])
-        return context.get_dummy_value()
-
-    return types.void(word, word, word), codegen
+@primitive
+def copy_bytes(target: Int, source: Int, size: Int) -> None:
+    """memcpy by addresses."""
+    ctypes.memmove(int(target), int(source), int(size))
 
 
-def _prefetch(typingctx: Any, address: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
-        read, keep, data = (ir.Constant(word, value) for value in (0, 3, 1))
-        builder.call(function, [builder.inttoptr(args[0], byte), read, keep, data])
-        return context.get_dummy_value()
-
-    return types.void(types.int64), codegen
+@primitive
+def prefetch(address: Int) -> None:
+    """Ask for the cache line at an address, which may be any; it is needed soon."""
 
 
-def _folded_product(typingctx: Any, a: Any, b: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        wide = ir.IntType(128)
-        product = builder.mul(*(builder.zext(value, wide) for value in args))
-        halves = product, builder.lshr(product, ir.Constant(wide, 64))
-        return builder.xor(*(builder.trunc(half, ir.IntType(64)) for half in halves))
-
-    return types.uint64(types.uint64, types.uint64), codegen
+@primitive
+def folded_product(a: Int, b: Int) -> Int:
+    """Both halves of the 128-bit product of two uint64, combined by exclusive or: a uint64."""
+    product = int(a) * int(b)
+    return np.uint64((product ^ product >> 64) & _U64)
 
 
-def _loader(bits: int) -> Any:
-    def load(typingctx: Any, address: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            kind = ir.IntType(bits)
-            value = builder.load(builder.inttoptr(args[0], kind.as_pointer()))
-            value.align = 1
-            return value if bits == 64 else builder.zext(value, ir.IntType(64))
-
-        return types.uint64(types.int64), codegen
-
-    return intrinsic(load)
+@primitive
+def load8(address: Int) -> Int:
+    """The byte at an address, as uint64."""
+    return np.uint64(ctypes.c_uint8.from_address(int(address)).value)
 
 
-def _big_loader(bits: int) -> Any:
-    def load(typingctx: Any, address: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            kind = ir.IntType(bits)
-            value = builder.load(builder.inttoptr(args[0], kind.as_pointer()))
-            value.align = 1
-            value = builder.bswap(value)
-            return value if bits == 64 else builder.sext(value, ir.IntType(64))
-
-        return types.int64(types.int64), codegen
-
-    return intrinsic(load)
+@primitive
+def load32(address: Int) -> Int:
+    """The little-endian 32-bit word at any address, as uint64."""
+    return np.uint64(_number(address, 4))
 
 
-def _storer(bits: int) -> Any:
-    def store(typingctx: Any, address: Any, value: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            kind = ir.IntType(bits)
-            value = args[1] if bits == 64 else builder.trunc(args[1], kind)
-            builder.store(value, builder.inttoptr(args[0], kind.as_pointer())).align = 1
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64), codegen
-
-    return intrinsic(store)
+@primitive
+def load64(address: Int) -> Int:
+    """The little-endian 64-bit word at any address, as uint64."""
+    return np.uint64(_number(address, 8))
 
 
-PRIMITIVES: dict[str, Any] = {
-    "call7": intrinsic(_call7),
-    "copy_bytes": intrinsic(_copy_bytes),
-    "prefetch": intrinsic(_prefetch),
-    "folded_product": intrinsic(_folded_product),
-    "load8": _loader(8),
-    "load32": _loader(32),
-    "load64": _loader(64),
-    "load_int": _big_loader(32),
-    "load_long": _big_loader(64),
-    "store8": _storer(8),
-    "store32": _storer(32),
-    "store64": _storer(64),
-}
+@primitive
+def load_int(address: Int) -> Int:
+    """The big-endian 32-bit integer at any address, signed."""
+    return int.from_bytes(ctypes.string_at(int(address), 4), "big", signed=True)
+
+
+@primitive
+def load_long(address: Int) -> Int:
+    """The big-endian 64-bit integer at any address, signed."""
+    return int.from_bytes(ctypes.string_at(int(address), 8), "big", signed=True)
+
+
+@primitive
+def store8(address: Int, value: Int) -> None:
+    """Store the low byte of an integer at an address."""
+    _store(address, value, 1)
+
+
+@primitive
+def store32(address: Int, value: Int) -> None:
+    """Store the low 32 bits of an integer, little-endian, at any address."""
+    _store(address, value, 4)
+
+
+@primitive
+def store64(address: Int, value: Int) -> None:
+    """Store an integer, little-endian, at any address."""
+    _store(address, value, 8)
+
+
+@primitive
+def scratch32(size: Int) -> I32:
+    """Zeros on the stack, which go with the kernel that asks for them; `size` is a constant."""
+    return np.zeros(int(size), np.int32)
+
+
+@primitive
+def scratch64(size: Int) -> I64:
+    """As `scratch32`, of 64 bits each."""
+    return np.zeros(int(size), np.int64)
+
+
+def _number(address: Int, size: int) -> int:
+    return int.from_bytes(ctypes.string_at(int(address), size), sys.byteorder)
+
+
+def _store(address: Int, value: Int, size: int) -> None:
+    data = (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, sys.byteorder)
+    ctypes.memmove(int(address), data, size)

@@ -5,30 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.memory import compare
-from minutch.kernels.native import (
-    I32,
-    I64,
-    U8,
-    U32,
-    U64,
-    Int,
-    Views,
-    copy_bytes,
-    inlined,
-    kernel,
-    load8,
-    load32,
-    load64,
-    prefetch,
-    store32,
-    string_at,
-)
+from minutch.kernels.native import I32, I64, U8, U32, U64, Int, Views, inlined, kernel, string_at
+from minutch.kernels.primitives import copy_bytes, load8, load32, load64, prefetch, store32
 from minutch.kernels.sort import INLINE, word_of
 
 _AHEAD = 12  # rows whose strings are on their way to the cache
 
 
-@kernel
 def group(
     views: Views,
     addresses: U64,
@@ -44,6 +27,23 @@ def group(
     A row's bucket (which `buckets` gets) is part * number of ranges + range. Range r has the keys from border r - 1 up
     to before border r.
     """
+    words = np.empty(len(borders), np.uint64)
+    group_by(views, addresses, borders, border_addresses, words, parts, buckets, starts, order)
+
+
+@kernel
+def group_by(
+    views: Views,
+    addresses: U64,
+    borders: Views,
+    border_addresses: U64,
+    words: U64,
+    parts: U32,
+    buckets: I32,
+    starts: I64,
+    order: U32,
+) -> None:
+    """As `group`; `words` gets of each border what comes after the prefix that all share."""
     ranges = len(borders) + 1
     starts[:] = 0
     prefix, shared = np.int64(0), np.int64(0)
@@ -53,7 +53,6 @@ def group(
         longest = min(borders[0, 0], borders[ranges - 2, 0])
         while shared < longest and load8(prefix + shared) == load8(final + shared):
             shared += 1
-    words = np.empty(ranges, np.uint64)  # of each border, what comes after the prefix that all share
     for k in range(len(borders)):
         words[k] = word_of(string_at(borders, border_addresses, k), np.int64(borders[k, 0]), shared)
     for i in range(len(views)):

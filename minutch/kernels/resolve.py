@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 
 from minutch.kernels.memory import put_vint, vint_at
-from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, copy_bytes, inlined, inner, kernel
+from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, inlined, inner, kernel
+from minutch.kernels.primitives import copy_bytes
 
 ROOT: Final = 0
 DIRECTORY: Final = 1

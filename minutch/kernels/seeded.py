@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from minutch.kernels.native import Int, folded_product, inlined, inner, load8, load64
+from minutch.kernels.native import Int, inlined, inner
+from minutch.kernels.primitives import folded_product, load8, load64
 
 SEED: Final = secrets.randbits(63)
 """For all tables of this process, and of those that are copies of it."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.native import I32, I64, U8, U64, Int, inner, kernel, load8, load64
+from minutch.kernels.native import I32, I64, U8, U64, Int, inner, kernel
+from minutch.kernels.primitives import load8, load64
 
 _BLANK, _COMMENT, _TAB, _LINE_FEED = 32, ord("#"), 9, 10
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.memory import compare
-from minutch.kernels.native import U64, Bool, Flags, Int, Views, inner, kernel, load8, load64, string_at
+from minutch.kernels.native import U64, Bool, Flags, Int, Views, inner, kernel, string_at
+from minutch.kernels.primitives import load8, load64
 
 _SLASH = ord("/")
 

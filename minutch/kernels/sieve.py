@@ -6,23 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from minutch.kernels.native import (
-    I8,
-    I32,
-    I64,
-    U8,
-    U64,
-    Bool,
-    I64Rows,
-    Int,
-    Views,
-    inlined,
-    inner,
-    kernel,
-    load8,
-    string_at,
-)
+from minutch.kernels.native import I8, I32, I64, U8, U64, Bool, I64Rows, Int, Views, inlined, inner, kernel, string_at
 from minutch.kernels.outlinks import REJECTED
+from minutch.kernels.primitives import load8, scratch64
 from minutch.kernels.segments import has_loop
 
 ASK: Final = 0
@@ -107,7 +93,7 @@ def sift_column(views: Views, addresses: U64, first: Int, said: I8, table: I32, 
     Stops at a URL on whose way a state is missing and returns its row, -1 at the end. URLs go through in pairs: each
     step waits for the one before it, and two can wait side by side.
     """
-    states = np.zeros(2, np.int64)
+    states = scratch64(2)
     for row in range(first, len(said), 2):
         other = min(row + 1, len(said) - 1)
         one, two = string_at(views, addresses, row), string_at(views, addresses, other)
@@ -126,8 +112,8 @@ def sift_column(views: Views, addresses: U64, first: Int, said: I8, table: I32, 
             if states[k] == UNKNOWN:
                 return row + k
             verdict: Int = np.int64(verdicts[states[k]])
-            start = one if k == 0 else two
-            if verdict == TOUCHED or (no_loops and verdict == KEEP and has_loop(start, ends[k])):
+            start, end = (one, ends[0]) if k == 0 else (two, ends[1])
+            if verdict == TOUCHED or (no_loops and verdict == KEEP and has_loop(start, end)):
                 verdict = ASK
             said[row + k] = verdict
     return -1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.native import I64, U8, U32, U64, Flags, Int, inlined, kernel
+from minutch.kernels.primitives import scratch32
 from minutch.kernels.seeded import word_hash
 
 _ALONE = 0x1_0000
@@ -56,7 +57,7 @@ def simhash(words: U64, count: Int, width: Int, seed: Int, seen: U64, result: U6
     `seen` is all zeros, at least twice as many as there are words, and a power of two. Where in it a run has
     its place goes by `seed`, as in `seeded`: a page knows the words' own hashes.
     """
-    ones = np.zeros(64, np.int32)
+    ones = scratch32(64)
     mask = np.uint64(len(seen) - 1)
     runs = max(count - width + 1, 1 if count else 0)
     different = 0

@@ -13,36 +13,18 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.memory import byte_swap, compare
-from minutch.kernels.native import (
-    I32,
-    I64,
-    U8,
-    U32,
-    U64,
-    Int,
-    Views,
-    copy_bytes,
-    inlined,
-    inner,
-    kernel,
-    load8,
-    load32,
-    load64,
-    prefetch,
-    store32,
-    store64,
-    string_at,
-)
+from minutch.kernels.native import I32, I64, U8, U32, U64, Int, Views, inlined, inner, kernel, string_at
+from minutch.kernels.primitives import copy_bytes, load8, load32, load64, prefetch, scratch64, store32, store64
 
 ENTRY = 24
-ROOM = 2 * ENTRY  # bytes of memory for each row, and one more, that `sort_entries` needs
+ROOM = 2 * ENTRY + 4  # bytes of memory for each row, and one more, that `sort_entries` needs
+_RANGE = 32  # bytes of a range on the stack: where it begins and ends, depth, whether the words are of that depth
 INLINE = 12  # bytes of the strings that stand in their view
 _PLACE, _ROW, _SIZE = 8, 16, 20  # offsets in an entry
 _SPREAD_FROM = 256  # entries from which a range is spread over buckets
 _INSERTION_TO = 16  # entries up to which a range is sorted by insertion
 _COMPARE_TO = 8  # entries up to which strings are compared whole
 _AHEAD = 12  # rows whose strings are on their way to the cache
-_RANGES = 512  # room that one step may need on the stack
 
 
 @inner
@@ -83,10 +65,11 @@ def swap(a: Int, b: Int) -> None:
 
 @kernel
 def sort_entries(views: Views, addresses: U64, order: U32, memory: U8) -> Int:
-    """As `sort_order`, in `memory` for twice as many entries as there are rows, and two more (`ROOM`).
+    """As `sort_order`, in `memory` of ROOM bytes for each row and one more.
 
-    It comes as an argument so that it lives as long as the addresses in it are used. Leaves the entries at its front,
-    in order, for `pack_entries`; returns how many bytes their strings have.
+    It has the entries, as many to spare, and a stack of ranges that are still to be sorted: they share no row, and
+    only those with more than `_COMPARE_TO` are put there. Leaves the entries at its front, in order, for
+    `pack_entries`; returns how many bytes their strings have.
     """
     n = len(order)
     total = np.int64(0)
@@ -98,17 +81,14 @@ def sort_entries(views: Views, addresses: U64, order: U32, memory: U8) -> Int:
         store32(entry + _ROW, np.int64(order[i]))
         store32(entry + _SIZE, np.int64(views[order[i], 0]))
         total += np.int64(views[order[i], 0])
-    stack = np.zeros((4 * _RANGES, 4), np.int64)  # ranges: first, end, depth, whether the words are of that depth
-    stack[0, 0], stack[0, 1] = entries, entries + n * ENTRY
-    top: Int = 0
-    while top >= 0:
-        low, high, depth, loaded = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
-        top -= 1
-        if high - low <= _COMPARE_TO * ENTRY:
-            compare_sort(low, high, depth, spare + n * ENTRY)
-            continue
-        if top + _RANGES > len(stack):
-            stack = np.concatenate((stack, np.zeros_like(stack)))
+    aside = spare + n * ENTRY
+    starts = np.int64(scratch64(257).ctypes.data)
+    stack = aside + ENTRY
+    top = put_range(stack, entries, entries + n * ENTRY, np.int64(0), np.int64(0), aside)
+    while top > stack:
+        top -= _RANGE
+        low, high = np.int64(load64(top)), np.int64(load64(top + 8))
+        depth, loaded = np.int64(load64(top + 16)), np.int64(load64(top + 24))
         differing: Int = np.uint64(0)
         for at in range(low, high, ENTRY):
             if not loaded:
@@ -120,16 +100,13 @@ def sort_entries(views: Views, addresses: U64, order: U32, memory: U8) -> Int:
             shift: Int = np.uint64(56)
             while (differing >> shift) & np.uint64(0xFF) == np.uint64(0):
                 shift -= np.uint64(8)
-            starts = np.zeros(257, np.int64)
-            spread(low, high, spare, shift, np.int64(starts.ctypes.data))
-            for digit in range(256):
-                if starts[digit + 1] - starts[digit] > ENTRY:
-                    top += 1
-                    stack[top, 0], stack[top, 1] = low + starts[digit], low + starts[digit + 1]
-                    stack[top, 2], stack[top, 3] = depth, 1
+            spread(low, high, spare, shift, starts)
+            for slot in range(starts, starts + 256 * 8, 8):
+                first, end = low + np.int64(load64(slot)), low + np.int64(load64(slot + 8))
+                top = put_range(top, first, end, depth, np.int64(1), aside)
             continue
         if differing:
-            quick_sort(low, high - ENTRY, spare + n * ENTRY)
+            quick_sort(low, high - ENTRY, aside)
         start = low
         while start < high:
             end = start + ENTRY
@@ -137,15 +114,25 @@ def sort_entries(views: Views, addresses: U64, order: U32, memory: U8) -> Int:
                 end += ENTRY
             if end - start > ENTRY:
                 rest = ended_first(start, end, depth + 8, spare)
-                if end - rest > _COMPARE_TO * ENTRY:
-                    top += 1
-                    stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = rest, end, depth + 8, 0
-                elif end - rest > ENTRY:
-                    compare_sort(rest, end, depth + 8, spare + n * ENTRY)
+                top = put_range(top, rest, end, depth + 8, np.int64(0), aside)
             start = end
     for i in range(n):
         order[i] = load32(entries + i * ENTRY + _ROW)
     return total
+
+
+@inner
+def put_range(top: Int, low: Int, high: Int, depth: Int, loaded: Int, aside: Int) -> Int:
+    """Put a range on the stack, of which it is the new top, or sort it at once if it is short; returns the top."""
+    if high - low > _COMPARE_TO * ENTRY:
+        store64(top, low)
+        store64(top + 8, high)
+        store64(top + 16, depth)
+        store64(top + 24, loaded)
+        return top + _RANGE
+    if high - low > ENTRY:
+        compare_sort(low, high, depth, aside)
+    return top
 
 
 @inner
@@ -199,6 +186,8 @@ def spread(low: Int, high: Int, spare: Int, shift: Int, starts: Int) -> None:
 
     Leaves the offset of each bucket from `low`, and the whole length, in 257 integers at `starts`.
     """
+    for slot in range(starts, starts + 257 * 8, 8):
+        store64(slot, 0)
     for at in range(low, high, ENTRY):
         slot = starts + 8 * np.int64((load64(at) >> shift) & np.uint64(0xFF))
         store64(slot, np.int64(load64(slot)) + ENTRY)
@@ -257,7 +246,6 @@ def quick_sort(low: Int, high: Int, aside: Int) -> None:
             move(aside, to)
 
 
-@kernel
 def sort_order(views: Views, addresses: U64, order: U32) -> None:
     """Put the rows in `order` (uint32) into ascending order of their strings; equal ones come by row."""
     sort_entries(views, addresses, order, np.empty((len(order) + 1) * ROOM, np.uint8))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.memory import int_at, put_int
-from minutch.kernels.native import U8, Int, call7, kernel
+from minutch.kernels.native import U8, Int, kernel
+from minutch.kernels.primitives import call7
 
 
 @kernel

@@ -15,7 +15,8 @@ import numpy as np
 from minutch.kernels.crawldatum import put_long
 from minutch.kernels.links import AHEAD, ask_for_string, first_outlink, put_string, skip_map, skip_text
 from minutch.kernels.memory import int_at, long_at, put_int, vint_at, vint_size
-from minutch.kernels.native import I8, I32, I64, U8, U64, Int, Views, copy_bytes, inner, kernel, string_at
+from minutch.kernels.native import I8, I32, I64, U8, U64, Int, Views, inner, kernel, string_at
+from minutch.kernels.primitives import copy_bytes
 
 TAIL = 13
 """Bytes of a LinkDatum after its strings."""

@@ -1,32 +1,57 @@
-"""A hook of the build backend: a wheel carries the kernels, compiled for the kind of machine that it is built on.
+"""A hook of the build backend: compiles and links the kernels, for a wheel or for the source tree.
 
-On other machines, and from a wheel whose hook failed, kernels are compiled when they are first used (`library`).
+A wheel fits one kind of machine and every Python there: its library needs neither libpython nor a certain C library.
 """
 
 from __future__ import annotations
 
+import platform
 import sys
-from pathlib import Path
-from typing import Any
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+_ANY_LINUX: Final = "manylinux_2_17_{0}.musllinux_1_1_{0}"
+"""Both C libraries have had memcpy and memset for longer than Python needs others of their functions."""
+
 
 class KernelsBuildHook(BuildHookInterface):  # type: ignore[misc]
-    """Compiles kernels into the source tree and has them put into the wheel."""
+    """Makes the library of kernels before a wheel is packed, or before a link to the source tree is installed."""
+
+    def dependencies(self) -> list[str]:
+        """What the build needs besides the hook's own list: a linker, where the machine has none."""
+        with self._sources():
+            from minutch.kernels import link
+
+        return [] if link.linker() else [link.PACKAGE]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called before a wheel is built; `version` is "editable" for a link to the source tree."""
+        with self._sources():
+            from minutch.kernels import build, library
+
+            if not library.is_built():
+                build.build()
+            if version != "editable":
+                build_data["pure_python"] = False
+                build_data["tag"] = f"py3-none-{_platform()}"
+                build_data["force_include"][str(library.PATH)] = f"minutch/kernels/{library.PATH.name}"
+
+    @contextmanager
+    def _sources(self) -> Iterator[None]:
         sys.path.insert(0, self.root)
         try:
-            from minutch.kernels import library
-
-            found = library.PACKAGE / library.version()
-            if not found.is_dir():
-                library.install(library.compile_all())
-            if version != "editable" and found.is_dir():
-                build_data["force_include"][str(found)] = str(Path("minutch/kernels/objects") / found.name)
-        except Exception as exc:  # a wheel without them works
-            self.app.display_warning(f"kernels are not compiled: {exc}")
+            yield
         finally:
             sys.path.remove(self.root)
+
+
+def _platform() -> str:
+    """The platform's name in a wheel's tag."""
+    machine = platform.machine().lower()
+    if sys.platform == "linux" and machine in {"x86_64", "aarch64"}:
+        return _ANY_LINUX.format(machine)
+    return sysconfig.get_platform().replace("-", "_").replace(".", "_")

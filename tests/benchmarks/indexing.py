@@ -162,9 +162,7 @@ def configuration(folder: Path) -> Path:
 
 
 def run(folder: Path, pages: int, *, with_nutch: bool) -> list[Result]:
-    """Measure minutch, then Nutch. The first run of minutch, which isn't counted, compiles
-    kernels.
-    """
+    """Measure minutch, then Nutch."""
     conf = configuration(folder / "conf")
     # In a process of its own: the memory that this one has had would count as its children's peak.
     subprocess.run([sys.executable, "-c", _MAKE, folder, str(pages)], check=True, cwd=PROJECT)
@@ -177,12 +175,6 @@ def run(folder: Path, pages: int, *, with_nutch: bool) -> list[Result]:
     ]
     command = [sys.executable, "-m", "minutch", "index", *arguments]
     environment = {"NUTCH_CONF_DIR": str(conf), "PYTHONPATH": str(PROJECT)}
-    subprocess.run(
-        [sys.executable, "-m", "minutch", "warm"],
-        check=True,
-        cwd=PROJECT,
-        stderr=subprocess.DEVNULL,
-    )
     results = [measure("minutch", command, folder / "minutch", pages, environment)]
     peer = nutch.find(folder / "nutch-conf") if with_nutch else "not wanted"
     if isinstance(peer, nutch.Nutch) and peer.home is not None:

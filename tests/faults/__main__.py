@@ -44,7 +44,7 @@ _LOADED = (
 def main() -> int:
     """Run campaigns as the command line says."""
     options = _options()
-    library.warm()
+    library.load()
     pin()
     for module in _LOADED:
         importlib.import_module(module)

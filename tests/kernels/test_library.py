@@ -1,33 +1,29 @@
-"""Kernels are compiled once, wherever that can be kept, and called safely."""
+"""The library of kernels: what it needs, that it fits its sources, and that it is called safely."""
 
 from __future__ import annotations
 
-import errno
-import logging
+import ctypes
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from minutch.errors import MinutchError, StoreError
-from minutch.kernels import find, library, native
-from minutch.kernels.library import address
+from minutch.errors import MinutchError
+from minutch.kernels import find, library, link, native
+from minutch.kernels.native import Kernel
+from tests.support.golden import PROJECT
 
 
 @pytest.fixture
-def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """A process that has not loaded kernels yet, and compiles none."""
-    monkeypatch.setattr(
-        library, "compile_all", lambda: dict.fromkeys(library.modules(), b"object code")
-    )
-    library._objects.cache_clear()
-    yield monkeypatch
-    library._objects.cache_clear()
-
-
-def places(monkeypatch: pytest.MonkeyPatch, *folders: Path) -> None:
-    monkeypatch.setattr(library, "folders", lambda: iter(folders))
+def unloaded() -> Iterator[None]:
+    """A process that has not loaded the library yet."""
+    library.load.cache_clear()
+    yield
+    library.load.cache_clear()
 
 
 def test_wrong_arrays_never_reach_a_kernel() -> None:
@@ -64,108 +60,94 @@ def test_another_layout_of_objects_is_refused(monkeypatch: pytest.MonkeyPatch) -
         native._check_layout.cache_clear()
 
 
-def test_every_module_loads() -> None:
-    for module in library.modules():
-        library._load(module)
-    assert address("find", "release")
-    with pytest.raises(StoreError, match=r"lacks find\.nothing"):
-        address("find", "nothing")
-
-
-def test_compiled_once_and_said_once(
-    tmp_path: Path, fresh: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    places(fresh, tmp_path / "package", tmp_path / "cache")
-    with caplog.at_level(logging.WARNING):
-        first = library._objects()
-        library._objects.cache_clear()
-        assert library._objects() == first == tmp_path / "package" / library.version()
-    assert [
-        record.message for record in caplog.records if "compiling kernels" in record.message
-    ] == [
-        "compiling kernels, once on this machine (about 20 s); `minutch warm` does it ahead of time"
+def test_every_kernel_is_in_the_library() -> None:
+    kernels = [
+        value
+        for name in library.modules()
+        for value in vars(__import__(f"minutch.kernels.{name}", fromlist=[name])).values()
+        if isinstance(value, Kernel)
     ]
-    assert {path.stem for path in (tmp_path / "package" / library.version()).iterdir()} == set(
-        library.modules()
+    assert len(kernels) > 50
+    for kernel in kernels:
+        assert library.find_kernel(kernel)
+    assert find.release.address()
+
+
+@pytest.mark.skipif(not shutil.which("readelf"), reason="needs readelf")
+def test_the_library_needs_memcpy_and_its_like_alone() -> None:
+    said = subprocess.run(
+        ["readelf", "-W", "--dyn-syms", "-d", str(library.PATH)], capture_output=True, text=True, check=True
+    ).stdout
+    missing = {line.split()[-1] for line in said.splitlines() if " UND " in line and line.split()[-1] != "UND"}
+    assert missing <= {"memcpy", "memmove", "memset", "memcmp"}
+    assert "(NEEDED)" not in said
+
+
+def test_no_job_imports_numba() -> None:
+    code = (
+        "import sys, numpy as np; from minutch.kernels import find; "
+        "find.running_sum(np.zeros(3, np.int32), np.zeros(3, np.int64)); "
+        "print([name for name in ('numba', 'llvmlite') if name in sys.modules])"
     )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PROJECT)
+    assert done.stdout == "[]\n"
 
 
-def test_the_next_folder_where_one_cant_be_written(
-    tmp_path: Path, fresh: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "package").write_text("a file in the way")
-    places(fresh, tmp_path / "package", tmp_path / "cache")
-    assert library._objects() == tmp_path / "cache" / library.version()
+@pytest.mark.usefixtures("unloaded")
+def test_a_missing_library_is_said_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "PATH", tmp_path / "none.so")
+    assert not library.is_built()
+    with pytest.raises(MinutchError, match=r"can't be loaded: .*none\.so") as caught:
+        library.load()
+    assert "python -m minutch.kernels.build" in caught.value.hint
 
 
-def test_nowhere_to_write_is_said_with_what_to_do(
-    tmp_path: Path, fresh: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "file").write_text("a file in the way")
-    places(fresh, tmp_path / "file", tmp_path / "file" / "cache")
-    with caplog.at_level(logging.WARNING):
-        assert library._objects() == dict.fromkeys(library.modules(), b"object code")
-        library._objects()
-    said = [record.message for record in caplog.records if "can be written" in record.message]
-    assert (
-        len(said) == 1
-        and str(tmp_path / "file") in said[0]
-        and "Make one of them writable" in said[0]
-    )
-    with pytest.raises(PermissionError, match="can be written"):
-        library.warm()
+@pytest.mark.usefixtures("unloaded")
+def test_a_damaged_library_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, data in (("short.so", library.PATH.read_bytes()[:100]), ("text.so", b"no library")):
+        (tmp_path / name).write_bytes(data)
+        monkeypatch.setattr(library, "PATH", tmp_path / name)
+        with pytest.raises(MinutchError, match="can't be loaded"):
+            library.load()
 
 
-def test_warm_compiles_what_is_missing(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
-    places(fresh, tmp_path)
-    assert library.warm() and not library.warm()
+@pytest.mark.usefixtures("unloaded")
+def test_a_library_of_other_sources_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert library.is_built()
+    monkeypatch.setattr(library, "digest", lambda: b"another" + bytes(9))
+    assert not library.is_built()
+    with pytest.raises(MinutchError, match="made before the kernels beside it were changed"):
+        library.load()
 
 
-def test_old_versions_go(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
-    for number in range(6):
-        (tmp_path / f"kernels-{number}").mkdir()
-    places(fresh, tmp_path)
-    library.warm()
-    assert len(list(tmp_path.glob("kernels-*"))) == library.KEPT
-    assert (tmp_path / library.version()).is_dir()
+def test_without_a_linker_it_is_said_what_helps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(link, "find_spec", lambda name: None)
+    with pytest.raises(MinutchError, match=r"install a C compiler \(cc\), binutils \(ld\) or the package ziglang"):
+        link.link([], tmp_path / "out.so")
 
 
-def test_what_a_killed_process_left_goes(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".new").mkdir()
-    (tmp_path / ".new/half.o").write_bytes(b"half")
-    places(fresh, tmp_path)
-    assert library.warm()
-    assert [path.name for path in tmp_path.iterdir()] == [library.version()]
-    assert not (tmp_path / library.version() / "half.o").exists()
+@pytest.mark.parametrize("name", ["cc", "gcc", "clang", "ld", "ld.lld"])
+def test_linked_by_whatever_is_there(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    llvm = pytest.importorskip("llvmlite.binding")
+    found = shutil.which(name)
+    if not found:
+        pytest.skip(f"no {name} here")
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic", codemodel="default")
+    module = llvm.parse_assembly("define i32 @three() {\n ret i32 3\n}")
+    (tmp_path / "three.o").write_bytes(machine.emit_object(module))
+    monkeypatch.setattr(link.shutil, "which", lambda wanted: found if wanted == name else None)
+    link.link([tmp_path / "three.o"], tmp_path / "three.so")
+    assert ctypes.CDLL(str(tmp_path / "three.so")).three() == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["three.o", "three.so"]
 
 
-def test_nothing_is_left_where_the_disk_is_full(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
-    def no_room(self: Path, data: bytes) -> int:
-        if self.is_relative_to(tmp_path / "full"):
-            raise OSError(errno.ENOSPC, "No space left on device", str(self))
-        return write(self, data)
-
-    write = Path.write_bytes
-    fresh.setattr(Path, "write_bytes", no_room)
-    places(fresh, tmp_path / "full", tmp_path / "cache")
-    assert library._objects() == tmp_path / "cache" / library.version()
-    assert not list((tmp_path / "full").iterdir())
-
-
-def test_another_users_folder_is_not_trusted(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
-    shared = tmp_path / "tmp"
-    fresh.setattr(library, "gettempdir", lambda: str(shared))
-    (shared / "minutch-1").mkdir(parents=True)
-    (shared / "minutch-1").chmod(0o777)  # anybody may put code there
-    places(fresh, shared / "minutch-1", tmp_path / "cache")
-    assert library._objects() == tmp_path / "cache" / library.version()
-
-
-def test_damaged_object_code_is_named(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
-    places(fresh, tmp_path)
-    library._objects()
-    path = tmp_path / library.version() / "find.o"
-    path.write_bytes(b"O" + path.read_bytes()[1:])
-    with pytest.raises(StoreError, match=r"find\.o: damaged object code.*delete its folder"):
-        library._read(path)
-    assert library._read(path.with_name("sums.o")) == b"object code"
+def test_what_the_linker_says_is_passed_on(tmp_path: Path) -> None:
+    if link.linker() is None:
+        pytest.skip("no linker here")
+    (tmp_path / "bad.o").write_bytes(b"no object code")
+    with pytest.raises(MinutchError, match=r"did not link the kernels: .*bad\.o"):
+        link.link([tmp_path / "bad.o"], tmp_path / "out.so")
+    assert not (tmp_path / "out.so").exists()

@@ -8,4 +8,4 @@ from minutch.kernels import library
 
 __all__ = ["pageparser"]
 
-library.find()
+library.load()

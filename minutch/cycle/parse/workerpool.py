@@ -181,7 +181,7 @@ def _serve(
     signal.signal(signal.SIGALRM, _alarm)
     _limit_memory(memory)
     task = make_task()
-    library.find()
+    library.load()
     sandbox.close([connection.fileno()])
     # Batches are made of objects that live and die together: cycles are looked for when one is
     # gone.

@@ -19,20 +19,16 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from minutch.conf import Configuration
-from minutch.kernels import library
 
 NAME: Final = "minutch-home"
 """The folder that the archive becomes."""
 _PACKAGE: Final = Path(__file__).resolve().parents[2]
-_LEFT_OUT: Final = ("__pycache__", "_home", "objects")
+_LEFT_OUT: Final = ("__pycache__", "_home")
 
 
 def members(conf: Configuration) -> dict[str, Path]:
     """Name in the archive → folder on this machine."""
     found = {"minutch": _PACKAGE, "plugins": conf.home / "plugins"}
-    kernels = library.installed()
-    if kernels is not None:
-        found[f"minutch/kernels/objects/{kernels.name}"] = kernels
     return found | dict(zip(_names(conf), conf.conf_dirs, strict=True))
 
 
@@ -49,15 +45,13 @@ def write_archive(conf: Configuration, path: Path) -> None:
     """Write the archive for a configuration to a new file."""
     with tarfile.open(path, mode="x") as tar:
         for name, folder in members(conf).items():
-            for file in _files(folder, is_kernels=name.startswith("minutch/kernels")):
+            for file in _files(folder):
                 tar.add(file, f"{name}/{file.relative_to(folder).as_posix()}", recursive=False)
 
 
-def _files(folder: Path, *, is_kernels: bool) -> Iterator[Path]:
+def _files(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and (
-            is_kernels or not set(_LEFT_OUT) & set(path.relative_to(folder).parts)
-        ):
+        if path.is_file() and not set(_LEFT_OUT) & set(path.relative_to(folder).parts):
             yield path
 
 
