@@ -356,6 +356,19 @@ class HttpBase(Protocol):
             )
         if settings.store_versions:
             _put_versions(metadata, reply)
+        body, truncated, whole = self._content(reply, metadata, limit)
+        if truncated is not None:
+            metadata.set(TRUNCATED_KEY, "true")
+            metadata.set(TRUNCATED_REASON_KEY, truncated)
+        elif reply.error is None and is_shorter(body, metadata.first("Content-Length")):
+            # else the length before decoding would speak against it
+            metadata.set(TRUNCATED_KEY, "false")
+        return Answer(reply.code, body, metadata, whole, reply.head)
+
+    def _content(
+        self, reply: Reply, metadata: SpellCheckedMetadata, limit: int
+    ) -> tuple[bytes, str | None, bool]:
+        """Returns the decoded content, why it was truncated if it was, and whether it is whole."""
         body, truncated = reply.body, reply.truncated
         if reply.error is not None:
             body, truncated = self._broken(reply.code, body, reply.error, metadata)
@@ -368,18 +381,7 @@ class HttpBase(Protocol):
                 metadata.set(DAMAGED_KEY, "true")
             if 0 <= limit < len(body):
                 body, truncated, whole = body[:limit], "length", False
-        if (
-            truncated is None
-            and reply.error is None
-            and is_shorter(body, metadata.first("Content-Length"))
-        ):
-            metadata.set(
-                TRUNCATED_KEY, "false"
-            )  # else the length before decoding would speak against it
-        if truncated is not None:
-            metadata.set(TRUNCATED_KEY, "true")
-            metadata.set(TRUNCATED_REASON_KEY, truncated)
-        return Answer(reply.code, body, metadata, whole, reply.head)
+        return body, truncated, whole
 
     def _broken(
         self, code: int, body: bytes, error: Exception, metadata: Metadata

@@ -154,7 +154,7 @@ class RabbitMQClient:
         if self._connection is not None:
             try:
                 self._connection.process_data_events(0)
-            except Exception:  # as in `send`, which connects again
+            except Exception:
                 self.close()
 
     def close(self) -> None:

@@ -121,7 +121,7 @@ class ChannelServer:
             self._orders.put(caller)
             while True:
                 self._snapshots[number] = caller.recv()
-        except Exception as exc:  # a stranger may send anything
+        except Exception as exc:
             if number < 0:
                 log.debug("somebody called who is no task of this fetch: %s", exc)
         finally:
@@ -287,7 +287,7 @@ def _call(fetch: ChannelAddress, number: int) -> Connection | None:
         answer_challenge(connection, fetch.key)
         deliver_challenge(connection, fetch.key)
         connection.send(number)
-    except Exception as exc:  # whoever answers there
+    except Exception as exc:
         log.warning(
             "Fetcher: no line to %s:%d (%s): it is not shown how far this list is", *fetch[:2], exc
         )
