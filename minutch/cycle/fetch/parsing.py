@@ -31,10 +31,10 @@ from minutch.cycle.fetch.recorder import ParsedPage
 from minutch.cycle.fetch.redirectchain import RedirectChain
 from minutch.cycle.fetch.settings import FetchSettings, FollowSettings
 from minutch.cycle.fetch.stats import FetchStats
-from minutch.cycle.parse.output import PageOutput
 from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
-from minutch.cycle.parse.page import PageParser, PageResult, ParseTask, ReadPage
-from minutch.cycle.parse.worker import POLL, Running, WorkerPool, pool_settings
+from minutch.cycle.parse.pageparser import PageParser, PageResult, ParseTask, ReadPage
+from minutch.cycle.parse.pagerecords import PageRecords
+from minutch.cycle.parse.workerpool import POLL, Running, WorkerPool, pool_settings
 from minutch.errors import FormatError, ParseError
 from minutch.hadoop.formats.javahash import hash_map_order, string_hash
 from minutch.plugin.points import ParseResult
@@ -320,7 +320,7 @@ class FetchTask(ParseTask[ParsedPage]):
         raise error  # the fetcher itself has just serialized the page
 
 
-def _event(output: PageOutput, fetch_time: int) -> dict[str, object]:
+def _event(output: PageRecords, fetch_time: int) -> dict[str, object]:
     """The data of a REPORT event (org.apache.nutch.fetcher.FetcherThreadEvent); the fetcher adds
     the score.
     """

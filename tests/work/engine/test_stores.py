@@ -36,8 +36,7 @@ from minutch.cycle.linkdb import dump as readlinkdb
 from minutch.cycle.linkdb import invertlinks, mergelinkdb
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.parse import parsesegment as parse
-from minutch.cycle.segment import mergesegs
-from minutch.cycle.segment import reader as readseg
+from minutch.cycle.segment import mergesegs, readseg
 from minutch.cycle.segment.store import COMPLETE, CRAWL_GENERATE, Segment
 from minutch.errors import ConfigError, LockedError, StoreError
 from minutch.hadoop.stores import StorePath, as_path, hadoop
