@@ -1,4 +1,4 @@
-"""Why a page was not had, and what becomes of it: a protocol status in plain words. Pure: no I/O
+"""Explains protocol statuses in plain words: why a page was not fetched. Pure: no I/O.
 
 The words of a protocol status are Nutch's, many of them Java's; `reason` says the same for people.
 """

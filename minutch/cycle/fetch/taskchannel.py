@@ -1,11 +1,10 @@
-"""The line between a fetch and its tasks on other machines: they say where they are, and hear when
-to hold or to end.
+"""Connects a fetch with its tasks on other machines: they report progress and receive orders.
 
     task ── snapshot ──────────────────────> fetch        once a second
          <─ ("stop",) or ("hold", wanted) ──
 
 Each end first proves to the other that it has the key of this fetch (multiprocessing's challenge);
-so nobody else is listened to. A task without a line, since its machine can't reach this one,
+so nobody else is listened to. A task without a channel, since its machine can't reach this one,
 fetches all the same.
 """
 
