@@ -72,7 +72,7 @@ class Binding:
 
 class RabbitMQClient:
     """A connection with one channel. Its methods raise StoreError; then it is closed, and `connect`
-    makes it anew.
+    opens it again.
     """
 
     def __init__(self, uri: str, binding: Binding | None, *, confirms: bool = False) -> None:
