@@ -1,5 +1,6 @@
-"""`minutch robotsparser`: which URLs of a list a robots.txt allows
-(org.apache.nutch.protocol.RobotRulesParser).
+"""`minutch robotsparser`: tells which URLs of a list a robots.txt allows.
+
+Source: org.apache.nutch.protocol.RobotRulesParser.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Who may ask a server of minutch for anything. The one home of that decision. No I/O.
+"""Decides which requests a server of minutch lets in. The only home of that decision; no I/O.
 
-Host             has to be the server's own name: else a page of the web, whose name was made to
-point here,
-                 could ask through its reader's browser (DNS rebinding)
-Origin,          where a browser sends them, have to be the server's own: else a page of the web
-could start or Sec-Fetch-Site   stop jobs with a picture or a form Authorization    `Bearer
-<token>`, or `Basic` with the token as the password, as Nutch's clients have it Cookie           of
-a name that the server chooses, with the token
+    Host             must be one of the server's own names: else a web page whose name was made to
+                     point here could ask through its reader's browser (DNS rebinding)
+    Origin,          must be the server's own, where browsers send them: else a web page could
+    Sec-Fetch-Site   start or stop jobs with a picture or a form
+    Authorization    `Bearer <token>`, or `Basic` with the token as the password (Nutch's clients)
+    Cookie           with a name that the server chooses, and the token
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Denied:
 
 @dataclass(frozen=True)
 class Access:
-    """The door."""
+    """The rules by which a server lets requests in."""
 
     token: str | None
     """None: nobody is asked for one."""

@@ -1,6 +1,4 @@
-"""Requests at the door: they are judged before anything else is done with them, and answers get
-their headers.
-"""
+"""Checks requests before an app gets them, and adds headers to its answers."""
 
 from __future__ import annotations
 
@@ -23,13 +21,11 @@ PRIVATE: Final = {
 """Headers of pages that are for one person on this machine."""
 
 Judge = Callable[[str, Mapping[str, str]], Denied | None]
-"""What becomes of a request to a path, by its headers, whose names are in lower case."""
+"""Judges a request by its path and headers (names in lower case); None lets it in."""
 
 
 class RequestChecks:
-    """Lets in what `judge` lets in, and puts `headers` on what goes out, where the answer has none
-    of that name.
-    """
+    """ASGI middleware: refuses what `judge` denies, and adds `headers` that an answer lacks."""
 
     def __init__(
         self, app: ASGIApp, judge: Judge, headers: Mapping[str, str] | None = None

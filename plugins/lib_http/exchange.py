@@ -1,6 +1,4 @@
-"""One request and its answer, as plain as they can be: what passes between plugin, transport and
-robots.txt.
-"""
+"""A request for libcurl (`Order`), what came back (`Reply`), and its use for a page (`Answer`)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What can go wrong on the way to a page, as httpx exceptions, and the names that Nutch's records
-give to it.
+"""Failures on the way to a page: httpx exceptions, and their Java texts in Nutch's records.
 
 A failed fetch leaves a ProtocolStatus whose argument is the `toString` of a Java exception; the
 same failure gets the same words here, so that `_pst_` reads alike whoever fetched.

@@ -22,6 +22,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, Protocol
@@ -96,6 +97,39 @@ class Unreachable(RobotRules):
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class RobotsSettings:
+    """The properties http.robots.*, which say how a robots.txt is fetched and understood."""
+
+    max_redirects: int = 5
+    allow_forbidden: bool = True
+    """A 403 allows everything."""
+    defer: bool = True
+    """A 429 or 5xx defers visits."""
+    allow_unreachable: bool = False
+    """A host that fails allows everything."""
+    limit: int = MAX_BYTES
+    """Bytes of a file that are read."""
+    allow_list: tuple[str, ...] = ()
+    """Ends of names of hosts that are not asked."""
+    life: float = 86_400
+    """Seconds for which rules are kept."""
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> RobotsSettings:
+        """Read the properties."""
+        hosts = conf.get_strings("http.robot.rules.allowlist")
+        return cls(
+            max_redirects=conf.get_int("http.robots.redirect.max", 5),
+            allow_forbidden=conf.get_boolean("http.robots.403.allow", True),
+            defer=conf.get_boolean("http.robots.503.defer.visits", True),
+            allow_unreachable=conf.get_boolean("http.robots.unreachable.allow", False),
+            limit=robots_limit(conf),
+            allow_list=tuple(host for host in hosts if host),
+            life=conf.get_int("http.robots.cache.seconds", 86_400),
+        )
+
+
 class RobotsStore:
     """The rules of all hosts of a crawl."""
 
@@ -103,55 +137,33 @@ class RobotsStore:
         self,
         fetch: Fetch,
         parse_rules: RobotsParser,
+        settings: RobotsSettings = RobotsSettings(),
         *,
-        max_redirects: int = 5,
-        allow_forbidden: bool = True,
-        defer: bool = True,
-        allow_unreachable: bool = False,
-        limit: int = MAX_BYTES,
-        allow_list: tuple[str, ...] = (),
         disk: RobotsDisk | None = None,
         now: Callable[[], float] = time.time,
-        life: float = 86_400,
     ) -> None:
-        """`limit` in bytes; `now` and `life` in seconds."""
+        """`now` in seconds since the epoch."""
         self._fetch = fetch
         self._parse = parse_rules
-        self._max_redirects = max_redirects
-        self._allow_forbidden = allow_forbidden
-        self._defer = defer
-        self._allow_unreachable = allow_unreachable
-        self._limit = limit
-        self._allow_list = allow_list
+        self._settings = settings
         self._disk = disk
         self._now = now
-        self._life = life
         self._known: OrderedDict[str, tuple[float, RobotRules]] = OrderedDict()
         self._asked: dict[str, asyncio.Future[RobotRules]] = {}
         if disk is not None:
-            disk.forget_old(now() - life)
+            disk.forget_old(now() - settings.life)
 
     @classmethod
     def from_conf(cls, conf: Configuration, fetch: Fetch) -> RobotsStore:
-        """The properties http.robots.*; the cache on disk lies in `minutch.fetch.state`, if that is
-        set.
-        """
+        """Read the settings; the cache on disk lies in `minutch.fetch.state`, if that is set."""
         folder = conf.get("minutch.fetch.state")
-        life = conf.get_int("http.robots.cache.seconds", 86_400)
+        settings = RobotsSettings.from_conf(conf)
         return cls(
             fetch,
             robots_parser(conf),
-            max_redirects=conf.get_int("http.robots.redirect.max", 5),
-            allow_forbidden=conf.get_boolean("http.robots.403.allow", True),
-            defer=conf.get_boolean("http.robots.503.defer.visits", True),
-            allow_unreachable=conf.get_boolean("http.robots.unreachable.allow", False),
-            limit=robots_limit(conf),
-            allow_list=tuple(
-                host for host in conf.get_strings("http.robot.rules.allowlist") if host
-            ),
-            disk=RobotsDisk(Path(folder) / FILE_NAME) if folder and life > 0 else None,
+            settings,
+            disk=RobotsDisk(Path(folder) / FILE_NAME) if folder and settings.life > 0 else None,
             now=lambda: conf.clock.now() / 1000,
-            life=life,
         )
 
     async def rules(self, url: str, contents: list[Content] | None = None) -> RobotRules:
@@ -160,10 +172,10 @@ class RobotsStore:
             url[: url.find("/", _AFTER_SCHEME) + 1] or url if url.startswith(_HTTP) else url
         )
         known = self._known.get(key)
-        if known is not None and self._now() - known[0] < self._life:
+        if known is not None and self._now() - known[0] < self._settings.life:
             return known[1]
         parsed = parse(url)
-        if self._allow_list and parsed.host.endswith(self._allow_list):
+        if self._settings.allow_list and parsed.host.endswith(self._settings.allow_list):
             return self._keep(key, ALLOW_ALL)
         asked = self._asked.get(key)
         if asked is not None:
@@ -191,7 +203,7 @@ class RobotsStore:
         nothing is written.
         """
         parsed = parse(url)
-        if self._allow_list and parsed.host.endswith(self._allow_list):
+        if self._settings.allow_list and parsed.host.endswith(self._settings.allow_list):
             return KnownRobots(ALLOW_ALL, exempt=True)
         with RobotsDisk(folder / FILE_NAME, read_only=True) as disk:
             found = disk.get(cache_key(parsed), 0)
@@ -199,7 +211,7 @@ class RobotsStore:
             return None
         rules = self._judge(found.code, found.content, found.content_type, found.url)
         fetched, expires = (
-            round(time * 1000) for time in (found.fetched, found.fetched + self._life)
+            round(time * 1000) for time in (found.fetched, found.fetched + self._settings.life)
         )
         return KnownRobots(rules, fetched, expires, found.code, found.url, found.content)
 
@@ -217,7 +229,7 @@ class RobotsStore:
     def _from_disk(self, key: str, url: Url) -> RobotRules | None:
         if self._disk is None:
             return None
-        found = self._disk.get(key, self._now() - self._life)
+        found = self._disk.get(key, self._now() - self._settings.life)
         if found is None:
             return None
         rules = self._judge(found.code, found.content, found.content_type, found.url)
@@ -233,7 +245,7 @@ class RobotsStore:
         if answer is None:
             return self._known[keys[0]][1]
         if answer.code >= _SERVER_ERROR or answer.code == _TOO_MANY:
-            if self._defer:
+            if self._settings.defer:
                 return DEFER_VISITS
             return self._failed(
                 ProtocolStatus(codes.ROBOTS_DENIED, [f"robots.txt: http code={answer.code}"])
@@ -259,13 +271,15 @@ class RobotsStore:
         return rules
 
     def _failed(self, status: ProtocolStatus) -> RobotRules:
-        return ALLOW_ALL if self._allow_unreachable else Unreachable.of(status)
+        return ALLOW_ALL if self._settings.allow_unreachable else Unreachable.of(status)
 
     def _judge(self, code: int, body: bytes, content_type: str, location: str) -> RobotRules:
         """The rules in an answer that came from `location`."""
         if code == _OK:
             return self._parse(body, content_type, location)
-        return ALLOW_NONE if code == _FORBIDDEN and not self._allow_forbidden else ALLOW_ALL
+        return (
+            ALLOW_NONE if code == _FORBIDDEN and not self._settings.allow_forbidden else ALLOW_ALL
+        )
 
     async def _get(
         self, url: Url, contents: list[Content] | None
@@ -279,7 +293,7 @@ class RobotsStore:
         location = parse("/robots.txt", url)
         keys: list[str] = []
         answer = await self._one(location, contents)
-        for _ in range(self._max_redirects):
+        for _ in range(self._settings.max_redirects):
             target = answer.location
             if answer.code not in _REDIRECTS or not target.strip():
                 break
@@ -291,7 +305,7 @@ class RobotsStore:
             if location.file == "/robots.txt":
                 key = cache_key(location)
                 known = self._known.get(key)
-                if known is not None and self._now() - known[0] < self._life:
+                if known is not None and self._now() - known[0] < self._settings.life:
                     self._keep(cache_key(url), known[1], known[0])
                     return None, str(location), [key]
                 keys.append(key)
@@ -299,7 +313,7 @@ class RobotsStore:
         return answer, str(location), keys
 
     async def _one(self, url: Url, contents: list[Content] | None) -> HttpAnswer:
-        answer = await self._fetch(url, CrawlDatum(), self._limit)
+        answer = await self._fetch(url, CrawlDatum(), self._settings.limit)
         if contents is not None:
             text = str(url)
             contents.append(

@@ -72,7 +72,7 @@ class Binding:
 
 class RabbitMQClient:
     """A connection with one channel. Its methods raise StoreError; then it is closed, and `connect`
-    makes it anew.
+    opens it again.
     """
 
     def __init__(self, uri: str, binding: Binding | None, *, confirms: bool = False) -> None:
@@ -154,7 +154,7 @@ class RabbitMQClient:
         if self._connection is not None:
             try:
                 self._connection.process_data_events(0)
-            except Exception:  # as in `send`, which connects again
+            except Exception:
                 self.close()
 
     def close(self) -> None:

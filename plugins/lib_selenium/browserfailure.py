@@ -1,4 +1,4 @@
-"""What can go wrong with a browser."""
+"""The failure of a page in the browser."""
 
 from __future__ import annotations
 

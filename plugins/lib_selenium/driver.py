@@ -96,11 +96,11 @@ class Driver:
 
     def execute_script(self, script: str, *arguments: Any) -> Any:
         """Run a function's body in the page; what it returns as JSON has it."""
-        return self._call(f"function() {{ {script} }}", *arguments)
+        return self.call(f"function() {{ {script} }}", *arguments)
 
     def find_elements(self, by: str, value: str) -> list[Element]:
         """All elements that match."""
-        return self._find(None, by, value)
+        return self.find(None, by, value)
 
     def find_element(self, by: str, value: str) -> Element:
         """The first element that matches. Raises LookupError if none does."""
@@ -113,9 +113,10 @@ class Driver:
             self._page.settings.page_time
         )
 
-    def _call(
+    def call(
         self, function: str, *arguments: Any, element: str | None = None, by_value: bool = True
     ) -> Any:
+        """Call a JavaScript function in the page, on `element` if there is one."""
         return self._do(self._call_on(function, arguments, element, by_value))
 
     async def _call_on(
@@ -139,10 +140,11 @@ class Driver:
         )
         return result_of(done) if by_value else result_object(done)
 
-    def _find(self, element: str | None, by: str, value: str) -> list[Element]:
+    def find(self, element: str | None, by: str, value: str) -> list[Element]:
+        """Find elements below `element`, or in the whole page. Raises LookupError."""
         if by not in WAYS:
             raise LookupError(f"expected one of {', '.join(WAYS)}, found {by!r}")
-        listed = self._call(_FIND, by, value, element=element, by_value=False)
+        listed = self.call(_FIND, by, value, element=element, by_value=False)
         own = self._do(
             self._page.send("Runtime.getProperties", objectId=listed, ownProperties=True)
         )
@@ -161,7 +163,7 @@ class Element:
         self.number = number
 
     def _call(self, body: str, *arguments: Any) -> Any:
-        return self._driver._call(f"function(a, b) {{ {body} }}", *arguments, element=self.number)
+        return self._driver.call(f"function(a, b) {{ {body} }}", *arguments, element=self.number)
 
     @property
     def text(self) -> str:
@@ -195,7 +197,7 @@ class Element:
 
     def find_elements(self, by: str, value: str) -> list[Element]:
         """All elements below it that match."""
-        return self._driver._find(self.number, by, value)
+        return self._driver.find(self.number, by, value)
 
     def find_element(self, by: str, value: str) -> Element:
         """The first element below it that matches. Raises LookupError if none does."""

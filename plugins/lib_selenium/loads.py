@@ -1,11 +1,12 @@
-"""What a page in the browser may load. The one home of that decision. No I/O.
+"""Decides what a page in the browser may load. The only home of that decision; no I/O.
 
-GET, http or https                            asked of robots.txt, then fetched by lib-http other
-methods, other schemes                  refused: a crawler reads pictures, sound, pings, ...
-refused as configured: they add nothing to a page's text the page's own document
-the answer that is there already the main frame on its way to another URL      refused, and noted as
-a redirect, which the fetcher follows or not the main frame at the same URL again          fetched
-again, twice at most more than the page's bounds                   refused
+GET, http or https                       robots.txt is asked, then lib-http fetches it
+other methods, other schemes             refused: a crawler only reads
+pictures, sound, pings, ...              refused as configured: they add nothing to the text
+the page's own document                  answered with the document that was fetched
+the main frame, to another URL           refused, and noted as a redirect for the fetcher
+the main frame, to the same URL again    fetched again, at most twice
+more than the page's bounds              refused
 """
 
 from __future__ import annotations
@@ -64,11 +65,13 @@ class Loads:
             self.reloads += 1
             if self.reloads > RELOADS and not self.follows:
                 return Verdict.REFUSE
-        if request["method"] != "GET" or not url.lower().startswith(("http://", "https://")):
-            return Verdict.REFUSE
-        if kind in NEVER or kind in self.not_loaded or (kind == "Other" and url.endswith(_ICON)):
-            return Verdict.REFUSE
-        if self.requests_left <= 0 or self.bytes_left <= 0:
+        is_web = request["method"] == "GET" and url.lower().startswith(("http://", "https://"))
+        has_budget = self.requests_left > 0 and self.bytes_left > 0
+        if not is_web or not has_budget or self._is_unwanted(kind, url):
             return Verdict.REFUSE
         self.requests_left -= 1
         return Verdict.FETCH
+
+    def _is_unwanted(self, kind: str, url: str) -> bool:
+        is_icon = kind == "Other" and url.endswith(_ICON)
+        return kind in NEVER or kind in self.not_loaded or is_icon

@@ -78,10 +78,11 @@ def listed(lines: Iterable[str]) -> Iterator[FtpEntry]:
             except (ParserError, FTPIOError, ValueError, OverflowError, IndexError):
                 continue
             kind = (found.st_mode or 0) & 0o170000
-            if kind in (0o100000, 0o040000) and _is_name(found._st_name):
+            name = found._st_name
+            if kind in (0o100000, 0o040000) and _is_name(name):
                 seconds = found.st_mtime or 0
                 modified = int(seconds) * 1000 if 0 < seconds < _LATEST else 0
-                yield FtpEntry(found._st_name, kind == 0o040000, found.st_size or 0, modified)
+                yield FtpEntry(name, kind == 0o040000, found.st_size or 0, modified)
             break
 
 

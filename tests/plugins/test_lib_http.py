@@ -370,11 +370,7 @@ def test_defaults() -> None:
         and settings.time_limit == 300_000
         and settings.content_limit == 1_048_576
     )
-    assert (
-        settings.check_certificates
-        and settings.http_version == "1.1"
-        and settings.transport == "curl"
-    )
+    assert settings.check_certificates and settings.http_version == "1.1"
     assert settings.store_response_time and not settings.store_headers
     assert settings.proxy == ProxySettings()
     assert settings.curl().ca_file.endswith("cacert.pem")

@@ -18,7 +18,7 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import RESPONSE_CODE_KEY, TRUNCATED_KEY
 from plugins.protocol_ftp.ftp import Ftp
-from plugins.protocol_ftp.listing import Entry, facts, listed, page, parse_time
+from plugins.protocol_ftp.listing import FtpEntry, facts, listed, page, parse_time
 from tests.support.ftpserver import DataPort, FtpServer, ScriptedFtp
 from tests.support.segments import conf_for, fetch_segment, fetched, make_segment
 from tests.support.segments import contents as contents_of
@@ -165,8 +165,8 @@ class TestDirectories:
             "",
         ]
         assert list(listed(unix)) == [
-            Entry("a dir", True, 4096, 1_579_564_800_000),
-            Entry("x", False, 12, 1_579_564_800_000),
+            FtpEntry("a dir", True, 4096, 1_579_564_800_000),
+            FtpEntry("x", False, 12, 1_579_564_800_000),
         ]
         assert list(listed(["lrwxrwxrwx 1 a b 3 Jan 21 2020 ln -> x"])) == []
         dos = ["10-23-12  02:44PM       1024 a.txt", "10-23-12  02:44PM       <DIR> sub"]
@@ -185,16 +185,16 @@ class TestDirectories:
             "junk",
         ]
         assert list(facts(lines)) == [
-            Entry("a b", False, 12, 1_767_268_800_000),
-            Entry("d", True, 0, 0),
-            Entry("n", False, 0, 0),
+            FtpEntry("a b", False, 12, 1_767_268_800_000),
+            FtpEntry("d", True, 0, 0),
+            FtpEntry("n", False, 0, 0),
         ]
 
     def test_names_that_no_file_can_have(self) -> None:
         names = ["../x", "/etc/passwd", "a\x1b[31m", "a/b", "..", "\x7f"]
         assert list(facts(f"type=file; {name}" for name in names)) == []
         assert list(listed(f"-rw-r--r-- 1 a b 12 Jan 21 2020 {name}" for name in names)) == []
-        shown = page("/<x>/", [Entry("javascript:alert(1)", False, 1, 0)])
+        shown = page("/<x>/", [FtpEntry("javascript:alert(1)", False, 1, 0)])
         assert b"<a href='./javascript:alert(1)'>" in shown
         assert b"<x>" not in shown
 

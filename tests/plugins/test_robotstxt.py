@@ -17,7 +17,14 @@ from minutch.urls.robotsfile import MAX_BYTES
 from plugins.lib_http.exchange import Answer
 from plugins.lib_http.headers import SpellCheckedMetadata
 from plugins.lib_http.robotsdisk import RobotsDisk, StoredRobots
-from plugins.lib_http.robotstxt import SIGNAL_KEY, SITEMAP_KEY, RobotsStore, Unreachable, cache_key
+from plugins.lib_http.robotstxt import (
+    SIGNAL_KEY,
+    SITEMAP_KEY,
+    RobotsSettings,
+    RobotsStore,
+    Unreachable,
+    cache_key,
+)
 from plugins.protocol_http.http import Http
 from tests.support.misbehaving import MisbehavingServer, head, page
 from tests.support.segments import conf_for
@@ -50,9 +57,13 @@ class Hosts:
         return Answer(code, content, metadata)
 
     def store(self, **options: object) -> RobotsStore:
+        own = {name: options.pop(name) for name in ("disk", "now") if name in options}
         return RobotsStore(
-            self.fetch, lambda body, kind, url="": parse_robots(body, kind, ["x"], url), **options
-        )  # type: ignore[arg-type]
+            self.fetch,
+            lambda body, kind, url="": parse_robots(body, kind, ["x"], url),
+            RobotsSettings(**options),  # type: ignore[arg-type]
+            **own,  # type: ignore[arg-type]
+        )
 
 
 async def rules(hosts: Hosts, url: str = "http://a/x", **options: object) -> RobotRules:

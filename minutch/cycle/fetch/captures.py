@@ -1,14 +1,13 @@
-"""What is archived of the answers to requests: whole pages and revisits. The one home of that
-decision. Pure: no I/O.
+"""Decides how each answer is archived: as a whole page or as a revisit. Pure: no I/O.
 
-Every answer is archived, errors too. What had not changed becomes a revisit, by what a CrawlDb
+Every answer is archived, errors too. What had not changed becomes a revisit, by what the CrawlDb
 entry remembers:
 
     metadata `_warc_`     8 hex digits of the URL's hash, blank, time of the last whole capture
                           (ms), blank, its digest
 
-which updatedb carries along, and Nutch too. It is the URL's own: a redirect's target that inherits
-it has another hash.
+updatedb carries it along, and so does Nutch's. It belongs to one URL: a redirect's target that
+inherits it has another hash.
 """
 
 from __future__ import annotations

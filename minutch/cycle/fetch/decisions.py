@@ -1,5 +1,4 @@
-"""What robots.txt, a busy server and the answer to a request lead to, and which redirects lead
-where. Pure: no I/O.
+"""Decides what robots.txt, a busy server, an answer or a redirect lead to. Pure: no I/O.
 
 Source: org.apache.nutch.fetcher.FetcherThread (what run does with robots.txt's rules and with each
 ProtocolStatus, handleRedirect, createRedirDatum). Where the rules could not be had because the host

@@ -1,5 +1,4 @@
-"""What a fetch shows: a live line in a terminal, Nutch's status lines once a minute in a pipe,
-tables at the end.
+"""Shows a fetch: a live line in a terminal, Nutch's status lines in a pipe, tables at the end.
 
     fetch: 37 of 50 pages, 3.1/s, 12 KB/s, 2 hosts, 1 error, 0:04 left
 

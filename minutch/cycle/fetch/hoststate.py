@@ -1,5 +1,4 @@
-"""What a crawl remembers from round to round about hosts, beside Nutch's own files. Nothing in it
-concerns content.
+"""Remembers from round to round what hosts asked for, beside Nutch's own files.
 
     busy(host TEXT PRIMARY KEY, until INTEGER)      a host that asked (Retry-After) not to be called
                                                     before, ms

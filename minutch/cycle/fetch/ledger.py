@@ -1,4 +1,4 @@
-"""Where every URL of a fetch list ends: exactly one outcome each, and the sum that proves it.
+"""Counts the outcome of every URL of a fetch list, and checks that the sum adds up.
 
 generated = fetched + not modified + redirected + gone + retry + denied + deferred + skipped
 """

@@ -30,12 +30,12 @@ from minutch.cycle.fetch.display import Display
 from minutch.cycle.fetch.feeder import count_entries
 from minutch.cycle.fetch.fetchlog import Part
 from minutch.cycle.fetch.fetchprocesses import FetchProcesses
+from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.hoststate import FetchState
 from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.loop import Hooks
 from minutch.cycle.fetch.pagearchive import finish, recover
 from minutch.cycle.fetch.publishers import Publishers
-from minutch.cycle.fetch.session import FetchSession, Resumed, Share, open_session, resume
+from minutch.cycle.fetch.session import FetchSession, Resumed, RunState, Share, open_session, resume
 from minutch.cycle.fetch.settings import FetchSettings, share_of
 from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetch.stats import FetchStats
@@ -164,11 +164,8 @@ class ListFetch:
             self.conf,
             share_of(self.settings, share.index, share.count),
             self.clock,
-            state=state,
-            resumed=self.resumed,
-            share=share,
-            hooks=hooks,
-            total=total,
+            RunState(share, self.resumed, state, total),
+            hooks,
         )
 
     def state(self) -> FetchState:

@@ -1,17 +1,16 @@
-"""The fetch loop: as many chains at a time as there are threads, on one asyncio event loop.
+"""The fetch loop: runs as many redirect chains at a time as there are threads, on one event loop.
 
-`_pump` starts chains as long as the queues yield; it runs when chains have ended and when the next
-queue wakes up, so nothing polls. Once a second `_tick` looks after limits: time, throughput,
-bandwidth, whatever hangs.
+`_pump` starts chains as long as the queues yield items. It runs when a chain has ended and when the
+next queue is ready, so nothing polls. Once a second `tick` checks the limits: time, throughput,
+bandwidth, requests that hang. A "thread" is a slot for one chain.
 
-Source: org.apache.nutch.fetcher.Fetcher.FetcherRun.run. A "thread" is a place for one chain.
+Source: org.apache.nutch.fetcher.Fetcher.FetcherRun.run.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
@@ -19,6 +18,7 @@ from typing import Final
 from minutch.clock import Clock
 from minutch.cycle.fetch.feeder import Feeder, Later
 from minutch.cycle.fetch.fetchlog import FetchLog, Frame, Part
+from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.pagearchive import PageArchive
 from minutch.cycle.fetch.pause import Pause
@@ -62,30 +62,6 @@ class _Running:
     chain: RedirectChain
     since: int
     hung: bool = False
-
-
-async def _nothing() -> None:
-    return
-
-
-@dataclass(slots=True)
-class Hooks:
-    """What others want to hear of the loop; each may be left out."""
-
-    tick: Callable[[Snapshot], None] = lambda snapshot: None
-    publish: Callable[[str, str, dict[str, object]], None] = lambda kind, url, data: None
-    parsed: Callable[[RedirectChain, ParsedPage], list[FetchItem]] = lambda chain, page: []
-    hand_over: Callable[[FetchItem], bool] = lambda item: False
-    busy_until: Callable[[str, int], None] = lambda queue_id, time: None
-    settled: Callable[[Frame], None] = lambda frame: None
-    nothing_to_do: Callable[[], bool] = lambda: True
-    """Asked when all is done: False if more items may come from elsewhere."""
-    begun: Callable[[], Awaitable[None]] = _nothing
-    """Awaited before the first page."""
-    watched: bool = False
-    """Whether somebody looks at details."""
-    ended: Callable[[], None] = lambda: None
-    """Called in a thread when the loop has ended."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What a round brought, and why pages did not come: read from its segment.
+"""Summarizes a fetched segment: new, changed and failed pages, and why they failed.
 
     crawl_generate   a page that had been fetched before is fetched again; with its old signature
     crawl_fetch      the status of every page, and of failures the protocol status, `_pst_`

@@ -1,9 +1,7 @@
-"""WARC files written while pages are fetched (fetcher.warc): each page is in them before the fetch
-log says it is done.
+"""Writes WARC files while pages are fetched: each page before the fetch log says it is done.
 
-    <segment>/_fetch/warc/minutch-<segment>-PP-NNNNN.warc.gz     while fetching; PP is the number of
-    the log
-    <segment>/warc/                                              when all is done
+    <segment>/_fetch/warc/minutch-<segment>-PP-NNNNN.warc.gz    while fetching; PP numbers the log
+    <segment>/warc/                                             when all is done
 
 A frame of the log says where in which file its records lie. After a kill or a power cut the log is
 cut back behind the last frame whose records are whole, and the file behind them: so what was not

@@ -1,5 +1,4 @@
-"""A fetch that is held: nothing is asked for until it goes on, and what waited meanwhile has lost
-nothing. No I/O.
+"""Holds a fetch: no request begins until it resumes, and what waits loses nothing. No I/O.
 
 A request that is under way is finished. Before every other one, be it for robots.txt or for a
 redirect's target, a chain asks `is_on`, and waits for `over`.

@@ -1,4 +1,4 @@
-"""What a running fetch tells other programs: events for message queues.
+"""Publishes events of a running fetch to message queues.
 
 With fetcher.publisher=true every active NutchPublisher gets START, END and REPORT events, in the
 order of publisher.order; all have to accept their configuration, or nothing is published at all.

@@ -1,5 +1,4 @@
-"""Which queue a URL belongs to: its host, registered domain or address. Pure but for the address
-look-up handed in.
+"""Names the queue of a URL: its host, registered domain or address. Pure but for the look-up given.
 
 Source: org.apache.nutch.fetcher.FetchItem.create: queues are keyed without scheme and port.
 """

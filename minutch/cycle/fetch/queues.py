@@ -1,14 +1,13 @@
-"""Who may be fetched now: one queue per host, domain or address, and the only home of the rules
-about when.
+"""Decides which URL may be fetched now, by one queue for each host, domain or address.
 
-A pure module: no I/O, every time is an argument (`now`, ms since the epoch).
+The only home of the rules of politeness. Pure: no I/O, every time is an argument (`now`, ms since
+the epoch).
 
     add ──> queue (waiting) ──take──> in progress ──finish──> gone; the queue rests for its delay
                 │                        │
-                │                        ├── exception: the queue backs off, after too many it is
-                                         purged and blocked
-                │                        └── defer: back to the front of the queue, which rests for
-                                         the deferral
+                │                        ├── exception: the queue backs off; after too many it
+                │                        │   is purged and blocked
+                │                        └── defer: back to the front of the queue, which rests
                 └── drop: time limit, throughput threshold, purge
 
 A queue yields an item when it rests no longer and has fewer than `max_threads` items in progress.

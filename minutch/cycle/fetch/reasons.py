@@ -1,4 +1,4 @@
-"""Why a page was not had, and what becomes of it: a protocol status in plain words. Pure: no I/O
+"""Explains protocol statuses in plain words: why a page was not fetched. Pure: no I/O.
 
 The words of a protocol status are Nutch's, many of them Java's; `reason` says the same for people.
 """
@@ -102,10 +102,9 @@ def reason(protocol: ProtocolStatus, http_code: str = "", proxy: str = "") -> st
     for pattern, text in _MESSAGES:
         match = re.search(pattern, message, re.IGNORECASE)
         if match:
-            text = match.expand(text)
-            return (
-                f"proxy {proxy}: {text} (http.proxy.host)" if proxy and text in _UNREACHED else text
-            )
+            found = match.expand(text)
+            by_proxy = bool(proxy) and found in _UNREACHED
+            return f"proxy {proxy}: {found} (http.proxy.host)" if by_proxy else found
     if protocol.code == codes.FAILED and not message:
         return "no protocol plugin for its scheme (plugin.includes)"
     return message.rpartition("Exception: ")[2] or (

@@ -1,5 +1,4 @@
-"""Makes the records that a fetched page leaves in the segment: crawl_fetch, content, and what
-parsing adds.
+"""Makes the records of a fetched page for the segment: crawl_fetch, content, parts of a parse.
 
 Source: org.apache.nutch.fetcher.FetcherThread.output. One difference: a ProtocolStatus belongs to
 one page here, while in Nutch all successes share one object and with it the last modified time of

@@ -1,13 +1,11 @@
-"""One URL of the fetch list on its way through robots.txt, request and redirects: what happens to
-it, step by step.
+"""Takes one URL of the fetch list through robots.txt, request and redirects, step by step.
 
-    listed URL ─ robots.txt ─ request ─┬─ page, gone, retry, …   recorded, the end
-                  │                    └─ redirect ─ target ─ robots.txt ─ request ─ …   at most
-                                       http.redirect.max
+    listed URL ─ robots.txt ─ request ─┬─ page, gone, retry, …     recorded, the end
+                  │                    └─ redirect ─ target ─ robots.txt ─ request ─ …
                   └─ denied, deferred, unreachable
 
-The decisions themselves are made by
-`decide`, `ending` and `RedirectRules` of decisions.py.
+At most http.redirect.max redirects are followed. `decisions` makes the decisions (`decide`,
+`ending`, `RedirectRules`).
 Source: the inner loop of org.apache.nutch.fetcher.FetcherThread.run.
 """
 

@@ -23,10 +23,11 @@ from minutch.cycle.fetch.closing import stored_codec
 from minutch.cycle.fetch.decisions import RedirectRules
 from minutch.cycle.fetch.feeder import Feeder, fetch_list
 from minutch.cycle.fetch.fetchlog import FetchLog, Part, frames
+from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.hostaddresses import HostAddresses, nothing_to_learn
 from minutch.cycle.fetch.hoststate import FetchState
 from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.loop import FetchLoop, Hooks
+from minutch.cycle.fetch.loop import FetchLoop
 from minutch.cycle.fetch.pagearchive import FOLDER, PageArchive, number_of
 from minutch.cycle.fetch.queuekey import QueueKey, queue_key
 from minutch.cycle.fetch.queues import FetchItem, FetchQueues
@@ -129,6 +130,18 @@ class FetchSession:
             await asyncio.get_running_loop().run_in_executor(None, self.loop.hooks.ended)
 
 
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """Where one process stands in a fetch: its share, and what earlier runs left."""
+
+    share: Share = Share()
+    resumed: Resumed = field(default_factory=Resumed)
+    state: FetchState | None = None
+    """What is remembered of hosts."""
+    total: int | None = None
+    """Listed URLs that are left, if known."""
+
+
 def open_session(
     segment: Segment,
     files: Iterable[Path],
@@ -136,19 +149,12 @@ def open_session(
     conf: Configuration,
     settings: FetchSettings,
     clock: Clock,
-    *,
-    state: FetchState | None = None,
-    resumed: Resumed | None = None,
-    share: Share = Share(),
-    hooks: Hooks | None = None,
-    total: int | None = None,
+    run: RunState,
+    hooks: Hooks,
 ) -> FetchSession:
-    """Put the parts together. `hooks` is completed, not replaced, by what the session itself
-    needs.
-    """
+    """Put the parts together; adds the session's own functions to `hooks`."""
     now = clock.now()
-    resumed = resumed or Resumed()
-    hooks = hooks or Hooks()
+    share, resumed, state = run.share, run.resumed, run.state
     follow = settings.parse and settings.follow.depth > 0
     queues = FetchQueues(settings.queues, follow=follow, seed=now)
     filters, normalizers = URLFilters(conf), URLNormalizers(conf, SCOPE_FETCHER)
@@ -190,7 +196,7 @@ def open_session(
         ledger,
         stats,
         hooks,
-        total,
+        run.total,
         archive=archive,
     )
     loop.runner = ChainRunner(

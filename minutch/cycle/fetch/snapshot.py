@@ -1,6 +1,4 @@
-"""The state of a running fetch, as it is shown once a second: in a terminal, on the live page, to
-Prometheus.
-"""
+"""The state of a running fetch, shown once a second in a terminal, on the live page, in metrics."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What a fetch has done so far, and what follows: whether it is too slow to go on, how many threads
-it should run.
+"""Counts requests of a fetch; decides if it is too slow to go on, and how many threads it runs.
 
 Counts serve the status line, the table at the end and the metrics. The two limits are pure and
 asked once a second. Source: the loop of org.apache.nutch.fetcher.Fetcher.FetcherRun.run.

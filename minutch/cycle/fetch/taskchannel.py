@@ -1,11 +1,10 @@
-"""The line between a fetch and its tasks on other machines: they say where they are, and hear when
-to hold or to end.
+"""Connects a fetch with its tasks on other machines: they report progress and receive orders.
 
     task ── snapshot ──────────────────────> fetch        once a second
          <─ ("stop",) or ("hold", wanted) ──
 
 Each end first proves to the other that it has the key of this fetch (multiprocessing's challenge);
-so nobody else is listened to. A task without a line, since its machine can't reach this one,
+so nobody else is listened to. A task without a channel, since its machine can't reach this one,
 fetches all the same.
 """
 
@@ -121,7 +120,7 @@ class ChannelServer:
             self._orders.put(caller)
             while True:
                 self._snapshots[number] = caller.recv()
-        except Exception as exc:  # a stranger may send anything
+        except Exception as exc:
             if number < 0:
                 log.debug("somebody called who is no task of this fetch: %s", exc)
         finally:
@@ -287,7 +286,7 @@ def _call(fetch: ChannelAddress, number: int) -> Connection | None:
         answer_challenge(connection, fetch.key)
         deliver_challenge(connection, fetch.key)
         connection.send(number)
-    except Exception as exc:  # whoever answers there
+    except Exception as exc:
         log.warning(
             "Fetcher: no line to %s:%d (%s): it is not shown how far this list is", *fetch[:2], exc
         )

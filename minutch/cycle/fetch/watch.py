@@ -1,5 +1,4 @@
-"""What others see of a running job, and what they may ask of it; jobs have it as
-`JobContext.watch`.
+"""Lets others see a running job, hold it and stop it; jobs have it as `JobContext.watch`.
 
 Jobs write here in their own thread, the server of the live page reads in another; what is read is
 small and copied at once. A fetch says every second where it is (`show`), and obeys whoever wants it

@@ -18,8 +18,9 @@ from minutch.cycle.fetch import loop as loop_module
 from minutch.cycle.fetch.decisions import RedirectRules
 from minutch.cycle.fetch.feeder import Feeder
 from minutch.cycle.fetch.fetchlog import FetchLog, Part, frames
+from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.loop import FetchLoop, Hooks
+from minutch.cycle.fetch.loop import FetchLoop
 from minutch.cycle.fetch.queuekey import queue_key
 from minutch.cycle.fetch.queues import FetchItem, FetchQueues
 from minutch.cycle.fetch.recorder import NoScoring, PageParser, ParsedPage, Recorder

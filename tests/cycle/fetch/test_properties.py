@@ -19,8 +19,9 @@ import httpx
 import pytest
 
 from minutch.conf import Configuration
+from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.loop import FetchLoop, Hooks, Snapshot
+from minutch.cycle.fetch.loop import FetchLoop, Snapshot
 from minutch.cycle.fetch.parsing import LinkFollower
 from minutch.cycle.fetch.queues import FetchQueues
 from minutch.cycle.fetch.recorder import ParsedPage
