@@ -143,7 +143,7 @@ class Crawl:
     def _served(self) -> Iterator[None]:
         """With a live page, if it is wished."""
         watch, port = self.context.watch, self.options.status_port
-        if watch is None or port is None:
+        if not isinstance(watch, Watch) or port is None:
             yield
             return
         with (

@@ -16,9 +16,9 @@ from pathlib import Path
 from minutch import jobs
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.cycle.fetch.state import FetchState
+from minutch.cycle.fetch.hoststate import FetchState
 from minutch.cycle.fetchlist.selector import GenerateOptions
-from minutch.cycle.segment.places import segment_name
+from minutch.cycle.segment.segmentnames import segment_name
 from minutch.cycle.segment.store import LAYOUTS, Segment, part_writer
 from minutch.hadoop.formats.writables import (
     FloatWritable,

@@ -32,9 +32,9 @@ from minutch.cycle.crawldb.segmentfiles import merge_files
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import UpdateSettings
 from minutch.cycle.parse.mime import MimeUtil
-from minutch.cycle.parse.output import OutputRules
 from minutch.cycle.parse.packing import DocumentPacker, PartWriters
-from minutch.cycle.segment.places import segment_name
+from minutch.cycle.parse.pagerecords import PageRecordsMaker
+from minutch.cycle.segment.segmentnames import segment_name
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,
@@ -143,7 +143,7 @@ class _Import:
         self.old, self.new, self.name, self.conf = old, new, name, conf
         self.parts = max(1, conf.get_int("mapreduce.job.reduces", 1))
         self.mime = MimeUtil(conf)
-        self.rules = OutputRules(conf, ScoringFilters(conf), filtered=True)
+        self.rules = PageRecordsMaker(conf, ScoringFilters(conf), filtered=True)
         self.packer = DocumentPacker.for_segment(conf)
         self.counters = Counters()
 

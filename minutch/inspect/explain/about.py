@@ -14,7 +14,7 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import UpdateSettings
-from minutch.cycle.fetch.state import state_folder
+from minutch.cycle.fetch.hoststate import state_folder
 from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
 from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.linkdb.store import LinkDb
