@@ -19,7 +19,7 @@ from typing import Final
 
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist import due, generatemarks, select
-from minutch.cycle.fetchlist.lists import FetchListWriter, address_of, number_of_lists, stamp
+from minutch.cycle.fetchlist.lists import FetchListWriter, stamp
 from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
 from minutch.hadoop.formats.javahash import date_to_string
 from minutch.job import Counters, JobContext
@@ -67,9 +67,7 @@ def generate(
             _log_why(result.counters, next_due)
             return result
         # Nutch draws a seed, so that a host is not always in the same part
-        writer = FetchListWriter(
-            segments, number_of_lists(conf, options.fetchers), conf, address_of, seed=time
-        )
+        writer = FetchListWriter.from_conf(segments, conf, fetchers=options.fetchers, seed=time)
         update = conf.get_boolean(UPDATE_PROPERTY, False)
         with generatemarks.planned(db, segments, time) if update else nullcontext():
             for number in range(1, options.max_segments + 1):
