@@ -14,6 +14,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -57,9 +58,9 @@ def generate(
     time = conf.get_long(GENERATE_TIME_KEY, selector.now)
     db = CrawlDb(crawldb)
     _log_start(options)
-    result = Generated()
+    result, mark = Generated(), partial(generatemarks.mark, db, context)
     with db.lock(options.force):
-        generatemarks.make_up(db, conf, context)
+        generatemarks.make_up(db, selector.schedule, mark)
         with context.progress("generate", db.estimate) as progress:
             chosen, next_due = selector.choose(db, result.counters, progress)
         hosts = selector.hosts
@@ -79,7 +80,7 @@ def generate(
                     result.segments.append(writer.write(entries, context.clock))
                     log.info("Generator: segment: %s", result.segments[-1])
             if update:
-                generatemarks.mark(db, conf, chosen["key"], time, context)
+                mark(chosen["key"], time)
     return result
 
 
