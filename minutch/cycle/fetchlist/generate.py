@@ -14,20 +14,21 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist import due, generatemarks, select
-from minutch.cycle.fetchlist.lists import FetchListWriter, address_of, number_of_lists, stamp
+from minutch.cycle.fetchlist.lists import FetchListWriter, stamp
 from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
 from minutch.hadoop.formats.javahash import date_to_string
-from minutch.hadoop.stores import as_path
 from minutch.job import Counters, JobContext
 from minutch.records.metadata import GENERATE_TIME_KEY
 
 log = logging.getLogger(__name__)
 UPDATE_PROPERTY: Final = "generate.update.crawldb"
+_DEFAULTS: Final = GenerateOptions()
 
 
 @dataclass(slots=True)
@@ -41,38 +42,25 @@ class Generated:
 def generate(
     crawldb: Path,
     segments: Path,
-    context: JobContext,
+    options: GenerateOptions = _DEFAULTS,
     *,
-    top_n: int = select.NO_LIMIT,
-    add_days: int = 0,
-    filtering: bool = True,
-    normalize: bool = True,
-    force: bool = False,
-    max_segments: int = 1,
-    expression: str | None = None,
-    fetchers: int | None = None,
-    hostdb: str | Path | None = None,
+    context: JobContext,
 ) -> Generated:
-    """Make up to `max_segments` segments in the directory `segments` from the entries of `crawldb`
-    that are due.
+    """Make segments in the directory `segments` from the entries of `crawldb` that are due.
 
     The properties `generate.curTime` (what is due) and `_ngt_` (the mark) stand in for the clock.
-    With `generate.update.crawldb` the selected entries are marked in the CrawlDb. With a `hostdb`,
+    With `generate.update.crawldb` the selected entries are marked in the CrawlDb. With a HostDb,
     generate.max.count.expr and generate.fetch.delay.expr hold for the hosts that it knows. Raises
     StoreError (no CrawlDb), LockedError, ExpressionError, FormatError.
     """
     conf = context.conf
-    database = None if hostdb is None else as_path(hostdb)
-    options = GenerateOptions(
-        top_n, add_days, filtering, normalize, max_segments, expression, database
-    )
     selector = Selector(conf, options, context.clock.now())
     time = conf.get_long(GENERATE_TIME_KEY, selector.now)
     db = CrawlDb(crawldb)
-    _log_start(filtering, normalize, top_n, expression, hostdb)
-    result = Generated()
-    with db.lock(force):
-        generatemarks.make_up(db, conf, context)
+    _log_start(options)
+    result, mark = Generated(), partial(generatemarks.mark, db, context)
+    with db.lock(options.force):
+        generatemarks.make_up(db, selector.schedule, mark)
         with context.progress("generate", db.estimate) as progress:
             chosen, next_due = selector.choose(db, result.counters, progress)
         hosts = selector.hosts
@@ -80,12 +68,10 @@ def generate(
             _log_why(result.counters, next_due)
             return result
         # Nutch draws a seed, so that a host is not always in the same part
-        writer = FetchListWriter(
-            segments, number_of_lists(conf, fetchers), conf, address_of, seed=time
-        )
+        writer = FetchListWriter.from_conf(segments, conf, fetchers=options.fetchers, seed=time)
         update = conf.get_boolean(UPDATE_PROPERTY, False)
         with generatemarks.planned(db, segments, time) if update else nullcontext():
-            for number in range(1, max_segments + 1):
+            for number in range(1, options.max_segments + 1):
                 is_here = chosen["segment"] == number
                 entries = chosen if is_here.all() else chosen.filter(is_here)
                 if len(entries):
@@ -94,23 +80,21 @@ def generate(
                     result.segments.append(writer.write(entries, context.clock))
                     log.info("Generator: segment: %s", result.segments[-1])
             if update:
-                generatemarks.mark(db, conf, chosen["key"], time, context)
+                mark(chosen["key"], time)
     return result
 
 
-def _log_start(
-    filtering: bool, normalize: bool, top_n: int, expression: str | None, hostdb: str | Path | None
-) -> None:
+def _log_start(options: GenerateOptions) -> None:
     log.info("Generator: starting")
     log.info("Generator: selecting the best pages that are due")
-    log.info("Generator: filtering: %s", str(filtering).lower())
-    log.info("Generator: normalizing: %s", str(normalize).lower())
-    if top_n != select.NO_LIMIT:
-        log.info("Generator: topN: %d", top_n)
-    if expression is not None:
-        log.info("Generator: expr: %s", expression)
-    if hostdb is not None:
-        log.info("Generator: hostdb: %s", hostdb)
+    log.info("Generator: filtering: %s", str(options.filtering).lower())
+    log.info("Generator: normalizing: %s", str(options.normalize).lower())
+    if options.top_n != select.NO_LIMIT:
+        log.info("Generator: topN: %d", options.top_n)
+    if options.expression is not None:
+        log.info("Generator: expr: %s", options.expression)
+    if options.hostdb is not None:
+        log.info("Generator: hostdb: %s", options.hostdb)
 
 
 def _log_why(counters: Counters, next_due: int | None) -> None:
