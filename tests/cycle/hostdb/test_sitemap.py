@@ -160,12 +160,14 @@ def run(
     context, _ = context_for(conf or configuration())
     counters = sitemap.sitemap(
         tmp_path / "crawldb",
-        context,
-        urls=tmp_path / "urls",
-        filtering=options.get("filtering", False),
-        normalize=options.get("normalize", False),
-        strict=options.get("strict", True),
-        force=options.get("force", False),
+        sitemap.SitemapOptions(
+            urls=tmp_path / "urls",
+            filtering=options.get("filtering", False),
+            normalize=options.get("normalize", False),
+            strict=options.get("strict", True),
+            force=options.get("force", False),
+        ),
+        context=context,
     )
     ends = (sitemap.LEFT_OUT, FILTERED, MALFORMED, REPEATED, KNOWN, NEW)
     assert counters[sitemap.LISTED] == sum(counters.get(name, 0) for name in ends)
@@ -299,7 +301,7 @@ def test_hosts_of_a_hostdb_and_of_a_list(site: SitemapSite, tmp_path: Path) -> N
     context, _ = context_for(configuration(sitemap__url__default__sitemap__xml="false"))
     hostdb = write_hostdb(tmp_path / "hostdb", f"127.0.0.1:{site.port}")
     assert sitemapfetch.FROM_HOSTS not in sitemap.sitemap(
-        tmp_path / "crawldb", context, hostdb=hostdb
+        tmp_path / "crawldb", sitemap.SitemapOptions(hostdb=hostdb), context=context
     )
 
     site.add(
