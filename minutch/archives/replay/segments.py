@@ -17,7 +17,7 @@ from typing import Final
 
 from minutch.conf import Configuration
 from minutch.cycle.fetch.closing import close_segment, stored_codec
-from minutch.cycle.fetch.log import FetchLog, Frame, Part
+from minutch.cycle.fetch.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.fetch.recorder import Recorder
 from minutch.cycle.fetch.session import make_recorder
 from minutch.cycle.fetch.settings import FetchSettings

@@ -37,7 +37,7 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.store import Segment
 from minutch.errors import MinutchError
 from minutch.web.access import Access
-from minutch.web.door import Door
+from minutch.web.requestchecks import RequestChecks
 
 log = logging.getLogger(__name__)
 
@@ -342,7 +342,7 @@ def make(service: Service) -> ASGIApp:
         )
         routes += [Route(path, _guarded(found), methods=[operation.method]) for path in paths]
     routes += [Route("/openapi.json", service.described), Route("/docs", service.docs)]
-    return Door(Bounds(Starlette(routes=routes)), service.access.judge)
+    return RequestChecks(Bounds(Starlette(routes=routes)), service.access.judge)
 
 
 def _guarded(

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from minutch.commands.service.confinedpaths import Refused
 from minutch.commands.service.openapi import JSON
-from minutch.web.door import headers_of
+from minutch.web.requestchecks import headers_of
 
 LARGEST: Final = 8 << 20
 """Bytes of a request."""

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from minutch.cycle.segment import segmentnames
-from minutch.cycle.segment import segmentnames
 from minutch.cycle.segment.segmentnames import finish_others, place_together
 from minutch.cycle.segment.store import segments_in
 from minutch.work.tables.lock import Owner

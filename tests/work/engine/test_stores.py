@@ -30,7 +30,7 @@ from minutch.cycle.crawldb import (
 )
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch import fetcher as fetch
-from minutch.cycle.fetch.farsegment import copy_folder
+from minutch.cycle.fetch.remotesegment import copy_folder
 from minutch.cycle.fetchlist import generate
 from minutch.cycle.linkdb import dump as readlinkdb
 from minutch.cycle.linkdb import invertlinks, mergelinkdb
