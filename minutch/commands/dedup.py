@@ -14,7 +14,7 @@ from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.commands.dedupargs import bits_given, criteria_given
-from minutch.cycle.crawldb.dedup import dedup
+from minutch.cycle.crawldb.dedup import DedupOptions, dedup
 from minutch.cycle.crawldb.pagesignatures import GROUPS
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
@@ -43,7 +43,7 @@ def run(args: list[str], context: JobContext) -> int:
     group, order = given.get("-group", "none"), criteria_given(given, USAGE)
     if group not in GROUPS:
         fail(f"-group: expected none, host or domain, found {group!r}", USAGE)
-    near = bits_given(given, USAGE)
-    counters = dedup(as_path(given.positional[0]), context, group=group, order=order, near=near)
+    options = DedupOptions(group, order, bits_given(given, USAGE))
+    counters = dedup(as_path(given.positional[0]), options, context=context)
     context.report("Deduplication", counters)
     return 0

@@ -13,7 +13,7 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, parse
-from minutch.cycle.fetchlist.freegen import freegen
+from minutch.cycle.fetchlist.freegen import FreegenOptions, freegen
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 
@@ -34,10 +34,12 @@ def run(args: list[str], context: JobContext) -> int:
     segment, counters = freegen(
         as_path(given.positional[0]),
         as_path(given.positional[1]),
-        context,
-        filtering=given["-filter"],
-        normalize=given["-normalize"],
-        fetchers=given["-numFetchers"],
+        FreegenOptions(
+            filtering=given["-filter"],
+            normalize=given["-normalize"],
+            fetchers=given["-numFetchers"],
+        ),
+        context=context,
     )
     log.info("FreeGenerator: segment: %s", segment)
     context.report("FreeGenerator", counters)

@@ -14,9 +14,9 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, parse
-from minutch.cycle.fetchlist import select
 from minutch.cycle.fetchlist.generate import generate
-from minutch.cycle.fetchlist.selector import HOSTDB_PROPERTY
+from minutch.cycle.fetchlist.select import NO_LIMIT
+from minutch.cycle.fetchlist.selector import HOSTDB_PROPERTY, GenerateOptions
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 
@@ -50,19 +50,19 @@ FLAGS: Final = (
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, 1 where nothing is due (no segment is made), 255 for an error."""
     given = parse(args, FLAGS, usage=USAGE, least=2, most=2)
-    result = generate(
-        as_path(given.positional[0]),
-        as_path(given.positional[1]),
-        context,
-        top_n=given.get("-topN", select.NO_LIMIT),
+    hostdb = given["-hostdb"] or context.conf.get_trimmed(HOSTDB_PROPERTY)
+    options = GenerateOptions(
+        top_n=given.get("-topN", NO_LIMIT),
         add_days=given.get("-adddays", 0),
         filtering=not given["-noFilter"],
         normalize=not given["-noNorm"],
-        force=given["-force"],
         max_segments=given.get("-maxNumSegments", 1),
         expression=given["-expr"],
+        hostdb=as_path(hostdb) if hostdb else None,
+        force=given["-force"],
         fetchers=given["-numFetchers"],
-        hostdb=given["-hostdb"] or context.conf.get_trimmed(HOSTDB_PROPERTY) or None,
     )
+    crawldb, segments = map(as_path, given.positional)
+    result = generate(crawldb, segments, options, context=context)
     context.report("Generator", result.counters)
     return 0 if result.segments else 1

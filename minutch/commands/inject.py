@@ -19,7 +19,7 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, parse
-from minutch.cycle.crawldb.inject import inject
+from minutch.cycle.crawldb.inject import InjectOptions, inject
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 
@@ -59,12 +59,14 @@ def run(args: list[str], context: JobContext) -> int:
     counters = inject(
         crawldb,
         url_dir,
-        context,
-        overwrite=given["-overwrite"],
-        update=given["-update"],
-        normalize=not given["-noNormalize"],
-        filtering=not given["-noFilter"],
-        filter_normalize_all=given["-filterNormalizeAll"],
+        InjectOptions(
+            overwrite=given["-overwrite"],
+            update=given["-update"],
+            normalize=not given["-noNormalize"],
+            filtering=not given["-noFilter"],
+            filter_normalize_all=given["-filterNormalizeAll"],
+        ),
+        context=context,
     )
     context.report("Injector", counters)
     return 0

@@ -12,7 +12,7 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
-from minutch.cycle.linkdb.invertlinks import invertlinks
+from minutch.cycle.linkdb.invertlinks import InvertOptions, invertlinks
 from minutch.cycle.segment.store import segments_in
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
@@ -48,10 +48,12 @@ def run(args: list[str], context: JobContext) -> int:
     counters = invertlinks(
         linkdb,
         segments,
-        context,
-        normalize=not given["-noNormalize"],
-        filtering=not given["-noFilter"],
-        force=given["-force"],
+        InvertOptions(
+            normalize=not given["-noNormalize"],
+            filtering=not given["-noFilter"],
+            force=given["-force"],
+        ),
+        context=context,
     )
     context.report("LinkDb", counters)
     return 0

@@ -13,7 +13,7 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, parse
-from minutch.cycle.crawldb.mergedb import mergedb
+from minutch.cycle.crawldb.mergedb import MergeOptions, mergedb
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 
@@ -31,8 +31,7 @@ def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 (and an error) where nothing has changed."""
     given = parse(args, FLAGS, usage=USAGE, least=2)
     output, *dbs = map(as_path, given.positional)
-    counters = mergedb(
-        output, dbs, context, normalize=given["-normalize"], filtering=given["-filter"]
-    )
+    options = MergeOptions(normalize=given["-normalize"], filtering=given["-filter"])
+    counters = mergedb(output, dbs, options, context=context)
     context.report("CrawlDb merge", counters)
     return 0

@@ -12,7 +12,7 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, parse
-from minutch.cycle.linkdb.mergelinkdb import mergelinkdb
+from minutch.cycle.linkdb.mergelinkdb import MergeOptions, mergelinkdb
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 
@@ -30,8 +30,7 @@ def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 and an error."""
     given = parse(args, FLAGS, usage=USAGE, least=2)
     output, *sources = map(as_path, given.positional)
-    counters = mergelinkdb(
-        output, sources, context, normalize=given["-normalize"], filtering=given["-filter"]
-    )
+    options = MergeOptions(normalize=given["-normalize"], filtering=given["-filter"])
+    counters = mergelinkdb(output, sources, options, context=context)
     context.report("LinkDb merge", counters)
     return 0

@@ -11,9 +11,7 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, parse
-from minutch.cycle.crawldb.partitions import FILTER_PROPERTY, NORMALIZE_PROPERTY
-from minutch.cycle.crawldb.transitions import ADDITIONS_PROPERTY
-from minutch.cycle.crawldb.updatedb import updatedb
+from minutch.cycle.crawldb.updatedb import UpdateOptions, updatedb
 from minutch.cycle.segment.store import segments_in
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
@@ -37,18 +35,20 @@ FLAGS: Final = (
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 (and an error) where the CrawlDb stays as it was."""
-    given, conf = parse(args, FLAGS, usage=USAGE, least=1), context.conf
+    given = parse(args, FLAGS, usage=USAGE, least=1)
     crawldb, *segments = map(as_path, given.positional)
     for directory in given.get("-dir", ()):
         segments += [segment.path for segment in segments_in(as_path(directory))]
     counters = updatedb(
         crawldb,
         list(dict.fromkeys(segments)),
-        context,
-        normalize=given["-normalize"] or conf.get_boolean(NORMALIZE_PROPERTY, False),
-        filtering=given["-filter"] or conf.get_boolean(FILTER_PROPERTY, False),
-        additions=not given["-noAdditions"] and conf.get_boolean(ADDITIONS_PROPERTY, True),
-        force=given["-force"],
+        UpdateOptions(
+            normalize=given["-normalize"] or None,
+            filtering=given["-filter"] or None,
+            additions=False if given["-noAdditions"] else None,
+            force=given["-force"],
+        ),
+        context=context,
     )
     context.report("CrawlDb update", counters)
     return 0

@@ -134,7 +134,7 @@ def test_updatedb_marks_and_purges(tmp_path: Path) -> None:
         "plugin.includes": "nutch-extensionpoints|scoring-orphan",
         "db.update.purge.orphans": "true",
     }
-    updatedb(db.path, [segment], context(settings, now=NOW * 1000))
+    updatedb(db.path, [segment], context=context(settings, now=NOW * 1000))
     found = read_db(db.path)
     assert {url: datum.status for url, datum in found.items()} == {
         "http://a/": STATUS_DB_FETCHED,
@@ -144,5 +144,5 @@ def test_updatedb_marks_and_purges(tmp_path: Path) -> None:
         "http://a/orphan": STATUS_DB_ORPHAN,
     }
     assert found["http://a/new"].metadata == {LAST_LINKED: IntWritable(NOW)}
-    updatedb(db.path, [], context(settings, now=NOW * 1000))
+    updatedb(db.path, [], context=context(settings, now=NOW * 1000))
     assert "http://a/orphan" not in read_db(db.path)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -48,26 +49,34 @@ _PAGES: Final = pl.Schema(
 """The group as key, and what `duplicates` compares."""
 
 
+@dataclass(frozen=True, slots=True)
+class DedupOptions:
+    """The options of dedup."""
+
+    group: str = "none"
+    """A key of GROUPS: only pages of one group are compared."""
+    order: Sequence[str] = duplicates.DEFAULT_CRITERIA
+    """The criteria by which the page to keep is found, the first one first."""
+    near: int | None = None
+    """Bits in which SimHash signatures may differ; None: only equal ones count."""
+
+
 def dedup(
     crawldb: Path,
-    context: JobContext,
+    options: DedupOptions = DedupOptions(),
     *,
-    group: str = "none",
-    order: Sequence[str] = (),
-    near: int | None = None,
+    context: JobContext,
 ) -> Counters:
     """Mark the duplicates in the CrawlDb at `crawldb`.
 
-    `group` is a key of GROUPS, `order` the criteria (by default score, fetchTime, urlLength),
-    `near` the bits in which SimHash signatures of near-duplicates may differ, None if only equal
-    ones count. Returns the number of marked pages and of the others. Raises StoreError where there
+    Returns the number of marked pages and of the others. Raises StoreError where there
     is no CrawlDb, LockedError, FormatError (damage).
     """
     log.info("DeduplicationJob: starting")
     db = CrawlDb(crawldb)
     db.require_parts()
     conf = context.conf
-    order = order or duplicates.DEFAULT_ORDER.split(",")
+    group, order, near = options.group, options.order, options.near
     with (
         db.lock(),
         Entries([db], conf, EntryFilter.from_conf(conf), spill=crawldb, packed=True) as entries,

@@ -30,6 +30,7 @@ HTTPS: Final = "httpsOverHttp"
 URL_LENGTH: Final = "urlLength"
 REQUIRED: Final = (SCORE, FETCH_TIME, URL_LENGTH)
 DEFAULT_ORDER: Final = ",".join(REQUIRED)
+DEFAULT_CRITERIA: Final = tuple(DEFAULT_ORDER.split(","))
 
 _NUMERIC: Final = {SCORE: "score", FETCH_TIME: "fetch_time", URL_LENGTH: "shortness"}
 """Criterion -> column; the page with the higher number stays."""

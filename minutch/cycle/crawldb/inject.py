@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -60,16 +61,28 @@ _REPORTED: Final = 10  # rejected lines of a file that are named in the log
 PURGED_BY_FILTER: Final = "entries rejected by filters"
 
 
+@dataclass(frozen=True, slots=True)
+class InjectOptions:
+    """The options of inject."""
+
+    overwrite: bool = False
+    """Whether a seed replaces the entry of its URL."""
+    update: bool = False
+    """Whether a seed's metadata, score and interval go into the entry of its URL."""
+    normalize: bool = True
+    """Whether the URL normalizers apply."""
+    filtering: bool = True
+    """Whether the URL filters apply."""
+    filter_normalize_all: bool = False
+    """Whether normalizers and filters apply to the CrawlDb's entries, too."""
+
+
 def inject(
     crawldb: Path,
     url_dir: Path,
-    context: JobContext,
+    options: InjectOptions = InjectOptions(),
     *,
-    overwrite: bool = False,
-    update: bool = False,
-    normalize: bool = True,
-    filtering: bool = True,
-    filter_normalize_all: bool = False,
+    context: JobContext,
 ) -> Counters:
     """Inject the seeds of `url_dir` into the CrawlDb at `crawldb`, which is made if there is none.
 
@@ -80,12 +93,16 @@ def inject(
     log.info("Injector: starting")
     log.info("Injector: crawlDb: %s", crawldb)
     log.info("Injector: urlDir: %s", url_dir)
-    log.info("Injector: overwrite: %s", str(overwrite).lower())
-    log.info("Injector: update: %s", str(update).lower())
+    log.info("Injector: overwrite: %s", str(options.overwrite).lower())
+    log.info("Injector: update: %s", str(options.update).lower())
     files = seed_files(url_dir)
     db, defaults = CrawlDb(crawldb), Defaults.from_conf(conf, context.clock.now())
     rules = UrlRules(
-        conf, normalize=normalize, filtering=filtering, scope=SCOPE_INJECT, keep_on_error=False
+        conf,
+        normalize=options.normalize,
+        filtering=options.filtering,
+        scope=SCOPE_INJECT,
+        keep_on_error=False,
     )
     engine = engine_of(conf)
 
@@ -99,7 +116,7 @@ def inject(
         Entries(
             [db],
             conf,
-            _InjectEntryFilter(conf, rules if filter_normalize_all else None),
+            _InjectEntryFilter(conf, rules if options.filter_normalize_all else None),
             spill=crawldb,
         ) as old,
         context.progress("inject") as progress,
@@ -110,13 +127,13 @@ def inject(
             conf,
             [*old.sources, seeds],
             lambda frames: add_seeds(
-                frames[0], frames[1], defaults, overwrite=overwrite, update=update
+                frames[0], frames[1], defaults, overwrite=options.overwrite, update=options.update
             ),
             progress,
         )
     counters = Counters(seeds.counters)
     _summarize(counters, written, seeds.rows, old.counters)
-    _log_summary(counters, conf, filter_normalize_all)
+    _log_summary(counters, conf, options.filter_normalize_all)
     return counters
 
 

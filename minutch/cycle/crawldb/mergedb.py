@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -33,13 +34,22 @@ ENTRIES: Final = "entries written"
 MERGED: Final = "entries merged into others"
 
 
+@dataclass(frozen=True, slots=True)
+class MergeOptions:
+    """The options of mergedb."""
+
+    normalize: bool = False
+    """Whether the URL normalizers apply."""
+    filtering: bool = False
+    """Whether the URL filters apply."""
+
+
 def mergedb(
     output: Path,
     dbs: Sequence[Path],
-    context: JobContext,
+    options: MergeOptions = MergeOptions(),
     *,
-    normalize: bool = False,
-    filtering: bool = False,
+    context: JobContext,
 ) -> Counters:
     """Merge the CrawlDbs `dbs` into a new one at `output`.
 
@@ -50,7 +60,7 @@ def mergedb(
     sources = _existing(dbs)
     conf, result = context.conf, CrawlDb(output)
     schedule = fetch_schedule(conf)
-    entry_filter = EntryFilter(conf, normalize=normalize, filtering=filtering)
+    entry_filter = EntryFilter(conf, normalize=options.normalize, filtering=options.filtering)
     with (
         result.lock(),
         Entries(sources, conf, entry_filter, spill=output) as entries,

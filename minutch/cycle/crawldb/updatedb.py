@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from minutch.cycle.crawldb.partitions import PURGE_GONE_PROPERTY, EntryFilter
+from minutch.cycle.crawldb.partitions import (
+    FILTER_PROPERTY,
+    NORMALIZE_PROPERTY,
+    PURGE_GONE_PROPERTY,
+    EntryFilter,
+)
 from minutch.cycle.crawldb.segmentfiles import merge_files
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.crawldb.transitions import ADDITIONS_PROPERTY, UpdateSettings
+from minutch.cycle.crawldb.transitions import UpdateSettings
 from minutch.cycle.segment.store import Segment
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
@@ -26,39 +32,57 @@ FETCH_PART: Final = "crawl_fetch"
 PARSE_PART: Final = "crawl_parse"
 
 
+@dataclass(frozen=True, slots=True)
+class UpdateOptions:
+    """The options of updatedb; None stands for what the configuration says."""
+
+    normalize: bool | None = None
+    """Whether the URL normalizers apply (crawldb.url.normalizers)."""
+    filtering: bool | None = None
+    """Whether the URL filters apply (crawldb.url.filters)."""
+    additions: bool | None = None
+    """Whether new URLs are added (db.update.additions.allowed)."""
+    force: bool = False
+    """Whether another process's lock is passed over."""
+
+
 def updatedb(
     crawldb: Path,
     segments: Sequence[Path],
-    context: JobContext,
+    options: UpdateOptions = UpdateOptions(),
     *,
-    normalize: bool = False,
-    filtering: bool = False,
-    additions: bool = True,
-    force: bool = False,
+    context: JobContext,
 ) -> Counters:
     """Merge `segments` into the CrawlDb at `crawldb`, which is made if there is none.
 
     Returns what became of the URLs. Raises LockedError, StoreError (nothing to read at all),
     FormatError (damage); the CrawlDb is then as before.
     """
-    conf = context.conf.with_values({ADDITIONS_PROPERTY: str(additions).lower()})
+    conf = context.conf
+    normalize = conf.get_boolean(NORMALIZE_PROPERTY, False)
+    normalize = normalize if options.normalize is None else options.normalize
+    filtering = conf.get_boolean(FILTER_PROPERTY, False)
+    filtering = filtering if options.filtering is None else options.filtering
+    settings = UpdateSettings.from_conf(conf)
+    if options.additions is not None:
+        settings = replace(settings, additions=options.additions)
     log.info("CrawlDb update: starting")
     log.info("CrawlDb update: db: %s", crawldb)
     log.info("CrawlDb update: segments: %s", [str(segment) for segment in segments])
-    log.info("CrawlDb update: additions allowed: %s", str(additions).lower())
+    log.info("CrawlDb update: additions allowed: %s", str(settings.additions).lower())
     log.info("CrawlDb update: URL normalizing: %s", str(normalize).lower())
     log.info("CrawlDb update: URL filtering: %s", str(filtering).lower())
     log.info(
         "CrawlDb update: 404 purging: %s", str(conf.get_boolean(PURGE_GONE_PROPERTY, False)).lower()
     )
-    db, settings, now = CrawlDb(crawldb), UpdateSettings.from_conf(conf), context.clock.now()
+    db, now = CrawlDb(crawldb), context.clock.now()
     entry_filter = EntryFilter(conf, normalize=normalize, filtering=filtering)
     inputs = [path for segment in segments for path in _inputs(segment)]
     if not inputs and not db.exists():
         raise StoreError(
             f"nothing to update: no CrawlDb in {crawldb}, and no segment with {FETCH_PART}"
         )
-    with db.lock(force):
+    with db.lock(options.force):
         counters = merge_files(db, inputs, context, settings, entry_filter, now=now)
     log.info("CrawlDb update: finished")
     return counters

@@ -10,6 +10,7 @@ Source: org.apache.nutch.tools.FreeGenerator.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -30,14 +31,24 @@ REPEATED: Final = "repeated URLs"
 SELECTED: Final = "URLs in the fetch list"
 
 
+@dataclass(frozen=True, slots=True)
+class FreegenOptions:
+    """The options of freegen."""
+
+    normalize: bool = False
+    """Whether the URL normalizers apply."""
+    filtering: bool = False
+    """Whether the URL filters apply."""
+    fetchers: int | None = None
+    """Parts of the fetch list, where it is not one process that fetches."""
+
+
 def freegen(
     urls: Path,
     segments: Path,
-    context: JobContext,
+    options: FreegenOptions = FreegenOptions(),
     *,
-    filtering: bool = False,
-    normalize: bool = False,
-    fetchers: int | None = None,
+    context: JobContext,
 ) -> tuple[Path, Counters]:
     """Make a segment in `segments` from the URLs in the files of `urls`. Raises StoreError if there
     are no files.
@@ -45,7 +56,11 @@ def freegen(
     conf, counters = context.conf, Counters()
     log.info("FreeGenerator: starting")
     rules = UrlRules(
-        conf, normalize=normalize, filtering=filtering, scope=SCOPE_INJECT, keep_on_error=False
+        conf,
+        normalize=options.normalize,
+        filtering=options.filtering,
+        scope=SCOPE_INJECT,
+        keep_on_error=False,
     )
     columns = []
     with context.progress("freegen") as progress:
@@ -60,7 +75,9 @@ def freegen(
         _entries(distinct, conf, context.clock.now()), ScoringFilters(conf), counters
     )
     counters.add(SELECTED, len(entries))
-    writer = FetchListWriter(segments, number_of_lists(conf, fetchers), conf, address_of, seed=None)
+    writer = FetchListWriter(
+        segments, number_of_lists(conf, options.fetchers), conf, address_of, seed=None
+    )
     return writer.write(entries, context.clock), counters
 
 

@@ -22,12 +22,12 @@ from minutch.cycle.fetchlist import due, generatemarks, select
 from minutch.cycle.fetchlist.lists import FetchListWriter, address_of, number_of_lists, stamp
 from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
 from minutch.hadoop.formats.javahash import date_to_string
-from minutch.hadoop.stores import as_path
 from minutch.job import Counters, JobContext
 from minutch.records.metadata import GENERATE_TIME_KEY
 
 log = logging.getLogger(__name__)
 UPDATE_PROPERTY: Final = "generate.update.crawldb"
+_DEFAULTS: Final = GenerateOptions()
 
 
 @dataclass(slots=True)
@@ -41,37 +41,24 @@ class Generated:
 def generate(
     crawldb: Path,
     segments: Path,
-    context: JobContext,
+    options: GenerateOptions = _DEFAULTS,
     *,
-    top_n: int = select.NO_LIMIT,
-    add_days: int = 0,
-    filtering: bool = True,
-    normalize: bool = True,
-    force: bool = False,
-    max_segments: int = 1,
-    expression: str | None = None,
-    fetchers: int | None = None,
-    hostdb: str | Path | None = None,
+    context: JobContext,
 ) -> Generated:
-    """Make up to `max_segments` segments in the directory `segments` from the entries of `crawldb`
-    that are due.
+    """Make segments in the directory `segments` from the entries of `crawldb` that are due.
 
     The properties `generate.curTime` (what is due) and `_ngt_` (the mark) stand in for the clock.
-    With `generate.update.crawldb` the selected entries are marked in the CrawlDb. With a `hostdb`,
+    With `generate.update.crawldb` the selected entries are marked in the CrawlDb. With a HostDb,
     generate.max.count.expr and generate.fetch.delay.expr hold for the hosts that it knows. Raises
     StoreError (no CrawlDb), LockedError, ExpressionError, FormatError.
     """
     conf = context.conf
-    database = None if hostdb is None else as_path(hostdb)
-    options = GenerateOptions(
-        top_n, add_days, filtering, normalize, max_segments, expression, database
-    )
     selector = Selector(conf, options, context.clock.now())
     time = conf.get_long(GENERATE_TIME_KEY, selector.now)
     db = CrawlDb(crawldb)
-    _log_start(filtering, normalize, top_n, expression, hostdb)
+    _log_start(options)
     result = Generated()
-    with db.lock(force):
+    with db.lock(options.force):
         generatemarks.make_up(db, conf, context)
         with context.progress("generate", db.estimate) as progress:
             chosen, next_due = selector.choose(db, result.counters, progress)
@@ -81,11 +68,11 @@ def generate(
             return result
         # Nutch draws a seed, so that a host is not always in the same part
         writer = FetchListWriter(
-            segments, number_of_lists(conf, fetchers), conf, address_of, seed=time
+            segments, number_of_lists(conf, options.fetchers), conf, address_of, seed=time
         )
         update = conf.get_boolean(UPDATE_PROPERTY, False)
         with generatemarks.planned(db, segments, time) if update else nullcontext():
-            for number in range(1, max_segments + 1):
+            for number in range(1, options.max_segments + 1):
                 is_here = chosen["segment"] == number
                 entries = chosen if is_here.all() else chosen.filter(is_here)
                 if len(entries):
@@ -98,19 +85,17 @@ def generate(
     return result
 
 
-def _log_start(
-    filtering: bool, normalize: bool, top_n: int, expression: str | None, hostdb: str | Path | None
-) -> None:
+def _log_start(options: GenerateOptions) -> None:
     log.info("Generator: starting")
     log.info("Generator: selecting the best pages that are due")
-    log.info("Generator: filtering: %s", str(filtering).lower())
-    log.info("Generator: normalizing: %s", str(normalize).lower())
-    if top_n != select.NO_LIMIT:
-        log.info("Generator: topN: %d", top_n)
-    if expression is not None:
-        log.info("Generator: expr: %s", expression)
-    if hostdb is not None:
-        log.info("Generator: hostdb: %s", hostdb)
+    log.info("Generator: filtering: %s", str(options.filtering).lower())
+    log.info("Generator: normalizing: %s", str(options.normalize).lower())
+    if options.top_n != select.NO_LIMIT:
+        log.info("Generator: topN: %d", options.top_n)
+    if options.expression is not None:
+        log.info("Generator: expr: %s", options.expression)
+    if options.hostdb is not None:
+        log.info("Generator: hostdb: %s", options.hostdb)
 
 
 def _log_why(counters: Counters, next_due: int | None) -> None:

@@ -57,17 +57,26 @@ class Chosen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GenerateOptions:
-    """What generate is asked for on its command line, as far as it decides which pages are
-    taken.
-    """
+    """The options of generate."""
 
     top_n: int = select.NO_LIMIT
+    """Pages in each segment, at most."""
     add_days: int = 0
+    """Days that pages may be due later than now."""
     filtering: bool = True
+    """Whether the URL filters apply."""
     normalize: bool = True
+    """Whether URLs are normalized where the pages of a host are counted."""
     max_segments: int = 1
+    """Segments that are made, at most."""
     expression: str | None = None
+    """Jexl, true for the pages that may be taken; None: all of them."""
     hostdb: Path | None = None
+    """The HostDb for generate.max.count.expr and generate.fetch.delay.expr."""
+    force: bool = False
+    """Whether another process's lock is passed over."""
+    fetchers: int | None = None
+    """Parts of a fetch list, where it is not one process that fetches."""
 
 
 class Selector:

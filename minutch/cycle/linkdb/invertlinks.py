@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -29,14 +30,24 @@ from minutch.work.tables.success import mark_success
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class InvertOptions:
+    """The options of invertlinks."""
+
+    normalize: bool = True
+    """Whether the URL normalizers apply."""
+    filtering: bool = True
+    """Whether the URL filters apply."""
+    force: bool = False
+    """Whether another process's lock is passed over."""
+
+
 def invertlinks(
     linkdb: Path,
     segments: Sequence[Path],
-    context: JobContext,
+    options: InvertOptions = InvertOptions(),
     *,
-    normalize: bool = True,
-    filtering: bool = True,
-    force: bool = False,
+    context: JobContext,
 ) -> Counters:
     """Add the links of `segments` to the LinkDb at `linkdb`, which is made if there is none.
 
@@ -49,9 +60,9 @@ def invertlinks(
     for segment in segments:
         Segment(segment).check()
     conf, db = context.conf, LinkDb(linkdb)
-    chain = UrlChain(conf, normalize=normalize, filtering=filtering)
+    chain = UrlChain(conf, normalize=options.normalize, filtering=options.filtering)
     rules = LinkRules(conf, chain)
-    _log_start(linkdb, segments, rules, normalize=normalize, filtering=filtering)
+    _log_start(linkdb, segments, rules, normalize=options.normalize, filtering=options.filtering)
     counters = Counters()
     if rules.ignore_internal and rules.ignore_external:
         log.warning("LinkDb: internal and external links are ignored, which leaves nothing to do")
@@ -65,7 +76,7 @@ def invertlinks(
             task.advance(found.pages)
 
     with (
-        db.lock(force),
+        db.lock(options.force),
         context.progress("invertlinks", lambda: record_estimate(paths)) as progress,
     ):
         stored = [db] if db.exists() else []

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from minutch.cycle.linkdb.build import build
@@ -21,13 +22,22 @@ from minutch.job import Counters, JobContext
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class MergeOptions:
+    """The options of mergelinkdb."""
+
+    normalize: bool = False
+    """Whether the URL normalizers apply."""
+    filtering: bool = False
+    """Whether the URL filters apply."""
+
+
 def mergelinkdb(
     output: Path,
     sources: Sequence[Path],
-    context: JobContext,
+    options: MergeOptions = MergeOptions(),
     *,
-    normalize: bool = False,
-    filtering: bool = False,
+    context: JobContext,
 ) -> Counters:
     """Merge the LinkDbs `sources` into a new one at `output`.
 
@@ -37,7 +47,7 @@ def mergelinkdb(
     conf, db, dbs = context.conf, LinkDb(output), [LinkDb(source) for source in sources]
     log.info("LinkDb merge: starting")
     counters = Counters()
-    chain = UrlChain(conf, normalize=normalize, filtering=filtering)
+    chain = UrlChain(conf, normalize=options.normalize, filtering=options.filtering)
     with db.lock(), context.progress("mergelinkdb") as progress:
         if db.exists():
             raise StoreError(f"output LinkDb {output} already exists")

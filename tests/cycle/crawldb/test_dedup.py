@@ -160,7 +160,7 @@ def marked(path: Path) -> set[str]:
 def test_groups(tmp_path: Path, parts: int, group: str, expected: set[str]) -> None:
     write_db(tmp_path / "db", ENTRIES, parts=parts)
     job = context({"mapreduce.job.reduces": str(parts)})
-    counters = dedup(tmp_path / "db", job, group=group)
+    counters = dedup(tmp_path / "db", DedupOptions(group=group), context=job)
     assert marked(tmp_path / "db") == expected
     assert counters == {MARKED: len(expected), "other entries": len(ENTRIES) - len(expected)}
 
@@ -169,7 +169,7 @@ def test_with_little_memory(tmp_path: Path) -> None:
     entries = [(f"http://a.org/{i}", page(float(i), signature=bytes([i % 5]))) for i in range(40)]
     write_db(tmp_path / "db", entries, parts=2)
     job = context({"minutch.memory": "100", "mapreduce.job.reduces": "2"})
-    counters = dedup(tmp_path / "db", job)
+    counters = dedup(tmp_path / "db", context=job)
     assert counters[MARKED] == 35
     kept = {
         url
@@ -187,13 +187,13 @@ def test_groups_that_share_a_hash_are_told_apart(
         "minutch.cycle.crawldb.duplicates.may_repeat", lambda groups: groups.is_not_null()
     )
     write_db(tmp_path / "db", ENTRIES)
-    assert dedup(tmp_path / "db", context())[MARKED] == 3
+    assert dedup(tmp_path / "db", context=context())[MARKED] == 3
     assert marked(tmp_path / "db") == {"1", "2", "7"}
 
 
 def test_only_the_status_changes(tmp_path: Path) -> None:
     write_db(tmp_path / "db", ENTRIES)
-    dedup(tmp_path / "db", context())
+    dedup(tmp_path / "db", context=context())
     before, after = dict(ENTRIES), read_db(tmp_path / "db")
     assert after.keys() == before.keys()
     assert all(after[url] == before[url] or url[-1] in {"1", "2", "7"} for url in after)
@@ -202,7 +202,7 @@ def test_only_the_status_changes(tmp_path: Path) -> None:
 
 def test_purging_as_in_nutch(tmp_path: Path) -> None:
     write_db(tmp_path / "db", ENTRIES)
-    dedup(tmp_path / "db", context({"db.update.purge.404": "true"}))
+    dedup(tmp_path / "db", context=context({"db.update.purge.404": "true"}))
     assert "http://b.org/4" not in read_db(tmp_path / "db")
 
 
@@ -234,9 +234,9 @@ def test_wrong_command_lines(words: list[str], message: str) -> None:
 
 def test_no_db_and_a_locked_one(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="does not exist"):
-        dedup(tmp_path / "db", context())
+        dedup(tmp_path / "db", context=context())
     assert not (tmp_path / "db").exists()
     write_db(tmp_path / "db", ENTRIES)
     (tmp_path / "db/.locked").touch()
     with pytest.raises(LockedError):
-        dedup(tmp_path / "db", context())
+        dedup(tmp_path / "db", context=context())

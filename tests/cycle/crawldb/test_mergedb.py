@@ -21,7 +21,7 @@ def fetched(last: int, **entries: str) -> CrawlDatum:
 
 def merge(tmp_path: Path, *entries: CrawlDatum) -> CrawlDatum:
     dbs = [write_db(tmp_path / f"db{i}", [(URL, datum)]).path for i, datum in enumerate(entries)]
-    counters = mergedb(tmp_path / "out", dbs, context())
+    counters = mergedb(tmp_path / "out", dbs, context=context())
     assert counters == {ENTRIES: 1, MERGED: len(entries) - 1} if len(entries) > 1 else {ENTRIES: 1}
     return read_db(tmp_path / "out")[URL]
 
@@ -77,7 +77,9 @@ def test_different_urls_and_parts(tmp_path: Path) -> None:
     second = write_db(
         tmp_path / "2", [(f"http://a/{i}", fetched(i + 1)) for i in range(10, 30)], parts=3
     ).path
-    counters = mergedb(tmp_path / "out", [first, second], context({"mapreduce.job.reduces": "2"}))
+    counters = mergedb(
+        tmp_path / "out", [first, second], context=context({"mapreduce.job.reduces": "2"})
+    )
     found = read_db(tmp_path / "out")
     assert {int(url[9:]): datum.fetch_time - HOUR for url, datum in found.items()} == {
         i: i + (i >= 10) for i in range(30)
@@ -90,7 +92,9 @@ def test_filters_and_normalizers(tmp_path: Path) -> None:
         tmp_path / "db", [("http://a/x.gif", fetched(1)), ("http://A/b/../c", fetched(2))]
     ).path
     job = context({"plugin.includes": "urlfilter-regex|urlnormalizer-basic"})
-    counters = mergedb(tmp_path / "out", [db], job, normalize=True, filtering=True)
+    counters = mergedb(
+        tmp_path / "out", [db], MergeOptions(normalize=True, filtering=True), context=job
+    )
     assert list(read_db(tmp_path / "out")) == ["http://a/c"]
     assert counters["URLs rejected by filters"] == 1
 
@@ -111,10 +115,10 @@ def test_wrong_command_lines(words: list[str]) -> None:
 
 def test_nothing_to_merge(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no CrawlDb to merge"):
-        mergedb(tmp_path / "out", [tmp_path / "none"], context())
+        mergedb(tmp_path / "out", [tmp_path / "none"], context=context())
     (tmp_path / "empty").mkdir()
     with pytest.raises(StoreError, match="does not exist"):
-        mergedb(tmp_path / "out", [tmp_path / "empty"], context())
+        mergedb(tmp_path / "out", [tmp_path / "empty"], context=context())
 
 
 def test_a_locked_output(tmp_path: Path) -> None:
@@ -122,4 +126,4 @@ def test_a_locked_output(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/.locked").touch()
     with pytest.raises(LockedError):
-        mergedb(tmp_path / "out", [db], context())
+        mergedb(tmp_path / "out", [db], context=context())

@@ -30,7 +30,7 @@ def statuses(path: Path) -> dict[str, str]:
 
 def test_a_crawldb_is_made_where_there_is_none(tmp_path: Path) -> None:
     given = write_segment(tmp_path / "s", [("http://a/", FETCHED)], [("http://b/", LINK)])
-    counters = updatedb(tmp_path / "db", [given], context())
+    counters = updatedb(tmp_path / "db", [given], context=context())
     assert statuses(tmp_path / "db") == {"http://a/": "db_fetched", "http://b/": "db_unfetched"}
     assert counters == {"db_unfetched": 1, "db_fetched": 1}
 
@@ -39,7 +39,7 @@ def test_several_segments_the_latest_fetch_counts(tmp_path: Path) -> None:
     later = FETCHED.copy()
     later.fetch_time += 1
     paths = [segment(tmp_path, "1", a=later), segment(tmp_path, "2", a=GONE, b=GONE)]
-    updatedb(tmp_path / "db", paths, context())
+    updatedb(tmp_path / "db", paths, context=context())
     assert statuses(tmp_path / "db") == {"http://a/": "db_fetched", "http://b/": "db_gone"}
 
 
@@ -48,7 +48,7 @@ def test_a_segment_without_a_fetch_is_skipped(
 ) -> None:
     write_db(tmp_path / "db", [("http://a/", CrawlDatum(codes.STATUS_DB_FETCHED))])
     (tmp_path / "empty").mkdir()
-    updatedb(tmp_path / "db", [tmp_path / "empty"], context())
+    updatedb(tmp_path / "db", [tmp_path / "empty"], context=context())
     assert statuses(tmp_path / "db") == {"http://a/": "db_fetched"}
     assert "skipping" in caplog.text
     assert str(tmp_path / "empty") in caplog.text
@@ -56,7 +56,7 @@ def test_a_segment_without_a_fetch_is_skipped(
 
 def test_nothing_at_all(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="nothing to update"):
-        updatedb(tmp_path / "db", [tmp_path / "missing"], context())
+        updatedb(tmp_path / "db", [tmp_path / "missing"], context=context())
     assert not (tmp_path / "db").exists()
 
 
@@ -68,7 +68,9 @@ def test_filtering_and_normalizing(tmp_path: Path) -> None:
     )
     given = write_segment(tmp_path / "s", [("http://a/y", GONE)], [("http://a/z.gif", LINK)])
     job = context({"plugin.includes": "urlfilter-regex|urlnormalizer-basic"})
-    counters = updatedb(tmp_path / "db", [given], job, normalize=True, filtering=True)
+    counters = updatedb(
+        tmp_path / "db", [given], UpdateOptions(normalize=True, filtering=True), context=job
+    )
     assert statuses(tmp_path / "db") == {"http://a/keep": "db_fetched", "http://a/y": "db_gone"}
     assert counters["URLs rejected by filters"] == 2
 
@@ -79,7 +81,7 @@ def test_purging(tmp_path: Path) -> None:
         tmp_path / "db", [(f"http://{host}/", CrawlDatum(status)) for host, status in kinds.items()]
     )
     job = context({"db.update.purge.404": "true", "db.update.purge.orphans": "true"})
-    counters = updatedb(tmp_path / "db", [segment(tmp_path, "1", d=GONE)], job)
+    counters = updatedb(tmp_path / "db", [segment(tmp_path, "1", d=GONE)], context=job)
     assert statuses(tmp_path / "db") == {"http://c/": "db_fetched", "http://d/": "db_gone"}
     assert (counters["gone entries removed"], counters["orphaned entries removed"]) == (1, 1)
 
@@ -91,7 +93,7 @@ def test_the_number_of_parts_may_change(tmp_path: Path, before: int, after: int)
         tmp_path / "db", [(url, CrawlDatum(codes.STATUS_DB_FETCHED)) for url in urls], parts=before
     )
     given = write_segment(tmp_path / "s", [(url, GONE) for url in urls[::3]])
-    updatedb(tmp_path / "db", [given], context({"mapreduce.job.reduces": str(after)}))
+    updatedb(tmp_path / "db", [given], context=context({"mapreduce.job.reduces": str(after)}))
     db = CrawlDb(tmp_path / "db")
     assert len(db.parts()) == after
     gone = {url for url in urls if (entry := db.get(url)) and entry.status == codes.STATUS_DB_GONE}
@@ -105,7 +107,9 @@ def test_parts_that_are_no_hash_partitions_are_partitioned_anew(tmp_path: Path) 
     for part in ("part-r-00000", "part-r-00001"):  # the same entries twice
         shutil.copytree(tmp_path / "whole/current/part-r-00000", tmp_path / "db/current" / part)
     updatedb(
-        tmp_path / "db", [segment(tmp_path, "1", b=GONE)], context({"mapreduce.job.reduces": "2"})
+        tmp_path / "db",
+        [segment(tmp_path, "1", b=GONE)],
+        context=context({"mapreduce.job.reduces": "2"}),
     )
     assert len(read_db(tmp_path / "db")) == 31
     assert sum(len(CrawlDb(tmp_path / "db").read_part(i)) for i in range(2)) == 31
@@ -113,10 +117,10 @@ def test_parts_that_are_no_hash_partitions_are_partitioned_anew(tmp_path: Path) 
 
 def test_a_backup_is_kept_unless_unwanted(tmp_path: Path) -> None:
     given = segment(tmp_path, "1", a=GONE)
-    updatedb(tmp_path / "db", [given], context())
-    updatedb(tmp_path / "db", [given], context())
+    updatedb(tmp_path / "db", [given], context=context())
+    updatedb(tmp_path / "db", [given], context=context())
     assert (tmp_path / "db/old").is_dir()
-    updatedb(tmp_path / "db", [given], context({"db.preserve.backup": "false"}))
+    updatedb(tmp_path / "db", [given], context=context({"db.preserve.backup": "false"}))
     assert not (tmp_path / "db/old").exists()
 
 
@@ -124,11 +128,14 @@ def test_a_locked_db(tmp_path: Path) -> None:
     write_db(tmp_path / "db", [("http://a/", CrawlDatum(codes.STATUS_DB_FETCHED))])
     (tmp_path / "db/.locked").touch()
     with pytest.raises(LockedError):
-        updatedb(tmp_path / "db", [segment(tmp_path, "1", b=GONE)], context())
+        updatedb(tmp_path / "db", [segment(tmp_path, "1", b=GONE)], context=context())
     assert (
-        updatedb(tmp_path / "db", [segment(tmp_path, "2", b=GONE)], context(), force=True)[
-            "db_gone"
-        ]
+        updatedb(
+            tmp_path / "db",
+            [segment(tmp_path, "2", b=GONE)],
+            UpdateOptions(force=True),
+            context=context(),
+        )["db_gone"]
         == 1
     )
 
@@ -139,7 +146,7 @@ def test_a_damaged_segment_leaves_the_db_as_it_was(tmp_path: Path) -> None:
     data = given / "crawl_fetch/part-r-00000/data"
     data.write_bytes(data.read_bytes()[:-2])
     with pytest.raises(FormatError, match="crawl_fetch"):
-        updatedb(tmp_path / "db", [given], context())
+        updatedb(tmp_path / "db", [given], context=context())
     assert statuses(tmp_path / "db") == {"http://a/": "db_fetched"}
     assert sorted(path.name for path in (tmp_path / "db").iterdir()) == ["current"]
 

@@ -143,10 +143,10 @@ def test_stored_links_come_first_then_new_ones_in_input_order(limit: int, tmp_pa
             job = context(linkdb_max_inlinks=str(limit), **properties)
             folder = tmp_path / f"{number}-{way}"
             segments = [segment(folder / f"segment{i}", pages) for i, pages in enumerate(links)]
-            invertlinks.invertlinks(folder / "db", segments[:2], job)
+            invertlinks.invertlinks(folder / "db", segments[:2], context=job)
             rows = rows_of(links[0]) + rows_of(links[1])
             assert stored(folder / "db") == expected_records(rows, limit)
-            invertlinks.invertlinks(folder / "db", segments[2:], job)
+            invertlinks.invertlinks(folder / "db", segments[2:], context=job)
             assert stored(folder / "db") == expected_records(rows + rows_of(links[2]), limit)
 
 
@@ -156,12 +156,14 @@ def test_linkdbs_are_merged_in_their_order(tmp_path: Path) -> None:
     links = [some_links(random, 25) for _ in range(2)]
     for number, pages in enumerate(links):
         one = segment(tmp_path / f"segment{number}", pages)
-        invertlinks.invertlinks(tmp_path / f"db{number}", [one], context(**WAYS[number]))
+        invertlinks.invertlinks(tmp_path / f"db{number}", [one], context=context(**WAYS[number]))
     for way, properties in enumerate(WAYS):
         for order in ((0, 1), (1, 0)):
             output = tmp_path / f"merged-{way}-{order[0]}"
             sources = [tmp_path / f"db{number}" for number in order]
-            mergelinkdb.mergelinkdb(output, sources, context(linkdb_max_inlinks="6", **properties))
+            mergelinkdb.mergelinkdb(
+                output, sources, context=context(linkdb_max_inlinks="6", **properties)
+            )
             rows = [row for number in order for row in rows_of(links[number])]
             assert stored(output) == expected_records(rows, 6)
 
@@ -178,7 +180,7 @@ def test_a_dump_shows_records_as_they_are_stored(tmp_path: Path) -> None:
     )
     for way, properties in enumerate(WAYS):
         db, out = tmp_path / f"db{way}", tmp_path / f"dump{way}"
-        invertlinks.invertlinks(db, [one], context(**properties))
+        invertlinks.invertlinks(db, [one], context=context(**properties))
         readlinkdb.dump(LinkDb(db), out, context(**properties | {"mapreduce_job_reduces": "1"}))
         assert (out / "part-r-00000").read_text(encoding="utf-8") == expected
 
@@ -186,7 +188,7 @@ def test_a_dump_shows_records_as_they_are_stored(tmp_path: Path) -> None:
 def test_part_files_are_read_by_name(tmp_path: Path) -> None:
     links = {f"http://from{n}/": [("http://to/", str(n))] for n in range(6)}
     invertlinks.invertlinks(
-        tmp_path / "db", [segment(tmp_path / "segment", links, parts=2)], context()
+        tmp_path / "db", [segment(tmp_path / "segment", links, parts=2)], context=context()
     )
     assert [anchor for _, anchor in stored(tmp_path / "db")["http://to/"]] == list("024135")
 
@@ -194,9 +196,11 @@ def test_part_files_are_read_by_name(tmp_path: Path) -> None:
 def test_pages_without_links_have_no_record(tmp_path: Path) -> None:
     links: Pages = {"http://a/": [("http://b/", "x")], "http://c/": []}
     one = segment(tmp_path / "segment", links)
-    invertlinks.invertlinks(tmp_path / "db", [one], context(mapreduce_job_reduces="2"))
+    invertlinks.invertlinks(tmp_path / "db", [one], context=context(mapreduce_job_reduces="2"))
     assert stored(tmp_path / "db") == {"http://b/": [("http://a/", "x")]}
-    counters = invertlinks.invertlinks(tmp_path / "none", [one], context(linkdb_max_inlinks="0"))
+    counters = invertlinks.invertlinks(
+        tmp_path / "none", [one], context=context(linkdb_max_inlinks="0")
+    )
     assert stored(tmp_path / "none") == {}
     assert counters["inlinks written"] == 0
 

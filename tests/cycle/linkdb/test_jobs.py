@@ -147,7 +147,7 @@ def test_progress_knows_how_much_is_to_come(
 
     monkeypatch.setattr(job, "Progress", Watched)
     counters = invertlinks.invertlinks(
-        tmp_path / "db", sorted(segments.iterdir()), context(mapreduce_job_reduces="1")
+        tmp_path / "db", sorted(segments.iterdir()), context=context(mapreduce_job_reduces="1")
     )
     assert seen[-1][0] == len(ONE | TWO) + counters["inlinks written"]
     assert all(total is not None and total >= done for done, total in seen)
