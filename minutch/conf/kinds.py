@@ -111,7 +111,6 @@ KINDS: Final[dict[str, Kind]] = {
     "http.proxy.port": WHOLE,
     "http.proxy.type": one_of("HTTP", "HTTPS", "SOCKS", "SOCKS4", "SOCKS5", ignore_case=True),
     "http.robots.parser": one_of("minutch", "reppy", ignore_case=True),
-    "http.transport": one_of("curl", "httpx"),
     "index.arbitrary.function.count": WHOLE,
     "lang.extraction.policy": some_of("detect", "identify"),
     "linkdb.inlink.layout": one_of("auto", "1.21", "1.20"),

@@ -1,8 +1,10 @@
-"""HTTP for a crawler: one request as Nutch words it, and the answer as Nutch's records keep it.
+"""Fetches pages by HTTP: sends requests as Nutch words them, keeps answers as Nutch's records do.
+
+Every request (pages, robots.txt, sitemaps, login forms, loads of a browser) takes one way: an
+httpx.Request goes to the transport, an httpx.AsyncBaseTransport, which returns an httpx.Response.
 
 Source: HttpBase of lib-http (status codes, metadata), HttpResponse of protocol-http (request line,
-headers, bodies that break off) and OkHttpResponse (marking of truncated content). The request and
-the response are httpx's, through any httpx.AsyncBaseTransport.
+headers, bodies that break off) and OkHttpResponse (marking of truncated content).
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Final
 import httpx
 
 from minutch.conf import Configuration
-from minutch.errors import ConfigError, UrlError
+from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import IntWritable, Text
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.records import protocolstatus as codes
@@ -42,14 +44,15 @@ from minutch.urls.robots import KnownRobots, RobotRules
 
 from .addressrules import AddressRules
 from .credentials import Credentials, authorized
-from .curltransport import BodyStream, CurlTransport
+from .curltransport import CurlTransport
 from .dates import format_date, parse_date
 from .decoding import decode
-from .exchange import Answer, Order, Reply, is_shorter, request_target
+from .exchange import Answer, Reply, is_shorter, request_target
 from .failures import UnknownHost, java_text
 from .headers import SpellCheckedMetadata, field_values, unfold
 from .loginform import Sessions
-from .resolver import ResolverCache, make_resolver
+from .messages import Headers, origin, reply_of, whole_url
+from .resolver import make_resolver
 from .settings import HttpSettings
 from .tls import java_name
 
@@ -66,8 +69,6 @@ _LONGEST_HOST: Final = 255
 """Characters; DNS has no longer names (RFC 1035, 2.3.4)."""
 _AGENT: Final = 2
 """The place of User-Agent among the headers of a request."""
-_PLAIN_HOST: Final = re.compile(r"[A-Za-z0-9._-]+")
-"""Hosts that need none of what httpx does to a URL."""
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 """What no header's value may hold; a line break would begin another header."""
 _OK: Final = 200
@@ -103,13 +104,18 @@ class HttpBase(Protocol):
         parameters: Mapping[str, str],
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """`transport` replaces the one that `http.transport` selects; for tests."""
+        """`transport` replaces the one over libcurl: in tests, and where nothing is requested."""
         super().__init__(conf, parameters)
         self.settings = HttpSettings.from_conf(conf)
         self.names = make_resolver(self.settings.names) if transport is None else None
         self.addresses = AddressRules.from_conf(conf)
-        self.transport = transport or make_transport(self.settings, self.addresses, self.names)
-        self._curl = self.transport if isinstance(self.transport, CurlTransport) else None
+        self.transport = transport or CurlTransport(
+            self.settings.curl(),
+            self.addresses.accepts,
+            self.settings.content_limit,
+            self.names,
+        )
+        self._sends_targets = isinstance(self.transport, CurlTransport)
         self._fixed, self.credentials = self._fixed_headers(), Credentials.from_conf(conf)
         self.sessions = Sessions(self.credentials.forms, self._send_form)
         from .robotstxt import RobotsStore
@@ -200,7 +206,7 @@ class HttpBase(Protocol):
 
     # -- request -----------------------------------------------------------------------------------
 
-    def _fixed_headers(self) -> list[tuple[bytes, bytes]]:
+    def _fixed_headers(self) -> Headers:
         settings = self.settings
         named = (
             ("Accept-Encoding", settings.accept_encoding),
@@ -213,7 +219,7 @@ class HttpBase(Protocol):
             (name.encode(), value.encode()) for name, value in named[_AGENT:] if value
         ]
 
-    def request_headers(self, url: Url, datum: CrawlDatum) -> list[tuple[bytes, bytes]]:
+    def request_headers(self, url: Url, datum: CrawlDatum) -> Headers:
         """All headers of a request in Nutch's order."""
         settings = self.settings
         headers = [_host_header(url.host, url.port), *self._fixed]
@@ -248,60 +254,35 @@ class HttpBase(Protocol):
         headers = self.request_headers(url, datum)
         metadata = SpellCheckedMetadata()
         metadata.add(CONTENT_FETCH_TIME_KEY, str(time.time_ns() // 1_000_000))
-        if (
-            self._curl is not None
-            and not self.credentials.scopes
-            and _PLAIN_HOST.fullmatch(url.host)
-        ):
-            reply = await self._curl.transfer(self._order(url, target, headers, limit))
-        else:
-            reply = await self._exchange(self._request("GET", url, target, headers, limit), url)
+        reply = await self._exchange(self._request("GET", url, target, headers, limit), url)
         if self.settings.store_request:
             metadata.add(REQUEST_KEY, self._request_text(target, headers, reply.version))
         return self.read_reply(reply, metadata, limit)
 
-    def _order(
-        self, url: Url, target: str, headers: list[tuple[bytes, bytes]], limit: int
-    ) -> Order:
-        return Order(
-            url.protocol,
-            url.host.lower(),
-            None if url.port == -1 else url.port,
-            target.encode("utf-8", "surrogateescape"),
-            _header_lines(tuple(headers), bool(self.settings.accept)),
-            limit,
-            self.settings.proxy.proxy_for(url.host),
-        )
-
     async def _exchange(self, request: httpx.Request, url: Url) -> Reply:
-        """The answer to a request of httpx's, with credentials if the server asks for some that we
-        have.
-        """
+        """Returns the reply to a request, with credentials if the server asks for known ones."""
         response = await self._send(request, url)
         try:
-            return await _reply(response, request.extensions["content_limit"])
+            return await reply_of(response, request.extensions["content_limit"])
         finally:
             await response.aclose()
 
     def _request(
-        self,
-        method: str,
-        url: Url,
-        target: str,
-        headers: list[tuple[bytes, bytes]],
-        limit: int,
-        content: bytes = b"",
+        self, method: str, url: Url, target: str, headers: Headers, limit: int, content: bytes = b""
     ) -> httpx.Request:
+        settings = self.settings
         return httpx.Request(
             method,
-            _origin(url) if self._curl is not None else _request_url(url, target),
+            origin(url) if self._sends_targets else whole_url(url, target),
             headers=headers,
             content=content or None,
             extensions={
                 "target": target.encode("utf-8", "surrogateescape"),
                 "content_limit": limit,
-                "proxy": self.settings.proxy.proxy_for(url.host),
-                "timeout": _timeouts(self.settings.timeout),
+                "proxy": settings.proxy.proxy_for(url.host),
+                "timeout": dict.fromkeys(
+                    ("connect", "read", "write", "pool"), settings.timeout / 1000
+                ),
             },
         )
 
@@ -350,9 +331,7 @@ class HttpBase(Protocol):
         request = self._request(method, url, target, headers, self.settings.content_limit, content)
         return await self.transport.handle_async_request(request)
 
-    def _request_text(
-        self, target: str, headers: list[tuple[bytes, bytes]], answered: bytes
-    ) -> str:
+    def _request_text(self, target: str, headers: Headers, answered: bytes) -> str:
         version = "1.0" if self.settings.http_version == "1.0" else "1.1"
         if answered == b"HTTP/2":
             version = "2"
@@ -418,33 +397,6 @@ class HttpBase(Protocol):
         raise error
 
 
-def make_transport(
-    settings: HttpSettings, addresses: AddressRules, names: ResolverCache | None
-) -> httpx.AsyncBaseTransport:
-    """The transport that `http.transport` names: `curl`, or `httpx`."""
-    if settings.transport == "curl":
-        return CurlTransport(settings.curl(), addresses.accepts, settings.content_limit, names)
-    if settings.transport == "httpx":
-        from .stocktransport import StockTransport
-
-        return StockTransport(settings, addresses, names)
-    raise ConfigError(f"http.transport: expected curl or httpx, found {settings.transport!r}")
-
-
-def _timeouts(milliseconds: int) -> dict[str, float]:
-    return dict.fromkeys(("connect", "read", "write", "pool"), milliseconds / 1000)
-
-
-def _request_url(url: Url, target: str) -> httpx.URL:
-    """httpx's form of the URL; where it can't have one, that of the host alone (the target goes
-    along as it is).
-    """
-    try:
-        return httpx.URL(_origin_text(url.protocol, url.host, url.port) + target)
-    except httpx.InvalidURL:
-        return _origin(url)
-
-
 @lru_cache(maxsize=1024)
 def _code_text(code: int) -> Text:
     return Text(str(code))
@@ -453,85 +405,6 @@ def _code_text(code: int) -> Text:
 @lru_cache(maxsize=4096)
 def _host_header(host: str, port: int) -> tuple[bytes, bytes]:
     return b"Host", (host if port == -1 else f"{host}:{port}").encode()
-
-
-@lru_cache(maxsize=4096)
-def _header_lines(headers: tuple[tuple[bytes, bytes], ...], accepts: bool) -> list[bytes]:
-    """The lines of a request's headers. Kept, since the requests to a host are alike."""
-    lines = [name + b": " + value for name, value in headers]
-    return lines if accepts else [*lines, b"Accept:"]  # else libcurl adds its own
-
-
-def _origin(url: Url) -> httpx.URL:
-    """Scheme, host and port; kept, since taking a URL apart costs httpx as much as the rest of a
-    request.
-    """
-    return _origin_url(url.protocol, url.host, url.port)
-
-
-@lru_cache(maxsize=4096)
-def _origin_url(scheme: str, host: str, port: int) -> httpx.URL:
-    return httpx.URL(_origin_text(scheme, host, port) + "/")
-
-
-def _origin_text(scheme: str, host: str, port: int) -> str:
-    if ":" in host and not host.startswith("["):
-        host = f"[{host}]"
-    return f"{scheme}://{host}" + ("" if port == -1 else f":{port}")
-
-
-def _head_of(response: httpx.Response) -> list[bytes]:
-    """Header lines of a response whose transport does not keep them."""
-    version = response.extensions.get("http_version", b"HTTP/1.1")
-    reason = response.extensions.get(
-        "reason_phrase", response.reason_phrase.encode("ascii", "replace")
-    )
-    first = b"%s %d %s" % (version, response.status_code, reason)
-    return [first, *(name + b": " + value for name, value in response.headers.raw)]
-
-
-async def _reply(response: httpx.Response, limit: int) -> Reply:
-    """A response of httpx's, its content read up to `limit` bytes."""
-    extensions = response.extensions
-    stream = response.stream
-    if isinstance(stream, BodyStream):
-        body, error, truncated = (
-            stream.body,
-            extensions.get("body_error"),
-            extensions.get("truncated"),
-        )
-    else:
-        body, error, truncated = await _drain(response, limit)
-    return Reply(
-        response.status_code,
-        extensions.get("head") or _head_of(response),
-        body,
-        extensions.get("trailers", []),
-        extensions.get("http_version", b"HTTP/1.1"),
-        error,
-        truncated,
-        extensions.get("address"),
-        extensions.get("tls"),
-    )
-
-
-async def _drain(
-    response: httpx.Response, limit: int
-) -> tuple[bytes, Exception | None, str | None]:
-    """Read a stream up to `limit` bytes: content, the error that ended it, why it is not whole."""
-    pieces: list[bytes] = []
-    size = 0
-    stream = response.stream
-    assert isinstance(stream, httpx.AsyncByteStream)
-    try:
-        async for piece in stream:
-            pieces.append(piece)
-            size += len(piece)
-            if 0 <= limit < size:
-                return b"".join(pieces)[:limit], None, "length"
-    except httpx.TransportError as exc:
-        return b"".join(pieces), exc, None
-    return b"".join(pieces), None, None
 
 
 def _put_versions(metadata: Metadata, reply: Reply) -> None:

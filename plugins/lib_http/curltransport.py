@@ -1,31 +1,22 @@
-"""The transport of httpx over libcurl: takes an httpx.Request, gives an httpx.Response, bounded in
-every way.
+"""The transport over libcurl: takes an httpx.Request, returns an httpx.Response, bounded every way.
 
 A request may carry in its `extensions`
     target          bytes sent as the request target as they are (else the URL's path and query)
     content_limit   most bytes of content to take
     proxy           `scheme://host:port` to go through
     auth            (user:password, set of libcurl's HTTPAUTH_* bits)
-A response has in its `extensions`
-    head            the header lines of the last answer as they came, status line first
-    trailers        lines after a chunked body
-    truncated       why the content is not whole: `length`, `time`; else absent
-    body_error      the httpx exception that ended the content early; else absent
-    address         address and port that answered
-    tls             (protocol, cipher, verified) where that is recorded
-Anything that prevents an answer is raised as an httpx.TransportError (see failures.py).
-
-`transfer` does the same without httpx's objects, which cost as much as the rest of a request: an
-Order in, a Reply out.
+A response is complete when it is returned; what came is its `reply` (exchange.py). What prevents an
+answer is raised as an httpx.TransportError (failures.py).
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from collections.abc import AsyncIterator, Callable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import httpx
 import pycurl
@@ -73,24 +64,28 @@ class BodyStream(httpx.AsyncByteStream):
 
 
 class CurlResponse(httpx.Response):
-    """A response whose headers are parsed when they are first asked for."""
+    """A response that knows its reply; headers are parsed when they are first asked for."""
 
-    def __init__(
-        self, code: int, stream: BodyStream, extensions: dict[str, Any], request: httpx.Request
-    ) -> None:
+    def __init__(self, reply: Reply, request: httpx.Request) -> None:
         self._parsed: httpx.Headers | None = None
-        super().__init__(code, stream=stream, extensions=extensions, request=request)
+        self.reply = reply
+        super().__init__(
+            reply.code,
+            stream=BodyStream(reply.body, reply.error),
+            extensions={"http_version": reply.version},
+            request=request,
+        )
 
     @property
     def headers(self) -> httpx.Headers:
         """The headers of the last answer."""
         if self._parsed is None:
-            self._parsed = httpx.Headers(_raw_headers(self.extensions["head"]))
+            self._parsed = httpx.Headers(_raw_headers(self.reply.head))
         return self._parsed
 
     @headers.setter
     def headers(self, value: httpx.Headers) -> None:
-        """What httpx's constructor sets: nothing yet."""
+        """Ignores what httpx's constructor sets."""
 
 
 class CurlTransport(httpx.AsyncBaseTransport):
@@ -122,18 +117,12 @@ class CurlTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Fetch one answer; redirects are the caller's business."""
         order = _order(request, self._limit)
-        reply = await self.transfer(order)
-        return CurlResponse(
-            reply.code, BodyStream(reply.body, reply.error), _extensions(reply), request
-        )
-
-    async def transfer(self, order: Order) -> Reply:
-        """Fetch one answer."""
         addresses = await self._addresses(order)
         try:
-            return await self._transfer(order, addresses)
+            reply = await self._transfer(order, addresses)
         except MalformedHead as error:
-            return await ask_again(order, addresses, self._settings, self._accepts, error)
+            reply = await ask_again(order, addresses, self._settings, self._accepts, error)
+        return CurlResponse(reply, request)
 
     async def _transfer(self, order: Order, addresses: list[str]) -> Reply:
         if self._curl is None:
@@ -292,31 +281,13 @@ def _order(request: httpx.Request, limit: int) -> Order:
         url.raw_host.decode("ascii"),
         url.port,
         extensions.get("target", url.raw_path),
-        _header_lines(request),
+        _header_lines(tuple(request.headers.raw)),
         extensions.get("content_limit", limit),
         extensions.get("proxy", ""),
         extensions.get("auth"),
         request.method,
         b"" if request.method == "GET" else request.content,
     )
-
-
-def _extensions(reply: Reply) -> dict[str, Any]:
-    """What a response carries of a reply."""
-    extensions: dict[str, Any] = {
-        "head": reply.head,
-        "http_version": reply.version,
-        "address": reply.address,
-    }
-    if reply.trailers:
-        extensions["trailers"] = reply.trailers
-    if reply.truncated is not None:
-        extensions["truncated"] = reply.truncated
-    if reply.error is not None:
-        extensions["body_error"] = reply.error
-    if reply.tls is not None:
-        extensions["tls"] = reply.tls
-    return extensions
 
 
 @lru_cache(maxsize=4096)
@@ -343,11 +314,12 @@ def _prepare(slot: CurlSlot, order: Order, authority: str, addresses: list[str])
     _set_auth(slot, order.auth)
 
 
-def _header_lines(request: httpx.Request) -> list[bytes]:
-    """The request's headers; names that libcurl would add by itself and the request does not have
-    are switched off.
+@lru_cache(maxsize=4096)
+def _header_lines(raw: tuple[tuple[bytes, bytes], ...]) -> list[bytes]:
+    """Returns a request's header lines; headers that only libcurl would add are switched off.
+
+    Cached, because the requests to a host are alike.
     """
-    raw = request.headers.raw
     lines = [name + b": " + value for name, value in raw]
     names = {name.lower() for name, _ in raw}
     return lines + [name + b":" for name in (b"Accept", b"Expect") if name.lower() not in names]
@@ -389,37 +361,44 @@ def _raw_headers(lines: list[bytes]) -> list[tuple[bytes, bytes]]:
     return headers
 
 
+_COULDNT_RESOLVE: Final = (5, 6)
+_COULDNT_CONNECT: Final = 7
+_TIMED_OUT: Final = 28
 _TLS_CODES: Final = frozenset({35, 51, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91})
 _RESET_CODES: Final = {55: httpx.WriteError, 56: httpx.ReadError}
 
 
 def _error(slot: CurlSlot, order: Order, code: int, message: str) -> Exception:
-    """libcurl's error code as an httpx exception."""
+    """Returns the httpx exception for libcurl's error code."""
     if slot.forbidden is not None:
         return ForbiddenAddress(slot.forbidden)
     if slot.head_too_large:
         return TooLarge("headers without end")
-    if code in (5, 6):
+    if code in _COULDNT_RESOLVE:
         return UnknownHost(order.host)
     if code in _TLS_CODES:
         return TlsFailure(message)
-    if code == 7:
-        refused_by_proxy = (
-            "CONNECT tunnel" in message
-        )  # an error number may be left from another address
-        return connect_error(
-            0 if refused_by_proxy else slot.handle.getinfo(pycurl.OS_ERRNO), message
-        )
-    if code == 28:
-        return (
-            httpx.ReadTimeout("Read timed out")
-            if slot.head_lines
-            else httpx.ConnectTimeout("Connect timed out")
-        )
+    return _connection_error(slot, code, message) or _content_error(code, message)
+
+
+def _connection_error(slot: CurlSlot, code: int, message: str) -> Exception | None:
+    """Returns the exception for a connection that failed or broke; None for any other code."""
+    if code == _COULDNT_CONNECT:  # after a proxy's refusal another address's error may be left
+        refused_by_proxy = "CONNECT tunnel" in message
+        number = 0 if refused_by_proxy else slot.handle.getinfo(pycurl.OS_ERRNO)
+        return connect_error(number, message)
+    if code == _TIMED_OUT:
+        if slot.head_lines:
+            return httpx.ReadTimeout("Read timed out")
+        return httpx.ConnectTimeout("Connect timed out")
     if code in _RESET_CODES:
-        if "eset" in message or slot.handle.getinfo(pycurl.OS_ERRNO) == 104:
+        if "eset" in message or slot.handle.getinfo(pycurl.OS_ERRNO) == errno.ECONNRESET:
             return _RESET_CODES[code]("Connection reset")
         return httpx.RemoteProtocolError(message)
+    return None
+
+
+def _content_error(code: int, message: str) -> Exception:
     if code == _EMPTY:
         return httpx.ReadError("Connection closed without an answer")
     if code == _WEIRD:

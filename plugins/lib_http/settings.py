@@ -126,7 +126,6 @@ class HttpSettings:
     send_cookies: bool = True
     cookies: dict[str, str] = field(default_factory=dict)
     proxy: ProxySettings = ProxySettings()
-    transport: str = "curl"
     names: ResolverSettings = field(default_factory=ResolverSettings)
     tls: TlsSettings = field(default_factory=TlsSettings)
     pool: tuple[int, int] | None = None
@@ -172,7 +171,6 @@ class HttpSettings:
             send_cookies=send_cookies,
             cookies=_host_cookies(conf) if send_cookies else {},
             proxy=ProxySettings.from_conf(conf),
-            transport=conf.get_word("http.transport", "curl"),
             names=ResolverSettings.from_conf(conf),
             tls=TlsSettings.from_conf(conf),
             pool=_pool(conf),

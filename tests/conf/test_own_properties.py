@@ -44,7 +44,6 @@ OWN = {
     "http.robots.unreachable.allow",
     "http.store.etag",
     "http.tls.ca.file",
-    "http.transport",
     "index.geoip.insights.host",
     "linkdb.inlink.layout",
     "minutch.browser.bytes.max",

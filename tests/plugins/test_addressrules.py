@@ -58,17 +58,12 @@ def server() -> Iterator[MisbehavingServer]:
         yield running
 
 
-def guarded(transport: str, **more: str) -> Configuration:
-    return conf_for(
-        http__transport=transport, http__filter__ipaddress__include="", http__timeout="2000", **more
-    )
+def guarded(**more: str) -> Configuration:
+    return conf_for(http__filter__ipaddress__include="", http__timeout="2000", **more)
 
 
-@pytest.mark.parametrize("transport", ["curl", "httpx"])
-async def test_no_spelling_of_an_inner_address_is_connected_to(
-    transport: str, server: MisbehavingServer
-) -> None:
-    protocol = Http(guarded(transport), {})
+async def test_no_spelling_of_an_inner_address_is_connected_to(server: MisbehavingServer) -> None:
+    protocol = Http(guarded(), {})
     try:
         for host in SPELLINGS:
             for address in (f"http://{host}:{server.port}/ok", f"https://{host}:{server.port}/ok"):
@@ -80,11 +75,8 @@ async def test_no_spelling_of_an_inner_address_is_connected_to(
     assert server.connections == 0
 
 
-@pytest.mark.parametrize("transport", ["curl", "httpx"])
-async def test_robots_txt_is_not_asked_for_at_inner_addresses(
-    transport: str, server: MisbehavingServer
-) -> None:
-    protocol = Http(guarded(transport), {})
+async def test_robots_txt_is_not_asked_for_at_inner_addresses(server: MisbehavingServer) -> None:
+    protocol = Http(guarded(), {})
     try:
         for host in SPELLINGS:
             rules = await protocol.get_robot_rules(
@@ -123,14 +115,12 @@ class Leads(BaseHTTPRequestHandler):
 
 
 @pytest.mark.parametrize("leading", ["/page", "/robots.txt"])
-@pytest.mark.parametrize("transport", ["curl", "httpx"])
-def test_redirects_lead_no_further_than_links(transport: str, leading: str, tmp_path: Path) -> None:
+def test_redirects_lead_no_further_than_links(leading: str, tmp_path: Path) -> None:
     handler = type("Handler", (Leads,), {"reached": [], "leading": leading})
     with ThreadingHTTPServer(("0.0.0.0", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/page"
         conf = conf_for(
-            http__transport=transport,
             http__filter__ipaddress__include="127.0.0.1",
             http__redirect__max="5",
         )

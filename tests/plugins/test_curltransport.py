@@ -1,4 +1,4 @@
-"""The transport's two ways in: with httpx's objects and without them, to the same answer."""
+"""The transport over libcurl: takes httpx requests, returns httpx responses with their replies."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from plugins.lib_http.curlslot import CurlSettings, CurlSlot
-from plugins.lib_http.curltransport import BodyStream, CurlTransport
-from plugins.lib_http.exchange import Order
+from plugins.lib_http.curltransport import BodyStream, CurlResponse, CurlTransport
+from tests.support.curlrequests import reply_to, request_to
 
 CHUNKED = (
     b"HTTP/1.1 200 Fine\r\nX-A: 1\r\nx-a: 2\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -43,30 +43,26 @@ async def serving(answer: bytes) -> AsyncIterator[tuple[int, list[bytes]]]:
 @pytest.mark.parametrize(
     ("answer", "limit"), [(CHUNKED, -1), (CHUNKED, 7), (PLAIN, -1), (SHORT, -1)]
 )
-async def test_both_ways_give_the_same(answer: bytes, limit: int) -> None:
+async def test_a_response_is_its_reply(answer: bytes, limit: int) -> None:
     transport = CurlTransport(CurlSettings(), lambda address: True)
     async with serving(answer) as (port, requests):
-        request = httpx.Request(
-            "GET",
-            f"http://127.0.0.1:{port}/",
-            headers=[("Host", "a.example"), ("User-Agent", "b")],
-            extensions={"target": b"/p?q", "content_limit": limit},
-        )
-        headers = [b"Host: a.example", b"User-Agent: b", b"Accept:"]
-        reply = await transport.transfer(Order("http", "127.0.0.1", port, b"/p?q", headers, limit))
+        headers = [("Host", "a.example"), ("User-Agent", "b")]
+        request = request_to(port, b"/p?q", headers, limit)
         response = await transport.handle_async_request(request)
         await transport.aclose()
-    assert requests == [b"GET /p?q HTTP/1.1\r\nHost: a.example\r\nUser-Agent: b\r\n\r\n"] * 2
-    assert isinstance(response.stream, BodyStream)
+    assert requests == [b"GET /p?q HTTP/1.1\r\nHost: a.example\r\nUser-Agent: b\r\n\r\n"]
+    assert isinstance(response, CurlResponse) and isinstance(response.stream, BodyStream)
+    reply = response.reply
     assert (response.status_code, response.stream.body) == (reply.code, reply.body)
-    found = response.extensions
-    assert (found["head"], found["http_version"], found["address"]) == (
-        reply.head,
-        reply.version,
-        reply.address,
-    )
-    assert (found.get("trailers", []), found.get("truncated")) == (reply.trailers, reply.truncated)
-    assert repr(found.get("body_error")) == repr(reply.error)
+    assert response.extensions["http_version"] == reply.version
+    assert [line.rstrip() for line in reply.head[1:]] == [
+        name + b": " + value for name, value in response.headers.raw
+    ]
+    if reply.error is None:
+        assert await response.aread() == reply.body
+    else:
+        with pytest.raises(type(reply.error)):
+            await response.aread()
 
 
 async def test_what_a_reply_holds() -> None:
@@ -75,8 +71,8 @@ async def test_what_a_reply_holds() -> None:
     replies = []
     for answer in (CHUNKED, PLAIN, SHORT):
         async with serving(answer) as (port, _):
-            orders.append(Order("http", "127.0.0.1", port, b"/", [], 7))
-            replies.append(await transport.transfer(orders[-1]))
+            orders.append(request_to(port, limit=7))
+            replies.append(await reply_to(transport, orders[-1]))
     await transport.aclose()
     chunked, plain, short = replies
     assert (chunked.body, chunked.truncated, chunked.error) == (b"firstse", "length", None)
@@ -85,14 +81,14 @@ async def test_what_a_reply_holds() -> None:
         and chunked.version == b"HTTP/1.1"
     )
     assert (plain.code, plain.body, plain.truncated) == (404, b"abc", None)
-    assert plain.address == ("127.0.0.1", orders[1].port)
+    assert plain.address == ("127.0.0.1", orders[1].url.port)
     assert short.body == b"abc" and isinstance(short.error, httpx.RemoteProtocolError)
 
 
 async def test_no_answer_at_all_is_an_error() -> None:
     transport = CurlTransport(CurlSettings(), lambda address: False)
     with pytest.raises(httpx.ConnectError, match=r"127\.0\.0\.1"):
-        await transport.transfer(Order("http", "127.0.0.1", 9, b"/", []))
+        await reply_to(transport, request_to(9))
     await transport.aclose()
 
 
@@ -120,21 +116,18 @@ async def test_transfers_that_fail_leave_nothing_behind(monkeypatch: pytest.Monk
         serving(PLAIN) as (fine, _),
     ):
         hanging = await asyncio.start_server(hang, "127.0.0.1", 0)
-        orders = [
-            Order("http", "127.0.0.1", port, b"/", [])
-            for port in (silent, cut, hanging.sockets[0].getsockname()[1])
-        ]
+        orders = [request_to(port) for port in (silent, cut, hanging.sockets[0].getsockname()[1])]
         orders += [
-            Order("http", "127.0.0.2", fine, b"/", []),
-            Order("http", "127.0.0.1", 70_000, b"/", []),
+            request_to(fine, host="127.0.0.2"),
+            request_to(70_000),
         ]
         for order in orders:
             with pytest.raises(httpx.TransportError) as error:
-                await transport.transfer(order)
+                await reply_to(transport, order)
             ended.append(type(error.value))
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(transport.transfer(orders[2]), 0.01)
-        reply = await transport.transfer(Order("http", "127.0.0.1", fine, b"/", []))
+            await asyncio.wait_for(reply_to(transport, orders[2]), 0.01)
+        reply = await reply_to(transport, request_to(fine))
         hanging.close()
     await transport.aclose()
     assert len(set(ended)) > 2 and reply.body == b"abc"
@@ -145,9 +138,7 @@ async def test_closed_in_the_turn_in_which_a_transfer_begins() -> None:
     transport, errors = CurlTransport(CurlSettings(), lambda address: True), []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: errors.append(context))
     async with serving(PLAIN) as (port, requests):
-        transfer = asyncio.create_task(
-            transport.transfer(Order("http", "127.0.0.1", port, b"/", [], -1))
-        )
+        transfer = asyncio.create_task(reply_to(transport, request_to(port)))
         await asyncio.sleep(0)
         await transport.aclose()
         await asyncio.sleep(0.05)
@@ -169,13 +160,9 @@ async def test_connecting_has_its_time_whatever_else_goes_on() -> None:
                 waiting.setblocking(False)
                 waiting.connect_ex(("127.0.0.1", port))
             async with serving(PLAIN) as (other, _):
-                stuck = asyncio.create_task(
-                    transport.transfer(Order("http", "127.0.0.1", port, b"/", [], -1))
-                )
+                stuck = asyncio.create_task(reply_to(transport, request_to(port)))
                 while not stuck.done():
-                    assert (
-                        await transport.transfer(Order("http", "127.0.0.1", other, b"/", [], -1))
-                    ).code == 404
+                    assert (await reply_to(transport, request_to(other))).code == 404
                 with pytest.raises(httpx.ConnectTimeout):
                     await asyncio.wait_for(stuck, 5)
     await transport.aclose()
@@ -185,9 +172,7 @@ async def test_pages_are_asked_for_with_get_after_a_form_was_sent() -> None:
     transport = CurlTransport(CurlSettings(), lambda address: True)
     async with serving(PLAIN) as (port, requests):
         for method, content in (("GET", b""), ("POST", b"a=b"), ("GET", b"")):
-            await transport.transfer(
-                Order("http", "127.0.0.1", port, b"/", [], method=method, content=content)
-            )
+            await reply_to(transport, request_to(port, method=method, content=content))
     await transport.aclose()
     assert [request.split()[0] for request in requests] == [b"GET", b"POST", b"GET"]
 
@@ -198,9 +183,7 @@ async def test_more_servers_than_idle_slots(monkeypatch: pytest.MonkeyPatch) -> 
     transport = CurlTransport(CurlSettings(), lambda address: True)
     async with serving(PLAIN) as (first, to_first), serving(CHUNKED) as (second, to_second):
         replies = [
-            await transport.transfer(
-                Order("http", "127.0.0.1", port, b"/%d" % number, [b"Host: %d" % port])
-            )
+            await reply_to(transport, request_to(port, b"/%d" % number, [("Host", str(port))]))
             for number, port in enumerate((first, second, first, first, second))
         ]
     await transport.aclose()

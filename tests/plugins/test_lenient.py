@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from plugins.lib_http.curlslot import CurlSettings
 from plugins.lib_http.curltransport import CurlTransport
-from plugins.lib_http.exchange import Order
 from plugins.lib_http.failures import ForbiddenAddress, MalformedHead
 from plugins.lib_http.lenient import read_answer
+from tests.support.curlrequests import reply_to, request_to
 from tests.support.misbehaving import MisbehavingServer
 
 
@@ -22,7 +20,7 @@ async def test_a_malformed_answer_is_read_again_from_allowed_addresses_alone() -
         server.pages["/x"] = (
             b"HTTP/1.1 200 OK\r\nno colon\r\nContent-Length: 9\r\n\r\n123456789 and more"
         )
-        order = Order("http", "127.0.0.1", server.port, b"/x", [b"Host: h", b"Accept:"], limit=4)
+        request = request_to(server.port, b"/x", [("Host", "h")], limit=4)
         asked: list[str] = []
 
         def accepts(address: str) -> bool:
@@ -31,12 +29,12 @@ async def test_a_malformed_answer_is_read_again_from_allowed_addresses_alone() -
 
         transport = CurlTransport(CurlSettings(), accepts)
         with pytest.raises(ForbiddenAddress):
-            await transport.transfer(order)
+            await reply_to(transport, request)
         await transport.aclose()
         transport = CurlTransport(CurlSettings(), lambda address: True)
-        reply = await transport.transfer(order)
+        reply = await reply_to(transport, request)
         assert (reply.code, reply.body, reply.truncated) == (200, b"1234", "length")
-        reply = await transport.transfer(replace(order, limit=-1))
+        reply = await reply_to(transport, request_to(server.port, b"/x", [("Host", "h")]))
         assert (reply.body, reply.truncated, reply.error) == (b"123456789", None, None)
         await transport.aclose()
         assert asked == ["127.0.0.1"] * 2 and server.requests["/x"] == 5

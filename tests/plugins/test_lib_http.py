@@ -373,7 +373,6 @@ def test_defaults() -> None:
     assert (
         settings.check_certificates
         and settings.http_version == "1.1"
-        and settings.transport == "curl"
     )
     assert settings.store_response_time and not settings.store_headers
     assert settings.proxy == ProxySettings()

@@ -294,12 +294,7 @@ async def test_proxy_goes_along() -> None:
     assert (await sent(**values)).extensions["proxy"] == ""
 
 
-def test_unknown_transport() -> None:
-    with pytest.raises(ConfigError, match=r"http\.transport"):
-        Http(conf_for(http__transport="pigeon"), {})
-
-
-# -- the real transports ---------------------------------------------------------------------------
+# -- the real transport ----------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -336,20 +331,19 @@ async def test_a_kept_connection_that_was_closed_costs_no_page(server: Misbehavi
 
 async def test_loopback_is_out_of_bounds_by_default(server: MisbehavingServer) -> None:
     conf = conf_for().with_values({"http.filter.ipaddress.include": ""})
-    for transport in ("curl", "httpx"):
-        protocol = Http(conf.with_values({"http.transport": transport}), {})
-        for host in ("127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"):
-            output = await get(protocol, f"http://{host}:{server.port}/ok")
-            assert output.content is None, (transport, host)
-        output = await get(protocol, f"http://127.0.0.1:{server.port}/ok")
-        assert "Forbidden connection to IP address 127.0.0.1" in str(output.status)
-        await protocol.close()
+    protocol = Http(conf, {})
+    for host in ("127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"):
+        output = await get(protocol, f"http://{host}:{server.port}/ok")
+        assert output.content is None, host
+    output = await get(protocol, f"http://127.0.0.1:{server.port}/ok")
+    assert "Forbidden connection to IP address 127.0.0.1" in str(output.status)
+    await protocol.close()
     assert server.connections == 0
 
 
-async def test_stock_transport(server: MisbehavingServer) -> None:
+async def test_the_transport_keeps_bounds_and_names_failures(server: MisbehavingServer) -> None:
     protocol = Http(
-        conf_for(http__transport="httpx", http__content__limit="1000", store__ip__address="true"),
+        conf_for(http__content__limit="1000", store__ip__address="true"),
         {},
     )
     output = await get(protocol, server.url("chunked"))
@@ -429,9 +423,8 @@ async def test_content_that_was_cut_off_is(server: MisbehavingServer) -> None:
     assert content is not None and content.content == b"short" and is_truncated(content)
 
 
-@pytest.mark.parametrize("transport", ["curl", "httpx"])
 @pytest.mark.parametrize("start", ["a", "?q="])
-async def test_a_url_is_one_request(server: MisbehavingServer, transport: str, start: str) -> None:
+async def test_a_url_is_one_request(server: MisbehavingServer, start: str) -> None:
     """Whatever filters let through: line breaks in it end no request line, and begin no second
     request.
     """
@@ -451,7 +444,7 @@ async def test_a_url_is_one_request(server: MisbehavingServer, transport: str, s
     datum = CrawlDatum(modified_time=1, signature=b"s")
     datum.metadata[Text("Cookie")] = Text("k=v\r\nX-Cookie: smuggled")
     datum.metadata[entitytag.KEY] = stored('"v"\nX-Tag: smuggled', str(parse(url)), datum)
-    protocol = Http(conf_for(http__transport=transport), {})
+    protocol = Http(conf_for(), {})
     output = await get(protocol, url, datum)
     await protocol.close()
     assert output.status.is_success

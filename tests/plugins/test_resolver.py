@@ -188,13 +188,12 @@ def over(dns: NameServer, **values: str) -> Configuration:
     return conf_for(http__dns__servers=dns.address, **values)
 
 
-@pytest.mark.parametrize("transport", ["curl", "httpx"])
 async def test_requests_go_to_the_address_that_was_found(
-    server: MisbehavingServer, dns: NameServer, transport: str
+    server: MisbehavingServer, dns: NameServer
 ) -> None:
     server.pages["/x"] = page(b"found", "Content-Type: text/plain")
     dns.names["site.test"] = (300, ["127.0.0.1"])
-    protocol = Http(over(dns, http__transport=transport), {})
+    protocol = Http(over(dns), {})
     try:
         for _ in range(3):
             output = await protocol.get_protocol_output(server.url("x", "site.test"), CrawlDatum())
@@ -206,13 +205,10 @@ async def test_requests_go_to_the_address_that_was_found(
     assert dns.questions == {"site.test": 1, "gone.test": 1}
 
 
-@pytest.mark.parametrize("transport", ["curl", "httpx"])
-async def test_the_guard_judges_the_address_and_not_the_name(
-    dns: NameServer, transport: str
-) -> None:
+async def test_the_guard_judges_the_address_and_not_the_name(dns: NameServer) -> None:
     dns.names["inside.test"] = (300, ["169.254.169.254"])
     dns.names["mapped.test"] = (300, ["::ffff:10.0.0.1"])
-    protocol = Http(over(dns, http__transport=transport, http__filter__ipaddress__include=""), {})
+    protocol = Http(over(dns, http__filter__ipaddress__include=""), {})
     try:
         for name, address in (
             ("inside.test", "169.254.169.254"),

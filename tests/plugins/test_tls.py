@@ -141,27 +141,21 @@ def test_settings_that_leave_nothing() -> None:
 SUITE = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
 
 
-@pytest.mark.parametrize("transport", ["curl", "httpx"])
-async def test_versions_and_suites_that_are_offered(
-    authority: tuple[trustme.CA, Path], transport: str
-) -> None:
+async def test_versions_and_suites_that_are_offered(authority: tuple[trustme.CA, Path]) -> None:
     ca, path = authority
     with MisbehavingServer(tls=server_side(ca)) as server:
         url = server.url("ok", "localhost")
-        only = {"http__transport": transport}
-        old = await fetch(url, path, http__tls__supported__protocols="TLSv1.2", **only)
-        chosen = await fetch(url, path, http__tls__supported__cipher__suites=SUITE, **only)
-        new = await fetch(url, path, http__tls__supported__protocols="TLSv1.3", **only)
+        old = await fetch(url, path, http__tls__supported__protocols="TLSv1.2")
+        chosen = await fetch(url, path, http__tls__supported__cipher__suites=SUITE)
+        new = await fetch(url, path, http__tls__supported__protocols="TLSv1.3")
     assert all(output.status.is_success for output in (old, chosen, new)), str(old.status)
-    if transport == "curl":
-        assert versions(old)[0] == "http/1.1,TLSv1.2"
-        assert versions(chosen) == ("http/1.1,TLSv1.2", SUITE)
-        assert versions(new)[0] == "http/1.1,TLSv1.3"
+    assert versions(old)[0] == "http/1.1,TLSv1.2"
+    assert versions(chosen) == ("http/1.1,TLSv1.2", SUITE)
+    assert versions(new)[0] == "http/1.1,TLSv1.3"
 
 
-@pytest.mark.parametrize("transport", ["curl", "httpx"])
 async def test_a_version_that_is_not_offered_is_not_spoken(
-    authority: tuple[trustme.CA, Path], transport: str
+    authority: tuple[trustme.CA, Path],
 ) -> None:
     ca, path = authority
     with MisbehavingServer(tls=server_side(ca, maximum_version=V2)) as server:
@@ -169,7 +163,6 @@ async def test_a_version_that_is_not_offered_is_not_spoken(
             server.url("ok", "localhost"),
             path,
             http__tls__supported__protocols="TLSv1.3",
-            http__transport=transport,
         )
     assert output.content is None
 
