@@ -23,7 +23,7 @@ from minutch.cycle.crawl.options import CrawlOptions
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawl.screen import Screen, Totals
 from minutch.cycle.crawl.steps import LOCAL_ONLY, TITLES, Steps
-from minutch.cycle.crawldb.applied import is_applied
+from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.schedule import fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.outcomes import Outcomes, outcomes_of
@@ -212,7 +212,7 @@ class Crawler:
         its links twice.
         """
         db = CrawlDb(self.directory / "crawldb")
-        return is_applied(
+        return is_merged(
             Segment(self.directory / "segments" / segment), db, fetch_schedule(self.context.conf)
         )
 
@@ -257,6 +257,10 @@ class Crawler:
         segment = self.calls.segments / current.segment
         if step == "parse" and (segment / rounds.MADE_BY["parse"]).is_dir():
             return  # the fetcher has parsed already (fetcher.parse)
+        if step == "index" and not Segment(segment).is_complete():
+            raise MinutchError(
+                f"segment {segment} can't be indexed, as it lacks what the log names"
+            )
         extra = {"fetcher.timelimit.mins": str(self.options.time_limit)} if step == "fetch" else {}
         counters = self._step(step, self.calls.of_segment(step, current.segment), extra)
         if step == "updatedb":
