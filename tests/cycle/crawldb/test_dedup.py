@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.commands.dedup import run
-from minutch.cycle.crawldb.dedup import MARKED, dedup
+from minutch.cycle.crawldb.dedup import MARKED, DedupOptions, dedup
 from minutch.cycle.crawldb.duplicates import decoded_length, find
 from minutch.errors import LockedError, StoreError, UsageError
 from minutch.records import crawldatum as codes

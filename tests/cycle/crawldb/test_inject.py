@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from minutch.commands.inject import run
-from minutch.cycle.crawldb.inject import DUPLICATES, MERGED, NEW, REJECTED, inject
+from minutch.cycle.crawldb.inject import DUPLICATES, MERGED, NEW, REJECTED, InjectOptions, inject
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import FormatError, LockedError, StoreError, UsageError
 from minutch.hadoop.formats.writables import FloatWritable, Text

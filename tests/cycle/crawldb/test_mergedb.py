@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from minutch.commands.mergedb import run
-from minutch.cycle.crawldb.mergedb import ENTRIES, MERGED, mergedb
+from minutch.cycle.crawldb.mergedb import ENTRIES, MERGED, MergeOptions, mergedb
 from minutch.errors import LockedError, StoreError, UsageError
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, CrawlDatum
 from tests.support.crawldbs import context, metadata, read_db, write_db

@@ -7,7 +7,7 @@ import pytest
 
 from minutch.commands.updatedb import run
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.crawldb.updatedb import updatedb
+from minutch.cycle.crawldb.updatedb import UpdateOptions, updatedb
 from minutch.errors import FormatError, LockedError, StoreError, UsageError
 from minutch.records import crawldatum as codes
 from minutch.records.crawldatum import CrawlDatum
