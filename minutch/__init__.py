@@ -125,8 +125,7 @@ _WHERE = {
     "crawl": "minutch.cycle.crawl.crawler",
     "CrawlOptions": "minutch.cycle.crawl.options",
 }
-"""Public name → its module. A job is a function of databases, segments and options; tests/test_api.py
-holds this list to the imports above, which are there for type checkers.
+"""Public name → its module; the imports above say the same to type checkers (tests/test_api.py).
 """
 
 __all__ = ["__version__", "jobs", *_WHERE]  # noqa: PLE0604 - the table's keys are strings

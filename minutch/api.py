@@ -46,7 +46,7 @@ class Crawl(query.Crawl):
 
     @property
     def context(self) -> JobContext:
-        """A new context for a job: the crawl's configuration, and streams for what the job shows."""
+        """A new context for a job: the crawl's configuration, and streams to show it on."""
         conf = self.conf.with_values({}).freeze()
         if self.quiet:
             return JobContext(conf, out=StringIO(), err=StringIO(), stdin=StringIO())
@@ -77,7 +77,7 @@ class Crawl(query.Crawl):
         rounds: int = 1,
         options: CrawlOptions = CrawlOptions(),  # noqa: B008 - it is frozen
     ) -> Counters:
-        """Do rounds of generate, fetch, parse, updatedb, invertlinks and dedup, until nothing is due.
+        """Do rounds of the whole cycle, generate to dedup, until nothing is due.
 
         `options` are those of `minutch crawl`, but for their number of rounds, which is `rounds`. A
         round that was broken off is finished first. Returns the counters of all steps.

@@ -85,7 +85,7 @@ _FLAGS = (
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """Run the command: exit code 0, or 255 and an error. `--status` serves a live page meanwhile."""
+    """Run the command: exit code 0, or 255 and an error; `--status` serves a live page."""
     crawl_dir, options, port = parse_options(args)
     if port is None:
         crawled = Crawler(crawl_dir, options, context).run()

@@ -1,4 +1,4 @@
-"""Runs a crawl: rounds of generate, fetch, parse, updatedb, invertlinks and dedup until nothing is due.
+"""Runs a crawl: rounds of the whole cycle, until nothing is due.
 
 One process at a time works on a crawl folder (`<crawl_dir>/.locked`). A round that was interrupted
 is finished before a new one is generated; it counts as a round. `screen` shows what the steps do,
@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from minutch import log
 from minutch.cycle.crawl import preflight, rounds
@@ -50,6 +50,7 @@ _WAIT_SLICE = 5.0
 
 
 R = TypeVar("R")
+_DEFAULTS: Final = CrawlOptions()
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,7 @@ class Crawled:
         return counters
 
 
-def crawl(
-    crawl_dir: Path, options: CrawlOptions = CrawlOptions(), *, context: JobContext
-) -> Crawled:
+def crawl(crawl_dir: Path, options: CrawlOptions = _DEFAULTS, *, context: JobContext) -> Crawled:
     """Crawl in rounds in the folder `crawl_dir`, which is made if there is none.
 
     Raises MinutchError if the crawl can't work (no name, no seeds, no protocol) or a step fails,

@@ -40,7 +40,7 @@ class CrawlOptions:
     dedup_group: Literal["none", "host", "domain"] = "none"
     """Where duplicates are looked for: everywhere, or within a host or domain."""
     dedup_near: int | None = None
-    """Bits in which SimHash signatures of near-duplicates differ at most; None: only equal pages."""
+    """Bits in which SimHash signatures of near-duplicates may differ; None: equal pages."""
     add_days: int = 0
     """Days that pages may be due later than now."""
     shown_as: str = ""
