@@ -91,14 +91,15 @@ def run(args: list[str], context: JobContext) -> int:
         crawled = Crawler(crawl_dir, options, context).run()
     else:
         watch = Watch(f"crawl {crawl_dir}", context.clock, can_stop=True)
-        serving = partial(_served, watch, context, port)
+        serving = partial(served, watch, context, port)
         crawled = Crawler(crawl_dir, options, replace(context, watch=watch), serving).run()
     context.reports.update(crawled.by_step)
     return 0
 
 
 @contextmanager
-def _served(watch: Watch, context: JobContext, port: int, screen: Screen) -> Iterator[None]:
+def served(watch: Watch, context: JobContext, port: int, screen: Screen) -> Iterator[None]:
+    """Serve a crawl's live page at a port of this machine."""
     with (
         closing(LiveServer(watch, context.conf, port, "--status")) as server,
         server.running(),
