@@ -39,8 +39,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from minutch.version import __version__ as __version__
-
 if TYPE_CHECKING:
     from minutch import jobs as jobs
     from minutch.api import Crawl as Crawl
@@ -84,8 +82,10 @@ if TYPE_CHECKING:
     from minutch.job import Counters as Counters
     from minutch.job import JobContext as JobContext
     from minutch.records.crawldatum import CrawlDatum as CrawlDatum
+    from minutch.version import __version__ as __version__
 
 _WHERE = {
+    "__version__": "minutch.version",
     "Configuration": "minutch.conf",
     "Counters": "minutch.job",
     "Crawl": "minutch.api",
@@ -130,7 +130,7 @@ _WHERE = {
 """Public name → its module; the imports above say the same to type checkers (tests/test_api.py).
 """
 
-__all__ = ["__version__", "jobs", *_WHERE]  # noqa: PLE0604 - the table's keys are strings
+__all__ = ["jobs", *_WHERE]  # noqa: PLE0604 - the table's keys are strings
 
 
 def __getattr__(name: str) -> Any:

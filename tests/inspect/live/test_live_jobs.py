@@ -130,7 +130,7 @@ def test_a_fetch_is_held_and_goes_on(
         caller.ask("metrics")
 
 
-def live(jobs: Jobs, **options: Any) -> Crawler:
+def live(jobs: Jobs, **options: Any) -> Crawler:  # noqa: F811
     """A crawl with a live page."""
     run = crawl(jobs, **options)
     watch = Watch(f"crawl {run.directory}", run.context.clock, can_stop=True)
