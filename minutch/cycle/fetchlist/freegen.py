@@ -19,7 +19,7 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.scoring import injected_scores
 from minutch.cycle.crawldb.seeds import read_seeds, seed_files
-from minutch.cycle.fetchlist.lists import FetchListWriter, address_of, number_of_lists
+from minutch.cycle.fetchlist.lists import FetchListWriter
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters
 from minutch.plugin.urlrules import UrlRules
@@ -75,9 +75,7 @@ def freegen(
         _entries(distinct, conf, context.clock.now()), ScoringFilters(conf), counters
     )
     counters.add(SELECTED, len(entries))
-    writer = FetchListWriter(
-        segments, number_of_lists(conf, options.fetchers), conf, address_of, seed=None
-    )
+    writer = FetchListWriter.from_conf(segments, conf, fetchers=options.fetchers, seed=None)
     return writer.write(entries, context.clock), counters
 
 

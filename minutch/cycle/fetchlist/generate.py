@@ -14,12 +14,13 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist import due, generatemarks, select
-from minutch.cycle.fetchlist.lists import FetchListWriter, address_of, number_of_lists, stamp
+from minutch.cycle.fetchlist.lists import FetchListWriter, stamp
 from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
 from minutch.hadoop.formats.javahash import date_to_string
 from minutch.job import Counters, JobContext
@@ -57,9 +58,9 @@ def generate(
     time = conf.get_long(GENERATE_TIME_KEY, selector.now)
     db = CrawlDb(crawldb)
     _log_start(options)
-    result = Generated()
+    result, mark = Generated(), partial(generatemarks.mark, db, context)
     with db.lock(options.force):
-        generatemarks.make_up(db, conf, context)
+        generatemarks.make_up(db, selector.schedule, mark)
         with context.progress("generate", db.estimate) as progress:
             chosen, next_due = selector.choose(db, result.counters, progress)
         hosts = selector.hosts
@@ -67,9 +68,7 @@ def generate(
             _log_why(result.counters, next_due)
             return result
         # Nutch draws a seed, so that a host is not always in the same part
-        writer = FetchListWriter(
-            segments, number_of_lists(conf, options.fetchers), conf, address_of, seed=time
-        )
+        writer = FetchListWriter.from_conf(segments, conf, fetchers=options.fetchers, seed=time)
         update = conf.get_boolean(UPDATE_PROPERTY, False)
         with generatemarks.planned(db, segments, time) if update else nullcontext():
             for number in range(1, options.max_segments + 1):
@@ -81,7 +80,7 @@ def generate(
                     result.segments.append(writer.write(entries, context.clock))
                     log.info("Generator: segment: %s", result.segments[-1])
             if update:
-                generatemarks.mark(db, conf, chosen["key"], time, context)
+                mark(chosen["key"], time)
     return result
 
 

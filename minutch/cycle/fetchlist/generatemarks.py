@@ -13,17 +13,16 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import polars as pl
 
-from minutch.conf import Configuration
 from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.partitions import Entries, EntryFilter, rewrite
-from minutch.cycle.crawldb.schedule import fetch_schedule
+from minutch.cycle.crawldb.schedule import AbstractFetchSchedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist.lists import stamp
 from minutch.cycle.segment.store import CRAWL_FETCH, CRAWL_GENERATE, Segment, segments_in
@@ -40,12 +39,9 @@ from minutch.work.tables.shuffle import Shuffle
 log = logging.getLogger(__name__)
 
 RECORD: Final = ".generated"
-_KEEP_ALL: Final = {"db.update.purge.404": "false", "db.update.purge.orphans": "false"}
 
 
-def mark(
-    db: CrawlDb, conf: Configuration, selected: pl.Series, time: int, context: JobContext
-) -> None:
+def mark(db: CrawlDb, context: JobContext, selected: pl.Series, time: int) -> None:
     """Put `_ngt_` (`time`, ms) into the CrawlDb's entries of the selected URLs. The caller holds
     the lock.
     """
@@ -62,10 +58,10 @@ def mark(
         )
         return entries.with_columns(metadata=metadata), Counters()
 
-    schema = pl.Schema({"key": pl.Binary()})
+    conf, schema = context.conf, pl.Schema({"key": pl.Binary()})
     budget = memory_budget(conf) // 4
     with (
-        Entries([db], conf, EntryFilter(conf.with_values(_KEEP_ALL)), spill=db.path) as old,
+        Entries([db], conf, EntryFilter.neutral(conf), spill=db.path) as old,
         Shuffle(number_of_parts(conf), schema, budget=budget, spill=db.path) as marks,
         context.progress("generate: updating the CrawlDb") as progress,
     ):
@@ -103,7 +99,9 @@ def plan(db: CrawlDb, segments: Path, time: int) -> None:
     sync_path(db.path)
 
 
-def make_up(db: CrawlDb, conf: Configuration, context: JobContext) -> None:
+def make_up(
+    db: CrawlDb, schedule: AbstractFetchSchedule, mark: Callable[[pl.Series, int], None]
+) -> None:
     """Make the marks of a run that was stopped before it did; the caller holds the lock. Raises
     StoreError.
     """
@@ -113,7 +111,7 @@ def make_up(db: CrawlDb, conf: Configuration, context: JobContext) -> None:
         return
     folder, time = _read(record)
     lists = [
-        segment for segment in _lists(db.path / folder, time) if not _is_over(segment, db, conf)
+        segment for segment in _lists(db.path / folder, time) if not _is_over(segment, db, schedule)
     ]
     keys = [table["key"] for segment in lists for table in _entries(segment)]
     if keys:
@@ -121,7 +119,7 @@ def make_up(db: CrawlDb, conf: Configuration, context: JobContext) -> None:
             "Generator: marking the pages of %d segments, which a run that was stopped has left",
             len(lists),
         )
-        mark(db, conf, pl.concat(keys), time, context)
+        mark(pl.concat(keys), time)
     record.unlink()
 
 
@@ -157,6 +155,6 @@ def _entries(segment: Segment) -> Iterator[pl.DataFrame]:
     return (table for part in segment.data_files(CRAWL_GENERATE) for table in scan(part))
 
 
-def _is_over(segment: Segment, db: CrawlDb, conf: Configuration) -> bool:
+def _is_over(segment: Segment, db: CrawlDb, schedule: AbstractFetchSchedule) -> bool:
     """Whether what came of a segment is in the CrawlDb already."""
-    return segment.has(CRAWL_FETCH) and is_merged(segment, db, fetch_schedule(conf))
+    return segment.has(CRAWL_FETCH) and is_merged(segment, db, schedule)

@@ -51,11 +51,13 @@ class Expressions:
 
     max_count: Expression | None = None
     delay: Expression | None = None
+    conf: Configuration | None = None
+    """What the expressions know as `conf`."""
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> Expressions:
         """The properties. Raises ExpressionError, which names the property."""
-        return cls(_compiled(conf, MAX_COUNT_PROPERTY), _compiled(conf, DELAY_PROPERTY))
+        return cls(_compiled(conf, MAX_COUNT_PROPERTY), _compiled(conf, DELAY_PROPERTY), conf)
 
 
 def _compiled(conf: Configuration, name: str) -> Expression | None:
@@ -81,7 +83,6 @@ class HostLimits:
         hosts: Iterable[pl.DataFrame],
         expressions: Expressions,
         wanted: pl.Series,
-        conf: Configuration,
     ) -> HostLimits:
         """The numbers of the hosts that are among `wanted`; `hosts` are tables of HOSTDB_SCHEMA."""
         tables = []
@@ -92,9 +93,11 @@ class HostLimits:
                     {
                         "host": decode_keys(mine["key"]),
                         "max_count": _numbers(
-                            mine, expressions.max_count, MAX_COUNT_PROPERTY, conf
+                            mine, expressions.max_count, MAX_COUNT_PROPERTY, expressions.conf
                         ),
-                        "delay": _numbers(mine, expressions.delay, DELAY_PROPERTY, conf),
+                        "delay": _numbers(
+                            mine, expressions.delay, DELAY_PROPERTY, expressions.conf
+                        ),
                     }
                 )
             )
@@ -143,7 +146,7 @@ def _put(metadata: bytes | None, delay: int | None) -> bytes | None:
 
 
 def _numbers(
-    hosts: pl.DataFrame, expression: Expression | None, name: str, conf: Configuration
+    hosts: pl.DataFrame, expression: Expression | None, name: str, conf: Configuration | None
 ) -> pl.Series:
     """The value of an expression for each host, as a whole number; null where it gives none."""
     if expression is None:

@@ -12,7 +12,8 @@ Source: org.apache.nutch.crawl.Generator.partitionSegment, HashComparator.
 from __future__ import annotations
 
 import socket
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
-from minutch.cycle.fetchlist.partition import Resolve, UrlPartitioner
+from minutch.cycle.fetchlist.partition import UrlPartitioner
 from minutch.cycle.fetchlist.select import by_rank, ranks_of, url_hashes
 from minutch.cycle.segment.store import CRAWL_GENERATE, new_segment
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
@@ -73,18 +74,37 @@ def address_of(host: str) -> str | None:
 
 
 class FetchListWriter:
-    """Writes segments into the directory `segments`, each list in `parts` parts; `seed` as in
-    UrlPartitioner.
+    """Writes segments into the directory `segments`, each list in `parts` parts by `partitioner`.
+
+    `complete` is called with the folder of each list that is whole.
     """
 
     def __init__(
-        self, segments: Path, parts: int, conf: Configuration, resolve: Resolve, seed: int | None
+        self,
+        segments: Path,
+        parts: int,
+        partitioner: UrlPartitioner,
+        compression: Compression,
+        complete: Callable[[Path], None],
     ) -> None:
         self._segments = segments
         self._parts = parts
-        self._conf = conf
-        self._compression = output_compression(conf)
-        self._partitioner = UrlPartitioner(conf, resolve, seed)
+        self._partitioner = partitioner
+        self._compression = compression
+        self._complete = complete
+
+    @classmethod
+    def from_conf(
+        cls, segments: Path, conf: Configuration, *, fetchers: int | None, seed: int | None
+    ) -> FetchListWriter:
+        """Parts as `number_of_lists` says; `seed` as in UrlPartitioner."""
+        return cls(
+            segments,
+            number_of_lists(conf, fetchers),
+            UrlPartitioner(conf, address_of, seed),
+            output_compression(conf),
+            partial(mark_success, conf),
+        )
 
     def write(self, entries: pl.DataFrame, clock: Clock) -> Path:
         """Make a new segment with these entries, which may come in any order; returns its path."""
@@ -105,7 +125,7 @@ class FetchListWriter:
                     rows,
                     self._compression,
                 )
-            mark_success(self._conf, segment.path / CRAWL_GENERATE)
+            self._complete(segment.path / CRAWL_GENERATE)
         return segment.path
 
 

@@ -223,7 +223,7 @@ class Selector:
         frames: Iterator[pl.DataFrame] = chain(
             [empty(HOSTDB_SCHEMA)], *(db.scan_part(part) for part in parts)
         )
-        return HostLimits.of(frames, self._expressions, wanted, self._conf)
+        return HostLimits.of(frames, self._expressions, wanted)
 
 
 def _compiled(expression: str | None) -> Expression | None:
