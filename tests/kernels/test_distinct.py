@@ -6,9 +6,12 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.plugin.chains import _numbered, by_distinct
+from minutch.plugin.distincturls import by_distinct, numbered
 
-STRINGS = st.sampled_from(["", "a", "b", "12345678", "123456789", "é" * 9, "http://host/" + "x" * 30]) | st.text()
+STRINGS = (
+    st.sampled_from(["", "a", "b", "12345678", "123456789", "é" * 9, "http://host/" + "x" * 30])
+    | st.text()
+)
 
 
 @settings(deadline=None)
@@ -17,7 +20,7 @@ def test_equal_strings_have_one_number(values: list[str]) -> None:
     first: dict[str, int] = {}
     for row, value in enumerate(values):
         first.setdefault(value, row)
-    rows, numbers = _numbered(pl.Series(values, dtype=pl.String))
+    rows, numbers = numbered(pl.Series(values, dtype=pl.String))
     assert rows.to_list() == list(first.values())
     assert numbers.to_list() == [list(first).index(value) for value in values]
 
@@ -31,6 +34,8 @@ def test_each_distinct_string_is_asked_for_once(values: list[str | None]) -> Non
         return pl.Series([None if len(url) > 8 else url + "!" for url in urls], dtype=pl.String)
 
     found = by_distinct(pl.Series("url", values, dtype=pl.String), change)
-    assert found.to_list() == [None if value is None or len(value) > 8 else value + "!" for value in values]
+    assert found.to_list() == [
+        None if value is None or len(value) > 8 else value + "!" for value in values
+    ]
     assert found.name == "url" or not values
     assert len(asked) == len(set(asked)) == len({value for value in values if value is not None})

@@ -3,6 +3,7 @@
 Imported by name alone (`processes.start_worker`), for what it loads.
 """
 
+from minutch.cycle.parse import pageparser
 from minutch.kernels import library
 
 __all__ = ["pageparser"]

@@ -128,7 +128,9 @@ def test_every_combination_has_an_outcome() -> None:
         outcomes = rules.outcomes(table)
         assert outcomes.null_count() == 0
         assert set(outcomes) <= {
-            getattr(indexrules, name) for name in dir(indexrules) if name.isupper() and name != "DELETED"
+            getattr(indexrules, name)
+            for name in dir(indexrules)
+            if name.isupper() and name != "DELETED"
         }
 
 

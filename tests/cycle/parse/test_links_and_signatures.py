@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
+from minutch.cycle.parse import linkverdicts
 from minutch.cycle.parse.linkverdicts import VerdictTable
 from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.cycle.parse.packing import DocumentPacker, unpack_records
