@@ -14,18 +14,24 @@ The life of a URL, in the order of the cycle:
     dedup        of equal pages all but one are marked as duplicates       cycle/crawldb/dedup.py
 
 `minutch/DESIGN.md` says how the rest is laid out, `minutch.commands.flow` lists all commands. From
-Python:
+Python, each job is a function of databases, segments and options, which returns its counters:
 
-    from minutch import Configuration, CrawlDb, jobs
+    import minutch
+    from minutch import Configuration, GenerateOptions, JobContext
 
-    conf = Configuration.load([Path("conf")])
-    jobs.inject("crawl/crawldb", "seeds/", conf=conf)
-    db = CrawlDb(Path("crawl/crawldb"))
-    print(len(db), db["https://www.example.org/"])
+    context = JobContext(Configuration.load([Path("conf")]))
+    crawldb, segments = Path("crawl/crawldb"), Path("crawl/segments")
+    minutch.inject(crawldb, Path("seeds"), context=context)
+    made = minutch.generate(crawldb, segments, GenerateOptions(top_n=100), context=context)
+    for segment in made.segments:
+        minutch.fetch(segment, context=context)
+        minutch.parse(segment, context=context)
+        minutch.updatedb(crawldb, [segment], context=context)
+    db = minutch.CrawlDb(crawldb)
     fetched = [url for url, datum in db.items() if datum.status_name == "db_fetched"]
 
 `minutch.open` opens a whole crawl: its tables for Polars, Arrow and pandas, its jobs as methods
-(`minutch.api`).
+(`minutch.api`). `minutch.jobs` runs a command by the words of its command line.
 """
 
 from __future__ import annotations
@@ -40,10 +46,38 @@ if TYPE_CHECKING:
     from minutch.clock import FakeClock as FakeClock
     from minutch.clock import SystemClock as SystemClock
     from minutch.conf import Configuration as Configuration
+    from minutch.cycle.crawl.crawler import crawl as crawl
+    from minutch.cycle.crawl.options import CrawlOptions as CrawlOptions
+    from minutch.cycle.crawldb.dedup import DedupOptions as DedupOptions
+    from minutch.cycle.crawldb.dedup import dedup as dedup
+    from minutch.cycle.crawldb.inject import InjectOptions as InjectOptions
+    from minutch.cycle.crawldb.inject import inject as inject
     from minutch.cycle.crawldb.store import CrawlDb as CrawlDb
+    from minutch.cycle.crawldb.updatedb import UpdateOptions as UpdateOptions
+    from minutch.cycle.crawldb.updatedb import updatedb as updatedb
+    from minutch.cycle.fetch.fetcher import FetchOptions as FetchOptions
+    from minutch.cycle.fetch.fetcher import fetch as fetch
+    from minutch.cycle.fetchlist.freegen import FreegenOptions as FreegenOptions
+    from minutch.cycle.fetchlist.freegen import freegen as freegen
+    from minutch.cycle.fetchlist.generate import generate as generate
+    from minutch.cycle.fetchlist.selector import GenerateOptions as GenerateOptions
     from minutch.cycle.hostdb.store import HostDb as HostDb
+    from minutch.cycle.hostdb.update import UpdateHostDbOptions as UpdateHostDbOptions
+    from minutch.cycle.hostdb.update import updatehostdb as updatehostdb
+    from minutch.cycle.index.clean import CleanOptions as CleanOptions
+    from minutch.cycle.index.clean import clean as clean
+    from minutch.cycle.index.indexing import IndexOptions as IndexOptions
+    from minutch.cycle.index.indexing import index as index
+    from minutch.cycle.linkdb.invertlinks import InvertOptions as InvertOptions
+    from minutch.cycle.linkdb.invertlinks import invertlinks as invertlinks
     from minutch.cycle.linkdb.store import LinkDb as LinkDb
+    from minutch.cycle.parse.parsesegment import ParseOptions as ParseOptions
+    from minutch.cycle.parse.parsesegment import parse as parse
+    from minutch.cycle.segment.mergesegs import MergesegsOptions as MergesegsOptions
+    from minutch.cycle.segment.mergesegs import mergesegs as mergesegs
     from minutch.cycle.segment.store import Segment as Segment
+    from minutch.cycle.sitemap.processor import SitemapOptions as SitemapOptions
+    from minutch.cycle.sitemap.processor import sitemap as sitemap
     from minutch.errors import MinutchError as MinutchError
     from minutch.job import Counters as Counters
     from minutch.job import JobContext as JobContext
@@ -51,9 +85,10 @@ if TYPE_CHECKING:
     from minutch.version import __version__ as __version__
 
 _WHERE = {
+    "__version__": "minutch.version",
     "Configuration": "minutch.conf",
-    "Crawl": "minutch.api",
     "Counters": "minutch.job",
+    "Crawl": "minutch.api",
     "CrawlDatum": "minutch.records.crawldatum",
     "CrawlDb": "minutch.cycle.crawldb.store",
     "FakeClock": "minutch.clock",
@@ -63,8 +98,37 @@ _WHERE = {
     "MinutchError": "minutch.errors",
     "Segment": "minutch.cycle.segment.store",
     "SystemClock": "minutch.clock",
-    "__version__": "minutch.version",
+    "inject": "minutch.cycle.crawldb.inject",
+    "InjectOptions": "minutch.cycle.crawldb.inject",
+    "generate": "minutch.cycle.fetchlist.generate",
+    "GenerateOptions": "minutch.cycle.fetchlist.selector",
+    "freegen": "minutch.cycle.fetchlist.freegen",
+    "FreegenOptions": "minutch.cycle.fetchlist.freegen",
+    "fetch": "minutch.cycle.fetch.fetcher",
+    "FetchOptions": "minutch.cycle.fetch.fetcher",
+    "parse": "minutch.cycle.parse.parsesegment",
+    "ParseOptions": "minutch.cycle.parse.parsesegment",
+    "updatedb": "minutch.cycle.crawldb.updatedb",
+    "UpdateOptions": "minutch.cycle.crawldb.updatedb",
+    "invertlinks": "minutch.cycle.linkdb.invertlinks",
+    "InvertOptions": "minutch.cycle.linkdb.invertlinks",
+    "dedup": "minutch.cycle.crawldb.dedup",
+    "DedupOptions": "minutch.cycle.crawldb.dedup",
+    "updatehostdb": "minutch.cycle.hostdb.update",
+    "UpdateHostDbOptions": "minutch.cycle.hostdb.update",
+    "sitemap": "minutch.cycle.sitemap.processor",
+    "SitemapOptions": "minutch.cycle.sitemap.processor",
+    "index": "minutch.cycle.index.indexing",
+    "IndexOptions": "minutch.cycle.index.indexing",
+    "clean": "minutch.cycle.index.clean",
+    "CleanOptions": "minutch.cycle.index.clean",
+    "mergesegs": "minutch.cycle.segment.mergesegs",
+    "MergesegsOptions": "minutch.cycle.segment.mergesegs",
+    "crawl": "minutch.cycle.crawl.crawler",
+    "CrawlOptions": "minutch.cycle.crawl.options",
 }
+"""Public name → its module; the imports above say the same to type checkers (tests/test_api.py).
+"""
 
 __all__ = ["jobs", *_WHERE]  # noqa: PLE0604 - the table's keys are strings
 

@@ -1,5 +1,5 @@
-"""A crawl as an object: its tables (`minutch.inspect.query`), and the jobs that change it
-(`minutch.jobs`) as methods.
+"""A crawl as an object: its tables (`minutch.inspect.query`), and the jobs that change it as
+methods.
 
     crawl = minutch.open("crawl", create=True, conf={"http.agent.name": "my-crawler"})
     crawl.inject(["https://www.example.org/"])
@@ -15,17 +15,21 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from importlib import import_module
-from io import TextIOBase
+from io import StringIO, TextIOBase
 from os import PathLike
 from pathlib import Path
-from typing import Literal, TextIO, cast
+from typing import TextIO, cast
 
 from minutch import jobs
 from minutch.conf import Configuration
+from minutch.cycle.crawl.crawler import crawl
+from minutch.cycle.crawl.options import CrawlOptions
+from minutch.cycle.crawldb.inject import InjectOptions, inject
 from minutch.errors import MinutchError
 from minutch.inspect.query import crawl as query
-from minutch.job import CLEAR, Counters
+from minutch.job import CLEAR, Counters, JobContext
 
 
 class Crawl(query.Crawl):
@@ -40,71 +44,53 @@ class Crawl(query.Crawl):
         self.conf = conf or Configuration.load([])
         self.quiet = quiet
 
-    def inject(self, seeds: str | PathLike[str] | Iterable[str], *options: object) -> Counters:
-        """Put URLs into the CrawlDb: a seed list (a file or a folder of them), or the URLs, each
-        perhaps with metadata.
+    @property
+    def context(self) -> JobContext:
+        """A new context for a job: the crawl's configuration, and streams to show it on."""
+        conf = self.conf.with_values({}).freeze()
+        if self.quiet:
+            return JobContext(conf, out=StringIO(), err=StringIO(), stdin=StringIO())
+        return JobContext(conf, out=sys.stdout, err=progress_stream(), stdin=StringIO())
 
-        `options` are those of `minutch inject`: `crawl.inject(urls, "-overwrite")`. Returns the
-        job's counters.
+    def inject(
+        self,
+        seeds: str | PathLike[str] | Iterable[str],
+        options: InjectOptions = InjectOptions(),  # noqa: B008 - it is frozen
+    ) -> Counters:
+        """Put URLs into the CrawlDb: a seed list (a file or a folder of them), or the URLs, each
+        perhaps with metadata. Returns the job's counters.
         """
+        crawldb = self.path / query.CRAWLDB
         if isinstance(seeds, str | PathLike):
-            return self.job("inject", self.path / query.CRAWLDB, seeds, *options)
+            return inject(crawldb, Path(seeds), options, context=self.context)
         with tempfile.TemporaryDirectory(prefix="minutch-seeds-") as folder:
             lines = [_line(url) for url in seeds]
             (Path(folder) / "seeds.txt").write_text("".join(lines), encoding="utf-8")
-            return self.job("inject", self.path / query.CRAWLDB, folder, *options)
+            return inject(crawldb, Path(folder), options, context=self.context)
 
-    def round(
-        self,
-        *,
-        pages: int | None = None,
-        threads: int | None = None,
-        add_days: int | None = None,
-        dedup_group: Literal["none", "host", "domain"] | None = None,
-        index: bool = False,
-        hostdb: bool = False,
-    ) -> Counters:
-        """One round: see `run`."""
-        return self.run(1, pages, threads, add_days, dedup_group, index, hostdb)
+    def round(self, options: CrawlOptions = CrawlOptions()) -> Counters:  # noqa: B008 - frozen
+        """Do one round: see `run`."""
+        return self.run(1, options)
 
     def run(
         self,
         rounds: int = 1,
-        pages: int | None = None,
-        threads: int | None = None,
-        add_days: int | None = None,
-        dedup_group: Literal["none", "host", "domain"] | None = None,
-        index: bool = False,
-        hostdb: bool = False,
+        options: CrawlOptions = CrawlOptions(),  # noqa: B008 - it is frozen
     ) -> Counters:
-        """Rounds of generate, fetch, parse, updatedb, invertlinks and dedup, until nothing is due.
+        """Do rounds of the whole cycle, generate to dedup, until nothing is due.
 
-        `pages` to fetch in a round, by so many `threads`; `add_days`: also what will be due in so
-        many days; `dedup_group`: duplicates are found everywhere, or within a host or domain;
-        `index`: send each round's pages to the index; `hostdb`: keep a HostDb. What is not given is
-        as `minutch crawl` has it. A round that was broken off is finished first. Returns the
-        counters of all steps.
+        `options` are those of `minutch crawl`, but for their number of rounds, which is `rounds`. A
+        round that was broken off is finished first. Returns the counters of all steps.
         """
-        options: dict[str, object] = {
-            "--size-fetchlist": pages,
-            "--num-threads": threads,
-            "-adddays": add_days,
-            "--dedup-group": dedup_group,
-        }
-        words = [
-            word for name, value in options.items() if value is not None for word in (name, value)
-        ]
-        words += ["--index"] if index else []
-        words += ["--hostdbupdate"] if hostdb else []
-        return self.job("crawl", *words, self.path, rounds)
+        chosen = replace(options, rounds=rounds)
+        return crawl(self.path, chosen, context=self.context).counters
 
     def job(self, name: str, *arguments: object) -> Counters:
         """Any command with its arguments: `crawl.job("dedup", crawl.path / "crawldb")`. Returns its
         counters.
         """
-        if self.quiet:
-            return jobs.run(name, *arguments, conf=self.conf)
-        return jobs.run(name, *arguments, conf=self.conf, out=sys.stdout, err=progress_stream())
+        context = self.context
+        return jobs.run(name, *arguments, conf=context.conf, out=context.out, err=context.err)
 
 
 def open_crawl(

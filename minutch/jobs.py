@@ -1,14 +1,13 @@
-"""Every command as a function: `jobs.NAME(*arguments, conf=…)` with the arguments of `minutch
-NAME`.
+"""Commands by the words of their command lines: `jobs.NAME(*words, conf=...)` for `minutch NAME`.
 
     from minutch import Configuration, jobs
 
     conf = Configuration.load([Path("conf")], overrides={"http.agent.name": "my-crawler"})
-    counts = jobs.inject("crawl/crawldb", "seeds/", conf=conf)
-    counts["seeds new"]
-    jobs.crawl("crawl/", 3, "--num-threads", 20, conf=conf)
+    counters = jobs.readdb("crawl/crawldb", "-stats", conf=conf, out=sys.stdout)
 
-What a command prints goes to `out`, its progress to `err`; the log goes where the program sends it.
+For programs the jobs are functions with typed options: `minutch.inject`, `minutch.generate`, ...
+This is for what has no function, and for words that come from elsewhere. What a command prints goes
+to `out`, its progress to `err`; the log goes where the program sends it.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import subprocess
 import sys
@@ -18,6 +19,29 @@ def test_every_name_is_there() -> None:
         assert getattr(minutch, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = minutch.nothing
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    tree = ast.parse(Path(minutch.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.asname: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname not in ("jobs", "open")
+    }
+    assert seen == minutch._WHERE
+
+
+def test_a_job_is_a_function(tmp_path: Path) -> None:
+    (tmp_path / "seeds.txt").write_text("http://example.org/")
+    context = minutch.JobContext(minutch.Configuration.load([]))
+    crawldb, segments = tmp_path / "crawldb", tmp_path / "segments"
+    assert minutch.inject(crawldb, tmp_path / "seeds.txt", context=context)["seeds new"] == 1
+    options = minutch.GenerateOptions(top_n=1)
+    made = minutch.generate(crawldb, segments, options, context=context)
+    assert [path.parent for path in made.segments] == [segments]
 
 
 def test_the_import_alone_is_light() -> None:

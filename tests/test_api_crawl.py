@@ -27,9 +27,9 @@ def test_a_crawl_is_made_filled_and_run(tmp_path: Path, capsys: pytest.CaptureFi
         assert counts["seeds new"] == 2 == len(crawl.crawldb)
         seeds = tmp_path / "seeds.txt"
         seeds.write_text(f"{server.site.url('one')}\n", encoding="utf-8")
-        assert crawl.inject(seeds, "-overwrite")["seeds"] == 1
+        assert crawl.inject(seeds, minutch.InjectOptions(overwrite=True))["seeds"] == 1
         capsys.readouterr()
-        counts = crawl.round(pages=1, threads=2)
+        counts = crawl.round(minutch.CrawlOptions(size=1, tasks=1, threads=2))
     assert "Round 1 of 1" in capsys.readouterr().out
     fetched = crawl.crawldb.scan().filter(pl.col("status") == "db_fetched")
     assert counts["db_fetched"] == fetched.collect().height == 1 == len(crawl.segments)

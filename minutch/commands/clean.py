@@ -1,21 +1,13 @@
-"""clean: delete from the index what the CrawlDb knows to be gone (db_gone) or a duplicate
-(db_duplicate).
-
-Redirects are deleted by `index -deleteGone` alone, as in Nutch. Deletions go out in the order of
-the CrawlDb's files. Source: org.apache.nutch.indexer.CleaningJob.
-"""
+"""`minutch clean`: deletes gone pages and duplicates from the index (CleaningJob)."""
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Final
 
 from minutch.commands.arguments import Flag, parse
-from minutch.cycle.index.clean import clean
+from minutch.cycle.index.clean import CleanOptions, clean
 from minutch.job import JobContext
-
-log = logging.getLogger(__name__)
 
 USAGE: Final = """CleaningJob <crawldb> [-noCommit]
 \tcrawldb\tthe CrawlDb whose db_gone and db_duplicate entries are deleted from the index
@@ -24,8 +16,9 @@ FLAGS: Final = (Flag("-noCommit"),)
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: exit code 0, or 255."""
+    """Runs the job and reports its counters."""
     given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
-    counters = clean(Path(given.positional[0]), context, commit=not given["-noCommit"])
+    options = CleanOptions(no_commit=given["-noCommit"])
+    counters = clean(Path(given.positional[0]), options, context=context)
     context.report("CleaningJob", counters)
     return 0

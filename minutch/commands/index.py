@@ -1,12 +1,4 @@
-"""index: make documents of the pages of segments, and send them to the index writers.
-
-    crawldb, linkdb, segments → ranges of keys → threads or processes (`task`) → writers, in the
-    order of the URLs
-
-Ranges are cut by the indexes of the MapFiles, so that each holds some megabytes: memory does not
-grow with the segments. Documents are identified by their URLs: a job that was killed can be run
-again and leaves the same index. Source: org.apache.nutch.indexer.IndexingJob, IndexerMapReduce.
-"""
+"""`minutch index`: sends the pages of segments to the index (Nutch: IndexingJob)."""
 
 from __future__ import annotations
 
@@ -14,8 +6,7 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
-from minutch.cycle.index.indexing import index
-from minutch.cycle.index.rangeindexer import IndexOptions
+from minutch.cycle.index.indexing import IndexOptions, index
 from minutch.cycle.segment.store import Segment, segments_in
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
@@ -67,7 +58,7 @@ FLAGS: Final = (
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: exit code 0, or 255."""
+    """Runs the job on all segments that are complete, and reports its counters."""
     given = parse(args, FLAGS, usage=USAGE, least=0 if args else 1)
     places = [as_path(place) for place in given.positional]
     crawldb = None if given["-nocrawldb"] or not places else places.pop(0)
@@ -81,22 +72,16 @@ def run(args: list[str], context: JobContext) -> int:
     segments = [segment for segment in segments if segment.path.is_dir() and segment.is_complete()]
     if not segments:
         fail("No indexable segments passed as arguments. At least one segment is required!", USAGE)
-    linkdb = None if given["-linkdb"] is None else as_path(given["-linkdb"])
     options = IndexOptions(
-        given["-deleteGone"],
-        given["-filter"],
-        given["-normalize"],
-        given["-addBinaryContent"],
-        given["-base64"],
-    )
-    counters = index(
-        crawldb,
-        linkdb,
-        segments,
-        context,
-        options,
-        commit=not given["-noCommit"],
+        linkdb=None if given["-linkdb"] is None else as_path(given["-linkdb"]),
+        delete_gone=given["-deleteGone"],
+        filter=given["-filter"],
+        normalize=given["-normalize"],
+        add_binary_content=given["-addBinaryContent"],
+        base64=given["-base64"],
+        no_commit=given["-noCommit"],
         params=given["-params"],
     )
-    context.report("RangeIndexer", counters)
+    counters = index(crawldb, [segment.path for segment in segments], options, context=context)
+    context.report("Indexer", counters)
     return 0

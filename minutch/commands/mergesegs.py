@@ -17,11 +17,8 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
-from minutch.cycle.segment.mergesegs import mergesegs
-from minutch.cycle.segment.store import (
-    Segment,
-    segments_in,
-)
+from minutch.cycle.segment.mergesegs import MergesegsOptions, mergesegs
+from minutch.cycle.segment.store import segments_in
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 
@@ -47,18 +44,20 @@ def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 and an error; then there is no output."""
     given = parse(args, FLAGS, usage=USAGE, least=1)
     output, *paths = map(as_path, given.positional)
-    segments = [*map(Segment, paths)]
+    segments = list(paths)
     for directory in given.get("-dir", []):
-        segments += segments_in(as_path(directory))
+        segments += [segment.path for segment in segments_in(as_path(directory))]
     if not segments:
         fail("No input segments." if given["-dir"] else "", USAGE)
     counters = mergesegs(
         output,
         segments,
-        context,
-        filtering=given["-filter"],
-        normalize=given["-normalize"],
-        slice_size=given["-slice"] or 0,
+        MergesegsOptions(
+            filtering=given["-filter"],
+            normalize=given["-normalize"],
+            slice_size=given["-slice"] or 0,
+        ),
+        context=context,
     )
     context.report("SegmentMerger", counters)
     return 0

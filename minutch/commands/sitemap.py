@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
-from minutch.cycle.sitemap.processor import DEFAULT_THREADS, sitemap
+from minutch.cycle.sitemap.processor import DEFAULT_THREADS, SitemapOptions, sitemap
 from minutch.job import JobContext
 
 log = logging.getLogger(__name__)
@@ -53,14 +53,16 @@ def run(args: list[str], context: JobContext) -> int:
         fail(f"-threads: expected a positive number, found {threads}", USAGE)
     counters = sitemap(
         Path(given.positional[0]),
-        context,
-        hostdb=None if given["-hostdb"] is None else Path(given["-hostdb"]),
-        urls=None if given["-sitemapUrls"] is None else Path(given["-sitemapUrls"]),
-        threads=threads,
-        force=given["-force"],
-        strict=not given["-noStrict"],
-        filtering=not given["-noFilter"],
-        normalize=not given["-noNormalize"],
+        SitemapOptions(
+            hostdb=None if given["-hostdb"] is None else Path(given["-hostdb"]),
+            urls=None if given["-sitemapUrls"] is None else Path(given["-sitemapUrls"]),
+            threads=threads,
+            force=given["-force"],
+            strict=not given["-noStrict"],
+            filtering=not given["-noFilter"],
+            normalize=not given["-noNormalize"],
+        ),
+        context=context,
     )
     context.report("SitemapProcessor", counters)
     return 0

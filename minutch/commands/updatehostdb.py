@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
-from minutch.cycle.hostdb.update import Options, update
+from minutch.cycle.hostdb.update import UpdateHostDbOptions, updatehostdb
 from minutch.job import JobContext
 
 log = logging.getLogger(__name__)
@@ -63,14 +63,15 @@ def run(args: list[str], context: JobContext) -> int:
         name: None if given[f"-{name}"] is None else Path(given[f"-{name}"])
         for name in ("crawldb", "tophosts")
     }
-    options = Options.from_conf(
-        context.conf,
-        check={kind for kind, switch in CHECKS.items() if given["-checkAll"] or given[switch]},
+    options = UpdateHostDbOptions(
+        check=frozenset(
+            kind for kind, switch in CHECKS.items() if given["-checkAll"] or given[switch]
+        ),
         force=given["-force"],
         filtering=given["-filter"],
         normalize=given["-normalize"],
         url_limit=given["-urlLimit"],
+        **sources,
     )
-    counters = update(Path(given["-hostdb"]), context, options, **sources)
-    context.report("UpdateHostDb", counters)
+    context.report("UpdateHostDb", updatehostdb(Path(given["-hostdb"]), options, context=context))
     return 0

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from minutch.conf import Configuration
 from minutch.errors import MinutchError, PluginError
 from minutch.hadoop.formats.javahash import hash_map_order, string_hash
+from minutch.plugin.distincturls import by_distinct
 from minutch.plugin.points import (
     HTMLMetaTags,
     HtmlParseFilter,
@@ -71,7 +72,7 @@ def _call(method: Callable[..., _T], *args: Any) -> _T:
         return method(*args)
     except (MinutchError, KeyboardInterrupt):
         raise
-    except Exception as exc:
+    except Exception as exc:  # noqa: BLE001 - a plugin may raise anything
         owner = type(getattr(method, "__self__", method)).__name__
         name = getattr(method, "__name__", "call")
         subject = getattr(args[0], "url", args[0]) if args else ""
@@ -226,23 +227,6 @@ def _normalizer_extensions(
     return [*first.values(), *(chosen[key] for key in others if key not in first)]
 
 
-def by_distinct(urls: pl.Series, change: Callable[[pl.Series], pl.Series]) -> pl.Series:
-    """`change` of the distinct strings of a column, the results in their places; null stays
-    null.
-    """
-    if urls.is_empty():
-        return urls
-    if urls.null_count():
-        import polars as pl
-
-        present = urls.is_not_null()
-        nothing = pl.repeat(None, len(urls), dtype=pl.String, eager=True).alias(urls.name)
-        return nothing.scatter(present.arg_true(), by_distinct(urls.filter(present), change))
-    rows, numbers = _numbered(urls)
-    results = change(urls) if len(rows) == len(urls) else change(urls.gather(rows)).gather(numbers)
-    return results.alias(urls.name)
-
-
 def _in_turn(urls: pl.Series, steps: Sequence[Callable[..., pl.Series]], *more: str) -> pl.Series:
     """The results of `steps` one after the other; what one of them makes null the next ones do not
     see.
@@ -255,27 +239,6 @@ def _in_turn(urls: pl.Series, steps: Sequence[Callable[..., pl.Series]], *more: 
         changed = _call(step, results if alive.all() else results.filter(alive), *more)
         results = changed if alive.all() else results.clone().scatter(alive.arg_true(), changed)
     return results.cast(pl.String).alias(urls.name)
-
-
-def _numbered(values: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """The first row of each distinct string of a column without nulls, and of each row which of
-    these it is.
-    """
-    import numpy as np
-    import polars as pl
-
-    from minutch.kernels import distinct, seeded
-    from minutch.kernels.arrow import from_series
-
-    strings, count = from_series(values), len(values)
-    slots = np.zeros(1 << max(4, (2 * count).bit_length()), np.int32)
-    hashes, rows, numbers = (
-        np.empty(count, np.uint64),
-        np.empty(count, np.uint32),
-        np.empty(count, np.uint32),
-    )
-    found = distinct.number(*strings[:2], seeded.SEED, slots, hashes, rows, numbers)
-    return pl.Series(rows[:found]), pl.Series(numbers)
 
 
 class URLExemptionFilters(_Chain):
@@ -348,7 +311,7 @@ class IndexingFilters(_Chain):
         before = documents.copy()
         try:
             return documents, indexing.filter_columns(documents, pages)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
             log.warning(
                 "%s works page by page: %s: %s",
                 type(indexing).__name__,

@@ -22,45 +22,52 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from minutch.errors import MinutchError
-from minutch.hadoop.formats.javahash import date_to_string
 from minutch.hadoop.formats.javaio import decode_text
 from minutch.hadoop.formats.writables import MapWritable, Text
+from minutch.plugin.fieldcolumns import (
+    as_lists,
+    column_of,
+    cut_texts,
+    joined_fields,
+    lists_of,
+    texts_of,
+)
 from minutch.plugin.results import Parse
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum.rows import to_datum
-from minutch.records.document import Date, FieldValue, Long, NutchDocument, NutchField, value_text
+from minutch.records.document import NutchDocument, NutchField
 from minutch.records.links import Inlink, Inlinks
 from minutch.records.metadata import CONTENT_TYPE_KEY
 from minutch.records.metadata.columns import text_values
 from minutch.records.parsedata import ParseData
 from minutch.records.parsedata.columns import ParseTable
-from minutch.urls.hosts import map_distinct
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.textparts import float_texts
 
 log = logging.getLogger(__name__)
 
-_DATE: Final = pl.Datetime("ms")
-_USUAL_DATES: Final = datetime(1970, 1, 1), datetime(9999, 12, 31)
-"""Years of four digits, in which every calendar agrees with Java's."""
-_TYPES: Final[dict[type, pl.DataType]] = {
-    str: pl.String(),
-    bool: pl.Boolean(),
-    int: pl.Int32(),
-    Long: pl.Int64(),
-    float: pl.Float32(),
-    Date: _DATE,
-}
-_MAKERS: Final[dict[pl.DataType, Callable[[Any], FieldValue]]] = {pl.Int64(): Long, _DATE: Date}
+__all__ = [
+    "Documents",
+    "Links",
+    "Page",
+    "Pages",
+    "as_lists",
+    "column_of",
+    "content_type",
+    "cut_texts",
+    "described",
+    "map_documents",
+    "map_scores",
+    "texts_of",
+]
 
 
 # -- pages -----------------------------------------------------------------------------------------
@@ -296,7 +303,9 @@ class Documents:
         if values.null_count() == len(values):
             return
         before = self.fields.get(name)
-        self.fields[name] = (values if before is None else _joined(before, values)).alias(name)
+        self.fields[name] = (values if before is None else joined_fields(before, values)).alias(
+            name
+        )
 
     def add_rows(self, name: str, rows: pl.Series, values: pl.Series) -> None:
         """Add each of `values` to a field of the document whose number stands in `rows`, in
@@ -360,7 +369,7 @@ class Documents:
         if self._rows is None:
             self._rows = [NutchDocument(weight=weight) for weight in self.weights]
             for name, values in self.fields.items():
-                for document, found in zip(self._rows, _lists(values), strict=True):
+                for document, found in zip(self._rows, lists_of(values), strict=True):
                     if found is not None:
                         document.fields[name] = NutchField(found)
         return self._rows
@@ -382,138 +391,6 @@ class Documents:
             self.fields[name] = column_of(name, found)
 
 
-def _lists(values: pl.Series) -> Iterator[list[Any] | None]:
-    """The values of each document in a column, as `records.document` has them."""
-    if values.dtype == pl.Object:
-        yield from (None if found is None else list(found) for found in values)
-        return
-    inner = values.dtype.inner if isinstance(values.dtype, pl.List) else values.dtype
-    make = next((make for dtype, make in _MAKERS.items() if dtype == inner), None)
-    if inner == _DATE:
-        values = values.cast(pl.List(pl.Int64) if isinstance(values.dtype, pl.List) else pl.Int64)
-    for found in values.to_list():
-        if found is None:
-            yield None
-            continue
-        items = found if isinstance(found, list) else [found]
-        yield [make(item) for item in items] if make else items
-
-
-def column_of(name: str, found: Sequence[list[FieldValue] | None]) -> pl.Series:
-    """A column of the values of each document, None where it has none."""
-    kinds = {type(value) for values in found if values for value in values}
-    dtype = _TYPES.get(next(iter(kinds))) if len(kinds) == 1 else None
-    if dtype is None:
-        return pl.Series(name, found, dtype=pl.Object)
-    stored = pl.Int64() if dtype == _DATE else dtype
-    if all(values is None or len(values) == 1 for values in found):
-        single = [None if values is None else values[0] for values in found]
-        return pl.Series(name, single, dtype=stored).cast(dtype)
-    return pl.Series(name, found, dtype=pl.List(stored)).cast(pl.List(dtype))
-
-
-def _joined(before: pl.Series, more: pl.Series) -> pl.Series:
-    """The values of both columns, document by document."""
-    kinds = {
-        column.dtype.inner if isinstance(column.dtype, pl.List) else column.dtype
-        for column in (before, more)
-    }
-    if len(kinds) > 1 or pl.Object in kinds:
-        pairs = zip(_lists(before), _lists(more), strict=True)
-        return column_of(before.name, [_both(old, new) for old, new in pairs])
-    if not (before.is_not_null() & more.is_not_null()).any() and before.dtype == more.dtype:
-        return before.zip_with(before.is_not_null(), more)
-    old, new = as_lists(before), as_lists(more)
-    both = pl.select(
-        pl.concat_list(pl.lit(old), pl.lit(new))
-    ).to_series()  # null where one of them is
-    return both.zip_with(both.is_not_null(), old.zip_with(old.is_not_null(), new))
-
-
-def _both(old: list[FieldValue] | None, new: list[FieldValue] | None) -> list[FieldValue] | None:
-    return old if new is None else [*(old or []), *new]
-
-
-def as_lists(values: pl.Series) -> pl.Series:
-    """A column of lists, whatever it was; null stays null."""
-    if isinstance(values.dtype, pl.List):
-        return values
-    lists = (
-        values.reshape((len(values), 1)).arr.to_list()
-        if len(values)
-        else values.cast(pl.List(values.dtype))
-    )
-    return lists.to_frame("v").select(pl.when(values.is_not_null()).then(pl.col("v"))).to_series()
-
-
-def texts_of(values: pl.Series) -> pl.Series:
-    """A column's values as Java prints them: String where there is one value each, else
-    List(String).
-    """
-    if values.dtype == pl.Object:
-        found = [
-            None if items is None else [value_text(item) for item in items]
-            for items in _lists(values)
-        ]
-        return pl.Series(values.name, found, dtype=pl.List(pl.String))
-    if not isinstance(values.dtype, pl.List):
-        return _texts(values)
-    if values.dtype == pl.List(pl.String):
-        return values
-    lengths = values.list.len()
-    flat = _texts(values.filter(lengths > 0).explode())
-    owner = np.repeat(np.arange(len(values)), lengths.fill_null(0).to_numpy())
-    grouped = (
-        pl.DataFrame({"row": owner, "text": flat}).group_by("row", maintain_order=True).agg("text")
-    )
-    every = pl.DataFrame({"row": np.arange(len(values)), "there": values.is_not_null()})
-    joined = every.join(grouped, on="row", how="left", maintain_order="left")
-    empty = pl.lit([], dtype=pl.List(pl.String))
-    return (
-        joined.select(pl.when("there").then(pl.col("text").fill_null(empty)))
-        .to_series()
-        .alias(values.name)
-    )
-
-
-def _texts(values: pl.Series) -> pl.Series:
-    if values.dtype == pl.String:
-        return values
-    if values.dtype == _DATE:
-        return _dates(values)
-    if values.dtype == pl.Float32:
-        return float_texts(values)
-    return values.cast(pl.String)
-
-
-def _dates(values: pl.Series) -> pl.Series:
-    usual = values.is_between(*_USUAL_DATES)
-    if usual.all():
-        return values.dt.strftime("%a %b %d %H:%M:%S UTC %Y")
-    return map_distinct(values.cast(pl.Int64), date_to_string, pl.String())
-
-
-def cut_texts(values: pl.Series, length: int) -> pl.Series:
-    """Strings of at most `length` UTF-16 units; half a character that is left over becomes a
-    question mark.
-    """
-    too_long = (values.str.len_bytes() > length).fill_null(False)
-    if not too_long.any():
-        return values
-    rows = too_long.arg_true()
-    long = values.gather(rows)
-    cut = long.str.head(max(length, 0))
-    beyond = long.str.contains("[\U00010000-\U0010ffff]").arg_true()  # characters of two units
-    if len(beyond):
-        units = (text.encode("utf-16-le")[: 2 * max(length, 0)] for text in long.gather(beyond))
-        texts = [
-            piece.decode("utf-16-le", "surrogatepass").encode("utf-8", "replace").decode()
-            for piece in units
-        ]
-        cut = cut.scatter(beyond, pl.Series(texts, dtype=pl.String))
-    return values.clone().scatter(rows, cut)
-
-
 # -- the loops of the base classes -----------------------------------------------------------------
 
 
@@ -530,7 +407,7 @@ def map_documents(
     for number, (document, page) in enumerate(zip(rows, pages.rows(), strict=True)):
         try:
             changed = change(document, page)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
             stays.append(None)
             log.warning("Error indexing %s: %s", page.url, described(error))
             continue
@@ -554,7 +431,7 @@ def map_scores(
             results.append(
                 score(url, document, db_datum, datum, parse, inlinks, before) if known else None
             )
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
             log.warning("Error calculating score %s: %s", url, described(error))
             results.append(None)
     return pl.Series(init.name, results, dtype=pl.Float64).cast(pl.Float32)

@@ -1,11 +1,9 @@
 """Every extension point, one base class each: what a plugin may implement.
 
     point                                        class               asked by
-    org.apache.nutch.net.URLFilter               URLFilter           inject, generate, parse,
-                                                 updatedb, invertlinks
+    org.apache.nutch.net.URLFilter               URLFilter           inject to invertlinks
     org.apache.nutch.net.URLNormalizer           URLNormalizer       the same, per scope
     org.apache.nutch.net.URLExemptionFilter      URLExemptionFilter  parse, fetch
-                                                 (db.ignore.external.links)
     org.apache.nutch.protocol.Protocol           Protocol            fetch, updatehostdb
     org.apache.nutch.parse.Parser                Parser              parse
     org.apache.nutch.parse.HtmlParseFilter       HtmlParseFilter     the HTML parsers
@@ -87,15 +85,12 @@ class ExtensionBase(ABC):
         self.conf = conf
         self.parameters = parameters
         self.clock: Clock = conf.clock
-        """The job's clock, which a test may stop. Extensions take the time from here and nowhere
-        else.
-        """
+        """The job's clock, the only source of time for extensions; tests may stop it."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """A class that overrides a row method without its column twin gets the base class's twin
-        back, which loops.
+        """Restores the base class's column twin where only the row method is overridden.
 
-        An inherited twin would still do what the overridden method did.
+        An inherited twin would still do what the overridden method did; the base class's loops.
         """
         super().__init_subclass__(**kwargs)
         for row, columns in cls.twins.items():
@@ -104,7 +99,7 @@ class ExtensionBase(ABC):
                     setattr(cls, column, getattr(_point_of(cls), column))
 
     def overrides(self, method: str) -> bool:
-        """Whether the extension has its own version of a method of the extension point."""
+        """Returns whether the extension has its own version of a method of its point."""
         return getattr(type(self), method) is not getattr(_point_of(type(self)), method)
 
 
@@ -125,24 +120,18 @@ class URLFilter(ExtensionBase):
 
     @abstractmethod
     def filter(self, url: str) -> str | None:
-        """The URL (as it is, usually), or None to reject it."""
+        """Returns the URL (usually unchanged), or None to reject it."""
 
     def explain(self, url: str) -> str:
-        """What decides about `url`, for messages: file, line and rule; empty where the filter can't
-        say.
-        """
+        """Returns file, line and rule that decide about `url`, for messages; empty if unknown."""
         return ""
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
-        """The same for a column of strings; null stays null. Values are distinct when a chain calls
-        it.
-        """
+        """Filters a column of strings; null stays null. Chains pass distinct values."""
         return map_strings(urls, self.filter)
 
     def verdicts(self) -> Verdicts | None:
-        """Which ordinary URLs surely pass, and which surely don't; None where the filter can't
-        say.
-        """
+        """Returns which plain URLs surely pass or fail; None if the filter can't say."""
         return None
 
 
@@ -156,14 +145,14 @@ class URLNormalizer(ExtensionBase):
 
     @abstractmethod
     def normalize(self, url: str, scope: str) -> str | None:
-        """The URL in its normal form, None to drop it. Raises UrlError if it is malformed."""
+        """Returns the normal form of a URL, None to drop it. Raises UrlError if malformed."""
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        """The same for a column of strings; null stays null and a malformed URL becomes null."""
+        """Normalizes a column of strings; null stays null, a malformed URL becomes null."""
         return map_strings(urls, lambda url: self.normalize(url, scope))
 
     def untouched(self, scope: str) -> Untouched | None:
-        """Which ordinary URLs surely stay as they are; None where the normalizer can't say."""
+        """Returns which plain URLs surely stay unchanged; None if the normalizer can't say."""
         return None
 
 
@@ -175,7 +164,7 @@ class URLExemptionFilter(ExtensionBase):
 
     @abstractmethod
     def filter(self, from_url: str, to_url: str) -> bool:
-        """Whether the link may stay."""
+        """Returns whether the link may stay."""
 
 
 class Protocol(ExtensionBase):
@@ -187,33 +176,27 @@ class Protocol(ExtensionBase):
 
     @abstractmethod
     async def get_protocol_output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
-        """Fetch one page. Never raises for what the server does: that is a status."""
+        """Fetches a page. Never raises for what a server does: that is a status."""
 
     @abstractmethod
     async def get_robot_rules(
         self, url: str, datum: CrawlDatum, robots_content: list[Content] | None
     ) -> RobotRules:
-        """The robots.txt rules for a URL; what was fetched for them is appended to `robots_content`
-        if given.
-        """
+        """Returns the robots.txt rules for a URL; appends what it fetches to `robots_content`."""
 
     def known_robots(self, url: str, folder: Path) -> KnownRobots | None:
-        """What is remembered of the robots.txt for a URL in the state folder of a crawl; no host is
-        asked.
-        """
+        """Returns what a crawl's state folder has of a URL's robots.txt, without a request."""
         return None
 
     def address_refusal(self, address: str) -> str:
-        """Why an address (in digits) may not be connected to, by which rule; empty if it may."""
+        """Returns the rule that forbids connecting to an address (in digits), or empty."""
         return ""
 
     def look_ahead(self, url: str) -> None:
-        """Prepare for this URL's host, from which pages will be fetched soon, without waiting. May
-        do nothing.
-        """
+        """Prepares for fetches from this URL's host, without waiting. May do nothing."""
 
     async def addresses_of(self, host: str) -> list[str]:
-        """The addresses of a host (in ASCII), as requests find them; none where there is none."""
+        """Returns the addresses of a host (in ASCII) that requests use; empty if none."""
         import asyncio
         import socket
 
@@ -226,20 +209,18 @@ class Protocol(ExtensionBase):
         return [str(address[0]) for *_, address in found]
 
     async def close(self) -> None:
-        """Give back connections."""
+        """Closes connections."""
 
 
 class Parser(ExtensionBase):
-    """Makes text, metadata and links of fetched content; plugin.xml's `contentType` names the
-    types.
-    """
+    """Extracts text, metadata and links; plugin.xml's `contentType` names the types."""
 
     point_id = "org.apache.nutch.parse.Parser"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     @abstractmethod
     def get_parse(self, content: Content) -> ParseResult:
-        """Parse one page; a page that can't be parsed is a failed ParseStatus (or a ParseError)."""
+        """Parses a page; one that can't be parsed is a failed ParseStatus (or a ParseError)."""
 
 
 class HtmlParseFilter(ExtensionBase):
@@ -256,14 +237,14 @@ class HtmlParseFilter(ExtensionBase):
         metatags: HTMLMetaTags,
         document: LexborHTMLParser,
     ) -> ParseResult:
-        """The result, changed in place or new."""
+        """Returns the result, changed in place or new."""
 
 
 class ScoringFilter(ExtensionBase):
-    """Scores pages from injection to the index. Methods alter the datum they are given, scores are
-    32-bit floats.
+    """Scores pages from injection to the index, in 32-bit floats.
 
-    `minutch.plugin.columns` says what the tables of the column twins hold.
+    Methods alter the datum that they are given. `minutch.plugin.columns` describes the tables of
+    the column twins.
     """
 
     point_id = "org.apache.nutch.scoring.ScoringFilter"
@@ -279,22 +260,20 @@ class ScoringFilter(ExtensionBase):
     }
 
     def inject_score(self, url: str, datum: CrawlDatum) -> None:
-        """Set the score of a seed (Nutch: injectedScore)."""
+        """Sets the score of a seed (Nutch: injectedScore)."""
 
     def initial_score(self, url: str, datum: CrawlDatum) -> None:
-        """Set the score of a page that has just been found through a link."""
+        """Sets the score of a page that has just been found through a link."""
 
     def generator_sort_value(self, url: str, datum: CrawlDatum, init_sort: float) -> float:
-        """What generate sorts by, highest first; `init_sort` comes from the filter before (first:
-        1.0).
-        """
+        """Returns what generate sorts by, highest first; `init_sort` is 1.0 at first."""
         return init_sort
 
     def pass_score_before_parsing(self, url: str, datum: CrawlDatum, content: Content) -> None:
-        """Carry the score from the fetch list's entry to the content's metadata."""
+        """Copies the score from the fetch list's entry to the content's metadata."""
 
     def pass_score_after_parsing(self, url: str, content: Content, parse: Parse) -> None:
-        """Carry the score from the content's metadata to the parse's."""
+        """Copies the score from the content's metadata to the parse's."""
 
     def distribute_score_to_outlinks(
         self,
@@ -304,19 +283,16 @@ class ScoringFilter(ExtensionBase):
         adjust: CrawlDatum | None,
         all_count: int,
     ) -> CrawlDatum | None:
-        """Give the outlinks in `targets` (of `all_count`) their share; returns what the page itself
-        gets back.
-        """
+        """Gives `targets` (of `all_count`) their share; returns what the page gets back."""
         return adjust
 
     def outlink_score(
         self, parse_data: ParseData, kept: int, all_count: int, score: float
     ) -> float | None:
-        """What `initial_score` and `distribute_score_to_outlinks` give each of `kept` outlinks
-        without metadata.
+        """Returns the score of each of `kept` outlinks without metadata, if all are equal.
 
-        None where they may differ, or the page itself gets something back: then those two are
-        asked. `score` comes from the filter before.
+        None where they may differ, or the page gets something back: then `initial_score` and
+        `distribute_score_to_outlinks` are called. `score` is the previous filter's.
         """
         asked = self.overrides("initial_score") or self.overrides("distribute_score_to_outlinks")
         return None if asked else score
@@ -324,10 +300,10 @@ class ScoringFilter(ExtensionBase):
     def update_db_score(
         self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]
     ) -> None:
-        """Set the new score of `datum` from the old record and the links found to it."""
+        """Sets the new score of `datum` from the old record and its inlinks."""
 
     def orphaned_score(self, url: str, datum: CrawlDatum) -> None:
-        """Adjust the score of a page that no link was found to in this update."""
+        """Adjusts the score of a page that got no link in this update."""
 
     def indexer_score(
         self,
@@ -339,15 +315,13 @@ class ScoringFilter(ExtensionBase):
         inlinks: Inlinks | None,
         init_score: float,
     ) -> float:
-        """The document's boost; `init_score` comes from the filter before (first: 1.0)."""
+        """Returns the document's boost; `init_score` is the previous filter's, 1.0 at first."""
         return init_score
 
     def indexer_score_columns(
         self, documents: Documents, pages: Pages, init: pl.Series
     ) -> pl.Series:
-        """`indexer_score` for each document; `init` and the result are Float32, null where it
-        failed (logged).
-        """
+        """Scores each document, in Float32; null where that failed (logged)."""
         if not self.overrides("indexer_score"):
             return init
         from minutch.plugin.documents import map_scores
@@ -391,9 +365,7 @@ class ScoringFilter(ExtensionBase):
         return map_updates(frame, old, inlinked, self.update_db_score)
 
     def linked_score_columns(self, scores: pl.Series, inlinked: pl.DataFrame) -> pl.Series | None:
-        """`update_db_score` for the `scores` (Float32) of entries that were linked to only; None if
-        it changes more.
-        """
+        """Scores entries that only got links (Float32); None if more than that changes."""
         return None
 
     def _each_row(self, method: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -418,13 +390,11 @@ class SegmentMergeFilter(ExtensionBase):
         parse_text: ParseText | None,
         linked: Sequence[CrawlDatum],
     ) -> bool:
-        """Whether the URL stays."""
+        """Returns whether the URL stays."""
 
 
 class IndexingFilter(ExtensionBase):
-    """Fills the document that goes to the index. `minutch.plugin.documents` says what the columns
-    hold.
-    """
+    """Fills the document that goes to the index (columns: `minutch.plugin.documents`)."""
 
     point_id = "org.apache.nutch.indexer.IndexingFilter"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"filter": ("filter_columns",)}
@@ -433,18 +403,16 @@ class IndexingFilter(ExtensionBase):
     def filter(
         self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
     ) -> NutchDocument | None:
-        """The document with its fields, None to leave the page out of the index.
+        """Returns the document with its fields, None to leave the page out of the index.
 
         `datum` is the entry of crawl_fetch with the CrawlDb's signature. A MinutchError leaves the
         document out, too, and is counted as an error.
         """
 
     def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
-        """`filter` for each of `documents`, which it adds fields to; `pages` has what is known, row
-        for row.
+        """Adds fields to each of `documents`, whose pages are `pages`, row for row.
 
-        Returns which stay, None for all: True, False for those that are left out, null after an
-        error (logged).
+        Returns a mask, None for all: True stays, False is left out, null is an error (logged).
         """
         from minutch.plugin.documents import map_documents
 
@@ -470,56 +438,51 @@ class IndexWriter(ExtensionBase):
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"encode": ("encode_columns",)}
 
     writes_anew: bool = False
-    """Whether each job begins with an empty output, so that one of deletions alone would lose what
-    is there.
-    """
+    """Whether each job starts with an empty output, so that deletions alone would lose it."""
     batch_documents: int = 1000
-    """Actions that `write` gets at most at a time; `configure` may set it."""
+    """Most actions in a call of `write`; `configure` may set it."""
     batch_bytes: int = 1 << 24
     """Bytes of documents from which on a batch goes out."""
     retries: int = 10
-    """How often a batch is tried again that the server is too busy for (IndexBusyError)."""
+    """How often a batch is retried that the server is too busy for (IndexBusyError)."""
     backoff: float = 0.1
-    """Seconds before the first of these; each next wait is twice as long. What the server asks for
-    goes before.
-    """
+    """Seconds before the first retry, doubled each time; the server's own wish comes first."""
 
     def configure(self, parameters: Parameters) -> None:
-        """Take the parameters of index-writers.xml. ConfigError for those that make no sense."""
+        """Takes the parameters of index-writers.xml. Raises ConfigError for wrong ones."""
 
     def open(self) -> None:
-        """Connect. IndexWriterError if that is not possible; retried after an IndexBusyError."""
+        """Connects. Raises IndexWriterError; retried after an IndexBusyError."""
 
     @abstractmethod
     def encode(self, doc: NutchDocument) -> bytes:
-        """A document as `write` gets it; the fields are those that the mapping has made."""
+        """Returns a document, its fields already mapped, as `write` takes it."""
 
     def encode_columns(self, documents: Documents) -> pl.Series:
-        """`encode` for each document (Binary)."""
+        """Encodes each document (Binary)."""
         import polars as pl
 
         return pl.Series("payload", [self.encode(doc) for doc in documents.rows()], dtype=pl.Binary)
 
     @abstractmethod
     def write(self, actions: Sequence[Action]) -> Sequence[Refused]:
-        """Send a batch; returns what the server refuses, while all else of the batch has been
-        taken.
+        """Sends a batch; returns what the server refuses (it has taken the rest).
 
-        Raises IndexBusyError where the server can't take (all of) it now, IndexWriterError where it
+        Raises IndexBusyError if the server can't take (all of) it now, IndexWriterError if it
         never will.
         """
 
     def commit(self) -> None:
-        """Make everything so far visible. Raises as `write`."""
+        """Makes everything so far visible. Raises as `write`."""
 
     def close(self) -> None:
-        """Finish and disconnect. Raises IndexWriterError."""
+        """Finishes and disconnects. Raises IndexWriterError."""
 
     def abort(self) -> None:
-        """Give up after an error: disconnect, commit nothing, remove what is half done."""
+        """Disconnects after an error without a commit, and removes partial output."""
 
     def describe(self) -> dict[str, tuple[str, object]]:
-        """Parameter → what it is for, its value; for the log."""
+        """Returns parameter → (purpose, value), for the log."""
         return {}
 
 
@@ -530,14 +493,14 @@ class Exchange(ExtensionBase):
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"match": ("match_columns",)}
 
     def open(self, parameters: Parameters) -> None:
-        """Take the parameters of exchanges.xml. ConfigError for those that make no sense."""
+        """Takes the parameters of exchanges.xml. Raises ConfigError for wrong ones."""
 
     @abstractmethod
     def match(self, doc: NutchDocument) -> bool:
-        """Whether the document goes to this exchange's writers."""
+        """Returns whether the document goes to this exchange's writers."""
 
     def match_columns(self, documents: Documents) -> pl.Series:
-        """`match` for each document (Boolean)."""
+        """Matches each document (Boolean)."""
         import polars as pl
 
         return pl.Series("match", [self.match(doc) for doc in documents.rows()], dtype=pl.Boolean)
@@ -550,14 +513,14 @@ class NutchPublisher(ExtensionBase):
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def set_config(self) -> bool:
-        """Connect as configured; whether that worked."""
+        """Connects as configured; returns whether that worked."""
         return False
 
     def publish(self, event: Mapping[str, Any]) -> None:
-        """Send one event: `eventType` START, END or REPORT, `url`, `timestamp`, `eventData`."""
+        """Sends an event: `eventType` START, END or REPORT, `url`, `timestamp`, `eventData`."""
 
     def close(self) -> None:
-        """Send what waits and disconnect; called once, when the fetch has ended."""
+        """Sends what is queued and disconnects; called once, when the fetch has ended."""
 
 
 _OF_PAGES = (Exchange, IndexingFilter, IndexWriter, Parser, HtmlParseFilter, Protocol)

@@ -6,7 +6,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.plugin.chains import _numbered, by_distinct
+from minutch.plugin.distincturls import by_distinct, numbered
 
 STRINGS = (
     st.sampled_from(["", "a", "b", "12345678", "123456789", "é" * 9, "http://host/" + "x" * 30])
@@ -20,7 +20,7 @@ def test_equal_strings_have_one_number(values: list[str]) -> None:
     first: dict[str, int] = {}
     for row, value in enumerate(values):
         first.setdefault(value, row)
-    rows, numbers = _numbered(pl.Series(values, dtype=pl.String))
+    rows, numbers = numbered(pl.Series(values, dtype=pl.String))
     assert rows.to_list() == list(first.values())
     assert numbers.to_list() == [list(first).index(value) for value in values]
 

@@ -17,7 +17,6 @@ from typing import Final
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.seeds import read_seeds, seed_files
 from minutch.errors import ConfigError, MinutchError, ProtocolError
-from minutch.hadoop.stores import as_path
 from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters, URLFilters, URLNormalizers
 from minutch.plugin.points import Protocol
 from minutch.plugin.protocolfactory import ProtocolFactory
@@ -29,7 +28,7 @@ _SAMPLE: Final = 1000
 """Seeds that are looked at."""
 
 
-def check(conf: Configuration, seeds: str | None) -> None:
+def check(conf: Configuration, seeds: Path | None) -> None:
     """Raise MinutchError for a crawl that can't work; warn of what may be wrong."""
     if not (conf.get_trimmed("http.agent.name") or ""):
         where = conf.file_to_edit("nutch-site.xml")
@@ -37,7 +36,7 @@ def check(conf: Configuration, seeds: str | None) -> None:
             "http.agent.name is not set, and site owners shall know who calls",
             hint=f"give your crawler a name in {where}, or by -D http.agent.name=my-crawler",
         )
-    sample = [] if seeds is None else list(islice(_urls(as_path(seeds)), _SAMPLE))
+    sample = [] if seeds is None else list(islice(_urls(seeds), _SAMPLE))
     if seeds is not None and not sample:
         raise MinutchError(
             f"{seeds} has no URL", hint="one per line, such as https://www.example.org/"

@@ -63,11 +63,9 @@ class Screen:
         finally:
             live_line(self.context.err, "")
 
-    def row(
-        self, step: str, seconds: float, reports: Mapping[str, Counters], more: str = ""
-    ) -> None:
+    def row(self, step: str, seconds: float, counters: Counters, more: str = "") -> None:
         """A step has ended."""
-        result = counters_of(reports) if self.context.verbose else result_of(step, reports)
+        result = counters_of(counters) if self.context.verbose else result_of(step, counters)
         if self.context.watch is not None:
             self.context.watch.row(step, seconds, result)
         text = f"  {step:<12}{seconds:>6.1f} s  {', '.join(filter(None, (result, more)))}".rstrip()

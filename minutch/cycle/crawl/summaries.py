@@ -91,9 +91,9 @@ _NOTHING: Final = {
 }
 
 
-def result_of(step: str, reports: Mapping[str, Counts]) -> str:
-    """What a step has done."""
-    counts = {name: count for report in reports.values() for name, count in report.items()}
+def result_of(step: str, counters: Counts) -> str:
+    """Say in a sentence what a step has done."""
+    counts = dict(counters)
     if step == "updatedb":
         total = sum(count for name, count in counts.items() if name.startswith("db_"))
         counts["redirects"] = counts.get("db_redir_temp", 0) + counts.get("db_redir_perm", 0)
@@ -107,15 +107,9 @@ def result_of(step: str, reports: Mapping[str, Counts]) -> str:
     return ", ".join(_said(step, counts)) or _NOTHING.get(step, "nothing")
 
 
-def counters_of(reports: Mapping[str, Counts]) -> str:
-    """All counters by their own names, zeros left out."""
-    counts = [
-        f"{name} {count:,}"
-        for counters in reports.values()
-        for name, count in counters.items()
-        if count
-    ]
-    return ", ".join(counts) if counts or not reports else "nothing"
+def counters_of(counters: Counts) -> str:
+    """Show all counters by their own names, zeros left out."""
+    return ", ".join(f"{name} {count:,}" for name, count in counters.items() if count) or "nothing"
 
 
 def _said(step: str, counts: Counts) -> list[str]:

@@ -15,7 +15,7 @@ Source: org.apache.nutch.hostdb.UpdateHostDb, UpdateHostDbReducer.
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,8 +54,28 @@ NO_LIMIT: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What the switches and hostdb.* say."""
+class UpdateHostDbOptions:
+    """What updatehostdb is asked for; what is False or None is left to hostdb.*."""
+
+    crawldb: Path | None = None
+    """A CrawlDb, whose pages are counted by host and status."""
+    tophosts: Path | None = None
+    """Text files with scores of hosts."""
+    check: frozenset[str] = frozenset()
+    """Hosts to look up in the DNS: `new`, `known`, `failed`."""
+    force: bool = False
+    """Whether hosts are looked up that are not due yet, too."""
+    filtering: bool = False
+    """Whether hosts are left out whose http://host/ the URL filters reject."""
+    normalize: bool = False
+    """Whether http://host/ is normalized for each host."""
+    url_limit: int | None = None
+    """Pages that a host needs to be kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostDbSettings:
+    """What the options and hostdb.* say."""
 
     checks: Checks = field(default_factory=Checks)
     filtering: bool = False
@@ -64,22 +84,13 @@ class Options:
 
     @classmethod
     def from_conf(
-        cls,
-        conf: Configuration,
-        *,
-        check: Container[str] = (),
-        force: bool = False,
-        filtering: bool = False,
-        normalize: bool = False,
-        url_limit: int | None = None,
-    ) -> Options:
-        """Adds the arguments to what hostdb.* say; `check`: of `new`, `known`, `failed`.
-        ConfigError.
-        """
+        cls, conf: Configuration, options: UpdateHostDbOptions = UpdateHostDbOptions()
+    ) -> HostDbSettings:
+        """Adds the options to what hostdb.* say. Raises ConfigError."""
 
         def chosen(kind: str) -> bool:
             name = f"hostdb.check.{kind}"
-            return kind in check or (_is_set(conf, name) and conf.get_boolean(name, False))
+            return kind in options.check or (_is_set(conf, name) and conf.get_boolean(name, False))
 
         threshold = conf.get_int("hostdb.purge.failed.hosts.threshold", checks.NEVER)
         if threshold < checks.NEVER:
@@ -91,13 +102,15 @@ class Options:
                 new=chosen("new"),
                 known=chosen("known"),
                 failed=chosen("failed"),
-                force=force or conf.get_boolean("hostdb.force.check", False),
+                force=options.force or conf.get_boolean("hostdb.force.check", False),
                 interval=conf.get_long("hostdb.recheck.interval", 86_400_000),
                 threshold=threshold,
             ),
-            filtering or conf.get_boolean("hostdb.url.filter", False),
-            normalize or conf.get_boolean("hostdb.url.normalize", False),
-            conf.get_long("hostdb.url.limit", NO_LIMIT) if url_limit is None else url_limit,
+            options.filtering or conf.get_boolean("hostdb.url.filter", False),
+            options.normalize or conf.get_boolean("hostdb.url.normalize", False),
+            conf.get_long("hostdb.url.limit", NO_LIMIT)
+            if options.url_limit is None
+            else options.url_limit,
         )
 
 
@@ -106,25 +119,24 @@ def _is_set(conf: Configuration, name: str) -> bool:
     return Path(conf.source(name) or "").name != "nutch-default.xml"
 
 
-def update(
-    hostdb: Path,
-    context: JobContext,
-    options: Options = Options(),
-    *,
-    crawldb: Path | None = None,
-    tophosts: Path | None = None,
+def updatehostdb(
+    hostdb: Path, options: UpdateHostDbOptions = UpdateHostDbOptions(), *, context: JobContext
 ) -> Counters:
-    """Update the HostDb at `hostdb`, which need not exist, from a CrawlDb and files with scores, if
-    they are given.
+    """Update the HostDb at `hostdb`, which need not exist, from a CrawlDb and files with scores.
 
     The HostDb before stays as `old` unless db.preserve.backup is false; on an error nothing has
     changed. Raises StoreError (a source that does not exist), LockedError, FormatError (damage),
     ConfigError.
     """
     conf, counters = context.conf, Counters()
-    rules = HostRules(conf, normalize=options.normalize, filtering=options.filtering)
+    settings, crawldb, tophosts = (
+        HostDbSettings.from_conf(conf, options),
+        options.crawldb,
+        options.tophosts,
+    )
+    rules = HostRules(conf, normalize=settings.normalize, filtering=settings.filtering)
     statistics = Statistics(rules, Fields.from_conf(conf), processors(conf))
-    _log_start(hostdb, crawldb, tophosts, options)
+    _log_start(hostdb, crawldb, tophosts, settings)
     db = HostDb(hostdb)
     files = [] if tophosts is None else score_files(tophosts)
     source = None if crawldb is None else CrawlDb(crawldb)
@@ -141,13 +153,15 @@ def update(
         for file in files:
             known.read_scores(file, rules, counters)
         counters.merge(
-            _write(db, known, options, context, progress, has_crawldb=source is not None)
+            _write(db, known, settings, context, progress, has_crawldb=source is not None)
         )
     log.info("UpdateHostDb: finished")
     return counters
 
 
-def _log_start(hostdb: Path, crawldb: Path | None, scores: Path | None, options: Options) -> None:
+def _log_start(
+    hostdb: Path, crawldb: Path | None, scores: Path | None, options: HostDbSettings
+) -> None:
     log.info("UpdateHostDb: hostdb: %s", hostdb)
     for name, path in (("crawldb", crawldb), ("tophosts", scores)):
         if path is not None:
@@ -232,7 +246,7 @@ class Sorted(ExitStack):
 def _write(
     db: HostDb,
     known: Sorted,
-    options: Options,
+    options: HostDbSettings,
     context: JobContext,
     progress: Progress,
     *,

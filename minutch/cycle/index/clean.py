@@ -1,5 +1,4 @@
-"""clean: delete from the index what the CrawlDb knows to be gone (db_gone) or a duplicate
-(db_duplicate).
+"""The clean job: deletes documents from the index that are db_gone or db_duplicate in the CrawlDb.
 
 Redirects are deleted by `index -deleteGone` alone, as in Nutch. Deletions go out in the order of
 the CrawlDb's files. Source: org.apache.nutch.indexer.CleaningJob.
@@ -8,6 +7,7 @@ the CrawlDb's files. Source: org.apache.nutch.indexer.CleaningJob.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -24,8 +24,21 @@ DELETED: Final = "deleted_documents_total"
 _UNWANTED: Final = (STATUS_DB_GONE, STATUS_DB_DUPLICATE)
 
 
-def clean(crawldb: Path, context: JobContext, *, commit: bool = True) -> Counters:
-    """Send the deletions to all index writers; a commit only if there are any.
+@dataclass(frozen=True, slots=True)
+class CleanOptions:
+    """Options of the clean job."""
+
+    no_commit: bool = False
+    """Whether index writers are not told to commit."""
+
+
+def clean(
+    crawldb: Path,
+    options: CleanOptions = CleanOptions(),
+    *,
+    context: JobContext,
+) -> Counters:
+    """Sends the deletions to all index writers, and a commit if there was any.
 
     Raises StoreError (no CrawlDb), FormatError (damage), IndexWriterError.
     """
@@ -43,6 +56,6 @@ def clean(crawldb: Path, context: JobContext, *, commit: bool = True) -> Counter
                 chain.delete(decode_keys(keys).to_list())
                 counters.add(DELETED, len(keys))
                 progress.advance(len(frame))
-        chain.finish(commit=commit and counters[DELETED] > 0)
+        chain.finish(commit=not options.no_commit and counters[DELETED] > 0)
     counters.merge(chain.counters)
     return counters

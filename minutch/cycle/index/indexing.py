@@ -1,7 +1,7 @@
-"""index: make documents of the pages of segments, and send them to the index writers.
+"""The index job: makes documents of the pages of segments and sends them to the index writers.
 
-    crawldb, linkdb, segments → ranges of keys → threads or processes (`task`) → writers, in the
-    order of the URLs
+    crawldb, linkdb, segments → ranges of keys → threads or processes (`rangeindexer`)
+                              → writers, in the order of the URLs
 
 Ranges are cut by the indexes of the MapFiles, so that each holds some megabytes: memory does not
 grow with the segments. Documents are identified by their URLs: a job that was killed can be run
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -29,7 +30,7 @@ from minutch.cycle.index.inputs import (
     segment_sources,
 )
 from minutch.cycle.index.misplaced import find_misplaced
-from minutch.cycle.index.rangeindexer import IndexOptions, RangeIndexer, RangeTask
+from minutch.cycle.index.rangeindexer import RangeIndexer, RangeSettings, RangeTask
 from minutch.cycle.index.writers import CRAWL_PROPERTY, REFUSED, WriterChain
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import Segment
@@ -51,32 +52,59 @@ a writer.
 """
 
 
+@dataclass(frozen=True, slots=True)
+class IndexOptions:
+    """Options of the index job, named as those of Nutch's IndexingJob."""
+
+    linkdb: Path | None = None
+    """The LinkDb whose anchors go into documents."""
+    delete_gone: bool = False
+    """Whether gone pages, redirects and duplicates are deleted from the index."""
+    filter: bool = False
+    """Whether URLs must pass the URL filters."""
+    normalize: bool = False
+    """Whether URLs are normalized first."""
+    add_binary_content: bool = False
+    """Whether documents get the field `binaryContent`."""
+    base64: bool = False
+    """Whether that field is encoded in Base64."""
+    no_commit: bool = False
+    """Whether index writers are not told to commit."""
+    params: str | None = None
+    """Parameters for plugins, `k1=v1&k2=v2` (indexer.additional.params)."""
+
+
 def index(
     crawldb: Path | None,
-    linkdb: Path | None,
-    segments: Sequence[Segment],
-    context: JobContext,
-    options: IndexOptions,
+    segments: Sequence[Path],
+    options: IndexOptions = IndexOptions(),
     *,
-    commit: bool = True,
-    params: str | None = None,
+    context: JobContext,
 ) -> Counters:
-    """Send the documents of `segments` to all index writers; returns what became of the URLs.
+    """Sends the documents of `segments` to all index writers; counts the outcomes of URLs.
 
-    Raises StoreError (something is not there), FormatError (damage), IndexWriterError; nothing is
+    Raises StoreError (an input is missing), FormatError (damage), IndexWriterError; nothing is
     committed then.
     """
-    conf = _configured(context.conf, options, params, commit=commit)
+    conf = _configured(context.conf, options)
     conf = conf.with_values({CRAWL_PROPERTY: str(_crawl_folder(crawldb, segments))})
-    _log_start(crawldb, linkdb, segments, options)
-    inputs = find_inputs(crawldb, linkdb, segments, content=options.content)
+    _log_start(crawldb, segments, options)
+    settings = RangeSettings(
+        options.delete_gone,
+        options.filter,
+        options.normalize,
+        options.add_binary_content,
+        options.base64,
+    )
+    stores = [Segment(path) for path in segments]
+    inputs = find_inputs(crawldb, options.linkdb, stores, content=options.add_binary_content)
     parts = [part for source in inputs.sources for part in source.parts]
     ranges = cut(parts, _range_bytes(conf))
     counters = Counters()
     counters.add(INDEXED, 0)
     with (
         WriterChain(conf) as chain,
-        find_misplaced(inputs, segments, conf, normalize=options.normalize) as misplaced,
+        find_misplaced(inputs, stores, conf, normalize=options.normalize) as misplaced,
         context.progress("index", unit="documents") as progress,
     ):
         chain.open()
@@ -84,12 +112,12 @@ def index(
             RangeTask(keys, rows) for keys, rows in misplaced.by_range(ranges)
         )
         for encoded, counted in engine_of(conf).stream(
-            partial(RangeIndexer, conf, inputs, options), tasks
+            partial(RangeIndexer, conf, inputs, settings), tasks
         ):
             chain.write(encoded)
             counters.merge(counted)
             progress.advance(counted.get(INDEXED, 0))
-        chain.finish(commit=commit)
+        chain.finish(commit=not options.no_commit)
     counters.merge(chain.counters)
     if counters.get(REFUSED):
         counters[INDEXED] -= counters[REFUSED]
@@ -123,44 +151,38 @@ def _range_bytes(conf: Configuration) -> int:
     return max(SMALLEST_RANGE, min(RANGE_BYTES, fair))
 
 
-def _crawl_folder(crawldb: Path | None, segments: Sequence[Segment]) -> Path:
-    """The folder of the crawl: that of the CrawlDb, else that of the folder of segments."""
-    return (
-        segments[0].path.absolute().parent.parent if crawldb is None else crawldb.absolute().parent
-    )
+def _crawl_folder(crawldb: Path | None, segments: Sequence[Path]) -> Path:
+    """Returns the crawl folder: the CrawlDb's parent, else that of the folder of segments."""
+    return segments[0].absolute().parent.parent if crawldb is None else crawldb.absolute().parent
 
 
-def _configured(
-    conf: Configuration, options: IndexOptions, params: str | None, *, commit: bool
-) -> Configuration:
-    """The configuration with the properties by which plugins know the command's options."""
+def _configured(conf: Configuration, options: IndexOptions) -> Configuration:
+    """Returns the configuration with the properties that tell plugins the job's options."""
     values = {
         "indexer.delete": options.delete_gone,
-        "indexer.url.filters": options.filters,
+        "indexer.url.filters": options.filter,
         "indexer.url.normalizers": options.normalize,
-        "indexer.binary.base64": options.as_base64,
-        "indexer.nocommit": not commit,
+        "indexer.binary.base64": options.base64,
+        "indexer.nocommit": options.no_commit,
     }
     texts = {name: "true" for name, value in values.items() if value}
-    if params is not None:
-        texts[PARAMS_PROPERTY] = params
+    if options.params is not None:
+        texts[PARAMS_PROPERTY] = options.params
     return conf.with_values(texts) if texts else conf
 
 
-def _log_start(
-    crawldb: Path | None, linkdb: Path | None, segments: Sequence[Segment], options: IndexOptions
-) -> None:
-    log.info("RangeIndexer: starting")
-    log.info("RangeIndexer: deleting gone documents: %s", str(options.delete_gone).lower())
-    log.info("RangeIndexer: URL filtering: %s", str(options.filters).lower())
-    log.info("RangeIndexer: URL normalizing: %s", str(options.normalize).lower())
-    if options.content:
-        log.info("RangeIndexer: adding binary content%s", " as Base64" if options.as_base64 else "")
+def _log_start(crawldb: Path | None, segments: Sequence[Path], options: IndexOptions) -> None:
+    log.info("Indexer: starting")
+    log.info("Indexer: deleting gone documents: %s", str(options.delete_gone).lower())
+    log.info("Indexer: URL filtering: %s", str(options.filter).lower())
+    log.info("Indexer: URL normalizing: %s", str(options.normalize).lower())
+    if options.add_binary_content:
+        log.info("Indexer: adding binary content%s", " as Base64" if options.base64 else "")
     if crawldb is None:
         log.info("IndexerMapReduce: no crawldb provided for indexing")
     else:
         log.info("IndexerMapReduce: crawldb: %s", crawldb)
     for segment in segments:
-        log.info("IndexerMapReduces: adding segment: %s", segment.path)
-    if linkdb is not None:
-        log.info("IndexerMapReduce: linkdb: %s", linkdb)
+        log.info("IndexerMapReduces: adding segment: %s", segment)
+    if options.linkdb is not None:
+        log.info("IndexerMapReduce: linkdb: %s", options.linkdb)

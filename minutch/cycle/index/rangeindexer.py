@@ -53,7 +53,7 @@ SEGMENT_KINDS: Final = (FETCH, PARSE, TEXT)
 
 
 @dataclass(frozen=True)
-class IndexOptions:
+class RangeSettings:
     """The options of the command that decide what becomes of a URL."""
 
     delete_gone: bool = False
@@ -80,7 +80,7 @@ class RangeResult(NamedTuple):
 class RangeIndexer:
     """Makes of ranges what the writers get."""
 
-    def __init__(self, conf: Configuration, inputs: Inputs, options: IndexOptions) -> None:
+    def __init__(self, conf: Configuration, inputs: Inputs, options: RangeSettings) -> None:
         self._inputs = inputs
         self._options = options
         self._rules = indexrules.IndexRules.from_conf(conf, delete=options.delete_gone)

@@ -1,14 +1,14 @@
-"""`minutch parse`: the fetched pages of a segment → crawl_parse, parse_data, parse_text.
+"""The parse job: parses a segment's fetched pages into crawl_parse, parse_data and parse_text.
 
-    content ──> workers: parse, filter links, score, sign, serialize ──> part writers, by hash of
-    the URL
+    content ──> workers: parse, filter links, score, sign, serialize
+            ──> part writers, by the hash of the URL
 
-Pages are parsed in processes of their own (minutch.cycle.parse.workerpool) and written in the order of
-their URLs, as they come: all partitions at once, or each by itself where an engine has more
-machines. There, pages that lie in other parts than those of the job (fetched by lists, say) are
-shuffled first. Pages found inside other pages (a feed's entries) are put in their places at the
-end. A segment that has been parsed is left as it is, with a warning. Source:
-org.apache.nutch.parse.ParseSegment.
+Pages are parsed in worker processes (`workerpool`) and written in the order of their URLs, as they
+arrive: all partitions at once, or one by one where an engine has several machines. There, pages
+stored in other parts than the job's (fetched by lists, for example) are shuffled first. Pages found
+inside other pages (a feed's entries) are merged in at the end.
+
+Source: org.apache.nutch.parse.ParseSegment.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from minutch.clock import Clock
@@ -37,9 +38,9 @@ from minutch.cycle.segment.store import (
 from minutch.errors import FormatError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.hadoop.formats.javaio import decode_text
-from minutch.job import Counters, Progress
+from minutch.job import Counters, JobContext, Progress
 from minutch.work.engine import Partition, Task, engine_of
-from minutch.work.tables.database import are_partitions
+from minutch.work.tables.database import are_partitions, record_estimate
 from minutch.work.tables.parallel import number_of_parts
 from minutch.work.tables.success import mark_success
 
@@ -50,11 +51,44 @@ REPEATED: Final = "left_out_same_url"
 """Counts documents of a URL that had one already (a page fetched twice, through redirects)."""
 
 
+@dataclass(frozen=True, slots=True)
+class ParseOptions:
+    """Options of the parse job; None leaves a choice to the configuration."""
+
+    filter: bool | None = None
+    """Whether URL filters apply to links (parse.filter.urls)."""
+    normalize: bool | None = None
+    """Whether URL normalizers apply to links (parse.normalize.urls)."""
+
+
+def parse(
+    segment: Path,
+    options: ParseOptions = ParseOptions(),
+    *,
+    context: JobContext,
+) -> Counters:
+    """Parses a segment; one that is parsed already is left alone, with a warning and no counters.
+
+    Raises StoreError if there is no content, FormatError if its files are damaged.
+    """
+    wanted = {"parse.filter.urls": options.filter, "parse.normalize.urls": options.normalize}
+    values = {name: str(value).lower() for name, value in wanted.items() if value is not None}
+    conf = context.conf.with_values(values).freeze() if values else context.conf
+    store = Segment(segment)
+    store.clear_left_overs()
+    if store.has(CRAWL_PARSE):
+        log.warning("Segment: %s already parsed!! Skipped parsing this segment!!", store.path)
+        return Counters()
+    with context.progress(
+        "parse", lambda: record_estimate(store.parts(CONTENT)), "pages"
+    ) as progress:
+        return parse_segment(store, conf, context.clock, progress)
+
+
 def parse_segment(
     segment: Segment, conf: Configuration, clock: Clock, progress: Progress | None = None
 ) -> Counters:
-    """Parse a segment's content. Every page counts once under `pages`; outcomes are counted by
-    document.
+    """Parses a segment; counts each page under `pages`, and each document by its outcome.
 
     Raises StoreError if there is no content or the segment has been parsed, FormatError if its
     files are damaged.

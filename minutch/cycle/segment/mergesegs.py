@@ -63,17 +63,26 @@ SEGMENTS: Final = "segments made"
 _IN_NUTCHS_ORDER = (CONTENT, CRAWL_GENERATE, CRAWL_FETCH, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT)
 
 
+@dataclass(frozen=True, slots=True)
+class MergesegsOptions:
+    """What mergesegs is asked for."""
+
+    filtering: bool = False
+    """Whether the URL filters and the merge filters apply."""
+    normalize: bool = False
+    """Whether the URL normalizers apply."""
+    slice_size: int = 0
+    """URLs in each of the segments that are made; 0: all in one."""
+
+
 def mergesegs(
     output: Path,
-    segments: Sequence[Segment],
-    context: JobContext,
+    segments: Sequence[Path],
+    options: MergesegsOptions = MergesegsOptions(),
     *,
-    filtering: bool = False,
-    normalize: bool = False,
-    slice_size: int = 0,
+    context: JobContext,
 ) -> Counters:
-    """Merge segments into a new one in `output`, which must not exist, or into slices of
-    `slice_size` URLs.
+    """Merge segments into a new one in `output`, which must not exist, or into slices.
 
     Segments that do not exist are skipped with a message. Raises StoreError if none is left, or if
     no folder is in all of them; FormatError for damage.
@@ -81,19 +90,17 @@ def mergesegs(
     conf, name = context.conf, segment_name(context.clock.now())
     log.info("Merging %d segments to %s/%s", len(segments), output, name)
     require_absent(output)
-    found = _existing(segments)
+    found = _existing([Segment(path) for path in segments])
     folders = _common_folders(found)
     work = Merging(
         found,
         name,
         {folder: _compression(folder, conf) for folder in folders},
         conf,
-        filtering,
-        normalize,
-        slice_size,
+        options,
     )
-    if slice_size > 0:
-        log.info("Slice size: %d URLs.", slice_size)
+    if options.slice_size > 0:
+        log.info("Slice size: %d URLs.", options.slice_size)
     counters, parts = Counters(), number_of_parts(conf)
     with (
         output_folder(output) as directory,
@@ -118,9 +125,7 @@ class Merging:
     name: str
     compressions: Mapping[str, str]
     conf: Configuration
-    filtering: bool
-    normalize: bool
-    slice_size: int
+    options: MergesegsOptions
 
     def write(self, task: Task, parts: range) -> list[tuple[int, int | None]]:
         """Write some partitions; returns the parts that were written, with the numbers of their
@@ -128,19 +133,23 @@ class Merging:
         """
         rules = UrlRules(
             self.conf,
-            normalize=self.normalize,
-            filtering=self.filtering,
+            normalize=self.options.normalize,
+            filtering=self.options.filtering,
             scope=SCOPE_DEFAULT,
             keep_on_error=False,
         )
-        merge = Merge(self.compressions, SegmentMergeFilters(self.conf) if self.filtering else None)
+        merge = Merge(
+            self.compressions, SegmentMergeFilters(self.conf) if self.options.filtering else None
+        )
         with (
             Streams(
                 self.segments, self.compressions, rules, self.conf, parts=parts, spill=task.spill
             ) as streams,
             SegmentsWriter(task.folder, self.name, self.compressions) as writer,
         ):
-            pieces = merge.pieces(streams, Slices(self.slice_size, number_of_parts(self.conf)))
+            pieces = merge.pieces(
+                streams, Slices(self.options.slice_size, number_of_parts(self.conf))
+            )
             for piece in ordered(writer.encode, pieces):
                 count = writer.write(piece)
                 merge.counters.add(WRITTEN, count)

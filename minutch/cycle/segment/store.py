@@ -157,9 +157,7 @@ class Segment:
         return [folder for folder in folders if not self.has(folder)]
 
     def is_complete(self) -> bool:
-        """SegmentChecker.checkSegmentDir: fetched and parsed, and named like a segment; says in the
-        log why not.
-        """
+        """Whether it is fetched, parsed and named like a segment; the log says why not."""
         if not _NAME.fullmatch(self.name):
             log.warning("%s is not a segment: skipped", self.path)
             return False
@@ -169,9 +167,7 @@ class Segment:
         return not missing
 
     def parts(self, folder: str) -> list[Path]:
-        """The part files or MapFile directories of a folder; StoreError if the folder is not
-        there.
-        """
+        """The part files or MapFiles of a folder; StoreError if the folder is not there."""
         self.check()
         directory = self.path / folder
         if not directory.is_dir():
@@ -188,9 +184,7 @@ class Segment:
             yield from _raw_records(path)
 
     def raw_sorted(self, folder: str, *, run_bytes: int = RUN_BYTES) -> Iterator[RawRecord]:
-        """All records in the order of their URLs; folders that are not sorted are sorted first, on
-        disk if need be.
-        """
+        """All records by URL; what is not sorted in its files is sorted first, perhaps on disk."""
         if LAYOUTS[folder].map_file:
             return merge_records(_raw_records(path) for path in self.data_files(folder))
         return sort_records(self.raw(folder), run_bytes=run_bytes)
@@ -231,9 +225,7 @@ class Segment:
                     at = reader.position
 
     def get(self, folder: str, url: str) -> list[Writable]:
-        """All values of a URL in a folder: by the index of each MapFile, or by reading the flat
-        files through.
-        """
+        """All values of a URL in a folder, by the MapFiles' indexes or by reading flat files."""
         return [value for part in self.parts(folder) for value in _get(part, encode_text(url))]
 
     def finish(self) -> None:
@@ -277,9 +269,7 @@ class Segment:
             raise StoreError(f"Segment {self.path} already has {folders[-1]}")
 
     def _move_in(self, fresh: Path, folders: Sequence[str]) -> None:
-        """Put the new folders in place of the old ones, by renames alone; the old ones end up
-        inside `fresh`.
-        """
+        """Put the new folders where the old ones are, by renames; these end up in `fresh`."""
         replaced = fresh / "replaced"
         replaced.mkdir()
         for folder in (folders[-1], *folders[:-1]):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -47,49 +48,58 @@ LISTED: Final = "URLs listed"
 LEFT_OUT: Final = "URLs that are none, or not below the sitemap's folder"
 
 
-def sitemap(
-    crawldb: Path,
-    context: JobContext,
-    *,
-    hostdb: Path | None = None,
-    urls: Path | None = None,
-    threads: int = DEFAULT_THREADS,
-    force: bool = False,
-    strict: bool = True,
-    filtering: bool = True,
-    normalize: bool = True,
-) -> Counters:
-    """Put the URLs of the sitemaps of the hosts in `hostdb`, and of those in the files of `urls`,
-    into a CrawlDb.
+@dataclass(frozen=True, slots=True)
+class SitemapOptions:
+    """What sitemap is asked for."""
 
-    Raises StoreError, LockedError, FormatError; what is wrong with a sitemap is counted and in the
-    log.
+    hostdb: Path | None = None
+    """A HostDb, whose hosts' sitemaps are read."""
+    urls: Path | None = None
+    """A file or folder with URLs of sitemaps, or host names, one per line."""
+    threads: int = DEFAULT_THREADS
+    """Sitemaps fetched at the same time."""
+    force: bool = False
+    """Whether another process's lock is passed over."""
+    strict: bool = True
+    """Whether only URLs below a sitemap's own folder count."""
+    filtering: bool = True
+    """Whether the URL filters apply (sitemap.url.filter can turn them off)."""
+    normalize: bool = True
+    """Whether the URL normalizers apply (sitemap.url.normalize can turn them off)."""
+
+
+def sitemap(
+    crawldb: Path, options: SitemapOptions = SitemapOptions(), *, context: JobContext
+) -> Counters:
+    """Put the URLs of sitemaps into the CrawlDb at `crawldb`, which is made if there is none.
+
+    Raises StoreError, LockedError, FormatError; a sitemap that can't be read is counted and logged.
     """
     conf, db = context.conf, CrawlDb(crawldb)
     log.info("SitemapProcessor: starting")
-    hosts = [] if hostdb is None else Database(hostdb).require_parts()
+    hosts = [] if options.hostdb is None else Database(options.hostdb).require_parts()
     if hosts and conf.get_trimmed_strings(ALLOWLIST_PROPERTY):
         log.warning(
             "%s is set: of the hosts in it no robots.txt is read, and no sitemap found there",
             ALLOWLIST_PROPERTY,
         )
     db.require_class(CRAWL_DATUM)
-    files = [] if urls is None else seed_files(urls)
+    files = [] if options.urls is None else seed_files(options.urls)
     collected = _Collected(
         UrlRules(
             conf,
-            normalize=normalize and conf.get_boolean(NORMALIZE_PROPERTY, True),
-            filtering=filtering and conf.get_boolean(FILTER_PROPERTY, True),
+            normalize=options.normalize and conf.get_boolean(NORMALIZE_PROPERTY, True),
+            filtering=options.filtering and conf.get_boolean(FILTER_PROPERTY, True),
             scope=SCOPE_DEFAULT,
             keep_on_error=False,
         ),
         EntrySettings.from_conf(conf, context.clock.now()),
     )
-    settings, watch = SitemapSettings.from_conf(conf, strict=strict), context.watch
+    settings, watch = SitemapSettings.from_conf(conf, strict=options.strict), context.watch
     held = (lambda: False) if watch is None else (lambda: watch.paused)
     fetcher = SitemapFetcher(conf, settings, context.clock, collected.checked, held)
     with (
-        db.lock(force),
+        db.lock(options.force),
         Shuffle(
             number_of_parts(conf), SITEMAP_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb
         ) as found,
@@ -97,7 +107,7 @@ def sitemap(
         collected.shuffle = found
         with context.progress("sitemap", unit="starts") as progress:
             asyncio.run(
-                fetcher.run(_starts(files, hosts), threads, collected.add, progress.advance)
+                fetcher.run(_starts(files, hosts), options.threads, collected.add, progress.advance)
             )
         collected.counters.merge(_put_in(db, found, collected.rules_of_entries, context))
     counters = Counters(fetcher.counters)

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import io
-import sys
-import types
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.commands import crawl as crawl_module
 from minutch.commands import flow
-from minutch.commands.crawl import INTERRUPTED, Crawl
-from minutch.commands.crawloptions import CrawlOptions
 from minutch.conf import Configuration
+from minutch.cycle.crawl import crawler as crawl_module
+from minutch.cycle.crawl.crawler import INTERRUPTED, Crawler
+from minutch.cycle.crawl.options import CrawlOptions
+from minutch.cycle.crawl.steps import LOCAL_ONLY, TITLES
+from minutch.cycle.crawldb.dedup import DedupOptions
+from minutch.cycle.crawldb.inject import InjectOptions
+from minutch.cycle.crawldb.updatedb import UpdateOptions
+from minutch.cycle.fetch.fetcher import FetchOptions
 from minutch.cycle.fetch.outcomes import Outcomes
+from minutch.cycle.fetchlist.generate import Generated
+from minutch.cycle.fetchlist.selector import GenerateOptions
+from minutch.cycle.hostdb.update import UpdateHostDbOptions
+from minutch.cycle.index.clean import CleanOptions
+from minutch.cycle.index.indexing import IndexOptions
+from minutch.cycle.linkdb.invertlinks import InvertOptions
+from minutch.cycle.parse.parsesegment import ParseOptions
+from minutch.cycle.sitemap.processor import SitemapOptions
 from minutch.errors import ConfigError, LockedError, MinutchError
-from minutch.job import JobContext
+from minutch.job import Counters, JobContext
 
 PARTS = {"fetch": ("crawl_fetch", "content"), "parse": ("crawl_parse", "parse_data", "parse_text")}
 
@@ -33,67 +46,69 @@ class Jobs:
     root: Path
     due: int = 99
     fails: str = ""
-    error: BaseException | None = None
-    calls: list[tuple[str, list[str]]] = field(default_factory=list)
+    error: BaseException = field(default_factory=lambda: MinutchError("failed"))
+    before: dict[str, Callable[[], None]] = field(default_factory=dict)
+    """What happens as a step begins."""
+    also: dict[str, dict[str, int]] = field(default_factory=dict)
+    """More counters of a step."""
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+    """Of each step its name, paths below `root`, and options."""
     confs: list[Configuration] = field(default_factory=list)
     made: int = 0
 
-    def run(self, name: str) -> Callable[[list[str], JobContext], int]:
-        def run(args: list[str], context: JobContext) -> int:
-            self.calls.append((name, [word.removeprefix(f"{self.root}/") for word in args]))
-            self.confs.append(context.conf)
-            context.clock.advance(1.5)  # type: ignore[attr-defined]
-            if name == self.fails:
-                if self.error:
-                    raise self.error
-                return -1
-            return self._work(name, args, context)
-
-        return run
-
-    def _work(self, name: str, args: list[str], context: JobContext) -> int:
+    def perform(self, name: str, call: partial[Any], context: JobContext) -> Any:
+        assert call.func.__name__ == name
+        self.calls.append((name, *map(self._below, call.args)))
+        self.confs.append(context.conf)
+        context.clock.advance(1.5)  # type: ignore[attr-defined]
+        if name == self.fails:
+            raise self.error
+        if name in self.before:
+            self.before[name]()
+        counters = Counters({"records": 3, **self.also.get(name, {})})
         if name == "generate":
-            if self.made >= self.due:
-                return 1
-            self.made += 1
-            Path(args[1], f"2026010100000{self.made}", "crawl_generate").mkdir(parents=True)
+            return Generated(self._generate(call.args[1]), counters)
         for part in PARTS.get(name, ()):
-            Path(args[0], part).mkdir(parents=True)
-        context.report(name, {"records": 3})
-        return 0
+            (call.args[0] / part).mkdir(parents=True)
+        return counters
+
+    def _below(self, argument: Any) -> Any:
+        if isinstance(argument, list):
+            return [self._below(path) for path in argument]
+        return str(argument.relative_to(self.root)) if isinstance(argument, Path) else argument
+
+    def _generate(self, segments: Path) -> list[Path]:
+        if self.made >= self.due:
+            return []
+        self.made += 1
+        segment = segments / f"2026010100000{self.made}"
+        (segment / "crawl_generate").mkdir(parents=True)
+        return [segment]
 
     @property
     def names(self) -> list[str]:
-        return [name for name, _ in self.calls]
+        return [call[0] for call in self.calls]
 
 
 @pytest.fixture
 def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Jobs:
     monkeypatch.chdir(tmp_path)
-    stand_ins = Jobs(tmp_path)
-    for command in flow.commands().values():
-        module = types.ModuleType(command.module)
-        module.run = stand_ins.run(command.name)  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, command.module, module)
     (tmp_path / "seeds").mkdir()
     (tmp_path / "seeds" / "seeds.txt").write_text("http://example.org/\n")
     monkeypatch.setattr(crawl_module, "outcomes_of", lambda segment, proxy: Outcomes(new=3))
-    return stand_ins
+    return Jobs(tmp_path)
 
 
-def crawl(
-    jobs: Jobs, rounds: int = 2, seeds: str | None = "seeds", wait: int | None = None
-) -> Crawl:
-    options = CrawlOptions(
-        str(jobs.root / "crawl"), rounds, seeds and str(jobs.root / seeds), wait=wait
-    )
+def crawl(jobs: Jobs, rounds: int = 2, seeds: str | None = "seeds", **more: Any) -> Crawler:
+    options = CrawlOptions(rounds, seeds and jobs.root / seeds, **more)  # type: ignore[arg-type]
     conf = Configuration.load(
         [], overrides={"http.agent.name": "test", "mapreduce.job.reduces": "9"}
     )
-    return Crawl(options, JobContext(conf.freeze(), FakeClock(), io.StringIO(), io.StringIO()))
+    context = JobContext(conf.freeze(), FakeClock(), io.StringIO(), io.StringIO())
+    return Crawler(jobs.root / "crawl", options, context, perform=jobs.perform)
 
 
-def printed(run: Crawl) -> str:
+def printed(run: Crawler) -> str:
     assert isinstance(run.context.out, io.StringIO)
     return run.context.out.getvalue()
 
@@ -102,20 +117,17 @@ ROUND = ["generate", "fetch", "parse", "updatedb", "invertlinks", "dedup"]
 
 
 def test_rounds_are_nutchs_steps_with_nutchs_options(jobs: Jobs) -> None:
-    run = crawl(jobs, rounds=1)
-    assert run.run() == 0
+    crawl(jobs, rounds=1).run()
     segment = "crawl/segments/20260101000001"
+    lists = GenerateOptions(top_n=50000, fetchers=1, filtering=False)
     assert jobs.calls == [
-        ("inject", ["crawl/crawldb", "seeds"]),
-        (
-            "generate",
-            ["crawl/crawldb", "crawl/segments", "-topN", "50000", "-numFetchers", "1", "-noFilter"],
-        ),
-        ("fetch", [segment, "-threads", "50"]),
-        ("parse", [segment]),
-        ("updatedb", ["crawl/crawldb", segment]),
-        ("invertlinks", ["crawl/linkdb", segment, "-noNormalize", "-nofilter"]),
-        ("dedup", ["crawl/crawldb", "-group", "none"]),
+        ("inject", "crawl/crawldb", "seeds", InjectOptions()),
+        ("generate", "crawl/crawldb", "crawl/segments", lists),
+        ("fetch", segment, FetchOptions(threads=50)),
+        ("parse", segment, ParseOptions()),
+        ("updatedb", "crawl/crawldb", [segment], UpdateOptions()),
+        ("invertlinks", "crawl/linkdb", [segment], InvertOptions(normalize=False, filtering=False)),
+        ("dedup", "crawl/crawldb", DedupOptions(group="none")),
     ]
     assert {conf.get("mapreduce.job.reduces") for conf in jobs.confs} == {"2"}
     assert [conf.get("fetcher.timelimit.mins") for conf in jobs.confs] == [
@@ -127,49 +139,39 @@ def test_rounds_are_nutchs_steps_with_nutchs_options(jobs: Jobs) -> None:
 
 
 def test_near_duplicates_are_found_where_that_is_wished(jobs: Jobs) -> None:
-    run = crawl(jobs, rounds=1)
-    run.options = replace(run.options, dedup_near=3)
-    assert run.run() == 0
-    assert jobs.calls[-1] == ("dedup", ["crawl/crawldb", "-group", "none", "-near", "3"])
+    crawl(jobs, rounds=1, dedup_near=3).run()
+    assert jobs.calls[-1] == ("dedup", "crawl/crawldb", DedupOptions(group="none", near=3))
 
 
 def test_a_hostdb_is_kept_and_used(jobs: Jobs) -> None:
-    run = crawl(jobs, rounds=2)
-    run.options = replace(run.options, hostdb_update=True, hostdb_generate=True)
-    make = jobs.run("updatehostdb")
-
-    def update(args: list[str], context: JobContext) -> int:
-        (jobs.root / "crawl/hostdb").mkdir(exist_ok=True)
-        return make(args, context)
-
-    sys.modules["minutch.commands.updatehostdb"].run = update  # type: ignore[attr-defined]
-    assert run.run() == 0
+    hostdb = jobs.root / "crawl/hostdb"
+    jobs.before["updatehostdb"] = lambda: hostdb.mkdir(exist_ok=True)
+    crawl(jobs, hostdb_update=True, hostdb_generate=True).run()
     with_hosts = [*ROUND[:4], "updatehostdb", *ROUND[4:]]
     assert jobs.names == ["inject", *with_hosts, *with_hosts]
-    assert ("updatehostdb", ["-crawldb", "crawl/crawldb", "-hostdb", "crawl/hostdb"]) in jobs.calls
-    first, second = (args for name, args in jobs.calls if name == "generate")
-    assert second == [*first, "-hostdb", "crawl/hostdb"]
+    options = UpdateHostDbOptions(crawldb=jobs.root / "crawl/crawldb")
+    assert ("updatehostdb", "crawl/hostdb", options) in jobs.calls
+    first, second = (call for call in jobs.calls if call[0] == "generate")
+    assert second == (*first[:-1], replace(first[-1], hostdb=hostdb))
 
 
 @pytest.mark.parametrize(("often", "rounds"), [("never", 0), ("once", 1), ("always", 2)])
 def test_sitemaps_come_before_rounds(jobs: Jobs, often: str, rounds: int) -> None:
     """Those of a list after the seeds, those of the HostDb's hosts before a round."""
-    (jobs.root / "crawl/hostdb/current").mkdir(parents=True)
-    options = CrawlOptions(
-        str(jobs.root / "crawl"), 2, str(jobs.root / "seeds"), sitemaps="maps", threads=7
-    )
-    options.sitemaps_from_hostdb = often
-    conf = Configuration.load([], overrides={"http.agent.name": "test"})
-    assert (
-        Crawl(options, JobContext(conf.freeze(), FakeClock(), io.StringIO(), io.StringIO())).run()
-        == 0
-    )
+    hostdb = jobs.root / "crawl/hostdb"
+    (hostdb / "current").mkdir(parents=True)
+    crawl(jobs, sitemaps=Path("maps"), threads=7, sitemaps_from_hostdb=often).run()
     assert jobs.names[:2] == ["inject", "sitemap"]
-    calls = [arguments for name, arguments in jobs.calls if name == "sitemap"]
-    assert calls == [
-        ["crawl/crawldb", "-sitemapUrls", "maps", "-threads", "7"],
-        *[["crawl/crawldb", "-hostdb", "crawl/hostdb", "-threads", "7"]] * rounds,
+    assert [call[1:] for call in jobs.calls if call[0] == "sitemap"] == [
+        ("crawl/crawldb", SitemapOptions(urls=Path("maps"), threads=7)),
+        *[("crawl/crawldb", SitemapOptions(hostdb=hostdb, threads=7))] * rounds,
     ]
+
+
+def test_steps_agree_with_the_commands() -> None:
+    steps = {*TITLES, "fetch"}
+    assert steps - flow.FAR_COMMANDS == LOCAL_ONLY
+    assert all(flow.find(name) is not None for name in steps)
 
 
 def test_a_table_per_round(jobs: Jobs) -> None:
@@ -196,7 +198,7 @@ def test_a_table_per_round(jobs: Jobs) -> None:
 def test_it_stops_when_nothing_is_due(jobs: Jobs) -> None:
     jobs.due = 1
     run = crawl(jobs, rounds=-1)
-    assert run.run() == 0
+    run.run()
     assert jobs.names == ["inject", *ROUND, "generate"]
     assert "Round 2\n  generate       1.5 s  nothing is due\n" in printed(run)
 
@@ -222,7 +224,7 @@ def test_a_stop_file_ends_it(jobs: Jobs, place: str) -> None:
     (jobs.root / place).mkdir(exist_ok=True)
     (jobs.root / place / ".STOP").touch()
     run = crawl(jobs, rounds=-1)
-    assert run.run() == 0
+    run.run()
     assert jobs.names == ["inject"]
     assert ".STOP found, stopping after 0 rounds" in printed(run)
 
@@ -242,12 +244,7 @@ def test_an_interrupted_round_is_finished_first(jobs: Jobs, step: str) -> None:
 
 
 def test_an_interrupted_fetch_stops_after_itself(jobs: Jobs) -> None:
-    def fetch(args: list[str], context: JobContext) -> int:
-        code = jobs.run("fetch")(args, context)
-        context.report("Fetcher", {"fetched": 1, INTERRUPTED: 1})
-        return code
-
-    sys.modules["minutch.commands.fetch"].run = fetch  # type: ignore[attr-defined]
+    jobs.also["fetch"] = {"fetched": 1, INTERRUPTED: 1}
     with pytest.raises(KeyboardInterrupt):
         crawl(jobs).run()
     assert jobs.names == ["inject", "generate", "fetch"]
@@ -270,23 +267,30 @@ def test_a_fetcher_that_parses_needs_no_parse(jobs: Jobs, monkeypatch: pytest.Mo
 
 def test_a_failing_step_ends_it(jobs: Jobs) -> None:
     jobs.fails = "updatedb"
-    with pytest.raises(MinutchError, match=r"^updatedb .* failed with exit code -1$"):
+    with pytest.raises(MinutchError, match="failed"):
         crawl(jobs).run()
     assert jobs.names[-1] == "updatedb"
 
 
+def test_counters_come_back(jobs: Jobs) -> None:
+    jobs.also["updatedb"] = {"db_fetched": 5}
+    crawled = crawl(jobs).run()
+    assert crawled.by_step["Fetcher"] == {"records": 6}
+    assert crawled.by_step["CrawlDb update"] == {"records": 6, "db_fetched": 5}
+    assert crawled.counters["db_fetched"] == 5
+    assert crawled.totals.statuses == {"db_fetched": 5}
+
+
 def test_two_crawls_of_one_folder(jobs: Jobs) -> None:
-    first = crawl(jobs, rounds=1)
     seen: list[str] = []
 
-    def fetch(args: list[str], context: JobContext) -> int:
+    def another() -> None:
         with pytest.raises(LockedError) as caught:
             crawl(jobs, rounds=1).run()
         seen.append(str(caught.value))
-        return jobs.run("fetch")(args, context)
 
-    sys.modules["minutch.commands.fetch"].run = fetch  # type: ignore[attr-defined]
-    first.run()
+    jobs.before["fetch"] = another
+    crawl(jobs, rounds=1).run()
     assert len(seen) == 1
     crawl(jobs, rounds=0).run()
 
@@ -301,8 +305,7 @@ def test_an_index_is_cleaned_where_all_writers_keep_it(
         '<writers><writer id="a" class="minutch.LocalIndexWriter"><mapping/></writer><writer id="b"'
         ' class="org.apache.nutch.indexwriter.csv.CSVIndexWriter"><mapping/></writer></writers>'
     )
-    run = crawl(jobs, rounds=1)
-    run.options.index = True
+    run = crawl(jobs, rounds=1, index=True)
     settings = {
         "plugin.includes": f"protocol-http|parse-html|{writer}",
         "indexer.indexwriters.file": str(jobs.root / "index-writers.xml"),
@@ -310,8 +313,10 @@ def test_an_index_is_cleaned_where_all_writers_keep_it(
     run.context.conf = run.context.conf.with_values(settings).freeze()
     run.run()
     segment = "crawl/segments/20260101000001"
-    index = ("index", ["crawl/crawldb", "-linkdb", "crawl/linkdb", segment, "-deleteGone"])
-    assert jobs.calls[-1 - cleans :] == [index, ("clean", ["crawl/crawldb"])][: 1 + cleans]
+    options = IndexOptions(linkdb=jobs.root / "crawl/linkdb", delete_gone=True)
+    index = ("index", "crawl/crawldb", [segment], options)
+    clean = ("clean", "crawl/crawldb", CleanOptions())
+    assert jobs.calls[-1 - cleans :] == [index, clean][: 1 + cleans]
 
 
 def test_what_cannot_work_is_refused_at_once(jobs: Jobs) -> None:
@@ -322,10 +327,5 @@ def test_what_cannot_work_is_refused_at_once(jobs: Jobs) -> None:
     run.context.conf = Configuration.load([])
     with pytest.raises(ConfigError, match=r"http\.agent\.name is not set"):
         run.run()
-    run = crawl(jobs)
-    run.options.index = True
-    if flow.find("index") is None:
-        with pytest.raises(MinutchError, match="the options ask for index"):
-            run.run()
     assert jobs.calls == []
     assert not (jobs.root / "crawl").exists()

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from minutch.commands.crawloptions import CrawlOptions, parse_options, parse_wait
+from minutch.commands.crawl import parse_options, parse_wait
+from minutch.cycle.crawl.options import CrawlOptions
 from minutch.errors import UsageError
 
 
 def test_both_forms() -> None:
-    expected = CrawlOptions("crawl", 3, "seeds/")
+    expected = (Path("crawl"), CrawlOptions(3, Path("seeds"), shown_as="crawl"), None)
     assert parse_options(["seeds/", "crawl", "3"]) == expected
     assert parse_options(["-s", "seeds/", "crawl", "3"]) == expected
-    assert parse_options(["crawl", "3"]) == CrawlOptions("crawl", 3)
+    assert parse_options(["crawl", "3"]) == (
+        Path("crawl"),
+        CrawlOptions(3, shown_as="crawl"),
+        None,
+    )
 
 
 def test_every_option() -> None:
@@ -22,12 +29,11 @@ def test_every_option() -> None:
         " --dedup-group host --dedup-near 3 --status 8090"
     )
     expected = CrawlOptions(
-        "crawl",
         -1,
-        "seeds",
+        Path("seeds"),
         900,
         index=True,
-        sitemaps="maps",
+        sitemaps=Path("maps"),
         hostdb_update=True,
         hostdb_generate=True,
         sitemaps_from_hostdb="once",
@@ -38,14 +44,14 @@ def test_every_option() -> None:
         threads=8,
         dedup_group="host",
         dedup_near=3,
-        status_port=8090,
+        shown_as="crawl",
     )
-    assert parse_options([*line.split(), "crawl", "-1"]) == expected
-    assert parse_options(["--index", "--wait", "15m", "--num-slaves", "4", "c", "1"]).index
+    assert parse_options([*line.split(), "crawl", "-1"]) == (Path("crawl"), expected, 8090)
+    assert parse_options(["--index", "--wait", "15m", "--num-slaves", "4", "c", "1"])[1].index
 
 
 def test_nutchs_defaults() -> None:
-    options = parse_options(["crawl", "1"])
+    _, options, _ = parse_options(["crawl", "1"])
     assert (options.tasks, options.size, options.time_limit, options.threads) == (2, 50000, 180, 50)
     assert (options.wait, options.dedup_group, options.sitemaps_from_hostdb) == (
         None,

@@ -160,12 +160,14 @@ def run(
     context, _ = context_for(conf or configuration())
     counters = sitemap.sitemap(
         tmp_path / "crawldb",
-        context,
-        urls=tmp_path / "urls",
-        filtering=options.get("filtering", False),
-        normalize=options.get("normalize", False),
-        strict=options.get("strict", True),
-        force=options.get("force", False),
+        sitemap.SitemapOptions(
+            urls=tmp_path / "urls",
+            filtering=options.get("filtering", False),
+            normalize=options.get("normalize", False),
+            strict=options.get("strict", True),
+            force=options.get("force", False),
+        ),
+        context=context,
     )
     ends = (sitemap.LEFT_OUT, FILTERED, MALFORMED, REPEATED, KNOWN, NEW)
     assert counters[sitemap.LISTED] == sum(counters.get(name, 0) for name in ends)
@@ -299,7 +301,7 @@ def test_hosts_of_a_hostdb_and_of_a_list(site: SitemapSite, tmp_path: Path) -> N
     context, _ = context_for(configuration(sitemap__url__default__sitemap__xml="false"))
     hostdb = write_hostdb(tmp_path / "hostdb", f"127.0.0.1:{site.port}")
     assert sitemapfetch.FROM_HOSTS not in sitemap.sitemap(
-        tmp_path / "crawldb", context, hostdb=hostdb
+        tmp_path / "crawldb", sitemap.SitemapOptions(hostdb=hostdb), context=context
     )
 
     site.add(
@@ -309,7 +311,7 @@ def test_hosts_of_a_hostdb_and_of_a_list(site: SitemapSite, tmp_path: Path) -> N
     )
     site.add("/named.xml", urlset("{site}/named"))
     context, _ = context_for(configuration())
-    sitemap.sitemap(tmp_path / "crawldb", context, hostdb=hostdb)
+    sitemap.sitemap(tmp_path / "crawldb", sitemap.SitemapOptions(hostdb=hostdb), context=context)
     assert set(read_db(tmp_path / "crawldb")) == {site.url("/usual"), site.url("/named")}
 
 
@@ -418,7 +420,9 @@ def test_hosts_whose_robots_txt_is_not_read_are_a_warning(
     hostdb = write_hostdb(tmp_path / "hostdb", "127.0.0.1:9")
     for hosts in ("", "127.0.0.1"):
         context, _ = context_for(configuration(http__robot__rules__allowlist=hosts))
-        sitemap.sitemap(tmp_path / "crawldb", context, hostdb=hostdb)
+        sitemap.sitemap(
+            tmp_path / "crawldb", sitemap.SitemapOptions(hostdb=hostdb), context=context
+        )
         assert ("http.robot.rules.allowlist is set" in caplog.text) == bool(hosts)
 
 
@@ -426,12 +430,14 @@ def test_a_hostdb_that_is_none_or_damaged(site: SitemapSite, tmp_path: Path) -> 
     crawldb = write_db(tmp_path / "crawldb", [(site.url("/a"), CrawlDatum(STATUS_DB_FETCHED))])
     context, _ = context_for(configuration())
     with pytest.raises(FormatError, match="unexpected classes"):
-        sitemap.sitemap(tmp_path / "other", context, hostdb=crawldb.path)
+        sitemap.sitemap(
+            tmp_path / "other", sitemap.SitemapOptions(hostdb=crawldb.path), context=context
+        )
     hostdb = write_hostdb(tmp_path / "hostdb", "127.0.0.1:9")
     [data] = hostdb.glob("current/*/data")
     data.write_bytes(data.read_bytes()[:-3])
     with pytest.raises(FormatError, match=str(data)):
-        sitemap.sitemap(crawldb.path, context, hostdb=hostdb)
+        sitemap.sitemap(crawldb.path, sitemap.SitemapOptions(hostdb=hostdb), context=context)
     assert read_db(crawldb.path) == {site.url("/a"): CrawlDatum(STATUS_DB_FETCHED)}
     assert not crawldb.path.joinpath("old").exists()
 

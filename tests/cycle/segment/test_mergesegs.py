@@ -6,6 +6,7 @@ import re
 import shutil
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -236,10 +237,12 @@ def two(tmp_path: Path) -> list[Segment]:
 
 
 def merge(
-    segments: list[Segment], out: Path, conf: Configuration | None = None, **options: int
+    segments: list[Segment], out: Path, conf: Configuration | None = None, **options: Any
 ) -> list[Segment]:
     context, _ = context_for(conf or Configuration.load([]), clock=FakeClock(1_770_000_000_000))
-    counters = mergesegs.mergesegs(out, segments, context, **options)
+    counters = mergesegs.mergesegs(
+        out, [s.path for s in segments], mergesegs.MergesegsOptions(**options), context=context
+    )
     kept = [counters[name] for name in (mergesegs.OLDER, mergesegs.DROPPED, mergesegs.WRITTEN)]
     rejected = counters.get("URLs rejected by filters", 0) + counters.get(
         "malformed URLs removed", 0

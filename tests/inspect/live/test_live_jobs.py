@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import sys
 import threading
 import time
 import urllib.error
@@ -12,6 +11,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from minutch.clock import SystemClock
-from minutch.commands import flow
+from minutch.commands.crawl import served
 from minutch.commands.fetch import run as run_fetch
 from minutch.commands.sitemap import run as run_sitemap
+from minutch.cycle.crawl.crawler import Crawler
 from minutch.cycle.fetch.watch import Watch
 from minutch.errors import ConfigError, MinutchError
 from minutch.inspect.live.server import LiveServer
@@ -129,24 +130,26 @@ def test_a_fetch_is_held_and_goes_on(
         caller.ask("metrics")
 
 
-def test_a_crawl_stops_after_its_round(jobs: Jobs) -> None:  # noqa: F811
-    run = crawl(jobs, rounds=-1)
-    run.options = replace(run.options, status_port=0)
-    run.__post_init__()
-    seen: dict[str, str] = {}
-    make = jobs.run("updatedb")
+def live(jobs: Jobs, **options: Any) -> Crawler:  # noqa: F811
+    """A crawl with a live page."""
+    run = crawl(jobs, **options)
+    watch = Watch(f"crawl {run.directory}", run.context.clock, can_stop=True)
+    context = replace(run.context, watch=watch)
+    return replace(run, context=context, serving=partial(served, watch, context, 0))
 
-    def update(args: list[str], context: JobContext) -> int:
+
+def test_a_crawl_stops_after_its_round(jobs: Jobs) -> None:  # noqa: F811
+    run = live(jobs, rounds=-1)
+    seen: dict[str, str] = {}
+
+    def update() -> None:
         if jobs.made == 2:
             caller = Caller(printed(run))
             caller.ask("stop", "POST")
             seen["page"], seen["metrics"] = caller.ask(""), caller.ask("metrics")
-        return make(args, context)
 
-    command = flow.find("updatedb")
-    assert command is not None
-    sys.modules[command.module].run = update  # type: ignore[attr-defined]
-    assert run.run() == 0
+    jobs.before["updatedb"] = update
+    run.run()
     assert jobs.made == 2 and jobs.names[-1] == "dedup"
     assert "Stopped on the live page after 2 rounds" in printed(run)
     assert (
@@ -159,14 +162,12 @@ def test_a_crawl_stops_after_its_round(jobs: Jobs) -> None:  # noqa: F811
 
 
 def test_a_paused_crawl_begins_no_step(jobs: Jobs) -> None:  # noqa: F811
-    run = crawl(jobs, rounds=1)
-    run.options = replace(run.options, status_port=0)
-    run.__post_init__()
+    run = live(jobs, rounds=1)
     watch = run.context.watch
     assert watch is not None
     watch.pause(True)
     assert isinstance(run.context.out, io.StringIO)
-    job = Running(run.run, run.context.out)
+    job = Running(lambda: 0 if run.run() else 1, run.context.out)
     caller = job.caller()
     time.sleep(0.2)
     assert jobs.names == [] and job.code is None
@@ -176,9 +177,7 @@ def test_a_paused_crawl_begins_no_step(jobs: Jobs) -> None:  # noqa: F811
 
 def test_a_crawl_that_waits_for_pages_can_be_stopped(jobs: Jobs) -> None:  # noqa: F811
     jobs.due = 1
-    run = crawl(jobs, rounds=-1, wait=3600)
-    run.options = replace(run.options, status_port=0)
-    run.__post_init__()
+    run = live(jobs, rounds=-1, wait=3600)
     watch = run.context.watch
     assert watch is not None
     slept: list[float] = []
@@ -188,7 +187,7 @@ def test_a_crawl_that_waits_for_pages_can_be_stopped(jobs: Jobs) -> None:  # noq
         watch.stop(True)
 
     run.sleep = sleep
-    assert run.run() == 0
+    run.run()
     assert slept == [5.0]
 
 

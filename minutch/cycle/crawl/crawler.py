@@ -1,0 +1,317 @@
+"""Runs a crawl: rounds of the whole cycle, until nothing is due.
+
+One process at a time works on a crawl folder (`<crawl_dir>/.locked`). A round that was interrupted
+is finished before a new one is generated; it counts as a round. `screen` shows what the steps do,
+`<crawl_dir>/crawl.log` has all that was logged, unless NUTCH_LOG_DIR names another file.
+
+Source: the steps of Nutch's src/bin/crawl and the options that it gives them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
+
+from minutch import log
+from minutch.cycle.crawl import preflight, rounds
+from minutch.cycle.crawl.options import CrawlOptions
+from minutch.cycle.crawl.rounds import Round
+from minutch.cycle.crawl.screen import Screen, Totals
+from minutch.cycle.crawl.steps import LOCAL_ONLY, TITLES, Steps
+from minutch.cycle.crawldb.mergedsegments import is_merged
+from minutch.cycle.crawldb.schedule import fetch_schedule
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.fetch.outcomes import Outcomes, outcomes_of
+from minutch.cycle.index.writers import keep_documents
+from minutch.cycle.segment.store import Segment
+from minutch.errors import ConfigError, MinutchError
+from minutch.hadoop.stores import is_local
+from minutch.job import Counters, JobContext
+from minutch.terminal import counted
+from minutch.work.tables.lock import lock
+
+STOP = ".STOP"
+LOG = "crawl.log"
+
+INTERRUPTED = "interrupted"
+"""The fetcher's counter that a signal ended it before its time."""
+
+_COMMON = {
+    "mapreduce.reduce.speculative": "false",
+    "mapreduce.map.speculative": "false",
+    "mapreduce.map.output.compress": "true",
+}
+_WAIT_SLICE = 5.0
+
+
+R = TypeVar("R")
+_DEFAULTS: Final = CrawlOptions()
+
+
+@dataclass(frozen=True)
+class Crawled:
+    """The result of a crawl."""
+
+    totals: Totals
+    by_step: Mapping[str, Counters]
+    """Counters by the title of the job that they come from; db_* are those of the last updatedb."""
+
+    @property
+    def counters(self) -> Counters:
+        """The counters of all steps."""
+        counters = Counters()
+        for found in self.by_step.values():
+            counters.merge(found)
+        return counters
+
+
+def crawl(crawl_dir: Path, options: CrawlOptions = _DEFAULTS, *, context: JobContext) -> Crawled:
+    """Crawl in rounds in the folder `crawl_dir`, which is made if there is none.
+
+    Raises MinutchError if the crawl can't work (no name, no seeds, no protocol) or a step fails,
+    LockedError if another process works in the folder, KeyboardInterrupt after a signal; the next
+    crawl of the folder goes on from there.
+    """
+    return Crawler(crawl_dir, options, context).run()
+
+
+def perform(_step: str, call: partial[R], context: JobContext) -> R:
+    """Run a step."""
+    return call(context=context)
+
+
+@dataclass
+class Crawler:
+    """A crawl that runs. Tests replace `perform`, which runs a step, and `sleep` (seconds)."""
+
+    directory: Path
+    options: CrawlOptions
+    context: JobContext
+    serving: Callable[[Screen], AbstractContextManager[object]] = nullcontext
+    """Entered while the crawl runs: serves the live page."""
+    perform: Callable[[str, partial[Any], JobContext], Any] = perform
+    sleep: Callable[[float], None] = time.sleep
+    totals: Totals = field(default_factory=Totals)
+    counters: dict[str, Counters] = field(default_factory=dict)
+    """Those of all steps so far, by the title of their job."""
+    screen: Screen = field(init=False)
+    log_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        self.screen = Screen(self.context)
+        self.calls = Steps(self.directory, self.options, self.context.conf)
+
+    @cached_property
+    def steps(self) -> list[str]:
+        """The steps of a round after generate."""
+        chosen = {"updatehostdb": self.options.hostdb_update, "index": self.options.index}
+        chosen["clean"] = self.options.index and keep_documents(self.context.conf)
+        every = (
+            "fetch",
+            "parse",
+            "updatedb",
+            "updatehostdb",
+            "invertlinks",
+            "dedup",
+            "index",
+            "clean",
+        )
+        return [step for step in every if chosen.get(step, True)]
+
+    def run(self) -> Crawled:
+        """Run all rounds. Raises MinutchError if a step fails."""
+        self._check_place()
+        preflight.check(self.context.conf, self.options.seeds)
+        started = self.context.clock.monotonic()
+        with lock(self.directory), self.serving(self.screen):
+            logs = self.directory if is_local(self.directory) else Path()
+            self.log_file = log.log_to(logs / LOG, self.context.err)
+            self._begin()
+            rounds.clear_left_overs(self.directory)
+            waiting = rounds.unfinished(self.directory, self.steps)
+            number = 0
+            while not self._is_over(number):
+                number += 1
+                of = f" of {self.options.rounds}" if self.options.rounds > 0 else ""
+                self.screen.place = f"round {number}{of}"
+                if waiting:
+                    self._go_on(*waiting.pop(0))
+                elif not self._new_round(number) and (
+                    number == self.options.rounds or not self._wait()
+                ):
+                    break
+        self.screen.summary(
+            self.totals, self.context.clock.monotonic() - started, self._next_commands()
+        )
+        return Crawled(self.totals, self.counters)
+
+    def _check_place(self) -> None:
+        """Raise ConfigError where a step that is wished can't work in the crawl's folder."""
+        options = self.options
+        has_sitemaps = options.sitemaps is not None or options.sitemaps_from_hostdb != "never"
+        steps = [*self.steps, *(["sitemap"] if has_sitemaps else [])]
+        is_far = not is_local(self.directory)
+        other = next((step for step in steps if is_far and step in LOCAL_ONLY), None)
+        if other is not None:
+            raise ConfigError(
+                f"{other} works on this machine's files alone, not on {self.directory}"
+            )
+
+    def _next_commands(self) -> list[str]:
+        """What to do next: go on, or look at what was found."""
+        given = [
+            name for name in self.context.conf if self.context.conf.source(name) == "command line"
+        ]
+        options = "[the same -D ...] " if given else ""
+        place = self.options.shown_as or str(self.directory)
+        commands = [
+            f"minutch crawl {options}{place} {max(1, self.options.rounds)}",
+            f"minutch readdb {self.calls.crawldb} -stats",
+            f"minutch readseg -list -dir {self.calls.segments}",
+        ]
+        has_index = (self.directory / "index" / "current").is_dir()
+        return [*commands, f"minutch serve {place}"] if has_index else commands
+
+    def _is_over(self, number: int) -> bool:
+        if any(path.exists() for path in (Path(STOP), self.directory / STOP)):
+            self.screen.note(f"{STOP} found, stopping after {counted(number, 'rounds')}")
+            return True
+        if self._is_asked_to_stop:
+            self.screen.note(f"Stopped on the live page after {counted(number, 'rounds')}")
+            return True
+        return self.options.rounds != -1 and number >= self.options.rounds
+
+    @property
+    def _is_asked_to_stop(self) -> bool:
+        return self.context.watch is not None and self.context.watch.stopping
+
+    def _begin(self) -> None:
+        if self.options.seeds is not None:
+            self.screen.title("Seeds")
+            self._check_seeds(self._step("inject", self.calls.inject(self.options.seeds)))
+        if self.options.sitemaps is not None:
+            self._step("sitemap", self.calls.sitemap(urls=self.options.sitemaps))
+
+    def _go_on(self, current: Round, left: list[str]) -> None:
+        if left[0] == "updatedb" and self._has_updated(current.segment):
+            current.done.append(left.pop(0))
+        place = self.screen.place
+        self.screen.title(
+            f"{place.capitalize()} goes on with segment {current.segment}: {', '.join(left)}"
+        )
+        self._finish(current, left)
+
+    def _has_updated(self, segment: str) -> bool:
+        """Whether updatedb of a segment was done, and only its record is missing; twice would count
+        its links twice.
+        """
+        db = CrawlDb(self.directory / "crawldb")
+        return is_merged(
+            Segment(self.directory / "segments" / segment), db, fetch_schedule(self.context.conf)
+        )
+
+    def _new_round(self, number: int) -> bool:
+        """Generate a segment and take it through all steps; False if nothing is due."""
+        self.screen.title(self.screen.place.capitalize())
+        often = self.options.sitemaps_from_hostdb
+        if often == "always" or (often == "once" and number == 1):
+            if number == 1 and (self.directory / "crawldb").is_dir():
+                self._one(Round(""), "updatehostdb")
+            if (self.directory / "hostdb").is_dir():
+                self._step("sitemap", self.calls.sitemap(hostdb=self.calls.hostdb))
+        made = self._step("generate", self.calls.generate()).segments
+        for segment in sorted(made):
+            self._finish(Round(segment.name, ["generate"]), self.steps)
+        return bool(made)
+
+    def _finish(self, current: Round, left: Sequence[str]) -> None:
+        begun = self._logged()
+        for step in left:
+            current.save(self.directory)
+            self._one(current, step)
+            current.done.append(step)
+        Round.forget(self.directory)
+        outcomes = Outcomes()
+        if "fetch" in left:
+            segment = self.directory / "segments" / current.segment
+            outcomes = outcomes_of(segment, self.context.conf.get_trimmed("http.proxy.host") or "")
+        self.screen.reasons(outcomes)
+        self.totals.rounds += 1
+        if self.context.watch is not None:
+            self.context.watch.ended(self.totals.statuses)
+        self.totals.outcomes.add(outcomes)
+        if self.log_file is not None:
+            self.screen.complaints(log.complaints(self.log_file, begun), self.log_file)
+
+    def _logged(self) -> int:
+        """How long the log is."""
+        return self.log_file.stat().st_size if self.log_file is not None else 0
+
+    def _one(self, current: Round, step: str) -> None:
+        segment = self.calls.segments / current.segment
+        if step == "parse" and (segment / rounds.MADE_BY["parse"]).is_dir():
+            return  # the fetcher has parsed already (fetcher.parse)
+        if step == "index" and not Segment(segment).is_complete():
+            raise MinutchError(
+                f"segment {segment} can't be indexed, as it lacks what the log names"
+            )
+        extra = {"fetcher.timelimit.mins": str(self.options.time_limit)} if step == "fetch" else {}
+        counters = self._step(step, self.calls.of_segment(step, current.segment), extra)
+        if step == "updatedb":
+            self.totals.statuses = {
+                name: count for name, count in counters.items() if name.startswith("db_")
+            }
+
+    def _step(self, name: str, call: partial[R], extra: Mapping[str, str] | None = None) -> R:
+        """Run a step and show what it says; returns its result."""
+        if self.context.watch is not None:
+            self.context.watch.wait_while_paused()
+        common = {**_COMMON, "mapreduce.job.reduces": str(self.options.tasks), **(extra or {})}
+        started = self.context.clock.monotonic()
+        with self.screen.running(name) as label:
+            conf = self.context.conf.with_values(common).freeze()
+            context = replace(self.context, conf=conf, reports={}, label=label)
+            result = self.perform(name, call, context)
+            counters: Counters = getattr(result, "counters", result)
+            if name in TITLES:
+                context.report(TITLES[name], counters)
+        self.screen.row(name, self.context.clock.monotonic() - started, counters)
+        self._keep(TITLES.get(name, "Fetcher"), counters)
+        if counters.get(INTERRUPTED):
+            # a signal came when all was fetched; the next run goes on from there
+            raise KeyboardInterrupt
+        return cast(R, result)
+
+    def _keep(self, title: str, counters: Counters) -> None:
+        """Add a step's counters to those of the crawl; of the CrawlDb's statuses the last ones
+        stay.
+        """
+        mine = self.counters.setdefault(title, Counters())
+        for name, count in counters.items():
+            mine[name] = count if name.startswith("db_") else mine.get(name, 0) + count
+
+    def _check_seeds(self, counts: Counters) -> None:
+        """Raise MinutchError where no seed is left: a crawl without seeds is none."""
+        if counts.get("seeds") and counts.get("seeds") == counts.get("seeds rejected"):
+            where = self.context.conf.file_to_edit("regex-urlfilter.txt")
+            raise MinutchError(
+                "all seeds were rejected",
+                hint=f"the lines above say why; {where} has the rules of urlfilter-regex",
+            )
+
+    def _wait(self) -> bool:
+        """Wait for pages to become due; False if the crawl is to stop instead."""
+        if self.options.wait is None:
+            return False
+        self.screen.note(f"Waiting for {self.options.wait} s")
+        end = self.context.clock.monotonic() + self.options.wait
+        while (left := end - self.context.clock.monotonic()) > 0:
+            if Path(STOP).exists() or self._is_asked_to_stop:
+                break
+            self.sleep(min(left, _WAIT_SLICE))
+        return True

@@ -1,0 +1,166 @@
+"""The calls of jobs that make a crawl: each step's function with its databases and options.
+
+A step is a `functools.partial` of a job's function that lacks its context alone, so that the
+options are checked by types where they are written down, and a test sees them without a run.
+The modules of jobs are imported when their step comes.
+
+Source: the options that Nutch's src/bin/crawl gives its steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from minutch.conf import Configuration
+from minutch.cycle.crawl.options import CrawlOptions
+from minutch.job import Counters
+
+if TYPE_CHECKING:
+    from minutch.cycle.fetchlist.generate import Generated
+
+Call = partial[Counters]
+"""A job's function that lacks its context."""
+
+TITLES: Final = {
+    "inject": "Injector",
+    "sitemap": "SitemapProcessor",
+    "generate": "Generator",
+    "parse": "ParseSegment",
+    "updatedb": "CrawlDb update",
+    "updatehostdb": "UpdateHostDb",
+    "invertlinks": "LinkDb",
+    "dedup": "Deduplication",
+    "index": "Indexer",
+    "clean": "CleaningJob",
+}
+"""Step → the title of its counters in the log; fetch writes its own."""
+
+LOCAL_ONLY: Final = frozenset({"sitemap", "updatehostdb", "clean"})
+"""Steps that work on this machine's files alone."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of the crawl in a folder."""
+
+    directory: Path
+    options: CrawlOptions
+    conf: Configuration
+
+    @property
+    def crawldb(self) -> Path:
+        """The folder of the CrawlDb."""
+        return self.directory / "crawldb"
+
+    @property
+    def linkdb(self) -> Path:
+        """The folder of the LinkDb."""
+        return self.directory / "linkdb"
+
+    @property
+    def hostdb(self) -> Path:
+        """The folder of the HostDb."""
+        return self.directory / "hostdb"
+
+    @property
+    def segments(self) -> Path:
+        """The folder of the segments."""
+        return self.directory / "segments"
+
+    def of_segment(self, step: str, name: str) -> Call:
+        """The call of a step after generate, for the segment of that name."""
+        calls: Mapping[str, Callable[[Path], Call]] = {
+            "fetch": self.fetch,
+            "parse": self.parse,
+            "updatedb": self.updatedb,
+            "updatehostdb": lambda _: self.updatehostdb(),
+            "invertlinks": self.invertlinks,
+            "dedup": lambda _: self.dedup(),
+            "index": self.index,
+            "clean": lambda _: self.clean(),
+        }
+        return calls[step](self.segments / name)
+
+    def inject(self, seeds: Path) -> Call:
+        """Put the seeds into the CrawlDb."""
+        from minutch.cycle.crawldb.inject import InjectOptions, inject
+
+        return partial(inject, self.crawldb, seeds, InjectOptions())
+
+    def sitemap(self, *, hostdb: Path | None = None, urls: Path | None = None) -> Call:
+        """Put the URLs of sitemaps into the CrawlDb: of a HostDb's hosts, or of a list."""
+        from minutch.cycle.sitemap.processor import SitemapOptions, sitemap
+
+        options = SitemapOptions(hostdb=hostdb, urls=urls, threads=self.options.threads)
+        return partial(sitemap, self.crawldb, options)
+
+    def generate(self) -> partial[Generated]:
+        """Make the segment of a round."""
+        from minutch.cycle.fetchlist.generate import generate
+        from minutch.cycle.fetchlist.selector import HOSTDB_PROPERTY, GenerateOptions
+
+        named = self.conf.get_trimmed(HOSTDB_PROPERTY)
+        uses_own = self.options.hostdb_generate and self.hostdb.is_dir()
+        options = GenerateOptions(
+            top_n=max(self.options.size, self.options.tasks),
+            fetchers=self.options.fetchers,
+            filtering=False,
+            add_days=self.options.add_days,
+            hostdb=self.hostdb if uses_own else Path(named) if named else None,
+        )
+        return partial(generate, self.crawldb, self.segments, options)
+
+    def fetch(self, segment: Path) -> Call:
+        """Fetch a segment's pages."""
+        from minutch.cycle.fetch.fetcher import FetchOptions, fetch
+
+        return partial(fetch, segment, FetchOptions(threads=self.options.threads))
+
+    def parse(self, segment: Path) -> Call:
+        """Parse a segment's pages."""
+        from minutch.cycle.parse.parsesegment import ParseOptions, parse
+
+        return partial(parse, segment, ParseOptions())
+
+    def updatedb(self, segment: Path) -> Call:
+        """Merge a segment's results and links into the CrawlDb."""
+        from minutch.cycle.crawldb.updatedb import UpdateOptions, updatedb
+
+        return partial(updatedb, self.crawldb, [segment], UpdateOptions())
+
+    def updatehostdb(self) -> Call:
+        """Count the CrawlDb's pages by host."""
+        from minutch.cycle.hostdb.update import UpdateHostDbOptions, updatehostdb
+
+        return partial(updatehostdb, self.hostdb, UpdateHostDbOptions(crawldb=self.crawldb))
+
+    def invertlinks(self, segment: Path) -> Call:
+        """Add a segment's links to the LinkDb."""
+        from minutch.cycle.linkdb.invertlinks import InvertOptions, invertlinks
+
+        options = InvertOptions(normalize=False, filtering=False)
+        return partial(invertlinks, self.linkdb, [segment], options)
+
+    def dedup(self) -> Call:
+        """Mark duplicates in the CrawlDb."""
+        from minutch.cycle.crawldb.dedup import DedupOptions, dedup
+
+        options = DedupOptions(group=self.options.dedup_group, near=self.options.dedup_near)
+        return partial(dedup, self.crawldb, options)
+
+    def index(self, segment: Path) -> Call:
+        """Send a segment's pages to the index, and deletions of what is gone."""
+        from minutch.cycle.index.indexing import IndexOptions, index
+
+        options = IndexOptions(linkdb=self.linkdb, delete_gone=True)
+        return partial(index, self.crawldb, [segment], options)
+
+    def clean(self) -> Call:
+        """Delete from the index what the CrawlDb has as gone or duplicate."""
+        from minutch.cycle.index.clean import CleanOptions, clean
+
+        return partial(clean, self.crawldb, CleanOptions())
