@@ -32,7 +32,7 @@ from minutch.cycle.index.writers import keep_documents
 from minutch.cycle.segment.store import Segment
 from minutch.errors import ConfigError, MinutchError
 from minutch.hadoop.stores import as_path, is_local
-from minutch.inspect.live.server import LiveServer
+from minutch.inspect.live.liveserver import LiveServer
 from minutch.job import Counters, JobContext
 from minutch.terminal import counted
 from minutch.work.tables.lock import lock

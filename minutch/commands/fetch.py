@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from minutch.commands.arguments import Flag, parse
 from minutch.cycle.fetch.watch import Watch
 from minutch.hadoop.stores import as_path
-from minutch.inspect.live.server import LiveServer
+from minutch.inspect.live.liveserver import LiveServer
 from minutch.job import JobContext
 
 if TYPE_CHECKING:

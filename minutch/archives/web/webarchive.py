@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from minutch.archives.sources import Capture, captures
-from minutch.archives.web.languages import three_letters
+from minutch.archives.captures import Capture, captures
+from minutch.archives.web.languagecodes import three_letters
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.hadoop.formats.writables import Text
 from minutch.job import Counters, JobContext
@@ -28,7 +28,7 @@ from minutch.records import crawldatum as status
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import RESPONSE_CODE_KEY
-from minutch.warc.machine import this_machine
+from minutch.warc.localhost import local_host
 from minutch.warc.pagerecords import (
     IDENTICAL,
     NOT_MODIFIED,
@@ -39,9 +39,17 @@ from minutch.warc.pagerecords import (
     write_request,
     write_revisit,
 )
-from minutch.warc.targets import NO_URI, uri_of
-from minutch.warc.times import fetch_time
-from minutch.warc.warcfile import DEFAULT_LIMIT, SHA1, V1_1, Output, Record, WarcFiles, level_of
+from minutch.warc.pagetimes import fetch_time
+from minutch.warc.targeturi import NO_URI, uri_of
+from minutch.warc.warcfile import (
+    DEFAULT_LIMIT,
+    SHA1,
+    V1_1,
+    Output,
+    WarcFiles,
+    WrittenRecord,
+    level_of,
+)
 from minutch.warc.warcinfo import crawler_info
 
 log = logging.getLogger(__name__)
@@ -61,7 +69,7 @@ _CODE: Final = Text(RESPONSE_CODE_KEY)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ArchiveSpec:
     """What is archived, and in what form."""
 
     segments: Sequence[Segment]
@@ -79,20 +87,20 @@ def time_of(segment: Segment) -> int:
     return int((segment.path / CONTENT).stat().st_mtime) * 1000
 
 
-class Beside:
+class ArchiveListener:
     """What is made of the records beside the files that they are in."""
 
     def begin(self, name: str) -> None:
         """A file begins."""
 
-    def record(self, record: Record) -> None:
+    def record(self, record: WrittenRecord) -> None:
         """A record was written."""
 
     def capture(self, capture: Capture, target: str, time: int) -> None:
         """The records of a capture, a whole page with a head or without one, follow."""
 
 
-class Nowhere:
+class DiscardedOutput:
     """A file that nobody wants: only where things would be in it is of interest."""
 
     def write(self, data: bytes, /) -> None:
@@ -103,14 +111,14 @@ class Nowhere:
 
 
 def write_archive(
-    plan: Plan,
+    plan: ArchiveSpec,
     context: JobContext,
     open_file: Callable[[str], Output],
-    beside: Sequence[Beside] = (),
+    beside: Sequence[ArchiveListener] = (),
 ) -> Counters:
     """Write the segments' captures into files that `open_file` opens by their names."""
     counters = Counters(dict.fromkeys((PAGES, UNCHANGED, SAME, TWICE, NO_CONTENT, NO_URI), 0))
-    info = crawler_info(context.conf, *this_machine(), V1_1)
+    info = crawler_info(context.conf, *local_host(), V1_1)
 
     def opened(number: int) -> tuple[str, Output]:
         name = f"{plan.prefix}-{number:05}.warc.gz"
@@ -119,7 +127,7 @@ def write_archive(
             each.begin(name)
         return name, file
 
-    def written(record: Record) -> None:
+    def written(record: WrittenRecord) -> None:
         for each in beside:
             each.record(record)
 
@@ -134,7 +142,7 @@ def write_archive(
         level=level_of(context.conf),
     )
     with files, context.progress("export", unit="pages") as progress:
-        archive = Archive(files, beside)
+        archive = CaptureWriter(files, beside)
         for capture in captures(
             plan.segments, [CONTENT], if_there=[CRAWL_FETCH, PARSE_DATA, PARSE_TEXT]
         ):
@@ -145,11 +153,11 @@ def write_archive(
 
 
 @dataclass
-class Archive:
+class CaptureWriter:
     """Makes records of captures, those of one URL one after the other."""
 
     files: WarcFiles
-    beside: Sequence[Beside] = ()
+    beside: Sequence[ArchiveListener] = ()
     _url: str = ""
     _seen: set[tuple[int, str]] = field(default_factory=set)
     """Times and digests of the captures of the URL."""

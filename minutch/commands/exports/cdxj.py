@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from minutch.archives.web.cdxj import Index, write_index
-from minutch.archives.web.given import index_archives, named_archives
-from minutch.archives.web.webarchive import Nowhere, write_archive
+from minutch.archives.web.cdxjindex import IndexWriter, write_index
+from minutch.archives.web.existingarchives import index_archives, named_archives
+from minutch.archives.web.webarchive import DiscardedOutput, write_archive
 from minutch.commands.arguments import parse
 from minutch.commands.exports.segmentargs import FLAGS as COMMON
-from minutch.commands.exports.segmentargs import OPTIONS, archives_among, given_segments, planned
+from minutch.commands.exports.segmentargs import (
+    OPTIONS,
+    archive_spec,
+    archives_among,
+    given_segments,
+)
 from minutch.job import JobContext
 from minutch.work.tables.textparts import output_file
 
@@ -31,11 +36,11 @@ def run(args: list[str], context: JobContext) -> int:
     given = parse(args, FLAGS, usage=USAGE, least=1)
     paths, out = given_segments(given, USAGE)
     archives = archives_among(paths, USAGE)
-    plan = None if archives else planned(given, paths, USAGE)
+    plan = None if archives else archive_spec(given, paths, USAGE)
     named = named_archives(archives, out.parent)
-    with output_file(out) as path, Index(path.parent) as index:
+    with output_file(out) as path, IndexWriter(path.parent) as index:
         if plan is not None:
-            counters = write_archive(plan, context, lambda name: Nowhere(), [index])
+            counters = write_archive(plan, context, lambda name: DiscardedOutput(), [index])
         else:
             with context.progress("export", unit="records") as progress:
                 counters = index_archives(named.items(), index.add, progress)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.sources import find_segments
-from minutch.archives.web.given import is_archive
-from minutch.archives.web.webarchive import Plan, time_of
+from minutch.archives.captures import find_segments
+from minutch.archives.web.existingarchives import is_archive
+from minutch.archives.web.webarchive import ArchiveSpec, time_of
 from minutch.commands.arguments import Arguments, Flag, fail
 from minutch.warc.warcfile import DEFAULT_LIMIT, DIGESTS, SHA1
 
@@ -55,7 +55,7 @@ def archives_among(paths: Sequence[Path], usage: str) -> list[Path]:
     return found
 
 
-def planned(given: Arguments, paths: Sequence[Path], usage: str) -> Plan:
+def archive_spec(given: Arguments, paths: Sequence[Path], usage: str) -> ArchiveSpec:
     """What a command line asks for; `paths` are its segments. Raises UsageError, StoreError without
     any.
     """
@@ -66,4 +66,6 @@ def planned(given: Arguments, paths: Sequence[Path], usage: str) -> Plan:
     prefix = given.get("-prefix", f"minutch-{segments[-1].name}")
     if not prefix or "/" in prefix or not prefix.isprintable() or prefix.startswith("."):
         fail(f"-prefix {prefix}: expected the beginning of a file's name", usage)
-    return Plan(segments, prefix, limit, given.get("-digest", SHA1), max(map(time_of, segments)))
+    return ArchiveSpec(
+        segments, prefix, limit, given.get("-digest", SHA1), max(map(time_of, segments))
+    )

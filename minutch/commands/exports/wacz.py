@@ -16,14 +16,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from minutch.archives.web.cdxj import Index
-from minutch.archives.web.given import named_archives
+from minutch.archives.web.cdxjindex import IndexWriter
+from minutch.archives.web.existingarchives import named_archives
 from minutch.archives.web.repack import take_archives, titled_by
-from minutch.archives.web.wacz import Package, PageList
+from minutch.archives.web.waczfile import PageList, WaczPackage
 from minutch.archives.web.webarchive import write_archive
 from minutch.commands.arguments import Flag, parse
 from minutch.commands.exports.segmentargs import FLAGS as COMMON
-from minutch.commands.exports.segmentargs import OPTIONS, archives_among, given_segments, planned
+from minutch.commands.exports.segmentargs import (
+    OPTIONS,
+    archive_spec,
+    archives_among,
+    given_segments,
+)
 from minutch.job import JobContext
 from minutch.work.tables.textparts import output_file
 
@@ -42,12 +47,12 @@ def run(args: list[str], context: JobContext) -> int:
     given = parse(args, FLAGS, usage=USAGE, least=1)
     paths, out = given_segments(given, USAGE)
     archives = named_archives(archives_among(paths, USAGE))
-    plan = None if archives else planned(given, paths, USAGE)
+    plan = None if archives else archive_spec(given, paths, USAGE)
     time, title = titled_by(archives) if plan is None else (plan.time, plan.prefix)
     with (
         output_file(out) as path,
-        Package(path, time) as package,
-        Index(path.parent) as index,
+        WaczPackage(path, time) as package,
+        IndexWriter(path.parent) as index,
         PageList(path.parent, given["-text"]) as pages,
     ):
         if plan is not None:

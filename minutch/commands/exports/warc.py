@@ -14,11 +14,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Final
 
-from minutch.archives.web.cdxj import Index, write_index
+from minutch.archives.web.cdxjindex import IndexWriter, write_index
 from minutch.archives.web.webarchive import write_archive
 from minutch.commands.arguments import Flag, parse
 from minutch.commands.exports.segmentargs import FLAGS as COMMON
-from minutch.commands.exports.segmentargs import OPTIONS, given_segments, planned
+from minutch.commands.exports.segmentargs import OPTIONS, archive_spec, given_segments
 from minutch.job import JobContext
 from minutch.warc.warcfile import Output
 from minutch.work.tables.textparts import output_folder
@@ -35,9 +35,9 @@ def run(args: list[str], context: JobContext) -> int:
     """The command: 0 if done."""
     given = parse(args, FLAGS, usage=USAGE, least=1)
     paths, out = given_segments(given, USAGE)
-    plan = planned(given, paths, USAGE)
+    plan = archive_spec(given, paths, USAGE)
     with output_folder(out) as work, ExitStack() as stack:
-        index = [stack.enter_context(Index(work))] if given["-cdxj"] else []
+        index = [stack.enter_context(IndexWriter(work))] if given["-cdxj"] else []
 
         def open_file(name: str) -> Output:
             return (work / name).open("wb", buffering=1 << 18)

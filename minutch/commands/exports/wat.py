@@ -23,8 +23,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from minutch.archives.web.wat import Wat
-from minutch.commands.exports.derived import export_derived
+from minutch.archives.web.watfiles import WatFiles
+from minutch.commands.exports.companions import export_derived
 from minutch.commands.exports.segmentargs import FLAGS as COMMON
 from minutch.commands.exports.segmentargs import OPTIONS
 from minutch.job import JobContext
@@ -37,4 +37,4 @@ FLAGS: Final = COMMON
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: 0 if done."""
-    return export_derived("export wat", args, FLAGS, USAGE, context, Wat)
+    return export_derived("export wat", args, FLAGS, USAGE, context, WatFiles)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from minutch.archives.web.wet import Wet
-from minutch.commands.exports.derived import export_derived
+from minutch.archives.web.wetfiles import WetFiles
+from minutch.commands.exports.companions import export_derived
 from minutch.commands.exports.segmentargs import FLAGS as COMMON
 from minutch.commands.exports.segmentargs import OPTIONS
 from minutch.job import JobContext
@@ -25,4 +25,4 @@ FLAGS: Final = COMMON
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: 0 if done."""
-    return export_derived("export wet", args, FLAGS, USAGE, context, Wet)
+    return export_derived("export wet", args, FLAGS, USAGE, context, WetFiles)

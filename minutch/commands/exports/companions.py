@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from minutch.archives.web.derived import Derived
-from minutch.archives.web.webarchive import RECORDS, Nowhere, Plan, write_archive
+from minutch.archives.web.companions import CompanionFiles
+from minutch.archives.web.webarchive import RECORDS, ArchiveSpec, DiscardedOutput, write_archive
 from minutch.commands.arguments import Flag, parse
-from minutch.commands.exports.segmentargs import given_segments, planned
+from minutch.commands.exports.segmentargs import archive_spec, given_segments
 from minutch.job import JobContext
 from minutch.work.tables.textparts import output_folder
 
@@ -19,16 +19,16 @@ def export_derived(
     flags: Sequence[Flag],
     usage: str,
     context: JobContext,
-    make: Callable[[Plan, Path, JobContext], Derived],
+    make: Callable[[ArchiveSpec, Path, JobContext], CompanionFiles],
 ) -> int:
     """Write what `make` makes beside the WARC files of segments: 0 if done."""
     given = parse(args, flags, usage=usage, least=1)
     paths, out = given_segments(given, usage)
-    plan = planned(given, paths, usage)
+    plan = archive_spec(given, paths, usage)
     with output_folder(out) as work:
         derived = make(plan, work, context)
         try:
-            counters = write_archive(plan, context, lambda name: Nowhere(), [derived])
+            counters = write_archive(plan, context, lambda name: DiscardedOutput(), [derived])
         finally:
             derived.files.close()
     counters[RECORDS] = derived.files.records

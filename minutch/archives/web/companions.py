@@ -10,22 +10,22 @@ from __future__ import annotations
 from email.utils import formatdate
 from pathlib import Path
 
-from minutch.archives.web.webarchive import Beside, Plan
+from minutch.archives.web.webarchive import ArchiveListener, ArchiveSpec
 from minutch.job import JobContext
 from minutch.version import __version__
-from minutch.warc.machine import this_machine
+from minutch.warc.localhost import local_host
 from minutch.warc.warcfile import V1_0, Output, WarcFiles, level_of
 from minutch.warc.warcinfo import crawler_info
 
 _NEVER_FULL = 1 << 62
 
 
-class Derived(Beside):
+class CompanionFiles(ArchiveListener):
     """Files beside WARC files. A subclass makes the records; `suffix` stands in the names."""
 
     suffix = ""
 
-    def __init__(self, plan: Plan, folder: Path, context: JobContext) -> None:
+    def __init__(self, plan: ArchiveSpec, folder: Path, context: JobContext) -> None:
         self.plan, self._folder, self._context = plan, folder, context
         self._name = ""
         self.files = WarcFiles(
@@ -46,7 +46,7 @@ class Derived(Beside):
 
     def info(self) -> dict[str, str]:
         """The fields of the warcinfo record."""
-        crawler = crawler_info(self._context.conf, *this_machine(), V1_0)
+        crawler = crawler_info(self._context.conf, *local_host(), V1_0)
         made = {
             "Software-Info": f"minutch/{__version__}",
             "Extracted-Date": formatdate(self.plan.time / 1000, usegmt=True),
