@@ -33,8 +33,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from minutch.version import __version__
-
 if TYPE_CHECKING:
     from minutch import jobs as jobs
     from minutch.api import Crawl as Crawl
@@ -50,6 +48,7 @@ if TYPE_CHECKING:
     from minutch.job import Counters as Counters
     from minutch.job import JobContext as JobContext
     from minutch.records.crawldatum import CrawlDatum as CrawlDatum
+    from minutch.version import __version__ as __version__
 
 _WHERE = {
     "Configuration": "minutch.conf",
@@ -64,9 +63,10 @@ _WHERE = {
     "MinutchError": "minutch.errors",
     "Segment": "minutch.cycle.segment.store",
     "SystemClock": "minutch.clock",
+    "__version__": "minutch.version",
 }
 
-__all__ = ["__version__", "jobs", *_WHERE]  # noqa: PLE0604 - the table's keys are strings
+__all__ = ["jobs", *_WHERE]  # noqa: PLE0604 - the table's keys are strings
 
 
 def __getattr__(name: str) -> Any:

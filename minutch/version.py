@@ -1,5 +1,3 @@
-"""The version of minutch, written here alone; pyproject.toml reads it."""
+"""The version, in one place: pyproject.toml reads it from here."""
 
-from typing import Final
-
-__version__: Final = "0.1.0"
+__version__ = "0.2.0"

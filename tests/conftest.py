@@ -119,12 +119,14 @@ def pytest_terminal_summary(
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two more than there are cores: a third of the time tests wait, for a timeout or for a
-    process.
+    """Two more than there are cores: a third of the time tests wait, for a timeout or a process.
+
+    For the short run collecting is what takes the time, so it has no more than there are cores.
     """
-    return (
+    cores = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    ) + 2
+    )
+    return cores + (0 if config.option.markexpr == "smoke" else 2)
 
 
 @pytest.hookimpl(tryfirst=True)

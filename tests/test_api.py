@@ -26,7 +26,7 @@ def test_the_import_alone_is_light() -> None:
         " == 'polars'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['minutch', 'minutch.version']"
+    assert done.stdout.strip() == "['minutch']"
 
 
 def test_the_life_of_a_url_names_real_modules() -> None:

@@ -1,6 +1,4 @@
-"""Commands, README, extension points and properties: each thing is written down once, and the
-places agree.
-"""
+"""Commands, extension points and plugins: each is written down once, and the places agree."""
 
 from __future__ import annotations
 
@@ -91,8 +89,6 @@ OWN |= {"export", "import", "simulate"}
 OWN |= {"arc2segment"}
 """Commands that Nutch does not have (crawl is a script there)."""
 
-README = (PROJECT / "README.md").read_text(encoding="utf-8")
-
 
 @pytest.mark.parametrize(
     "command", [*flow.commands().values(), *flow.CLASSES], ids=lambda command: command.name
@@ -108,11 +104,6 @@ def test_modules_are_named_like_their_commands() -> None:
     for command in flow.commands().values():
         if command.name != "plugin":
             assert command.module.rpartition(".")[2].removesuffix("_") == command.name
-
-
-def test_the_readme_has_the_table() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) ?\| (.*?) ?\| (.*?) \|$", README, re.MULTILINE)
-    assert rows == [(c.name, c.reads, c.writes, c.help) for c in flow.commands().values()]
 
 
 def test_commands_have_nutchs_names_and_classes() -> None:

@@ -150,9 +150,14 @@ def test_kernels_that_cannot_be_compiled_stop_nothing(checkout: Checkout) -> Non
 
 
 def test_lint_runs_all_its_tools_and_fails_if_one_does(checkout: Checkout) -> None:
-    tools = ["python -m ruff check .", "python -m ruff format --check .", "python -m mypy"]
+    tools = [
+        "python -m ruff check .",
+        "python -m ruff format --check .",
+        "python -m codespell_lib",
+        "python -m mypy",
+    ]
     assert checkout.run("lint").returncode == 0
-    assert checkout.calls()[-4:] == [WARM, *tools]
+    assert checkout.calls()[-5:] == [WARM, *tools]
     assert checkout.run("lint", RUFF_FAILS="1").returncode == 1
     assert checkout.calls() == tools
 

@@ -81,9 +81,12 @@ def _dispatch(name: str, rest: Sequence[str], verbose: bool) -> int:
 
 
 def _help(topic: str, code: int) -> int:
+    from minutch.commands import pages
     from minutch.commands.help import describe, overview
 
-    return _say(describe(_command(topic)) if topic else overview(), code)
+    if page := pages.find(topic):
+        return _say(pages.rendered(page), code)
+    return _say(describe(_command(topic, pages.names())) if topic else overview(), code)
 
 
 def _say(text: str, code: int) -> int:
@@ -160,8 +163,8 @@ def _one_line(error: BaseException) -> str:
     return text if isinstance(error, MinutchError | OSError) else f"{type(error).__name__}: {text}"
 
 
-def _command(name: str) -> flow.Command:
-    """The command of that name. Raises UsageError, with what there is instead."""
+def _command(name: str, pages: Sequence[str] = ()) -> flow.Command:
+    """Returns the command of that name. UsageError says what there is instead, also of `pages`."""
     command = flow.find(name)
     if command is not None:
         return command
@@ -177,9 +180,9 @@ def _command(name: str) -> flow.Command:
         raise UsageError(
             f"this version of minutch does not have Nutch's {missing[0]}", hint=missing[1]
         )
-    close = flow.suggestions(name)
+    close = flow.suggestions(name, pages)
     hint = f"did you mean {' or '.join(close)}?" if close else "`minutch` alone lists the commands"
-    raise UsageError(f"there is no command {name}", hint=hint)
+    raise UsageError(f"there is no command {'or page ' if pages else ''}{name}", hint=hint)
 
 
 def run_command(

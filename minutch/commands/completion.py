@@ -1,4 +1,5 @@
-"""completion: scripts by which a shell completes commands, their options, and files.
+"""completion: scripts by which a shell completes commands, their options, pages of the docs, and
+files.
 
 The options are those that the commands' usages name.
 """
@@ -7,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from minutch.commands import flow
+from minutch.commands import flow, pages
 from minutch.commands.arguments import fail, parse
 from minutch.commands.help import usage_of
 from minutch.job import JobContext
@@ -19,6 +20,7 @@ bash: put  eval "$(minutch completion bash)"  into ~/.bashrc
 zsh:  put  eval "$(minutch completion zsh)"  into ~/.zshrc, after compinit
 fish: minutch completion fish > ~/.config/fish/completions/minutch.fish"""
 
+_HELP = "explain a command, or show a page of the docs"
 _OPTION = re.compile(r"(?<![\w<-])--?[A-Za-z][\w-]*")
 
 _BASH = """_minutch() {{
@@ -68,10 +70,16 @@ def options_of(command: flow.Command) -> list[str]:
     return list(dict.fromkeys([*found, "-D", "--help"]))
 
 
+def _subjects() -> list[str]:
+    """What `minutch help` explains."""
+    return [*flow.commands(), *pages.names()]
+
+
 def _bash() -> str:
     words = {command.name: " ".join(options_of(command)) for command in flow.commands().values()}
+    subjects = " ".join(_subjects())
     topics = (
-        f'        help) [ "$COMP_CWORD" -eq 2 ] && COMPREPLY=($(compgen -W "{" ".join(words)}" --'
+        f'        help) [ "$COMP_CWORD" -eq 2 ] && COMPREPLY=($(compgen -W "{subjects}" --'
         ' "$word")); return ;;'
     )
     cases = [
@@ -83,18 +91,27 @@ def _bash() -> str:
 
 def _zsh() -> str:
     commands = flow.commands().values()
-    described = " ".join(
+    described = [
         _quoted(f"{command.name}:{command.help.replace(':', ' -')}") for command in commands
-    )
-    cases = "\n".join(
+    ]
+    cases = [
         f"        {command.name}) options=({' '.join(options_of(command))}) ;;"
         for command in commands
+    ]
+    cases.append(f"        help) compadd -- {' '.join(_subjects())}; return ;;")
+    return _ZSH.format(
+        commands=" ".join([*described, _quoted(f"help:{_HELP}")]), cases="\n".join(cases)
     )
-    return _ZSH.format(commands=described, cases=cases)
 
 
 def _fish() -> str:
-    lines = []
+    lines = [
+        f"complete -c minutch -n __fish_use_subcommand -f -a help -d {_quoted(_HELP)}",
+        (
+            "complete -c minutch -n '__fish_seen_subcommand_from help' -f -a"
+            f" {_quoted(' '.join(_subjects()))}"
+        ),
+    ]
     for command in flow.commands().values():
         lines.append(
             f"complete -c minutch -n __fish_use_subcommand -f -a {command.name} -d"

@@ -6,12 +6,13 @@ written.
                             └──────────────────── updatedb ←───────────────────────────────┤
                                                                  linkdb ← invertlinks ←─────┘
 
-The CLI, the help, the README's table and the tests all go by it. Exit codes have their home here,
-too.
+The CLI, the help, the table in docs/crawling and the tests all go by it. Exit codes have their home
+here, too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 FAILED = 255
@@ -468,8 +469,8 @@ def ended(name: str) -> str | None:
     return ENDED.get(name.removeprefix("org.apache.nutch."))
 
 
-def suggestions(name: str) -> list[str]:
-    """Commands whose names come close."""
+def suggestions(name: str, others: Sequence[str] = ()) -> list[str]:
+    """Returns commands, and names among `others`, that come close to `name`."""
     from difflib import get_close_matches
 
-    return get_close_matches(name.lower(), commands(), 3, 0.6)
+    return get_close_matches(name.lower(), [*commands(), *others], 3, 0.6)

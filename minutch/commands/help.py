@@ -11,7 +11,7 @@ import importlib
 import re
 import textwrap
 
-from minutch.commands import flow
+from minutch.commands import flow, pages
 
 WIDTH = 80
 _TERM = 26
@@ -26,7 +26,7 @@ GENERAL = (
 
 
 def overview() -> str:
-    """Every command with a line."""
+    """Every command and every page of the docs with a line."""
     lines = ["Usage: minutch COMMAND [-D name=value]... [arguments]", ""]
     width = max(map(len, flow.commands())) + 4
     for group, title in flow.GROUPS.items():
@@ -34,7 +34,10 @@ def overview() -> str:
         for command in flow.COMMANDS[group]:
             lines += _entry(f"  {command.name}", command.help, width)
         lines.append("")
-    lines.append("`minutch help COMMAND` explains one, `minutch --version` prints the version.")
+    lines.append("Pages to read:")
+    for topic, name in zip(pages.TOPICS, pages.names(), strict=True):
+        lines += _entry(f"  {name}", pages.purpose(topic), width)
+    lines += ["", "`minutch help NAME` explains a command or shows a page."]
     lines.append("A first crawl:")
     lines.append("  minutch init, then fill in conf/nutch-site.xml and seeds/seeds.txt, then")
     lines.append("  minutch crawl seeds/ crawl/ 3")
@@ -57,6 +60,8 @@ def describe(command: flow.Command) -> str:
     ):
         if what:
             lines.append(f"{title + ':':<8} {what}")
+    if page := pages.about(command.name):
+        lines.append(f"More:    minutch help {page}")
     lines.append(f"Example: {command.example}")
     return "\n".join(lines)
 

@@ -1,1 +1,11 @@
-"""What people look at."""
+"""What people look at: everything here reads a crawl, and changes nothing but what `fsck` mends.
+
+Begin with `query`: the others ask their questions of its tables.
+
+    `query`      the files of a crawl as tables, for Polars, Arrow, pandas and SQL
+    `report`     what came of a crawl, as one HTML page; and what a fetch schedule would do
+    `search`     full-text search without a server, and a page for it
+    `explain`    why a URL was, or was not, fetched
+    `fsck`       whether the folders of a crawl are whole and agree
+    `live`       the page that shows a crawl while it runs
+"""

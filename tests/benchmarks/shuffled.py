@@ -1,4 +1,4 @@
-"""What jobs shuffle on Spark: bytes for each record, by which minutch/work/engine/SCALE.md reckons.
+"""What jobs shuffle on Spark: bytes for each record, by which docs/cluster reckons.
 
     python -m tests.benchmarks.shuffled FOLDER [--urls 500000] [--pages 25000] [--master local[2]]
 

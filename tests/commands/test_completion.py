@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from minutch.commands import flow
+from minutch.commands import flow, pages
 from minutch.commands.completion import options_of, run
 from minutch.conf import Configuration
 from minutch.errors import UsageError
@@ -42,6 +42,8 @@ def test_options_are_those_of_the_usage() -> None:
         (["minutch", "updatedb", "crawl", "-no"], ["-normalize", "-noAdditions"]),
         (["minutch", "crawl", "--dedup-g"], ["--dedup-group"]),
         (["minutch", "inject", "/etc/host"], None),
+        (["minutch", "help", "cl"], ["clean", "cluster"]),
+        (["minutch", "help", "docs/r"], ["docs/report"]),
     ],
 )
 def test_bash(line: list[str], expected: list[str] | None) -> None:
@@ -67,7 +69,7 @@ def test_bash(line: list[str], expected: list[str] | None) -> None:
 def test_the_others_read_their_script(shell: str) -> None:
     program = shutil.which(shell)
     text = script(shell)
-    assert all(command in text for command in flow.commands())
+    assert all(name in text for name in [*flow.commands(), *pages.names(), "help"])
     if program is None:
         pytest.skip(f"no {shell}")
     subprocess.run([program, "-n"], input=text, text=True, check=True)

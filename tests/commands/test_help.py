@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from minutch.commands import flow
+from minutch.commands import flow, pages
 from minutch.commands import help as texts
 from minutch.commands.arguments import Flag
 
@@ -18,6 +18,8 @@ def test_the_overview_has_every_command_in_80_columns() -> None:
     assert all(len(line) <= 80 for line in lines)
     for command in WIDE:
         assert any(line.startswith(f"  {command.name} ") for line in lines)
+    for name in pages.names():
+        assert any(line.startswith(f"  {name} ") for line in lines)
 
 
 @pytest.mark.parametrize("command", [*WIDE, *flow.CLASSES], ids=lambda command: command.name)

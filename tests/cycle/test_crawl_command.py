@@ -15,6 +15,8 @@ from tests.support.demo import definitions, write_seeds
 from tests.support.golden import PROJECT
 from tests.support.siteserver import SiteServer
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[SiteServer]:

@@ -24,6 +24,8 @@ from minutch.records.parsetext import ParseText
 from tests.support.demo import PROPERTIES, write_seeds
 from tests.support.siteserver import HOSTS, SiteServer
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass
 class Crawled:

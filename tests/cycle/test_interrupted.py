@@ -18,6 +18,8 @@ from tests.support.demo import definitions, write_seeds
 from tests.support.golden import PROJECT
 from tests.support.siteserver import SiteServer
 
+pytestmark = pytest.mark.slow
+
 LONG = 60.0
 """Seconds after which something must have gone wrong."""
 

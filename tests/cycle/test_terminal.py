@@ -19,6 +19,8 @@ from tests.support.demo import definitions, write_seeds
 from tests.support.golden import PROJECT
 from tests.support.siteserver import SiteServer
 
+pytestmark = pytest.mark.slow
+
 ESCAPE = re.compile(r"\x1b\[\d*[A-Za-z]")
 
 

@@ -19,7 +19,10 @@ from tests.faults.jobs import JOBS
 from tests.faults.syscalls import available
 from tests.support.golden import PROJECT
 
-pytestmark = pytest.mark.skipif(not available(), reason="needs Linux's seccomp with a listener")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not available(), reason="needs Linux's seccomp with a listener"),
+]
 
 SEED = int(os.environ.get("FAULTS_SEED", "1"))
 LARGE = {

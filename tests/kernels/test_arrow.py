@@ -15,7 +15,15 @@ from minutch.hadoop.formats.batch import places, string_column
 from minutch.kernels import arrow as columns_arrow
 from minutch.kernels.arrow import from_series
 
-STRINGS = [b"", b"a", b"exactly12byt", b"thirteen byte", b"http://www.example.org/", b"\xff\0\xfe", b"x" * 5000]
+STRINGS = [
+    b"",
+    b"a",
+    b"exactly12byt",
+    b"thirteen byte",
+    b"http://www.example.org/",
+    b"\xff\0\xfe",
+    b"x" * 5000,
+]
 
 
 def column(strings: list[bytes]) -> pl.Series:
@@ -57,7 +65,11 @@ def test_other_columns_are_refused() -> None:
 
 def test_chunks_slices_and_nulls() -> None:
     series = pl.concat(
-        [column(STRINGS), pl.Series("name", [None, b"more", b"a longer one than that"]), column(STRINGS)]
+        [
+            column(STRINGS),
+            pl.Series("name", [None, b"more", b"a longer one than that"]),
+            column(STRINGS),
+        ]
     )
     assert strings_of(series) == [value or b"" for value in series]
     assert strings_of(series[3:12]) == [value or b"" for value in series[3:12]]

@@ -19,8 +19,12 @@ def streams(strings: list[bytes]) -> list[bytes]:
     out = np.empty(int(length.sum()) + LIBRARY_OVERHEAD * len(strings) + 1, np.uint8)
     out_at, out_len = np.empty(len(strings), np.int64), np.empty(len(strings), np.int32)
     with compressor(1) as state:
-        deflate(at + buffer.ctypes.data, length, out, out_at, out_len, state, libdeflate().zlib_compress)
-    return [out[start : start + size].tobytes() for start, size in zip(out_at, out_len, strict=True)]
+        deflate(
+            at + buffer.ctypes.data, length, out, out_at, out_len, state, libdeflate().zlib_compress
+        )
+    return [
+        out[start : start + size].tobytes() for start, size in zip(out_at, out_len, strict=True)
+    ]
 
 
 def check(strings: list[bytes]) -> list[bytes]:
@@ -31,18 +35,26 @@ def check(strings: list[bytes]) -> list[bytes]:
     return found
 
 
-PIECES = st.sampled_from([b"http://www.example.org/", b"news/", b".html", b"\0\0\0\x01", b"a", b"\xff", b"the same"])
+PIECES = st.sampled_from(
+    [b"http://www.example.org/", b"news/", b".html", b"\0\0\0\x01", b"a", b"\xff", b"the same"]
+)
 
 
 @settings(deadline=None)
-@given(st.lists(st.binary(max_size=SHORT + 100) | st.lists(PIECES, max_size=120).map(b"".join), max_size=20))
+@given(
+    st.lists(
+        st.binary(max_size=SHORT + 100) | st.lists(PIECES, max_size=120).map(b"".join), max_size=20
+    )
+)
 def test_round_trip(strings: list[bytes]) -> None:
     check(strings)
 
 
 def test_every_length_of_match() -> None:
     check([b"x" * size for size in range(SHORT + 2)])
-    check([b"abcdefghij"[: size % 10] + b"0123456789" * (size // 10) for size in range(0, SHORT, 7)])
+    check(
+        [b"abcdefghij"[: size % 10] + b"0123456789" * (size // 10) for size in range(0, SHORT, 7)]
+    )
 
 
 def test_every_distance() -> None:
@@ -58,5 +70,7 @@ def test_repetition_gets_shorter() -> None:
 
 
 def test_a_string_owes_nothing_to_those_before_it() -> None:
-    first, second = check([b"http://www.example.org/some/page", b"http://www.example.org/some/page"])
+    first, second = check(
+        [b"http://www.example.org/some/page", b"http://www.example.org/some/page"]
+    )
     assert first == second

@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 
 from minutch.plugin.chains import _numbered, by_distinct
 
-STRINGS = st.sampled_from(["", "a", "b", "12345678", "123456789", "é" * 9, "http://host/" + "x" * 30]) | st.text()
+STRINGS = (
+    st.sampled_from(["", "a", "b", "12345678", "123456789", "é" * 9, "http://host/" + "x" * 30])
+    | st.text()
+)
 
 
 @settings(deadline=None)
@@ -31,6 +34,8 @@ def test_each_distinct_string_is_asked_for_once(values: list[str | None]) -> Non
         return pl.Series([None if len(url) > 8 else url + "!" for url in urls], dtype=pl.String)
 
     found = by_distinct(pl.Series("url", values, dtype=pl.String), change)
-    assert found.to_list() == [None if value is None or len(value) > 8 else value + "!" for value in values]
+    assert found.to_list() == [
+        None if value is None or len(value) > 8 else value + "!" for value in values
+    ]
     assert found.name == "url" or not values
     assert len(asked) == len(set(asked)) == len({value for value in values if value is not None})

@@ -18,7 +18,9 @@ from minutch.kernels.library import address
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """A process that has not loaded kernels yet, and compiles none."""
-    monkeypatch.setattr(library, "compile_all", lambda: dict.fromkeys(library.modules(), b"object code"))
+    monkeypatch.setattr(
+        library, "compile_all", lambda: dict.fromkeys(library.modules(), b"object code")
+    )
     library._objects.cache_clear()
     yield monkeypatch
     library._objects.cache_clear()
@@ -78,13 +80,19 @@ def test_compiled_once_and_said_once(
         first = library._objects()
         library._objects.cache_clear()
         assert library._objects() == first == tmp_path / "package" / library.version()
-    assert [record.message for record in caplog.records if "compiling kernels" in record.message] == [
+    assert [
+        record.message for record in caplog.records if "compiling kernels" in record.message
+    ] == [
         "compiling kernels, once on this machine (about 20 s); `minutch warm` does it ahead of time"
     ]
-    assert {path.stem for path in (tmp_path / "package" / library.version()).iterdir()} == set(library.modules())
+    assert {path.stem for path in (tmp_path / "package" / library.version()).iterdir()} == set(
+        library.modules()
+    )
 
 
-def test_the_next_folder_where_one_cant_be_written(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
+def test_the_next_folder_where_one_cant_be_written(
+    tmp_path: Path, fresh: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "package").write_text("a file in the way")
     places(fresh, tmp_path / "package", tmp_path / "cache")
     assert library._objects() == tmp_path / "cache" / library.version()
@@ -99,7 +107,11 @@ def test_nowhere_to_write_is_said_with_what_to_do(
         assert library._objects() == dict.fromkeys(library.modules(), b"object code")
         library._objects()
     said = [record.message for record in caplog.records if "can be written" in record.message]
-    assert len(said) == 1 and str(tmp_path / "file") in said[0] and "Make one of them writable" in said[0]
+    assert (
+        len(said) == 1
+        and str(tmp_path / "file") in said[0]
+        and "Make one of them writable" in said[0]
+    )
     with pytest.raises(PermissionError, match="can be written"):
         library.warm()
 

@@ -37,4 +37,6 @@ def test_other_signatures_and_subclasses_are_asked_page_by_page() -> None:
 
     pages = [(Content(content=b"a"), TEXT)] * 20
     assert signatures(Own(Configuration()), pages) == [b"own"] * 20
-    assert signatures(TextMD5Signature(Configuration()), pages) == [hashlib.md5(b"text").digest()] * 20
+    assert (
+        signatures(TextMD5Signature(Configuration()), pages) == [hashlib.md5(b"text").digest()] * 20
+    )

@@ -9,10 +9,10 @@ import pytest
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.writables import FloatWritable, MapWritable, Text
-from minutch.records.parsedata.contentmeta import with_content_meta
 from minutch.records.links import Outlink
 from minutch.records.metadata import SEGMENT_NAME_KEY, Metadata
 from minutch.records.parsedata import ParseData
+from minutch.records.parsedata.contentmeta import with_content_meta
 from minutch.records.parsestatus import ParseStatus
 
 NEW = "20260202000000-17"
@@ -21,14 +21,27 @@ NEW = "20260202000000-17"
 def random_data(seed: int) -> ParseData:
     rng = random.Random(seed)
     values = rng.choice(([], ["20260101000000"], ["x" * 300], ["a", "b"], [""]))
-    names = [f"n{rng.randrange(100)}" for _ in range(rng.randrange(20))] + [SEGMENT_NAME_KEY] * bool(values)
+    names = [f"n{rng.randrange(100)}" for _ in range(rng.randrange(20))] + [
+        SEGMENT_NAME_KEY
+    ] * bool(values)
     rng.shuffle(names)
-    meta = Metadata({name: values if name == SEGMENT_NAME_KEY else ["v"] * rng.randrange(1, 3) for name in names})
+    meta = Metadata(
+        {
+            name: values if name == SEGMENT_NAME_KEY else ["v"] * rng.randrange(1, 3)
+            for name in names
+        }
+    )
     links = [Outlink(f"http://{i}/", "€" * rng.randrange(9)) for i in range(rng.randrange(4))]
     if links and rng.random() < 0.3:
         links[0].metadata = MapWritable({Text(SEGMENT_NAME_KEY): FloatWritable(1.0)})
     status = ParseStatus(2, 0, ["argument"] * rng.randrange(3))
-    return ParseData(status, SEGMENT_NAME_KEY * rng.randrange(2), links, meta, Metadata.of({SEGMENT_NAME_KEY: "parse"}))
+    return ParseData(
+        status,
+        SEGMENT_NAME_KEY * rng.randrange(2),
+        links,
+        meta,
+        Metadata.of({SEGMENT_NAME_KEY: "parse"}),
+    )
 
 
 def expected(data: bytes) -> bytes:
@@ -48,7 +61,8 @@ def test_damaged_records_are_errors_or_as_when_taken_apart() -> None:
     rng = random.Random(1)
     cut = [data[:size] for size in range(len(data))]
     flipped = [
-        bytes(b ^ (rng.randrange(1, 256) if i == at else 0) for i, b in enumerate(data)) for at in range(len(data))
+        bytes(b ^ (rng.randrange(1, 256) if i == at else 0) for i, b in enumerate(data))
+        for at in range(len(data))
     ]
     for damaged in cut + flipped:
         try:

@@ -24,7 +24,11 @@ def numbered(keys: list[str], seed: int) -> tuple[list[int], list[int], list[int
     count = len(keys)
     strings = from_series(pl.Series(keys, dtype=pl.String))
     slots = np.zeros(1 << max(4, (2 * count).bit_length()), np.int32)
-    hashes, rows, numbers = np.empty(count, np.uint64), np.empty(count, np.uint32), np.empty(count, np.uint32)
+    hashes, rows, numbers = (
+        np.empty(count, np.uint64),
+        np.empty(count, np.uint32),
+        np.empty(count, np.uint32),
+    )
     found = distinct.number(*strings[:2], seed, slots, hashes, rows, numbers)
     return rows[:found].tolist(), numbers.tolist(), hashes[:found].tolist()
 
@@ -45,7 +49,9 @@ def expected_hash(key: bytes, seed: int) -> int:
     state = seed ^ len(key)
     words = [key[i : i + 8] for i in range(0, max(0, (len(key) - 1) // 16 * 16), 8)]
     for first, second in zip(words[::2], words[1::2], strict=True):
-        state = folded(int.from_bytes(first, "little") ^ secret, int.from_bytes(second, "little") ^ state)
+        state = folded(
+            int.from_bytes(first, "little") ^ secret, int.from_bytes(second, "little") ^ state
+        )
     if len(key) >= 8:
         rest = key[max(len(key) - 16, 0) :]
         first, last = int.from_bytes(rest[:8], "little"), int.from_bytes(key[-8:], "little")
@@ -70,8 +76,13 @@ def probes(hashes: list[int], size: int) -> int:
 
 @pytest.mark.parametrize("seed", [ONE, OTHER, seeded.SEED], ids=["one", "other", "of this process"])
 def test_every_byte_of_a_string_counts(seed: int) -> None:
-    keys = ["http://host.example/a/path?of=sixty-five&characters=123456789abc"[:size] for size in range(1, 65)]
-    assert hashes_of(["", *keys], seed) == [expected_hash(key.encode(), seed) for key in ["", *keys]]
+    keys = [
+        "http://host.example/a/path?of=sixty-five&characters=123456789abc"[:size]
+        for size in range(1, 65)
+    ]
+    assert hashes_of(["", *keys], seed) == [
+        expected_hash(key.encode(), seed) for key in ["", *keys]
+    ]
     for key in keys:
         others = [key[:at] + chr(ord(key[at]) ^ 1) + key[at + 1 :] for at in range(len(key))]
         found = hashes_of([key, *others, key + "\0"], seed)
@@ -85,7 +96,9 @@ def test_strings_that_collide_with_one_seed_are_spread_by_another() -> None:
     count = len(chosen)
     assert count > 300
     assert probes(hashes_of(chosen, ONE), SLOTS) == count * (count + 1) // 2
-    assert max(probes(hashes_of(chosen, seed), SLOTS) for seed in range(OTHER, OTHER + 40)) < 2 * count
+    assert (
+        max(probes(hashes_of(chosen, seed), SLOTS) for seed in range(OTHER, OTHER + 40)) < 2 * count
+    )
 
 
 def test_each_process_draws_a_seed_that_fits_an_integer_of_kernels() -> None:
@@ -98,7 +111,10 @@ def test_numbers_do_not_depend_on_the_seed() -> None:
 
 
 def test_links_that_are_kept_do_not_depend_on_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    links = [Outlink(f"http://host{number % 7}/{number % 40}", f"anchor {number}") for number in range(500)]
+    links = [
+        Outlink(f"http://host{number % 7}/{number % 40}", f"anchor {number}")
+        for number in range(500)
+    ]
     run = OutlinkRun.of(links)
     assert run is not None
 
@@ -107,7 +123,9 @@ def test_links_that_are_kept_do_not_depend_on_the_seed(monkeypatch: pytest.Monke
 
     def kept(seed: int) -> Any:
         monkeypatch.setattr(verdicts, "SEED", seed)
-        table = verdicts.VerdictTable(lambda urls: pl.Series([judge(url) for url in urls], dtype=pl.String), judge)
+        table = verdicts.VerdictTable(
+            lambda urls: pl.Series([judge(url) for url in urls], dtype=pl.String), judge
+        )
         return table.keep([("http://host3/3", run), ("http://host3/4", run)], 300, 100)
 
     assert kept(ONE) == kept(OTHER)

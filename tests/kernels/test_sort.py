@@ -16,7 +16,9 @@ from tests.support.tables import a_key
 
 def sorted_rows(keys: list[bytes]) -> list[int]:
     """The row numbers of `keys` in the order that the kernel gives them."""
-    frame = pl.DataFrame({"key": keys, "row": range(len(keys))}, schema={"key": pl.Binary, "row": pl.Int64})
+    frame = pl.DataFrame(
+        {"key": keys, "row": range(len(keys))}, schema={"key": pl.Binary, "row": pl.Int64}
+    )
     return sort_by_key(frame)["row"].to_list()
 
 
@@ -25,7 +27,12 @@ def expected(keys: list[bytes]) -> list[int]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.text(alphabet="\0\x01ab\xff", max_size=30).map(lambda text: text.encode("latin-1")), max_size=60))
+@given(
+    st.lists(
+        st.text(alphabet="\0\x01ab\xff", max_size=30).map(lambda text: text.encode("latin-1")),
+        max_size=60,
+    )
+)
 def test_strings_that_begin_or_end_alike(keys: list[bytes]) -> None:
     assert sorted_rows(keys) == expected(keys)
 

@@ -14,6 +14,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from minutch import jobs
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
@@ -232,6 +234,7 @@ EXPECTED = {
 """Answers that such a web always calls for."""
 
 
+@pytest.mark.slow
 def test_what_is_said_is_what_is_done(tmp_path: Path) -> None:
     with RandomWeb(Plan(seed=1, pages=2000, hosts=24)) as web:
         said = crawl(tmp_path, web, rounds=4)

@@ -265,6 +265,7 @@ def output(
     return [*lines, *sorted(counts)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.__name__.removeprefix("run_"))
 @settings(max_examples=8, deadline=None)
 @given(randoms, machines)

@@ -20,6 +20,7 @@ def begun(table: JobTable, count: int) -> list[Job]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_a_time", [1, 2])
 async def test_so_many_at_a_time(at_a_time: int) -> None:
     """`minutch.service.jobs` of them; the others wait their turn."""

@@ -113,6 +113,7 @@ def site() -> Iterator[SiteServer]:
         yield site
 
 
+@pytest.mark.slow
 def test_a_crawl(server: Server, site: SiteServer) -> None:
     """Seed list, inject, generate, fetch, parse, updatedb, invertlinks, dedup; then the databases
     are read.

@@ -62,7 +62,7 @@ def test_what_is_printed(run: NutchRun, tmp_path: Path) -> None:
 
 
 def compare(ours: Path, theirs: Path, run: NutchRun) -> None:
-    """Equal, but for what README's list of differences names."""
+    """Equal, but for what docs/compatibility names."""
     if "csv" in run.words:  # Nutch leaves bytes of earlier, longer URLs in the first column
         for mine, other in zip(rows(ours), rows(theirs), strict=True):
             assert mine[1:] == other[1:] and other[0].startswith(mine[0])

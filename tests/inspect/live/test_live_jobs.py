@@ -94,6 +94,7 @@ def asked(server: MisbehavingServer) -> int:
     return sum(server.requests.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_a_fetch_is_held_and_goes_on(
     server: MisbehavingServer, tmp_path: Path, processes: str

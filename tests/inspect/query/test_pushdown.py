@@ -109,6 +109,7 @@ def conditions() -> st.SearchStrategy[pl.Expr]:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     data=st.data(),

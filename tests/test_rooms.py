@@ -1,0 +1,40 @@
+"""Each folder's `__init__.py` introduces it: what it is for, and every module, none that is gone.
+
+`store`                  opens a CrawlDb on disk
+`schedule`, `adaptive`   decide when a page is due again
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.golden import PROJECT
+
+MINUTCH = PROJECT / "minutch"
+FOLDERS = sorted({path.parent for path in MINUTCH.rglob("__init__.py")} - {MINUTCH})
+_NAMED = re.compile(r"^[ ]+((?:`\w+`(?:, | and )?)+)", re.MULTILINE)
+
+
+def introduction(folder: Path) -> str:
+    """Returns the docstring of a folder's `__init__.py`."""
+    module = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
+    return ast.get_docstring(module, clean=False) or ""
+
+
+def contents(folder: Path) -> set[str]:
+    """Returns the names of a folder's modules and subfolders."""
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    return modules | {path.parent.name for path in folder.glob("*/__init__.py")}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.relative_to(PROJECT).as_posix())
+def test_a_folder_introduces_itself(folder: Path) -> None:
+    text = introduction(folder)
+    assert 3 <= len(text.splitlines()) <= 30, "its purpose, the order to read it in, its modules"
+    named = [name for group in _NAMED.findall(text) for name in re.findall(r"`(\w+)`", group)]
+    assert sorted(set(named)) == sorted(contents(folder))
+    assert len(named) == len(set(named)), "each once"
