@@ -4,6 +4,7 @@ Begin with `webarchive.py`: it turns captures into records, and tells its listen
 Whatever else is made here (an index, WAT and WET files, the page list of a WACZ) is such a
 listener, so it describes the same files, whether they are written or not.
 
+    `webarchivejobs`     the jobs: export warc, cdxj, wacz, wat, wet
     `webarchive`         writes captures as WARC records, revisits among them
     `companions`         base class of files beside WARC files, one beside each
     `watfiles`           WAT: metadata of each record as JSON

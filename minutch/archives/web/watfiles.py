@@ -31,7 +31,6 @@ from minutch.archives.web.companions import CompanionFiles
 from minutch.archives.web.htmlfacts import html_facts
 from minutch.archives.web.webarchive import ArchiveSpec
 from minutch.cycle.parse.charset import CharsetDetector
-from minutch.job import JobContext
 from minutch.warc.warcfile import FIELDS, REQUEST, RESPONSE, WrittenRecord, sha1_digest
 
 HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
@@ -45,16 +44,16 @@ class WatFiles(CompanionFiles):
 
     suffix = "wat"
 
-    def __init__(self, plan: ArchiveSpec, folder: Path, context: JobContext) -> None:
-        super().__init__(plan, folder, context)
-        self._charsets = CharsetDetector(context.conf)
+    def __init__(self, spec: ArchiveSpec, folder: Path, charsets: CharsetDetector) -> None:
+        super().__init__(spec, folder)
+        self._charsets = charsets
 
     def record(self, record: WrittenRecord) -> None:
         described = {"Container": _container(record), "Envelope": self._envelope(record)}
         text = json.dumps(described, ensure_ascii=False, separators=(",", ":"))
         self.files.write(
             "metadata",
-            self.plan.time,
+            self.spec.time,
             record.target or record.file,
             text.encode("utf-8", "replace"),
             "application/json",

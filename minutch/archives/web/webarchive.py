@@ -13,7 +13,7 @@ them out, and describes the same files nevertheless.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,12 +23,11 @@ from minutch.archives.captures import Capture, captures
 from minutch.archives.web.languagecodes import three_letters
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.hadoop.formats.writables import Text
-from minutch.job import Counters, JobContext
+from minutch.job import Counters, Progress
 from minutch.records import crawldatum as status
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import RESPONSE_CODE_KEY
-from minutch.warc.localhost import local_host
 from minutch.warc.pagerecords import (
     IDENTICAL,
     NOT_MODIFIED,
@@ -48,9 +47,7 @@ from minutch.warc.warcfile import (
     Output,
     WarcFiles,
     WrittenRecord,
-    level_of,
 )
-from minutch.warc.warcinfo import crawler_info
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +74,11 @@ class ArchiveSpec:
     limit: int = DEFAULT_LIMIT
     digest: str = SHA1
     time: int = 0
-    """When the files were made, by their own account: when the last segment was."""
+    """When the files were made, by their own account (ms): when the last segment was."""
+    level: int = 0
+    """Compression level of ISA-L, 0 to 3."""
+    crawler: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Fields of the warcinfo record, by WARC version."""
 
 
 def time_of(segment: Segment) -> int:
@@ -111,42 +112,42 @@ class DiscardedOutput:
 
 
 def write_archive(
-    plan: ArchiveSpec,
-    context: JobContext,
+    spec: ArchiveSpec,
     open_file: Callable[[str], Output],
-    beside: Sequence[ArchiveListener] = (),
+    listeners: Sequence[ArchiveListener],
+    progress: Progress,
 ) -> Counters:
-    """Write the segments' captures into files that `open_file` opens by their names."""
+    """Writes the segments' captures into files that `open_file` opens by their names."""
     counters = Counters(dict.fromkeys((PAGES, UNCHANGED, SAME, TWICE, NO_CONTENT, NO_URI), 0))
-    info = crawler_info(context.conf, *local_host(), V1_1)
+    info = spec.crawler[V1_1]
 
     def opened(number: int) -> tuple[str, Output]:
-        name = f"{plan.prefix}-{number:05}.warc.gz"
+        name = f"{spec.prefix}-{number:05}.warc.gz"
         file = open_file(name)
-        for each in beside:
+        for each in listeners:
             each.begin(name)
         return name, file
 
     def written(record: WrittenRecord) -> None:
-        for each in beside:
+        for each in listeners:
             each.record(record)
 
     files = WarcFiles(
         opened,
         compress=True,
-        limit=plan.limit,
+        limit=spec.limit,
         version=V1_1,
-        info=lambda: (plan.time, info),
-        digest=plan.digest,
-        written=written if beside else None,
-        level=level_of(context.conf),
+        info=lambda: (spec.time, info),
+        digest=spec.digest,
+        written=written if listeners else None,
+        level=spec.level,
     )
-    with files, context.progress("export", unit="pages") as progress:
-        archive = CaptureWriter(files, beside)
+    with files:
+        writer = CaptureWriter(files, listeners)
         for capture in captures(
-            plan.segments, [CONTENT], if_there=[CRAWL_FETCH, PARSE_DATA, PARSE_TEXT]
+            spec.segments, [CONTENT], if_there=[CRAWL_FETCH, PARSE_DATA, PARSE_TEXT]
         ):
-            counters.add(archive.write(capture))
+            counters.add(writer.write(capture))
             progress.advance()
         counters.add(RECORDS, files.records)
     return counters
@@ -157,7 +158,7 @@ class CaptureWriter:
     """Makes records of captures, those of one URL one after the other."""
 
     files: WarcFiles
-    beside: Sequence[ArchiveListener] = ()
+    listeners: Sequence[ArchiveListener] = ()
     _url: str = ""
     _seen: set[tuple[int, str]] = field(default_factory=set)
     """Times and digests of the captures of the URL."""
@@ -215,7 +216,7 @@ class CaptureWriter:
     def _page(
         self, capture: Capture, target: str, time: int, content: Content, digest: str
     ) -> None:
-        for each in self.beside:
+        for each in self.listeners:
             each.capture(capture, target, time)
         page = write_page(
             self.files, time, target, content, code=_code(capture, target), digest=digest

@@ -6,7 +6,6 @@ A module has what a command has: USAGE, FLAGS and `run(args, context) -> exit co
     `segmentargs`         reads the options that exports of segments share
     `warc`, `wacz`        web archives of segments
     `cdxj`, `wat`, `wet`  what is published beside WARC files
-    `companions`          runs wat and wet
     `arc`                 ARC files
     `commoncrawl`         Common Crawl's data set of 2012
     `legacy`              segments of Nutch 0.4 or 0.5
