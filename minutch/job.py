@@ -11,18 +11,16 @@ import logging
 import shutil
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import Protocol, Self, TextIO
 
 from minutch.clock import Clock, SystemClock
 from minutch.conf import Configuration
 from minutch.hadoop.stores import hadoop
 from minutch.terminal import PLAIN, raw
-
-if TYPE_CHECKING:
-    from minutch.cycle.fetch.watch import Watch
 
 counters_log = logging.getLogger("minutch.counters")
 progress_log = logging.getLogger("minutch.progress")
@@ -58,6 +56,39 @@ class Counters(dict[str, int]):
         return ", ".join(f"{name} {count}" for name, count in self.items())
 
 
+class JobWatch(Protocol):
+    """Sees a job from outside, and may hold it or end it: `minutch.cycle.fetch.watch`."""
+
+    progress: Progress | None
+    """The progress of the step that runs."""
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the job is to end after this round."""
+        ...
+
+    @property
+    def paused(self) -> bool:
+        """Whether the job is held."""
+        ...
+
+    def wait_while_paused(self) -> None:
+        """Wait until the job may go on."""
+
+    def begin(self, title: str) -> None:
+        """Note that a round begins."""
+
+    def running(self, step: str, place: str) -> AbstractContextManager[None]:
+        """A context manager for the time that a step runs; `place` is such as `round 1 of 3`."""
+        ...
+
+    def row(self, step: str, seconds: float, result: str) -> None:
+        """Note that a step has ended."""
+
+    def ended(self, statuses: Mapping[str, int]) -> None:
+        """Note that a round has ended, with the CrawlDb's entries by status."""
+
+
 @dataclass
 class JobContext:
     """Everything a job may use from outside: configuration, time, streams."""
@@ -72,8 +103,8 @@ class JobContext:
     label: str = ""
     """What progress is shown under, instead of the job's name."""
     verbose: bool = False
-    watch: Watch | None = None
-    """Who sees the job from outside, and may hold it."""
+    watch: JobWatch | None = None
+    """Sees the job from outside, and may hold it."""
     colour: bool = False
     """Whether `out` takes colours."""
 
@@ -125,7 +156,7 @@ class Progress:
         clock: Clock,
         err: TextIO,
         unit: str = "records",
-        watch: Watch | None = None,
+        watch: JobWatch | None = None,
     ) -> None:
         self.name = name
         self.unit = unit

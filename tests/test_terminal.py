@@ -87,13 +87,13 @@ FORGED = "2026-11-21 13:05:01,250 INFO  crawldb.inject: all is well"
 
 
 def test_nobody_writes_a_line_of_the_log(logged: Path) -> None:
-    logging.getLogger("minutch.cycle.fetch.chain").info(
+    logging.getLogger("minutch.cycle.fetch.redirectchain").info(
         "fetch of %s failed", f"http://e.org/\r\n{FORGED}{CLEAR_SCREEN}"
     )
     try:
         raise ValueError(f"bad header:\n{FORGED}\x9b")
     except ValueError:
-        logging.getLogger("minutch.cycle.fetch.chain").exception("broken")
+        logging.getLogger("minutch.cycle.fetch.redirectchain").exception("broken")
     lines = logged.read_text().split("\n")
     assert len([line for line in lines if line.startswith("2")]) == 2
     assert lines[0].endswith(f"fetch of http://e.org/\\x0d\\n{FORGED}\\x1b[2J failed")

@@ -23,7 +23,7 @@ from minutch.commands.crawloptions import CrawlOptions, parse_options
 from minutch.cycle.crawl import preflight, rounds
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawl.screen import Screen, Totals
-from minutch.cycle.crawldb.applied import is_applied
+from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.schedule import fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.outcomes import Outcomes, outcomes_of
@@ -143,7 +143,7 @@ class Crawl:
     def _served(self) -> Iterator[None]:
         """With a live page, if it is wished."""
         watch, port = self.context.watch, self.options.status_port
-        if watch is None or port is None:
+        if not isinstance(watch, Watch) or port is None:
             yield
             return
         with (
@@ -201,7 +201,7 @@ class Crawl:
         its links twice.
         """
         db = CrawlDb(self.directory / "crawldb")
-        return is_applied(
+        return is_merged(
             Segment(self.directory / "segments" / segment), db, fetch_schedule(self.context.conf)
         )
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.cycle.crawldb.crawlcomplete import crawlcomplete
-from minutch.cycle.crawldb.tallies import (
+from minutch.cycle.crawldb.groupcounts import (
     crawldbs,
     one_of,
     positive,

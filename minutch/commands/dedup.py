@@ -15,7 +15,7 @@ from typing import Final
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.commands.dedupargs import bits_given, criteria_given
 from minutch.cycle.crawldb.dedup import dedup
-from minutch.cycle.crawldb.signed import GROUPS
+from minutch.cycle.crawldb.pagesignatures import GROUPS
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 

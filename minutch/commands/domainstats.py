@@ -12,7 +12,7 @@ from typing import Final
 
 from minutch.commands.arguments import Flag, parse
 from minutch.cycle.crawldb.domainstats import domainstats
-from minutch.cycle.crawldb.tallies import (
+from minutch.cycle.crawldb.groupcounts import (
     MODES,
     crawldbs,
     one_of,

@@ -15,7 +15,7 @@ from typing import Final
 
 from minutch.commands.arguments import Arguments, Flag, fail, parse
 from minutch.cycle.fetchlist import select
-from minutch.cycle.fetchlist.choice import HOSTDB_PROPERTY, Choice, Options
+from minutch.cycle.fetchlist.selector import HOSTDB_PROPERTY, GenerateOptions, Selector
 from minutch.errors import StoreError
 from minutch.inspect.explain import words
 from minutch.inspect.explain.about import Crawl, Explainer
@@ -66,7 +66,7 @@ def run(args: list[str], context: JobContext) -> int:
     options = _options(given, context)
     crawl = Crawl(folder)
     if url is None:
-        choice = Choice(context.conf, options, context.clock.now())
+        choice = Selector(context.conf, options, context.clock.now())
         overview = Overseer(
             crawl, context.conf, choice, _arguments(given), context.clock.now()
         ).overview()
@@ -113,11 +113,11 @@ def _subject(words: Sequence[str]) -> tuple[str | None, Path]:
     return words[0], Path(DEFAULT_CRAWL)
 
 
-def _options(given: Arguments, context: JobContext) -> Options:
+def _options(given: Arguments, context: JobContext) -> GenerateOptions:
     hostdb = given["-hostdb"] or context.conf.get_trimmed(HOSTDB_PROPERTY)
     if given.get("-maxNumSegments", 1) < 1:
         fail("-maxNumSegments: expected at least 1", USAGE)
-    return Options(
+    return GenerateOptions(
         top_n=given.get("-topN", select.NO_LIMIT),
         add_days=given.get("-adddays", 0),
         filtering=not given["-noFilter"],

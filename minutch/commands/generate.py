@@ -15,8 +15,8 @@ from typing import Final
 
 from minutch.commands.arguments import Flag, parse
 from minutch.cycle.fetchlist import select
-from minutch.cycle.fetchlist.choice import HOSTDB_PROPERTY
 from minutch.cycle.fetchlist.generate import generate
+from minutch.cycle.fetchlist.selector import HOSTDB_PROPERTY
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 

@@ -15,14 +15,14 @@ from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.cycle.index.indexing import index
-from minutch.cycle.index.task import Options
+from minutch.cycle.index.rangeindexer import IndexOptions
 from minutch.cycle.segment.store import Segment, segments_in
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 
 log = logging.getLogger(__name__)
 
-USAGE: Final = """Indexer (<crawldb> | -nocrawldb) (<segment> ... | -dir <segments>) [general options]
+USAGE: Final = """RangeIndexer (<crawldb> | -nocrawldb) (<segment> ... | -dir <segments>) [general options]
 
 Index given segments using configured indexer plugins
 
@@ -82,7 +82,7 @@ def run(args: list[str], context: JobContext) -> int:
     if not segments:
         fail("No indexable segments passed as arguments. At least one segment is required!", USAGE)
     linkdb = None if given["-linkdb"] is None else as_path(given["-linkdb"])
-    options = Options(
+    options = IndexOptions(
         given["-deleteGone"],
         given["-filter"],
         given["-normalize"],
@@ -98,5 +98,5 @@ def run(args: list[str], context: JobContext) -> int:
         commit=not given["-noCommit"],
         params=given["-params"],
     )
-    context.report("Indexer", counters)
+    context.report("RangeIndexer", counters)
     return 0

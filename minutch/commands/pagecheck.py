@@ -22,7 +22,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.parse.signature import from_conf as signature_from_conf
-from minutch.cycle.parse.worker import WorkerPool, pool_settings
+from minutch.cycle.parse.workerpool import WorkerPool, pool_settings
 from minutch.errors import MinutchError
 from minutch.hadoop.formats.writables import MapWritable, Text, Writable
 from minutch.job import JobContext

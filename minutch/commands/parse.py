@@ -3,7 +3,7 @@
     content ──> workers: parse, filter links, score, sign, serialize ──> part writers, by hash of
     the URL
 
-Pages are parsed in processes of their own (minutch.cycle.parse.worker) and written in the order of
+Pages are parsed in processes of their own (minutch.cycle.parse.workerpool) and written in the order of
 their URLs, as they come: all partitions at once, or each by itself where an engine has more
 machines. There, pages that lie in other parts than those of the job (fetched by lists, say) are
 shuffled first. Pages found inside other pages (a feed's entries) are put in their places at the

@@ -11,8 +11,8 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, parse
+from minutch.cycle.crawldb.groupcounts import crawldbs, positive
 from minutch.cycle.crawldb.protocolstats import protocolstats
-from minutch.cycle.crawldb.tallies import crawldbs, positive
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 

@@ -134,7 +134,7 @@ def _top(db: CrawlDb, given: Arguments, context: JobContext) -> None:
 
 def _duplicates(db: CrawlDb, given: Arguments, context: JobContext) -> None:
     from minutch.cycle.crawldb.duplicategroups import groups
-    from minutch.cycle.crawldb.signed import GROUPS
+    from minutch.cycle.crawldb.pagesignatures import GROUPS
 
     group, order, near = (
         given.get("-group", "none"),

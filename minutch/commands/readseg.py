@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable
 
 from minutch.commands.arguments import Arguments, Flag, fail, parse
-from minutch.cycle.segment.reader import RECODE_PROPERTY, Stats, dump, get, stats_of
+from minutch.cycle.segment.readseg import RECODE_PROPERTY, SegmentCounts, counts_of, dump, get
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,
@@ -100,10 +100,10 @@ def _run_list(given: Arguments, folders: list[str], context: JobContext) -> None
         segments += segments_in(as_path(directory))
     context.print("NAME\t\tGENERATED\tFETCHER START\t\tFETCHER END\t\tFETCHED\tPARSED")
     for segment in segments:
-        context.print(_list_line(segment.name, stats_of(segment, folders)))
+        context.print(_list_line(segment.name, counts_of(segment, folders)))
 
 
-def _list_line(name: str, stats: Stats) -> str:
+def _list_line(name: str, stats: SegmentCounts) -> str:
     return (
         f"{name}\t{_count(stats.generated)}\t\t{'?	' if stats.start is None else _time(stats.start)}\t"  # noqa: E501
         f"{'?' if stats.end is None else _time(stats.end)}\t{_count(stats.fetched)}\t{_count(stats.parsed)}"  # noqa: E501

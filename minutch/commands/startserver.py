@@ -14,7 +14,7 @@ from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.commands.service.configs import Configs
-from minutch.commands.service.confined import Root
+from minutch.commands.service.confinedpaths import Root
 from minutch.commands.service.jobtable import JobTable
 from minutch.commands.service.openapi import OPEN
 from minutch.conf import Configuration

@@ -16,8 +16,8 @@ from minutch.conf import Configuration
 from minutch.errors import MinutchError, PluginError
 from minutch.job import Counters
 from minutch.plugin.chains import URLFilters, URLNormalizers
-from minutch.plugin.explain import why_rejected
-from minutch.plugin.sifting import Sifter
+from minutch.plugin.rejections import why_rejected
+from minutch.plugin.urlshortcut import UrlShortcut
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class UrlRules:
             URLNormalizers(conf, conf.get(SCOPE_PROPERTY) or scope) if normalize else None
         )
         self._filters = URLFilters(conf) if filtering else None
-        self._sifter = Sifter(self._normalizers, self._filters)
+        self._shortcut = UrlShortcut(self._normalizers, self._filters)
         self._keep_on_error = keep_on_error
 
     @property
@@ -66,7 +66,7 @@ class UrlRules:
 
     def apply(self, urls: pl.Series, counters: Counters) -> pl.Series:
         """The normalized URLs (String), null where one is rejected; `counters` counts these."""
-        passed, rejected = self._sifter.settle(urls, lambda asked: self._ask(asked, counters))
+        passed, rejected = self._shortcut.settle(urls, lambda asked: self._ask(asked, counters))
         if self._normalizers is not None:
             counters.add(MALFORMED, 0)
         if self._filters is not None:

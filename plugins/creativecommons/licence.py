@@ -59,7 +59,7 @@ _WORK_TYPES: Final[Mapping[str, str]] = {
 
 
 @dataclass(slots=True)
-class Found:
+class LicenceClaims:
     """What a page says of its licence, by where it says so."""
 
     rdf: str | None = None
@@ -88,7 +88,7 @@ class CCParseFilter(HtmlParseFilter):
         metatags: HTMLMetaTags,
         document: LexborHTMLParser,
     ) -> ParseResult:
-        found = Found()
+        found = LicenceClaims()
         _look_at_links(document, parse_url(content.base), found)
         if _MAYBE_RDF.search(content.content):
             for comment in _comments(document):
@@ -105,7 +105,7 @@ class CCParseFilter(HtmlParseFilter):
         return result
 
 
-def _look_at_links(document: LexborHTMLParser, base: Url, found: Found) -> None:
+def _look_at_links(document: LexborHTMLParser, base: Url, found: LicenceClaims) -> None:
     """Links to licences, from which `rel` and `a` come."""
     for node in document.css('a[href*="icenses/" i]'):
         values = node.attributes
@@ -143,7 +143,7 @@ def _comments(document: LexborHTMLParser) -> Iterator[str]:
                 yield text
 
 
-def _look_at_rdf(comment: str, found: Found) -> None:
+def _look_at_rdf(comment: str, found: LicenceClaims) -> None:
     """The licence and type of work of one RDF document, if the comment is one."""
     try:
         root = parse_xml(comment.strip().encode("utf-8", "replace"), "utf-8")

@@ -24,7 +24,7 @@ from minutch.records.metadata import CONTENT_TYPE_KEY, Metadata
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import FAILED, FAILED_EXCEPTION, SUCCESS, ParseStatus
 
-from ..lib_xml.feeds import Entry, Feed, read_feed
+from ..lib_xml.feeds import Feed, FeedEntry, read_feed
 
 FEED, AUTHOR, TAG, PUBLISHED, UPDATED = "feed", "author", "tag", "published", "updated"
 _TAGS = re.compile(r"<[^>]*>")
@@ -65,7 +65,7 @@ class FeedParser(Parser):
         except MinutchError:
             return None
 
-    def _entry(self, link: str, entry: Entry, feed_link: str | None, content: Content) -> Parse:
+    def _entry(self, link: str, entry: FeedEntry, feed_link: str | None, content: Content) -> Parse:
         metadata = _entry_metadata(entry, feed_link)
         content_metadata = Metadata(
             {name: list(values) for name, values in content.metadata.items()}
@@ -86,7 +86,7 @@ class FeedParser(Parser):
         )
         return Parse(parsed.text, data, is_original=False)
 
-    def _parsed(self, link: str, entry: Entry, metadata: Metadata) -> Parse | None:
+    def _parsed(self, link: str, entry: FeedEntry, metadata: Metadata) -> Parse | None:
         """The entry's text as the first parser of its type reads it; None if there is no parser."""
         content_type = f"{entry.content_type}; charset=UTF-8"
         metadata.set(CONTENT_TYPE_KEY, content_type)
@@ -101,7 +101,7 @@ def _data(feed: Feed, content: Content) -> ParseData:
     return ParseData(ParseStatus(SUCCESS), _untagged(feed.title), [], content.metadata, Metadata())
 
 
-def _entry_metadata(entry: Entry, feed_link: str | None) -> Metadata:
+def _entry_metadata(entry: FeedEntry, feed_link: str | None) -> Metadata:
     metadata = Metadata()
     if feed_link is not None:
         metadata.set(FEED, feed_link)

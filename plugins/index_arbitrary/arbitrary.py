@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
+class ValueMaker:
     """What makes the values of one field."""
 
     field: str
@@ -55,7 +55,7 @@ class Maker:
     sees_all: bool
 
     @classmethod
-    def read(cls, conf: Configuration, number: int) -> Maker:
+    def read(cls, conf: Configuration, number: int) -> ValueMaker:
         """The settings that end in `number`. Raises ConfigError."""
         field = conf.get_trimmed(f"index.arbitrary.fieldName.{number}")
         name = conf.get_trimmed(f"index.arbitrary.className.{number}")
@@ -93,7 +93,7 @@ class ArbitraryIndexingFilter(IndexingFilter):
             if conf.get("index.arbitrary.function.count")
             else 1
         )
-        self.makers = [Maker.read(conf, number) for number in range(count)]
+        self.makers = [ValueMaker.read(conf, number) for number in range(count)]
 
     def filter(
         self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None

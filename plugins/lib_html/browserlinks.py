@@ -23,10 +23,10 @@ from minutch.errors import ParseError
 from minutch.records.links import Outlink
 
 from .elements import Elements, is_nofollow
-from .linkkinds import CSS, LIKELY, MARKUP, PLACES, SRCSET, URL, URLS, Place, kinds_of
+from .linkkinds import CSS, LIKELY, MARKUP, PLACES, SRCSET, URL, URLS, LinkAttribute, kinds_of
 from .linkvalues import in_css, in_list, in_policy, in_srcset, in_text, is_likely
 from .metatags import read_refresh
-from .walk import Page
+from .walk import ParsedMarkup
 
 DEEPEST: Final = 3
 """Levels of pages within pages."""
@@ -51,7 +51,7 @@ _READERS: Final[Mapping[str, Callable[[str], Iterable[str]]]] = {
     LIKELY: lambda value: (value,) if is_likely(value) else (),
 }
 
-Read = Callable[[bytes], tuple[LexborHTMLParser, Page]]
+Read = Callable[[bytes], tuple[LexborHTMLParser, ParsedMarkup]]
 """Reads a page in UTF-8."""
 
 
@@ -69,7 +69,7 @@ class BrowserLinks:
         return bool(self.kinds)
 
     def links(
-        self, data: bytes, document: LexborHTMLParser, page: Page, read: Read
+        self, data: bytes, document: LexborHTMLParser, page: ParsedMarkup, read: Read
     ) -> list[Outlink]:
         """The links of a page: its bytes in UTF-8, its tree, what was found in it; `read` is for
         pages within it.
@@ -78,7 +78,7 @@ class BrowserLinks:
         return [Outlink(target) for target in found if target and not target.startswith("#")]
 
     def _targets(
-        self, data: bytes, document: LexborHTMLParser, page: Page, read: Read, level: int
+        self, data: bytes, document: LexborHTMLParser, page: ParsedMarkup, read: Read, level: int
     ) -> Iterator[str]:
         inside: list[bytes] = []
         kinds = self.kinds
@@ -172,7 +172,7 @@ class BrowserLinks:
             yield content
 
 
-def _selectors(places: Mapping[str, Place]) -> Iterator[str]:
+def _selectors(places: Mapping[str, LinkAttribute]) -> Iterator[str]:
     """CSS selectors of all elements that may have links; of what is in svg, that is a matter of
     `_elements`.
     """

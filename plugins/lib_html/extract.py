@@ -31,7 +31,7 @@ from .elements import Elements
 from .limits import Limits
 from .tree import build_tree, plain_tree
 from .tree_reader import TreeReader, tree_reader
-from .walk import Page, Walk
+from .walk import ParsedMarkup, Walk
 
 _ALLOCATOR: Final = {-1: 256 << 20, -2: 16 << 20, -3: 32 << 20}
 """mallopt: M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD in bytes."""
@@ -52,7 +52,7 @@ class Extractor:
         _keep_memory()
         return tree_reader(self.elements)
 
-    def read(self, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, Page]:
+    def read(self, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, ParsedMarkup]:
         """The tree of a page in UTF-8, and everything about it; `marked` pages had a byte order
         mark before it.
 
@@ -64,14 +64,16 @@ class Extractor:
             return self.read_in_python(data, marked=marked)
         return self.read_by_kernel(self._reader, data, marked=marked)
 
-    def read_in_python(self, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, Page]:
+    def read_in_python(
+        self, data: bytes, *, marked: bool = False
+    ) -> tuple[LexborHTMLParser, ParsedMarkup]:
         """The same by the walk in Python."""
         document = build_tree(data if data.isascii() else clean(data))
         return document, Walk(self.elements).page(document, marked=marked)
 
     def read_by_kernel(
         self, reader: TreeReader, data: bytes, *, marked: bool = False
-    ) -> tuple[LexborHTMLParser, Page]:
+    ) -> tuple[LexborHTMLParser, ParsedMarkup]:
         """The same by the kernel, as far as it goes."""
         if not data.isascii() and not reader.is_utf8(data):
             data = clean(data)

@@ -20,7 +20,7 @@ URL, URLS, SRCSET, CSS, MARKUP, LIKELY = "url", "urls", "srcset", "css", "markup
 descriptors; a style; a page; anything, that counts if it looks like a URL."""
 
 
-class Place(NamedTuple):
+class LinkAttribute(NamedTuple):
     """An attribute that holds links, in some elements or (without names) in all."""
 
     kind: str
@@ -28,11 +28,11 @@ class Place(NamedTuple):
     elements: frozenset[str]
 
 
-def _place(kind: str, holds: str, elements: str = "") -> Place:
-    return Place(kind, holds, frozenset(elements.split()))
+def _place(kind: str, holds: str, elements: str = "") -> LinkAttribute:
+    return LinkAttribute(kind, holds, frozenset(elements.split()))
 
 
-PLACES: Final[Mapping[str, Place]] = {
+PLACES: Final[Mapping[str, LinkAttribute]] = {
     "action": _place("form", URL, "isindex"),
     "archive": _place("media", URLS, "applet object"),
     "background": _place("background", URL),

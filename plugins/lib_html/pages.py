@@ -41,7 +41,7 @@ from .browserlinks import BrowserLinks
 from .extract import Extractor
 from .headerlinks import header_links
 from .metatags import apply_robots_header, read_metatags
-from .walk import Page
+from .walk import ParsedMarkup
 
 
 class HtmlPages:
@@ -66,7 +66,7 @@ class HtmlPages:
         return HtmlParseFilters(self._conf)
 
     def parse(
-        self, content: Content, text_of: Callable[[bytes, Page], str | bytes] | None = None
+        self, content: Content, text_of: Callable[[bytes, ParsedMarkup], str | bytes] | None = None
     ) -> ParseResult:
         """The parse of a page; `text_of` its markup in UTF-8 takes the place of all of its text."""
         try:
@@ -104,7 +104,7 @@ class HtmlPages:
         return result
 
     def _outlinks(
-        self, content: Content, markup: bytes, document: LexborHTMLParser, page: Page
+        self, content: Content, markup: bytes, document: LexborHTMLParser, page: ParsedMarkup
     ) -> Sequence[Outlink]:
         """The links of a page with absolute URLs, without those that can't be resolved.
 

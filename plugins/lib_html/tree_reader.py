@@ -17,7 +17,7 @@ from minutch.records.links.run import OutlinkRun
 from .elements import CONTENT, HEAD_ATTRIBUTES, NAME, NEEDS_CONTENT, SILENT, Elements
 from .tree import REWRITTEN, REWRITTEN_IF_FILLED
 from .tree_layout import attribute_numbers
-from .walk import Page, first_base
+from .walk import ParsedMarkup, first_base
 
 _ROOM: Final = 1 << 18
 """Bytes for a page's text, at first."""
@@ -71,13 +71,13 @@ class TreeReader:
 
     def read(
         self, document: LexborHTMLParser, *, marked: bool = False, rewritten: bool = False
-    ) -> Page | None:
+    ) -> ParsedMarkup | None:
         """The content of a page's tree; None if that takes Python, or if the page has to be
         rewritten first.
         """
         root = document.root
         if root is None:
-            return Page()
+            return ParsedMarkup()
         kinds, *elements = self._elements
         if rewritten:
             kinds = kinds & ~(kernels.REWRITE | kernels.REWRITE_FILLED)
@@ -92,11 +92,11 @@ class TreeReader:
                 self._make_room(_ROOM)
         return page
 
-    def _page(self) -> Page:
+    def _page(self) -> ParsedMarkup:
         """The page, from the kernel's buffers."""
         text_size, run_size, links, heads, title, title_end, side_size = self._found.tolist()
         text, side, run, _, rows = self._room
-        page = Page(
+        page = ParsedMarkup(
             text[:text_size].tobytes(),
             str(text[title:title_end], "utf-8"),
             links=OutlinkRun(links, run[:run_size].tobytes()),

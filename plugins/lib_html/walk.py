@@ -35,7 +35,7 @@ _ORIGINAL: Final = {renamed: name for name, renamed in RENAMED.items()}
 
 
 @dataclass(slots=True)
-class Page:
+class ParsedMarkup:
     """What a walk found."""
 
     text: bytes = b""
@@ -59,11 +59,11 @@ class Walk:
         self.pieces: list[str] = []
         self.found: list[tuple[LexborNode, str, int]] = []
         """Link elements with the number of pieces before them."""
-        self.head = Page()
+        self.head = ParsedMarkup()
         self.title: LexborNode | None = None
         self.in_head = True
 
-    def page(self, document: LexborHTMLParser, *, marked: bool = False) -> Page:
+    def page(self, document: LexborHTMLParser, *, marked: bool = False) -> ParsedMarkup:
         """The content of the tree, after a byte order mark if the page was `marked`."""
         if marked:
             self.pieces.append(BYTE_ORDER_MARK)

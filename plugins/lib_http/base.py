@@ -40,7 +40,7 @@ from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
 from minutch.urls.robots import KnownRobots, RobotRules
 
-from .addresses import AddressRules
+from .addressrules import AddressRules
 from .credentials import Credentials, authorized
 from .curltransport import BodyStream, CurlTransport
 from .dates import format_date, parse_date

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 
 import httpx
 
-from .addresses import AddressRules
+from .addressrules import AddressRules
 from .failures import ForbiddenAddress, UnknownHost
 from .resolver import ResolverCache
 from .settings import HttpSettings

@@ -51,7 +51,7 @@ from .client import (
     send_in_halves,
 )
 from .jsondocs import columns_of, json_objects
-from .keystores import Store, tls_context
+from .keystores import KeyStoreFile, tls_context
 
 log = logging.getLogger(__name__)
 
@@ -74,11 +74,11 @@ class BulkWriter(IndexWriter):
     def _signs_in(self, parameters: Parameters) -> bool:
         """Whether user and password are sent."""
 
-    def _trusted(self, parameters: Parameters) -> Store | None:
+    def _trusted(self, parameters: Parameters) -> KeyStoreFile | None:
         """Certificates that are trusted."""
         return None
 
-    def _own(self, parameters: Parameters) -> Store | None:
+    def _own(self, parameters: Parameters) -> KeyStoreFile | None:
         """The key that the client shows."""
         return None
 

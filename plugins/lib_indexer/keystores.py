@@ -36,21 +36,21 @@ _SALT: Final = b"Mighty Aphrodite"
 
 
 @dataclass(frozen=True)
-class Store:
+class KeyStoreFile:
     """A file with certificates or keys, and its password."""
 
     path: Path
     password: str
 
 
-def store_of(parameters: Parameters, name: str) -> Store | None:
+def store_of(parameters: Parameters, name: str) -> KeyStoreFile | None:
     """The store that NAME.path and NAME.password name; None where there is none."""
     path = parameters.get(f"{name}.path", "").strip()
-    return Store(Path(path), parameters.get(f"{name}.password", "")) if path else None
+    return KeyStoreFile(Path(path), parameters.get(f"{name}.password", "")) if path else None
 
 
 def tls_context(
-    trusted: Store | None = None, own: Store | None = None, *, verify: bool = True
+    trusted: KeyStoreFile | None = None, own: KeyStoreFile | None = None, *, verify: bool = True
 ) -> ssl.SSLContext:
     """A context that trusts the certificates of a store (else the usual authorities) and shows
     those of another.
@@ -73,7 +73,7 @@ def tls_context(
     return context
 
 
-def _trust(context: ssl.SSLContext, store: Store, data: bytes) -> None:
+def _trust(context: ssl.SSLContext, store: KeyStoreFile, data: bytes) -> None:
     if data.startswith(JKS_MAGIC):
         certificates = jks_certificates(data, store.password)
     elif PEM_MARK in data:
@@ -86,7 +86,7 @@ def _trust(context: ssl.SSLContext, store: Store, data: bytes) -> None:
     context.load_verify_locations(cadata=b"".join(certificates))
 
 
-def _show(context: ssl.SSLContext, store: Store, data: bytes) -> None:
+def _show(context: ssl.SSLContext, store: KeyStoreFile, data: bytes) -> None:
     if data.startswith(JKS_MAGIC):
         hint = (
             "keytool -importkeystore -srckeystore FILE -destkeystore NEW.p12 -deststoretype PKCS12"
@@ -129,7 +129,7 @@ def _after_text(body: bytes, position: int) -> int:
     return position + 2 + int(struct.unpack_from(">H", body, position)[0])
 
 
-def _pkcs12(store: Store, data: bytes) -> tuple[bytes, list[bytes]]:
+def _pkcs12(store: KeyStoreFile, data: bytes) -> tuple[bytes, list[bytes]]:
     """Key and certificates as PEM, the key enciphered with the store's password; and the
     certificates in DER.
     """

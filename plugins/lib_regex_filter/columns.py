@@ -10,7 +10,7 @@ from minutch.plugin.columns import domain_column, host_column
 from minutch.urls.javaregex import LINE_ENDS
 
 if TYPE_CHECKING:
-    from .rules import Rule, RuleFilter
+    from .rules import RegexRule, RuleFilter
 
 _ODD = f"{LINE_ENDS[:-1]}\U00010000-\U0010ffff]"
 _ODD_ASCII = "[\n\r]"
@@ -61,12 +61,12 @@ class _Column:
                 passed |= matched
         return passed
 
-    def _in_place(self, rule: Rule) -> pl.Series:
+    def _in_place(self, rule: RegexRule) -> pl.Series:
         if rule.place is None or self.hosts is None or self.domains is None:
             return self.open
         return ((self.hosts == rule.place) | (self.domains == rule.place)).fill_null(False)
 
-    def _matched(self, rule: Rule, due: pl.Series) -> pl.Series:
+    def _matched(self, rule: RegexRule, due: pl.Series) -> pl.Series:
         """Which of the due URLs match; where Polars can't decide, each URL that may match is
         searched by itself.
         """
@@ -96,7 +96,7 @@ class _Column:
     def _mask(self, where: pl.Series) -> pl.Series:
         return self.nothing.clone().scatter(where, True) if len(where) else self.nothing
 
-    def _asked(self, rule: Rule, url: str) -> bool | None:
+    def _asked(self, rule: RegexRule, url: str) -> bool | None:
         """Whether the rule matches a URL; None if that took too long."""
         try:
             return rule.matcher.search(url)

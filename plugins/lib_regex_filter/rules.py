@@ -64,7 +64,7 @@ class Matcher(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RegexRule:
     """One line of the file; `place` is the host or domain of its block."""
 
     accept: bool
@@ -95,9 +95,9 @@ class RuleFilter(ExtensionBase):
     def compile(self, pattern: str) -> Matcher:
         """Compile a pattern of the filter's syntax; ConfigError if it is malformed."""
 
-    def read_rules(self, text: str) -> list[Rule]:
+    def read_rules(self, text: str) -> list[RegexRule]:
         """The rules of a file's text; ConfigError names the line that is not a rule."""
-        rules: list[Rule] = []
+        rules: list[RegexRule] = []
         place: str | None = None
         for number, line in enumerate(rule_lines(text), 1):
             sign = line[:1]
@@ -106,7 +106,9 @@ class RuleFilter(ExtensionBase):
             elif sign == "<":
                 place = None
             elif sign and sign in "+-":
-                rules.append(Rule(sign == "+", self._compiled(line[1:], number), place, number))
+                rules.append(
+                    RegexRule(sign == "+", self._compiled(line[1:], number), place, number)
+                )
             elif sign not in ("", " ", "#"):
                 raise ConfigError(
                     f"{self.source}, line {number}: a rule has to start with + - # > or <: {line}"
@@ -131,7 +133,7 @@ class RuleFilter(ExtensionBase):
             return f"{self.source}: no rule takes it"
         return f"{self.source}:{rule.line}: {'+' if rule.accept else '-'}{rule.matcher.pattern}"
 
-    def _deciding(self, url: str) -> Rule | None:
+    def _deciding(self, url: str) -> RegexRule | None:
         """The first rule that matches; None if none does, or one took too long."""
         host = domain = None
         if self.has_places:
@@ -148,7 +150,7 @@ class RuleFilter(ExtensionBase):
                 return None
         return None
 
-    def note_timeout(self, rule: Rule, url: str) -> None:
+    def note_timeout(self, rule: RegexRule, url: str) -> None:
         """Count a rule that took too long."""
         self.timeouts += 1
         report = log.warning if self.timeouts == 1 else log.debug

@@ -33,7 +33,7 @@ from minutch.urls.parts import Url, parse
 from ..lib_http.base import TRUNCATED_REASON_KEY, HttpBase
 from ..lib_http.exchange import Answer
 from .browser import Browser
-from .failures import BrowserFailure
+from .browserfailure import BrowserFailure
 from .page import Page, Rendered
 from .settings import BrowserSettings
 

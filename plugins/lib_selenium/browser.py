@@ -10,8 +10,8 @@ import logging
 from collections.abc import AsyncIterator
 from typing import Final
 
+from .browserfailure import BrowserFailure
 from .chromium import Chromium, find
-from .failures import BrowserFailure
 from .page import FetchLoad, Page
 from .remote import Remote, require_websockets
 from .settings import BrowserSettings

@@ -25,8 +25,8 @@ from typing import Final
 from minutch import scratch
 from minutch.errors import ConfigError
 
+from .browserfailure import BrowserFailure
 from .devtools import Connection, PipeChannel
-from .failures import BrowserFailure
 from .settings import BrowserSettings
 
 log = logging.getLogger(__name__)

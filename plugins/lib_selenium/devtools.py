@@ -21,7 +21,7 @@ import os
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol
 
-from .failures import BrowserFailure
+from .browserfailure import BrowserFailure
 
 log = logging.getLogger(__name__)
 

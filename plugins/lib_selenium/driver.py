@@ -20,7 +20,7 @@ import contextlib
 from collections.abc import Coroutine
 from typing import Any, Final
 
-from .failures import BrowserFailure
+from .browserfailure import BrowserFailure
 from .page import Page, result_of
 
 _FIND: Final = """function(way, value) {

@@ -19,8 +19,8 @@ from typing import Any, Final
 import httpx
 
 from ..lib_http.exchange import Answer
+from .browserfailure import BrowserFailure
 from .devtools import Connection
-from .failures import BrowserFailure
 from .loads import Loads, Verdict
 from .settings import BrowserSettings
 

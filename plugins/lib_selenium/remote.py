@@ -17,9 +17,9 @@ import httpx
 
 from minutch.errors import ConfigError
 
+from .browserfailure import BrowserFailure
 from .chromium import arguments
 from .devtools import LONGEST_MESSAGE, Connection
-from .failures import BrowserFailure
 from .settings import BrowserSettings
 
 if TYPE_CHECKING:

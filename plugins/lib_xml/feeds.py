@@ -26,7 +26,7 @@ _TYPES = {"html": HTML, "xhtml": HTML, "text": PLAIN, "": PLAIN}
 
 
 @dataclass(slots=True)
-class Entry:
+class FeedEntry:
     """One entry: `content_type` is that of `content`; times in ms since the epoch."""
 
     link: str = ""
@@ -46,7 +46,7 @@ class Feed:
     link: str = ""
     title: str = ""
     description: str = ""
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[FeedEntry] = field(default_factory=list)
 
 
 def is_feed(root: etree._Element) -> bool:
@@ -80,7 +80,7 @@ def feed_of(root: etree._Element) -> Feed:
     return feed
 
 
-def _rss_entry(item: etree._Element, usual: str) -> Entry:
+def _rss_entry(item: etree._Element, usual: str) -> FeedEntry:
     """An item; `usual` is the type of descriptions that name none: markup from RSS 0.92 on, as in
     ROME.
     """
@@ -89,7 +89,7 @@ def _rss_entry(item: etree._Element, usual: str) -> Entry:
     declared = (
         body.get("type", usual if body is description else "html") if body is not None else ""
     )
-    return Entry(
+    return FeedEntry(
         link=text_of(child(item, "link")) or _permalink(item),
         title=text_of(child(item, "title")),
         content=text_of(body),
@@ -125,12 +125,12 @@ def _atom_link(element: etree._Element) -> str:
     return next((link.get("href", "").strip() for link in links), "")
 
 
-def _atom_entry(entry: etree._Element) -> Entry:
+def _atom_entry(entry: etree._Element) -> FeedEntry:
     summary, content = child(entry, "summary"), child(entry, "content")
     body = summary if summary is not None else content
     declared = body.get("type", "") if body is not None else ""
     names = (text_of(child(author, "name")) for author in children(entry, "author"))
-    return Entry(
+    return FeedEntry(
         link=_atom_link(entry),
         title=text_of(child(entry, "title")),
         content=_markup(body) if declared == "xhtml" else text_of(body),

@@ -23,7 +23,7 @@ from selectolax.lexbor import LexborHTMLParser
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
 
-from ..lib_html.walk import Page
+from ..lib_html.walk import ParsedMarkup
 
 log = logging.getLogger(__name__)
 
@@ -65,11 +65,11 @@ class MainText:
         )
         return cls(algorithm, frozenset(types if extractor == "boilerpipe" else ()))
 
-    def of(self, media_type: str) -> Callable[[bytes, Page], str] | None:
+    def of(self, media_type: str) -> Callable[[bytes, ParsedMarkup], str] | None:
         """What makes the text of a page of this type; None if it is all of its text."""
         return self.text if media_type in self.types else None
 
-    def text(self, markup: bytes, page: Page) -> str:
+    def text(self, markup: bytes, page: ParsedMarkup) -> str:
         """Title and main text of a page in UTF-8; all of its text where the algorithm fails."""
         try:
             found = self._extractor.get_doc(LexborHTMLParser(markup).html or "").content

@@ -61,7 +61,7 @@ _NUMBER = re.compile(r"\d+")
 _OUTSIDE = re.compile(r"(?:https?|ftp)://", re.IGNORECASE)
 
 
-class Package:
+class OfficePackage:
     """The members of a document; reading more than MOST_BYTES in all is a ParseError."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
@@ -105,7 +105,7 @@ def read_office(data: bytes) -> OfficeDocument:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            package = Package(archive)
+            package = OfficePackage(archive)
             for mark, read in _READERS.items():
                 if mark in package.names:
                     return read(package)
@@ -122,15 +122,15 @@ def read_office(data: bytes) -> OfficeDocument:
     raise ParseError("not an office document of a kind that is known")
 
 
-def _word(package: Package) -> OfficeDocument:
+def _word(package: OfficePackage) -> OfficeDocument:
     return _parts(package, ["word/document.xml", *package.numbered(r"word/(?:foot|end)notes\.xml")])
 
 
-def _slides(package: Package) -> OfficeDocument:
+def _slides(package: OfficePackage) -> OfficeDocument:
     return _parts(package, package.numbered(r"ppt/slides/slide\d+\.xml"))
 
 
-def _parts(package: Package, names: Iterable[str]) -> OfficeDocument:
+def _parts(package: OfficePackage, names: Iterable[str]) -> OfficeDocument:
     texts: list[str] = []
     links: Links = []
     for name in names:
@@ -178,7 +178,7 @@ def _relations(root: etree._Element, targets: dict[str, str]) -> Links:
     return links
 
 
-def _sheets(package: Package) -> OfficeDocument:
+def _sheets(package: OfficePackage) -> OfficeDocument:
     shared = package.root("xl/sharedStrings.xml")
     strings = ["".join(_runs(entry)) for entry in shared] if shared is not None else []
     texts: list[str] = []
@@ -200,12 +200,12 @@ def _cell(cell: etree._Element, strings: list[str]) -> str:
     return "".join(_runs(cell)) if cell.get("t") == "inlineStr" else value
 
 
-def _core_title(package: Package) -> str:
+def _core_title(package: OfficePackage) -> str:
     root = package.root("docProps/core.xml")
     return text_of(child(root, "title")) if root is not None else ""
 
 
-def _open_document(package: Package) -> OfficeDocument:
+def _open_document(package: OfficePackage) -> OfficeDocument:
     root = package.root("content.xml")
     body = child(root, "body") if root is not None else None
     links = (
@@ -243,7 +243,7 @@ def _href(element: etree._Element) -> str:
     return next((target for target in targets if _OUTSIDE.match(target)), "")
 
 
-def _book(package: Package) -> OfficeDocument:
+def _book(package: OfficePackage) -> OfficeDocument:
     container = package.root("META-INF/container.xml")
     entries = container.iter("{*}rootfile") if container is not None else iter(())
     path = next((entry.get("full-path", "") for entry in entries), "")
@@ -275,7 +275,7 @@ def _lines(texts: Iterable[str]) -> str:
     return "\n".join(line for line in lines if line)
 
 
-_READERS: dict[str, Callable[[Package], OfficeDocument]] = {
+_READERS: dict[str, Callable[[OfficePackage], OfficeDocument]] = {
     "word/document.xml": _word,
     "ppt/presentation.xml": _slides,
     "xl/workbook.xml": _sheets,

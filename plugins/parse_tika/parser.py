@@ -81,7 +81,7 @@ _TEXT = frozenset(
 
 
 @dataclass(slots=True)
-class Document:
+class ReadDocument:
     """What a reader found: text, title, links as written with their anchors, metadata."""
 
     text: str
@@ -138,7 +138,7 @@ class TikaParser(Parser):
     def _filters(self) -> HtmlParseFilters:
         return HtmlParseFilters(self.conf)
 
-    def _reader(self, name: str) -> Callable[[Content], Document] | None:
+    def _reader(self, name: str) -> Callable[[Content], ReadDocument] | None:
         if name in _XML or name.endswith("+xml"):
             return self._xml
         if name == "application/pdf":
@@ -151,52 +151,52 @@ class TikaParser(Parser):
             else None
         )
 
-    def _text(self, content: Content) -> Document:
+    def _text(self, content: Content) -> ReadDocument:
         header = content.metadata.first(CONTENT_TYPE_KEY)
         charset = self._charsets.detect(content.content, header, content.content_type)
         text = charset.decode(content.content)
-        document = Document(" ".join(text.split()))
+        document = ReadDocument(" ".join(text.split()))
         if "css" in self._kinds and clean_type(content.content_type).lower() == "text/css":
             document.links = [(target, "") for target in in_css(text)]
         document.metadata.set(CHAR_ENCODING_FOR_CONVERSION_KEY, charset.name)
         return document
 
-    def _xml(self, content: Content) -> Document:
+    def _xml(self, content: Content) -> ReadDocument:
         declared = from_header(content.metadata.first(CONTENT_TYPE_KEY) or "")
         root = parse_xml(content.content, declared.codec if declared else None)
         if is_feed(root):
             return _feed(feed_of(root))
         if local_name(root) in ("urlset", "sitemapindex"):
             locations = [text_of(child(entry, "loc")) for entry in root]
-            return Document(
+            return ReadDocument(
                 all_text(root), links=[(location, "") for location in locations if location]
             )
-        return Document(all_text(root), text_of(child(root, "title")))
+        return ReadDocument(all_text(root), text_of(child(root, "title")))
 
 
-def _page(document: Document) -> LexborHTMLParser:
+def _page(document: ReadDocument) -> LexborHTMLParser:
     """A document as a page of HTML, for parse filters."""
     lines = "".join(f"<p>{escape(line)}</p>" for line in document.text.split("\n"))
     return LexborHTMLParser(f"<!doctype html><title>{escape(document.title)}</title>{lines}")
 
 
-def _feed(feed: Feed) -> Document:
+def _feed(feed: Feed) -> ReadDocument:
     parts = [feed.title, feed.description]
     for entry in feed.entries:
         parts += [entry.title, entry.content]
     text = "\n".join(folded for part in parts if (folded := " ".join(part.split())))
     links = [(entry.link, entry.title) for entry in feed.entries if entry.link]
-    return Document(text, feed.title, links)
+    return ReadDocument(text, feed.title, links)
 
 
-def _pdf(content: Content) -> Document:
+def _pdf(content: Content) -> ReadDocument:
     text, title, links = read_pdf(content.content)
-    return Document(text, title, [(link, "") for link in links])
+    return ReadDocument(text, title, [(link, "") for link in links])
 
 
-def _office(content: Content) -> Document:
+def _office(content: Content) -> ReadDocument:
     text, title, links = read_office(content.content)
-    return Document(text, title, links)
+    return ReadDocument(text, title, links)
 
 
 def _absolute(links: list[tuple[str, str]], base: str) -> list[Outlink]:

@@ -47,7 +47,7 @@ def words_of(text: str) -> list[str]:
 
 
 @dataclass(slots=True)
-class Subject:
+class ClassExamples:
     """What is known of the examples of one class."""
 
     texts: int = 0
@@ -75,7 +75,7 @@ class Classifier:
 
     def __init__(self, examples: Iterable[tuple[bool, str]]) -> None:
         """`examples`: whether each is on the subject, and its text."""
-        self.subjects = {True: Subject(), False: Subject()}
+        self.subjects = {True: ClassExamples(), False: ClassExamples()}
         known: set[str] = set()
         for relevant, text in examples:
             words = words_of(text)

@@ -29,7 +29,7 @@ _BLANK = re.compile(r"\s")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class FieldRule:
     """A field, and what decides its value."""
 
     field: str
@@ -37,19 +37,19 @@ class Rule:
     regex: JavaRegex
 
 
-def read_rules(text: str) -> list[Rule]:
+def read_rules(text: str) -> list[FieldRule]:
     """The rules; of several for a field the last counts. A malformed line is reported and skipped.
 
     One blank stands between the three. A rule for neither html nor text is reported and never
     matches.
     """
-    rules: dict[str, Rule] = {}
+    rules: dict[str, FieldRule] = {}
     for line in text.splitlines():
         words = _BLANK.split(line.strip())
         if words == [""] or line.startswith("#"):
             continue
         if len(words) == 3:
-            rules[words[0]] = Rule(words[0], words[1].lower(), JavaRegex(words[2]))
+            rules[words[0]] = FieldRule(words[0], words[1].lower(), JavaRegex(words[2]))
         if len(words) != 3 or words[1].lower() not in ("html", "text"):
             log.warning(
                 "parsefilter-regex: expected field, html or text, and a regular expression: %s",
@@ -86,7 +86,7 @@ class RegexParseFilter(HtmlParseFilter):
         return result
 
 
-def _matches(rule: Rule, text: str | None) -> bool:
+def _matches(rule: FieldRule, text: str | None) -> bool:
     try:
         return text is not None and rule.regex.search(text)
     except TimeoutError:

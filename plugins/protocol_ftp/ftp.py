@@ -50,14 +50,14 @@ from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
 from minutch.urls.robots import KnownRobots, RobotRules
 
-from ..lib_http.addresses import AddressRules
+from ..lib_http.addressrules import AddressRules
 from ..lib_http.dates import format_date, parse_date
 from ..lib_http.exchange import Answer
 from ..lib_http.failures import ForbiddenAddress, UnknownHost, connect_error, java_text
 from ..lib_http.resolver import ResolverSettings, make_resolver
 from ..lib_http.robotstxt import RobotsStore
-from .listing import Entry, facts, listed, page, parse_time
-from .session import Refused, Session
+from .ftpsession import Refused, Session
+from .listing import FtpEntry, facts, listed, page, parse_time
 
 log = logging.getLogger(__name__)
 
@@ -351,7 +351,7 @@ class _Exchange:
         _mark(headers, whole)
         return Answer(200, body, headers, whole)
 
-    def _entries(self, session: Session) -> tuple[list[Entry], bool]:
+    def _entries(self, session: Session) -> tuple[list[FtpEntry], bool]:
         """What is in the directory; the last line counts only where the list is whole."""
         body, whole = session.receive("MLSD" if session.has_facts else "LIST", self.limit)
         lines = _lines(body if whole else body[: body.rfind(b"\n") + 1])

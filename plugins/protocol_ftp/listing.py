@@ -27,7 +27,7 @@ _LATEST: Final = 253_402_300_799
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FtpEntry:
     """A file or directory; `modified` in milliseconds since the epoch."""
 
     name: str
@@ -49,7 +49,7 @@ def parse_time(text: str) -> int | None:
     return timegm((year, month, day, hour, minute, second)) * 1000
 
 
-def facts(lines: Iterable[str]) -> Iterator[Entry]:
+def facts(lines: Iterable[str]) -> Iterator[FtpEntry]:
     """The entries in what MLSD gives: `type=file;size=12;modify=20260101120000; name`."""
     for line in lines:
         given, _, name = line.partition(" ")
@@ -57,12 +57,12 @@ def facts(lines: Iterable[str]) -> Iterator[Entry]:
         if fact.get("type") in ("file", "dir") and _is_name(name):
             size = fact.get("size", "0")
             number = int(size) if size.isascii() and size.isdecimal() and len(size) < 19 else 0
-            yield Entry(
+            yield FtpEntry(
                 name, fact["type"] == "dir", number, parse_time(fact.get("modify", "")) or 0
             )
 
 
-def listed(lines: Iterable[str]) -> Iterator[Entry]:
+def listed(lines: Iterable[str]) -> Iterator[FtpEntry]:
     """The entries in what LIST gives; lines that are none are skipped, links among them."""
     with warnings.catch_warnings(
         action="ignore"
@@ -81,7 +81,7 @@ def listed(lines: Iterable[str]) -> Iterator[Entry]:
             if kind in (0o100000, 0o040000) and _is_name(found._st_name):
                 seconds = found.st_mtime or 0
                 modified = int(seconds) * 1000 if 0 < seconds < _LATEST else 0
-                yield Entry(found._st_name, kind == 0o040000, found.st_size or 0, modified)
+                yield FtpEntry(found._st_name, kind == 0o040000, found.st_size or 0, modified)
             break
 
 
@@ -89,7 +89,7 @@ def _is_name(name: str) -> bool:
     return name not in ("", ".", "..") and _NO_NAME.search(name) is None
 
 
-def page(path: str, entries: Iterable[Entry]) -> bytes:
+def page(path: str, entries: Iterable[FtpEntry]) -> bytes:
     """The page of links of a directory; `path` and names with a character for each byte."""
     title = _shown(path)
     lines = [

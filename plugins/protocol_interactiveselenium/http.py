@@ -17,8 +17,8 @@ from minutch.conf import Configuration
 
 from ..lib_http.exchange import Answer
 from ..lib_selenium.base import BrowserHttp
+from ..lib_selenium.browserfailure import BrowserFailure
 from ..lib_selenium.driver import Driver
-from ..lib_selenium.failures import BrowserFailure
 from ..lib_selenium.page import Page, Rendered
 from .handlers import Handler, load
 

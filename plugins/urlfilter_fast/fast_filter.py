@@ -36,7 +36,7 @@ _CATCH_ALL = re.compile(r"\s*DenyPath(?:Query)?\s+\.[*?]\s*", re.ASCII)
 _OPENERS: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.decompress, ".bz2": bz2.decompress}
 
 
-class Rule:
+class HostRule:
     """One rule; `regex` None rejects everything. `text` is its line, `line` the number of that."""
 
     def __init__(self, regex: JavaRegex | None, with_query: bool, text: str, line: int) -> None:
@@ -57,14 +57,14 @@ class FastURLFilter(URLFilter):
         self.max_length = conf.get_int("urlfilter.fast.url.max.length", -1)
         self.max_path = conf.get_int("urlfilter.fast.url.path.max.length", -1)
         self.max_query = conf.get_int("urlfilter.fast.url.query.max.length", -1)
-        self.hosts: dict[str, list[Rule]] = {}
-        self.domains: dict[str, list[Rule]] = {}
+        self.hosts: dict[str, list[HostRule]] = {}
+        self.domains: dict[str, list[HostRule]] = {}
         self.timeouts = 0
         self._place = rule_place(conf, "urlfilter.fast")
         self._read(_rule_text(conf))
 
     def _read(self, text: str) -> None:
-        section: list[Rule] | None = None
+        section: list[HostRule] | None = None
         for number, raw in enumerate(rule_lines(text), 1):
             line = raw.partition("#")[0].strip()
             words = line.split()
@@ -78,13 +78,13 @@ class FastURLFilter(URLFilter):
             elif line and section is not None:
                 self._add(section, line, words, number)
 
-    def _add(self, section: list[Rule], line: str, words: list[str], number: int) -> None:
+    def _add(self, section: list[HostRule], line: str, words: list[str], number: int) -> None:
         if _CATCH_ALL.fullmatch(line):
-            section.append(Rule(None, False, line, number))
+            section.append(HostRule(None, False, line, number))
         elif line.startswith("DenyPath") and len(words) > 1:
             try:
                 section.append(
-                    Rule(JavaRegex(words[1]), line.startswith("DenyPathQuery"), line, number)
+                    HostRule(JavaRegex(words[1]), line.startswith("DenyPathQuery"), line, number)
                 )
             except ConfigError as exc:
                 log.warning("%s, line %d is skipped: %s", self._place, number, exc)
@@ -124,7 +124,7 @@ class FastURLFilter(URLFilter):
             return f"{self._place}:{rule.line}: took too long" if rule else self._place
         return ""
 
-    def _rules(self, host: str) -> Iterator[list[Rule]]:
+    def _rules(self, host: str) -> Iterator[list[HostRule]]:
         domains = self.domains
         yield self.hosts.get(host, [])
         yield domains.get(host, [])

@@ -46,15 +46,15 @@ _FRAGMENT_WITH_QUERY = JavaRegex("#.*[?&]")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SubstitutionRule:
     regex: JavaRegex
     replacement: Replacement
 
 
-class Rules:
+class ScopeRules:
     """The rules of one scope."""
 
-    def __init__(self, rules: list[Rule]) -> None:
+    def __init__(self, rules: list[SubstitutionRule]) -> None:
         self.rules = rules
 
     def apply(self, url: str) -> str:
@@ -83,15 +83,15 @@ class RegexURLNormalizer(URLNormalizer):
         self.seconds = conf.get_float("urlnormalizer.regex.seconds", 1.0)
         self.default = self._default()
         self.timeouts = 0
-        self._scoped: dict[str, Rules] = {}
+        self._scoped: dict[str, ScopeRules] = {}
 
-    def _default(self) -> Rules:
+    def _default(self) -> ScopeRules:
         inline = self.conf.get("urlnormalizer.regex.rules")
         if inline is not None:
             return self._read(inline, "urlnormalizer.regex.rules")
-        return self._read_file(self.conf.get("urlnormalizer.regex.file", "")) or Rules([])
+        return self._read_file(self.conf.get("urlnormalizer.regex.file", "")) or ScopeRules([])
 
-    def rules(self, scope: str) -> Rules:
+    def rules(self, scope: str) -> ScopeRules:
         """The rules of a scope: its own, else the default ones."""
         if scope not in self._scoped:
             name = self.conf.get(f"urlnormalizer.regex.file.{scope}")
@@ -99,23 +99,23 @@ class RegexURLNormalizer(URLNormalizer):
             self._scoped[scope] = own if own is not None and own.rules else self.default
         return self._scoped[scope]
 
-    def _read_file(self, name: str) -> Rules | None:
+    def _read_file(self, name: str) -> ScopeRules | None:
         try:
             return self._read(self.conf.read_resource(name), name)
         except ConfigError as exc:
             log.warning("urlnormalizer-regex: no rules: %s", exc)
             return None
 
-    def _read(self, text: str, where: str) -> Rules:
+    def _read(self, text: str, where: str) -> ScopeRules:
         try:
             root = ElementTree.fromstring(text)
         except ElementTree.ParseError as exc:
             log.error("urlnormalizer-regex: %s is not XML, no rules: %s", where, exc)
-            return Rules([])
+            return ScopeRules([])
         found = [self._rule(element, where) for element in root]
-        return Rules([rule for rule in found if rule is not None])
+        return ScopeRules([rule for rule in found if rule is not None])
 
-    def _rule(self, element: ElementTree.Element, where: str) -> Rule | None:
+    def _rule(self, element: ElementTree.Element, where: str) -> SubstitutionRule | None:
         """One rule; None if a part is missing or wrong. An empty element of any name is an empty
         substitution.
         """
@@ -131,7 +131,7 @@ class RegexURLNormalizer(URLNormalizer):
             return None
         try:
             regex = JavaRegex(pattern, self.seconds)
-            return Rule(regex, regex.replacement(substitution))
+            return SubstitutionRule(regex, regex.replacement(substitution))
         except ConfigError as exc:
             log.error("urlnormalizer-regex: rule of %s left out: %s", where, exc)
             return None
@@ -139,7 +139,7 @@ class RegexURLNormalizer(URLNormalizer):
     def normalize(self, url: str, scope: str) -> str | None:
         return self._apply(self.rules(scope), url)
 
-    def _apply(self, rules: Rules, url: str) -> str | None:
+    def _apply(self, rules: ScopeRules, url: str) -> str | None:
         try:
             return rules.apply(url)
         except TimeoutError:
@@ -181,5 +181,5 @@ class RegexURLNormalizer(URLNormalizer):
         return Untouched(Complement(slashes[0]), touched, cuts, collapses=True)
 
 
-def _is(rule: Rule, pattern: str, substitution: str) -> bool:
+def _is(rule: SubstitutionRule, pattern: str, substitution: str) -> bool:
     return (rule.regex.pattern, rule.replacement.text) == (pattern, substitution)

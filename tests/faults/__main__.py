@@ -37,7 +37,7 @@ _LOADED = (
     "minutch.kernels.library",
     "minutch.cycle.fetch.fetcher",
     "minutch.cycle.parse.parsesegment",
-    "minutch.cycle.segment.reader",
+    "minutch.cycle.segment.readseg",
 )
 
 

@@ -90,11 +90,11 @@ def _marked(before: Path, after: Path, target: Path) -> None:
     from minutch.cycle.crawldb.store import (
         CrawlDb,
     )  # with it comes Polars, after which nothing forks its workers
-    from minutch.cycle.fetchlist import marks
+    from minutch.cycle.fetchlist import generatemarks
 
     copy(after, target)
     copy(before / "crawldb", target / "crawldb")
-    marks.plan(CrawlDb(target / "crawldb"), target / "segments", NOW)
+    generatemarks.plan(CrawlDb(target / "crawldb"), target / "segments", NOW)
 
 
 def _without(*late: str) -> Callable[[Path, Path, Path], object]:

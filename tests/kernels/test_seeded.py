@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from minutch.cycle.parse import simhash, verdicts
+from minutch.cycle.parse import linkverdicts, simhash
 from minutch.kernels import distinct, seeded
 from minutch.kernels.arrow import from_series
 from minutch.records.links import Outlink
@@ -122,8 +122,8 @@ def test_links_that_are_kept_do_not_depend_on_the_seed(monkeypatch: pytest.Monke
         return None if url.endswith("7") else url.replace("host1", "host2")
 
     def kept(seed: int) -> Any:
-        monkeypatch.setattr(verdicts, "SEED", seed)
-        table = verdicts.VerdictTable(
+        monkeypatch.setattr(linkverdicts, "SEED", seed)
+        table = linkverdicts.VerdictTable(
             lambda urls: pl.Series([judge(url) for url in urls], dtype=pl.String), judge
         )
         return table.keep([("http://host3/3", run), ("http://host3/4", run)], 300, 100)

@@ -19,7 +19,7 @@ import pytest
 import trustme
 
 from minutch.conf import Configuration
-from minutch.cycle.index.writers import Encoders, WriterChain, configured
+from minutch.cycle.index.writers import Encoders, WriterChain, configured_writers
 from minutch.errors import ConfigError, IndexWriterError
 from minutch.plugin.documents import Documents
 from minutch.records.document import Date, NutchDocument
@@ -582,7 +582,7 @@ def test_the_shipped_file_names_every_writer() -> None:
     conf = Configuration.load([], overrides={"plugin.includes": PLUGINS})
     names = {
         item.extension.implementation.class_name.rpartition(".")[2]
-        for item in configured(conf).values()
+        for item in configured_writers(conf).values()
     }
     assert names == {
         "SolrIndexWriter",
@@ -599,7 +599,7 @@ def test_the_shipped_file_names_every_writer() -> None:
         "indexer_rabbit_1",
     ):
         assert "password" not in str(
-            configured(conf)[name].make().describe().get("password", ("", ""))[1]
+            configured_writers(conf)[name].make().describe().get("password", ("", ""))[1]
         )
 
 

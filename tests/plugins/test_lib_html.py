@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.cycle.parse.dispatch import ParserFactory
-from minutch.cycle.parse.worker import WorkerPool
+from minutch.cycle.parse.workerpool import WorkerPool
 from minutch.cycle.segment.store import CONTENT, Segment
 from minutch.errors import ParseError
 from minutch.hadoop.formats.writables import MapWritable, Text
@@ -28,7 +28,7 @@ from minutch.records.links.run import OutlinkRun
 from plugins.lib_html import extract, tree_layout
 from plugins.lib_html.extract import Extractor
 from plugins.lib_html.tree_reader import TreeReader, tree_reader
-from plugins.lib_html.walk import Page
+from plugins.lib_html.walk import ParsedMarkup
 from tests.cycle.parse.test_fuzz import ROUNDS, SITE, damaged
 from tests.support.golden import GOLDEN, HAS_ALL, needs_golden
 from tests.support.pages import configuration, content
@@ -57,7 +57,7 @@ def reader(extractor: Extractor) -> TreeReader:
 READERS = [reader(extractor) for extractor in EXTRACTORS]
 
 
-def compare(data: bytes) -> Page:
+def compare(data: bytes) -> ParsedMarkup:
     """Read a page both ways, by every configuration; the page by the first of them."""
     pages = []
     for extractor, by_kernel in zip(EXTRACTORS, READERS, strict=True):

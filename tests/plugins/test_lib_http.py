@@ -19,7 +19,7 @@ from minutch.errors import ConfigError, UrlError
 from minutch.hadoop.formats import zstd
 from minutch.hadoop.formats.javahash import string_hash
 from minutch.records.metadata import Metadata
-from plugins.lib_http.addresses import AddressRules, embedded, is_special, parse_rule
+from plugins.lib_http.addressrules import AddressRules, embedded, is_special, parse_rule
 from plugins.lib_http.dates import format_date, parse_date
 from plugins.lib_http.decoding import decode
 from plugins.lib_http.failures import (

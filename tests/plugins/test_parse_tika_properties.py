@@ -94,9 +94,9 @@ class TestMainText:
 
         main = MainText("ArticleExtractor", frozenset())
         monkeypatch.setattr(main._extractor, "get_doc", fail)
-        from plugins.lib_html.walk import Page
+        from plugins.lib_html.walk import ParsedMarkup
 
-        assert main.text(b"<p>x", Page(text=b"all of it")) == "all of it"
+        assert main.text(b"<p>x", ParsedMarkup(text=b"all of it")) == "all of it"
         assert "no main text: AttributeError: lower" in caplog.text
 
     @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from minutch import jobs
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.transitions import UpdateSettings
-from minutch.cycle.fetchlist.choice import Choice, Options
 from minutch.cycle.fetchlist.select import HOSTS_OVER_LIMIT
+from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
 from minutch.cycle.segment.store import (
     CRAWL_FETCH,
     CRAWL_GENERATE,
@@ -56,11 +56,11 @@ SETTINGS = {
     "http.timeout": "400",
 }
 ROUNDS = (
-    (0, Options()),
-    (0, Options(filtering=False, top_n=400)),
-    (0, Options(expression="score < 0.5 || retries > 0", max_segments=1)),
-    (4, Options(top_n=300)),
-    (8, Options()),
+    (0, GenerateOptions()),
+    (0, GenerateOptions(filtering=False, top_n=400)),
+    (0, GenerateOptions(expression="score < 0.5 || retries > 0", max_segments=1)),
+    (4, GenerateOptions(top_n=300)),
+    (8, GenerateOptions()),
 )
 """Of each round, how many days after the first one it is (robots.txt files are kept for a day), and
 how it chooses.
@@ -109,12 +109,12 @@ def crawl(folder: Path, web: RandomWeb, rounds: int) -> Counter[str]:
     return made.said
 
 
-def _check_generate(made: Crawled, options: Options, clock: LaterClock) -> Segment:
+def _check_generate(made: Crawled, options: GenerateOptions, clock: LaterClock) -> Segment:
     """Every entry that explain says is taken is listed, every other one is counted under the reason
     that it gives.
     """
     now = clock.now()
-    choice = Choice(made.conf, options, now)
+    choice = Selector(made.conf, options, now)
     files, entries = made.crawl(), read_db(made.crawldb)
     reasons = {
         key.decode(): reason
@@ -146,7 +146,7 @@ def _check_generate(made: Crawled, options: Options, clock: LaterClock) -> Segme
     return segment
 
 
-def _words(options: Options) -> list[object]:
+def _words(options: GenerateOptions) -> list[object]:
     words: list[object] = ["-topN", options.top_n]
     words += [] if options.filtering else ["-noFilter"]
     return words + (["-expr", options.expression] if options.expression else [])
@@ -196,7 +196,7 @@ def _check_update(made: Crawled, segment: Segment, clock: LaterClock) -> None:
     foretold = {url: replay_last(url, _with(url, segments), settings, now) for url in chosen}
     jobs.run("updatedb", made.crawldb, segment.path, conf=made.conf, clock=FakeClock(now))
     entries = read_db(made.crawldb)
-    explainer = Explainer(made.crawl(), made.conf, Options(), now, look=False)
+    explainer = Explainer(made.crawl(), made.conf, GenerateOptions(), now, look=False)
     records = segment.records(CRAWL_FETCH)
     fetched = {
         url for url, datum in records if isinstance(datum, CrawlDatum) and datum.has_fetch_status()

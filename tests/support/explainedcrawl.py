@@ -16,9 +16,9 @@ from pathlib import Path
 from minutch import jobs
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.cycle.fetch.state import FetchState
-from minutch.cycle.fetchlist.choice import Options
-from minutch.cycle.segment.places import segment_name
+from minutch.cycle.fetch.hoststate import FetchState
+from minutch.cycle.fetchlist.selector import GenerateOptions
+from minutch.cycle.segment.segmentnames import segment_name
 from minutch.cycle.segment.store import LAYOUTS, Segment, part_writer
 from minutch.hadoop.formats.writables import (
     FloatWritable,
@@ -320,13 +320,13 @@ class Made:
         self,
         url: str,
         settings: Mapping[str, str] | None = None,
-        options: Options | None = None,
+        options: GenerateOptions | None = None,
         **more: object,
     ) -> Explanation:
         """What is known of a URL."""
         job = self.context(settings)
         crawl = Crawl(self.folder)
-        return Explainer(crawl, job.conf, options or Options(), NOW, **more).explain(url)  # type: ignore[arg-type]
+        return Explainer(crawl, job.conf, options or GenerateOptions(), NOW, **more).explain(url)  # type: ignore[arg-type]
 
 
 def make_crawl(folder: Path, **settings: str) -> Made:

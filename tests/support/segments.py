@@ -8,9 +8,9 @@ from pathlib import Path
 
 from minutch.clock import Clock, SystemClock
 from minutch.conf import Configuration
-from minutch.cycle.fetch.fetcher import fetch
+from minutch.cycle.fetch.fetcher import FetchOptions, fetch
 from minutch.cycle.segment.store import CRAWL_GENERATE, Segment, part_writer
-from minutch.job import Counters
+from minutch.job import Counters, JobContext
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
 
@@ -53,10 +53,15 @@ def make_segment(parent: Path, *lists: Iterable[tuple[str, CrawlDatum] | str]) -
 
 
 def fetch_segment(
-    segment: Segment, conf: Configuration, *, clock: Clock | None = None, **more: int
+    segment: Segment,
+    conf: Configuration,
+    *,
+    clock: Clock | None = None,
+    threads: int | None = None,
 ) -> Counters:
     """Run the fetch job."""
-    return fetch(segment.path, conf, clock=clock or SystemClock(), err=io.StringIO(), **more)
+    context = JobContext(conf, clock or SystemClock(), err=io.StringIO())
+    return fetch(segment.path, FetchOptions(threads), context=context)
 
 
 def fetched(segment: Segment) -> dict[str, list[CrawlDatum]]:

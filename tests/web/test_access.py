@@ -9,8 +9,8 @@ from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
 from minutch.web.access import LOCAL, Access, host_of
-from minutch.web.door import PRIVATE, Door, headers_of
 from minutch.web.listening import is_local
+from minutch.web.requestchecks import PRIVATE, RequestChecks, headers_of
 
 TOKEN = "0123456789abcdef"
 ACCESS = Access(
@@ -87,7 +87,7 @@ def test_answers_have_their_headers_and_their_own_come_first() -> None:
             scope, receive, send
         )  # type: ignore[arg-type]
 
-    client = TestClient(Door(app, ACCESS.judge, PRIVATE), base_url="http://localhost")
+    client = TestClient(RequestChecks(app, ACCESS.judge, PRIVATE), base_url="http://localhost")
     answer = client.get("/free")
     assert (
         answer.headers["Referrer-Policy"] == "origin"

@@ -38,7 +38,7 @@ from minutch.archives.dataset.metadatatask import (
     MetadataTask,
     UrlRecords,
 )
-from minutch.cycle.parse.worker import WorkerPool, pool_settings
+from minutch.cycle.parse.workerpool import WorkerPool, pool_settings
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,

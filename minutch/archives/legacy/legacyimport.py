@@ -25,16 +25,16 @@ from typing import Final
 from minutch.archives.legacy.oldsegment import Fetched, OldSegment, RawFetched
 from minutch.archives.legacy.translation import content_of, fetch_datum, listed_datum, parse_data_of
 from minutch.conf import Configuration
-from minutch.cycle.crawldb.applied import is_applied
+from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.partitions import EntryFilter
 from minutch.cycle.crawldb.schedule import fetch_schedule
 from minutch.cycle.crawldb.segmentfiles import merge_files
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import UpdateSettings
 from minutch.cycle.parse.mime import MimeUtil
-from minutch.cycle.parse.output import OutputRules
 from minutch.cycle.parse.packing import DocumentPacker, PartWriters
-from minutch.cycle.segment.places import segment_name
+from minutch.cycle.parse.pagerecords import PageRecordsMaker
+from minutch.cycle.segment.segmentnames import segment_name
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,
@@ -80,7 +80,7 @@ def import_legacy(
     with CrawlDb(crawldb).lock():  # before there is anything that it would not know
         for there in (Segment(target / name) for name in names):
             if there.path.exists() and (
-                not there.has(CRAWL_FETCH) or is_applied(there, CrawlDb(crawldb), schedule)
+                not there.has(CRAWL_FETCH) or is_merged(there, CrawlDb(crawldb), schedule)
             ):
                 require_absent(there.path)
         for segment, name in zip(old, names, strict=True):
@@ -143,7 +143,7 @@ class _Import:
         self.old, self.new, self.name, self.conf = old, new, name, conf
         self.parts = max(1, conf.get_int("mapreduce.job.reduces", 1))
         self.mime = MimeUtil(conf)
-        self.rules = OutputRules(conf, ScoringFilters(conf), filtered=True)
+        self.rules = PageRecordsMaker(conf, ScoringFilters(conf), filtered=True)
         self.packer = DocumentPacker.for_segment(conf)
         self.counters = Counters()
 

@@ -20,7 +20,7 @@ from typing import Final
 from minutch.archives.replay.newsegments import new_segments
 from minutch.archives.replay.replayer import BESIDE, VISITS, ImportRules, Replayer
 from minutch.conf import Configuration
-from minutch.cycle.segment.places import finish_others
+from minutch.cycle.segment.segmentnames import finish_others
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.warc.reading.archivefiles import ArchiveFile, IndexFile, find_archives

@@ -17,11 +17,11 @@ from typing import Final
 
 from minutch.conf import Configuration
 from minutch.cycle.fetch.closing import close_segment, stored_codec
-from minutch.cycle.fetch.log import FetchLog, Frame, Part
+from minutch.cycle.fetch.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.fetch.recorder import Recorder
 from minutch.cycle.fetch.session import make_recorder
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.segment.places import place_together, segment_name
+from minutch.cycle.segment.segmentnames import place_together, segment_name
 from minutch.cycle.segment.store import Segment
 from minutch.work.tables.install import NEW, make_directory
 from minutch.work.tables.success import mark_success

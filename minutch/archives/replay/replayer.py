@@ -22,7 +22,7 @@ from minutch.archives.replay.newsegments import NewSegments
 from minutch.archives.replay.visitfilter import VisitFilter
 from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import RedirectRules, ending, redirect_datum
-from minutch.cycle.fetch.log import Frame
+from minutch.cycle.fetch.fetchlog import Frame
 from minutch.cycle.fetch.recorder import Recorder
 from minutch.cycle.fetch.settings import RedirectSettings
 from minutch.errors import UrlError

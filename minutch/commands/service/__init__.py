@@ -3,11 +3,11 @@ stops jobs.
 
 startserver     the command: address, token, folder
 app             paths → what is done, and how it is answered
-door            how much of a request may come in; who may ask is decided in `minutch/web/access.py`
-confined        paths of clients, kept within one folder
+requestchecks   how much of a request may come in; who may ask is decided in `minutch/web/access.py`
+confinedpaths   paths of clients, kept within one folder
 configs         the configurations that clients have made, by name
 commandlines    a job as Nutch's clients word it → the command line of `flow`
 jobtable        jobs that wait, run and have ended, each a process of its own
-answers         what is read from databases and files for a client
+queries         what is read from databases and files for a client
 openapi         the service described, as JSON and as a page
 """

@@ -27,17 +27,17 @@ from starlette.responses import (
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from minutch.commands.service import answers, openapi
+from minutch.commands.service import openapi, queries
 from minutch.commands.service.commandlines import Request, command_for, words
 from minutch.commands.service.configs import Configs
-from minutch.commands.service.confined import Refused, Root
-from minutch.commands.service.door import Bounds, as_text, json_of, no_option, number_of
+from minutch.commands.service.confinedpaths import Refused, Root
 from minutch.commands.service.jobtable import FINISHED, Job, JobTable
+from minutch.commands.service.requestchecks import Bounds, as_text, json_of, no_option, number_of
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.store import Segment
 from minutch.errors import MinutchError
 from minutch.web.access import Access
-from minutch.web.door import Door
+from minutch.web.requestchecks import RequestChecks
 
 log = logging.getLogger(__name__)
 
@@ -127,9 +127,9 @@ class Service:
         match kind.lower():
             case "stats":
                 hosts = as_text(args.get("sort", "")).lower() == "true"
-                return JSONResponse(await asyncio.to_thread(answers.statistics, db, hosts=hosts))
+                return JSONResponse(await asyncio.to_thread(queries.statistics, db, hosts=hosts))
             case "url":
-                found = await asyncio.to_thread(answers.entry, db, as_text(args.get("url", "")))
+                found = await asyncio.to_thread(queries.entry, db, as_text(args.get("url", "")))
                 return Response(status_code=204) if found is None else JSONResponse(found)
             case "dump" | "topn":
                 return await self._dumped(body, db, kind.lower(), args)
@@ -151,7 +151,7 @@ class Service:
         await job.over.wait()
         if job.state != FINISHED:
             return PlainTextResponse(job.message, 500)
-        pieces = iterate_in_threadpool(answers.parts_of(out))
+        pieces = iterate_in_threadpool(queries.parts_of(out))
         return StreamingResponse(pieces, media_type="application/octet-stream")
 
     async def fetchdb(self, request: HttpRequest) -> Response:
@@ -160,7 +160,7 @@ class Service:
         if not done:
             return JSONResponse([])
         return JSONResponse(
-            await asyncio.to_thread(answers.fetched, Segment(Path(done[-1].line[0])), first, last)
+            await asyncio.to_thread(queries.fetched, Segment(Path(done[-1].line[0])), first, last)
         )
 
     # -- /job --------------------------------------------------------------------------------------
@@ -257,10 +257,10 @@ class Service:
     # -- /reader -----------------------------------------------------------------------------------
 
     async def link_schema(self, request: HttpRequest) -> Response:
-        return JSONResponse(answers.SCHEMAS["link"])
+        return JSONResponse(queries.SCHEMAS["link"])
 
     async def node_schema(self, request: HttpRequest) -> Response:
-        return JSONResponse(answers.SCHEMAS["node"])
+        return JSONResponse(queries.SCHEMAS["node"])
 
     async def read_sequence(self, request: HttpRequest) -> Response:
         return await self._read("sequence", request)
@@ -279,9 +279,9 @@ class Service:
         )
         try:
             if request.query_params.get("count", "").lower() == "true":
-                return PlainTextResponse(str(await asyncio.to_thread(answers.count, path)))
+                return PlainTextResponse(str(await asyncio.to_thread(queries.count, path)))
             pieces = await asyncio.to_thread(
-                answers.rows, kind, path, start=start, end=end, most=most
+                queries.rows, kind, path, start=start, end=end, most=most
             )
         except OSError:
             return PlainTextResponse("File not found", 400)
@@ -342,7 +342,7 @@ def make(service: Service) -> ASGIApp:
         )
         routes += [Route(path, _guarded(found), methods=[operation.method]) for path in paths]
     routes += [Route("/openapi.json", service.described), Route("/docs", service.docs)]
-    return Door(Bounds(Starlette(routes=routes)), service.access.judge)
+    return RequestChecks(Bounds(Starlette(routes=routes)), service.access.judge)
 
 
 def _guarded(

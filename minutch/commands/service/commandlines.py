@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from minutch.commands import flow
-from minutch.commands.service.confined import Refused, Root
+from minutch.commands.service.confinedpaths import Refused, Root
 from minutch.cycle.segment.store import segments_in
 
 log = logging.getLogger(__name__)

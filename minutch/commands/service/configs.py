@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import escape
 
-from minutch.commands.service.confined import Refused
+from minutch.commands.service.confinedpaths import Refused
 from minutch.conf import DEFAULTS, Configuration
 from minutch.conf.check import check
 from minutch.errors import ConfigError

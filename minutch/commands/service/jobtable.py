@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from minutch import scratch
 from minutch.commands.service.configs import write
-from minutch.commands.service.confined import Refused
+from minutch.commands.service.confinedpaths import Refused
 from minutch.conf import Configuration
 from minutch.errors import MinutchError
 from minutch.processes import start_command

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from minutch.cycle.segment.places import finish_others
+from minutch.cycle.segment.segmentnames import finish_others
 from minutch.cycle.segment.store import FETCHING, Segment, segments_in
 from minutch.errors import LockedError, StoreError
 from minutch.work.tables.database import Database

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
-from minutch.cycle.crawl.words import counters_of, result_of, size
+from minutch.cycle.crawl.summaries import counters_of, result_of, size
 from minutch.cycle.fetch.outcomes import Outcomes
 from minutch.job import Counters, JobContext, live_line, time_text
 from minutch.terminal import BOLD, YELLOW, counted

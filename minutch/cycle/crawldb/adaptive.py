@@ -29,7 +29,7 @@ from minutch.cycle.crawldb.schedule import (
     STATUS_MODIFIED,
     STATUS_NOTMODIFIED,
     AbstractFetchSchedule,
-    Plan,
+    PlannedFetch,
     Step,
     round_int,
 )
@@ -96,7 +96,7 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
 
     def plan(
         self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int
-    ) -> Plan:
+    ) -> PlannedFetch:
         fixed = datum.metadata.get(Text(FIXED_INTERVAL_KEY))
         if isinstance(fixed, FloatWritable):
             return _plan(
@@ -245,8 +245,8 @@ class MimeAdaptiveFetchSchedule(AdaptiveFetchSchedule):
         return inc_rate, dec_rate
 
 
-def _plan(interval: float, start: int, modified_time: int, steps: list[Step]) -> Plan:
-    return Plan(
+def _plan(interval: float, start: int, modified_time: int, steps: list[Step]) -> PlannedFetch:
+    return PlannedFetch(
         java_round(interval), start + _round(interval * 1000.0), modified_time, tuple(steps)
     )
 

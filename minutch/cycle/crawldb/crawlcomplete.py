@@ -13,16 +13,16 @@ from typing import Any, Final
 
 import polars as pl
 
-from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.crawldb.tallies import (
+from minutch.cycle.crawldb.groupcounts import (
     FETCHED,
     IS_FETCHED,
     MALFORMED,
     MODES,
+    count_groups,
     counts_of,
-    tally,
     write,
 )
+from minutch.cycle.crawldb.store import CrawlDb
 from minutch.job import Counters, JobContext
 from minutch.urls.hosts import hosts_of
 from minutch.work.tables.frame import decode_keys
@@ -62,7 +62,7 @@ def crawlcomplete(
         return {mode: host, "status": status}
 
     write(
-        tally(dbs, count, counters, context),
+        count_groups(dbs, count, counters, context),
         out,
         parts,
         describe if as_json else None,

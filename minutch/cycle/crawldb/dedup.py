@@ -21,14 +21,14 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.cycle.crawldb import duplicates, nearduplicates
 from minutch.cycle.crawldb.matching import last_of_key, match
-from minutch.cycle.crawldb.partitions import Entries, EntryFilter, patch
-from minutch.cycle.crawldb.signed import (
+from minutch.cycle.crawldb.pagesignatures import (
     FETCHED,
     IS_SIMHASH,
     compared,
     signed_in,
     signed_pages,
 )
+from minutch.cycle.crawldb.partitions import Entries, EntryFilter, patch
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status

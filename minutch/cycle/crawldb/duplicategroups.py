@@ -16,7 +16,7 @@ import polars as pl
 
 from minutch.cycle.crawldb import nearduplicates
 from minutch.cycle.crawldb.duplicates import may_repeat
-from minutch.cycle.crawldb.signed import FETCHED, IS_SIMHASH, MARKED, compared, signed_pages
+from minutch.cycle.crawldb.pagesignatures import FETCHED, IS_SIMHASH, MARKED, compared, signed_pages
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.kernels.native import Flags
 from minutch.work.tables.frame import decode_keys

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import polars as pl
 
+from minutch.cycle.crawldb.groupcounts import count_groups, count_of, counts_of, write
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.crawldb.tallies import count_of, counts_of, tally, write
 from minutch.job import Counters, JobContext
 from minutch.records.metadata import RESPONSE_CODE_KEY
 from minutch.records.metadata.columns import text_values
@@ -42,7 +42,7 @@ def protocolstats(
         return {"status": name} if name == UNFETCHED else {"code": name}
 
     write(
-        tally(dbs, count, counters, context, packed=False),
+        count_groups(dbs, count, counters, context, packed=False),
         out,
         parts,
         describe if as_json else None,

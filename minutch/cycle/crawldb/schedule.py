@@ -67,7 +67,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlannedFetch:
     """When a page is fetched again, at intervals of how many seconds; `steps` say how that came
     about.
     """
@@ -159,7 +159,7 @@ class AbstractFetchSchedule:
 
     def plan(
         self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int
-    ) -> Plan:
+    ) -> PlannedFetch:
         """What `set_fetch_schedule` would make of a page that was fetched; `datum` stays as it
         is.
         """
@@ -167,7 +167,7 @@ class AbstractFetchSchedule:
         self.set_fetch_schedule(
             url, after, 0, datum.modified_time, fetch_time, modified_time, state
         )
-        return Plan(after.fetch_interval, after.fetch_time, after.modified_time)
+        return PlannedFetch(after.fetch_interval, after.fetch_time, after.modified_time)
 
     def set_page_gone_schedule(
         self,
@@ -332,7 +332,7 @@ class DefaultFetchSchedule(AbstractFetchSchedule):
 
     def plan(
         self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int
-    ) -> Plan:
+    ) -> PlannedFetch:
         interval = datum.fetch_interval or self.default_interval
         modified = fetch_time if modified_time <= 0 or state == STATUS_MODIFIED else modified_time
         text = (
@@ -340,7 +340,9 @@ class DefaultFetchSchedule(AbstractFetchSchedule):
             if datum.fetch_interval
             else "the page has none: db.fetch.interval.default"
         )
-        return Plan(interval, fetch_time + interval * 1000, modified, (Step(text, interval),))
+        return PlannedFetch(
+            interval, fetch_time + interval * 1000, modified, (Step(text, interval),)
+        )
 
     def set_fetch_schedule_columns(
         self,

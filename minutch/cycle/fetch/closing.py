@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.log import Part, log_codec, places
+from minutch.cycle.fetch.fetchlog import Part, log_codec, places
 from minutch.cycle.parse.packing import unpack_records
 from minutch.cycle.segment.store import (
     CONTENT,

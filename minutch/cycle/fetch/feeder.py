@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from minutch.cycle.fetch.addresses import Addresses
-from minutch.cycle.fetch.hosts import QueueKey
+from minutch.cycle.fetch.hostaddresses import HostAddresses
 from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.queuekey import QueueKey
 from minutch.cycle.fetch.queues import FetchItem
 from minutch.errors import StoreError, UrlError
 from minutch.hadoop.formats.javaio import DataInput
@@ -85,7 +85,7 @@ class Feeder:
         keep: Change | None = None,
         mine: Callable[[str], bool] = lambda queue_id: True,
         announce: Callable[[str], None] = lambda url: None,
-        addresses: Addresses | None = None,
+        addresses: HostAddresses | None = None,
     ) -> None:
         """`mine` says whether this process fetches a queue; what belongs to others is passed over.
 

@@ -1,11 +1,10 @@
-"""`fetch <segment> [-threads n] [-metrics port]`: fetch the pages of a segment's fetch list, here
-or by tasks.
+"""The job `fetch`: fetches the pages of a segment's fetch list, in this process or by tasks.
 
-Reads crawl_generate, writes content and crawl_fetch (and with fetcher.parse=true the parts of a
-parse). While it runs, finished pages lie in `<segment>/_fetch/log-N`; run again on the same segment
-it goes on where it was stopped, by whatever. SIGINT, SIGTERM and SIGHUP finish what is in flight, a
-second one stops at once; either way the URLs left are fetched by the next run. Source:
-org.apache.nutch.fetcher.Fetcher.
+Reads crawl_generate, writes content and crawl_fetch, and with fetcher.parse=true the parts of a
+parse. While it runs, finished pages lie in `<segment>/_fetch/log-N`; a fetch that was interrupted
+resumes from there when it is run again on the same segment. The first SIGINT, SIGTERM or SIGHUP
+lets requests in flight finish, the second one stops at once; in both cases the next run fetches the
+URLs that are left. Source: org.apache.nutch.fetcher.Fetcher.
 """
 
 from __future__ import annotations
@@ -13,14 +12,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final
 
 from minutch.clock import Clock, SteadyClock
 from minutch.conf import Configuration
+from minutch.cycle.fetch.captures import archiving
 from minutch.cycle.fetch.display import host_table, result_table
-from minutch.cycle.fetch.farsegment import fetched_here
 from minutch.cycle.fetch.feeder import generate_files
+from minutch.cycle.fetch.hoststate import state_folder
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.listfetch import (
     STATE_PROPERTY,
@@ -28,14 +29,13 @@ from minutch.cycle.fetch.listfetch import (
     ListFetch,
     cycles_seldom_sought,
 )
+from minutch.cycle.fetch.remotesegment import fetched_here
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.fetch.state import state_folder
 from minutch.cycle.fetch.stats import FetchStats
-from minutch.cycle.fetch.visits import archiving
 from minutch.cycle.fetch.watch import Watch
 from minutch.cycle.segment.store import BEGUN, CRAWL_FETCH, FETCHING, Segment
 from minutch.errors import ConfigError, LockedError, StoreError
-from minutch.job import Counters
+from minutch.job import Counters, JobContext
 from minutch.work.engine import engine_of, runs_here
 from minutch.work.tables.lock import lock
 from minutch.work.tables.success import mark_success
@@ -54,35 +54,44 @@ INTERRUPTED: Final = "interrupted"
 """Counted once if a signal came when all was fetched; bin/crawl stops then."""
 
 
+@dataclass(frozen=True, slots=True)
+class FetchOptions:
+    """What fetch is asked for."""
+
+    threads: int | None = None
+    """Pages fetched at the same time; None: fetcher.threads.fetch."""
+
+
 def fetch(
-    path: Path,
-    conf: Configuration,
+    segment: Path,
+    options: FetchOptions = FetchOptions(),
     *,
-    clock: Clock,
-    err: TextIO,
-    label: str = "",
-    threads: int | None = None,
+    context: JobContext,
     watch: Watch | None = None,
     serving: Callable[[], AbstractContextManager[None]] | None = None,
 ) -> Counters:
-    """Fetch the segment at `path` and close it; returns the ledger's counts.
+    """Fetch the pages of a segment and close it; returns the number of URLs by outcome.
 
-    `watch` sees what happens, and may hold the fetch; `serving` is entered while requests are made.
+    `watch` sees what happens and may hold the fetch; without one, that of the context does.
+    `serving` is entered while requests are made.
 
-    Raises ConfigError without http.agent.name, StoreError for a segment that is fetched already,
-    that has no fetch list or that can't be written, and Interrupted after a signal (what was
-    fetched until then is kept in the log).
+    Raises ConfigError without http.agent.name, StoreError for a segment that is already fetched,
+    has no fetch list or can't be written, and Interrupted after a signal (the log keeps what was
+    fetched until then).
     """
+    conf = context.conf
+    if watch is None and isinstance(context.watch, Watch):
+        watch = context.watch
     _check_agent(conf)
-    Segment(path).finish()
-    Segment(path).check()
-    clock = SteadyClock(clock)
-    settings = FetchSettings.from_conf(conf, clock.now(), threads)
+    Segment(segment).finish()
+    Segment(segment).check()
+    clock = SteadyClock(context.clock)
+    settings = FetchSettings.from_conf(conf, clock.now(), options.threads)
     if settings.warc:
         conf = archiving(conf)
     log.info(
         "Fetcher: segment %s, %d threads, queue mode %s",
-        path,
+        segment,
         settings.threads,
         settings.queues.mode,
     )
@@ -93,13 +102,14 @@ def fetch(
             settings.follow.most,
         )
     with ExitStack() as stack:
-        job = stack.enter_context(_job(path, conf, settings, clock, watched=watch is not None))
+        job = stack.enter_context(_job(segment, conf, settings, clock, watched=watch is not None))
         server = None if serving is None else serving()
-        ledger, stats = job.run(err, label, watch or Watch(label, clock), server)
+        watcher = watch or Watch(context.label, clock)
+        ledger, stats = job.run(context.err, context.label, watcher, server)
         if job.interrupted and ledger.settled < ledger.generated:
             _report(ledger, stats)
             raise Interrupted(LEFT.format(ledger.generated - ledger.settled, ledger.generated))
-        ledger.check(str(path))
+        ledger.check(str(segment))
         job.close(ledger.generated)
         mark_success(conf, job.segment.path)
     _report(ledger, stats)

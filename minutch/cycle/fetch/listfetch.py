@@ -28,17 +28,17 @@ from minutch.conf import Configuration
 from minutch.cycle.fetch.closing import close_segment
 from minutch.cycle.fetch.display import Display
 from minutch.cycle.fetch.feeder import count_entries
+from minutch.cycle.fetch.fetchlog import Part
+from minutch.cycle.fetch.fetchprocesses import FetchProcesses
+from minutch.cycle.fetch.hoststate import FetchState
 from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.log import Part
 from minutch.cycle.fetch.loop import Hooks
-from minutch.cycle.fetch.processes import FetchProcesses
+from minutch.cycle.fetch.pagearchive import finish, recover
+from minutch.cycle.fetch.publishers import Publishers
 from minutch.cycle.fetch.session import FetchSession, Resumed, Share, open_session, resume
 from minutch.cycle.fetch.settings import FetchSettings, share_of
 from minutch.cycle.fetch.snapshot import Snapshot
-from minutch.cycle.fetch.state import FetchState
 from minutch.cycle.fetch.stats import FetchStats
-from minutch.cycle.fetch.telemetry import Publishers
-from minutch.cycle.fetch.warc import finish, recover
 from minutch.cycle.segment.store import Segment
 from minutch.errors import MinutchError
 

@@ -17,17 +17,23 @@ from itertools import count
 from typing import Final
 
 from minutch.clock import Clock
-from minutch.cycle.fetch.chain import FAILED, ROBOTS_DEFER, Chain, ChainRunner, pack_follow
 from minutch.cycle.fetch.feeder import Feeder, Later
+from minutch.cycle.fetch.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.log import FetchLog, Frame, Part
+from minutch.cycle.fetch.pagearchive import PageArchive
 from minutch.cycle.fetch.pause import Pause
 from minutch.cycle.fetch.queues import FetchItem, FetchQueues, QueuingStatus
 from minutch.cycle.fetch.recorder import ParsedPage, Recorder
+from minutch.cycle.fetch.redirectchain import (
+    FAILED,
+    ROBOTS_DEFER,
+    ChainRunner,
+    RedirectChain,
+    pack_follow,
+)
 from minutch.cycle.fetch.settings import NEVER, FetchSettings
 from minutch.cycle.fetch.snapshot import Snapshot, details_of
 from minutch.cycle.fetch.stats import BandwidthGovernor, FetchStats, ThroughputGuard
-from minutch.cycle.fetch.warc import PageArchive
 from minutch.errors import MinutchError, StoreError
 from minutch.records import protocolstatus
 from minutch.records.protocolstatus import ProtocolStatus
@@ -53,7 +59,7 @@ _REFUSALS: Final = {
 class _Running:
     """A chain in flight and when its current request began (ms)."""
 
-    chain: Chain
+    chain: RedirectChain
     since: int
     hung: bool = False
 
@@ -68,7 +74,7 @@ class Hooks:
 
     tick: Callable[[Snapshot], None] = lambda snapshot: None
     publish: Callable[[str, str, dict[str, object]], None] = lambda kind, url, data: None
-    parsed: Callable[[Chain, ParsedPage], list[FetchItem]] = lambda chain, page: []
+    parsed: Callable[[RedirectChain, ParsedPage], list[FetchItem]] = lambda chain, page: []
     hand_over: Callable[[FetchItem], bool] = lambda item: False
     busy_until: Callable[[str, int], None] = lambda queue_id, time: None
     settled: Callable[[Frame], None] = lambda frame: None
@@ -272,7 +278,7 @@ class FetchLoop:
         return _REFUSALS.get(self.queues.add(item, now))
 
     def _start(self, item: FetchItem, now: int) -> None:
-        chain = Chain.of(item)
+        chain = RedirectChain.of(item)
         self._last_start = now
         task = asyncio.get_running_loop().create_task(self._run(chain))
         self._running[task] = _Running(chain, now)
@@ -284,7 +290,7 @@ class FetchLoop:
             self._abort(error)
         self.wake()
 
-    async def _run(self, chain: Chain) -> None:
+    async def _run(self, chain: RedirectChain) -> None:
         try:
             await self.runner.run(chain)
         except asyncio.CancelledError:
@@ -299,7 +305,7 @@ class FetchLoop:
             self.runner.fail(chain, FAILED)
         self._settle(chain)
 
-    def _settle(self, chain: Chain) -> None:
+    def _settle(self, chain: RedirectChain) -> None:
         if chain.put_back and not chain.redirects:
             return
         self._write(chain.frame)
@@ -321,7 +327,7 @@ class FetchLoop:
         for item in items:
             self._skip(item, outcome, reason)
 
-    def parsed(self, chain: Chain, page: ParsedPage) -> None:
+    def parsed(self, chain: RedirectChain, page: ParsedPage) -> None:
         """Publish a parsed page, and queue its links that are to be followed now."""
         if self.settings.publish:
             for url, data in page.events:
@@ -335,7 +341,7 @@ class FetchLoop:
         """Pass an event on."""
         self.hooks.publish(kind, url, data)
 
-    def hand_over(self, chain: Chain, item: FetchItem) -> bool:
+    def hand_over(self, chain: RedirectChain, item: FetchItem) -> bool:
         """Give a redirect's target to the process that owns its host, or to the next run."""
         target = FetchItem(
             item.url, item.datum, item.queue_id, None, item.depth, chain.redirects + 1

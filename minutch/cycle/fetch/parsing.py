@@ -24,17 +24,17 @@ from functools import partial
 from typing import Final
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.chain import Chain
 from minutch.cycle.fetch.closing import stored_compression
-from minutch.cycle.fetch.hosts import QueueKey
+from minutch.cycle.fetch.queuekey import QueueKey
 from minutch.cycle.fetch.queues import FetchItem, FetchQueues
 from minutch.cycle.fetch.recorder import ParsedPage
+from minutch.cycle.fetch.redirectchain import RedirectChain
 from minutch.cycle.fetch.settings import FetchSettings, FollowSettings
 from minutch.cycle.fetch.stats import FetchStats
-from minutch.cycle.parse.output import PageOutput
 from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
-from minutch.cycle.parse.page import PageParser, PageResult, ParseTask, ReadPage
-from minutch.cycle.parse.worker import POLL, Running, WorkerPool, pool_settings
+from minutch.cycle.parse.pageparser import PageParser, PageResult, ParseTask, ReadPage
+from minutch.cycle.parse.pagerecords import PageRecords
+from minutch.cycle.parse.workerpool import POLL, Running, WorkerPool, pool_settings
 from minutch.errors import FormatError, ParseError
 from minutch.hadoop.formats.javahash import hash_map_order, string_hash
 from minutch.plugin.points import ParseResult
@@ -204,7 +204,7 @@ class LinkFollower:
         self._key = key
         self._stats = stats
 
-    def follow(self, chain: Chain, page: ParsedPage, now: int) -> list[FetchItem]:
+    def follow(self, chain: RedirectChain, page: ParsedPage, now: int) -> list[FetchItem]:
         """Items for the links to fetch; empty if the page lies too deep or time is up."""
         depth = chain.item.depth
         if depth >= self._settings.depth or self._queues.time_limit_exceeded(now):
@@ -320,7 +320,7 @@ class FetchTask(ParseTask[ParsedPage]):
         raise error  # the fetcher itself has just serialized the page
 
 
-def _event(output: PageOutput, fetch_time: int) -> dict[str, object]:
+def _event(output: PageRecords, fetch_time: int) -> dict[str, object]:
     """The data of a REPORT event (org.apache.nutch.fetcher.FetcherThreadEvent); the fetcher adds
     the score.
     """

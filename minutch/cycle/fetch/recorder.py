@@ -18,10 +18,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from minutch.cycle.fetch.captures import capture_of, robots_captures
 from minutch.cycle.fetch.decisions import skipped_status
-from minutch.cycle.fetch.log import Frame, Part
+from minutch.cycle.fetch.fetchlog import Frame, Part
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.fetch.visits import robots_visits, visit
 from minutch.cycle.parse.packing import PackedDocument
 from minutch.errors import MinutchError
 from minutch.hadoop.formats.writables import Text
@@ -156,9 +156,9 @@ class Recorder:
         writes `datum`.
         """
         if self._settings.warc:
-            answer = visit(url, datum, content, status, now)
+            answer = capture_of(url, datum, content, status, now)
             if answer is not None:
-                frame.visits.append(answer)
+                frame.captures.append(answer)
 
     async def fetched(
         self,
@@ -275,4 +275,4 @@ class Recorder:
             if self._settings.store_content:
                 frame.add(Part.CONTENT, content.url, content.to_bytes())
         if self._settings.warc:
-            frame.visits += robots_visits(contents, now)
+            frame.captures += robots_captures(contents, now)

@@ -19,21 +19,21 @@ from pathlib import Path
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
-from minutch.cycle.fetch.addresses import Addresses, nothing_to_learn
-from minutch.cycle.fetch.chain import ChainRunner, unpack_follow
 from minutch.cycle.fetch.closing import stored_codec
 from minutch.cycle.fetch.decisions import RedirectRules
 from minutch.cycle.fetch.feeder import Feeder, fetch_list
-from minutch.cycle.fetch.hosts import QueueKey, queue_key
+from minutch.cycle.fetch.fetchlog import FetchLog, Part, frames
+from minutch.cycle.fetch.hostaddresses import HostAddresses, nothing_to_learn
+from minutch.cycle.fetch.hoststate import FetchState
 from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.log import FetchLog, Part, frames
 from minutch.cycle.fetch.loop import FetchLoop, Hooks
+from minutch.cycle.fetch.pagearchive import FOLDER, PageArchive, number_of
+from minutch.cycle.fetch.queuekey import QueueKey, queue_key
 from minutch.cycle.fetch.queues import FetchItem, FetchQueues
 from minutch.cycle.fetch.recorder import PageParser, Recorder
+from minutch.cycle.fetch.redirectchain import ChainRunner, unpack_follow
 from minutch.cycle.fetch.settings import BY_IP, FetchSettings
-from minutch.cycle.fetch.state import FetchState
 from minutch.cycle.fetch.stats import FetchStats
-from minutch.cycle.fetch.warc import FOLDER, PageArchive, number_of
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.parse.signature import from_conf as signature_from_conf
 from minutch.cycle.segment.store import Segment
@@ -112,7 +112,7 @@ class FetchSession:
     loop: FetchLoop
     protocols: ProtocolLookup
     log: FetchLog
-    addresses: Addresses | None = None
+    addresses: HostAddresses | None = None
 
     async def run(self) -> None:
         """Fetch; close connections and the log whatever happens."""
@@ -153,7 +153,7 @@ def open_session(
     queues = FetchQueues(settings.queues, follow=follow, seed=now)
     filters, normalizers = URLFilters(conf), URLNormalizers(conf, SCOPE_FETCHER)
     protocols = ProtocolLookup(conf)
-    addresses = Addresses(protocols.addresses_of) if settings.queues.mode == BY_IP else None
+    addresses = HostAddresses(protocols.addresses_of) if settings.queues.mode == BY_IP else None
     key = queue_key(settings.queues.mode, _no_address if addresses is None else addresses.known)
     feeder = Feeder(
         fetch_list(files),

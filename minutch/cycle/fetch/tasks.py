@@ -34,10 +34,9 @@ from minutch.clock import SteadyClock, SystemClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.closing import write_list
 from minutch.cycle.fetch.display import Display
-from minutch.cycle.fetch.farsegment import copy_folder, folder_of, own_folder
 from minutch.cycle.fetch.feeder import generate_files
+from minutch.cycle.fetch.hoststate import state_folder
 from minutch.cycle.fetch.ledger import Ledger
-from minutch.cycle.fetch.line import Line, Number, Switchboard
 from minutch.cycle.fetch.listfetch import (
     STATE_PROPERTY,
     STOPPED,
@@ -48,11 +47,12 @@ from minutch.cycle.fetch.listfetch import (
     logs_in,
     signals,
 )
+from minutch.cycle.fetch.remotesegment import copy_folder, folder_of, own_folder
 from minutch.cycle.fetch.session import outcome_counts
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.snapshot import Snapshot
-from minutch.cycle.fetch.state import state_folder
 from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.fetch.taskchannel import ChannelAddress, ChannelServer, TaskChannel
 from minutch.cycle.segment.store import (
     BEGUN,
     CONTENT,
@@ -146,7 +146,7 @@ class TaskFetch:
 
         left = sum(not place.exists() for place in self._places)
         log.info("Fetcher: lists that are left, a task for each: %d", left)
-        board = Switchboard(self.engine.host or "", left, show)
+        board = ChannelServer(self.engine.host or "", left, show)
         with ExitStack() as stack:
             fresh = stack.enter_context(work_folder(self.work, NEW))
             stack.callback(display.clear)
@@ -273,7 +273,7 @@ class ListTask:
     work: Path
     conf: Configuration
     settings: FetchSettings
-    fetch: Number
+    fetch: ChannelAddress
     watched: bool = field(default=False)
 
     def __call__(self, task: Task, parts: range) -> Fetched:
@@ -289,11 +289,11 @@ class ListTask:
         with ExitStack() as stack:
             here = stack.enter_context(_working(self.path, part))
             _take_stopped(self._stopped(part), here)
-            line = Line(self.fetch, part)
-            stack.callback(line.close)
+            channel = TaskChannel(self.fetch, part)
+            stack.callback(channel.close)
             stack.enter_context(cycles_seldom_sought())
-            job = self._job(here, part, line)
-            ledger, stats = job.run(sys.stderr, f"list {part}", line)
+            job = self._job(here, part, channel)
+            ledger, stats = job.run(sys.stderr, f"list {part}", channel)
             result = Fetched(ledger.generated, outcome_counts(ledger), stats)
             if ledger.settled < ledger.generated:
                 self._bring(here, task.folder / "stopped", self._stopped(part))
@@ -309,7 +309,7 @@ class ListTask:
                 result = self._commit(fresh, place, result)
         return result
 
-    def _job(self, here: Path, part: int, line: Line) -> ListFetch:
+    def _job(self, here: Path, part: int, channel: TaskChannel) -> ListFetch:
         conf = self.conf
         if not conf.get(STATE_PROPERTY):
             conf = conf.with_values(
@@ -324,7 +324,7 @@ class ListTask:
             SteadyClock(SystemClock()),
             number=part,
             watched=self.watched,
-            stops=line.stopping,
+            stops=channel.stopping,
             as_begun=True,
         )
 

@@ -14,14 +14,12 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from minutch.clock import Clock
 from minutch.cycle.fetch.snapshot import Details, Snapshot
 from minutch.cycle.fetch.stats import FetchStats
-
-if TYPE_CHECKING:
-    from minutch.job import Progress
+from minutch.job import Progress
 
 ROUNDS: Final = 50
 """Rounds that are remembered."""

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.fetchlist import due, marks, select
-from minutch.cycle.fetchlist.choice import Choice, Options
+from minutch.cycle.fetchlist import due, generatemarks, select
 from minutch.cycle.fetchlist.lists import FetchListWriter, address_of, number_of_lists, stamp
+from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
 from minutch.hadoop.formats.javahash import date_to_string
 from minutch.hadoop.stores import as_path
 from minutch.job import Counters, JobContext
@@ -63,17 +63,19 @@ def generate(
     """
     conf = context.conf
     database = None if hostdb is None else as_path(hostdb)
-    options = Options(top_n, add_days, filtering, normalize, max_segments, expression, database)
-    choice = Choice(conf, options, context.clock.now())
-    time = conf.get_long(GENERATE_TIME_KEY, choice.now)
+    options = GenerateOptions(
+        top_n, add_days, filtering, normalize, max_segments, expression, database
+    )
+    selector = Selector(conf, options, context.clock.now())
+    time = conf.get_long(GENERATE_TIME_KEY, selector.now)
     db = CrawlDb(crawldb)
     _log_start(filtering, normalize, top_n, expression, hostdb)
     result = Generated()
     with db.lock(force):
-        marks.make_up(db, conf, context)
+        generatemarks.make_up(db, conf, context)
         with context.progress("generate", db.estimate) as progress:
-            chosen, next_due = choice.choose(db, result.counters, progress)
-        hosts = choice.hosts
+            chosen, next_due = selector.choose(db, result.counters, progress)
+        hosts = selector.hosts
         if chosen.is_empty():
             _log_why(result.counters, next_due)
             return result
@@ -82,7 +84,7 @@ def generate(
             segments, number_of_lists(conf, fetchers), conf, address_of, seed=time
         )
         update = conf.get_boolean(UPDATE_PROPERTY, False)
-        with marks.planned(db, segments, time) if update else nullcontext():
+        with generatemarks.planned(db, segments, time) if update else nullcontext():
             for number in range(1, max_segments + 1):
                 is_here = chosen["segment"] == number
                 entries = chosen if is_here.all() else chosen.filter(is_here)
@@ -92,7 +94,7 @@ def generate(
                     result.segments.append(writer.write(entries, context.clock))
                     log.info("Generator: segment: %s", result.segments[-1])
             if update:
-                marks.mark(db, conf, chosen["key"], time, context)
+                generatemarks.mark(db, conf, chosen["key"], time, context)
     return result
 
 

@@ -20,7 +20,7 @@ from typing import Final
 import polars as pl
 
 from minutch.cycle.crawldb.seeds import SeedText, seed_texts
-from minutch.cycle.hostdb.merged import SCORES_SCHEMA
+from minutch.cycle.hostdb.hostrecords import SCORES_SCHEMA
 from minutch.cycle.hostdb.statistics import FILTERED, HostRules
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javahash import float32, parse_float

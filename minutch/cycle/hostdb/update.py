@@ -28,8 +28,8 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.hostdb import checks
 from minutch.cycle.hostdb.checks import Checks
 from minutch.cycle.hostdb.fields import VALUES_SCHEMA, Fields
+from minutch.cycle.hostdb.hostrecords import SCORES_SCHEMA, Known, merged
 from minutch.cycle.hostdb.lookups import Lookups
-from minutch.cycle.hostdb.merged import SCORES_SCHEMA, Known, merged
 from minutch.cycle.hostdb.processors import processors
 from minutch.cycle.hostdb.statistics import FILTERED, HOMEPAGES_SCHEMA, Found, HostRules, Statistics
 from minutch.cycle.hostdb.store import HostDb

@@ -28,7 +28,7 @@ FILE: Final = "exchanges.xml"
 DEFAULT: Final = "default"
 
 
-class Route(NamedTuple):
+class ExchangeRoute(NamedTuple):
     """An exchange, and the ids of the writers that its documents go to."""
 
     exchange: Exchange
@@ -40,7 +40,7 @@ class Exchanges:
 
     def __init__(self, conf: Configuration) -> None:
         """Raises ConfigError for a file that can't be used; without the file there are none."""
-        self.routes: list[Route] = []
+        self.routes: list[ExchangeRoute] = []
         self.default: frozenset[str] | None = None
         name = conf.get(FILE_PROPERTY) or FILE
         if conf.resource(name) is None:
@@ -60,7 +60,7 @@ class Exchanges:
                 extension.open(
                     Parameters(parameters_of(element), f"{name}, exchange {element.get('id')}")
                 )
-                self.routes.append(Route(extension, writers))
+                self.routes.append(ExchangeRoute(extension, writers))
 
     @property
     def are_active(self) -> bool:

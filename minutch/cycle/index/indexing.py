@@ -18,6 +18,7 @@ from typing import Final
 
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.index.indexrules import INDEXED
 from minutch.cycle.index.inputs import (
     CRAWL_DATUM,
     CRAWLDB,
@@ -27,9 +28,8 @@ from minutch.cycle.index.inputs import (
     Source,
     segment_sources,
 )
-from minutch.cycle.index.join import INDEXED
-from minutch.cycle.index.strays import find_strays
-from minutch.cycle.index.task import Indexer, Options, Task
+from minutch.cycle.index.misplaced import find_misplaced
+from minutch.cycle.index.rangeindexer import IndexOptions, RangeIndexer, RangeTask
 from minutch.cycle.index.writers import CRAWL_PROPERTY, REFUSED, WriterChain
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import Segment
@@ -56,7 +56,7 @@ def index(
     linkdb: Path | None,
     segments: Sequence[Segment],
     context: JobContext,
-    options: Options,
+    options: IndexOptions,
     *,
     commit: bool = True,
     params: str | None = None,
@@ -76,13 +76,15 @@ def index(
     counters.add(INDEXED, 0)
     with (
         WriterChain(conf) as chain,
-        find_strays(inputs, segments, conf, normalize=options.normalize) as strays,
+        find_misplaced(inputs, segments, conf, normalize=options.normalize) as misplaced,
         context.progress("index", unit="documents") as progress,
     ):
         chain.open()
-        tasks: Iterator[Task] = (Task(keys, rows) for keys, rows in strays.by_range(ranges))
+        tasks: Iterator[RangeTask] = (
+            RangeTask(keys, rows) for keys, rows in misplaced.by_range(ranges)
+        )
         for encoded, counted in engine_of(conf).stream(
-            partial(Indexer, conf, inputs, options), tasks
+            partial(RangeIndexer, conf, inputs, options), tasks
         ):
             chain.write(encoded)
             counters.merge(counted)
@@ -129,7 +131,7 @@ def _crawl_folder(crawldb: Path | None, segments: Sequence[Segment]) -> Path:
 
 
 def _configured(
-    conf: Configuration, options: Options, params: str | None, *, commit: bool
+    conf: Configuration, options: IndexOptions, params: str | None, *, commit: bool
 ) -> Configuration:
     """The configuration with the properties by which plugins know the command's options."""
     values = {
@@ -146,14 +148,14 @@ def _configured(
 
 
 def _log_start(
-    crawldb: Path | None, linkdb: Path | None, segments: Sequence[Segment], options: Options
+    crawldb: Path | None, linkdb: Path | None, segments: Sequence[Segment], options: IndexOptions
 ) -> None:
-    log.info("Indexer: starting")
-    log.info("Indexer: deleting gone documents: %s", str(options.delete_gone).lower())
-    log.info("Indexer: URL filtering: %s", str(options.filters).lower())
-    log.info("Indexer: URL normalizing: %s", str(options.normalize).lower())
+    log.info("RangeIndexer: starting")
+    log.info("RangeIndexer: deleting gone documents: %s", str(options.delete_gone).lower())
+    log.info("RangeIndexer: URL filtering: %s", str(options.filters).lower())
+    log.info("RangeIndexer: URL normalizing: %s", str(options.normalize).lower())
     if options.content:
-        log.info("Indexer: adding binary content%s", " as Base64" if options.as_base64 else "")
+        log.info("RangeIndexer: adding binary content%s", " as Base64" if options.as_base64 else "")
     if crawldb is None:
         log.info("IndexerMapReduce: no crawldb provided for indexing")
     else:

@@ -11,7 +11,7 @@ keys in them.
     content      content, with -addBinaryContent
 
 Records that do not lie where their key belongs (those of crawl_parse, which is not sorted, and all
-whose URL the normalizers change) are `Strays`: sorted beforehand, and handed to the range that
+whose URL the normalizers change) are `MisplacedRecords`: sorted beforehand, and handed to the range that
 their key is in.
 """
 
@@ -49,7 +49,7 @@ _FOLDERS: Final = {FETCH: CRAWL_FETCH, PARSE: PARSE_DATA, TEXT: PARSE_TEXT, CONT
 CRAWL_DATUM: Final = LAYOUTS[CRAWL_FETCH].value_class
 INLINKS: Final = "org.apache.nutch.crawl.Inlinks"
 
-STRAYS: Final = pl.Schema({"key": pl.Binary(), "source": pl.UInt16(), "value": pl.Binary()})
+MISPLACED: Final = pl.Schema({"key": pl.Binary(), "source": pl.UInt16(), "value": pl.Binary()})
 """Records that are handed to the range of their key: `source` is the number of the Source that they
 count with.
 """
@@ -94,17 +94,17 @@ class Inputs:
         return self._numbers[kind]
 
     def batches(
-        self, kind: str, keys: KeyRange, strays: pl.DataFrame, only: pl.Series | None = None
+        self, kind: str, keys: KeyRange, misplaced: pl.DataFrame, only: pl.Series | None = None
     ) -> Iterator[tuple[Batch, Path | None]]:
         """The records of a kind in a range, of the keys `only`; and where they are from (None:
-        strays).
+        misplaced).
         """
         for number in self.of(kind):
             for part in self.sources[number].parts:
                 batch = part.batch(keys, only)
                 if batch.size:
                     yield batch, part.path
-            mine = strays.filter(pl.col("source") == number) if len(strays) else strays
+            mine = misplaced.filter(pl.col("source") == number) if len(misplaced) else misplaced
             if only is not None:
                 mine = mine.filter(pl.col("key").is_in(only.implode()))
             if len(mine):

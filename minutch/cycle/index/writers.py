@@ -22,7 +22,7 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.conf.elements import parameters_of, read_elements
 from minutch.cycle.index.exchanges import Exchanges
-from minutch.cycle.index.mapping import Mapping
+from minutch.cycle.index.fieldmapping import Mapping
 from minutch.errors import IndexBusyError, IndexWriterError, MinutchError
 from minutch.job import Counters
 from minutch.plugin.documents import Documents
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Configured:
+class ConfiguredWriter:
     """A `<writer>` of index-writers.xml whose plugin is active."""
 
     name: str
@@ -67,7 +67,7 @@ class Configured:
         return writer
 
 
-def configured(conf: Configuration) -> dict[str, Configured]:
+def configured_writers(conf: Configuration) -> dict[str, ConfiguredWriter]:
     """The writers by id, in the order of the file. ConfigError for a file that is not there or
     can't be used.
     """
@@ -76,21 +76,21 @@ def configured(conf: Configuration) -> dict[str, Configured]:
         e.implementation.class_name: e
         for e in PluginRepository.of(conf).extensions(IndexWriter.point_id)
     }
-    found: dict[str, Configured] = {}
+    found: dict[str, ConfiguredWriter] = {}
     for element in read_elements(conf, file).iter("writer"):
         extension = extensions.get(element.get("class", ""))
         name = element.get("id", "")
         if extension is not None:
             parameters = Parameters(parameters_of(element), f"{file}, writer {name}")
-            found[name] = Configured(name, parameters, Mapping.of(element), extension)
+            found[name] = ConfiguredWriter(name, parameters, Mapping.of(element), extension)
     return found
 
 
 def keep_documents(conf: Configuration) -> bool:
     """Whether all writers keep what earlier jobs have sent, so that it can be deleted. Raises as
-    `configured`.
+    `configured_writers`.
     """
-    return not any(item.make().writes_anew for item in configured(conf).values())
+    return not any(item.make().writes_anew for item in configured_writers(conf).values())
 
 
 # -- in worker processes ---------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class Encoders:
 
     def __init__(self, conf: Configuration) -> None:
         self._writers = {
-            name: (item.mapping, item.make()) for name, item in configured(conf).items()
+            name: (item.mapping, item.make()) for name, item in configured_writers(conf).items()
         }
         self._exchanges = Exchanges(conf)
 
@@ -158,7 +158,9 @@ class WriterChain:
 
     def __init__(self, conf: Configuration, *, sleep: Callable[[float], None] = time.sleep) -> None:
         """Raises ConfigError, PluginError."""
-        self._queues = [_Queue(name, item.make()) for name, item in configured(conf).items()]
+        self._queues = [
+            _Queue(name, item.make()) for name, item in configured_writers(conf).items()
+        ]
         self._most_refused = conf.get_int(MAX_REFUSED_PROPERTY, -1)
         self._sleep = sleep
         self._opened: list[_Queue] = []

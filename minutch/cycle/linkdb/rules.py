@@ -25,7 +25,7 @@ from minutch.job import Counters
 from minutch.kernels import inlinks as inlinks_kernels
 from minutch.kernels.arrow import from_series
 from minutch.plugin.chains import SCOPE_LINKDB, URLFilters, URLNormalizers, by_distinct
-from minutch.plugin.sifting import Sifter
+from minutch.plugin.urlshortcut import UrlShortcut
 from minutch.urls.hosts import hosts_of
 from minutch.work.tables.frame import decode_keys, encode_keys
 
@@ -61,7 +61,7 @@ class UrlChain:
         scope = scope or conf.get(SCOPE_PROPERTY) or SCOPE_LINKDB
         self._normalizers = URLNormalizers(conf, scope) if normalize else None
         self._filters = URLFilters(conf) if filtering else None
-        self._sifter = Sifter(self._normalizers, self._filters)
+        self._shortcut = UrlShortcut(self._normalizers, self._filters)
 
     @property
     def normalizes(self) -> bool:
@@ -96,7 +96,7 @@ class UrlChain:
         )
 
     def _pass(self, column: pl.Series) -> pl.Series:
-        passed, _ = self._sifter.settle(
+        passed, _ = self._shortcut.settle(
             decode_keys(column), lambda asked: by_distinct(asked, self._judged)
         )
         return encode_keys(passed)

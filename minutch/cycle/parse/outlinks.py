@@ -27,7 +27,7 @@ from minutch.urls.parts import parse
 if TYPE_CHECKING:
     import polars as pl
 
-    from minutch.cycle.parse.verdicts import VerdictTable
+    from minutch.cycle.parse.linkverdicts import VerdictTable
     from minutch.urls.sieve import Sieve
 
 log = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class OutlinkRules:
 
     @cached_property
     def _table(self) -> VerdictTable:
-        from minutch.cycle.parse.verdicts import VerdictTable
+        from minutch.cycle.parse.linkverdicts import VerdictTable
 
         judge_one = partial(self._normalize_and_filter, scope=SCOPE_OUTLINK)
         return VerdictTable(self._judge_column, judge_one, self._sieve())

@@ -31,7 +31,7 @@ import numpy as np
 from isal import isal_zlib
 
 from minutch.conf import Configuration
-from minutch.cycle.parse.output import Entry, Linked, PageOutput
+from minutch.cycle.parse.pagerecords import CrawlParseRecord, LinkRecords, PageRecords
 from minutch.cycle.segment.store import (
     CRAWL_PARSE,
     LAYOUTS,
@@ -102,11 +102,11 @@ class DocumentPacker:
         compress = compressor(compression)
         return cls(compress, compress, compress)
 
-    def pack(self, output: PageOutput, *, is_extra: bool) -> PackedDocument:
+    def pack(self, output: PageRecords, *, is_extra: bool) -> PackedDocument:
         """A document's records."""
         return self.pack_all([(output, is_extra)])[0]
 
-    def pack_all(self, outputs: Sequence[tuple[PageOutput, bool]]) -> list[PackedDocument]:
+    def pack_all(self, outputs: Sequence[tuple[PageRecords, bool]]) -> list[PackedDocument]:
         """The records of documents, each with whether it was found inside another page."""
         texts = iter(
             self._text([serialized(page.text) for page, _ in outputs if page.text is not None])
@@ -124,13 +124,13 @@ class DocumentPacker:
             for (page, is_extra), found, records in zip(outputs, data, crawl, strict=True)
         ]
 
-    def crawl_records(self, entries: Sequence[Entry]) -> bytes:
+    def crawl_records(self, entries: Sequence[CrawlParseRecord]) -> bytes:
         """The records for crawl_parse, one after the other."""
         return self._crawl_records([entries])[0]
 
-    def _crawl_records(self, pages: Sequence[Sequence[Entry]]) -> list[bytes]:
+    def _crawl_records(self, pages: Sequence[Sequence[CrawlParseRecord]]) -> list[bytes]:
         datums = [
-            entry.datum if isinstance(entry, Linked) else entry[1]
+            entry.datum if isinstance(entry, LinkRecords) else entry[1]
             for entries in pages
             for entry in entries
         ]
@@ -188,17 +188,17 @@ def _short_streams(values: list[bytes]) -> list[bytes]:
     ]
 
 
-def _records(entries: Sequence[Entry], values: Sequence[bytes]) -> list[bytes]:
+def _records(entries: Sequence[CrawlParseRecord], values: Sequence[bytes]) -> list[bytes]:
     """The records of each entry, with its value."""
     runs = [
         (entry.links, value)
         for entry, value in zip(entries, values, strict=True)
-        if isinstance(entry, Linked)
+        if isinstance(entry, LinkRecords)
     ]
     linked = iter(linked_records(runs) if runs else ())
     return [
         next(linked)
-        if isinstance(entry, Linked)
+        if isinstance(entry, LinkRecords)
         else _record(text_key(encode_text(entry[0])), value)
         for entry, value in zip(entries, values, strict=True)
     ]

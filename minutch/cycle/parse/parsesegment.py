@@ -3,7 +3,7 @@
     content ──> workers: parse, filter links, score, sign, serialize ──> part writers, by hash of
     the URL
 
-Pages are parsed in processes of their own (minutch.cycle.parse.worker) and written in the order of
+Pages are parsed in processes of their own (minutch.cycle.parse.workerpool) and written in the order of
 their URLs, as they come: all partitions at once, or each by itself where an engine has more
 machines. There, pages that lie in other parts than those of the job (fetched by lists, say) are
 shuffled first. Pages found inside other pages (a feed's entries) are put in their places at the
@@ -24,8 +24,8 @@ from typing import Final
 from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.cycle.parse.packing import PartWriters, put_in_places
-from minutch.cycle.parse.page import PackedPage, SegmentTask
-from minutch.cycle.parse.worker import WorkerPool, pool_settings
+from minutch.cycle.parse.pageparser import PackedPage, SegmentTask
+from minutch.cycle.parse.workerpool import WorkerPool, pool_settings
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_PARSE,
@@ -68,7 +68,7 @@ def parse_segment(
         if engine.tasks == 1 or are_partitions(files, parts):
             engine.write(step.parse_stored, parts, directory, counters, progress)
         else:
-            from minutch.cycle.parse.spread import PAGES_SCHEMA, stored_pages
+            from minutch.cycle.parse.repartition import PAGES_SCHEMA, stored_pages
 
             places = engine.pieces(segment.parts(CONTENT))
             with engine.shuffle(
@@ -99,7 +99,7 @@ class _Step:
 
     def parse_shuffled(self, task: Task, partitions: Sequence[Partition]) -> None:
         """A partition of what was shuffled: for `Engine.reduce`."""
-        from minutch.cycle.parse.spread import pages_of
+        from minutch.cycle.parse.repartition import pages_of
 
         self._parse(task, range(task.part, task.part + 1), pages_of(partitions[0]), DEFAULT_CODEC)
 

@@ -3,9 +3,9 @@
 Imported by name alone (`processes.start_worker`), for what it loads.
 """
 
-from minutch.cycle.parse import page
+from minutch.cycle.parse import pageparser
 from minutch.kernels import library
 
-__all__ = ["page"]
+__all__ = ["pageparser"]
 
 library.find()

@@ -1,6 +1,6 @@
 """mergesegs: make one segment of several, or slices of it.
 
-Of what the segments hold of a URL the newest stays, as `merging` decides; the folders that all
+Of what the segments hold of a URL the newest stays, as `mergerules` decides; the folders that all
 segments have are merged. Records that stay are copied as they are stored, but for ParseData, which
 names its segment. The URLs that normalizers and filters reject go, as do those that a
 SegmentMergeFilter drops (asked with -filter).
@@ -24,10 +24,10 @@ from typing import Any, Final
 import polars as pl
 
 from minutch.conf import Configuration
+from minutch.cycle.segment.mergerules import Piece, Slices, Tables, newest
 from minutch.cycle.segment.mergestreams import Streams
 from minutch.cycle.segment.mergewriter import SegmentsWriter
-from minutch.cycle.segment.merging import Piece, Slices, Tables, newest
-from minutch.cycle.segment.places import segment_name
+from minutch.cycle.segment.segmentnames import segment_name
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.cycle.segment.merging import MERGE_SCHEMA
+from minutch.cycle.segment.mergerules import MERGE_SCHEMA
 from minutch.cycle.segment.store import LAYOUTS, Segment
 from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Places, places, string_column
 from minutch.hadoop.formats.sequencefile import RECORD

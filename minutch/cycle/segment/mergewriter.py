@@ -14,8 +14,8 @@ from typing import Self
 
 import polars as pl
 
+from minutch.cycle.segment.mergerules import Piece
 from minutch.cycle.segment.mergestreams import as_batch, as_places
-from minutch.cycle.segment.merging import Piece
 from minutch.cycle.segment.store import LAYOUTS, PARSE_DATA
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import string_column

@@ -31,7 +31,7 @@ from pathlib import Path
 import minutch.records  # noqa: F401 - its classes are what `lookup` finds
 from minutch.clock import Clock
 from minutch.conf import Configuration
-from minutch.cycle.segment.places import place_segment, segments_of, waiting
+from minutch.cycle.segment.segmentnames import place_segment, segments_of, waiting
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import DataInput, decode_text, encode_text, encode_vlong

@@ -22,8 +22,8 @@ from minutch.cycle.crawldb.partitions import Entries, EntryFilter, rewrite
 from minutch.cycle.crawldb.seeds import read_seeds, seed_files
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.sitemap import sitemapfetch
-from minutch.cycle.sitemap.sitemapentries import NEW, SITEMAP_SCHEMA, Rules, entries, merge
-from minutch.cycle.sitemap.sitemapfetch import Settings, SitemapFetcher
+from minutch.cycle.sitemap.sitemapentries import NEW, SITEMAP_SCHEMA, EntrySettings, entries, merge
+from minutch.cycle.sitemap.sitemapfetch import SitemapFetcher, SitemapSettings
 from minutch.cycle.sitemap.sitemapurls import Sitemap
 from minutch.hadoop.formats.batch import Batch, string_column
 from minutch.job import Counters, JobContext
@@ -83,9 +83,9 @@ def sitemap(
             scope=SCOPE_DEFAULT,
             keep_on_error=False,
         ),
-        Rules.from_conf(conf, context.clock.now()),
+        EntrySettings.from_conf(conf, context.clock.now()),
     )
-    settings, watch = Settings.from_conf(conf, strict=strict), context.watch
+    settings, watch = SitemapSettings.from_conf(conf, strict=strict), context.watch
     held = (lambda: False) if watch is None else (lambda: watch.paused)
     fetcher = SitemapFetcher(conf, settings, context.clock, collected.checked, held)
     with (
@@ -120,7 +120,7 @@ def _hosts(batch: Batch) -> pl.DataFrame:
     return pl.DataFrame([string_column("key", batch.keys, batch.key_at, batch.key_len)])
 
 
-def _put_in(db: CrawlDb, found: Shuffle, rules: Rules, context: JobContext) -> Counters:
+def _put_in(db: CrawlDb, found: Shuffle, rules: EntrySettings, context: JobContext) -> Counters:
     """Merge the entries of sitemaps into the CrawlDb, whose lock is held."""
     conf = context.conf
     with (
@@ -141,7 +141,7 @@ class _Collected:
     `shuffle`.
     """
 
-    def __init__(self, rules: UrlRules, rules_of_entries: Rules) -> None:
+    def __init__(self, rules: UrlRules, rules_of_entries: EntrySettings) -> None:
         self.shuffle: Shuffle | None = None
         self.counters = Counters({LISTED: 0, LEFT_OUT: 0})
         self.rules_of_entries = rules_of_entries

@@ -38,7 +38,7 @@ SITEMAP_SCHEMA = pl.Schema({**CRAWLDB_SCHEMA, "place": pl.Int64()})
 
 
 @dataclass(frozen=True)
-class Rules:
+class EntrySettings:
     """What the configuration and the time say about new entries; intervals in seconds."""
 
     now: int
@@ -61,7 +61,9 @@ class Rules:
         return 0 if said is None else int(min(max(said, self.least_interval), self.most_interval))
 
 
-def entries(urls: pl.Series, said: Sequence[SitemapUrl], place: int, rules: Rules) -> pl.DataFrame:
+def entries(
+    urls: pl.Series, said: Sequence[SitemapUrl], place: int, rules: EntrySettings
+) -> pl.DataFrame:
     """A table of SITEMAP_SCHEMA of `urls`, of which the sitemap has `said` this; null URLs are left
     out.
     """
@@ -90,7 +92,9 @@ def entries(urls: pl.Series, said: Sequence[SitemapUrl], place: int, rules: Rule
     return table.filter(pl.col("key").is_not_null()).select(SITEMAP_SCHEMA.names())
 
 
-def merge(old: pl.DataFrame, found: pl.DataFrame, rules: Rules) -> tuple[pl.DataFrame, Counters]:
+def merge(
+    old: pl.DataFrame, found: pl.DataFrame, rules: EntrySettings
+) -> tuple[pl.DataFrame, Counters]:
     """The entries with those of sitemaps (SITEMAP_SCHEMA) put in; both are sorted by key."""
     old, counters = last_of_key(old), Counters()
     found = found.sort("key", "place")

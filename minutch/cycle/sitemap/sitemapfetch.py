@@ -70,7 +70,7 @@ HELD_POLL: Final = 0.2
 
 
 @dataclass(frozen=True)
-class Settings:
+class SitemapSettings:
     """The properties of fetching sitemaps. Delays in ms."""
 
     strict: bool = True
@@ -108,7 +108,7 @@ class SitemapFetcher:
     def __init__(
         self,
         conf: Configuration,
-        settings: Settings,
+        settings: SitemapSettings,
         clock: Clock,
         checked: Callable[[str], str | None],
         held: Callable[[], bool] = lambda: False,

@@ -14,8 +14,8 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import UpdateSettings
-from minutch.cycle.fetch.state import state_folder
-from minutch.cycle.fetchlist.choice import Choice, Options
+from minutch.cycle.fetch.hoststate import state_folder
+from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
 from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import Segment
@@ -76,14 +76,14 @@ class Explainer:
         self,
         crawl: Crawl,
         conf: Configuration,
-        options: Options,
+        options: GenerateOptions,
         now: int,
         *,
         look: bool = True,
         resolve: Resolve | None = None,
     ) -> None:
         self.crawl, self.conf, self.now = crawl, conf, now
-        self.choice = Choice(conf, options, now)
+        self.choice = Selector(conf, options, now)
         self._look = look
         self._filters = URLFilters(conf)
         self._settings = UpdateSettings.from_conf(conf)

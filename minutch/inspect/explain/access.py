@@ -15,9 +15,9 @@ from typing import Final
 
 from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import Verdict, decide
-from minutch.cycle.fetch.hosts import queue_key
+from minutch.cycle.fetch.hoststate import FILE_NAME, FetchState
+from minutch.cycle.fetch.queuekey import queue_key
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.fetch.state import FILE_NAME, FetchState
 from minutch.cycle.hostdb.store import HostDb
 from minutch.errors import ConfigError, ProtocolError, UrlError
 from minutch.inspect.explain.facts import FetchVerdict, Host, Robots

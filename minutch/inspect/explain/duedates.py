@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from minutch.cycle.crawldb.replay import Replayed, replay
 from minutch.cycle.crawldb.transitions import UpdateSettings
+from minutch.cycle.crawldb.updatesteps import ExplainedUpdate, explain_update
 from minutch.cycle.segment.store import CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, Segment
 from minutch.errors import FormatError
 from minutch.inspect.explain.facts import DueDate, Visit
@@ -24,8 +24,8 @@ class History:
     """
 
     segment: str
-    replayed: Replayed | None
-    pending: tuple[tuple[str, Replayed], ...] = ()
+    replayed: ExplainedUpdate | None
+    pending: tuple[tuple[str, ExplainedUpdate], ...] = ()
     """Segments that updatedb has not brought in yet, and what would become of the entry."""
 
 
@@ -39,7 +39,7 @@ def history(
 ) -> History:
     """By which segment the entry is as it is, from the latest one back."""
     visited = {visit.segment for visit in visits if visit.state == FETCHED}
-    pending: list[tuple[str, Replayed]] = []
+    pending: list[tuple[str, ExplainedUpdate]] = []
     mine = [segment for segment in segments if segment.name in visited]
     for place in reversed(range(len(mine))):
         segment = mine[place]
@@ -56,7 +56,7 @@ def history(
 
 def replay_last(
     url: str, segments: Sequence[Segment], settings: UpdateSettings, now: int
-) -> Replayed | None:
+) -> ExplainedUpdate | None:
     """What updatedb makes of the last segment's records of a URL, after the entry that its fetch
     list has.
 
@@ -69,7 +69,7 @@ def replay_last(
         before = None if replayed is None else replayed.entry
     found = [*_data(segment, CRAWL_FETCH, url), *_data(segment, CRAWL_PARSE, url)]
     try:
-        return replay(url, before, found, settings, now) if found else None
+        return explain_update(url, before, found, settings, now) if found else None
     except FormatError:
         return None  # a status that no Nutch writes: updatedb says so
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.cycle.crawldb.applied import is_applied
+from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule
 from minutch.cycle.fetch.outcomes import outcomes_of
 from minutch.cycle.segment.store import CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, Segment
@@ -53,7 +53,7 @@ def unfinished(crawl: Crawl, schedule: AbstractFetchSchedule, commands: Commands
                 _entries(segment, CRAWL_FETCH), name, text, commands.on_segment("parse", name)
             )
     parsed = [segment for segment in fetched_in(crawl.segments) if segment.has(CRAWL_PARSE)]
-    if parsed and not is_applied(parsed[-1], crawl.crawldb, schedule):
+    if parsed and not is_merged(parsed[-1], crawl.crawldb, schedule):
         name = parsed[-1].name
         text = f"pages of segment {name} are, as it seems, not in the CrawlDb yet"
         yield Line(_entries(parsed[-1], CRAWL_FETCH), name, text, commands.update(name))

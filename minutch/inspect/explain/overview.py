@@ -1,8 +1,8 @@
 """What is left to do in a crawl, what comes next, why the last round was short, what is slow, what
 grows: on columns.
 
-The CrawlDb is gone through once, by generate's own choice (`fetchlist.choice`), and counted on the
-way; what is said of segments comes from `lastrounds`.
+The CrawlDb is gone through once, by generate's own choice (`fetchlist.selector`), and counted
+on the way; what is said of segments comes from `lastrounds`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.cycle.fetch.settings import QueueSettings
 from minutch.cycle.fetchlist import due, select
-from minutch.cycle.fetchlist.choice import Choice
+from minutch.cycle.fetchlist.selector import Selector
 from minutch.inspect.explain.about import Crawl
 from minutch.inspect.explain.commands import Commands
 from minutch.inspect.explain.entries import MEANINGS
@@ -83,7 +83,12 @@ class Overseer:
     """
 
     def __init__(
-        self, crawl: Crawl, conf: Configuration, choice: Choice, arguments: Sequence[str], now: int
+        self,
+        crawl: Crawl,
+        conf: Configuration,
+        choice: Selector,
+        arguments: Sequence[str],
+        now: int,
     ) -> None:
         self.crawl, self.conf, self.choice, self.now = crawl, conf, choice, now
         self._commands = Commands(crawl.folder, arguments)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist import due, select
-from minutch.cycle.fetchlist.choice import Choice
+from minutch.cycle.fetchlist.selector import Selector
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.inspect.explain.facts import Asked, GenerateVerdict
@@ -61,7 +61,7 @@ class SortedOut:
         return found
 
 
-def sort_out(frame: pl.DataFrame, choice: Choice, db: CrawlDb | None = None) -> SortedOut:
+def sort_out(frame: pl.DataFrame, choice: Selector, db: CrawlDb | None = None) -> SortedOut:
     """What generate does with entries: with those of `frame` alone, or among all entries of
     `db`.
     """
@@ -76,7 +76,7 @@ def sort_out(frame: pl.DataFrame, choice: Choice, db: CrawlDb | None = None) -> 
 
 
 def verdict(
-    url: str, datum: CrawlDatum, choice: Choice, db: CrawlDb, filters: Sequence[Asked]
+    url: str, datum: CrawlDatum, choice: Selector, db: CrawlDb, filters: Sequence[Asked]
 ) -> GenerateVerdict:
     """What generate would do with the entry of a URL. `filters` are those that were asked about the
     URL.
@@ -88,7 +88,7 @@ def verdict(
     return _among(url, found, choice)
 
 
-def _among(url: str, found: SortedOut, choice: Choice) -> GenerateVerdict:
+def _among(url: str, found: SortedOut, choice: Selector) -> GenerateVerdict:
     """Whether an entry that is due gets a place among all that are."""
     table = pl.concat([table.select("key", "sort") for table in found.due])
     at = (table["key"].is_in([encode_text(url)])).arg_true()
@@ -114,7 +114,7 @@ class _Case:
 
     url: str
     datum: CrawlDatum
-    choice: Choice
+    choice: Selector
     filters: Sequence[Asked]
     left: pl.DataFrame
 
@@ -201,7 +201,7 @@ _WORDS: Final[dict[str, Callable[[_Case], GenerateVerdict]]] = {
 }
 
 
-def _malformed(url: str, value: float, place: int, total: int, choice: Choice) -> GenerateVerdict:
+def _malformed(url: str, value: float, place: int, total: int, choice: Selector) -> GenerateVerdict:
     text = (
         "it is due, but what the normalizers of generate_host_count make of it is no URL with a"
         " host"
@@ -211,7 +211,9 @@ def _malformed(url: str, value: float, place: int, total: int, choice: Choice) -
     )
 
 
-def _over_limit(url: str, value: float, place: int, total: int, choice: Choice) -> GenerateVerdict:
+def _over_limit(
+    url: str, value: float, place: int, total: int, choice: Selector
+) -> GenerateVerdict:
     text = (
         f"it is due, but better pages of its host take all places that {host_of(url)} has"
         " (generate.max.count)"
@@ -220,7 +222,7 @@ def _over_limit(url: str, value: float, place: int, total: int, choice: Choice) 
     return GenerateVerdict(False, select.OVER_LIMIT, text, remedy, place, total)
 
 
-def _beyond(url: str, value: float, place: int, total: int, choice: Choice) -> GenerateVerdict:
+def _beyond(url: str, value: float, place: int, total: int, choice: Selector) -> GenerateVerdict:
     most = choice.options.top_n * choice.options.max_segments
     text = (
         f"it is due, but number {place:,} of {total:,} by its sort value {value:g}; there are"
@@ -231,7 +233,7 @@ def _beyond(url: str, value: float, place: int, total: int, choice: Choice) -> G
     )
 
 
-_NO_PLACE: Final[dict[int, Callable[[str, float, int, int, Choice], GenerateVerdict]]] = {
+_NO_PLACE: Final[dict[int, Callable[[str, float, int, int, Selector], GenerateVerdict]]] = {
     select.IS_MALFORMED: _malformed,
     select.IS_OVER_LIMIT: _over_limit,
     select.NO_PLACE: _beyond,

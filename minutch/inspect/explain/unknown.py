@@ -11,7 +11,7 @@ from minutch.cycle.fetch.settings import RedirectSettings
 from minutch.inspect.explain.facts import Asked, Leads, NormalForm, Unknown
 from minutch.inspect.explain.urlforms import form_of
 from minutch.plugin.chains import SCOPE_FETCHER, SCOPE_INJECT, URLFilters, URLNormalizers
-from minutch.plugin.explain import why_rejected
+from minutch.plugin.rejections import why_rejected
 from minutch.terminal import counted
 
 MALFORMED = "malformed"

@@ -26,7 +26,7 @@ from minutch.cycle.fetch.watch import Watch
 from minutch.inspect.live.livepage import POLICY, page
 from minutch.inspect.live.metrics import CONTENT_TYPE, metrics_text
 from minutch.web.access import Access
-from minutch.web.door import PRIVATE, Door
+from minutch.web.requestchecks import PRIVATE, RequestChecks
 
 _View = Callable[[Request], Awaitable[Response]]
 _LONGEST_QUERY: Final = 1000
@@ -65,7 +65,7 @@ def make(watch: Watch, access: Access) -> ASGIApp:
         "Content-Security-Policy": POLICY,
         "Referrer-Policy": "same-origin",
     }  # or forms had no Origin
-    return _Links(Door(Starlette(routes=routes), access.judge, headers))
+    return _Links(RequestChecks(Starlette(routes=routes), access.judge, headers))
 
 
 class _Links:

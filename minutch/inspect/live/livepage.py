@@ -18,7 +18,7 @@ from minutch.cycle.fetch.ledger import OUTCOMES
 from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetch.watch import Round, Watch
 from minutch.job import time_text
-from minutch.web.markup import Child, Markup, element, joined
+from minutch.web.htmlbuilder import Child, Markup, element, joined
 
 REFRESH: Final = 5
 """Seconds after which a browser without scripts loads the page again."""

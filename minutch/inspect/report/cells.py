@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from minutch.inspect.report.facts import MOST_ADDRESS
 from minutch.terminal import visible_line
-from minutch.web.markup import Child, Markup, element, joined
+from minutch.web.htmlbuilder import Child, Markup, element, joined
 
 e = element
 

@@ -13,7 +13,7 @@ from minutch.inspect.report import cells
 from minutch.inspect.report.cells import Column, number
 from minutch.inspect.report.facts import TOTALS, Facts
 from minutch.inspect.report.layout import MOST_ROWS, Section, section
-from minutch.web.markup import Markup, element, joined
+from minutch.web.htmlbuilder import Markup, element, joined
 
 e = element
 

@@ -28,7 +28,7 @@ from minutch.inspect.report.layout import (
 )
 from minutch.inspect.report.plots import Series
 from minutch.terminal import counted
-from minutch.web.markup import Markup, element
+from minutch.web.htmlbuilder import Markup, element
 
 e = element
 

@@ -12,7 +12,7 @@ from minutch.inspect.report.cells import Column, number
 from minutch.inspect.report.facts import Facts
 from minutch.inspect.report.layout import NAMES, Section, listed, section
 from minutch.terminal import counted
-from minutch.web.markup import Markup, joined
+from minutch.web.htmlbuilder import Markup, joined
 
 MOST_EXAMPLES: Final = 5
 """Addresses of a list within a cell."""

@@ -13,7 +13,7 @@ import polars as pl
 from minutch.inspect.report import cells, plots
 from minutch.inspect.report.cells import Column, number
 from minutch.inspect.report.plots import Series
-from minutch.web.markup import Child, Markup, element, joined
+from minutch.web.htmlbuilder import Child, Markup, element, joined
 
 e = element
 Row = Mapping[str, Any]

@@ -18,7 +18,7 @@ from minutch.inspect.report.compare import changes
 from minutch.inspect.report.facts import TOTALS, Facts, from_json, to_json
 from minutch.inspect.report.layout import Section
 from minutch.terminal import visible_line
-from minutch.web.markup import Markup, element, joined
+from minutch.web.htmlbuilder import Markup, element, joined
 
 e = element
 

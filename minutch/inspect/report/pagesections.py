@@ -13,7 +13,7 @@ from minutch.inspect.report.facts import Facts
 from minutch.inspect.report.layout import Section, histogram, ranked, section, together
 from minutch.inspect.report.plots import Series
 from minutch.terminal import counted
-from minutch.web.markup import element
+from minutch.web.htmlbuilder import element
 
 e = element
 

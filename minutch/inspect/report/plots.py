@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from minutch.web.markup import Markup, element, joined
+from minutch.web.htmlbuilder import Markup, element, joined
 
 e = element
 

@@ -15,7 +15,7 @@ import numpy as np
 from minutch.inspect.report.forecast import Forecast, Plan
 from minutch.inspect.report.poisson import Floats
 from minutch.terminal import counted
-from minutch.web.markup import Markup, element, joined
+from minutch.web.htmlbuilder import Markup, element, joined
 
 MARKS: Final = "*o+x#@%&"
 """Of schedules in a plot made of letters."""

@@ -34,7 +34,7 @@ from minutch.inspect.search import pages
 from minutch.inspect.search.crawlfiles import PICTURES, CrawlFiles
 from minutch.inspect.search.results import Searcher
 from minutch.web.access import Denied, host_of
-from minutch.web.door import PRIVATE, Door
+from minutch.web.requestchecks import PRIVATE, RequestChecks
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +123,9 @@ def make(searcher: Searcher, crawl: CrawlFiles, hosts: frozenset[str]) -> Starle
     headers = {**PRIVATE, "Content-Security-Policy": OWN_POLICY}
     return Starlette(
         routes=[Route(path, view, methods=["GET"]) for path, view in views.items()],
-        middleware=[Middleware(Door, lambda path, headers: _judged(headers, hosts), headers)],
+        middleware=[
+            Middleware(RequestChecks, lambda path, headers: _judged(headers, hosts), headers)
+        ],
         exception_handlers={HTTPException: _refused, MinutchError: _failed},
     )
 

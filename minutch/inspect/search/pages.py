@@ -16,7 +16,7 @@ from minutch.inspect.search.crawlfiles import Event, Stored
 from minutch.inspect.search.results import Hit, Piece, Results
 from minutch.records.links import Inlink
 from minutch.terminal import counted
-from minutch.web.markup import Child, Markup, element, joined
+from minutch.web.htmlbuilder import Child, Markup, element, joined
 
 PER_PAGE: Final = 10
 MOST_PAGES: Final = 1000

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from minutch.commands.service import jobtable
-from minutch.commands.service.confined import Refused
+from minutch.commands.service.confinedpaths import Refused
 from minutch.commands.service.jobtable import FINISHED, KILLED, Job, JobTable
 from tests.support.segments import conf_for
 

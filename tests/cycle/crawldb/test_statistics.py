@@ -12,7 +12,7 @@ import pytest
 
 from minutch.commands.flow import commands
 from minutch.conf import Configuration
-from minutch.cycle.crawldb import crawlcomplete, domainstats, protocolstats, tallies
+from minutch.cycle.crawldb import crawlcomplete, domainstats, groupcounts, protocolstats
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import FormatError, MinutchError, StoreError, UsageError
 from minutch.hadoop.formats.writables import BytesWritable, IntWritable, MapWritable, Text, Writable
@@ -177,7 +177,7 @@ def test_json(
 def test_parts_and_tables_add_up(
     crawldb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tallies, "_MANY", 2)
+    monkeypatch.setattr(groupcounts, "_MANY", 2)
     inputs = ",".join([str(crawldb)] * 5)
     run("domainstats", inputs, tmp_path / "out", "domain", "3")
     lines = "".join(texts(tmp_path / "out").values()).splitlines()

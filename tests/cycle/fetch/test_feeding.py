@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.chain import Chain, pack_follow, unpack_follow
 from minutch.cycle.fetch.feeder import Feeder, count_entries, fetch_list, generate_files
-from minutch.cycle.fetch.hosts import queue_key
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.parsing import LinkFollower
+from minutch.cycle.fetch.queuekey import queue_key
 from minutch.cycle.fetch.queues import FetchItem, FetchQueues
 from minutch.cycle.fetch.recorder import ParsedPage
+from minutch.cycle.fetch.redirectchain import RedirectChain, pack_follow, unpack_follow
 from minutch.cycle.fetch.settings import FollowSettings, QueueSettings
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.errors import StoreError, UrlError
@@ -119,7 +119,7 @@ def follow(
 ) -> list[FetchItem]:
     queues = FetchQueues(QueueSettings(time_limit=1000), follow=True)
     follower = LinkFollower(settings, queues, KEY, FetchStats())
-    chain = Chain.of(FetchItem("http://a/", CrawlDatum(), "a", "http://a/", depth))
+    chain = RedirectChain.of(FetchItem("http://a/", CrawlDatum(), "a", "http://a/", depth))
     return follower.follow(chain, ParsedPage(outlinks=[("http://a/", links)]), now)
 
 
@@ -144,7 +144,7 @@ def test_number_depth_and_time_are_bounded() -> None:
 def test_no_link_is_followed_twice() -> None:
     queues = FetchQueues(QueueSettings(), follow=True)
     follower = LinkFollower(SETTINGS, queues, KEY, FetchStats())
-    chain = Chain.of(FetchItem("http://a/", CrawlDatum(), "a"))
+    chain = RedirectChain.of(FetchItem("http://a/", CrawlDatum(), "a"))
     page = ParsedPage(outlinks=[("http://a/", ["http://a/1"])])
     assert len(follower.follow(chain, page, 0)) == 1
     assert follower.follow(chain, page, 0) == []
@@ -152,7 +152,7 @@ def test_no_link_is_followed_twice() -> None:
 
 def test_publishers(tmp_path: Path) -> None:
     from minutch.clock import FakeClock
-    from minutch.cycle.fetch.telemetry import Publishers
+    from minutch.cycle.fetch.publishers import Publishers
 
     folder = tmp_path / "plugins" / "publisher-test"
     folder.mkdir(parents=True)

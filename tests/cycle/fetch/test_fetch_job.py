@@ -16,10 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from minutch.clock import SystemClock
 from minutch.commands.fetch import run
 from minutch.cycle.fetch.fetcher import LEFT, fetch
-from minutch.cycle.fetch.state import FetchState, state_folder
+from minutch.cycle.fetch.hoststate import FetchState, state_folder
 from minutch.cycle.segment.store import FETCHING, Segment
 from minutch.errors import ConfigError, LockedError, StoreError, UsageError
 from minutch.hadoop.formats.writables import LongWritable, Text
@@ -362,7 +361,7 @@ def test_a_fetched_segment_is_not_fetched_again(server: MisbehavingServer, tmp_p
 
 def test_no_fetch_list(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no fetch list"):
-        fetch(tmp_path, conf_for(), clock=SystemClock(), err=io.StringIO())
+        fetch(tmp_path, context=JobContext(conf_for(), err=io.StringIO()))
 
 
 def test_two_fetches_of_one_segment(tmp_path: Path) -> None:

@@ -15,15 +15,15 @@ import pytest
 from minutch.clock import FakeClock, SystemClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch import loop as loop_module
-from minutch.cycle.fetch.chain import ChainRunner
 from minutch.cycle.fetch.decisions import RedirectRules
 from minutch.cycle.fetch.feeder import Feeder
-from minutch.cycle.fetch.hosts import queue_key
+from minutch.cycle.fetch.fetchlog import FetchLog, Part, frames
 from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.log import FetchLog, Part, frames
 from minutch.cycle.fetch.loop import FetchLoop, Hooks
+from minutch.cycle.fetch.queuekey import queue_key
 from minutch.cycle.fetch.queues import FetchItem, FetchQueues
 from minutch.cycle.fetch.recorder import NoScoring, PageParser, ParsedPage, Recorder
+from minutch.cycle.fetch.redirectchain import ChainRunner
 from minutch.cycle.fetch.session import resume
 from minutch.cycle.fetch.settings import (
     FetchSettings,

@@ -10,8 +10,8 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import REPR_KEY, RedirectRules, ending, redirect_datum
+from minutch.cycle.fetch.fetchlog import Frame, Part
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.log import Frame, Part
 from minutch.cycle.fetch.recorder import NoScoring, PageParser, ParsedPage, Recorder
 from minutch.cycle.fetch.settings import FetchSettings, RedirectSettings
 from minutch.cycle.parse.packing import PackedDocument

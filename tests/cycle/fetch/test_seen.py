@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch.cycle.fetch import state as state_module
+from minutch.cycle.fetch import hoststate as state_module
 from minutch.cycle.fetch.display import (
     Display,
     host_table,
@@ -21,9 +21,9 @@ from minutch.cycle.fetch.display import (
     status_lines,
     time_left,
 )
+from minutch.cycle.fetch.hoststate import FetchState, state_folder
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.snapshot import Snapshot
-from minutch.cycle.fetch.state import FetchState, state_folder
 from minutch.cycle.fetch.stats import MAX_HOSTS, FetchStats
 
 NOW = Snapshot(

@@ -15,7 +15,7 @@ from minutch.clock import FakeClock
 from minutch.commands import freegen, generate
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.fetchlist import choice, marks
+from minutch.cycle.fetchlist import generatemarks, selector
 from minutch.errors import ExpressionError, LockedError, StoreError, UsageError
 from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.inspect.fsck.leftovers import in_database
@@ -189,7 +189,7 @@ def test_marks_that_a_run_which_was_stopped_did_not_make(tmp_path: Path) -> None
     before.rename(tmp_path / "db")
     time = entry.metadata[Text(GENERATE_TIME_KEY)]
     assert isinstance(time, LongWritable)
-    marks.plan(CrawlDb(tmp_path / "db"), tmp_path / "segments", time.value)
+    generatemarks.plan(CrawlDb(tmp_path / "db"), tmp_path / "segments", time.value)
     assert [problem.what for problem in in_database(tmp_path / "db")] == [
         "generate was stopped before its marks: the next one makes them"
     ]
@@ -251,7 +251,7 @@ def test_the_lists_depend_on_the_entries_alone(seed: int, tmp_path: Path) -> Non
         folder = tmp_path / str(parts)
         write_db(folder / "db", pages.items(), parts=parts)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(choice, "scan", partial(scan, span_size=span_size))
+            patch.setattr(selector, "scan", partial(scan, span_size=span_size))
             patch.setattr(parallel, "workers", lambda cores=cores: cores)
             if memory != "0":  # fewer entries compete at a time than get a place
                 patch.setattr(contests, "_ROOM", 0)

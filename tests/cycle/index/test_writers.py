@@ -11,7 +11,13 @@ import polars as pl
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.index.writers import NO_WRITER, REFUSED, Encoders, WriterChain, configured
+from minutch.cycle.index.writers import (
+    NO_WRITER,
+    REFUSED,
+    Encoders,
+    WriterChain,
+    configured_writers,
+)
 from minutch.errors import ConfigError, IndexWriterError
 from minutch.plugin.documents import Documents
 
@@ -232,9 +238,9 @@ def test_what_is_wrong_in_the_files(setup: Setup) -> None:
     conf = setup.conf()
     (setup.folder / "index-writers.xml").write_text("<writers>\n<writer>")
     with pytest.raises(ConfigError, match=r"index-writers\.xml, line 2"):
-        configured(conf)
+        configured_writers(conf)
     with pytest.raises(ConfigError, match="nosuch: no such file"):
-        configured(setup.conf(**{"indexer.indexwriters.file": "nosuch"}))
+        configured_writers(setup.conf(**{"indexer.indexwriters.file": "nosuch"}))
     setup.add("w", batch="many")
     with pytest.raises(
         ConfigError, match="writer w: parameter batch: expected a whole number, found 'many'"
@@ -246,7 +252,7 @@ def test_writers_of_plugins_that_are_not_active_do_nothing(setup: Setup) -> None
     setup.writers.append(
         '<writer id="solr" class="org.apache.nutch.indexwriter.solr.SolrIndexWriter"/>'
     )
-    assert configured(setup.conf()) == {}
+    assert configured_writers(setup.conf()) == {}
     assert setup.chain().describe() == "No IndexWriters activated - check your configuration"
 
 

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
-from minutch.cycle.parse import verdicts
+from minutch.cycle.parse import linkverdicts
+from minutch.cycle.parse.linkverdicts import VerdictTable
 from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.cycle.parse.packing import DocumentPacker, unpack_records
 from minutch.cycle.parse.signature import MD5Signature, TextProfileSignature, from_conf
 from minutch.cycle.parse.textlinks import text_outlinks
-from minutch.cycle.parse.verdicts import VerdictTable
 from minutch.cycle.segment.store import text_key
 from minutch.errors import ConfigError, PluginError
 from minutch.hadoop.formats.javaio import encode_text
@@ -96,7 +96,7 @@ class TestRules:
     def test_all_at_once_is_the_same_as_one_by_one(
         self, few: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(verdicts, "_FEW", few)
+        monkeypatch.setattr(linkverdicts, "_FEW", few)
         fresh = OutlinkRules(CONF)
         urls = [
             f"http://h{i % 7}.org/d/{i}/../x{'?q=1' if i % 5 == 0 else ''}#f" for i in range(400)
@@ -155,7 +155,7 @@ class TestRules:
             columns.append(urls)
             return urls
 
-        monkeypatch.setattr(verdicts, "_FEW", 1)
+        monkeypatch.setattr(linkverdicts, "_FEW", 1)
         table = VerdictTable(judge, lambda url: url)
         batches = [
             [Outlink(f"http://h{batch}.org/d/{i}") for i in range(200)] for batch in range(20)
@@ -197,8 +197,8 @@ class TestRules:
         ]
 
     def test_what_grows_and_what_is_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(verdicts, "_REMEMBERED", 16)
-        monkeypatch.setattr(verdicts, "_ROOM", 16)
+        monkeypatch.setattr(linkverdicts, "_REMEMBERED", 16)
+        monkeypatch.setattr(linkverdicts, "_ROOM", 16)
         links = [Outlink("http://e.org/" + "\u65e5 " * 40 + str(number)) for number in range(50)]
         for _ in range(3):
             check([("http://e.org/", links)] * 3, 100, 4096)

@@ -21,7 +21,7 @@ from minutch.clock import FakeClock
 from minutch.commands.parse import run
 from minutch.conf import Configuration
 from minutch.cycle.parse.parsesegment import parse_segment
-from minutch.cycle.parse.worker import BATCH_ITEMS
+from minutch.cycle.parse.workerpool import BATCH_ITEMS
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_PARSE,

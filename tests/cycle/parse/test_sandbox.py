@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.parse.answers import receive, send
-from minutch.cycle.parse.channel import Channel
 from minutch.cycle.parse.packing import PackedDocument
-from minutch.cycle.parse.page import PackedPage, SegmentTask
+from minutch.cycle.parse.pageparser import PackedPage, SegmentTask
 from minutch.cycle.parse.sandbox import FILES, NETWORK, PROCESSES, Sandbox
-from minutch.cycle.parse.worker import WorkerPool, pool_settings
+from minutch.cycle.parse.workeranswers import receive, send
+from minutch.cycle.parse.workerpipe import Channel
+from minutch.cycle.parse.workerpool import WorkerPool, pool_settings
 from minutch.errors import ConfigError
 from minutch.records.content import Content
 from minutch.records.parsedata import ParseData

@@ -14,7 +14,7 @@ import pytest
 from minutch.clock import FakeClock
 from minutch.commands import readseg as readseg_command
 from minutch.conf import Configuration
-from minutch.cycle.segment import reader as readseg
+from minutch.cycle.segment import readseg
 from minutch.cycle.segment.store import CONTENT, PARSE_DATA, Segment, part_writer
 from minutch.errors import ChecksumError, StoreError, UsageError
 from minutch.hadoop.formats.checksum import verify_file, write_file

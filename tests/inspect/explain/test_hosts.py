@@ -8,7 +8,7 @@ import pytest
 
 from minutch import jobs
 from minutch.clock import FakeClock
-from minutch.cycle.fetchlist.choice import Options
+from minutch.cycle.fetchlist.selector import GenerateOptions
 from minutch.inspect.explain import words
 from tests.support.crawldbs import NOW
 from tests.support.explainedcrawl import A, Made, make_crawl
@@ -50,7 +50,7 @@ def test_queues_by_domain_and_by_address(made: Made) -> None:
 
 def test_the_hostdb_limits_a_host(made: Made) -> None:
     one_each = {"generate.max.count.expr": "unfetched > 2 ? 1 : -1"}
-    options = Options(hostdb=made.folder / "hostdb")
+    options = GenerateOptions(hostdb=made.folder / "hostdb")
     assert made.explain("http://many.example/1", one_each, options).generate.taken  # type: ignore[union-attr]
     second = made.explain("http://many.example/2", one_each, options)
     assert (

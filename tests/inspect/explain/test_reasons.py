@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from minutch.cycle.fetchlist.choice import Options
+from minutch.cycle.fetchlist.selector import GenerateOptions
 from minutch.inspect.explain import words
 from minutch.inspect.explain.typed import to_json
 from tests.support.explainedcrawl import A, Made, R, make_crawl
@@ -33,7 +33,7 @@ class Case:
     says: str
     facts: Mapping[str, object] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
-    options: Options | None = None
+    options: GenerateOptions | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -53,7 +53,7 @@ CASES = [
         f"{A}/later",
         "Would be fetched next",
         {"generate.taken": True},
-        options=Options(add_days=4),
+        options=GenerateOptions(add_days=4),
     ),
     Case("too far to be true", f"{A}/far", "Would be fetched next", {"generate.taken": True}),
     Case(
@@ -67,7 +67,7 @@ CASES = [
         f"{A}/picture.gif",
         "Would be",
         {"generate.taken": True},
-        options=Options(filtering=False),
+        options=GenerateOptions(filtering=False),
     ),
     Case("in a list", f"{A}/listed", "awaited until 2027-01-21", {"generate.reason": WAITING}),
     Case(
@@ -82,7 +82,7 @@ CASES = [
         f"{A}/waiting",
         "the expression score > 7 is not true for it (status='db_unfetched', score=5.0",
         {"generate.reason": "expr_rejected_total"},
-        options=Options(expression="score > 7"),
+        options=GenerateOptions(expression="score > 7"),
     ),
     Case(
         "another status",
@@ -130,14 +130,14 @@ CASES = [
         f"{A}/waiting",
         "number 4 of",
         {"generate.reason": "not_in_top_n_total", "generate.remedy": "more rounds, or -topN 4"},
-        options=Options(top_n=3),
+        options=GenerateOptions(top_n=3),
     ),
     Case(
         "within topN",
         f"{A}/waiting",
         "number 4 of",
         {"generate.taken": True},
-        options=Options(top_n=4),
+        options=GenerateOptions(top_n=4),
     ),
     # -- statuses, and why
     Case(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.cycle.fetchlist.choice import Choice, Options
+from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
 from minutch.work.engine.contests import ALL, Sketch, Sketching, rank_of, room_for, sampled
 from minutch.work.engine.interface import Task
 from minutch.work.tables.spans import Piece
@@ -72,6 +72,6 @@ def test_a_sample_is_a_part_of_each_piece() -> None:
 
 def test_places_decide_how_many_compete() -> None:
     conf = conf_for()
-    assert Choice(conf, Options(top_n=100, max_segments=3), 0).places == 300
-    assert Choice(conf, Options(), 0).places is None
+    assert Selector(conf, GenerateOptions(top_n=100, max_segments=3), 0).places == 300
+    assert Selector(conf, GenerateOptions(), 0).places is None
     assert 300 < room_for(300) < room_for(1 << 40) < room_for(1 << 62) == room_for(None) == ALL

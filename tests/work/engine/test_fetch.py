@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from minutch.commands import generate
-from minutch.cycle.fetch import farsegment
+from minutch.cycle.fetch import remotesegment as farsegment
 from minutch.cycle.fetch.fetcher import LEFT
 from minutch.cycle.fetch.listfetch import STOPPED, Interrupted
 from minutch.cycle.fetchlist.lists import number_of_lists

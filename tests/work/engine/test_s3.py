@@ -23,7 +23,7 @@ from minutch.commands import dedup, generate, parse, readdb
 from minutch.conf import Configuration
 from minutch.cycle.crawldb import inject, updatedb
 from minutch.cycle.fetch import fetcher as fetch
-from minutch.cycle.fetch.farsegment import copy_folder
+from minutch.cycle.fetch.remotesegment import copy_folder
 from minutch.cycle.linkdb import invertlinks
 from minutch.cycle.segment.store import (
     CONTENT,

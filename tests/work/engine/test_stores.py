@@ -30,14 +30,13 @@ from minutch.cycle.crawldb import (
 )
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch import fetcher as fetch
-from minutch.cycle.fetch.farsegment import copy_folder
+from minutch.cycle.fetch.remotesegment import copy_folder
 from minutch.cycle.fetchlist import generate
 from minutch.cycle.linkdb import dump as readlinkdb
 from minutch.cycle.linkdb import invertlinks, mergelinkdb
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.parse import parsesegment as parse
-from minutch.cycle.segment import mergesegs
-from minutch.cycle.segment import reader as readseg
+from minutch.cycle.segment import mergesegs, readseg
 from minutch.cycle.segment.store import COMPLETE, CRAWL_GENERATE, Segment
 from minutch.errors import ConfigError, LockedError, StoreError
 from minutch.hadoop.stores import StorePath, as_path, hadoop

@@ -1,0 +1,47 @@
+"""Whether a segment has been brought into the CrawlDb: for a round that was stopped between
+updatedb and its record.
+
+updatedb brings in a segment as a whole, and an entry's fetch time and interval say when its page
+was last fetched. So one page is enough whose entry was last fetched at the very millisecond at
+which the segment has it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from minutch.cycle.crawldb.schedule import AbstractFetchSchedule
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.segment.store import CRAWL_FETCH, Segment
+from minutch.records.crawldatum import (
+    STATUS_DB_FETCHED,
+    STATUS_DB_NOTMODIFIED,
+    STATUS_FETCH_NOTMODIFIED,
+    STATUS_FETCH_SUCCESS,
+)
+from minutch.work.tables.crawldata import scan
+from minutch.work.tables.frame import concat
+
+_FETCHED: Final = [STATUS_FETCH_SUCCESS, STATUS_FETCH_NOTMODIFIED]
+_KNOWN: Final = [STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED]
+
+
+def is_merged(segment: Segment, db: CrawlDb, schedule: AbstractFetchSchedule) -> bool:
+    """Whether updatedb of `segment` is done; False, too, where it has no page that would show
+    it.
+    """
+    if not db.exists():
+        return False
+    tables = [table for part in segment.parts(CRAWL_FETCH) for table in scan(part)]
+    fetched = (
+        concat(tables).filter(pl.col("status").is_in(_FETCHED)).select("key", fetched="fetch_time")
+    )
+    for index in range(len(db.parts())):
+        for table in db.scan_part(index):
+            known = table.filter(pl.col("status").is_in(_KNOWN)).join(fetched, on="key")
+            last = schedule.calculate_last_fetch_time_columns(known)
+            if len(known) and (last == known["fetched"]).any():
+                return True
+    return False

@@ -1,0 +1,152 @@
+"""What updatedb makes of the records that a segment has of one URL, and by which steps. Pure: no
+I/O
+
+The entry comes from `transitions`, as in the job; `steps` put its date into words. The score that
+links bring is left out where the records hold no links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from minutch.cycle.crawldb.schedule import (
+    STATUS_MODIFIED,
+    STATUS_NOTMODIFIED,
+    STATUS_UNKNOWN,
+    AbstractFetchSchedule,
+    PlannedFetch,
+    Step,
+)
+from minutch.cycle.crawldb.transitions import (
+    UpdateSettings,
+    modification,
+    update,
+    with_old_metadata,
+)
+from minutch.cycle.crawldb.updates import Fetched, Updates
+from minutch.records import crawldatum as status
+from minutch.records.crawldatum import CrawlDatum, rows
+from minutch.work.tables.packed import pack, take
+
+_STATES = {
+    STATUS_UNKNOWN: "nothing to compare it with",
+    STATUS_MODIFIED: "another signature than before",
+    STATUS_NOTMODIFIED: "the same as before",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedUpdate:
+    """The entry after updatedb, and the steps to its status and date."""
+
+    entry: CrawlDatum
+    steps: tuple[Step, ...]
+
+    def led_to(self, entry: CrawlDatum) -> bool:
+        """Whether this is how `entry` came about, as far as status and dates go; dedup may have
+        marked it since.
+        """
+        mine = self.entry
+        if (mine.fetch_time, mine.fetch_interval, mine.retries) != (
+            entry.fetch_time,
+            entry.fetch_interval,
+            entry.retries,
+        ):
+            return False
+        return mine.status == entry.status or entry.status in (
+            status.STATUS_DB_DUPLICATE,
+            status.STATUS_DB_ORPHAN,
+        )
+
+
+def explain_update(
+    url: str,
+    before: CrawlDatum | None,
+    found: Iterable[CrawlDatum],
+    settings: UpdateSettings,
+    now: int,
+) -> ExplainedUpdate | None:
+    """updatedb's entry of `url`, which was `before`, after the records `found`; None if nothing
+    comes of them.
+
+    `found` are the records of crawl_fetch and crawl_parse, in this order. Raises FormatError for a
+    status that no Nutch writes.
+    """
+    old = pack(rows.to_frame([] if before is None else [(url, before)]))
+    segment = pack(rows.to_frame((url, datum) for datum in found))
+    patched, _ = update(old, segment, settings, now)
+    made = [datum for _, datum in rows.records(patched.changed)]
+    if not made:
+        return None
+    return ExplainedUpdate(made[0], tuple(_steps(url, old, segment, made[0], settings)))
+
+
+def _steps(
+    url: str, old: pl.DataFrame, segment: pl.DataFrame, entry: CrawlDatum, settings: UpdateSettings
+) -> Iterable[Step]:
+    updates = Updates(segment, old["key"], settings.max_inlinks)
+    urls = np.flatnonzero(updates.fetched)
+    if not len(urls):
+        known = "the entry stays as it was" if len(old) else "found by a link: due at once"
+        return [Step(f"not fetched: {known}")]
+    pages = updates.fetched_pages(urls, take(old, updates.at[urls]))
+    (fetch,) = (datum for _, datum in rows.records(pages.new))
+    if fetch.status == status.STATUS_FETCH_RETRY:
+        return _after_failure(fetch, entry, settings)
+    if fetch.status in (status.STATUS_FETCH_GONE, status.STATUS_PARSE_FAILED):
+        return _gone(fetch, entry, settings)
+    return _fetched(url, pages, fetch, entry, settings)
+
+
+def _after_failure(fetch: CrawlDatum, entry: CrawlDatum, settings: UpdateSettings) -> list[Step]:
+    again = f"failure number {entry.retries} in a row, of {settings.retry_max} (db.fetch.retry.max)"
+    if entry.status == status.STATUS_DB_GONE:
+        return [Step(f"{again}: given up as db_gone"), *_gone(fetch, entry, settings)]
+    return [Step(f"{again}: tried again after", (entry.fetch_time - fetch.fetch_time) / 1000)]
+
+
+def _gone(fetch: CrawlDatum, entry: CrawlDatum, settings: UpdateSettings) -> list[Step]:
+    if not _is_own(settings.schedule, "set_page_gone_schedule"):
+        return [
+            Step(
+                f"{type(settings.schedule).__name__}: the interval of a page that is gone",
+                entry.fetch_interval,
+            )
+        ]
+    longer = "gone: half as long again"
+    if entry.fetch_interval < int(1.5 * fetch.fetch_interval):
+        longer += ", but less than db.fetch.interval.max"
+    return [Step("the interval before", fetch.fetch_interval), Step(longer, entry.fetch_interval)]
+
+
+def _fetched(
+    url: str, pages: Fetched, fetch: CrawlDatum, entry: CrawlDatum, settings: UpdateSettings
+) -> Iterable[Step]:
+    state = int(modification(pages, settings.needs_parse)[0])
+    ((_, merged),) = rows.records(with_old_metadata(pages, pages.parsed))
+    plan = settings.schedule.plan(url, merged, fetch.fetch_time, fetch.modified_time, state)
+    yield Step(f"the page: {_STATES[state]}")
+    if entry.status == status.STATUS_DB_UNFETCHED:
+        yield Step(
+            "the interval was beyond db.fetch.interval.max: to be fetched as if for the first time"
+        )
+    if _holds(plan, entry):
+        yield from plan.steps
+    else:
+        yield Step(f"{type(settings.schedule).__name__}: the interval", entry.fetch_interval)
+
+
+def _holds(plan: PlannedFetch, entry: CrawlDatum) -> bool:
+    """Whether the plan's steps tell of this entry; a schedule of the user's may go on from
+    there.
+    """
+    return (plan.interval, plan.fetch_time) == (entry.fetch_interval, entry.fetch_time)
+
+
+def _is_own(schedule: AbstractFetchSchedule, method: str) -> bool:
+    """Whether the schedule does in this what all of Nutch's do."""
+    return getattr(type(schedule), method) is getattr(AbstractFetchSchedule, method)

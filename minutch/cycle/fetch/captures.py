@@ -1,0 +1,96 @@
+"""What is archived of the answers to requests: whole pages and revisits. The one home of that
+decision. Pure: no I/O.
+
+Every answer is archived, errors too. What had not changed becomes a revisit, by what a CrawlDb
+entry remembers:
+
+    metadata `_warc_`     8 hex digits of the URL's hash, blank, time of the last whole capture
+                          (ms), blank, its digest
+
+which updatedb carries along, and Nutch too. It is the URL's own: a redirect's target that inherits
+it has another hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Final
+
+from minutch.conf import Configuration
+from minutch.cycle.fetch.fetchlog import Capture
+from minutch.hadoop.formats.writables import Text
+from minutch.records import protocolstatus
+from minutch.records.content import Content
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import CAPTURE, Metadata
+from minutch.records.protocolstatus import ProtocolStatus
+from minutch.warc.pagerecords import IDENTICAL, NOT_MODIFIED, Original
+from minutch.warc.pagetimes import fetch_time, http_time
+from minutch.warc.warcfile import sha1_digest
+
+IMPLIED: Final = (
+    "store.http.headers",
+    "store.http.request",
+    "store.ip.address",
+    "store.protocol.versions",
+)
+"""Properties by which protocols hand over what belongs into an archive."""
+KEY: Final = Text(CAPTURE)
+
+
+def capture_of(
+    url: str, datum: CrawlDatum, content: Content | None, status: ProtocolStatus, now: int
+) -> Capture | None:
+    """What is archived of an answer, None if nothing came. Notes in `datum` what a later visit may
+    refer to.
+    """
+    if content is None:
+        return None
+    known = remembered(url, datum)
+    if status.code == protocolstatus.NOTMODIFIED:
+        return Capture(
+            url,
+            now,
+            datum,
+            content,
+            NOT_MODIFIED,
+            known if _is_of(known, content.metadata) else None,
+        )
+    digest = sha1_digest(content.content)
+    if known is not None and known.digest == digest and content.content:
+        return Capture(url, now, datum, content, IDENTICAL, known)
+    datum.metadata[KEY] = Text(f"{_hash(url)} {now} {digest}")
+    return Capture(url, now, datum, content, "", Original(now, digest))
+
+
+def remembered(url: str, datum: CrawlDatum) -> Original | None:
+    """The last whole capture of a URL, as its entry has it."""
+    words = str(datum.metadata.get(KEY, "")).split(" ")
+    if len(words) != 3 or words[0] != _hash(url) or not (words[1].isascii() and words[1].isdigit()):
+        return None
+    return Original(int(words[1][:15]), words[2])
+
+
+def _is_of(known: Original | None, answer: Metadata) -> bool:
+    """Whether an unmodified page may be the one that is known: not if it says that it was modified
+    since.
+    """
+    modified = http_time(answer.first("Last-Modified") or "")
+    return known is not None and (modified is None or modified <= known.time)
+
+
+def _hash(url: str) -> str:
+    return blake2b(url.encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
+
+
+def robots_captures(contents: list[Content], now: int) -> Iterator[Capture]:
+    """robots.txt files (fetcher.store.robotstxt)."""
+    for content in contents:
+        time = fetch_time(content)
+        yield Capture(content.url, now if time is None else time, CrawlDatum(), content)
+
+
+def archiving(conf: Configuration) -> Configuration:
+    """The configuration for a fetch: what an archive needs to know is kept."""
+    return conf.with_values(dict.fromkeys(IMPLIED, "true"))

@@ -1,0 +1,439 @@
+"""The fetch log: one frame per finished URL of the fetch list, on disk before the next one is
+begun.
+
+    log      :=  magic(8) frame*                   the magic says how values are compressed
+    frame    :=  u8 1   u32 length of payload   u32 CRC-32 of all before and of the payload   u16
+             check   payload
+    check    :=  the lower half of the CRC-32 of the nine bytes before it
+    payload  :=  u8 outcome   u16 number of listed URLs   (u32 length, URL)*   entry*
+    entry    :=  u8 part   u32 length of key   u32 length of value   key (URL, UTF-8)   value
+
+Numbers are big-endian. A frame holds everything that one URL of the list led to: its own records,
+those of redirects that were followed, robots.txt files that were stored, links that are to be
+followed in the same fetch (part FOLLOW). So a URL is either wholly done or not begun, whatever
+kills the process. Writing is one `write` call a frame, which the kernel keeps through a SIGKILL;
+`sync` brings it through a power cut.
+
+A torn end (the beginning of a frame, or zeros, and nothing after it) is cut off when the log is
+opened again. Anything else that is wrong is damage: the log says where, goes on at the next good
+frame and stays as it is; the URLs of the frames in between are fetched again.
+
+An entry of part CRAWL_PARSE holds all records of one parsed document as minutch.cycle.parse.packing
+serializes them: they stay together and in order in crawl_parse. Its key is the document's URL.
+"""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Self
+
+import deflate
+from isal import isal_zlib
+
+from minutch.cycle.fetch.ledger import OUTCOMES, Outcome
+from minutch.cycle.parse.packing import PackedDocument
+from minutch.errors import FormatError, StoreError
+from minutch.hadoop.formats.compress import DEFAULT_CODEC
+from minutch.hadoop.formats.javaio import decode_text, encode_text
+from minutch.work.tables.install import sync_path
+
+if TYPE_CHECKING:
+    from minutch.records.content import Content
+    from minutch.records.crawldatum import CrawlDatum
+    from minutch.warc.pagerecords import Original
+
+log = logging.getLogger(__name__)
+
+_MAGICS: Final = {"": b"mnfetch\x02", DEFAULT_CODEC: b"mnfetch\x03"}
+"""By the codec that values are compressed by."""
+_OLD_MAGIC: Final = b"mnfetch\x01"
+_MAGIC_SIZE: Final = 8
+_TYPE: Final = 1
+_FRAME: Final = struct.Struct(">BIIH")
+_TYPE_AND_LENGTH: Final = struct.Struct(">BI")
+_CHECKED: Final = struct.Struct(">BII")
+_HEAD: Final = struct.Struct(">BH")
+_LENGTH: Final = struct.Struct(">I")
+_WINDOW: Final = 1 << 21
+"""Bytes of a log that stay mapped while it is read."""
+_ZEROS: Final = 1 << 16
+_ENTRY: Final = struct.Struct(">BII")
+_LEVEL: Final = 2
+"""Of ISA-L's levels the one that packs best for its time: half of libdeflate's quickest."""
+
+
+class Part(IntEnum):
+    """What an entry belongs to: the part of the segment, or what only a resumed fetch needs.
+
+    The value of a WARC entry says where its records lie (`pagearchive`); its key names the file.
+    """
+
+    FETCH = 1
+    CONTENT = 2
+    PARSE_TEXT = 3
+    PARSE_DATA = 4
+    CRAWL_PARSE = 5
+    FOLLOW = 6
+    WARC = 7
+
+
+_PARTS: Final = {int(part): part for part in Part}
+_COMPRESSED: Final = frozenset({Part.FETCH, Part.CONTENT})
+"""Parts whose values the log compresses; those of a parse come from its workers as they are to be
+stored.
+"""
+
+
+@dataclass(slots=True)
+class LogEntry:
+    """One record: `key` is the URL in UTF-8, `value` the record (read back: compressed by the log's
+    codec).
+    """
+
+    part: Part
+    key: bytes
+    value: bytes
+
+
+class Capture(NamedTuple):
+    """An answer on its way into the WARC files: a whole page, or, with a profile, a revisit of
+    `original`.
+    """
+
+    url: str
+    time: int
+    datum: CrawlDatum
+    content: Content
+    profile: str = ""
+    original: Original | None = None
+
+
+@dataclass(slots=True)
+class Frame:
+    """What one finished URL left behind. `listed` are the URLs of the fetch list that it
+    settles.
+    """
+
+    outcome: Outcome
+    listed: list[str] = field(default_factory=list)
+    entries: list[LogEntry] = field(default_factory=list)
+    captures: list[Capture] = field(default_factory=list)
+    """Answers that are to be archived; they are when the frame is written, and not part of the
+    log.
+    """
+
+    def add(self, part: Part, url: str, value: bytes) -> None:
+        """Append a record; the log compresses it."""
+        self.entries.append(LogEntry(part, encode_text(url), value))
+
+    def add_document(self, document: PackedDocument) -> None:
+        """Append the records of a parsed document, which are compressed already."""
+        self.entries.append(LogEntry(Part.CRAWL_PARSE, document.url, document.crawl))
+        self.entries.append(LogEntry(Part.PARSE_DATA, document.url, document.data))
+        if document.text is not None:
+            self.entries.append(LogEntry(Part.PARSE_TEXT, document.url, document.text))
+
+
+class EntryPlace(NamedTuple):
+    """Where an entry's value stands in the log: enough to copy it later without keeping it."""
+
+    part: Part
+    key: bytes
+    offset: int
+    length: int
+
+
+class FetchLog:
+    """Appends frames; opened on an existing log it goes on after the last whole frame."""
+
+    def __init__(self, path: Path, codec_name: str) -> None:
+        """`codec_name` is what values are compressed by: the default codec, or none ("")."""
+        self.path = path
+        self._magic = _MAGICS[codec_name]
+        self._compresses = bool(codec_name)
+        existing = path.exists()
+        self._file: BinaryIO = path.open("r+b" if existing else "xb", buffering=0)
+        self.position = self._end() if existing else 0
+        self._synced = 0
+        self._cut_back()
+        if not self.position:
+            self._write(self._magic)
+            self.sync()
+            sync_path(path.parent)
+            sync_path(path.parent.parent)
+
+    def _end(self) -> int:
+        """Where the log goes on; 0 if not even the magic is whole."""
+        scan = _Scan(self.path)
+        for _ in scan.payloads():
+            pass
+        if scan.magic not in (b"", self._magic):
+            raise FormatError(
+                "the fetch log's values are compressed in another way",
+                path=self.path,
+                offset=0,
+                expected=self._magic,
+                found=scan.magic,
+            )
+        return scan.end
+
+    def append(self, frame: Frame) -> None:
+        """Write one frame. Raises StoreError, with the log cut back to the frame before, if the
+        disk is full.
+        """
+        self._write(_frame(self.encode(frame)))
+
+    def encode(self, frame: Frame) -> bytes:
+        """The payload of `frame`, its records compressed."""
+        pieces = [_HEAD.pack(frame.outcome, len(frame.listed))]
+        for url in frame.listed:
+            data = encode_text(url)
+            pieces += (_LENGTH.pack(len(data)), data)
+        for entry in frame.entries:
+            value = entry.value
+            if self._compresses and entry.part in _COMPRESSED:
+                value = isal_zlib.compress(value, _LEVEL)
+            pieces += (_ENTRY.pack(entry.part, len(entry.key), len(value)), entry.key, value)
+        return b"".join(pieces)
+
+    def _write(self, data: bytes) -> None:
+        try:
+            done = self._file.write(data)
+            while done < len(data):
+                done += self._file.write(data[done:])
+        except OSError as exc:
+            self._cut_back()
+            raise StoreError(
+                f"{self.path}: can't write the fetch log: {exc.strerror}; all pages finished so far"
+                " are kept, make room and run fetch on the same segment again"
+            ) from exc
+        self.position += len(data)
+
+    def _cut_back(self) -> None:
+        self._file.truncate(self.position)
+        self._file.seek(self.position)
+
+    def sync(self) -> None:
+        """Bring what was written onto the medium (safe from another thread); nothing if all is
+        there.
+        """
+        written = self.position
+        if written > self._synced:
+            os.fdatasync(self._file.fileno())
+            self._synced = written
+
+    def close(self) -> None:
+        """Sync and close."""
+        self.sync()
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _frame(payload: bytes) -> bytes:
+    """A payload behind its head. The checksums are libdeflate's (see `formats.compress` for what
+    ISA-L's cost).
+    """
+    start = _TYPE_AND_LENGTH.pack(_TYPE, len(payload))
+    crc = deflate.crc32(payload, deflate.crc32(start))
+    checked = _CHECKED.pack(_TYPE, len(payload), crc)
+    return b"".join((checked, (deflate.crc32(checked) & 0xFFFF).to_bytes(2), payload))
+
+
+class _Scan:
+    """Reads the frames of a log; `damage` and `end` are known when all have been read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.magic = b""
+        self.end = 0
+        """Where the log goes on: behind the last frame, or behind damage that no frame follows."""
+        self.damage: list[tuple[int, int]] = []
+        """Offset and size of what is no frame, a torn end apart."""
+
+    def payloads(self) -> Iterator[tuple[bytes, int]]:
+        """Payload and its offset, of each good frame."""
+        data = _mapped(self.path) if self.path.stat().st_size else b""
+        self._read_magic(data[:_MAGIC_SIZE])
+        at, passed = self.end, 0
+        while self.magic and at < len(data):
+            if at - passed > _WINDOW:
+                _let_go(data, passed, at)
+                passed = at
+            length = _length_at(data, at)
+            start = at + _FRAME.size
+            if length is not None and start + length <= len(data) and _is_whole(data, at, length):
+                yield data[start : start + length], start
+                at = self.end = start + length
+            elif (length is not None and start + length > len(data)) or _is_torn(data, at):
+                return
+            else:
+                following = _next_frame(data, at + 1)
+                self.damage.append((at, following - at))
+                at = self.end = following
+
+    def _read_magic(self, magic: bytes) -> None:
+        if magic in _MAGICS.values():
+            self.magic, self.end = magic, _MAGIC_SIZE
+        elif magic == _OLD_MAGIC:
+            raise FormatError(
+                "the fetch was begun by an earlier version: finish it with that one, or remove "
+                f"{self.path.parent} and fetch the segment again", path=self.path, offset=0,
+            )  # fmt: skip
+        elif magic.strip(b"\0") and not any(known.startswith(magic) for known in _MAGICS.values()):
+            raise FormatError(
+                "not a fetch log", path=self.path, offset=0, expected=_MAGICS[""], found=magic
+            )
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _let_go(data: bytes | mmap.mmap, start: int, end: int) -> None:
+    """Take a stretch that has been read out of this process's memory; the system may keep the
+    file's pages.
+    """
+    if isinstance(data, mmap.mmap) and hasattr(data, "madvise"):
+        first = start // mmap.PAGESIZE * mmap.PAGESIZE
+        data.madvise(mmap.MADV_DONTNEED, first, end // mmap.PAGESIZE * mmap.PAGESIZE - first)
+
+
+def _length_at(data: bytes | mmap.mmap, at: int) -> int | None:
+    """The length of the payload by a good head of a frame at `at`; None if there is none."""
+    if at + _FRAME.size > len(data):
+        return None
+    kind, length, _, check = _FRAME.unpack_from(data, at)
+    good = kind == _TYPE and deflate.crc32(data[at : at + _CHECKED.size]) & 0xFFFF == check
+    return int(length) if good else None
+
+
+def _is_whole(data: bytes | mmap.mmap, at: int, length: int) -> bool:
+    """Whether a frame's checksum is right."""
+    crc = _FRAME.unpack_from(data, at)[2]
+    start = deflate.crc32(data[at : at + _TYPE_AND_LENGTH.size])
+    return bool(deflate.crc32(data[at + _FRAME.size : at + _FRAME.size + length], start) == crc)
+
+
+def _is_torn(data: bytes | mmap.mmap, at: int) -> bool:
+    """Whether what begins at `at` is too short for the head of a frame, or zeros up to the end."""
+    if len(data) - at < _FRAME.size:
+        return True
+    return all(
+        not data[start : start + _ZEROS].strip(b"\0") for start in range(at, len(data), _ZEROS)
+    )
+
+
+def _next_frame(data: bytes | mmap.mmap, at: int) -> int:
+    """Where the next good frame begins; the end of the log if there is none."""
+    while (at := data.find(bytes([_TYPE]), at)) >= 0:
+        length = _length_at(data, at)
+        if (
+            length is not None
+            and at + _FRAME.size + length <= len(data)
+            and _is_whole(data, at, length)
+        ):
+            return at
+        at += 1
+    return len(data)
+
+
+def log_codec(path: Path) -> str:
+    """The name of the codec that the values of a log are compressed by."""
+    with path.open("rb") as file:
+        magic = file.read(_MAGIC_SIZE)
+    for name, known in _MAGICS.items():
+        if magic == known:
+            return name
+    raise FormatError("not a fetch log", path=path, offset=0, expected=_MAGICS[""], found=magic)
+
+
+def frames(path: Path) -> Iterator[Frame]:
+    """All good frames with their entries' values as stored. Damage is logged, a torn end passed
+    over.
+    """
+    scan = _Scan(path)
+    for payload, at in scan.payloads():
+        outcome, listed, start = _read_head(path, payload, at)
+        entries = [
+            LogEntry(part, key, payload[offset : offset + length])
+            for part, key, offset, length in _read_entries(path, payload, start, at)
+        ]
+        yield Frame(outcome, listed, entries)
+    for offset, size in scan.damage:
+        log.error("%s: damaged: no frame at offset %d; %d bytes are passed over, their URLs fetched again",  # noqa: E501
+                  path, offset, size)  # fmt: skip
+
+
+def cut(path: Path, at: int) -> None:
+    """Forget the frame at `at` and all behind it."""
+    with path.open("r+b") as file:
+        file.truncate(at)
+        os.fsync(file.fileno())
+
+
+def places(path: Path) -> Iterator[tuple[int, list[EntryPlace], int]]:
+    """Of each good frame in order how many listed URLs it settles, its entries by their places, and
+    its own place.
+    """
+    for payload, at in _Scan(path).payloads():
+        _, listed, start = _read_head(path, payload, at)
+        yield (
+            len(listed),
+            [
+                EntryPlace(part, key, at + offset, length)
+                for part, key, offset, length in _read_entries(path, payload, start, at)
+            ],
+            at - _FRAME.size,
+        )
+
+
+def _read_head(path: Path, payload: bytes, at: int) -> tuple[Outcome, list[str], int]:
+    try:
+        outcome, count = _HEAD.unpack_from(payload)
+        pos = _HEAD.size
+        listed = []
+        for _ in range(count):
+            (length,) = _LENGTH.unpack_from(payload, pos)
+            pos += _LENGTH.size
+            listed.append(decode_text(payload[pos : pos + length]))
+            pos += length
+        return OUTCOMES[outcome], listed, pos
+    except (struct.error, ValueError, KeyError) as exc:
+        raise FormatError(f"broken frame in the fetch log ({exc})", path=path, offset=at) from exc
+
+
+def _read_entries(
+    path: Path, payload: bytes, pos: int, at: int
+) -> Iterator[tuple[Part, bytes, int, int]]:
+    while pos < len(payload):
+        try:
+            part, key_length, length = _ENTRY.unpack_from(payload, pos)
+            pos += _ENTRY.size
+            offset = pos + key_length
+            if offset + length > len(payload):
+                raise ValueError(f"entry of {key_length + length} bytes")
+            yield _PARTS[part], payload[pos:offset], offset, length
+        except (struct.error, ValueError, KeyError) as exc:
+            raise FormatError(
+                f"broken entry in the fetch log ({exc})", path=path, offset=at + pos
+            ) from exc
+        pos = offset + length

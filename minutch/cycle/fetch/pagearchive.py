@@ -1,0 +1,329 @@
+"""WARC files written while pages are fetched (fetcher.warc): each page is in them before the fetch
+log says it is done.
+
+    <segment>/_fetch/warc/minutch-<segment>-PP-NNNNN.warc.gz     while fetching; PP is the number of
+    the log
+    <segment>/warc/                                              when all is done
+
+A frame of the log says where in which file its records lie. After a kill or a power cut the log is
+cut back behind the last frame whose records are whole, and the file behind them: so what was not
+finished is fetched again, and nothing stands in the files twice. Files are on the medium before the
+log is.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final, NamedTuple
+
+from isal import isal_zlib
+
+from minutch.clock import Clock
+from minutch.conf import Configuration
+from minutch.cycle.fetch.fetchlog import Capture, Frame, Part, cut, places
+from minutch.cycle.segment.store import WARC, Segment
+from minutch.errors import StoreError
+from minutch.hadoop.formats.writables import Text
+from minutch.records.metadata import RESPONSE_CODE_KEY, RESPONSE_HEADERS_KEY
+from minutch.warc.httpheaders import status_of
+from minutch.warc.localhost import local_host
+from minutch.warc.pagerecords import (
+    NOT_MODIFIED,
+    write_fetch_data,
+    write_page,
+    write_request,
+    write_revisit,
+)
+from minutch.warc.targeturi import uri_of
+from minutch.warc.warcfile import DEFAULT_LIMIT, V1_1, Output, WarcFiles, level_of
+from minutch.warc.warcinfo import crawler_info
+from minutch.work.tables.install import sync_path
+
+SIZE_PROPERTY: Final = "warc.output.segment.size"
+FOLDER: Final = "warc"
+
+_PLACE: Final = struct.Struct(">QQ")
+_CODE: Final = Text(RESPONSE_CODE_KEY)
+_NEWEST: Final = 10_000
+"""Frames at the end of a log whose records are looked at: far more than are written between two
+syncs.
+"""
+_CHUNK: Final = 1 << 20
+_GZIP: Final = 31
+_NOT_GZIP: Final[Any] = isal_zlib.error
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+class _File:
+    """A file that takes the records of a page in one write: all of them, or none."""
+
+    def __init__(self, path: Path, size: int = 0) -> None:
+        self.path, self.size = path, size
+        self._file = path.open("r+b" if size else "wb", buffering=0)
+        self._file.seek(size)
+        self._waiting: list[bytes] = []
+        self._synced = 0
+        self._lock = Lock()
+        """Held while the file is synced, by a thread, or closed."""
+
+    def write(self, data: bytes, /) -> None:
+        self._waiting.append(data)
+
+    def flush(self) -> None:
+        """Write what waits. Raises StoreError, with the file as it was, if the disk is full."""
+        data, self._waiting = b"".join(self._waiting), []
+        try:
+            done = 0
+            while done < len(data):
+                done += self._file.write(data[done:])
+        except OSError as exc:
+            self._file.truncate(self.size)
+            self._file.seek(self.size)
+            raise StoreError(
+                f"{self.path}: can't write: {exc.strerror}; all pages finished so far are kept, "
+                "make room and run fetch on the same segment again"
+            ) from exc
+        self.size += len(data)
+
+    def sync(self) -> None:
+        """Bring what was written onto the medium; nothing for a file that is closed."""
+        with self._lock:
+            written = self.size
+            if written > self._synced and not self._file.closed:
+                os.fdatasync(self._file.fileno())
+                self._synced = written
+
+    def close(self) -> None:
+        self.flush()
+        self.sync()
+        with self._lock:
+            self._file.close()
+
+
+@dataclass
+class PageArchive:
+    """The WARC files of one process of a fetch; the first is opened for the first page."""
+
+    segment: Segment
+    folder: Path
+    share: int
+    conf: Configuration
+    clock: Clock
+    info: Mapping[str, str] = field(init=False)
+    _files: WarcFiles = field(init=False)
+    _open: _File | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.info = crawler_info(self.conf, *local_host(), V1_1)
+        limit = self.conf.get_int(SIZE_PROPERTY, DEFAULT_LIMIT)
+        last = _names(self.segment, self.folder, self.share)[-1:]
+        self._files = WarcFiles(
+            self._begin,
+            compress=True,
+            limit=limit if limit > 0 else DEFAULT_LIMIT,
+            version=V1_1,
+            info=lambda: (self.clock.now(), self.info),
+            number=_number(last[0]) + 1 if last else 0,
+            level=level_of(self.conf),
+        )
+        if last and (self.folder / last[0]).exists():
+            self._open = _File(self.folder / last[0], (self.folder / last[0]).stat().st_size)
+            self._files.go_on(last[0], self._open, self._open.size)
+
+    def _begin(self, number: int) -> tuple[str, Output]:
+        self.folder.mkdir(exist_ok=True)
+        name = f"{_prefix(self.segment, self.share)}{number:05}.warc.gz"
+        self._open = _File(self.folder / name)
+        sync_path(self.folder)
+        sync_path(self.folder.parent)
+        return name, self._open
+
+    def keep(self, frame: Frame) -> None:
+        """Write what was visited, and say in the frame where. Raises StoreError."""
+        captures, frame.captures = frame.captures, []
+        if not captures:
+            return
+        self._files.begin_page()
+        file = self._open
+        assert file is not None
+        start = self._files.size
+        for each in captures:
+            write_capture(self._files, each)
+        file.flush()
+        frame.add(Part.WARC, self._files.name, _PLACE.pack(start, self._files.size))
+
+    def sync(self) -> None:
+        """Bring what was written onto the medium (safe from another thread)."""
+        file = self._open
+        if file is not None:
+            file.sync()
+
+    def close(self) -> None:
+        """Sync and close."""
+        self._files.close()
+        self._open = None
+
+
+def write_capture(files: WarcFiles, capture: Capture) -> None:
+    """The records of an answer; none for a URL that is no URI, which a warning names."""
+    target = uri_of(capture.url)
+    if target is None:
+        return
+    code = None
+    if target.startswith(("http:", "https:")):
+        kept = capture.content.metadata.first(RESPONSE_HEADERS_KEY) or ""
+        code = (
+            status_of(kept) or status_of(f"HTTP/1.1 {capture.datum.metadata.get(_CODE, '')}") or 200
+        )
+    time, content = capture.time, capture.content
+    if capture.profile:
+        page = write_revisit(
+            files,
+            time,
+            target,
+            content,
+            capture.original,
+            profile=capture.profile,
+            code=code,
+            version=V1_1,
+        )
+    else:
+        digest = "" if capture.original is None else capture.original.digest
+        page = write_page(files, time, target, content, code=code, digest=digest)
+    write_request(files, time, target, content, page)
+    write_fetch_data(
+        files,
+        time,
+        target,
+        capture.datum,
+        None,
+        page,
+        answer=content if capture.profile == NOT_MODIFIED else None,
+    )
+
+
+def _prefix(segment: Segment, share: int) -> str:
+    return f"minutch-{segment.name}-{share:02}-"
+
+
+def _number(name: str) -> int:
+    return int(name.removesuffix(".warc.gz").rpartition("-")[2])
+
+
+def _names(segment: Segment, folder: Path, share: int) -> list[str]:
+    """The files of a process, in the order in which they were written."""
+    pattern = f"{_prefix(segment, share)}*.warc.gz"
+    return sorted(
+        {path.name for place in (folder, segment.path / WARC) for path in place.glob(pattern)},
+        key=_number,
+    )
+
+
+# -- after a kill, and at the end ------------------------------------------------------------------
+
+
+class _Place(NamedTuple):
+    """Where a frame's records lie; `frame` is the frame's own place in the log."""
+
+    frame: int
+    name: str
+    start: int
+    end: int
+
+
+def number_of(log: Path) -> int:
+    """The number that a log has, and the WARC files that belong to it."""
+    return int(log.name.rpartition("-")[2])
+
+
+def recover(segment: Segment, work: Path, logs: list[Path]) -> None:
+    """Make logs and WARC files of a broken fetch agree: cut off what is only in one of them, or not
+    whole.
+    """
+    folder = work / FOLDER
+    for log in logs:
+        found = _whole(folder, segment.path / WARC, log)
+        share = number_of(log)
+        last = found[-1] if found else None
+        for name in _names(segment, folder, share):
+            path = folder / name
+            if last is None or _number(name) > _number(last.name):
+                path.unlink(missing_ok=True)
+            elif name == last.name and path.exists():
+                os.truncate(path, last.end)
+
+
+def _places(log: Path) -> Iterator[_Place]:
+    with log.open("rb") as file:
+        for _, found, frame in places(log):
+            for entry in found:
+                if entry.part is Part.WARC:
+                    file.seek(entry.offset)
+                    yield _Place(frame, entry.key.decode(), *_PLACE.unpack(file.read(entry.length)))
+
+
+def _whole(folder: Path, finished: Path, log: Path) -> list[_Place]:
+    """The places of the newest frames, after the log was cut at the first whose records can't be
+    read.
+
+    What was not on the medium when power failed may be lost in any order. So the warcinfo record,
+    too, is looked at, with the first frame of its file.
+    """
+    found = [*deque(_places(log), maxlen=_NEWEST)]
+    ends = {found[0].name: found[0].start} if len(found) == _NEWEST else {}
+    for number, place in enumerate(found):
+        if not _is_whole(folder, finished, place._replace(start=ends.get(place.name, 0))):
+            cut(log, place.frame)
+            return found[:number]
+        ends[place.name] = place.end
+    return found
+
+
+def _is_whole(folder: Path, finished: Path, place: _Place) -> bool:
+    """Whether the records of a place can be read; those of finished files can."""
+    path = folder / place.name
+    if not path.exists():
+        return (finished / place.name).exists()
+    if path.stat().st_size < place.end:
+        return False
+    with path.open("rb") as file:
+        file.seek(place.start)
+        return _members_are_whole(lambda: file.read(min(_CHUNK, place.end - file.tell())))
+
+
+def _members_are_whole(read: Callable[[], bytes]) -> bool:
+    """Whether what `read` gives is gzip members and nothing else."""
+    inflater = isal_zlib.decompressobj(wbits=_GZIP)
+    fresh = True
+    try:
+        while data := read():
+            while data:
+                inflater.decompress(data)
+                fresh, data = inflater.eof, inflater.unused_data
+                if fresh:
+                    inflater = isal_zlib.decompressobj(wbits=_GZIP)
+    except _NOT_GZIP:
+        return False
+    return fresh
+
+
+def finish(segment: Segment, work: Path) -> None:
+    """Give the files their place in the segment."""
+    folder, place = work / FOLDER, segment.path / WARC
+    paths = sorted(folder.glob("*.warc.gz"))
+    if not paths:
+        return
+    place.mkdir(exist_ok=True)
+    for path in paths:
+        path.rename(place / path.name)
+    sync_path(place)
+    sync_path(segment.path)
+    folder.rmdir()

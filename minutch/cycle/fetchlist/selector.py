@@ -1,0 +1,225 @@
+"""What generate takes of a CrawlDb: the options it is given, and its two steps, put together in one
+place.
+
+    find_due    the entries that may be fetched, partition by partition (`due`)
+    selection   which of them get a place (`select`), with the limits that the HostDb gives
+    choose      both, by an engine (`Engine.contest`): here, with no more entries in memory than may
+                get a place
+
+Nothing is written. generate makes segments of it; explain asks the same about one URL, or about
+all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.cycle.crawldb.schedule import fetch_schedule
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.fetchlist import due, select
+from minutch.cycle.fetchlist.hostlimits import Expressions, HostLimits, due_hosts
+from minutch.cycle.fetchlist.lists import address_of
+from minutch.cycle.fetchlist.partition import UrlPartitioner
+from minutch.cycle.hostdb.store import HostDb
+from minutch.job import Counters, Progress
+from minutch.plugin.chains import ScoringFilters, URLFilters
+from minutch.records.hostdatum.columns import HOSTDB_SCHEMA
+from minutch.work.engine import Task, engine_of
+from minutch.work.tables.crawldata import scan
+from minutch.work.tables.frame import decode_keys, empty
+from minutch.work.tables.parallel import for_each, number_of_parts
+from minutch.work.tables.spans import Place
+from minutch.work.tables.window import Ranks
+
+if TYPE_CHECKING:
+    from minutch.expressions import Expression
+
+CURRENT_TIME_PROPERTY: Final = "generate.curTime"
+HOSTDB_PROPERTY: Final = "generate.hostdb"
+_MS_PER_DAY: Final = 86_400_000
+
+
+class Chosen(NamedTuple):
+    """The entries that get a place, with their `segment` (from 1); where there is none, when one
+    will be due (ms).
+    """
+
+    entries: pl.DataFrame
+    next_due: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateOptions:
+    """What generate is asked for on its command line, as far as it decides which pages are
+    taken.
+    """
+
+    top_n: int = select.NO_LIMIT
+    add_days: int = 0
+    filtering: bool = True
+    normalize: bool = True
+    max_segments: int = 1
+    expression: str | None = None
+    hostdb: Path | None = None
+
+
+class Selector:
+    """The selector of one run at `now` (ms), for which the property `generate.curTime` may stand.
+
+    Raises StoreError (no HostDb), ExpressionError, ConfigError.
+    """
+
+    def __init__(self, conf: Configuration, options: GenerateOptions, now: int) -> None:
+        self.options = options
+        self.now = conf.get_long(CURRENT_TIME_PROPERTY, now)
+        at = self.now + options.add_days * _MS_PER_DAY
+        self.conditions = due.Conditions.from_conf(conf, at, _compiled(options.expression))
+        self._conf = conf
+        self._hostdb = None if options.hostdb is None else HostDb(options.hostdb)
+        if self._hostdb is not None:
+            self._hostdb.require_parts()
+        self._expressions = Expressions() if self._hostdb is None else Expressions.from_conf(conf)
+        self.schedule, self.scoring = fetch_schedule(conf), ScoringFilters(conf)
+        self.filters = URLFilters(conf) if options.filtering else None
+        self.hosts: HostLimits | None = None
+        """What the HostDb says of the hosts that have pages due; known once there is a
+        `selection`.
+        """
+
+    def due_in(self, frame: pl.DataFrame, *, with_others: bool = False) -> due.Due:
+        """What of `frame` may be fetched."""
+        return due.due(
+            frame,
+            self.conditions,
+            self.schedule,
+            self.scoring,
+            self.filters,
+            with_others=with_others,
+        )
+
+    def find_due(
+        self, db: CrawlDb, look: Callable[[pl.DataFrame], due.Due] | None = None
+    ) -> list[due.Due]:
+        """What is due in each stretch of the CrawlDb; `look` stands for `due_in`. Raises
+        StoreError, FormatError.
+        """
+        find = look or self.due_in
+
+        def look_into(part: Path) -> list[due.Due]:
+            return [find(frame) for frame in scan(part)]
+
+        return list(chain.from_iterable(for_each(look_into, db.require_parts())))
+
+    def choose(self, db: CrawlDb, counters: Counters, progress: Progress) -> Chosen:
+        """The entries that get a place; `counters` has the number of all others.
+
+        Raises StoreError, FormatError.
+        """
+        engine = engine_of(self._conf)
+        places = engine.pieces(db.require_parts())
+        placed = engine.contest(
+            self._find, places, self, due.SCHEMA, self._conf, counters, progress
+        )
+        counters.add(select.NOT_IN_TOP, placed.left)
+        if len(placed.rows):
+            if self._hostdb is not None and self.hosts is None:
+                self.hosts = self._limits(self._hostdb, [placed.rows])
+            return Chosen(placed.rows, None)
+        times = list(engine.map(self._next_due, places, Counters(), progress))
+        return Chosen(placed.rows, min((time for time in times if time is not None), default=None))
+
+    def _find(self, task: Task, place: Place) -> Iterator[pl.DataFrame]:
+        for frame in scan(place):
+            found = self.due_in(frame)
+            task.counters.merge(found.counters)
+            task.advance(len(frame))
+            yield found.entries
+
+    def _next_due(self, task: Task, place: Place) -> int | None:
+        """When the first of the entries in a place will be due that are not yet (ms)."""
+        times = [self.due_in(frame).next_due for frame in scan(place)]
+        return min((time for time in times if time is not None), default=None)
+
+    # -- the rules of the contest for places: see `engine.interface.Contest` --
+
+    @property
+    def parts(self) -> int:
+        """Each reducer deals out its share of the places."""
+        return number_of_parts(self._conf)
+
+    @property
+    def places(self) -> int | None:
+        """As many as the segments have. A HostDb's limits are read for the hosts of all entries
+        that are due.
+        """
+        options = self.options
+        if options.top_n < 0 or options.top_n == select.NO_LIMIT or self._hostdb is not None:
+            return None
+        return options.top_n * options.max_segments
+
+    def ranks_in(self, table: pl.DataFrame) -> Ranks:
+        """Best first."""
+        return select.ranks_in(table)
+
+    def parts_of(self, table: pl.DataFrame) -> pl.Series:
+        """All entries of a host are one reducer's."""
+        return UrlPartitioner(self._conf, address_of).parts_of(
+            decode_keys(table["key"]), self.parts
+        )
+
+    def judge(self, tables: Sequence[pl.DataFrame], parts: range) -> select.Selection:
+        """The limits of hosts are those of the hosts in `tables`."""
+        return self.selection(tables, parts)
+
+    def selection(
+        self, found: Sequence[pl.DataFrame], own: range | None = None
+    ) -> select.Selection:
+        """Who gets a place among the entries that were found to be due; of some reducers, or of
+        all.
+        """
+        self.hosts = None if self._hostdb is None else self._limits(self._hostdb, found)
+        return select.Selection(
+            self._conf,
+            top_n=self.options.top_n,
+            segments=self.options.max_segments,
+            normalize=self.options.normalize,
+            reducers=number_of_parts(self._conf),
+            resolve=address_of,
+            hosts=self.hosts,
+            own=own,
+        )
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether places are limited, so that it depends on the others whether a page gets one."""
+        most = self._conf.get_int("generate.max.count", -1)
+        return (
+            self.options.top_n != select.NO_LIMIT
+            or most > 0
+            or self._expressions.max_count is not None
+        )
+
+    def _limits(self, db: HostDb, found: Sequence[pl.DataFrame]) -> HostLimits:
+        """What the HostDb says of the hosts that have pages due. Raises FormatError."""
+        parts = range(len(db.require_parts()))
+        names = [due_hosts(decode_keys(table["key"])).drop_nulls().unique() for table in found]
+        wanted = pl.concat([pl.Series("host", [], pl.String), *names]).unique()
+        frames: Iterator[pl.DataFrame] = chain(
+            [empty(HOSTDB_SCHEMA)], *(db.scan_part(part) for part in parts)
+        )
+        return HostLimits.of(frames, self._expressions, wanted, self._conf)
+
+
+def _compiled(expression: str | None) -> Expression | None:
+    if expression is None:
+        return None
+    from minutch.expressions import compile_expression
+
+    return compile_expression(expression)

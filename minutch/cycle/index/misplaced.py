@@ -1,0 +1,143 @@
+"""Records that an index job needs at another place than they lie at: sorted by key, on disk where
+there are many.
+
+    crawl_parse     the fetches of documents that were found inside pages (a feed's entries, an
+                    archive's files); it is not sorted, and nearly all of it are links, which no
+                    index needs
+    -normalize      records of URLs that the normalizers change: they belong to the new URL
+
+Source: org.apache.nutch.indexer.IndexerMapReduce.IndexerMapper, parse.ParseOutputFormat
+(sub-documents).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.cycle.index.inputs import FETCH, MISPLACED, Inputs
+from minutch.cycle.segment.store import CRAWL_PARSE, Segment
+from minutch.hadoop.formats.batch import Batch, string_column
+from minutch.plugin.chains import SCOPE_INDEXER, URLNormalizers
+from minutch.records import crawldatum as status
+from minutch.records.crawldatum.columns import decode_packed
+from minutch.scratch import scratch
+from minutch.work.tables.crawldata import CRAWL_DATUM
+from minutch.work.tables.frame import concat, decode_keys, empty, encode_keys
+from minutch.work.tables.keyranges import KeyRange
+from minutch.work.tables.parallel import memory_budget
+from minutch.work.tables.shuffle import Shuffle
+from minutch.work.tables.spans import SpannedFile, data_file, scan
+
+_FETCHES = (
+    *range(status.STATUS_DB_MAX + 1, status.STATUS_FETCH_MAX + 1),
+    status.STATUS_PARSE_FAILED,
+)
+SHARE = 8
+"""The part of the memory budget that misplaced may take is one in so many."""
+
+
+class MisplacedRecords:
+    """MisplacedRecords in the order of their keys."""
+
+    def __init__(self, frames: Iterable[pl.DataFrame]) -> None:
+        self._frames = iter(frames)
+
+    def by_range(self, ranges: Iterable[KeyRange]) -> Iterator[tuple[KeyRange, pl.DataFrame]]:
+        """Each range (they ascend, and cover all keys) with its misplaced."""
+        held = empty(MISPLACED)
+        for keys in ranges:
+            pieces = []
+            while True:
+                count = (
+                    len(held)
+                    if keys.high is None
+                    else held["key"].search_sorted(keys.high, side="left")
+                )
+                pieces.append(held[:count])
+                held = held[count:]
+                if len(held):
+                    break
+                following = next(self._frames, None)
+                if following is None:
+                    break
+                held = following
+            yield keys, concat(pieces, MISPLACED)
+
+
+@contextmanager
+def find_misplaced(
+    inputs: Inputs, segments: Sequence[Segment], conf: Configuration, *, normalize: bool
+) -> Iterator[MisplacedRecords]:
+    """The misplaced of a job's inputs. Raises FormatError."""
+    normalizers = URLNormalizers(conf, SCOPE_INDEXER) if normalize else None
+    with (
+        scratch("index") as folder,
+        Shuffle(1, MISPLACED, budget=memory_budget(conf) // SHARE, spill=folder) as shuffle,
+    ):
+        for frame in _of_crawl_parse(inputs, segments, normalizers):
+            shuffle.add(frame)
+        if normalizers is not None:
+            for frame in _renamed(inputs, normalizers):
+                shuffle.add(frame)
+        yield MisplacedRecords(shuffle.sorted(0))
+
+
+def _of_crawl_parse(
+    inputs: Inputs, segments: Sequence[Segment], normalizers: URLNormalizers | None
+) -> Iterator[pl.DataFrame]:
+    """The fetches in crawl_parse; they count with, and after, those in crawl_fetch of the same
+    segment.
+    """
+    ordered = sorted(segments, key=lambda segment: segment.name)
+    for number, segment in zip(inputs.of(FETCH), ordered, strict=True):
+        for path in segment.parts(CRAWL_PARSE):
+            for frame in scan(path, CRAWL_DATUM, _decode_fetches):
+                found = frame.filter(pl.col("status").is_in(_FETCHES))
+                if len(found):
+                    if normalizers is not None:
+                        found = found.with_columns(_normalized(found["key"], normalizers)).filter(
+                            pl.col("key").is_not_null()
+                        )
+                    yield _rows(found["key"], number, found["value"])
+
+
+def _decode_fetches(batch: Batch) -> pl.DataFrame:
+    """A batch as a table of PACKED_SCHEMA, without most of what is no fetch: that is not taken
+    apart.
+    """
+    if (batch.value_len > 1).all() and (batch.values[batch.value_at] == status.CUR_VERSION).all():
+        codes = batch.values[batch.value_at + 1]  # behind the version
+        batch = batch.filter(np.isin(codes, _FETCHES))
+    return decode_packed(batch)
+
+
+def _renamed(inputs: Inputs, normalizers: URLNormalizers) -> Iterator[pl.DataFrame]:
+    """The records whose URLs the normalizers change, under their new URLs."""
+    for number, source in enumerate(inputs.sources):
+        for path in source.paths:
+            file = SpannedFile(data_file(path))
+            for span in file.spans():
+                keys = file.keys(span)
+                normal = _normalized(keys, normalizers)
+                changed = (normal != keys).fill_null(False)
+                if changed.any():
+                    batch = file.batch(span)
+                    values = string_column("value", batch.values, batch.value_at, batch.value_len)
+                    yield _rows(normal.filter(changed), number, values.filter(changed))
+
+
+def _normalized(keys: pl.Series, normalizers: URLNormalizers) -> pl.Series:
+    """The keys that the normalizers make of keys; null for those that they drop."""
+    return encode_keys(normalizers.normalize_column(decode_keys(keys)).str.strip_chars()).alias(
+        "key"
+    )
+
+
+def _rows(keys: pl.Series, number: int, values: pl.Series) -> pl.DataFrame:
+    source = pl.Series("source", [number], dtype=pl.UInt16).new_from_index(0, len(keys))
+    return pl.DataFrame([keys.alias("key"), source, values.alias("value")])

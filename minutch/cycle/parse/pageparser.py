@@ -1,0 +1,326 @@
+"""Fetched pages through the parse step: is a page to be parsed, its parse, its signature, its
+records.
+
+`PageParser` is the step. `ParseTask` is the task of the workers that run it: bytes in, the packed
+records of a page's documents out; the parse job (`SegmentTask`) and the fetcher
+(minutch.cycle.fetch.parsing) say how they hand pages over and what else they want to know. Source:
+org.apache.nutch.parse.ParseSegment (map, isTruncated) and the parsing half of FetcherThread.output.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from minutch.conf import Configuration
+from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
+from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
+from minutch.cycle.parse.pagerecords import PageRecords, PageRecordsMaker
+from minutch.cycle.parse.signature import from_conf as signature_from_conf
+from minutch.cycle.parse.signature import signatures
+from minutch.errors import FormatError, MinutchError
+from minutch.hadoop.formats.compress import codec
+from minutch.plugin.chains import ScoringFilters
+from minutch.plugin.points import Parse, ParseResult
+from minutch.records.content import Content
+from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_PARSE_FAILED
+from minutch.records.links import Outlink
+from minutch.records.metadata import (
+    FETCH_STATUS_KEY,
+    FETCH_TIME_KEY,
+    SEGMENT_NAME_KEY,
+    SIGNATURE_KEY,
+)
+from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import MAJOR_NAMES
+from minutch.records.truncation import is_truncated
+
+log = logging.getLogger(__name__)
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
+
+SKIPPED_NO_STATUS: Final = "skipped_no_fetch_status"
+SKIPPED_NOT_FETCHED: Final = "skipped_not_fetched"
+SKIPPED_PARSE_FAILED: Final = "skipped_parse_failed"
+SKIPPED_TRUNCATED: Final = "skipped_truncated"
+SKIPPED_NO_PARSER: Final = "skipped_no_parser"
+
+Documents = list[tuple[str, Parse]]
+"""The documents of a page with their URLs."""
+
+
+class ReadPage(NamedTuple):
+    """A page, the time (ms) that its new records carry, and what the parsers made of it or why it
+    was passed over.
+    """
+
+    content: Content
+    time: int
+    result: ParseResult | str = ""
+
+
+@dataclass(slots=True)
+class PageResult:
+    """What became of a page: a counter's name for each document in it, and their records."""
+
+    outcomes: list[str]
+    outputs: list[PageRecords]
+
+
+class PageParser:
+    """The parse step for pages, as configured."""
+
+    def __init__(self, conf: Configuration, segment_name: str, *, fetching: bool = False) -> None:
+        """`fetching`: the pages come from a fetch that is under way, all of them fetched with
+        success.
+
+        Then links are always filtered, and documents carry the time of the fetch.
+        """
+        self._segment_name = segment_name
+        self._fetching = fetching
+        self._parsers = ParseUtil(conf)
+        self._signature = signature_from_conf(conf)
+        self._scoring = ScoringFilters(conf)
+        self._output = PageRecordsMaker(conf, self._scoring, filtered=False if fetching else None)
+        self._skips_truncated = conf.get_boolean("parser.skip.truncated", True)
+        self.deletes_failed = conf.get_boolean("parser.delete.failed.parse", False)
+
+    def read(self, content: Content) -> ParseResult | str:
+        """The first half: what the parsers make of a page, or why it is passed over."""
+        reason = self.reason_to_skip(content)
+        if reason:
+            log.debug("%s: %s", content.url, reason)
+            return reason
+        try:
+            return self._parsers.parse(content)
+        except ParserNotFound as error:
+            log.warning("%s: %s", content.url, error)
+            return SKIPPED_NO_PARSER
+
+    def finish(self, pages: Sequence[ReadPage]) -> list[PageResult]:
+        """The second half, for many pages at once: the records of what was read. Passed-over pages
+        have none.
+        """
+        documents = [self._documents(page) for page in pages]
+        self._describe(pages, documents)
+        links = [(url, parse.data.outlinks) for found in documents for url, parse in found]
+        kept = iter(self._output.keep(links))
+        return [
+            self._finished(page, found, kept) for page, found in zip(pages, documents, strict=True)
+        ]
+
+    def signature_of(self, content: Content) -> bytes:
+        """The signature of a page that was not parsed."""
+        return self._signature.calculate(content, "")
+
+    def _finished(
+        self, page: ReadPage, found: Documents, kept: Iterator[Sequence[Outlink]]
+    ) -> PageResult:
+        """The records of a page's documents, whose links `kept` gives one document after the
+        other.
+        """
+        if isinstance(page.result, str):
+            return PageResult([page.result], [])
+        outputs = []
+        for url, parse in found:
+            links = next(kept)
+            if (
+                self._fetching
+            ):  # scores are shared out among the links kept, not among all (FetcherThread.output)
+                parse.data.outlinks = links
+            outputs.append(self._output.records(url, parse, links, page.time))
+        return PageResult([MAJOR_NAMES[parse.data.status.major] for _, parse in found], outputs)
+
+    def _documents(self, page: ReadPage) -> Documents:
+        """The documents of a page; a failed parse is empty."""
+        if isinstance(page.result, str):
+            return []
+        return [(url, _emptied(url, parse)) for url, parse in page.result.items()]
+
+    def reason_to_skip(self, content: Content) -> str:
+        """Why a page is not parsed; empty if it is."""
+        unfetched = "" if self._fetching else self._unfetched(content)
+        if unfetched:
+            return unfetched
+        return SKIPPED_TRUNCATED if self._skips_truncated and is_truncated(content) else ""
+
+    def _unfetched(self, content: Content) -> str:
+        """Why a page of a segment is no page to parse, by its fetch status."""
+        status = content.metadata.first(FETCH_STATUS_KEY)
+        if status is None:
+            return SKIPPED_NO_STATUS
+        code = int(status) if _INTEGER.fullmatch(status) else 0
+        if self.deletes_failed and code == STATUS_PARSE_FAILED:
+            return SKIPPED_PARSE_FAILED
+        return "" if code == STATUS_FETCH_SUCCESS else SKIPPED_NOT_FETCHED
+
+    def _describe(self, pages: Sequence[ReadPage], documents: Sequence[Documents]) -> None:
+        """Segment name, signature and score into the content metadata of all documents."""
+        described = [
+            (page, *document)
+            for page, found in zip(pages, documents, strict=True)
+            for document in found
+        ]
+        digests = signatures(
+            self._signature, [(page.content, parse) for page, _, parse in described]
+        )
+        for (page, url, parse), digest in zip(described, digests, strict=True):
+            metadata = parse.data.content_meta
+            metadata.set(SEGMENT_NAME_KEY, self._segment_name)
+            metadata.set(SIGNATURE_KEY, digest.hex())
+            try:
+                self._scoring.pass_score_after_parsing(url, page.content, parse)
+            except MinutchError as error:
+                log.warning("%s: score not passed on: %s", url, error)
+            if self._fetching:
+                metadata.set(FETCH_TIME_KEY, str(page.time))
+
+
+def _emptied(url: str, parse: Parse) -> Parse:
+    """The parse, without text and data if it has failed."""
+    status = parse.data.status
+    if status.is_success:
+        return parse
+    log.warning("%s: not parsed: %s", url, status)
+    return Parse("", ParseData(status), parse.is_original)
+
+
+log = logging.getLogger(__name__)
+
+UNREADABLE = "unreadable_content"
+
+R = TypeVar("R")
+
+
+class PackedPage(NamedTuple):
+    """What became of a page, and the records of the documents in it; `damage` to its file is an
+    error.
+    """
+
+    outcomes: list[str]
+    documents: list[PackedDocument]
+    damage: str = ""
+
+
+class ParseTask(Generic[R]):
+    """The task of a `WorkerPool` over pages; R is what the parent gets of each."""
+
+    answers: Sequence[type] = ()
+
+    def __init__(self, parser: PageParser, packer: DocumentPacker) -> None:
+        self._parser = parser
+        self._packer = packer
+
+    @abstractmethod
+    def _page(self, item: bytes) -> ReadPage:
+        """The page in an item, not parsed yet unless nothing is to be parsed. Raises FormatError
+        for damage.
+        """
+
+    @abstractmethod
+    def _packed(self, page: ReadPage, result: PageResult, documents: list[PackedDocument]) -> R:
+        """What the parent gets of a page: `documents` are the records of those in it."""
+
+    @abstractmethod
+    def _damaged(self, error: FormatError) -> R:
+        """What the parent gets of an item that is no page."""
+
+    def run(self, item: bytes) -> ReadPage | FormatError:
+        """Parse a page."""
+        try:
+            page = self._page(item)
+        except FormatError as error:
+            return error
+        return (
+            page
+            if page.result
+            else ReadPage(page.content, page.time, self._parser.read(page.content))
+        )
+
+    def finish(self, pages: Sequence[ReadPage | FormatError]) -> list[R]:
+        """The records of parsed pages; the links of all of them are filtered together."""
+        whole = [page for page in pages if isinstance(page, ReadPage)]
+        try:
+            results = self._parser.finish(whole)
+        except Exception as error:
+            log.debug("pages are finished one by one: %s", error)
+            results = [self._finish(page) for page in whole]
+        packed = map(self._packed, whole, results, self._documents(whole, results))
+        return [
+            next(packed) if isinstance(page, ReadPage) else self._damaged(page) for page in pages
+        ]
+
+    def fail(self, item: bytes, reason: str) -> R:
+        """The records of a page whose parser hangs, dies or takes too much memory."""
+        try:
+            page = self._page(item)
+        except FormatError as error:
+            return self._damaged(error)
+        result = self._fail(page, reason)
+        return self._packed(page, result, *self._documents([page], [result]))
+
+    def _finish(self, page: ReadPage) -> PageResult:
+        try:
+            return self._parser.finish([page])[0]
+        except Exception as error:
+            log.warning("%s: no records of its parse: %s", page.content.url, error)
+            return self._fail(page, f"{type(error).__name__}: {error}")
+
+    def _fail(self, page: ReadPage, reason: str) -> PageResult:
+        skipped = page.result or self._parser.reason_to_skip(page.content)
+        result = (
+            skipped
+            if isinstance(skipped, str) and skipped
+            else failed_result(page.content.url, reason)
+        )
+        return self._parser.finish([page._replace(result=result)])[0]
+
+    def _documents(
+        self, pages: Sequence[ReadPage], results: Sequence[PageResult]
+    ) -> list[list[PackedDocument]]:
+        """The packed records of the documents of each page."""
+        found = [
+            (output, output.url != page.content.url)
+            for page, result in zip(pages, results, strict=True)
+            for output in result.outputs
+        ]
+        packed = iter(self._packer.pack_all(found))
+        return [list(islice(packed, len(result.outputs))) for result in results]
+
+
+class SegmentTask(ParseTask[PackedPage]):
+    """The task of the parse job: its items are values of `content` as the files hold them."""
+
+    answers = (PackedPage, PackedDocument)
+
+    def __init__(
+        self, conf: Configuration, segment_name: str, now: int, *, compression: str | None = None
+    ) -> None:
+        """`compression` is the codec by which each item is compressed; `now` (ms) is the time that
+        records carry.
+        """
+        super().__init__(PageParser(conf, segment_name), DocumentPacker.for_segment(conf))
+        self._decompress = codec(compression).decompress if compression else bytes
+        self._now = now
+
+    def _page(self, item: bytes) -> ReadPage:
+        """Content that can't be read is a loss that is counted and logged, not an error."""
+        data = self._decompress(item)
+        try:
+            return ReadPage(Content.from_bytes(data), self._now)
+        except FormatError as error:
+            log.error("content left out: %s", error)
+            return ReadPage(Content(), self._now, UNREADABLE)
+
+    def _packed(
+        self, page: ReadPage, result: PageResult, documents: list[PackedDocument]
+    ) -> PackedPage:
+        return PackedPage(result.outcomes, documents)
+
+    def _damaged(self, error: FormatError) -> PackedPage:
+        return PackedPage([], [], str(error))

@@ -1,0 +1,47 @@
+"""Reading what a parse worker answers: as data, whoever has taken the worker over.
+
+Answers are pickles, and a pickle may name any function for the reader to call. Here it may name
+classes of the answer alone: those that the task lists (`WorkerTask.answers`) and what is derived from
+them, as far as they are loaded already.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+from minutch.cycle.parse.workerpipe import Channel
+
+LARGEST: Final = 1 << 30
+"""Bytes of a batch's answers that are read at most."""
+
+
+class _Reader(pickle.Unpickler):
+    def __init__(self, data: bytes, classes: Sequence[type]) -> None:
+        super().__init__(io.BytesIO(data))
+        self._classes = tuple(classes)
+
+    def find_class(self, module_name: str, global_name: str) -> type:
+        found = getattr(sys.modules.get(module_name), global_name, None)
+        if isinstance(found, type) and issubclass(found, self._classes):
+            return found
+        raise pickle.UnpicklingError(f"{module_name}.{global_name} is no class of an answer")
+
+
+def send(channel: Channel, answer: Any) -> None:
+    """Answer."""
+    channel.send([pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)])
+
+
+def receive(channel: Channel, classes: Sequence[type]) -> Any:
+    """A worker's answer. Raises EOFError, OSError if it is none, or too large."""
+    data = channel.receive(LARGEST)
+    try:
+        return _Reader(b"".join(data), classes).load()
+    except EOFError:
+        raise
+    except Exception as error:
+        raise OSError(f"not an answer: {type(error).__name__}: {error}") from error

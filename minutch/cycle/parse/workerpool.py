@@ -1,0 +1,492 @@
+"""Work on untrusted input in processes of its own: what hangs, crashes or eats memory takes nothing
+else along.
+
+A `WorkerPool` is a few processes that run a task on one item after the other. Items go out in
+batches; each worker notes the item it is at in shared memory, so that the parent knows the culprit
+when it has to kill the worker (or finds it dead): that item gets `task.fail(item, reason)` for a
+result, the rest of its batch goes to a fresh worker. If it was at the end of the batch, which is
+for all items together, the batch is halved until one item is left to blame.
+
+Time is kept twice. In the worker an alarm interrupts Python code after `timeout` seconds; a library
+that doesn't come back is ended by the parent soon after. `memory` bytes are what a worker may take
+on top of what it begins with. What else it may not do is decided in `sandbox`, and holds from
+before its first item.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from multiprocessing.connection import Connection, wait
+from multiprocessing.sharedctypes import RawValue
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypedDict, TypeVar
+
+from minutch.cycle.parse import workeranswers
+from minutch.cycle.parse.dispatch import ParseTimeout
+from minutch.cycle.parse.sandbox import STRICT, Sandbox
+from minutch.cycle.parse.workerpipe import Channel
+from minutch.kernels import library
+from minutch.processes import may_fork, start_worker
+
+if TYPE_CHECKING:
+    from minutch.conf import Configuration
+
+log = logging.getLogger(__name__)
+
+TIMEOUT: Final = 30
+"""Seconds for an item where the configuration says nothing."""
+MEMORY: Final = 1024
+"""MiB that a worker may take where the configuration says nothing."""
+BATCH_ITEMS: Final = 512
+BATCH_BYTES: Final = 3 << 20
+"""Of items as they are handed over. Half as much takes a twentieth more time: columns have a price
+of their own.
+"""
+GRACE: Final = 2.0
+"""Seconds that a worker has to answer after its alarm."""
+START: Final = 120.0
+"""Seconds that a worker has to get to its first item: one that is no copy has to load
+everything.
+"""
+NOT_BEGUN: Final = -1
+FINISHING: Final = -2
+"""In place of the number of an item: none yet, all of the batch."""
+POLL: Final = 0.5
+"""Seconds after which somebody who waits for a worker looks whether it is stuck."""
+_OBJECTS: Final = 250_000
+"""Objects by which those of a batch may grow before a worker looks for cycles among them: few pages
+need as many.
+"""
+_BATCHES: Final = 64
+"""Batches after which cycles are looked for among all that has been made, not only in the last
+one.
+"""
+_AHEAD: Final = 4
+"""Batches for each worker that may be taken before the first of them is done."""
+
+R = TypeVar("R")
+
+
+class WorkerTask(Protocol[R]):
+    """What workers do. `run` and `finish` work in a worker, `fail` in the parent."""
+
+    @property
+    def answers(self) -> Sequence[type]:
+        """The classes of the objects in a result, besides Python's own."""
+
+    def run(self, item: bytes) -> Any:
+        """What an item holds, read within the limits; may raise ParseTimeout (from the alarm) and
+        MemoryError.
+        """
+
+    def finish(self, results: Any) -> list[R]:
+        """The results, made of what `run` has returned for the items of a batch."""
+
+    def fail(self, item: bytes, reason: str) -> R:
+        """The result for an item on which the task could not be brought to an end."""
+
+
+@dataclass(slots=True)
+class _Batch(Generic[R]):
+    number: int
+    items: list[bytes]
+    results: list[R | None] = field(default_factory=list)
+    suspects: int = 0
+    """So many of the next items have one among them on which a worker ended."""
+
+    def missing(self) -> list[int]:
+        """Numbers of the items that go to a worker next: of suspects the first half."""
+        most = max(1, self.suspects // 2) if self.suspects else len(self.items)
+        return [index for index, result in enumerate(self.results) if result is None][:most]
+
+
+@dataclass(slots=True)
+class Running(Generic[R]):
+    """A batch under way (`WorkerPool.begin`); the worker that it is with may change at each
+    `collect`.
+    """
+
+    batch: _Batch[R]
+    worker: _Worker[R]
+
+    @property
+    def connection(self) -> Connection:
+        """Becomes readable when there is something to collect."""
+        return self.worker.connection
+
+
+class _Worker(Generic[R]):
+    """One process, and the batch that it has in hand."""
+
+    def __init__(
+        self,
+        task: WorkerTask[R],
+        make_task: Callable[[], WorkerTask[R]],
+        timeout: float,
+        memory: int,
+        sandbox: Sandbox,
+    ) -> None:
+        task_of = (lambda: task) if may_fork() else make_task
+        self.at: Any = RawValue("q", 0)
+        self.batch: _Batch[R] | None = None
+        self.seen = -1
+        self.since = 0.0
+        args = (task_of, self.at, timeout, memory, sandbox)
+        self.process, self.connection = start_worker(_serve, args, name="parse-worker")
+        self.channel = Channel(self.connection)
+
+    def send(self, batch: _Batch[R]) -> None:
+        self.batch, self.seen, self.since = batch, NOT_BEGUN, time.monotonic()
+        self.at.value = NOT_BEGUN
+        self.channel.send([batch.items[index] for index in batch.missing()])
+
+    def is_stuck(self, timeout: float) -> bool:
+        """Whether the worker has been at one item for longer than it may."""
+        if self.at.value != self.seen:
+            self.seen, self.since = self.at.value, time.monotonic()
+        allowed = START if self.at.value == NOT_BEGUN else timeout + GRACE
+        return time.monotonic() - self.since > allowed
+
+    def stop(self) -> None:
+        self.connection.close()
+        self.process.kill()
+        self.process.join()
+
+
+def _serve(
+    connection: Connection,
+    make_task: Callable[[], WorkerTask[R]],
+    at: Any,
+    timeout: float,
+    memory: int,
+    sandbox: Sandbox,
+) -> None:
+    """The worker's side: batches in, lists of (result, reason of failure) out, until the parent
+    hangs up.
+    """
+    signal.signal(signal.SIGALRM, _alarm)
+    _limit_memory(memory)
+    task = make_task()
+    library.find()
+    sandbox.close([connection.fileno()])
+    # Batches are made of objects that live and die together: cycles are looked for when one is
+    # gone.
+    gc.freeze()
+    gc.set_threshold(_OBJECTS, 20, 50)
+    channel = Channel(connection)
+    batches = 0
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        while (items := _next_batch(channel)) is not None:
+            found = []
+            for number, item in enumerate(items):
+                at.value = number
+                found.append(_attempt(task, item, timeout))
+            _set_alarm(0)
+            at.value = FINISHING
+            results = iter(task.finish([result for result, reason in found if not reason]))
+            workeranswers.send(
+                channel, [(None, reason) if reason else (next(results), "") for _, reason in found]
+            )
+            del items, found, results
+            batches += 1
+            gc.collect(0 if batches % _BATCHES else 2)
+
+
+def _next_batch(channel: Channel) -> list[bytes] | None:
+    """The next items; None if the parent has hung up, be it in the middle of a batch."""
+    try:
+        return channel.receive(sys.maxsize)
+    except (EOFError, OSError):
+        return None
+
+
+def _attempt(task: WorkerTask[Any], item: bytes, timeout: float) -> tuple[Any, str]:
+    """What the task makes of an item; the alarm stays set, for the next item to set anew."""
+    try:
+        _set_alarm(timeout)
+        return task.run(item), ""
+    except ParseTimeout:
+        return None, _too_long(timeout)
+    except MemoryError:
+        return None, "out of memory"
+
+
+def _set_alarm(seconds: float) -> None:
+    """Let the alarm go off in so many seconds, never for 0 or less."""
+    signal.setitimer(signal.ITIMER_REAL, max(0.0, seconds))
+
+
+def _alarm(number: int, frame: FrameType | None) -> None:
+    raise ParseTimeout
+
+
+def _too_long(timeout: float) -> str:
+    return f"not done within {timeout:g} s (parser.timeout)"
+
+
+def _limit_memory(memory: int) -> None:
+    """Allow `memory` bytes more than are in use; where the system does not know such limits there
+    is none.
+    """
+    if memory <= 0:
+        return
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        used = (
+            int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
+            * resource.getpagesize()
+        )
+        resource.setrlimit(resource.RLIMIT_DATA, (used + memory, resource.RLIM_INFINITY))
+
+
+class WorkerPool(Generic[R]):
+    """Runs a task in `workers` processes.
+
+    `make_task` is called here, for `WorkerTask.fail`, and in each process that is not a copy of this one.
+    """
+
+    def __init__(
+        self,
+        make_task: Callable[[], WorkerTask[R]],
+        *,
+        workers: int,
+        timeout: float,
+        memory: int,
+        sandbox: Sandbox = STRICT,
+    ) -> None:
+        self._make_task = make_task
+        self._task = make_task()
+        self._timeout = timeout
+        self._memory = memory
+        self._sandbox = sandbox
+        self._most = max(1, workers)
+        self._idle: list[_Worker[R]] = []
+        self._busy: dict[Any, _Worker[R]] = {}
+        self._lent: set[_Worker[R]] = set()
+        self._lock = threading.Lock()
+        # Nobody may have closed the pool when the interpreter ends; its own way, SIGTERM, is lost
+        # on workers.
+        weakref.finalize(self, _end, self._idle, self._busy, self._lent)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all workers."""
+        _end(self._idle, self._busy, self._lent)
+
+    def run(self, item: bytes) -> R:
+        """The result for one item; several threads may call this at the same time."""
+        running = self.begin([item])
+        while (results := self.collect(running)) is None:
+            wait([running.connection], timeout=POLL)
+        return results[0]
+
+    def begin(self, items: list[bytes]) -> Running[R]:
+        """Give a batch to a worker of its own; `collect` has the results once its connection is
+        readable.
+        """
+        batch: _Batch[R] = _Batch(0, items, [None] * len(items))
+        return Running(batch, self._lend(batch))
+
+    def collect(self, running: Running[R]) -> list[R] | None:
+        """The results of a batch; None if they are not there yet. To be asked every POLL seconds at
+        least.
+        """
+        worker, batch = running.worker, running.batch
+        if (
+            not worker.connection.poll()
+            and worker.process.is_alive()
+            and not self._is_stuck(worker)
+        ):
+            return None
+        self._receive(worker, batch)
+        with self._lock:
+            self._lent.discard(worker)
+            if worker.process.is_alive():
+                self._idle.append(worker)
+        if None in batch.results:
+            running.worker = self._lend(batch)
+            return None
+        return batch.results  # type: ignore[return-value]  # no None among them
+
+    def _lend(self, batch: _Batch[R]) -> _Worker[R]:
+        """A worker that is at work on the batch."""
+        with self._lock:
+            while self._idle and not self._idle[-1].process.is_alive():
+                self._idle.pop().stop()
+            worker = self._idle.pop() if self._idle else self._start()
+            self._lent.add(worker)
+        with contextlib.suppress(
+            BrokenPipeError, ConnectionResetError
+        ):  # found dead by the next `collect`
+            worker.send(batch)
+        return worker
+
+    def warm_up(self) -> None:
+        """Start a worker before there is work: as long as this process has one thread, that is a
+        matter of moments.
+        """
+        with self._lock:
+            self._idle.append(self._start())
+
+    def map(self, items: Iterable[bytes]) -> Iterator[R]:
+        """The results in the order of the items. Items are taken a few batches ahead of the
+        results.
+        """
+        waiting: Iterator[_Batch[R]] = _batches(items)
+        ready: deque[_Batch[R]] = deque()
+        done: dict[int, _Batch[R]] = {}
+        expected = 0
+        while True:
+            room = self._most * _AHEAD - len(ready) - len(self._busy) - len(done)
+            ready.extend(islice(waiting, max(0, room)))
+            self._hand_out(ready)
+            if not self._busy and not ready and not done:
+                return
+            for batch in self._collect() if self._busy else ():
+                if None in batch.results:
+                    ready.appendleft(batch)
+                else:
+                    done[batch.number] = batch
+            while expected in done:
+                yield from done.pop(expected).results  # type: ignore[misc]  # no None among them
+                expected += 1
+
+    def _start(self) -> _Worker[R]:
+        return _Worker(self._task, self._make_task, self._timeout, self._memory, self._sandbox)
+
+    def _hand_out(self, ready: deque[_Batch[R]]) -> None:
+        while ready and len(self._busy) < self._most:
+            worker = self._idle.pop() if self._idle else self._start()
+            worker.send(ready.popleft())
+            self._busy[worker.connection] = worker
+
+    def _collect(self) -> list[_Batch[R]]:
+        """The batches that workers have answered, or died on; waits until there is news, half a
+        second at most.
+        """
+        answered = [self._busy[connection] for connection in wait(list(self._busy), timeout=POLL)]
+        stuck = [
+            worker
+            for worker in self._busy.values()
+            if worker not in answered and self._is_stuck(worker)
+        ]
+        batches = []
+        for worker in (*answered, *stuck):
+            batch = worker.batch
+            assert batch is not None
+            del self._busy[worker.connection]
+            self._receive(worker, batch)
+            if worker.process.is_alive():
+                self._idle.append(worker)
+            batches.append(batch)
+        return batches
+
+    def _is_stuck(self, worker: _Worker[R]) -> bool:
+        return self._timeout > 0 and worker.is_stuck(self._timeout)
+
+    def _receive(self, worker: _Worker[R], batch: _Batch[R]) -> None:
+        """Take what the worker has answered; whatever goes wrong with that, no worker is left
+        behind.
+        """
+        try:
+            self._take(worker, batch)
+        except BaseException:
+            worker.stop()
+            raise
+
+    def _take(self, worker: _Worker[R], batch: _Batch[R]) -> None:
+        """Fill in what the worker has answered; if it does not answer, end it and fail the item
+        that it was at.
+        """
+        missing = batch.missing()
+        try:
+            found = (
+                workeranswers.receive(worker.channel, self._task.answers)
+                if worker.connection.poll()
+                else None
+            )
+        except (EOFError, OSError) as error:
+            log.debug("no answer of a worker: %s", error)
+            found = None
+        if found is None:
+            reason = _too_long(self._timeout) if self._is_stuck(worker) else "the parser crashed"
+            worker.stop()
+            log.warning("a worker was ended: %s (%s)", reason, worker.process.exitcode)
+            if worker.at.value == FINISHING and len(missing) > 1:
+                batch.suspects = len(missing)
+                return
+            batch.suspects = 0
+            culprit = missing[max(worker.at.value, 0)]
+            batch.results[culprit] = self._task.fail(batch.items[culprit], reason)
+            return
+        batch.suspects = max(0, batch.suspects - len(missing))
+        for index, (result, reason) in zip(missing, found, strict=True):
+            batch.results[index] = self._task.fail(batch.items[index], reason) if reason else result
+
+
+def _end(idle: list[_Worker[R]], busy: dict[Any, _Worker[R]], lent: set[_Worker[R]]) -> None:
+    for worker in (*idle, *busy.values(), *lent):
+        worker.stop()
+    for workers in (idle, busy, lent):
+        workers.clear()
+
+
+def _batches(items: Iterable[bytes]) -> Iterator[_Batch[R]]:
+    number, batch, size = 0, [], 0
+    for item in items:
+        batch.append(item)
+        size += len(item)
+        if len(batch) >= BATCH_ITEMS or size >= BATCH_BYTES:
+            yield _Batch(number, batch, [None] * len(batch))
+            number, batch, size = number + 1, [], 0
+    if batch:
+        yield _Batch(number, batch, [None] * len(batch))
+
+
+class PoolSettings(TypedDict):
+    """Arguments of a WorkerPool: processes, seconds for an item, bytes that each may take, what
+    they may not do.
+    """
+
+    workers: int
+    timeout: float
+    memory: int
+    sandbox: Sandbox
+
+
+def pool_settings(conf: Configuration, workers: int = 0) -> PoolSettings:
+    """parser.workers (0: `workers`, or one per processor), .timeout (s, -1: none), .worker.memory
+    (MiB), .sandbox…
+    """
+    processors = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    return PoolSettings(
+        workers=conf.get_int("parser.workers", 0) or workers or processors,
+        timeout=conf.get_int("parser.timeout", TIMEOUT),
+        memory=conf.get_int("parser.worker.memory", MEMORY) << 20,
+        sandbox=Sandbox.from_conf(conf),
+    )

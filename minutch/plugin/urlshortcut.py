@@ -1,0 +1,77 @@
+"""What normalizers and filters say of ordinary URLs, asked for whole columns: only the others reach
+them.
+
+Most URLs of a crawl are normal, and rules decide most of them by a few characters. One automaton
+tells those in one pass over their bytes (`minutch.urls.sieve`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from threading import Lock
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from minutch.kernels.arrow import from_series
+from minutch.kernels.sieve import ASK, REJECT, sift_column
+from minutch.plugin.chains import URLFilters, URLNormalizers
+from minutch.urls.sieve import Sieve
+
+_FEW: Final = 1 << 11
+"""URLs that are asked about at once: for fewer an automaton is not worth making."""
+
+Codes = np.ndarray[Any, np.dtype[np.int8]]
+
+
+class UrlShortcut:
+    """The automaton of some normalizers and filters, for several threads. It learns as it goes."""
+
+    def __init__(self, normalizers: URLNormalizers | None, filters: URLFilters | None) -> None:
+        self._normalizers, self._filters = normalizers, filters
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UrlShortcut, (self._normalizers, self._filters)
+
+    def settle(
+        self, urls: pl.Series, ask: Callable[[pl.Series], pl.Series]
+    ) -> tuple[pl.Series, int]:
+        """The `urls` (String) that pass, under their new names, null for the others; `ask` says so
+        of any of them.
+
+        Returns, too, how many were rejected by filters without being asked about.
+        """
+        said = self._said(urls) if len(urls) >= _FEW and not urls.null_count() else None
+        if said is None:
+            return ask(urls), 0
+        asked, rejected = said == ASK, said == REJECT
+        if asked.all():
+            return ask(urls), 0
+        count = int(np.count_nonzero(rejected))
+        passed = pl.select(pl.when(pl.Series(~rejected)).then(urls)).to_series() if count else urls
+        if asked.any():
+            answers = ask(urls.filter(pl.Series(asked))).gather(np.maximum(np.cumsum(asked) - 1, 0))
+            passed = answers.zip_with(pl.Series(asked), passed)
+        return passed.alias(urls.name), count
+
+    def _said(self, urls: pl.Series) -> Codes | None:
+        """KEEP, REJECT or ASK for each URL; None if nothing can be said at all."""
+        with self._lock:
+            sieve = self._sieve
+        if sieve is None:
+            return None
+        strings, said = from_series(urls), np.empty(len(urls), np.int8)
+        row, rules = 0, (sieve.table, sieve.verdicts, sieve.no_loops)
+        while (row := sift_column(strings.views, strings.addresses, row, said, *rules)) >= 0:
+            with self._lock:
+                sieve.learn(urls[row].encode())
+        return said
+
+    @cached_property
+    def _sieve(self) -> Sieve | None:
+        normalizers = self._normalizers.untouched() if self._normalizers is not None else []
+        filters = self._filters.verdicts() if self._filters is not None else []
+        return None if normalizers is None or filters is None else Sieve.of(normalizers, filters)

@@ -1,0 +1,217 @@
+"""Several processes share a fetch: every URL once, no host in two, redirects handed over, kills
+survived.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from minutch.cycle.fetch.fetchprocesses import FetchProcesses, _Worker
+from minutch.cycle.fetch.session import Share
+from minutch.cycle.fetch.stats import FetchStats
+from tests.cycle.fetch.test_fetch_job import HTML, ROOT, held, pages, start, wait_until_held
+from tests.support.misbehaving import MisbehavingServer, page
+from tests.support.segments import (
+    LOOPBACK,
+    conf_for,
+    contents,
+    fetch_segment,
+    fetched,
+    make_segment,
+)
+
+
+@pytest.fixture
+def server() -> Iterator[MisbehavingServer]:
+    with MisbehavingServer(address="0.0.0.0") as running:
+        yield running
+
+
+def hosts(server: MisbehavingServer, count: int) -> list[str]:
+    """Loopback addresses; both processes own some."""
+    found = [f"127.0.1.{n}" for n in range(1, count + 1)]
+    assert len({Share(0, 2).owner(host) for host in found}) == 2
+    return found
+
+
+def test_every_url_is_fetched_once(server: MisbehavingServer, tmp_path: Path) -> None:
+    pages(server, 5)
+    urls = [server.url(f"p{n}", host) for n in range(5) for host in hosts(server, 12)]
+    segment = make_segment(tmp_path, urls)
+    counters = fetch_segment(segment, conf_for(minutch__fetch__processes="2"), threads=8)
+    assert counters["generated"] == counters["fetched"] == 60
+    assert sorted(fetched(segment)) == sorted(contents(segment)) == sorted(urls)
+    assert {count for target, count in server.requests.items() if target != "/robots.txt"} == {12}
+    assert server.requests["/robots.txt"] == 12
+    assert not (segment.path / "_fetch").exists()
+
+
+SPAWNS = (
+    "import polars, runpy, sys; sys.argv[0] = 'minutch'; __name__ == '__main__' and"
+    " runpy.run_module('minutch', run_name='__main__')"
+)
+
+
+def test_processes_are_no_forks_of_one_that_has_polars(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
+    """They are started afresh, and log as their parent does."""
+    script = tmp_path / "spawns.py"
+    script.write_text(SPAWNS)
+    segment = make_segment(tmp_path, pages(server, 3))
+    given = {**LOOPBACK, "minutch.fetch.processes": "2", "http.timeout": "500"}
+    options = [f"-D{name}={value}" for name, value in given.items()]
+    server.pages["/p1"] = b""  # closes the connection without an answer
+    command = [sys.executable, str(script), "fetch", *options, str(segment.path)]
+    environment = {**os.environ, "NUTCH_LOG_DIR": "", "PYTHONPATH": str(ROOT)}
+    found = subprocess.run(
+        command, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert found.returncode == 0, found.stderr
+    assert f"INFO  fetch.redirectchain: fetch of {server.url('p1')} failed with" in found.stderr
+    assert {
+        url.rpartition("/")[2]: found[0].status_name for url, found in fetched(segment).items()
+    } == {
+        "p0": "fetch_success",
+        "p1": "fetch_retry",
+        "p2": "fetch_success",
+    }
+
+
+def test_redirects_go_to_the_process_that_has_the_host(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
+    names = hosts(server, 12)
+    for number, _ in enumerate(names):
+        target = server.url(f"r{number + 1}", names[(number + 5) % len(names)])
+        server.pages[f"/r{number}"] = page(b"", f"Location: {target}", status="302 Found")
+    server.pages["/r12"] = page(HTML, "Content-Type: text/html")
+    segment = make_segment(tmp_path, [server.url("r0", names[0])])
+    conf = conf_for(minutch__fetch__processes="3", http__redirect__max="20")
+    counters = fetch_segment(segment, conf, threads=6)
+    assert counters["redirected"] == counters["generated"] == 1
+    found = fetched(segment)
+    assert len(found) == 13
+    assert [d.status_name for records in found.values() for d in records].count(
+        "fetch_success"
+    ) == 1
+    last = server.url("r12", names[(11 + 5) % 12])
+    assert found[last][0].status_name == "fetch_success"
+
+
+class Ended:
+    """A process that needs no ending."""
+
+    def join(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+def test_many_hand_overs_at_once_block_nobody() -> None:
+    """Both children send all they have before they read anything."""
+    count = 3000
+    received: list[int] = []
+
+    def child(number: int, pipe: Connection) -> None:
+        for _ in range(count):
+            pipe.send(("hand", 1 - number, "http://h/", b"x" * 500, "h"))
+        received.append(sum(pipe.recv()[0] == "item" for _ in range(count)))
+        pipe.send(("idle", count))
+        assert pipe.recv() == ("finish",)
+        pipe.send(("done", {1: 1}, FetchStats()))
+
+    processes = FetchProcesses(
+        2, lambda share, hooks: pytest.fail("no session"), lambda snapshot: None
+    )
+    for number in range(2):
+        ours, theirs = Pipe()
+        processes._workers.append(_Worker(Ended(), ours))  # type: ignore[arg-type]
+        threading.Thread(target=child, args=(number, theirs), daemon=True).start()
+    parent = threading.Thread(target=processes.run, daemon=True)
+    parent.start()
+    parent.join(60)
+    assert not parent.is_alive()
+    assert received == [count, count] and processes.ledger.settled == 2
+
+
+def test_more_processes_than_hosts(server: MisbehavingServer, tmp_path: Path) -> None:
+    segment = make_segment(tmp_path, pages(server, 3))
+    assert fetch_segment(segment, conf_for(minutch__fetch__processes="4"))["fetched"] == 3
+
+
+def test_a_killed_fetch_goes_on_with_another_number_of_processes(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
+    segment = held(server, tmp_path)
+    process = start(segment, minutch__fetch__processes="2", threads="8")
+    wait_until_held(server)
+    process.kill()
+    process.communicate(timeout=60)
+    counters = fetch_segment(segment, conf_for(minutch__fetch__processes="3"))
+    assert counters["fetched"] == 40 == len(fetched(segment))
+    assert {t for t, count in server.requests.items() if count > 1} == server.hold
+
+
+def test_a_process_that_dies_is_noticed(server: MisbehavingServer, tmp_path: Path) -> None:
+    segment = held(server, tmp_path)
+    process = start(segment, minutch__fetch__processes="2", threads="8")
+    wait_until_held(server)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for child in children:
+        os.kill(int(child), signal.SIGKILL)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 255
+    assert "a process of the fetch died" in out
+    assert fetch_segment(segment, conf_for())["fetched"] == 40
+
+
+LIMITED = (
+    "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000));"
+    "sys.argv[0] = 'minutch'; runpy.run_module('minutch', run_name='__main__')"
+)
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_full_disk_loses_nothing(
+    server: MisbehavingServer, tmp_path: Path, processes: str
+) -> None:
+    """A process that can't write ends the fetch; what waits, in the others too, is fetched by the
+    next run.
+    """
+    names = hosts(server, 12)
+    urls = []
+    for n in range(60):
+        server.pages[f"/p{n}"] = page(os.urandom(4000).hex().encode(), "Content-Type: text/html")
+        urls.append(server.url(f"p{n}", names[n % len(names)]))
+    segment = make_segment(tmp_path, urls)
+    given = {**LOOPBACK, "minutch.fetch.processes": processes}
+    options = [f"-D{name}={value}" for name, value in given.items()]
+    command = [sys.executable, "-c", LIMITED, "fetch", *options, str(segment.path), "-threads", "4"]
+    environment = {**os.environ, "NUTCH_LOG_DIR": ""}
+    found = subprocess.run(
+        command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert found.returncode == 255
+    assert "can't write the fetch log: File too large" in found.stderr
+    assert "Traceback" not in found.stderr
+    counters = fetch_segment(segment, conf_for())
+    assert counters["generated"] == counters["fetched"] == 60
+    assert {d.status_name for records in fetched(segment).values() for d in records} == {
+        "fetch_success"
+    }
+    assert sum(server.requests[f"/p{n}"] > 1 for n in range(60)) <= 4 * 2
+
+
+def test_every_queue_has_one_owner() -> None:
+    assert sum(Share(n, 3).owns("host") for n in range(3)) == 1
+    assert Share().owns("anything")

@@ -1,0 +1,53 @@
+"""Messages over a pipe: any strings, of any size, and what comes of a pipe that breaks."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from multiprocessing import Pipe
+
+import pytest
+
+from minutch.cycle.parse.workerpipe import Channel
+
+LARGE = 5 << 20
+
+
+@pytest.mark.parametrize(
+    "strings",
+    [[], [b""], [b"a", b"", b"bc"], [b"x" * LARGE, b"y"], [bytes([n]) for n in range(256)]],
+)
+def test_what_is_sent_comes(strings: list[bytes]) -> None:
+    ours, theirs = map(Channel, Pipe())
+    sending = threading.Thread(target=lambda: [ours.send(strings), ours.send([b"next"])])
+    sending.start()
+    first = theirs.receive(2 * LARGE)
+    assert theirs.receive(100) == [b"next"]
+    assert first == strings
+    sending.join()
+
+
+def test_a_message_that_is_too_large_is_not_read() -> None:
+    ours, theirs = map(Channel, Pipe())
+    ours.send([b"x" * 1000])
+    with pytest.raises(OSError, match="1000 bytes, at most 999"):
+        theirs.receive(999)
+
+
+def test_a_pipe_that_ends() -> None:
+    for sent in (b"", b"\0\0", struct.pack(">IQ", 1, 10) + b"half"):
+        ours, theirs = Pipe()
+        channel = Channel(theirs)
+        Channel(ours)
+        with open(ours.fileno(), "wb", closefd=False) as pipe:
+            pipe.write(sent)
+        ours.close()
+        with pytest.raises(EOFError):
+            channel.receive(100)
+
+
+def test_nobody_reads() -> None:
+    ours, theirs = Pipe()
+    theirs.close()
+    with pytest.raises(BrokenPipeError):
+        Channel(ours).send([b"x"])

@@ -1,0 +1,241 @@
+"""Work in processes: order, crashes, hangs, memory; what goes wrong with one item stays with it."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from minutch.cycle.parse.sandbox import Sandbox
+from minutch.cycle.parse.workerpool import BATCH_ITEMS, WorkerPool, pool_settings
+from tests.support.golden import PROJECT
+from tests.support.pages import configuration
+
+GENEROUS = 60.0
+
+
+@dataclass
+class Upper:
+    """Gives items back in capitals, but for a few that misbehave."""
+
+    answers = ()
+
+    def run(self, item: bytes) -> str:
+        if item == b"crash":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if item == b"segfault":
+            faulthandler.disable()
+            ctypes.string_at(0)
+        if item == b"spin":
+            while True:
+                pass
+        if item == b"deaf":
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+            while True:
+                pass
+        if item == b"eat":
+            return str(len([bytearray(1 << 24) for _ in range(1000)]))
+        return item.decode()
+
+    def finish(self, results: list[str]) -> list[str]:
+        return [result.upper() for result in results]
+
+    def fail(self, item: bytes, reason: str) -> str:
+        return f"{item.decode()}: {reason}"
+
+
+@dataclass
+class Sorts(Upper):
+    """Works with columns."""
+
+    def finish(self, results: list[str]) -> list[str]:
+        table = (
+            pl.DataFrame({"a": results})
+            .lazy()
+            .select(pl.col("a").sort().str.to_uppercase())
+            .collect()
+        )
+        return table["a"].to_list()
+
+
+@dataclass
+class Watches(Upper):
+    """Says how many seconds are left until the alarm, at an item and after the batch."""
+
+    def run(self, item: bytes) -> str:
+        return str(signal.getitimer(signal.ITIMER_REAL)[0])
+
+    def finish(self, results: list[str]) -> list[str]:
+        return [*results[:-1], str(signal.getitimer(signal.ITIMER_REAL)[0])]
+
+
+@pytest.fixture
+def pool() -> Iterator[WorkerPool[str]]:
+    with WorkerPool(Upper, workers=2, timeout=1, memory=64 << 20) as made:
+        yield made
+
+
+def test_results_come_in_the_order_of_the_items(pool: WorkerPool[str]) -> None:
+    items = [f"item {number}".encode() for number in range(5 * BATCH_ITEMS + 3)]
+    assert list(pool.map(items)) == [item.decode().upper() for item in items]
+
+
+@pytest.mark.parametrize("timeout", [GENEROUS, -1])
+def test_no_alarm_outlives_the_items(timeout: float) -> None:
+    with WorkerPool(Watches, workers=1, timeout=timeout, memory=-1) as pool:
+        *at_items, afterwards = map(float, pool.map([b"a", b"b", b"c"]))
+    assert all((0 < left <= GENEROUS) == (timeout > 0) for left in at_items)
+    assert afterwards == 0
+
+
+def test_columns_in_a_worker_of_a_process_that_works_with_columns() -> None:
+    assert Sorts().finish(["b", "a"]) == ["A", "B"]
+    with WorkerPool(Sorts, workers=1, timeout=20, memory=1 << 30) as sorting:
+        assert list(sorting.map([b"b", b"a"])) == ["A", "B"]
+
+
+def test_no_items(pool: WorkerPool[str]) -> None:
+    assert list(pool.map([])) == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ("crash", "the parser crashed"),
+        ("segfault", "the parser crashed"),
+        ("spin", "not done within 1 s (parser.timeout)"),
+        ("deaf", "not done within 1 s (parser.timeout)"),
+        ("eat", "out of memory"),
+    ],
+)
+def test_what_is_wrong_with_one_item_stays_with_it(
+    pool: WorkerPool[str], bad: str, reason: str
+) -> None:
+    items = [f"item {number}" for number in range(BATCH_ITEMS + 6)]
+    items[3] = items[-2] = bad
+    expected = [f"{bad}: {reason}" if item == bad else item.upper() for item in items]
+    assert list(pool.map(item.encode() for item in items)) == expected
+    assert list(pool.map([b"after"])) == ["AFTER"]
+
+
+@dataclass
+class EndsBadly(Upper):
+    """Ends with some item, or hangs, when it has run through all of a batch."""
+
+    def finish(self, results: list[str]) -> list[str]:
+        if "last" in results:
+            os.kill(os.getpid(), signal.SIGKILL)
+        while "endless" in results:
+            pass
+        return super().finish(results)
+
+
+@pytest.mark.parametrize(
+    ("count", "bad", "reason"),
+    [(32, "last", "the parser crashed"), (3, "endless", "not done within 1 s (parser.timeout)")],
+)
+def test_who_spoils_the_end_of_a_batch_spoils_it_for_itself(
+    count: int, bad: str, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    items = [str(number) for number in range(count)]
+    items[count * 2 // 3] = bad
+    with WorkerPool(EndsBadly, workers=1, timeout=1, memory=64 << 20) as pool:
+        found = list(pool.map(item.encode() for item in items))
+    assert found == [f"{bad}: {reason}" if item == bad else item for item in items]
+    assert caplog.text.count("a worker was ended") <= count.bit_length()
+
+
+def test_single_items_from_several_threads(pool: WorkerPool[str]) -> None:
+    found: dict[str, str] = {}
+
+    def ask(item: str) -> None:
+        found[item] = pool.run(item.encode())
+
+    threads = [
+        threading.Thread(target=ask, args=(item,)) for item in ("a", "crash", "b", "spin", "c")
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(GENEROUS)
+    assert found == {
+        "a": "A",
+        "b": "B",
+        "c": "C",
+        "crash": "crash: the parser crashed",
+        "spin": "spin: not done within 1 s (parser.timeout)",
+    }
+
+
+def test_batches_are_collected_when_they_are_ready(pool: WorkerPool[str]) -> None:
+    bad, good = pool.begin([b"a", b"crash", b"b"]), pool.begin([b"c"])
+    while (first := pool.collect(good)) is None:
+        wait([good.connection], GENEROUS)
+    while (second := pool.collect(bad)) is None:
+        wait([bad.connection], GENEROUS)
+    assert (first, second) == (["C"], ["A", "crash: the parser crashed", "B"])
+
+
+def test_an_idle_worker_that_has_died_is_replaced(pool: WorkerPool[str]) -> None:
+    pool.warm_up()
+    process = pool._idle[0].process
+    process.kill()
+    process.join()
+    assert pool.run(b"a") == "A"
+
+
+def test_items_are_taken_only_a_little_ahead(pool: WorkerPool[str]) -> None:
+    taken = 0
+
+    def items() -> Iterator[bytes]:
+        nonlocal taken
+        for number in range(100 * BATCH_ITEMS):
+            taken += 1
+            yield str(number).encode()
+
+    results = pool.map(items())
+    assert next(results) == "0"
+    assert taken <= 20 * BATCH_ITEMS
+
+
+UNCLOSED = """
+from minutch.cycle.parse.workerpool import WorkerPool
+from tests.cycle.parse.test_workerpool import Upper
+if __name__ == "__main__":
+    pool = WorkerPool(Upper, workers=1, timeout=60, memory=0)
+    pool.warm_up()
+    print(pool.run(b"a"))
+    raise SystemExit(7)
+"""
+
+
+def test_a_pool_that_nobody_closes_does_not_keep_the_interpreter(tmp_path: Path) -> None:
+    (tmp_path / "unclosed.py").write_text(UNCLOSED)
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    command = [sys.executable, str(tmp_path / "unclosed.py")]
+    found = subprocess.run(
+        command, check=False, env=environment, capture_output=True, text=True, timeout=GENEROUS
+    )
+    assert (found.returncode, found.stdout) == (7, "A\n")
+
+
+def test_settings() -> None:
+    conf = configuration(parser_workers="3", parser_timeout="-1", parser_worker_memory="2")
+    assert pool_settings(conf) == {
+        "workers": 3,
+        "timeout": -1,
+        "memory": 2 << 20,
+        "sandbox": Sandbox(),
+    }
+    assert pool_settings(configuration())["workers"] >= 1
