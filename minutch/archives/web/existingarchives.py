@@ -1,5 +1,5 @@
-"""Archives that lie there already, given to an export in the place of segments: the index of their
-records.
+"""Indexes existing archives, which an export takes instead of segments: an entry for each
+record.
 
     archive  ─ record, record, …  → an entry for each that an index has, with its offset and length
              └ visit, visit, …    → who asked how: an answer to another request than GET is marked

@@ -1,4 +1,4 @@
-"""WARC files that lie there already, put into a WACZ as they are; its index and list of pages are
+"""Puts existing WARC files into a WACZ as they are; its index and list of pages are
 made of them.
 """
 
