@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from minutch.archives.names import longer_name
+from minutch.archives.pagenames import longer_name
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.work.tables.install import make_directory, sync_path, sync_tree
@@ -24,7 +24,7 @@ from minutch.work.tables.workfolders import clear, work_folder
 _WORK: Final = ".pages-"
 
 
-class Place(NamedTuple):
+class PageFile(NamedTuple):
     """Where a page's file is or would be, and whether it is this page's first one and not there
     yet.
     """
@@ -49,15 +49,15 @@ class PageFiles:
         """Close the table of names."""
         self._names.close()
 
-    def claim(self, name: str, url: str) -> Place:
+    def claim(self, name: str, url: str) -> PageFile:
         """The name for a page's file: `name`, or a longer one where that is another page's."""
         key = encode_text(url)
         while True:
             owner = self._owner(name.lower(), key)
             if owner is None:
-                return Place(name, is_new=not (self.out / name).exists())
+                return PageFile(name, is_new=not (self.out / name).exists())
             if owner == key:
-                return Place(name, is_new=False)
+                return PageFile(name, is_new=False)
             name = longer_name(name, url)
 
     def _owner(self, name: str, key: bytes) -> bytes | None:
@@ -73,7 +73,7 @@ class PageFiles:
             ) from exc
         return None
 
-    def add(self, name: str, url: str, data: bytes) -> Place:
+    def add(self, name: str, url: str, data: bytes) -> PageFile:
         """A page's file, unless there is one."""
         place = self.claim(name, url)
         if place.is_new:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.sources import Capture, captures
+from minutch.archives.captures import Capture, captures
 from minutch.conf import Configuration
 from minutch.cycle.segment.store import Segment
 from minutch.errors import ConfigError
@@ -26,7 +26,7 @@ from minutch.hadoop.formats.checksum import ChecksumWriter
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import STATUS_FETCH_NOTMODIFIED, STATUS_FETCH_SUCCESS
 from minutch.warc.pagerecords import write_page, write_parse_data, write_parse_text
-from minutch.warc.targets import NO_URI, uri_of
+from minutch.warc.targeturi import NO_URI, uri_of
 from minutch.warc.warcfile import DEFAULT_LIMIT, Output, WarcFiles, level_of
 from minutch.work.tables.compression import is_compressed
 from minutch.work.tables.success import mark_success

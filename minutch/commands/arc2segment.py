@@ -17,8 +17,8 @@ import logging
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.replay.importing import replay
-from minutch.archives.replay.replayer import Rules
+from minutch.archives.replay.archiveimport import replay
+from minutch.archives.replay.replayer import ImportRules
 from minutch.commands.arguments import fail, parse
 from minutch.job import JobContext
 from minutch.records.content import Content
@@ -39,7 +39,7 @@ def run(args: list[str], context: JobContext) -> int:
     files, parent = map(Path, given.positional[:2])
     log.info("ArcSegmentCreator: starting")
     log.info("ArcSegmentCreator: arc files dir: %s", files)
-    rules = Rules(normalize=True, filter=True, describe=_with_version)
+    rules = ImportRules(normalize=True, filter=True, describe=_with_version)
     context.report("ArcSegmentCreator", replay("arc2segment", [files], parent, rules, context))
     log.info("ArcSegmentCreator: finished")
     return 0

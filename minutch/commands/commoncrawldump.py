@@ -22,10 +22,16 @@ import logging
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.commoncrawldump import SEEN, WRITTEN, DumpOptions, all_pages, writer_of
+from minutch.archives.captures import find_segments
+from minutch.archives.commoncrawldumper import (
+    SEEN,
+    WRITTEN,
+    CommonCrawlDumpOptions,
+    all_pages,
+    writer_of,
+)
 from minutch.archives.mediatypes import MediaTypes
 from minutch.archives.pagefiles import page_files
-from minutch.archives.sources import find_segments
 from minutch.commands.arguments import Arguments, Flag, fail, parse
 from minutch.job import Counters, JobContext
 
@@ -97,8 +103,8 @@ def run(args: list[str], context: JobContext) -> int:
     return 0
 
 
-def _options(given: Arguments) -> DumpOptions:
-    return DumpOptions(
+def _options(given: Arguments) -> CommonCrawlDumpOptions:
+    return CommonCrawlDumpOptions(
         warc=given["-warc"],
         gzip=given["-gzip"],
         warc_size=given.get("-warcSize", 0),

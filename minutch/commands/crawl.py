@@ -22,7 +22,7 @@ from minutch.cycle.crawl.screen import Screen
 from minutch.cycle.crawldb.nearduplicates import MOST_BITS
 from minutch.cycle.fetch.watch import Watch
 from minutch.hadoop.stores import as_path
-from minutch.inspect.live.server import LiveServer
+from minutch.inspect.live.liveserver import LiveServer
 from minutch.job import JobContext
 
 USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>

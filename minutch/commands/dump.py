@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.dump import dump
+from minutch.archives.captures import find_segments, pages
+from minutch.archives.filedumper import dump
 from minutch.archives.mediatypes import MediaTypes
-from minutch.archives.names import page_name, reversed_name, two_levels
-from minutch.archives.sources import find_segments, pages
+from minutch.archives.pagenames import page_name, reversed_name, two_levels
 from minutch.commands.arguments import Arguments, Flag, fail, parse
 from minutch.cycle.segment.store import Segment
 from minutch.job import JobContext

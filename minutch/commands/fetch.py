@@ -8,7 +8,7 @@ from minutch.commands.arguments import Flag, parse
 from minutch.cycle.fetch.fetcher import FetchOptions, fetch
 from minutch.cycle.fetch.watch import Watch
 from minutch.hadoop.stores import as_path
-from minutch.inspect.live.server import LiveServer
+from minutch.inspect.live.liveserver import LiveServer
 from minutch.job import JobContext
 
 USAGE = """Fetcher <segment> [-threads n] [-metrics port]

@@ -15,66 +15,68 @@ from minutch.job import JobContext
 
 
 @dataclass(frozen=True)
-class Format:
+class FileFormat:
     """One format: the module, imported only when it is asked for, and what it is, in a line."""
 
     module: str
     help: str
 
 
-EXPORTS: Mapping[str, Format] = {
-    "arc": Format(
+EXPORTS: Mapping[str, FileFormat] = {
+    "arc": FileFormat(
         "minutch.commands.exports.arc",
         "ARC files, version 1, as the Common Crawl data set of 2012 has them",
     ),
-    "cdxj": Format("minutch.commands.exports.cdxj", "the index of a web archive"),
-    "commoncrawl": Format(
+    "cdxj": FileFormat("minutch.commands.exports.cdxj", "the index of a web archive"),
+    "commoncrawl": FileFormat(
         "minutch.commands.exports.commoncrawl",
         "texts and metadata as in Common Crawl's data set of 2012",
     ),
-    "edges": Format(
+    "edges": FileFormat(
         "minutch.commands.exports.edges",
         "the links between pages or hosts as CSV, for Gephi and networkx",
     ),
-    "graphml": Format("minutch.commands.exports.graphml", "the same as GraphML"),
-    "legacy": Format("minutch.commands.exports.legacy", "segments as Nutch 0.4 or 0.5 had them"),
-    "parquet": Format(
+    "graphml": FileFormat("minutch.commands.exports.graphml", "the same as GraphML"),
+    "legacy": FileFormat(
+        "minutch.commands.exports.legacy", "segments as Nutch 0.4 or 0.5 had them"
+    ),
+    "parquet": FileFormat(
         "minutch.commands.exports.parquet", "the tables of a crawl, for DuckDB, Spark and pandas"
     ),
-    "wacz": Format(
+    "wacz": FileFormat(
         "minutch.commands.exports.wacz",
         "a web archive with index and list of pages in one file, for replay",
     ),
-    "warc": Format(
+    "warc": FileFormat(
         "minutch.commands.exports.warc", "a web archive: requests, responses, revisits, text"
     ),
-    "wat": Format(
+    "wat": FileFormat(
         "minutch.commands.exports.wat",
         "what is known of each record of a web archive, as JSON (Common Crawl)",
     ),
-    "wet": Format("minutch.commands.exports.wet", "the text of pages (Common Crawl)"),
+    "wet": FileFormat("minutch.commands.exports.wet", "the text of pages (Common Crawl)"),
 }
-IMPORTS: Mapping[str, Format] = {
-    "warc": Format(
+IMPORTS: Mapping[str, FileFormat] = {
+    "warc": FileFormat(
         "minutch.commands.imports.archives",
         "WARC files, plain or compressed: pages, redirects, revisits",
     ),
-    "arc": Format(
+    "arc": FileFormat(
         "minutch.commands.imports.archives",
         "ARC files, as the Internet Archive and Common Crawl wrote until 2012",
     ),
-    "wacz": Format("minutch.commands.imports.archives", "WACZ files: the WARC files in them"),
-    "cdxj": Format(
+    "wacz": FileFormat("minutch.commands.imports.archives", "WACZ files: the WARC files in them"),
+    "cdxj": FileFormat(
         "minutch.commands.imports.archives",
         "CDXJ or CDX files: the records that they lead to, and no others",
     ),
-    "legacy": Format(
+    "legacy": FileFormat(
         "minutch.commands.imports.legacy", "segments of Nutch 0.4 to 0.7; makes a CrawlDb, too"
     ),
 }
 
 
-def usage(command: str, rest: str, formats: Mapping[str, Format]) -> str:
+def usage(command: str, rest: str, formats: Mapping[str, FileFormat]) -> str:
     """The usage of `export` or `import`."""
     lines = [f"  {name:<12} {format.help}" for name, format in formats.items()]
     return "\n".join(
@@ -87,7 +89,7 @@ def usage(command: str, rest: str, formats: Mapping[str, Format]) -> str:
 
 
 def hand_over(
-    args: list[str], formats: Mapping[str, Format], usage: str, context: JobContext
+    args: list[str], formats: Mapping[str, FileFormat], usage: str, context: JobContext
 ) -> int:
     """Run the module of the format that the first word names. Raises UsageError."""
     if not args:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
-from minutch.inspect.fsck.check import mend, problems
+from minutch.inspect.fsck.crawlcheck import mend, problems
 from minutch.job import Counters, JobContext
 
 log = logging.getLogger(__name__)

@@ -63,7 +63,7 @@ class Output(Protocol):
         """Close."""
 
 
-class Record(NamedTuple):
+class WrittenRecord(NamedTuple):
     """A record as it was written, for indexes and for what is derived of it."""
 
     id: str
@@ -100,7 +100,7 @@ class WarcFiles:
         version: str = V1_0,
         info: Callable[[], tuple[int, Mapping[str, str]]] | None = None,
         digest: str = SHA1,
-        written: Callable[[Record], None] | None = None,
+        written: Callable[[WrittenRecord], None] | None = None,
         number: int = 0,
         level: int = 0,
     ) -> None:
@@ -206,7 +206,9 @@ class WarcFiles:
         if self._written is not None:
             trailer = data[-8:] if self._compress else b""
             place = self.name, self.size, len(data), trailer
-            self._written(Record(record_id, kind, time, target, *place, header, before, body))
+            self._written(
+                WrittenRecord(record_id, kind, time, target, *place, header, before, body)
+            )
         self.size += len(data)
         self.records += 1
         return record_id

@@ -35,7 +35,7 @@ from minutch.records.metadata import (
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
 from minutch.warc.reading.archiveindex import ArchiveIndex, open_index
-from minutch.warc.reading.visits import Kind, Visit, warc_time
+from minutch.warc.reading.visits import Visit, VisitKind, warc_time
 
 from ..lib_http.base import HttpBase
 from ..lib_http.exchange import Answer, Reply
@@ -101,7 +101,7 @@ class Archive(HttpBase):
     def replayed(self, url: str, datum: CrawlDatum, visit: Visit) -> ProtocolOutput:
         """What a visit to `url` means for its page, as if it were made now."""
         try:
-            if visit.kind is Kind.SAME:
+            if visit.kind is VisitKind.SAME:
                 return ProtocolOutput(None, ProtocolStatus(codes.NOTMODIFIED, [url]))
             parsed = parse(url)
             if visit.took is not None and self.settings.store_response_time:

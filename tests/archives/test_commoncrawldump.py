@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from minutch.archives import commoncrawldump
-from minutch.archives.commoncrawl import (
+from minutch.archives import commoncrawldumper
+from minutch.archives.commoncrawlformat import (
     CHUNK,
     cbor_document,
     encoded_path,
     page_epoch,
     reversed_key,
 )
-from minutch.archives.names import url_md5
+from minutch.archives.pagenames import url_md5
 from minutch.clock import FakeClock
 from minutch.commands import commoncrawldump as commoncrawldump_command
 from minutch.conf import Configuration
@@ -42,7 +42,7 @@ _TIMES = re.compile(rb"179\d{10}")
 
 @pytest.fixture(autouse=True)
 def nutchs_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commoncrawldump, "this_machine", lambda: ("vm", "127.0.0.1"))
+    monkeypatch.setattr(commoncrawldumper, "local_host", lambda: ("vm", "127.0.0.1"))
 
 
 def run(*words: object, conf: Configuration | None = None, now: int = NOW) -> str:

@@ -141,13 +141,13 @@ def test_the_index_is_made_once_and_anew_when_archives_change(
 
 def test_a_cdxj_file_takes_the_place_of_reading_the_archive(archive: Path, tmp_path: Path) -> None:
     from minutch.warc.reading.archivefiles import ArchiveFile, find_archives
-    from minutch.warc.reading.visits import Kind, Visit
+    from minutch.warc.reading.visits import Visit, VisitKind
 
     (found,) = find_archives([archive])
     assert isinstance(found, ArchiveFile)
     lines = []
     for visit in found.open().visits():
-        if isinstance(visit, Visit) and visit.kind is Kind.ANSWER:
+        if isinstance(visit, Visit) and visit.kind is VisitKind.ANSWER:
             entry = {
                 "url": visit.url,
                 "offset": str(visit.place.offset),

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
-from minutch.archives.replay.segments import NewSegments
-from minutch.archives.replay.wanted import Wanted
+from minutch.archives.replay.newsegments import NewSegments
+from minutch.archives.replay.visitfilter import VisitFilter
 from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import RedirectRules, ending, redirect_datum
 from minutch.cycle.fetch.fetchlog import Frame
@@ -35,13 +35,13 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.domains import choose_representative
 from minutch.urls.parts import parse
-from minutch.warc.reading.answers import replays
 from minutch.warc.reading.archivefiles import ArchiveFile, IndexFile, OpenArchives
-from minutch.warc.reading.bytesource import Place
-from minutch.warc.reading.cdxj import Entry
-from minutch.warc.reading.indexed import entries_of
+from minutch.warc.reading.archiveprotocol import replays
+from minutch.warc.reading.bytesource import RecordPosition
+from minutch.warc.reading.cdxjlines import CdxjLine
+from minutch.warc.reading.cdxjlookup import entries_of
 from minutch.warc.reading.visitindex import VisitIndex, resolved
-from minutch.warc.reading.visits import Kind, Visit
+from minutch.warc.reading.visits import Visit, VisitKind
 
 log = logging.getLogger(__name__)
 
@@ -62,10 +62,10 @@ _MOST: Final = 0x7FFF_FFFF
 
 
 @dataclass(slots=True)
-class Rules:
+class ImportRules:
     """What becomes of URLs, and which visits are wanted."""
 
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: VisitFilter = field(default_factory=VisitFilter)
     normalize: bool = False
     filter: bool = False
     describe: Callable[[Visit, Content], None] | None = None
@@ -80,7 +80,7 @@ class Replayer:
         segments: NewSegments,
         index: VisitIndex,
         conf: Configuration,
-        rules: Rules,
+        rules: ImportRules,
         limit: int,
     ) -> None:
         """`limit`: bytes of content that are kept."""
@@ -120,14 +120,14 @@ class Replayer:
             for found in entries_of(index):
                 self._count(NOWHERE if found is None else self._line(archives, *found), progress)
 
-    def _line(self, archives: OpenArchives, archive: ArchiveFile, entry: Entry) -> str:
+    def _line(self, archives: OpenArchives, archive: ArchiveFile, entry: CdxjLine) -> str:
         """The visit that a line leads to; its record is read only if it may be wanted."""
-        wanted, place = self._rules.wanted, Place(entry.offset)
+        wanted, place = self._rules.wanted, RecordPosition(entry.offset)
         if entry.is_original:
             self._index.name(archive, place, [entry.digest])
         is_known = entry.is_original and bool(entry.status)
-        if not wanted.place(entry.url, entry.time) or (
-            is_known and not wanted.result(entry.status, entry.mime)
+        if not wanted.matches_target(entry.url, entry.time) or (
+            is_known and not wanted.matches_answer(entry.status, entry.mime)
         ):
             return NOT_WANTED
         if entry.method != "GET":
@@ -150,8 +150,8 @@ class Replayer:
     def _visit(self, archive: ArchiveFile, visit: Visit) -> str:
         """Take a visit; returns what is counted, empty if it is put off."""
         wanted = self._rules.wanted
-        if not wanted.place(visit.url, visit.time) or (
-            visit.kind is not Kind.SAME and not wanted.visit(visit)
+        if not wanted.matches_target(visit.url, visit.time) or (
+            visit.kind is not VisitKind.SAME and not wanted.matches(visit)
         ):
             return NOT_WANTED
         if visit.method != "GET":
@@ -161,7 +161,7 @@ class Replayer:
             return FILTERED
         visit.url = url
         number = self._index.add(archive, visit.place, url, visit.time)
-        if visit.kind is not Kind.SAME:
+        if visit.kind is not VisitKind.SAME:
             return self._record(visit, number)
         self._index.put_off(visit, number)
         return ""
@@ -177,12 +177,12 @@ class Replayer:
 
     def _resolved(self, visit: Visit, number: int, original: Visit | None) -> str:
         is_resolved = resolved(visit, original)
-        if not self._rules.wanted.visit(visit):
+        if not self._rules.wanted.matches(visit):
             return NOT_WANTED
         if not is_resolved:
             self._record(visit, number)
             return UNRESOLVED
-        visit.kind = Kind.ANSWER
+        visit.kind = VisitKind.ANSWER
         return self._record(visit, number)
 
     def _url(self, url: str) -> str | None:

@@ -1,4 +1,4 @@
-"""WARC files that lie there already, put into a WACZ as they are; its index and list of pages are
+"""Puts existing WARC files into a WACZ as they are; its index and list of pages are
 made of them.
 """
 
@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
-from minutch.archives.web.cdxj import Entry
-from minutch.archives.web.given import index_archives
-from minutch.archives.web.wat import HTML, facts_of
+from minutch.archives.web.cdxjindex import IndexEntry
+from minutch.archives.web.existingarchives import index_archives
+from minutch.archives.web.watfiles import HTML, facts_of
 from minutch.cycle.parse.charset import CharsetDetector
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.warc.reading.answers import as_archived, replays
 from minutch.warc.reading.archivefiles import ZSTD, ArchiveFile
-from minutch.warc.reading.records import Record
-from minutch.warc.reading.visits import Kind, Visit, target_of
+from minutch.warc.reading.archiveprotocol import as_archived, replays
+from minutch.warc.reading.recordreader import Record
+from minutch.warc.reading.visits import Visit, VisitKind, target_of
 from minutch.warc.reading.warcrecords import WARC
 
 PAGES: Final = "HTML pages"
@@ -36,7 +36,7 @@ class Files(Protocol):
 class Lines(Protocol):
     """Takes entries, as an index does."""
 
-    def add(self, entry: Entry) -> None: ...
+    def add(self, entry: IndexEntry) -> None: ...
 
 
 class Pages(Protocol):
@@ -115,7 +115,7 @@ class _PageFinder:
             self._text = target_of(found), found.block.decode("utf-8", "replace")
 
     def _visit(self, visit: Visit) -> None:
-        if visit.kind is not Kind.ANSWER or visit.status != _OK or visit.method != "GET":
+        if visit.kind is not VisitKind.ANSWER or visit.status != _OK or visit.method != "GET":
             return
         content = self._replays.replayed(visit.url, CrawlDatum(), visit).content
         if content is not None and content.content_type.partition(";")[0].strip().lower() in HTML:

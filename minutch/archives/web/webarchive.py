@@ -13,22 +13,21 @@ them out, and describes the same files nevertheless.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from minutch.archives.sources import Capture, captures
-from minutch.archives.web.languages import three_letters
+from minutch.archives.captures import Capture, captures
+from minutch.archives.web.languagecodes import three_letters
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.hadoop.formats.writables import Text
-from minutch.job import Counters, JobContext
+from minutch.job import Counters, Progress
 from minutch.records import crawldatum as status
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import RESPONSE_CODE_KEY
-from minutch.warc.machine import this_machine
 from minutch.warc.pagerecords import (
     IDENTICAL,
     NOT_MODIFIED,
@@ -39,10 +38,16 @@ from minutch.warc.pagerecords import (
     write_request,
     write_revisit,
 )
-from minutch.warc.targets import NO_URI, uri_of
-from minutch.warc.times import fetch_time
-from minutch.warc.warcfile import DEFAULT_LIMIT, SHA1, V1_1, Output, Record, WarcFiles, level_of
-from minutch.warc.warcinfo import crawler_info
+from minutch.warc.pagetimes import fetch_time
+from minutch.warc.targeturi import NO_URI, uri_of
+from minutch.warc.warcfile import (
+    DEFAULT_LIMIT,
+    SHA1,
+    V1_1,
+    Output,
+    WarcFiles,
+    WrittenRecord,
+)
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +66,7 @@ _CODE: Final = Text(RESPONSE_CODE_KEY)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ArchiveSpec:
     """What is archived, and in what form."""
 
     segments: Sequence[Segment]
@@ -69,7 +74,11 @@ class Plan:
     limit: int = DEFAULT_LIMIT
     digest: str = SHA1
     time: int = 0
-    """When the files were made, by their own account: when the last segment was."""
+    """When the files were made, by their own account (ms): when the last segment was."""
+    level: int = 0
+    """Compression level of ISA-L, 0 to 3."""
+    crawler: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Fields of the warcinfo record, by WARC version."""
 
 
 def time_of(segment: Segment) -> int:
@@ -79,20 +88,20 @@ def time_of(segment: Segment) -> int:
     return int((segment.path / CONTENT).stat().st_mtime) * 1000
 
 
-class Beside:
+class ArchiveListener:
     """What is made of the records beside the files that they are in."""
 
     def begin(self, name: str) -> None:
         """A file begins."""
 
-    def record(self, record: Record) -> None:
+    def record(self, record: WrittenRecord) -> None:
         """A record was written."""
 
     def capture(self, capture: Capture, target: str, time: int) -> None:
         """The records of a capture, a whole page with a head or without one, follow."""
 
 
-class Nowhere:
+class DiscardedOutput:
     """A file that nobody wants: only where things would be in it is of interest."""
 
     def write(self, data: bytes, /) -> None:
@@ -103,53 +112,53 @@ class Nowhere:
 
 
 def write_archive(
-    plan: Plan,
-    context: JobContext,
+    spec: ArchiveSpec,
     open_file: Callable[[str], Output],
-    beside: Sequence[Beside] = (),
+    listeners: Sequence[ArchiveListener],
+    progress: Progress,
 ) -> Counters:
-    """Write the segments' captures into files that `open_file` opens by their names."""
+    """Writes the segments' captures into files that `open_file` opens by their names."""
     counters = Counters(dict.fromkeys((PAGES, UNCHANGED, SAME, TWICE, NO_CONTENT, NO_URI), 0))
-    info = crawler_info(context.conf, *this_machine(), V1_1)
+    info = spec.crawler[V1_1]
 
     def opened(number: int) -> tuple[str, Output]:
-        name = f"{plan.prefix}-{number:05}.warc.gz"
+        name = f"{spec.prefix}-{number:05}.warc.gz"
         file = open_file(name)
-        for each in beside:
+        for each in listeners:
             each.begin(name)
         return name, file
 
-    def written(record: Record) -> None:
-        for each in beside:
+    def written(record: WrittenRecord) -> None:
+        for each in listeners:
             each.record(record)
 
     files = WarcFiles(
         opened,
         compress=True,
-        limit=plan.limit,
+        limit=spec.limit,
         version=V1_1,
-        info=lambda: (plan.time, info),
-        digest=plan.digest,
-        written=written if beside else None,
-        level=level_of(context.conf),
+        info=lambda: (spec.time, info),
+        digest=spec.digest,
+        written=written if listeners else None,
+        level=spec.level,
     )
-    with files, context.progress("export", unit="pages") as progress:
-        archive = Archive(files, beside)
+    with files:
+        writer = CaptureWriter(files, listeners)
         for capture in captures(
-            plan.segments, [CONTENT], if_there=[CRAWL_FETCH, PARSE_DATA, PARSE_TEXT]
+            spec.segments, [CONTENT], if_there=[CRAWL_FETCH, PARSE_DATA, PARSE_TEXT]
         ):
-            counters.add(archive.write(capture))
+            counters.add(writer.write(capture))
             progress.advance()
         counters.add(RECORDS, files.records)
     return counters
 
 
 @dataclass
-class Archive:
+class CaptureWriter:
     """Makes records of captures, those of one URL one after the other."""
 
     files: WarcFiles
-    beside: Sequence[Beside] = ()
+    listeners: Sequence[ArchiveListener] = ()
     _url: str = ""
     _seen: set[tuple[int, str]] = field(default_factory=set)
     """Times and digests of the captures of the URL."""
@@ -207,7 +216,7 @@ class Archive:
     def _page(
         self, capture: Capture, target: str, time: int, content: Content, digest: str
     ) -> None:
-        for each in self.beside:
+        for each in self.listeners:
             each.capture(capture, target, time)
         page = write_page(
             self.files, time, target, content, code=_code(capture, target), digest=digest

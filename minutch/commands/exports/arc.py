@@ -15,8 +15,8 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from minutch.archives.arc import CRAWL_001, PARSE_OUTPUT, export
-from minutch.archives.sources import find_segments
+from minutch.archives.arcexporter import CRAWL_001, PARSE_OUTPUT, export
+from minutch.archives.captures import find_segments
 from minutch.commands.arguments import Flag, parse
 from minutch.commands.exports.segmentargs import DIR, given_segments
 from minutch.job import JobContext

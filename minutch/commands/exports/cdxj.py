@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from minutch.archives.web.cdxj import Index, write_index
-from minutch.archives.web.given import index_archives, named_archives
-from minutch.archives.web.webarchive import Nowhere, write_archive
+from minutch.archives.captures import find_segments
+from minutch.archives.web.existingarchives import named_archives
+from minutch.archives.web.webarchivejobs import export_cdxj, index_existing
 from minutch.commands.arguments import parse
 from minutch.commands.exports.segmentargs import FLAGS as COMMON
-from minutch.commands.exports.segmentargs import OPTIONS, archives_among, given_segments, planned
+from minutch.commands.exports.segmentargs import (
+    OPTIONS,
+    archive_options,
+    archives_among,
+    given_segments,
+)
 from minutch.job import JobContext
-from minutch.work.tables.textparts import output_file
 
 USAGE: Final = f"""export cdxj <segment>... [-dir <segments>] <out> [options]
        export cdxj <archive>... <out>
@@ -27,18 +31,14 @@ FLAGS: Final = COMMON
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: 0 if done."""
+    """Runs the command; returns 0."""
     given = parse(args, FLAGS, usage=USAGE, least=1)
     paths, out = given_segments(given, USAGE)
     archives = archives_among(paths, USAGE)
-    plan = None if archives else planned(given, paths, USAGE)
-    named = named_archives(archives, out.parent)
-    with output_file(out) as path, Index(path.parent) as index:
-        if plan is not None:
-            counters = write_archive(plan, context, lambda name: Nowhere(), [index])
-        else:
-            with context.progress("export", unit="records") as progress:
-                counters = index_archives(named.items(), index.add, progress)
-        write_index(path, index.sorted())
+    if archives:
+        counters = index_existing(named_archives(archives, out.parent), out, context=context)
+    else:
+        options = archive_options(given, USAGE)
+        counters = export_cdxj(find_segments(paths), out, options, context=context)
     context.report("export cdxj", counters)
     return 0

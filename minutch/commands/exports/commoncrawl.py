@@ -18,8 +18,8 @@ import logging
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.dataset.export import FOLDERS, URLS, export
-from minutch.archives.sources import segments_at
+from minutch.archives.captures import segments_at
+from minutch.archives.dataset.datasetexport import FOLDERS, URLS, export
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.commands.exports.segmentargs import DIR, given_segments
 from minutch.job import JobContext

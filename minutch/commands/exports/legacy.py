@@ -13,8 +13,8 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from minutch.archives.legacy.export import export_legacy
-from minutch.archives.sources import segments_at
+from minutch.archives.captures import segments_at
+from minutch.archives.legacy.legacyexport import export_legacy
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.commands.exports.segmentargs import DIR, given_segments
 from minutch.job import JobContext

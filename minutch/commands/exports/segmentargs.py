@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.sources import find_segments
-from minutch.archives.web.given import is_archive
-from minutch.archives.web.webarchive import Plan, time_of
+from minutch.archives.web.existingarchives import is_archive
+from minutch.archives.web.webarchivejobs import WebArchiveOptions
 from minutch.commands.arguments import Arguments, Flag, fail
 from minutch.warc.warcfile import DEFAULT_LIMIT, DIGESTS, SHA1
 
@@ -55,15 +54,14 @@ def archives_among(paths: Sequence[Path], usage: str) -> list[Path]:
     return found
 
 
-def planned(given: Arguments, paths: Sequence[Path], usage: str) -> Plan:
-    """What a command line asks for; `paths` are its segments. Raises UsageError, StoreError without
-    any.
-    """
-    segments = find_segments(paths)
+def archive_options(given: Arguments, usage: str) -> WebArchiveOptions:
+    """Returns the options that a command line asks for. UsageError."""
     limit = given.get("-size", DEFAULT_LIMIT)
     if limit <= 0:
         fail(f"-size {limit}: expected a number of bytes", usage)
-    prefix = given.get("-prefix", f"minutch-{segments[-1].name}")
-    if not prefix or "/" in prefix or not prefix.isprintable() or prefix.startswith("."):
+    prefix = given["-prefix"]
+    if prefix is not None and (
+        not prefix or "/" in prefix or not prefix.isprintable() or prefix.startswith(".")
+    ):
         fail(f"-prefix {prefix}: expected the beginning of a file's name", usage)
-    return Plan(segments, prefix, limit, given.get("-digest", SHA1), max(map(time_of, segments)))
+    return WebArchiveOptions(prefix or "", limit, given.get("-digest", SHA1))

@@ -14,18 +14,21 @@ Source: WACZ 1.1.1, and the ZipNum index of pywb.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from minutch.archives.web.cdxj import Index
-from minutch.archives.web.given import named_archives
-from minutch.archives.web.repack import take_archives, titled_by
-from minutch.archives.web.wacz import Package, PageList
-from minutch.archives.web.webarchive import write_archive
+from minutch.archives.captures import find_segments
+from minutch.archives.web.existingarchives import named_archives
+from minutch.archives.web.webarchivejobs import export_wacz
 from minutch.commands.arguments import Flag, parse
 from minutch.commands.exports.segmentargs import FLAGS as COMMON
-from minutch.commands.exports.segmentargs import OPTIONS, archives_among, given_segments, planned
+from minutch.commands.exports.segmentargs import (
+    OPTIONS,
+    archive_options,
+    archives_among,
+    given_segments,
+)
 from minutch.job import JobContext
-from minutch.work.tables.textparts import output_file
 
 USAGE: Final = f"""export wacz <segment>... [-dir <segments>] <out> [options]
        export wacz <archive>... <out> [-title <title>] [-text]
@@ -38,24 +41,16 @@ FLAGS: Final = (*COMMON, Flag("-title", value="title"), Flag("-text"))
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: 0 if done."""
+    """Runs the command; returns 0."""
     given = parse(args, FLAGS, usage=USAGE, least=1)
     paths, out = given_segments(given, USAGE)
     archives = named_archives(archives_among(paths, USAGE))
-    plan = None if archives else planned(given, paths, USAGE)
-    time, title = titled_by(archives) if plan is None else (plan.time, plan.prefix)
-    with (
-        output_file(out) as path,
-        Package(path, time) as package,
-        Index(path.parent) as index,
-        PageList(path.parent, given["-text"]) as pages,
-    ):
-        if plan is not None:
-            counters = write_archive(plan, context, package.open_archive, [index, pages])
-        else:
-            counters = take_archives(archives, package, index, pages, context)
-        package.add_index(index.sorted())
-        package.add("pages/pages.jsonl", pages.chunks(), compress=True)
-        package.finish(given.get("-title", title), pages.first)
+    options = replace(
+        archive_options(given, USAGE),
+        title=given.get("-title", ""),
+        with_text=given["-text"],
+    )
+    segments = [] if archives else find_segments(paths)
+    counters = export_wacz(segments, out, options, archives=archives, context=context)
     context.report("export wacz", counters)
     return 0

@@ -11,39 +11,28 @@ written once.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from dataclasses import replace
 from typing import Final
 
-from minutch.archives.web.cdxj import Index, write_index
-from minutch.archives.web.webarchive import write_archive
+from minutch.archives.captures import find_segments
+from minutch.archives.web.webarchivejobs import export_web_archive
 from minutch.commands.arguments import Flag, parse
 from minutch.commands.exports.segmentargs import FLAGS as COMMON
-from minutch.commands.exports.segmentargs import OPTIONS, given_segments, planned
+from minutch.commands.exports.segmentargs import OPTIONS, archive_options, given_segments
 from minutch.job import JobContext
-from minutch.warc.warcfile import Output
-from minutch.work.tables.textparts import output_folder
 
 USAGE: Final = f"""export warc <segment>... [-dir <segments>] <out> [options]
 {OPTIONS}
 \t-cdxj\twith an index of the files, index.cdxj
 \t<out>\tthe new folder of the WARC files"""
 FLAGS: Final = (*COMMON, Flag("-cdxj"))
-INDEX: Final = "index.cdxj"
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: 0 if done."""
+    """Runs the command; returns 0."""
     given = parse(args, FLAGS, usage=USAGE, least=1)
     paths, out = given_segments(given, USAGE)
-    plan = planned(given, paths, USAGE)
-    with output_folder(out) as work, ExitStack() as stack:
-        index = [stack.enter_context(Index(work))] if given["-cdxj"] else []
-
-        def open_file(name: str) -> Output:
-            return (work / name).open("wb", buffering=1 << 18)
-
-        counters = write_archive(plan, context, open_file, index)
-        for each in index:
-            write_index(work / INDEX, each.sorted())
+    options = replace(archive_options(given, USAGE), index=given["-cdxj"])
+    counters = export_web_archive(find_segments(paths), out, options, context=context)
     context.report("export warc", counters)
     return 0

@@ -23,10 +23,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from minutch.archives.web.wat import Wat
-from minutch.commands.exports.derived import export_derived
+from minutch.archives.captures import find_segments
+from minutch.archives.web.webarchivejobs import export_wat
+from minutch.commands.arguments import parse
 from minutch.commands.exports.segmentargs import FLAGS as COMMON
-from minutch.commands.exports.segmentargs import OPTIONS
+from minutch.commands.exports.segmentargs import OPTIONS, archive_options, given_segments
 from minutch.job import JobContext
 
 USAGE: Final = f"""export wat <segment>... [-dir <segments>] <out> [options]
@@ -36,5 +37,9 @@ FLAGS: Final = COMMON
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: 0 if done."""
-    return export_derived("export wat", args, FLAGS, USAGE, context, Wat)
+    """Runs the command; returns 0."""
+    given = parse(args, FLAGS, usage=USAGE, least=1)
+    paths, out = given_segments(given, USAGE)
+    options = archive_options(given, USAGE)
+    context.report("export wat", export_wat(find_segments(paths), out, options, context=context))
+    return 0

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from minutch.archives.web.wet import Wet
-from minutch.commands.exports.derived import export_derived
+from minutch.archives.captures import find_segments
+from minutch.archives.web.webarchivejobs import export_wet
+from minutch.commands.arguments import parse
 from minutch.commands.exports.segmentargs import FLAGS as COMMON
-from minutch.commands.exports.segmentargs import OPTIONS
+from minutch.commands.exports.segmentargs import OPTIONS, archive_options, given_segments
 from minutch.job import JobContext
 
 USAGE: Final = f"""export wet <segment>... [-dir <segments>] <out> [options]
@@ -24,5 +25,9 @@ FLAGS: Final = COMMON
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: 0 if done."""
-    return export_derived("export wet", args, FLAGS, USAGE, context, Wet)
+    """Runs the command; returns 0."""
+    given = parse(args, FLAGS, usage=USAGE, least=1)
+    paths, out = given_segments(given, USAGE)
+    options = archive_options(given, USAGE)
+    context.report("export wet", export_wet(find_segments(paths), out, options, context=context))
+    return 0

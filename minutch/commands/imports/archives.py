@@ -11,11 +11,11 @@ import logging
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.replay.importing import replay
-from minutch.archives.replay.replayer import Rules
+from minutch.archives.replay.archiveimport import replay
+from minutch.archives.replay.replayer import ImportRules
 from minutch.commands.arguments import Flag, fail, parse
-from minutch.commands.imports.wanted import FLAGS as WANTED_FLAGS
-from minutch.commands.imports.wanted import wanted_given
+from minutch.commands.imports.visitfilterargs import FLAGS as WANTED_FLAGS
+from minutch.commands.imports.visitfilterargs import visit_filter
 from minutch.errors import StoreError
 from minutch.job import JobContext
 
@@ -45,10 +45,10 @@ def run(args: list[str], context: JobContext) -> int:
     given = parse(args, FLAGS, usage=USAGE, least=2)
     *files, parent = map(Path, given.positional)
     try:
-        wanted = wanted_given(given)
+        wanted = visit_filter(given)
     except ValueError as exc:
         fail(str(exc), USAGE)
-    rules = Rules(wanted, given["-normalize"], given["-filter"])
+    rules = ImportRules(wanted, given["-normalize"], given["-filter"])
     folders = tuple(map(Path, given.get("-archives", [])))
     for folder in folders:
         if not folder.is_dir():

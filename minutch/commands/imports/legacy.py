@@ -17,7 +17,7 @@ import logging
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.legacy.import_ import import_legacy
+from minutch.archives.legacy.legacyimport import import_legacy
 from minutch.commands.arguments import Flag, parse
 from minutch.job import JobContext
 

@@ -25,7 +25,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import CAPTURE, Metadata
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.warc.pagerecords import IDENTICAL, NOT_MODIFIED, Original
-from minutch.warc.times import fetch_time, http_time
+from minutch.warc.pagetimes import fetch_time, http_time
 from minutch.warc.warcfile import sha1_digest
 
 IMPLIED: Final = (

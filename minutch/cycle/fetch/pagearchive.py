@@ -30,7 +30,7 @@ from minutch.errors import StoreError
 from minutch.hadoop.formats.writables import Text
 from minutch.records.metadata import RESPONSE_CODE_KEY, RESPONSE_HEADERS_KEY
 from minutch.warc.httpheaders import status_of
-from minutch.warc.machine import this_machine
+from minutch.warc.localhost import local_host
 from minutch.warc.pagerecords import (
     NOT_MODIFIED,
     write_fetch_data,
@@ -38,7 +38,7 @@ from minutch.warc.pagerecords import (
     write_request,
     write_revisit,
 )
-from minutch.warc.targets import uri_of
+from minutch.warc.targeturi import uri_of
 from minutch.warc.warcfile import DEFAULT_LIMIT, V1_1, Output, WarcFiles, level_of
 from minutch.warc.warcinfo import crawler_info
 from minutch.work.tables.install import sync_path
@@ -120,7 +120,7 @@ class PageArchive:
     _open: _File | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.info = crawler_info(self.conf, *this_machine(), V1_1)
+        self.info = crawler_info(self.conf, *local_host(), V1_1)
         limit = self.conf.get_int(SIZE_PROPERTY, DEFAULT_LIMIT)
         last = _names(self.segment, self.folder, self.share)[-1:]
         self._files = WarcFiles(

@@ -19,10 +19,10 @@ from typing import BinaryIO, Final
 
 from minutch.errors import FormatError, StoreError
 from minutch.warc.reading.arcrecords import ARC
-from minutch.warc.reading.bytesource import ByteSource, IsRecord, Place, PlainSource
-from minutch.warc.reading.cdxj import CDXJ_LINE
+from minutch.warc.reading.bytesource import ByteSource, IsRecord, PlainSource, RecordPosition
+from minutch.warc.reading.cdxjlines import CDXJ_LINE
 from minutch.warc.reading.gzipsource import GzipSource
-from minutch.warc.reading.records import MOST_BLOCK, Grammar, Record, RecordReader
+from minutch.warc.reading.recordreader import MOST_BLOCK, Grammar, Record, RecordReader
 from minutch.warc.reading.visits import Visit, arc_visits, warc_visits
 from minutch.warc.reading.warcrecords import WARC
 from minutch.warc.reading.zstdsource import DICTIONARY, FRAME, ZstdSource
@@ -115,7 +115,7 @@ class OpenArchive:
         except OSError as exc:
             raise StoreError(f"{self.archive.name}: can't be read: {exc.strerror}") from exc
 
-    def visit_at(self, place: Place) -> Visit | None:
+    def visit_at(self, place: RecordPosition) -> Visit | None:
         """The visit whose answer lies at `place`; None if there is none (any more)."""
         try:
             record = self.reader.at(place)
@@ -136,7 +136,7 @@ class OpenArchives:
         self._most = most
         self._open: OrderedDict[ArchiveFile, OpenArchive] = OrderedDict()
 
-    def visit_at(self, archive: ArchiveFile, place: Place) -> Visit | None:
+    def visit_at(self, archive: ArchiveFile, place: RecordPosition) -> Visit | None:
         """As `OpenArchive.visit_at`."""
         found = self._open.pop(archive, None) or archive.open(self._most)
         self._open[archive] = found

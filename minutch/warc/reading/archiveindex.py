@@ -17,10 +17,10 @@ from pathlib import Path
 
 from minutch.errors import StoreError
 from minutch.warc.reading.archivefiles import ArchiveFile, IndexFile, OpenArchives, find_archives
-from minutch.warc.reading.bytesource import Place
-from minutch.warc.reading.indexed import entries_of
+from minutch.warc.reading.bytesource import RecordPosition
+from minutch.warc.reading.cdxjlookup import entries_of
 from minutch.warc.reading.visitindex import VisitIndex, resolved
-from minutch.warc.reading.visits import Kind, Visit
+from minutch.warc.reading.visits import Visit, VisitKind
 from minutch.work.tables.workfolders import work_folder
 
 log = logging.getLogger(__name__)
@@ -37,9 +37,9 @@ class ArchiveIndex:
         """The newest visit to `url` up to `until` (ms), with its content; None if there is none."""
         for archive, place in self._index.newest(url, until):
             visit = self._archives.visit_at(archive, place)
-            if visit is not None and visit.kind is Kind.SAME and not self._resolve(visit):
+            if visit is not None and visit.kind is VisitKind.SAME and not self._resolve(visit):
                 continue
-            if visit is not None and visit.kind is not Kind.NOT_MODIFIED:
+            if visit is not None and visit.kind is not VisitKind.NOT_MODIFIED:
                 return visit
         return None
 
@@ -101,7 +101,7 @@ def _make(archives: Iterable[ArchiveFile | IndexFile], path: Path) -> None:
         raise StoreError(f"{path}: the index of the archives can't be written: {exc}") from exc
 
 
-_Row = tuple[ArchiveFile, Place, str, int, list[str]]
+_Row = tuple[ArchiveFile, RecordPosition, str, int, list[str]]
 
 
 def _visits(archive: ArchiveFile) -> Iterator[_Row]:
@@ -117,7 +117,7 @@ def _lines(index: IndexFile) -> Iterator[_Row]:
             archive, entry = found
             yield (
                 archive,
-                Place(entry.offset),
+                RecordPosition(entry.offset),
                 entry.url,
                 entry.time,
                 [entry.digest] if entry.is_original else [],

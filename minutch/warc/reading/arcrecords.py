@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from minutch.warc.reading.records import Grammar
+from minutch.warc.reading.recordreader import Grammar
 
 FILE_DESCRIPTION: Final = "filedesc:"
 _START: Final = re.compile(

@@ -26,7 +26,7 @@ _LEAST: Final = 1 << 16
 _OVERLAP: Final = 64
 
 
-class Place(NamedTuple):
+class RecordPosition(NamedTuple):
     """Where a record begins: the offset in the file, of its member where there are some, and bytes
     into that.
     """
@@ -49,7 +49,7 @@ class ByteSource(Protocol):
     at: int
     damage: str
     """What ended the member early; empty if nothing did."""
-    gap: Place | None
+    gap: RecordPosition | None
     """What is no member and was passed over by the last `next_member`."""
 
     def more(self) -> bool:
@@ -57,10 +57,10 @@ class ByteSource(Protocol):
         of the member.
         """
 
-    def member(self) -> Place:
+    def member(self) -> RecordPosition:
         """Where the member begins."""
 
-    def place(self) -> Place:
+    def place(self) -> RecordPosition:
         """Where `window[at]` lies."""
 
     @property
@@ -68,7 +68,7 @@ class ByteSource(Protocol):
         """The offset behind what was used; None in the middle of a member."""
         ...
 
-    def go_to(self, place: Place) -> None:
+    def go_to(self, place: RecordPosition) -> None:
         """Make `place` the beginning of the window, which may be empty then."""
 
     def keep(self) -> None:
@@ -100,7 +100,7 @@ class PlainSource:
     def __init__(self, file: BinaryIO, start: int = 0, end: int | None = None) -> None:
         self.window, self.at, self.damage = b"", 0, ""
         self._file, self._end = file, _size(file) if end is None else end
-        self.gap: Place | None = None
+        self.gap: RecordPosition | None = None
         self._read_to = start
         self._file.seek(start)
 
@@ -115,17 +115,17 @@ class PlainSource:
         self._read_to += len(data)
         return bool(data)
 
-    def member(self) -> Place:
-        return Place(0)
+    def member(self) -> RecordPosition:
+        return RecordPosition(0)
 
-    def place(self) -> Place:
-        return Place(self._read_to - len(self.window) + self.at)
+    def place(self) -> RecordPosition:
+        return RecordPosition(self._read_to - len(self.window) + self.at)
 
     @property
     def end(self) -> int:
         return self.place().offset
 
-    def go_to(self, place: Place) -> None:
+    def go_to(self, place: RecordPosition) -> None:
         self.window, self.at = b"", 0
         self._read_to = place.offset + place.inner
         self._file.seek(self._read_to)
@@ -139,7 +139,7 @@ class PlainSource:
         if there - here <= len(self.window) - self.at:
             self.at += there - here
         else:
-            self.go_to(Place(there))
+            self.go_to(RecordPosition(there))
         return there - here
 
     def next_whole(self) -> bool:
@@ -181,7 +181,7 @@ class MemberSource(ABC):
         """Members in the window: position in it, offset in the file, bytes of the member before
         that position.
         """
-        self.gap: Place | None = None
+        self.gap: RecordPosition | None = None
         self._ended = False
         self._member = start
         self._begin(start)
@@ -298,7 +298,7 @@ class MemberSource(ABC):
         """Whether a member begins here."""
         return bytes(self._peek(len(self.magic))) == self.magic
 
-    def _gap(self, start: int, end: int) -> Place | None:
+    def _gap(self, start: int, end: int) -> RecordPosition | None:
         """Where the first byte is that is no member; zeros, as some disks leave them at the end,
         are no damage.
         """
@@ -307,7 +307,7 @@ class MemberSource(ABC):
             data = bytes(self._piece(min(_READ, end - start)))
             blank = len(data) - len(data.lstrip(b"\0\r\n"))
             if blank < len(data) or not data:
-                return Place(start + blank)
+                return RecordPosition(start + blank)
             start += len(data)
         return None
 
@@ -361,12 +361,12 @@ class MemberSource(ABC):
 
     # -- places ------------------------------------------------------------------------------------
 
-    def member(self) -> Place:
-        return Place(self._member)
+    def member(self) -> RecordPosition:
+        return RecordPosition(self._member)
 
-    def place(self) -> Place:
+    def place(self) -> RecordPosition:
         position, offset, inner = next(mark for mark in reversed(self._marks) if mark[0] <= self.at)
-        return Place(offset, inner + self.at - position)
+        return RecordPosition(offset, inner + self.at - position)
 
     @property
     def end(self) -> int | None:
@@ -375,7 +375,7 @@ class MemberSource(ABC):
         place = self.place()
         return None if place.inner else place.offset
 
-    def go_to(self, place: Place) -> None:
+    def go_to(self, place: RecordPosition) -> None:
         here = self.place()
         if not (place.offset == here.offset and place.inner >= here.inner):
             self._go_back(place)
@@ -384,7 +384,7 @@ class MemberSource(ABC):
         while (left := left - self.skip(left)) and self.joins():
             pass
 
-    def _go_back(self, place: Place) -> None:
+    def _go_back(self, place: RecordPosition) -> None:
         """Go to the beginning of the member of `place`, or anywhere before that in it."""
         self._begin(place.offset)
 

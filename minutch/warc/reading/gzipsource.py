@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final
 from isal import igzip_lib, isal_zlib
 
 from minutch.kernels.libdeflate import GzipMembers
-from minutch.warc.reading.bytesource import WHOLE, IsRecord, MemberSource, Place
+from minutch.warc.reading.bytesource import WHOLE, IsRecord, MemberSource, RecordPosition
 
 _GZIP: Final = 31
 _ERRORS: Final[Any] = (igzip_lib.IsalError, zlib.error)
@@ -26,7 +26,7 @@ _FIRST_BYTES: Final = 1 << 14
 class _State:
     """A place in a member from which it can be inflated again."""
 
-    place: Place
+    place: RecordPosition
     inflater: Any
     offset: int
     window: bytes
@@ -108,7 +108,7 @@ class GzipSource(MemberSource):
                 pass
         return b""
 
-    def _go_back(self, place: Place) -> None:
+    def _go_back(self, place: RecordPosition) -> None:
         if (
             self._kept is not None
             and self._kept.place.offset == place.offset

@@ -24,7 +24,7 @@ from typing import Final
 from minutch.errors import UrlError
 from minutch.warc.reading.archivefiles import ArchiveFile
 from minutch.warc.reading.arcrecords import ARC
-from minutch.warc.reading.bytesource import Place
+from minutch.warc.reading.bytesource import RecordPosition
 from minutch.warc.reading.visits import Visit
 from minutch.warc.reading.warcrecords import WARC
 from minutch.warc.warcfile import target_uri
@@ -48,7 +48,7 @@ ORDER BY name.archive, name.offset, name.inner, later.rowid
 _HTTP: Final = re.compile(r"(?i)(https?)://([^/?#]*)([^#]*)")
 _PORTS: Final = {"http": ":80", "https": ":443"}
 
-Found = tuple[ArchiveFile, Place]
+Found = tuple[ArchiveFile, RecordPosition]
 
 
 def url_key(url: str) -> str:
@@ -113,7 +113,7 @@ class VisitIndex:
             self._db.execute("INSERT INTO archive VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         return number
 
-    def add(self, archive: ArchiveFile, place: Place, url: str, time: int) -> int:
+    def add(self, archive: ArchiveFile, place: RecordPosition, url: str, time: int) -> int:
         """Put a visit in; returns how many of its URL were there before."""
         key = _hash(url_key(url))
         (before,) = self._db.execute("SELECT count(*) FROM visit WHERE url = ?", (key,)).fetchone()
@@ -122,7 +122,7 @@ class VisitIndex:
         self._db.execute("INSERT INTO visit VALUES (?, ?, ?, ?, ?, ?)", row)
         return int(before)
 
-    def name(self, archive: ArchiveFile, place: Place, names: Iterable[str]) -> None:
+    def name(self, archive: ArchiveFile, place: RecordPosition, names: Iterable[str]) -> None:
         """Other visits may refer to this one by `names`."""
         number = self._number_of(archive)
         rows = [(_hash(name), number, place.offset, place.inner) for name in names]
@@ -143,7 +143,9 @@ class VisitIndex:
         those lie.
         """
         for data, key, number, offset, inner in self._db.execute(_PUT_OFF):
-            found = None if number is None else (self._archives[number], Place(offset, inner))
+            found = (
+                None if number is None else (self._archives[number], RecordPosition(offset, inner))
+            )
             yield pickle.loads(data), key, found
 
     def named(self, names: Iterable[str]) -> Found | None:
@@ -151,7 +153,7 @@ class VisitIndex:
         for name in names:
             query = "SELECT archive, offset, inner FROM name WHERE name = ?"
             for number, offset, inner in self._db.execute(query, (_hash(name),)):
-                return self._archives[number], Place(offset, inner)
+                return self._archives[number], RecordPosition(offset, inner)
         return None
 
     def newest(self, url: str, until: int) -> Iterator[Found]:
@@ -161,7 +163,7 @@ class VisitIndex:
             " DESC, number DESC"
         )
         for number, offset, inner in self._db.execute(query, (_hash(url_key(url)), until)):
-            yield self._archives[number], Place(offset, inner)
+            yield self._archives[number], RecordPosition(offset, inner)
 
     def commit(self) -> None:
         """Bring all into the file."""

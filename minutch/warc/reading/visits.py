@@ -24,9 +24,9 @@ from enum import Enum, auto
 from typing import Final
 
 from minutch.warc.reading.arcrecords import FILE_DESCRIPTION
-from minutch.warc.reading.bytesource import Place
+from minutch.warc.reading.bytesource import RecordPosition
 from minutch.warc.reading.httpmessage import Answer, read_answer
-from minutch.warc.reading.records import Record
+from minutch.warc.reading.recordreader import Record
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -37,10 +37,10 @@ _FETCH_TIME: Final = re.compile(rb"(?im)^fetchTimeMs[ \t]*:[ \t]*([0-9]{1,9})[ \
 _METHOD: Final = re.compile(rb"([A-Z]{3,20}) ")
 _NO_TYPE: Final = ("", "-", "no-type", "unk", "alexa/dat")
 _NOT_MODIFIED: Final = 304
-_START: Final = Place(0)
+_START: Final = RecordPosition(0)
 
 
-class Kind(Enum):
+class VisitKind(Enum):
     """What a visit brought."""
 
     ANSWER = auto()
@@ -57,7 +57,7 @@ class Visit:
 
     url: str
     time: int
-    kind: Kind
+    kind: VisitKind
     answer: Answer | None
     body: bytes
     media_type: str = ""
@@ -67,7 +67,7 @@ class Visit:
     """How long the answer took, in ms."""
     truncated: str = ""
     """Why the content is not whole: `length`, `time`, `disconnect`, `unspecified`."""
-    place: Place = _START
+    place: RecordPosition = _START
     names: list[str] = field(default_factory=list)
     """By what other visits may refer to this one: its record, URL and time, the digest of its
     content.
@@ -86,7 +86,7 @@ class Visit:
     @property
     def status(self) -> int:
         """The status code; 200 for content that came without one."""
-        if self.kind is Kind.NOT_MODIFIED:
+        if self.kind is VisitKind.NOT_MODIFIED:
             return _NOT_MODIFIED
         return 200 if self.answer is None else self.answer.code
 
@@ -144,7 +144,7 @@ def _visit(record: Record, kind: str) -> Visit | None:
         return None
     fields = record.fields
     visit = Visit(
-        url, warc_time(fields.get("warc-date", "")), Kind.ANSWER, None, b"", place=record.place
+        url, warc_time(fields.get("warc-date", "")), VisitKind.ANSWER, None, b"", place=record.place
     )
     visit.address = fields.get("warc-ip-address", "")
     visit.truncated = fields.get("warc-truncated", "") or ("length" if record.is_cut else "")
@@ -165,7 +165,7 @@ def _response(visit: Visit, record: Record) -> None:
     if answer is None:
         visit.media_type = ""
     elif answer.code == _NOT_MODIFIED:
-        visit.kind = Kind.NOT_MODIFIED
+        visit.kind = VisitKind.NOT_MODIFIED
     elif not answer.is_whole:
         visit.truncated = visit.truncated or "disconnect"
 
@@ -180,9 +180,9 @@ def _revisit(visit: Visit, record: Record) -> None:
     if "not-modified" in fields.get("warc-profile", "") or (
         visit.answer and visit.answer.code == _NOT_MODIFIED
     ):
-        visit.kind = Kind.NOT_MODIFIED
+        visit.kind = VisitKind.NOT_MODIFIED
         return
-    visit.kind, visit.names, visit.truncated = Kind.SAME, [], ""
+    visit.kind, visit.names, visit.truncated = VisitKind.SAME, [], ""
     visit.refers_to = _names(
         fields.get("warc-refers-to", ""),
         fields.get("warc-refers-to-target-uri", ""),
@@ -211,13 +211,15 @@ def arc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:
             continue
         answer = read_answer(record.block)
         body = record.block if answer is None else answer.body
-        visit = Visit(url, arc_time(fields["date"]), Kind.ANSWER, answer, body, place=record.place)
+        visit = Visit(
+            url, arc_time(fields["date"]), VisitKind.ANSWER, answer, body, place=record.place
+        )
         visit.media_type = "" if fields["type"] in _NO_TYPE else fields["type"]
         visit.address = "" if fields["ip"] in ("0.0.0.0", "-") else fields["ip"]
         if record.is_cut or (answer is not None and not answer.is_whole):
             visit.truncated = "length" if record.is_cut else "disconnect"
         if answer is not None and answer.code == _NOT_MODIFIED:
-            visit.kind = Kind.NOT_MODIFIED
+            visit.kind = VisitKind.NOT_MODIFIED
         yield visit
 
 

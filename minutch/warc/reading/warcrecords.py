@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from minutch.warc.reading.records import Grammar
+from minutch.warc.reading.recordreader import Grammar
 
 _START: Final = re.compile(rb"WARC/[0-9]\.[0-9]{1,2}\r?\n")
 _END: Final = re.compile(rb"\n\r?\n")

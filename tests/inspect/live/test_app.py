@@ -14,7 +14,7 @@ from minutch.clock import FakeClock
 from minutch.cycle.fetch.snapshot import Details, QueueState
 from minutch.cycle.fetch.stats import Failure, FetchStats, HostTimes
 from minutch.cycle.fetch.watch import Watch
-from minutch.inspect.live.app import make
+from minutch.inspect.live.liveapp import make
 from minutch.job import Progress
 from minutch.web.access import LOCAL, Access
 from tests.cycle.fetch.test_seen import NOW

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from minutch.cycle.fetch.watch import Watch
-from minutch.inspect.live.server import LiveServer
+from minutch.inspect.live.liveserver import LiveServer
 from tests.cycle.fetch.test_seen import NOW
 from tests.inspect.live.test_app import HOSTILE, busy
 from tests.support.devtools import Chromium, needs_chromium

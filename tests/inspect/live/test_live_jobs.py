@@ -25,7 +25,7 @@ from minutch.commands.sitemap import run as run_sitemap
 from minutch.cycle.crawl.crawler import Crawler
 from minutch.cycle.fetch.watch import Watch
 from minutch.errors import ConfigError, MinutchError
-from minutch.inspect.live.server import LiveServer
+from minutch.inspect.live.liveserver import LiveServer
 from minutch.job import JobContext
 from tests.cycle.crawl.test_crawl import Jobs, crawl, jobs, printed  # noqa: F401
 from tests.cycle.fetch.test_fetch_job import pages

@@ -15,7 +15,7 @@ from typing import Any
 
 from minutch.warc.reading.archivefiles import COMPRESSIONS, GZIP, ZSTD
 from minutch.warc.reading.bytesource import ByteSource
-from minutch.warc.reading.records import MOST_BLOCK, Grammar, Record, RecordReader
+from minutch.warc.reading.recordreader import MOST_BLOCK, Grammar, Record, RecordReader
 from minutch.warc.reading.warcrecords import WARC
 
 if sys.version_info >= (3, 14):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from minutch.warc.reading.archivefiles import ArchiveFile, find_archives
-from minutch.warc.reading.visits import Kind, Visit
+from minutch.warc.reading.visits import Visit, VisitKind
 
 DATA = Path(__file__).parents[2] / "archives" / "data"
 EXAMPLE = ("http://example.com/", 200, 606)
@@ -83,13 +83,13 @@ def test_all_samples_are_named() -> None:
 
 def test_what_a_visit_has() -> None:
     first, second = opened("warcio/example.warc.gz")[0]
-    assert first.kind is Kind.ANSWER
+    assert first.kind is VisitKind.ANSWER
     assert first.time == 1_488_772_926_000
     assert first.address == "93.184.216.34"
     assert first.request.startswith(b"GET / HTTP/1.0\r\n")
     assert first.answer is not None
     assert first.answer.head[:2] == [b"HTTP/1.1 200 OK", b"Content-Encoding: gzip"]
-    assert second.kind is Kind.SAME
+    assert second.kind is VisitKind.SAME
     assert set(second.refers_to) & set(first.names)
 
 

@@ -5,9 +5,16 @@ from __future__ import annotations
 import pytest
 
 from minutch.warc.reading.arcrecords import ARC
-from minutch.warc.reading.records import Record
+from minutch.warc.reading.recordreader import Record
 from minutch.warc.reading.visitindex import url_key
-from minutch.warc.reading.visits import Kind, Visit, arc_time, arc_visits, warc_time, warc_visits
+from minutch.warc.reading.visits import (
+    Visit,
+    VisitKind,
+    arc_time,
+    arc_visits,
+    warc_time,
+    warc_visits,
+)
 from tests.warc.reading.files import answer, arc_record, read
 
 
@@ -56,9 +63,9 @@ def test_kinds() -> None:
         record("continuation", "http://h/e", b"data"),
     )
     assert [(v.url, v.kind, v.status) for v in visits] == [
-        ("http://h/304", Kind.NOT_MODIFIED, 304), ("http://h/a", Kind.NOT_MODIFIED, 304),
-        ("http://h/b", Kind.SAME, 200),
-        ("http://h/c", Kind.ANSWER, 200), ("ftp://h/d", Kind.ANSWER, 200),
+        ("http://h/304", VisitKind.NOT_MODIFIED, 304), ("http://h/a", VisitKind.NOT_MODIFIED, 304),
+        ("http://h/b", VisitKind.SAME, 200),
+        ("http://h/c", VisitKind.ANSWER, 200), ("ftp://h/d", VisitKind.ANSWER, 200),
     ]  # fmt: skip
     assert visits[2].refers_to == ["sha1:x"]
     assert visits[0].time == 1_767_323_045_678
@@ -101,9 +108,9 @@ def test_arc_visits() -> None:
     found = list(arc_visits(read(b"".join(stored), ARC)[0]))
     visits = [v for v in found if isinstance(v, Visit)]
     assert [(v.url, v.kind, v.body, v.media_type, v.address) for v in visits] == [
-        ("http://h/", Kind.ANSWER, b"x", "text/html", "10.0.0.1"),
-        ("http://h/bare", Kind.ANSWER, b"no head", "", "10.0.0.1"),
-        ("http://h/304", Kind.NOT_MODIFIED, b"", "text/html", "10.0.0.1"),
+        ("http://h/", VisitKind.ANSWER, b"x", "text/html", "10.0.0.1"),
+        ("http://h/bare", VisitKind.ANSWER, b"no head", "", "10.0.0.1"),
+        ("http://h/304", VisitKind.NOT_MODIFIED, b"", "text/html", "10.0.0.1"),
     ]
     assert len(found) == 5
 

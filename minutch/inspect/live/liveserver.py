@@ -47,7 +47,7 @@ class LiveServer:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Answer from a thread."""
-        from minutch.inspect.live.app import make
+        from minutch.inspect.live.liveapp import make
 
         uvicorn = server(make(self._watch, self._access), patience=1)
         thread = threading.Thread(

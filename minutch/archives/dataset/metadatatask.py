@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from minutch.archives.dataset.feeddoc import feed_doc, is_feed
 from minutch.archives.dataset.htmldoc import description_of, html_doc
-from minutch.archives.dataset.metadata import (
+from minutch.archives.dataset.metadatadoc import (
     DETECTORS,
     Document,
     Json,
@@ -45,7 +45,7 @@ UNREADABLE: Final = "URLs left out: unreadable records"
 FAILED: Final = "pages that could not be read, without content"
 
 
-class Item(NamedTuple):
+class UrlRecords(NamedTuple):
     """The records of a URL as the segment holds them; None where there is none. The last two are
     JSON.
     """
@@ -59,7 +59,7 @@ class Item(NamedTuple):
     archive_info: bytes | None = None
 
 
-class Line(NamedTuple):
+class MetadataLine(NamedTuple):
     """What is written: JSON, empty for nothing; the text if there is one; and what it is counted
     as.
     """
@@ -72,40 +72,42 @@ class Line(NamedTuple):
 class MetadataTask:
     """A task of a WorkerPool. Items are pickled Items."""
 
-    answers: Sequence[type] = (Line,)
+    answers: Sequence[type] = (MetadataLine,)
 
     def __init__(self, conf: Configuration) -> None:
         self._charsets = CharsetDetector(conf)
 
-    def run(self, item: bytes) -> Line:
+    def run(self, item: bytes) -> MetadataLine:
         """Raises nothing: a record that can't be read is counted."""
         return self._line(item, read=True)
 
-    def finish(self, results: list[Line]) -> list[Line]:
+    def finish(self, results: list[MetadataLine]) -> list[MetadataLine]:
         """As they are."""
         return results
 
-    def fail(self, item: bytes, reason: str) -> Line:
+    def fail(self, item: bytes, reason: str) -> MetadataLine:
         """A page on which the worker ended: without what was in it."""
         line = self._line(item, read=False)
         return line._replace(counted=FAILED) if line.metadata else line
 
-    def _line(self, packed: bytes, *, read: bool) -> Line:
-        item = Item(*pickle.loads(packed))
+    def _line(self, packed: bytes, *, read: bool) -> MetadataLine:
+        item = UrlRecords(*pickle.loads(packed))
         try:
             datum = CrawlDatum.from_bytes(item.datum)
             content = Content.from_bytes(item.content) if item.content is not None else None
             text = ParseText.from_bytes(item.text).text if item.text is not None else ""
         except FormatError:
-            return Line(b"", None, UNREADABLE)
+            return MetadataLine(b"", None, UNREADABLE)
         if not was_attempted(datum):
-            return Line(b"", None, NOT_ATTEMPTED)
+            return MetadataLine(b"", None, NOT_ATTEMPTED)
         source: Json | None = (
             json.loads(item.redirect_from) if item.redirect_from is not None else None
         )
         answer = answer_of(datum, content)
         if not is_success(answer, datum):
-            return Line(_dumped(failure(item.url, datum, answer, source)), None, WRITTEN_FAILURE)
+            return MetadataLine(
+                _dumped(failure(item.url, datum, answer, source)), None, WRITTEN_FAILURE
+            )
         document, readable = None, None
         if read and content is not None and 200 <= answer.result < 300:
             document, readable = self._document(content, text, item.is_parsed)
@@ -115,7 +117,7 @@ class MetadataTask:
         record = success(datum, answer, source, content, document)
         if item.archive_info is not None and "md5" in record:
             record["archiveInfo"] = json.loads(item.archive_info)
-        return Line(_dumped(record), None if readable is None else _utf8(readable), counted)
+        return MetadataLine(_dumped(record), None if readable is None else _utf8(readable), counted)
 
     def _document(
         self, content: Content, text: str, is_parsed: bool

@@ -39,7 +39,7 @@ _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CdxjLine:
     """One line: where a visit's record lies, and what it says of it. `time` in ms, `status` 0 where
     it is not known.
     """
@@ -59,7 +59,7 @@ class Entry:
         return bool(self.digest) and self.mime != "warc/revisit"
 
 
-def read_entries(path: Path) -> Iterator[tuple[int, Entry | None]]:
+def read_entries(path: Path) -> Iterator[tuple[int, CdxjLine | None]]:
     """The lines of a file by number, None for those that say nothing. StoreError if it can't be
     read.
     """
@@ -83,7 +83,7 @@ def read_entries(path: Path) -> Iterator[tuple[int, Entry | None]]:
         raise FormatError(f"bad gzip data ({exc})", path=path) from exc
 
 
-def _cdxj(text: str) -> Entry | None:
+def _cdxj(text: str) -> CdxjLine | None:
     _, _, rest = text.partition(" ")
     time, _, fields = rest.partition(" ")
     try:
@@ -93,7 +93,7 @@ def _cdxj(text: str) -> Entry | None:
     return _entry({**found, "time": time}) if isinstance(found, dict) else None
 
 
-def _cdx(letters: list[str], text: str) -> Entry | None:
+def _cdx(letters: list[str], text: str) -> CdxjLine | None:
     words = text.split(" ")
     if len(words) != len(letters):
         return None
@@ -106,13 +106,13 @@ def _cdx(letters: list[str], text: str) -> Entry | None:
     )
 
 
-def _entry(fields: dict[str, Any]) -> Entry | None:
+def _entry(fields: dict[str, Any]) -> CdxjLine | None:
     text = {name: str(value) for name, value in fields.items()}
     offset, status = text.get("offset", ""), text.get("status", "")
     if not (_NUMBER.fullmatch(offset) and text.get("url") and text.get("filename")):
         return None
     digest = text.get("digest", "").lower()
-    return Entry(
+    return CdxjLine(
         text["url"],
         arc_time(text.get("time", "")[:14]),
         text.get("mime", ""),

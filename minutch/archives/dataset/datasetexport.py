@@ -28,15 +28,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from minutch.archives.dataset.arcplaces import places_in
-from minutch.archives.dataset.redirects import Redirects, is_fetch_record
-from minutch.archives.dataset.task import (
+from minutch.archives.dataset.arcmembers import places_in
+from minutch.archives.dataset.followedredirects import Redirects, is_fetch_record
+from minutch.archives.dataset.metadatatask import (
     FAILED,
     NOT_ATTEMPTED,
     UNREADABLE,
-    Item,
-    Line,
+    MetadataLine,
     MetadataTask,
+    UrlRecords,
 )
 from minutch.cycle.parse.workerpool import WorkerPool, pool_settings
 from minutch.cycle.segment.store import (
@@ -89,7 +89,7 @@ def export(
             for folder, target in zip(arcs, targets, strict=True)
         ]
     counters = Counters(dict.fromkeys((TEXTS, _FOLLOWED, NOT_ATTEMPTED, UNREADABLE, FAILED), 0))
-    pool: WorkerPool[Line] = WorkerPool(
+    pool: WorkerPool[MetadataLine] = WorkerPool(
         partial(MetadataTask, context.conf), **pool_settings(context.conf)
     )
     with pool, context.progress("export", unit="pages") as progress:
@@ -133,8 +133,8 @@ def _millis(name: str) -> int:
 
 
 def _lines(
-    items: Iterable[tuple[bytes, bytes]], pool: WorkerPool[Line]
-) -> Iterator[tuple[bytes, Line]]:
+    items: Iterable[tuple[bytes, bytes]], pool: WorkerPool[MetadataLine]
+) -> Iterator[tuple[bytes, MetadataLine]]:
     """URL and line of each item, in order. Memory holds a few batches."""
     urls: deque[bytes] = deque()
 
@@ -176,7 +176,7 @@ def _items(
             yield (
                 url,
                 pickle.dumps(
-                    tuple(Item(decode_text(url), is_parsed, values[CRAWL_FETCH], *columns))
+                    tuple(UrlRecords(decode_text(url), is_parsed, values[CRAWL_FETCH], *columns))
                 ),
             )
 
@@ -211,7 +211,7 @@ class NumberedFiles:
 
         self._texts, self._metadata = writer("textData"), writer("metadata")
 
-    def write(self, url: bytes, line: Line) -> None:
+    def write(self, url: bytes, line: MetadataLine) -> None:
         """Append the line of a URL, and its text if it has one."""
         if self._count == self._urls:
             self._stack.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from minutch.archives.replay.wanted import EVER, Wanted
+from minutch.archives.replay.visitfilter import EVER, VisitFilter
 from minutch.commands.arguments import Arguments, Flag
 from minutch.warc.reading.visits import arc_time
 
@@ -51,13 +51,13 @@ FLAGS: Final = (
 )
 
 
-def wanted_given(given: Arguments) -> Wanted:
+def visit_filter(given: Arguments) -> VisitFilter:
     """By the flags. ValueError for a status that is none."""
     statuses = tuple(text.lower() for text in given.get("-status", []))
     for text in statuses:
         if not _STATUS.fullmatch(text):
             raise ValueError(f"-status: expected three digits, as 200 or 3xx, found {text}")
-    return Wanted(
+    return VisitFilter(
         tuple(text.lower() for text in given.get("-host", [])),
         tuple(text.lower() for text in given.get("-mime", [])),
         statuses,

@@ -10,31 +10,28 @@ from __future__ import annotations
 from email.utils import formatdate
 from pathlib import Path
 
-from minutch.archives.web.webarchive import Beside, Plan
-from minutch.job import JobContext
+from minutch.archives.web.webarchive import ArchiveListener, ArchiveSpec
 from minutch.version import __version__
-from minutch.warc.machine import this_machine
-from minutch.warc.warcfile import V1_0, Output, WarcFiles, level_of
-from minutch.warc.warcinfo import crawler_info
+from minutch.warc.warcfile import V1_0, Output, WarcFiles
 
 _NEVER_FULL = 1 << 62
 
 
-class Derived(Beside):
+class CompanionFiles(ArchiveListener):
     """Files beside WARC files. A subclass makes the records; `suffix` stands in the names."""
 
     suffix = ""
 
-    def __init__(self, plan: Plan, folder: Path, context: JobContext) -> None:
-        self.plan, self._folder, self._context = plan, folder, context
+    def __init__(self, spec: ArchiveSpec, folder: Path) -> None:
+        self.spec, self._folder = spec, folder
         self._name = ""
         self.files = WarcFiles(
             self._open,
             compress=True,
             limit=_NEVER_FULL,
             version=V1_0,
-            info=lambda: (plan.time, self.info()),
-            level=level_of(context.conf),
+            info=lambda: (spec.time, self.info()),
+            level=spec.level,
         )
 
     def _open(self, number: int) -> tuple[str, Output]:
@@ -46,11 +43,11 @@ class Derived(Beside):
 
     def info(self) -> dict[str, str]:
         """The fields of the warcinfo record."""
-        crawler = crawler_info(self._context.conf, *this_machine(), V1_0)
+        crawler = self.spec.crawler[V1_0]
         made = {
             "Software-Info": f"minutch/{__version__}",
-            "Extracted-Date": formatdate(self.plan.time / 1000, usegmt=True),
-            "isPartOf": self.plan.prefix,
+            "Extracted-Date": formatdate(self.spec.time / 1000, usegmt=True),
+            "isPartOf": self.spec.prefix,
         }
         return made | {
             name: value for name, value in crawler.items() if name not in ("software", "robots")

@@ -1,5 +1,5 @@
-"""Archives that lie there already, given to an export in the place of segments: the index of their
-records.
+"""Indexes existing archives, which an export takes instead of segments: an entry for each
+record.
 
     archive  ─ record, record, …  → an entry for each that an index has, with its offset and length
              └ visit, visit, …    → who asked how: an answer to another request than GET is marked
@@ -18,14 +18,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.web.cdxj import Entry, is_indexed, media_type
+from minutch.archives.web.cdxjindex import IndexEntry, is_indexed, media_type
 from minutch.cycle.segment.store import LAYOUTS, Segment
 from minutch.errors import StoreError
 from minutch.job import Counters, Progress
 from minutch.warc.httpheaders import status_of
 from minutch.warc.reading.archivefiles import NAMES, ArchiveFile, IndexFile, find_archives
 from minutch.warc.reading.arcrecords import ARC
-from minutch.warc.reading.records import Record, RecordReader
+from minutch.warc.reading.recordreader import Record, RecordReader
 from minutch.warc.reading.visits import Visit, target_of
 from minutch.warc.warcfile import PAYLOAD_DIGEST, sha1_digest
 
@@ -84,7 +84,7 @@ def _name(path: Path, root: Path) -> str:
 
 def index_archives(
     archives: Iterable[tuple[str, ArchiveFile]],
-    add: Callable[[Entry], None],
+    add: Callable[[IndexEntry], None],
     progress: Progress,
     seen: Callable[[Visit | Record], None] = lambda found: None,
 ) -> Counters:
@@ -122,11 +122,11 @@ class _Indexing:
     """
 
     def __init__(
-        self, reader: RecordReader | None, name: str, add: Callable[[Entry], None]
+        self, reader: RecordReader | None, name: str, add: Callable[[IndexEntry], None]
     ) -> None:
         """`reader` is that of a compressed file, of which it says where members end."""
         self._reader, self._name, self._add = reader, name, add
-        self._waiting: list[Entry] = []
+        self._waiting: list[IndexEntry] = []
         self.counters = Counters()
 
     def records(self, records: Iterable[Record]) -> Iterator[Record]:
@@ -158,7 +158,7 @@ class _Indexing:
             self._add(entry)
 
 
-def entry_of(record: Record, name: str, length: int) -> Entry | None:
+def entry_of(record: Record, name: str, length: int) -> IndexEntry | None:
     """The entry of a record in the file of this name, `length` bytes long there; None for one that
     no index has.
     """
@@ -184,7 +184,7 @@ def entry_of(record: Record, name: str, length: int) -> Entry | None:
     if digest is None and kind != "revisit" and not record.is_cut:
         digest = sha1_digest(record.block[len(head) :])
     code = status_of(head[:64].decode("latin-1"))
-    return Entry(
+    return IndexEntry(
         target.replace(" ", "%20"),
         date,
         media_type(kind, header, head),

@@ -26,13 +26,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from minutch.archives.web.cdxj import field, media_type
-from minutch.archives.web.derived import Derived
+from minutch.archives.web.cdxjindex import field, media_type
+from minutch.archives.web.companions import CompanionFiles
 from minutch.archives.web.htmlfacts import html_facts
-from minutch.archives.web.webarchive import Plan
+from minutch.archives.web.webarchive import ArchiveSpec
 from minutch.cycle.parse.charset import CharsetDetector
-from minutch.job import JobContext
-from minutch.warc.warcfile import FIELDS, REQUEST, RESPONSE, Record, sha1_digest
+from minutch.warc.warcfile import FIELDS, REQUEST, RESPONSE, WrittenRecord, sha1_digest
 
 HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 LARGEST: Final = 1 << 20
@@ -40,28 +39,28 @@ LARGEST: Final = 1 << 20
 Json = dict[str, Any]
 
 
-class Wat(Derived):
+class WatFiles(CompanionFiles):
     """Describes each record."""
 
     suffix = "wat"
 
-    def __init__(self, plan: Plan, folder: Path, context: JobContext) -> None:
-        super().__init__(plan, folder, context)
-        self._charsets = CharsetDetector(context.conf)
+    def __init__(self, spec: ArchiveSpec, folder: Path, charsets: CharsetDetector) -> None:
+        super().__init__(spec, folder)
+        self._charsets = charsets
 
-    def record(self, record: Record) -> None:
+    def record(self, record: WrittenRecord) -> None:
         described = {"Container": _container(record), "Envelope": self._envelope(record)}
         text = json.dumps(described, ensure_ascii=False, separators=(",", ":"))
         self.files.write(
             "metadata",
-            self.plan.time,
+            self.spec.time,
             record.target or record.file,
             text.encode("utf-8", "replace"),
             "application/json",
             more=[("WARC-Refers-To", record.id)],
         )
 
-    def _envelope(self, record: Record) -> Json:
+    def _envelope(self, record: WrittenRecord) -> Json:
         version, fields = _lines(record.header)
         block = record.head + record.body
         payload = self._payload(record, dict(fields).get("Content-Type", ""))
@@ -77,7 +76,7 @@ class Wat(Derived):
             "WARC-Header-Metadata": _object(fields),
         }
 
-    def _payload(self, record: Record, content_type: str) -> Json:
+    def _payload(self, record: WrittenRecord, content_type: str) -> Json:
         if content_type == RESPONSE and record.head:
             return {
                 "Actual-Content-Type": RESPONSE,
@@ -99,7 +98,7 @@ class Wat(Derived):
             }
         return {"Actual-Content-Type": content_type} if content_type else {}
 
-    def _response(self, record: Record) -> Json:
+    def _response(self, record: WrittenRecord) -> Json:
         first, headers = _lines(record.head)
         version, status, reason = (*first.split(" ", 2), "", "")[:3]
         result: Json = {
@@ -111,7 +110,7 @@ class Wat(Derived):
             result["HTML-Metadata"] = self._html(record)
         return result | _entity(record.body)
 
-    def _html(self, record: Record) -> Json:
+    def _html(self, record: WrittenRecord) -> Json:
         return facts_of(self._charsets, record.body, field(record.head, "Content-Type"))
 
 
@@ -121,7 +120,7 @@ def facts_of(charsets: CharsetDetector, page: bytes, content_type: str | None) -
     return html_facts(charsets.detect(page, content_type, "text/html", "").to_utf8(page))
 
 
-def _container(record: Record) -> Json:
+def _container(record: WrittenRecord) -> Json:
     crc, size = record.trailer[:4], record.trailer[4:]
     return {
         "Filename": record.file,

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 
-from minutch.archives.dataset.metadata import answer_of, redirect_of
+from minutch.archives.dataset.metadatadoc import answer_of, redirect_of
 from minutch.cycle.segment.store import CRAWL_FETCH, RawRecord, Segment, decode
 from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.hadoop.formats.recordsort import merge_records, sort_records

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from minutch.archives.names import url_sha1
+from minutch.archives.pagenames import url_sha1
 from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.hadoop.formats.javaio import encode_text
@@ -28,7 +28,7 @@ from minutch.records.content import Content
 from minutch.records.metadata import CONTENT_TYPE_KEY, IP_ADDRESS_KEY
 from minutch.urls.parts import host_of, parse, split_labels
 from minutch.warc.jsontext import Json, pretty, valid
-from minutch.warc.times import fetch_time, http_time
+from minutch.warc.pagetimes import fetch_time, http_time
 
 _SELF_DESCRIBED: Final = b"\xd9\xd9\xf7"
 _TEXT: Final = 0x60
@@ -44,7 +44,7 @@ _ALREADY_NAMED: Final = {"content-encoding", "content-type", "date", "server"}
 
 
 @dataclass(frozen=True)
-class Format:
+class CommonCrawlFormat:
     """What the command line and the machine say of all documents."""
 
     conf: Configuration

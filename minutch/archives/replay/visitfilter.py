@@ -22,7 +22,7 @@ EVER: Final = 0x7FFF_FFFF_FFFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class VisitFilter:
     """What was asked for. Times in ms, both ends included."""
 
     hosts: tuple[str, ...] = ()
@@ -31,13 +31,13 @@ class Wanted:
     first: int = -EVER
     last: int = EVER
 
-    def place(self, url: str, time: int) -> bool:
+    def matches_target(self, url: str, time: int) -> bool:
         """Whether a visit to `url` at `time` may be wanted."""
         if not self.first <= time <= self.last:
             return False
         return not self.hosts or any(_is_host(host_of(url) or "", wanted) for wanted in self.hosts)
 
-    def result(self, status: int, media_type: str) -> bool:
+    def matches_answer(self, status: int, media_type: str) -> bool:
         """Whether what the visit brought is wanted."""
         if self.statuses and not any(
             _is_status(f"{status:03}", wanted) for wanted in self.statuses
@@ -46,9 +46,11 @@ class Wanted:
         declared = media_type.partition(";")[0].strip().lower()
         return not self.types or any(_is_type(declared, wanted) for wanted in self.types)
 
-    def visit(self, visit: Visit) -> bool:
+    def matches(self, visit: Visit) -> bool:
         """Whether a visit is wanted, its content known."""
-        return self.place(visit.url, visit.time) and self.result(visit.status, media_type(visit))
+        return self.matches_target(visit.url, visit.time) and self.matches_answer(
+            visit.status, media_type(visit)
+        )
 
 
 def media_type(visit: Visit) -> str:

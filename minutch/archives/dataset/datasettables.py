@@ -1,7 +1,7 @@
 """The files of Common Crawl's data set of 2012 as tables: textData-nnnnn and metadata-nnnnn, ours
 and the real ones.
 
-from minutch.archives.dataset.tables import scan_metadata, scan_texts
+from minutch.archives.dataset.datasettables import scan_metadata, scan_texts
 
 for table in scan_metadata(Path("out/segment/1341690169105/metadata-00112")):
     print(table.group_by("http_result").len())

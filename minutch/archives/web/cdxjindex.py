@@ -24,10 +24,10 @@ from types import TracebackType
 from typing import Final, Self
 
 from minutch.archives.web.surt import surt
-from minutch.archives.web.webarchive import Beside
+from minutch.archives.web.webarchive import ArchiveListener
 from minutch.hadoop.formats.recordsort import sort_records
 from minutch.warc.httpheaders import status_of
-from minutch.warc.warcfile import FIELDS, PAYLOAD_DIGEST, Record
+from minutch.warc.warcfile import FIELDS, PAYLOAD_DIGEST, WrittenRecord
 
 KINDS: Final = frozenset({"response", "revisit", "resource", "metadata"})
 REVISIT_TYPE: Final = "warc/revisit"
@@ -40,7 +40,7 @@ _DIGITS: Final = re.compile(r"[^0-9]")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexEntry:
     """What an index says of a record. None where it says nothing."""
 
     url: str
@@ -101,13 +101,13 @@ def media_type(kind: str, header: bytes, head: bytes) -> str | None:
     return _END_OF_TYPE.split(value, maxsplit=1)[0] if value else value
 
 
-def entry_of(record: Record) -> Entry | None:
+def entry_of(record: WrittenRecord) -> IndexEntry | None:
     """The entry of a record that was written; None for one that no index has."""
     content_type = field(record.header, "Content-Type")
     if not is_indexed(record.kind, content_type):
         return None
     code = status_of(record.head[:_LONGEST_STATUS].decode("latin-1"))
-    return Entry(
+    return IndexEntry(
         record.target,
         field(record.header, "WARC-Date") or "",
         media_type(record.kind, record.header, record.head),
@@ -119,7 +119,7 @@ def entry_of(record: Record) -> Entry | None:
     )
 
 
-class Lines:
+class SortedLines:
     """Lines on their way into an index: kept on disk, and sorted in the end."""
 
     def __init__(self, folder: Path) -> None:
@@ -138,7 +138,7 @@ class Lines:
     ) -> None:
         self._file.close()
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: IndexEntry) -> None:
         """Take up an entry."""
         self._file.write(entry.line().encode())
 
@@ -153,10 +153,10 @@ class Lines:
             last = line
 
 
-class Index(Lines, Beside):
+class IndexWriter(SortedLines, ArchiveListener):
     """The index of the files of an archive, made while they are written."""
 
-    def record(self, record: Record) -> None:
+    def record(self, record: WrittenRecord) -> None:
         entry = entry_of(record)
         if entry is not None:
             self.add(entry)

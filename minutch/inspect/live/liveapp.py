@@ -23,8 +23,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from minutch.cycle.fetch.watch import Watch
+from minutch.inspect.live.livepage import POLICY, page
 from minutch.inspect.live.metrics import CONTENT_TYPE, metrics_text
-from minutch.inspect.live.page import POLICY, page
 from minutch.web.access import Access
 from minutch.web.requestchecks import PRIVATE, RequestChecks
 

@@ -9,18 +9,18 @@ them.
 
 from __future__ import annotations
 
-from minutch.archives.web.cdxj import field
-from minutch.archives.web.derived import Derived
+from minutch.archives.web.cdxjindex import field
+from minutch.archives.web.companions import CompanionFiles
 from minutch.warc.pagerecords import LANGUAGE
-from minutch.warc.warcfile import Record
+from minutch.warc.warcfile import WrittenRecord
 
 
-class Wet(Derived):
+class WetFiles(CompanionFiles):
     """Takes the conversion records over."""
 
     suffix = "wet"
 
-    def record(self, record: Record) -> None:
+    def record(self, record: WrittenRecord) -> None:
         if record.kind == "conversion":
             fields = [(name, field(record.header, name)) for name in ("WARC-Refers-To", LANGUAGE)]
             more = [(name, value) for name, value in fields if value]

@@ -28,8 +28,8 @@ from typing import IO, Any, Final, Self
 
 from isal import isal_zlib
 
-from minutch.archives.sources import Capture
-from minutch.archives.web.webarchive import Beside
+from minutch.archives.captures import Capture
+from minutch.archives.web.webarchive import ArchiveListener
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS
 from minutch.version import __version__
 from minutch.warc.jsontext import valid
@@ -44,7 +44,7 @@ _EARLIEST: Final = 315_532_800_000
 """The first time that a ZIP file can name: 1980."""
 
 
-class Package:
+class WaczPackage:
     """The ZIP file, and what is in it so far."""
 
     def __init__(self, path: Path, time: int) -> None:
@@ -69,7 +69,7 @@ class Package:
 
     def open_archive(self, name: str) -> Output:
         """A WARC file to be written."""
-        return _Entry(self, f"archive/{name}", compress=False)
+        return _PackageFile(self, f"archive/{name}", compress=False)
 
     def opened(self, path: str, *, compress: bool) -> IO[bytes]:
         """An entry to be written."""
@@ -81,7 +81,7 @@ class Package:
 
     def add(self, path: str, chunks: Iterable[bytes], *, compress: bool = False) -> str:
         """Write an entry whole; returns its digest."""
-        file = _Entry(self, path, compress=compress)
+        file = _PackageFile(self, path, compress=compress)
         for chunk in chunks:
             file.write(chunk)
         return file.close()
@@ -96,7 +96,7 @@ class Package:
         """The index in blocks, and the index of the blocks."""
         meta = {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}
         blocks = [f"!meta 0 {json.dumps(meta)}\n".encode()]
-        file = _Entry(self, "indexes/index.cdx.gz", compress=False)
+        file = _PackageFile(self, "indexes/index.cdx.gz", compress=False)
         at = 0
         while block := list(islice(lines, _LINES)):
             member = isal_zlib.compress(b"".join(block), 3, wbits=31)
@@ -135,10 +135,10 @@ class Package:
         self.add("datapackage-digest.json", [json.dumps(named, indent=2).encode()], compress=True)
 
 
-class _Entry:
+class _PackageFile:
     """A file in a package."""
 
-    def __init__(self, package: Package, path: str, *, compress: bool) -> None:
+    def __init__(self, package: WaczPackage, path: str, *, compress: bool) -> None:
         self._package, self._path = package, path
         self._file = package.opened(path, compress=compress)
         self._hash = sha256(usedforsecurity=False)
@@ -161,7 +161,7 @@ def _digest(data: bytes) -> str:
     return f"sha256:{sha256(data, usedforsecurity=False).hexdigest()}"
 
 
-class PageList(Beside):
+class PageList(ArchiveListener):
     """The list of HTML pages, in a temporary file as long as the archive is written."""
 
     def __init__(self, folder: Path, with_text: bool) -> None:

@@ -22,9 +22,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TextIO
 
+from minutch.archives.captures import pages
 from minutch.archives.mediatypes import MediaTypes
 from minutch.archives.pagefiles import PageFiles, page_files
-from minutch.archives.sources import pages
 from minutch.cycle.segment.store import Segment
 from minutch.job import Counters, JobContext
 from minutch.warc.jsontext import string

@@ -17,14 +17,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from minutch.archives.replay.replayer import BESIDE, VISITS, Replayer, Rules
-from minutch.archives.replay.segments import new_segments
+from minutch.archives.replay.newsegments import new_segments
+from minutch.archives.replay.replayer import BESIDE, VISITS, ImportRules, Replayer
 from minutch.conf import Configuration
 from minutch.cycle.segment.segmentnames import finish_others
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
-from minutch.warc.reading.answers import as_archived, content_limit
 from minutch.warc.reading.archivefiles import ArchiveFile, IndexFile, find_archives
+from minutch.warc.reading.archiveprotocol import as_archived, content_limit
 from minutch.warc.reading.visitindex import VisitIndex
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ def replay(
     job: str,
     files: Sequence[Path],
     parent: Path,
-    rules: Rules,
+    rules: ImportRules,
     context: JobContext,
     *,
     folders: tuple[Path, ...] = (),
@@ -88,7 +88,7 @@ def replay(
 
 
 def _description(
-    job: str, archives: Sequence[ArchiveFile | IndexFile], rules: Rules, conf: Configuration
+    job: str, archives: Sequence[ArchiveFile | IndexFile], rules: ImportRules, conf: Configuration
 ) -> str:
     """What the segments depend on: the same again makes the same."""
     status = [(archive.path.resolve(), archive.path.stat()) for archive in archives]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from minutch.archives.replay.wanted import Wanted
+from minutch.archives.replay.visitfilter import VisitFilter
 from minutch.commands.arguments import parse
-from minutch.commands.imports.wanted import FLAGS, wanted_given
+from minutch.commands.imports.visitfilterargs import FLAGS, visit_filter
 from minutch.errors import UsageError
 from minutch.warc.reading.httpmessage import Answer
-from minutch.warc.reading.visits import Kind, Visit
+from minutch.warc.reading.visits import Visit, VisitKind
 
 TIME = 1_341_826_131_693  # 2012-07-09T09:28:51.693Z
 
 
-def wanted(*words: str) -> Wanted:
-    return wanted_given(parse(words, FLAGS, usage="usage"))
+def wanted(*words: str) -> VisitFilter:
+    return visit_filter(parse(words, FLAGS, usage="usage"))
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def wanted(*words: str) -> Wanted:
     ],
 )
 def test_places(words: tuple[str, ...], found: bool) -> None:
-    assert wanted(*words).place("http://www.h.example:8080/", TIME) is found
+    assert wanted(*words).matches_target("http://www.h.example:8080/", TIME) is found
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_places(words: tuple[str, ...], found: bool) -> None:
 )
 def test_results(words: tuple[str, ...], found: bool) -> None:
     head = [b"HTTP/1.1 200 OK", b"content-TYPE:  Text/HTML ; charset=x"]
-    visit = Visit("http://h/", TIME, Kind.ANSWER, Answer(200, head, b""), b"")
-    assert wanted(*words).visit(visit) is found
+    visit = Visit("http://h/", TIME, VisitKind.ANSWER, Answer(200, head, b""), b"")
+    assert wanted(*words).matches(visit) is found
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Final
 
 from minutch.errors import FormatError, StoreError
 from minutch.warc.reading.archivefiles import ArchiveFile, IndexFile, find_archives
-from minutch.warc.reading.cdxj import Entry, archive_of, read_entries
+from minutch.warc.reading.cdxjlines import CdxjLine, archive_of, read_entries
 
 log = logging.getLogger(__name__)
 
@@ -16,7 +16,7 @@ MOST_SAID: Final = 100
 """Lines that lead nowhere which the log names one by one."""
 
 
-def entries_of(index: IndexFile) -> Iterator[tuple[ArchiveFile, Entry] | None]:
+def entries_of(index: IndexFile) -> Iterator[tuple[ArchiveFile, CdxjLine] | None]:
     """The lines of a file with the archives that they lead to; None, and a warning, for one that
     leads nowhere.
     """

@@ -19,7 +19,7 @@ from minutch.cycle.segment.store import LAYOUTS, Segment, segments_in
 from minutch.cycle.webgraph.store import OUTLINKS, Links, WebGraph
 from minutch.errors import FormatError, StoreError
 from minutch.inspect.fsck import agreement, leftovers
-from minutch.inspect.fsck.parts import check_folder, check_linkdb
+from minutch.inspect.fsck.partfiles import check_folder, check_linkdb
 from minutch.inspect.fsck.problems import Problem, Remedy
 from minutch.inspect.fsck.repair import MEND, rewrite
 from minutch.job import JobContext

@@ -23,8 +23,8 @@ from warcio.archiveiterator import ArchiveIterator
 
 from minutch.warc.reading.archivefiles import ArchiveFile, find_archives
 from minutch.warc.reading.arcrecords import ARC
-from minutch.warc.reading.bytesource import Place
-from minutch.warc.reading.records import MOST_SAID, Grammar, Record
+from minutch.warc.reading.bytesource import RecordPosition
+from minutch.warc.reading.recordreader import MOST_SAID, Grammar, Record
 from minutch.warc.reading.warcrecords import WARC
 from tests.warc.reading.files import (
     CONTAINERS,
@@ -452,8 +452,8 @@ def test_an_arc_record_with_a_wrong_length(length: bytes, caplog: pytest.LogCapt
 
 
 def test_places_are_in_order_and_print_as_offsets() -> None:
-    assert Place(5) < Place(5, 1) < Place(6)
-    assert f"{Place(5)} {Place(5, 7)}" == "5 5 + 7 decompressed"
+    assert RecordPosition(5) < RecordPosition(5, 1) < RecordPosition(6)
+    assert f"{RecordPosition(5)} {RecordPosition(5, 7)}" == "5 5 + 7 decompressed"
 
 
 @pytest.fixture(autouse=True)

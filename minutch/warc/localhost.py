@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 
-def this_machine() -> tuple[str, str]:
+def local_host() -> tuple[str, str]:
     """Name and address of this machine, empty where they are not known
     (InetAddress.getLocalHost).
     """

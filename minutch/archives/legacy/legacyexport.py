@@ -16,9 +16,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
+from minutch.archives.captures import Capture, captures
 from minutch.archives.legacy.oldsegment import CLASSES, FETCHER, FETCHLIST, UNPARSED
 from minutch.archives.legacy.translation import entry_of, old_content, old_parse_data, output_of
-from minutch.archives.sources import Capture, captures
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.sources import Capture, captures
+from minutch.archives.captures import Capture, captures
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, Segment
 from minutch.hadoop.formats.writables import Text
 from minutch.job import Counters, JobContext
@@ -28,8 +28,8 @@ from minutch.records.metadata import IP_ADDRESS_KEY, RESPONSE_CODE_KEY, RESPONSE
 from minutch.warc.arcfile import DEFAULT_LIMIT, ArcFiles
 from minutch.warc.httpheaders import fitted_head, rebuilt_head
 from minutch.warc.jsontext import valid
-from minutch.warc.targets import NO_URI, uri_of
-from minutch.warc.times import fetch_time
+from minutch.warc.pagetimes import fetch_time
+from minutch.warc.targeturi import NO_URI, uri_of
 from minutch.warc.warcfile import Output
 from minutch.work.tables.success import mark_success
 from minutch.work.tables.textparts import output_folder, require_absent
@@ -61,7 +61,7 @@ def export(
     with output_folder(out) as work, context.progress("arc", unit="pages") as progress:
         for segment in segments:
             log.info("arc: adding segment: %s", segment.path)
-            place = _Place(work, layout, segment, counters)
+            place = _SegmentFiles(work, layout, segment, counters)
             with ArcFiles(place.open_file, limit=size) as files:
                 for capture in captures([segment], [CONTENT], if_there=[CRAWL_FETCH]):
                     counters.add(_write(files, capture))
@@ -70,7 +70,7 @@ def export(
     return counters
 
 
-class _Place:
+class _SegmentFiles:
     """Where the files of a segment go."""
 
     def __init__(self, work: Path, layout: str, segment: Segment, counters: Counters) -> None:

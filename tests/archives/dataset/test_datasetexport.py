@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from minutch.archives.dataset.export import export
-from minutch.archives.dataset.tables import scan_metadata, scan_texts
-from minutch.archives.dataset.task import Item, MetadataTask
+from minutch.archives.dataset.datasetexport import export
+from minutch.archives.dataset.datasettables import scan_metadata, scan_texts
+from minutch.archives.dataset.metadatatask import MetadataTask, UrlRecords
 from minutch.commands.export import run as export_command
 from minutch.commands.exports.commoncrawl import run
 from minutch.cycle.parse.simhash import simhash
@@ -404,7 +404,7 @@ def test_verbatim_headers_and_repeated_ones(tmp_path: Path) -> None:
 def test_a_page_that_ends_its_worker_is_told_without_content() -> None:
     url, datum, content, text = PAGES[0]
     assert content is not None
-    item = Item(
+    item = UrlRecords(
         url, True, datum.to_bytes(), content.to_bytes(), ParseText(text or "").to_bytes(), None
     )
     line = MetadataTask(context().conf).fail(pickle.dumps(tuple(item)), "the parser crashed")

@@ -29,19 +29,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.commoncrawl import Format, cbor_document, page_epoch
-from minutch.archives.names import epoch_name, page_name
+from minutch.archives.captures import pages
+from minutch.archives.commoncrawlformat import CommonCrawlFormat, cbor_document, page_epoch
 from minutch.archives.pagefiles import PageFiles
-from minutch.archives.sources import pages
+from minutch.archives.pagenames import epoch_name, page_name
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import Segment
 from minutch.errors import StoreError
 from minutch.job import JobContext
 from minutch.records.content import Content
-from minutch.warc.machine import this_machine
+from minutch.warc.localhost import local_host
 from minutch.warc.pagerecords import write_page, write_request
-from minutch.warc.targets import NO_URI, uri_of
-from minutch.warc.times import fetch_time
+from minutch.warc.pagetimes import fetch_time
+from minutch.warc.targeturi import NO_URI, uri_of
 from minutch.warc.warcfile import DEFAULT_LIMIT, Output, WarcFiles, level_of
 from minutch.warc.warcinfo import crawler_info
 
@@ -57,7 +57,7 @@ def all_pages(segments: Iterable[Segment]) -> Iterator[tuple[str, Content]]:
         yield from pages(segment)
 
 
-class Writer(ABC):
+class PageWriter(ABC):
     """Where pages go."""
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Writer(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class DumpOptions:
+class CommonCrawlDumpOptions:
     """What commoncrawldump is asked for: the form of the documents, or WARC files of so many
     bytes.
     """
@@ -84,7 +84,9 @@ class DumpOptions:
 
 
 @contextmanager
-def writer_of(options: DumpOptions, files: PageFiles, context: JobContext) -> Iterator[Writer]:
+def writer_of(
+    options: CommonCrawlDumpOptions, files: PageFiles, context: JobContext
+) -> Iterator[PageWriter]:
     """Opens the writer that the options ask for."""
     if options.warc:
         with _warc_files(options, files, context) as warcs:
@@ -97,10 +99,12 @@ def writer_of(options: DumpOptions, files: PageFiles, context: JobContext) -> It
         yield Documents(options, files, context)
 
 
-class Documents(Writer):
+class Documents(PageWriter):
     """CBOR documents as files."""
 
-    def __init__(self, options: DumpOptions, files: PageFiles, context: JobContext) -> None:
+    def __init__(
+        self, options: CommonCrawlDumpOptions, files: PageFiles, context: JobContext
+    ) -> None:
         self.files = files
         self._now = context.clock.now()
         self._linkdb = None if options.linkdb is None else LinkDb(options.linkdb)
@@ -108,8 +112,8 @@ class Documents(Writer):
             self._linkdb.require_parts()
         self._suffix = options.extension
         self._by_epoch = options.epoch_filename
-        host, address = this_machine()
-        self._format = Format(
+        host, address = local_host()
+        self._format = CommonCrawlFormat(
             context.conf,
             host,
             address,
@@ -151,7 +155,7 @@ class ArchivedDocuments(Documents):
 
     def __init__(
         self,
-        options: DumpOptions,
+        options: CommonCrawlDumpOptions,
         files: PageFiles,
         context: JobContext,
         archive: tarfile.TarFile,
@@ -171,7 +175,7 @@ class ArchivedDocuments(Documents):
         return place.is_new
 
 
-class WarcPages(Writer):
+class WarcPages(PageWriter):
     """Response and request records in WARC files."""
 
     def __init__(self, files: WarcFiles, now: int) -> None:
@@ -189,7 +193,9 @@ class WarcPages(Writer):
         return WRITTEN
 
 
-def _warc_files(options: DumpOptions, files: PageFiles, context: JobContext) -> WarcFiles:
+def _warc_files(
+    options: CommonCrawlDumpOptions, files: PageFiles, context: JobContext
+) -> WarcFiles:
     now = context.clock.now()
     limit = options.warc_size
     suffix = ".warc.gz" if options.gzip else ".warc"
@@ -201,7 +207,7 @@ def _warc_files(options: DumpOptions, files: PageFiles, context: JobContext) -> 
         return name, files.path(name).open("wb")
 
     def info() -> tuple[int, Mapping[str, str]]:
-        return now, crawler_info(context.conf, *this_machine())
+        return now, crawler_info(context.conf, *local_host())
 
     size, level = limit if limit > 0 else DEFAULT_LIMIT, level_of(context.conf)
     return WarcFiles(open_file, compress=options.gzip, limit=size, info=info, level=level)

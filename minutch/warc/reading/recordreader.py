@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from minutch.warc.reading.bytesource import ByteSource, Place
+from minutch.warc.reading.bytesource import ByteSource, RecordPosition
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Record:
     __slots__ = ("_fields", "block", "grammar", "head", "length", "place")
 
     def __init__(
-        self, grammar: Grammar, head: bytes, block: bytes, length: int, place: Place
+        self, grammar: Grammar, head: bytes, block: bytes, length: int, place: RecordPosition
     ) -> None:
         self.grammar, self.head = grammar, head
         self._fields: dict[str, str] | None = None
@@ -120,12 +120,12 @@ class RecordReader:
         """The offset behind the last record; None where its member goes on."""
         return self._source.end
 
-    def at(self, place: Place) -> Record | None:
+    def at(self, place: RecordPosition) -> Record | None:
         """The record at a place where there was one; None if it is not there any more."""
         self._source.go_to(place)
         return self._record() if self._is_start() else None
 
-    def _damaged(self, place: Place | None, what: str) -> None:
+    def _damaged(self, place: RecordPosition | None, what: str) -> None:
         self.damages += 1
         if self.damages <= MOST_SAID:
             log.warning("%s: damaged at offset %s: %s", self._name, place, what)
@@ -331,7 +331,7 @@ class RecordReader:
                 return False
         return source.window.startswith(tail, source.at)
 
-    def _mended(self, record: Record, behind_head: Place, size: int) -> Record | None:
+    def _mended(self, record: Record, behind_head: RecordPosition, size: int) -> Record | None:
         """The record as long as the HTTP answer in it says; else None, at the next record after its
         head.
         """
