@@ -70,7 +70,7 @@ def mark(
         context.progress("generate: updating the CrawlDb") as progress,
     ):
         marks.add(selected.to_frame("key"))
-        rewrite(db, conf, [*old.sources, engine_of(conf).given(marks)], step, progress)
+        rewrite(db, conf, [*old.sources, engine_of(conf).local_source(marks)], step, progress)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from minutch.kernels import inlinks as inlinks_kernels
 from minutch.kernels.arrow import from_series
 from minutch.plugin.chains import SCOPE_LINKDB, URLFilters, URLNormalizers, by_distinct
 from minutch.plugin.sifting import Sifter
-from minutch.urls.hosts import hosts_of
+from minutch.urls.hostcolumns import hosts_of
 from minutch.work.tables.frame import decode_keys, encode_keys
 
 IGNORE_INTERNAL_PROPERTY: Final = "linkdb.ignore.internal.links"
