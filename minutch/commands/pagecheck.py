@@ -32,7 +32,7 @@ from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links import Outlink
-from minutch.records.links.run import OutlinkRun
+from minutch.records.links.outlinkrun import OutlinkRun
 from minutch.records.metadata import CONTENT_TYPE_KEY
 from minutch.records.truncation import is_truncated
 

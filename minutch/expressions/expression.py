@@ -18,7 +18,7 @@ from minutch.expressions.tree import (
     Binary,
     Block,
     Call,
-    Choice,
+    Conditional,
     Group,
     If,
     Listing,
@@ -217,7 +217,7 @@ def _logical(node: Logical) -> Evaluate:
     return logical
 
 
-def _choice(node: Choice) -> Evaluate:
+def _choice(node: Conditional) -> Evaluate:
     condition, no = _condition(node.condition), _compile(node.no)
     yes = _compile(node.yes) if node.yes is not None else None
     on_null = node.on_null
@@ -269,7 +269,7 @@ _COMPILERS: Final[Mapping[type, Callable[[Any], Evaluate]]] = {
     Unary: _unary,
     Binary: _binary,
     Logical: _logical,
-    Choice: _choice,
+    Conditional: _choice,
     If: _if,
     Return: _return,
     Block: _block,

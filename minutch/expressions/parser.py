@@ -26,7 +26,7 @@ from minutch.expressions.tree import (
     Binary,
     Block,
     Call,
-    Choice,
+    Conditional,
     Group,
     If,
     Listing,
@@ -175,9 +175,9 @@ class _Parser:
         if operator == "?":
             yes = self.expression()
             self.expect(":")
-            left = Choice(left, yes, self.expression())
+            left = Conditional(left, yes, self.expression())
         elif operator:
-            left = Choice(left, None, self.expression(), on_null=operator == "??")
+            left = Conditional(left, None, self.expression(), on_null=operator == "??")
         self.depth -= 1
         return left
 

@@ -82,7 +82,7 @@ class Logical:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Conditional:
     """`condition ? yes : no`; `?:` and `??` have no `yes`, the condition's own value stands for it.
 
     `on_null` (`??`) asks whether the condition is null, the others whether it is true.
@@ -127,7 +127,7 @@ Node = (
     | Unary
     | Binary
     | Logical
-    | Choice
+    | Conditional
     | If
     | Return
     | Block

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from minutch.records.links import Inlinks
     from minutch.records.parsedata import ParseData
     from minutch.records.parsetext import ParseText
-    from minutch.urls.ordinary import Untouched, Verdicts
+    from minutch.urls.plainurls import Untouched, Verdicts
 
 log = logging.getLogger(__name__)
 

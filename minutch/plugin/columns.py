@@ -66,9 +66,9 @@ def map_distinct(values: pl.Series, function: Callable[[str], str | None]) -> pl
     """`function` of each string, called once per distinct one; null stays null."""
     import polars as pl
 
-    from minutch.urls import hosts
+    from minutch.urls import hostcolumns
 
-    return hosts.map_distinct(values, function, pl.String())
+    return hostcolumns.map_distinct(values, function, pl.String())
 
 
 def patch(column: pl.Series, where: pl.Series, values: pl.Series) -> pl.Series:
@@ -93,14 +93,14 @@ def keep(urls: pl.Series, where: pl.Series) -> pl.Series:
 
 def host_column(urls: pl.Series) -> pl.Series:
     """The host of each URL as written; null for null and for a string that is no URL."""
-    from minutch.urls.hosts import hosts_of
+    from minutch.urls.hostcolumns import hosts_of
 
     return hosts_of(urls)
 
 
 def domain_column(hosts: pl.Series) -> pl.Series:
     """The registered domain of each host; null stays null."""
-    from minutch.urls.hosts import domains_of
+    from minutch.urls.hostcolumns import domains_of
 
     return domains_of(hosts)
 

@@ -2,7 +2,7 @@
 them.
 
 Most URLs of a crawl are normal, and rules decide most of them by a few characters. One automaton
-tells those in one pass over their bytes (`minutch.urls.sieve`).
+tells those in one pass over their bytes (`minutch.urls.plainautomaton`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import polars as pl
 from minutch.kernels.arrow import from_series
 from minutch.kernels.sieve import ASK, REJECT, sift_column
 from minutch.plugin.chains import URLFilters, URLNormalizers
-from minutch.urls.sieve import Sieve
+from minutch.urls.plainautomaton import PlainUrlAutomaton
 
 _FEW: Final = 1 << 11
 """URLs that are asked about at once: for fewer an automaton is not worth making."""
@@ -71,7 +71,7 @@ class UrlShortcut:
         return said
 
     @cached_property
-    def _sieve(self) -> Sieve | None:
+    def _sieve(self) -> PlainUrlAutomaton | None:
         normalizers = self._normalizers.untouched() if self._normalizers is not None else []
         filters = self._filters.verdicts() if self._filters is not None else []
-        return None if normalizers is None or filters is None else Sieve.of(normalizers, filters)
+        return None if normalizers is None or filters is None else PlainUrlAutomaton.of(normalizers, filters)

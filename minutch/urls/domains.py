@@ -29,7 +29,7 @@ _PRIVATE = re.compile("===BEGIN PRIVATE DOMAINS===.*?(?:===END PRIVATE DOMAINS==
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SuffixRule:
     """One line of the list: the suffix in ASCII, and whether it is a wildcard's parent or an
     exception.
     """
@@ -56,7 +56,7 @@ class SuffixList:
     """
 
     def __init__(self, text: str) -> None:
-        self._rules: dict[str, Rule] = {}
+        self._rules: dict[str, SuffixRule] = {}
         for line in _PRIVATE.sub("", text).splitlines():
             if line.strip() and not line.startswith("//"):
                 self._add(line)
@@ -68,14 +68,14 @@ class SuffixList:
             labels = [(label, _ascii(label)) for label in name.split(".")]
         except UrlError as exc:
             raise ConfigError(f"public suffix list: {line!r} is no host name") from exc
-        rule = Rule(".".join(ascii_label for _, ascii_label in labels), wildcard, exception)
+        rule = SuffixRule(".".join(ascii_label for _, ascii_label in labels), wildcard, exception)
         if name.isascii():
             self._rules[rule.suffix] = rule
         else:
             for spelling in product(*({*pair} for pair in labels)):
                 self._rules[".".join(spelling)] = rule
 
-    def find(self, host: str) -> tuple[int, Rule] | None:
+    def find(self, host: str) -> tuple[int, SuffixRule] | None:
         """Where the public suffix of `host` starts, and its rule; None if no rule fits."""
         at = 0
         while True:
@@ -87,7 +87,7 @@ class SuffixList:
                 return None
 
     @staticmethod
-    def _with_wildcard(host: str, at: int, rule: Rule) -> tuple[int, Rule]:
+    def _with_wildcard(host: str, at: int, rule: SuffixRule) -> tuple[int, SuffixRule]:
         """A wildcard's suffix takes one more label than its parent has."""
         return (host.rfind(".", 0, max(at - 1, 0)) + 1, rule) if rule.wildcard else (at, rule)
 

@@ -30,7 +30,7 @@ _INDEX = re.compile(r"index\.html?$")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PathRule:
     """One rule with its path in normal form, and the line of the file that it stands on first (0:
     none).
     """
@@ -43,7 +43,7 @@ class Rule:
 @dataclass(frozen=True, slots=True)
 class _Wildcard:
     length: int
-    rule: Rule
+    rule: PathRule
     pieces: tuple[str, ...]
     to_end: bool
 
@@ -73,7 +73,7 @@ class RobotRules:
     say.
     """
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PathRule, ...] = ()
     crawl_delay: int | None = None
     sitemaps: tuple[str, ...] = ()
     content_signals: dict[str, str] = field(default_factory=dict)
@@ -82,8 +82,8 @@ class RobotRules:
     defer_visits: bool = False
 
     def __post_init__(self) -> None:
-        self._prefixes: dict[str, Rule] = {}
-        self._exact: dict[str, Rule] = {}
+        self._prefixes: dict[str, PathRule] = {}
+        self._exact: dict[str, PathRule] = {}
         self._wildcards: list[_Wildcard] = []
         for rule in self.rules:
             self._index(rule.path, rule)
@@ -92,7 +92,7 @@ class RobotRules:
         self._lengths = sorted({len(path) for path in self._prefixes}, reverse=True)
         self._wildcards.sort(key=lambda wildcard: (-wildcard.length, not wildcard.rule.allow))
 
-    def _index(self, path: str, rule: Rule) -> None:
+    def _index(self, path: str, rule: PathRule) -> None:
         to_end = path.endswith("$")
         text = path[:-1] if to_end else path
         if "*" in text:
@@ -118,7 +118,7 @@ class RobotRules:
         rule = self.deciding(path)
         return rule is None or rule.allow
 
-    def deciding(self, path: str) -> Rule | None:
+    def deciding(self, path: str) -> PathRule | None:
         """The rule that decides about a path with its query, in normal form; None where none speaks
         of it.
         """
@@ -134,7 +134,7 @@ class RobotRules:
                 return wildcard.rule if wildcard.length > length or wildcard.rule.allow else found
         return found
 
-    def _longest_plain(self, path: str) -> tuple[int, Rule | None]:
+    def _longest_plain(self, path: str) -> tuple[int, PathRule | None]:
         """Length and rule of the longest match without a wildcard; -1 if there is none."""
         exact = self._exact.get(path)
         if exact is not None:
@@ -219,7 +219,7 @@ def parse_robots(
             rules.setdefault((normal_rule(written.path), written.allow), written.line)
     ordered = sorted(rules, key=lambda rule: (-len(rule[0]), not rule[1], rule[0]))
     return RobotRules(
-        rules=tuple(Rule(path, allow, rules[path, allow]) for path, allow in ordered),
+        rules=tuple(PathRule(path, allow, rules[path, allow]) for path, allow in ordered),
         crawl_delay=min(delays, default=None),
         sitemaps=tuple(dict.fromkeys(_sitemaps(robots.sitemaps, url))),
         content_signals={

@@ -22,8 +22,8 @@ from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult
 from minutch.records import parsestatus
 from minutch.records.content import Content
 from minutch.records.links import Outlink
-from minutch.records.links.relative import RelativeRun, resolve_all
-from minutch.records.links.run import OutlinkRun, as_run, joined
+from minutch.records.links.absolute import RelativeRun, resolve_all
+from minutch.records.links.outlinkrun import OutlinkRun, as_run, joined
 from minutch.records.metadata import (
     CACHING_FORBIDDEN_CONTENT,
     CACHING_FORBIDDEN_KEY,

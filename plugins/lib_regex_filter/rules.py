@@ -27,8 +27,8 @@ from minutch.urls.domains import domain_of
 from minutch.urls.javaregex.derivative import Complement, Intersection, Pattern
 from minutch.urls.javaregex.marked import ANYTHING, NOTHING
 from minutch.urls.javaregex.tree import Alternation
-from minutch.urls.ordinary import Verdicts
 from minutch.urls.parts import host_of
+from minutch.urls.plainurls import Verdicts
 from minutch.urls.rulefiles import rule_lines
 
 if TYPE_CHECKING:

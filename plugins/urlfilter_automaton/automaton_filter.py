@@ -15,7 +15,7 @@ from minutch.urls.javaregex.derivative import Automaton, Complement, Intersectio
 from minutch.urls.javaregex.marked import whole
 from minutch.urls.javaregex.tree import Alternation, Anchor, Node, Repeat, Sequence, Tree
 from minutch.urls.javaregex.writer import write_rust
-from minutch.urls.ordinary import Verdicts
+from minutch.urls.plainurls import Verdicts
 from minutch.urls.rulefiles import file_name, rule_place
 
 from ..lib_regex_filter.rules import RuleFilter

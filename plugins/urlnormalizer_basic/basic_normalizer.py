@@ -26,8 +26,8 @@ from minutch.plugin.points import URLNormalizer
 from minutch.urls import idn
 from minutch.urls.javaregex.marked import NOTHING, found_in
 from minutch.urls.javaregex.syntax import parse_regex
-from minutch.urls.ordinary import Untouched
 from minutch.urls.parts import Url, compose, parse
+from minutch.urls.plainurls import Untouched
 from minutch.urls.uri import form_decode, normalize_escapes, parse_uri
 
 if TYPE_CHECKING:

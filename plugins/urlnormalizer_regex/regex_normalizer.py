@@ -30,7 +30,7 @@ from minutch.urls.javaregex import LINE_ENDS, JavaRegex, Replacement, is_too_lar
 from minutch.urls.javaregex.derivative import Complement
 from minutch.urls.javaregex.marked import NOTHING
 from minutch.urls.javaregex.tree import Alternation
-from minutch.urls.ordinary import Untouched
+from minutch.urls.plainurls import Untouched
 
 if TYPE_CHECKING:
     import polars as pl

@@ -69,7 +69,7 @@ def _server(folder: Path, program: str, words: list[str], *, says: str) -> Serve
 
 # -- executors that die ----------------------------------------------------------------------------
 
-VERBS = ("map", "shuffle", "regroup", "reduce", "stream", "contest", "write")
+VERBS = ("map", "shuffle", "regroup", "reduce", "stream", "select", "write")
 
 
 def mortal(function: Callable[..., Any], mark: Path) -> Callable[..., Any]:

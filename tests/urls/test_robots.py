@@ -13,8 +13,8 @@ from minutch.urls.robots import (
     ALLOW_ALL,
     ALLOW_NONE,
     DEFER_VISITS,
+    PathRule,
     RobotRules,
-    Rule,
     normal_path,
     normal_rule,
     parse_robots,
@@ -247,7 +247,7 @@ class CountingPath(str):
 def test_matching_is_linear_in_the_stars(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pattern that takes a backtracking matcher for ever: one search for each star."""
     monkeypatch.setattr(CountingPath, "searches", 0)
-    rules = RobotRules((Rule("/" + "*a" * 500 + "b$", allow=False),))
+    rules = RobotRules((PathRule("/" + "*a" * 500 + "b$", allow=False),))
     assert rules.is_path_allowed(CountingPath("/" + "a" * 5000))
     assert CountingPath.searches <= 501
 
@@ -269,7 +269,7 @@ def test_only_longer_wildcards_are_tried(monkeypatch: pytest.MonkeyPatch) -> Non
         robots._Wildcard, "matches", lambda self, path: tried.append(path) or matches(self, path)
     )
     rules = RobotRules(
-        (Rule("/*b", allow=True), Rule("/abcdef", allow=False), Rule("/*cdefgh", allow=True))
+        (PathRule("/*b", allow=True), PathRule("/abcdef", allow=False), PathRule("/*cdefgh", allow=True))
     )
     assert not rules.is_path_allowed("/abcdef")
     assert len(tried) == 1
@@ -308,9 +308,9 @@ def test_plain_and_wildcard_rules_decide_as_a_walk_over_all_rules(
     assert rules.is_path_allowed("/" + path) is expected
 
 
-def _matches(rule: Rule, path: str) -> bool:
+def _matches(rule: PathRule, path: str) -> bool:
     """By the rule alone, turned round: a matching Disallow forbids."""
-    return not RobotRules((Rule(rule.path, allow=False),)).is_path_allowed(path)
+    return not RobotRules((PathRule(rule.path, allow=False),)).is_path_allowed(path)
 
 
 FILE = (
@@ -354,7 +354,7 @@ def test_of_two_rules_that_say_the_same_the_first_line_is_named() -> None:
 )
 def test_the_deciding_rule_decides(rules: list[tuple[str, bool]], url: str) -> None:
     found = RobotRules(
-        tuple(Rule(path, allow, number) for number, (path, allow) in enumerate(rules, 1))
+        tuple(PathRule(path, allow, number) for number, (path, allow) in enumerate(rules, 1))
     )
     rule = found.deciding(normal_path(url))
     assert found.is_allowed(url) is (rule is None or rule.allow)

@@ -38,7 +38,7 @@ from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.packed import Patched, take
 from minutch.work.tables.parallel import memory_budget
 from minutch.work.tables.shuffle import Shuffle
-from minutch.work.tables.spans import Place
+from minutch.work.tables.spans import FileOrSplit
 
 log = logging.getLogger(__name__)
 MARKED: Final = "documents marked as duplicates"
@@ -106,7 +106,7 @@ def _found(
     """The keys of the duplicates. All pages with one signature come together to be compared."""
     engine = engine_of(conf)
 
-    def pages(task: Task, place: Place) -> Iterator[pl.DataFrame]:
+    def pages(task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
         for table in signed_in(place, group, where):
             yield table.select(
                 key=pl.col("signature") + pl.col("group"),
@@ -118,7 +118,7 @@ def _found(
     def find(task: Task, partition: Partition) -> Iterator[pl.DataFrame]:
         return (duplicates.find(table, order).to_frame("key") for table in partition.grouped())
 
-    pieces = engine.pieces(db.require_parts())
+    pieces = engine.splits(db.require_parts())
     with (
         engine.shuffle(pages, pieces, _PAGES, conf, None, spill=db.path, share=4) as signed,
         engine.regroup(find, signed, _KEYS, conf, spill=db.path, share=4) as found,

@@ -25,7 +25,7 @@ from minutch.cycle.crawldb.groupcounts import (
 )
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.job import Counters, JobContext
-from minutch.urls.hosts import hosts_of
+from minutch.urls.hostcolumns import hosts_of
 from minutch.work.tables.frame import decode_keys
 
 log = logging.getLogger(__name__)

@@ -36,7 +36,7 @@ from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.matching import matching
 from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.shuffle import partition_of
-from minutch.work.tables.spans import Place
+from minutch.work.tables.spans import FileOrSplit
 from minutch.work.tables.success import mark_success
 from minutch.work.tables.textparts import output_folder, require_absent, text_part
 
@@ -171,7 +171,7 @@ def write_top(db: CrawlDb, count: int, least: float, out: Path, context: JobCont
     require_absent(out)
     db.require_parts()
 
-    def highest_in(task: Task, place: Place) -> pl.DataFrame:
+    def highest_in(task: Task, place: FileOrSplit) -> pl.DataFrame:
         def wanted() -> Iterator[pl.DataFrame]:
             for frame in scan(place):
                 task.advance(len(frame))
@@ -182,7 +182,7 @@ def write_top(db: CrawlDb, count: int, least: float, out: Path, context: JobCont
     engine = engine_of(context.conf)
     with output_folder(out) as folder, context.progress("readdb -topN", db.estimate) as progress:
         top = _highest_of(
-            engine.map(highest_in, engine.pieces(db.parts()), Counters(), progress), count
+            engine.map(highest_in, engine.splits(db.parts()), Counters(), progress), count
         )
         with text_part(folder, 0, context.conf) as file:
             for key, score in top.iter_rows():

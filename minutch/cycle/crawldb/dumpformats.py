@@ -29,7 +29,7 @@ from minutch.hadoop.formats.codecstream import CompressedWriter
 from minutch.hadoop.formats.javahash import date_to_string, float_to_string
 from minutch.hadoop.formats.writables import MapWritable, Writable
 from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
-from minutch.urls.hosts import map_distinct
+from minutch.urls.hostcolumns import map_distinct
 from minutch.work.tables.compression import output_compression
 from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.frame import decode_keys

@@ -22,12 +22,12 @@ from minutch.hadoop.stores import as_path
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED
 from minutch.urls.domains import suffix_of
-from minutch.urls.hosts import domains_of, map_distinct
+from minutch.urls.hostcolumns import domains_of, map_distinct
 from minutch.work.engine import Task, engine_of
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.packed import scan_packed
 from minutch.work.tables.shuffle import split
-from minutch.work.tables.spans import Place
+from minutch.work.tables.spans import FileOrSplit
 from minutch.work.tables.textparts import output_folder, text_part
 
 FETCHED: Final = "FETCHED"
@@ -98,11 +98,11 @@ def count_groups(
     """
     engine, read = engine_of(context.conf), scan_packed if packed else scan
 
-    def count_in(task: Task, place: Place) -> Counts:
+    def count_in(task: Task, place: FileOrSplit) -> Counts:
         return _summed(_counted(read(place), count, task))
 
     with context.progress("counting", lambda: sum(db.estimate() for db in dbs)) as progress:
-        places = engine.pieces(path for db in dbs for path in db.parts())
+        places = engine.splits(path for db in dbs for path in db.parts())
         return _summed(engine.map(count_in, places, counters, progress)).sort("key")
 
 

@@ -13,11 +13,11 @@ from minutch.cycle.crawldb import duplicates, nearduplicates
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.parse.simhash import SIZE
 from minutch.records import crawldatum as status
-from minutch.urls.hosts import domains_of, hosts_of
+from minutch.urls.hostcolumns import domains_of, hosts_of
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import ordered
-from minutch.work.tables.spans import Place
+from minutch.work.tables.spans import FileOrSplit
 
 FETCHED: Final = (
     pl.col("status").is_in([status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED])
@@ -43,7 +43,7 @@ def signed_pages(db: CrawlDb, group: str, where: pl.Expr) -> Iterator[pl.DataFra
         yield from signed_in(part, group, where)
 
 
-def signed_in(place: Place, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
+def signed_in(place: FileOrSplit, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
     """Those of a part, or of a stretch of one."""
     group_of = GROUPS[group]
 

@@ -39,7 +39,7 @@ from minutch.work.tables.frame import decode_keys, encode_keys
 from minutch.work.tables.merge import aligned
 from minutch.work.tables.packed import Patched, scan_packed
 from minutch.work.tables.parallel import number_of_parts, ordered
-from minutch.work.tables.spans import Place
+from minutch.work.tables.spans import FileOrSplit
 from minutch.work.tables.writer import TableWriter
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class EntryFilter:
         return frame.with_columns(key=keys).filter(urls.is_not_null())
 
 
-Scan = Callable[[Place], Iterator[pl.DataFrame]]
+Scan = Callable[[FileOrSplit], Iterator[pl.DataFrame]]
 
 
 class Entries:
@@ -171,17 +171,17 @@ class Entries:
     def _shuffled(self) -> AbstractContextManager[Source]:
         scan_entries, entry_filter, engine = self._scan, self._filter, engine_of(self._conf)
 
-        def read(task: Task, place: Place) -> Iterator[pl.DataFrame]:
+        def read(task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
             return _entries(scan_entries, entry_filter, place, task.counters)
 
-        places = engine.pieces(path for db in self._dbs for path in db.parts())
+        places = engine.splits(path for db in self._dbs for path in db.parts())
         return engine.shuffle(
             read, places, self._schema, self._conf, None, spill=self._spill, share=2
         )
 
 
 def _entries(
-    scan: Scan, entry_filter: EntryFilter, place: Place, counters: Counters
+    scan: Scan, entry_filter: EntryFilter, place: FileOrSplit, counters: Counters
 ) -> Iterator[pl.DataFrame]:
     """The entries of a part file that pass, in its order."""
     return (entry_filter.apply(frame, counters) for frame in scan(place))

@@ -16,7 +16,7 @@ from minutch.job import Counters, JobContext
 from minutch.records.crawldatum.table import PACKED_SCHEMA
 from minutch.work.engine import Task, engine_of
 from minutch.work.tables.packed import scan_packed
-from minutch.work.tables.spans import Place
+from minutch.work.tables.spans import FileOrSplit
 
 
 def merge_files(
@@ -37,7 +37,7 @@ def merge_files(
     conf = context.conf
     engine = engine_of(conf)
 
-    def read(task: Task, place: Place) -> Iterator[pl.DataFrame]:
+    def read(task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
         for frame in scan_packed(place):
             yield entry_filter.apply(frame, task.counters)
             task.advance(len(frame))
@@ -46,7 +46,7 @@ def merge_files(
         Entries([db], conf, entry_filter, spill=db.path, packed=True) as old,
         context.progress("updatedb") as progress,
         engine.shuffle(
-            read, engine.pieces(files), PACKED_SCHEMA, conf, progress, spill=db.path
+            read, engine.splits(files), PACKED_SCHEMA, conf, progress, spill=db.path
         ) as updates,
     ):
         updated = patch(

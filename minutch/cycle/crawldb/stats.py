@@ -30,11 +30,11 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.hadoop.formats.javahash import date_to_string, double_to_string, float32
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
-from minutch.urls.hosts import hosts_of
+from minutch.urls.hostcolumns import hosts_of
 from minutch.work.engine import Task, engine_of
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys
-from minutch.work.tables.spans import Place
+from minutch.work.tables.spans import FileOrSplit
 
 Floats = NDArray[np.float32]
 
@@ -50,7 +50,7 @@ def statistics(db: CrawlDb, context: JobContext, *, hosts: bool = False) -> Stat
     """The counts of a CrawlDb. Raises StoreError where there is none, FormatError (damage)."""
     engine, total = engine_of(context.conf), Statistics(hosts=hosts)
 
-    def count(task: Task, place: Place) -> Statistics:
+    def count(task: Task, place: FileOrSplit) -> Statistics:
         found = Statistics(hosts=hosts)
         for frame in scan(place):
             found.add(frame)
@@ -58,7 +58,7 @@ def statistics(db: CrawlDb, context: JobContext, *, hosts: bool = False) -> Stat
         return found
 
     with context.progress("readdb -stats", db.estimate) as progress:
-        for found in engine.map(count, engine.pieces(db.require_parts()), Counters(), progress):
+        for found in engine.map(count, engine.splits(db.require_parts()), Counters(), progress):
             total.merge(found)
     return total
 

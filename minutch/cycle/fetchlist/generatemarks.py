@@ -66,7 +66,7 @@ def mark(db: CrawlDb, context: JobContext, selected: pl.Series, time: int) -> No
         context.progress("generate: updating the CrawlDb") as progress,
     ):
         marks.add(selected.to_frame("key"))
-        rewrite(db, conf, [*old.sources, engine_of(conf).given(marks)], step, progress)
+        rewrite(db, conf, [*old.sources, engine_of(conf).local_source(marks)], step, progress)
 
 
 @contextmanager

@@ -33,7 +33,7 @@ from minutch.expressions import Expression, compile_expression
 from minutch.hadoop.formats.writables import LongWritable, MapWritable
 from minutch.records.metadata.rawmap import merge
 from minutch.terminal import visible_line
-from minutch.urls.hosts import hosts_of
+from minutch.urls.hostcolumns import hosts_of
 from minutch.work.tables.frame import decode_keys
 
 log = logging.getLogger(__name__)

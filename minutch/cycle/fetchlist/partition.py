@@ -21,7 +21,7 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.hadoop.formats.javahash import int32, string_hash
 from minutch.plugin.chains import SCOPE_PARTITION, URLNormalizers
-from minutch.urls.hosts import domains_of, hosts_of, map_distinct
+from minutch.urls.hostcolumns import domains_of, hosts_of, map_distinct
 
 log = logging.getLogger(__name__)
 

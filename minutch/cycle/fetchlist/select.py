@@ -32,10 +32,10 @@ from minutch.job import Counters
 from minutch.kernels import hash as hash_kernels
 from minutch.kernels.arrow import from_series
 from minutch.plugin.chains import SCOPE_GENERATE_HOST_COUNT, URLNormalizers
-from minutch.urls.hosts import domains_of, hosts_of
+from minutch.urls.hostcolumns import domains_of, hosts_of
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import for_each
-from minutch.work.tables.window import Ranks
+from minutch.work.tables.rankwindow import Ranks
 
 Ints = NDArray[np.int64]
 

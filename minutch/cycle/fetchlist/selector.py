@@ -3,7 +3,7 @@ place.
 
     find_due    the entries that may be fetched, partition by partition (`due`)
     selection   which of them get a place (`select`), with the limits that the HostDb gives
-    choose      both, by an engine (`Engine.contest`): here, with no more entries in memory than may
+    choose      both, by an engine (`Engine.select`): here, with no more entries in memory than may
                 get a place
 
 Nothing is written. generate makes segments of it; explain asks the same about one URL, or about
@@ -35,8 +35,8 @@ from minutch.work.engine import Task, engine_of
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys, empty
 from minutch.work.tables.parallel import for_each, number_of_parts
-from minutch.work.tables.spans import Place
-from minutch.work.tables.window import Ranks
+from minutch.work.tables.rankwindow import Ranks
+from minutch.work.tables.spans import FileOrSplit
 
 if TYPE_CHECKING:
     from minutch.expressions import Expression
@@ -132,8 +132,8 @@ class Selector:
         Raises StoreError, FormatError.
         """
         engine = engine_of(self._conf)
-        places = engine.pieces(db.require_parts())
-        placed = engine.contest(
+        places = engine.splits(db.require_parts())
+        placed = engine.select(
             self._find, places, self, due.SCHEMA, self._conf, counters, progress
         )
         counters.add(select.NOT_IN_TOP, placed.left)
@@ -144,27 +144,27 @@ class Selector:
         times = list(engine.map(self._next_due, places, Counters(), progress))
         return Chosen(placed.rows, min((time for time in times if time is not None), default=None))
 
-    def _find(self, task: Task, place: Place) -> Iterator[pl.DataFrame]:
+    def _find(self, task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
         for frame in scan(place):
             found = self.due_in(frame)
             task.counters.merge(found.counters)
             task.advance(len(frame))
             yield found.entries
 
-    def _next_due(self, task: Task, place: Place) -> int | None:
+    def _next_due(self, task: Task, place: FileOrSplit) -> int | None:
         """When the first of the entries in a place will be due that are not yet (ms)."""
         times = [self.due_in(frame).next_due for frame in scan(place)]
         return min((time for time in times if time is not None), default=None)
 
-    # -- the rules of the contest for places: see `engine.interface.Contest` --
+    # -- the rules of the contest for places: see `engine.interface.SelectionRules` --
 
     @property
-    def parts(self) -> int:
+    def groups(self) -> int:
         """Each reducer deals out its share of the places."""
         return number_of_parts(self._conf)
 
     @property
-    def places(self) -> int | None:
+    def limit(self) -> int | None:
         """As many as the segments have. A HostDb's limits are read for the hosts of all entries
         that are due.
         """
@@ -177,13 +177,13 @@ class Selector:
         """Best first."""
         return select.ranks_in(table)
 
-    def parts_of(self, table: pl.DataFrame) -> pl.Series:
+    def groups_of(self, table: pl.DataFrame) -> pl.Series:
         """All entries of a host are one reducer's."""
         return UrlPartitioner(self._conf, address_of).parts_of(
-            decode_keys(table["key"]), self.parts
+            decode_keys(table["key"]), self.groups
         )
 
-    def judge(self, tables: Sequence[pl.DataFrame], parts: range) -> select.Selection:
+    def selector(self, tables: Sequence[pl.DataFrame], parts: range) -> select.Selection:
         """The limits of hosts are those of the hosts in `tables`."""
         return self.selection(tables, parts)
 

@@ -35,7 +35,7 @@ from minutch.records.crawldatum import (
 from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.metadata.rawmap import text_key, values_of
 from minutch.records.protocolstatus import ProtocolStatus
-from minutch.urls.hosts import hosts_of
+from minutch.urls.hostcolumns import hosts_of
 from minutch.work.tables.frame import decode_keys, encode_keys
 
 MALFORMED: Final = "malformed_urls_total"

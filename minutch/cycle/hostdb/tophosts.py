@@ -26,7 +26,7 @@ from minutch.errors import StoreError
 from minutch.hadoop.formats.javahash import float32, parse_float
 from minutch.job import Counters
 from minutch.terminal import visible_line
-from minutch.urls.hosts import hosts_of, map_distinct
+from minutch.urls.hostcolumns import hosts_of, map_distinct
 from minutch.work.tables.frame import decode_keys, encode_keys
 
 log = logging.getLogger(__name__)

@@ -30,16 +30,16 @@ from minutch.job import Counters, Progress
 from minutch.kernels import inlinks as inlinks_kernels
 from minutch.kernels.arrow import from_series
 from minutch.kernels.seeded import SEED
-from minutch.records.links.sets import LinkSets, Rows
+from minutch.records.links.linksets import LinkSets, Rows
 from minutch.work.engine import Partition, Source, Task, engine_of
-from minutch.work.engine.interface import Read
+from minutch.work.engine.interface import ReadRows
 from minutch.work.engine.stored import StoredParts
 from minutch.work.tables.compression import output_compression
 from minutch.work.tables.database import is_partitioned, record_estimate
-from minutch.work.tables.links import scan_inlinks
+from minutch.work.tables.linkfiles import scan_inlinks
 from minutch.work.tables.merge import aligned, key_order
 from minutch.work.tables.parallel import number_of_parts
-from minutch.work.tables.spans import Place
+from minutch.work.tables.spans import FileOrSplit
 
 MAX_INLINKS_PROPERTY: Final = "linkdb.max.inlinks"
 PAGES: Final = "pages with inlinks"
@@ -53,14 +53,14 @@ class NewLinks:
     LINKS_SCHEMA.
     """
 
-    read: Read[Place]
-    pieces: Sequence[Place]
+    read: ReadRows[FileOrSplit]
+    pieces: Sequence[FileOrSplit]
 
 
 class _Stored(NamedTuple):
     """A part of a LinkDb, or a stretch of one, and the layout of its records."""
 
-    place: Place
+    place: FileOrSplit
     layout: str
 
 
@@ -116,10 +116,10 @@ def _sources(
     engine, parts = engine_of(conf), number_of_parts(conf)
     paths = [path for db in stored for path in db.require_parts()]
     sources: list[Source] = []
-    pieces: list[_Stored | Place] = [] if new is None else [*new.pieces]
+    pieces: list[_Stored | FileOrSplit] = [] if new is None else [*new.pieces]
     if chain.normalizes or not all(is_partitioned(db, parts) for db in stored):
         pieces[:0] = [
-            _Stored(place, db.layout) for db in stored for place in engine.pieces(db.parts())
+            _Stored(place, db.layout) for db in stored for place in engine.splits(db.parts())
         ]
     else:
         sources += [
@@ -131,7 +131,7 @@ def _sources(
         yield sources
         return
 
-    def read(task: Task, piece: _Stored | Place) -> Iterator[pl.DataFrame]:
+    def read(task: Task, piece: _Stored | FileOrSplit) -> Iterator[pl.DataFrame]:
         if not isinstance(piece, _Stored):
             assert new is not None
             yield from new.read(task, piece)
@@ -146,7 +146,7 @@ def _sources(
 
 
 def _links(
-    layout: str, chain: UrlChain, place: Place, counters: Counters
+    layout: str, chain: UrlChain, place: FileOrSplit, counters: Counters
 ) -> Iterator[pl.DataFrame]:
     """The links of a LinkDb that pass `chain`, in tables of LINKS_SCHEMA, in its order."""
     for table in scan_inlinks(place, layout):

@@ -26,9 +26,9 @@ from minutch.kernels.arrow import from_series, to_series
 from minutch.kernels.libdeflate import decompressor, libdeflate
 from minutch.records.links.columns import decode_outlinks
 from minutch.records.parsedata import ParseData
-from minutch.work.tables.links import LINKS_SPAN
+from minutch.work.tables.linkfiles import LINKS_SPAN
 from minutch.work.tables.parallel import ordered
-from minutch.work.tables.spans import Place, Span, SpannedFile, opened_at
+from minutch.work.tables.spans import FileOrSplit, Span, SpannedFile, opened_at
 from minutch.work.tables.zlibvalues import MOST, MOST_AT_A_TIME
 
 _RECORD_ROOM: Final = 1 << 20
@@ -60,7 +60,7 @@ class Links(NamedTuple):
     left_out: int
 
 
-def scan_links(place: Place, rules: LinkRules) -> Iterator[Found]:
+def scan_links(place: FileOrSplit, rules: LinkRules) -> Iterator[Found]:
     """The links of a parse_data part that count, in its order, by all cores. Raises FormatError."""
     plain, spans = opened_at(place, ParseData.class_name, span_size=LINKS_SPAN)
     streams = (

@@ -19,12 +19,12 @@ from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.kernels.outlinks import REJECTED, keep_links, settle, view_urls
 from minutch.kernels.seeded import SEED
 from minutch.kernels.sieve import ASK, UNKNOWN, sift
-from minutch.records.links.run import OutlinkRun
+from minutch.records.links.outlinkrun import OutlinkRun
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from minutch.urls.sieve import Sieve
+    from minutch.urls.plainautomaton import PlainUrlAutomaton
 
 _REMEMBERED: Final = 1 << 17
 """URLs whose verdicts are kept; when there are more, all are forgotten."""
@@ -50,7 +50,7 @@ class VerdictTable:
         self,
         judge: Callable[[pl.Series], pl.Series],
         judge_one: Callable[[str], str | None],
-        sieve: Sieve | None = None,
+        sieve: PlainUrlAutomaton | None = None,
     ) -> None:
         self._judge = judge
         self._judge_one = judge_one
@@ -143,7 +143,7 @@ class VerdictTable:
             self._outs[number] = used, len(judged)
             self._state[1] = used + len(judged)
 
-    def _sifted(self, sieve: Sieve, first: int) -> Any:
+    def _sifted(self, sieve: PlainUrlAutomaton, first: int) -> Any:
         """The numbers of the URLs from `first` on that the sieve says nothing about; the others are
         settled.
         """

@@ -20,7 +20,7 @@ from minutch.conf import Configuration
 from minutch.errors import MinutchError, UrlError
 from minutch.plugin.chains import SCOPE_OUTLINK, URLExemptionFilters, URLFilters, URLNormalizers
 from minutch.records.links import Outlink
-from minutch.records.links.run import OutlinkRun
+from minutch.records.links.outlinkrun import OutlinkRun
 from minutch.urls.domains import domain_name
 from minutch.urls.parts import parse
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from minutch.cycle.parse.linkverdicts import VerdictTable
-    from minutch.urls.sieve import Sieve
+    from minutch.urls.plainautomaton import PlainUrlAutomaton
 
 log = logging.getLogger(__name__)
 
@@ -114,13 +114,13 @@ class OutlinkRules:
         judge_one = partial(self._normalize_and_filter, scope=SCOPE_OUTLINK)
         return VerdictTable(self._judge_column, judge_one, self._sieve())
 
-    def _sieve(self) -> Sieve | None:
+    def _sieve(self) -> PlainUrlAutomaton | None:
         """What all normalizers and filters say of ordinary links; None if one of them can't say."""
-        from minutch.urls.sieve import Sieve
+        from minutch.urls.plainautomaton import PlainUrlAutomaton
 
         normalizers = self._normalizers_of(SCOPE_OUTLINK).untouched() if self._normalizes else []
         filters = [] if self._filters is None else self._filters.verdicts()
-        return None if normalizers is None or filters is None else Sieve.of(normalizers, filters)
+        return None if normalizers is None or filters is None else PlainUrlAutomaton.of(normalizers, filters)
 
     def _judge_column(self, urls: pl.Series) -> pl.Series:
         """A column of distinct links as they are to be stored, null where they are not."""

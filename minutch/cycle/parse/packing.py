@@ -49,7 +49,7 @@ from minutch.hadoop.formats.sequencefile import RECORD, SequenceFileReader, Sequ
 from minutch.kernels.deflate import LIBRARY_OVERHEAD, SHORT, deflate
 from minutch.kernels.native import U8
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.links.run import OutlinkRun
+from minutch.records.links.outlinkrun import OutlinkRun
 from minutch.records.parsetext import serialized
 from minutch.work.tables.database import part_name
 from minutch.work.tables.parallel import number_of_parts

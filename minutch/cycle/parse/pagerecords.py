@@ -38,8 +38,8 @@ from minutch.records.crawldatum import (
     entitytag,
 )
 from minutch.records.links import Outlink
-from minutch.records.links.relative import RelativeRun, resolve_runs
-from minutch.records.links.run import OutlinkRun
+from minutch.records.links.absolute import RelativeRun, resolve_runs
+from minutch.records.links.outlinkrun import OutlinkRun
 from minutch.records.metadata import (
     DAMAGED_KEY,
     FETCH_TIME_KEY,

@@ -104,7 +104,7 @@ def parse_segment(
         else:
             from minutch.cycle.parse.repartition import PAGES_SCHEMA, stored_pages
 
-            places = engine.pieces(segment.parts(CONTENT))
+            places = engine.splits(segment.parts(CONTENT))
             with engine.shuffle(
                 stored_pages, places, PAGES_SCHEMA, conf, None, spill=directory
             ) as pages:

@@ -16,13 +16,13 @@ import polars as pl
 from minutch.cycle.segment.store import CONTENT, LAYOUTS, RawRecord
 from minutch.hadoop.formats.batch import Batch, string_column
 from minutch.work.engine import Partition, Task
-from minutch.work.tables.spans import Place, scan
+from minutch.work.tables.spans import FileOrSplit, scan
 
 PAGES_SCHEMA: Final = pl.Schema({"key": pl.Binary(), "value": pl.Binary()})
 """URLs, and serialized Contents as zlib streams."""
 
 
-def stored_pages(task: Task, place: Place) -> Iterator[pl.DataFrame]:
+def stored_pages(task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
     """The pages of a place, in tables of PAGES_SCHEMA. Raises FormatError."""
     return scan(place, LAYOUTS[CONTENT].value_class, _decode, stored=True)
 

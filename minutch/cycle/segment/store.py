@@ -231,7 +231,7 @@ class Segment:
     def finish(self) -> None:
         """Put in place what a killed job has begun to, where files are copied one by one."""
         if copies(self.path):
-            journal.go_on_if_left(self.path)
+            journal.resume_if_abandoned(self.path)
 
     def clear_left_overs(self) -> None:
         """Finish, or remove, what jobs that were killed have left in work folders."""

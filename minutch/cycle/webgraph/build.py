@@ -38,7 +38,7 @@ from minutch.work.tables.compression import output_compression
 from minutch.work.tables.merge import aligned, pieces
 from minutch.work.tables.parallel import for_each, memory_budget, number_of_parts
 from minutch.work.tables.shuffle import Shuffle
-from minutch.work.tables.webgraph import scan_dated_outlinks, scan_link_data
+from minutch.work.tables.webgraphfiles import scan_dated_outlinks, scan_link_data
 
 log = logging.getLogger(__name__)
 DELETE_GONE_PROPERTY: Final = "link.delete.gone"

@@ -29,7 +29,7 @@ from minutch.hadoop.formats.writables import FloatWritable
 from minutch.job import Counters, JobContext
 from minutch.kernels.arrow import to_series
 from minutch.records.webgraph.columns import places_of
-from minutch.urls.hosts import domains_of, hosts_of
+from minutch.urls.hostcolumns import domains_of, hosts_of
 from minutch.work.tables.compression import output_compression
 from minutch.work.tables.database import part_name
 from minutch.work.tables.frame import decode_keys, encode_keys

@@ -21,7 +21,7 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.job import Counters
-from minutch.urls.hosts import domains_of, hosts_of
+from minutch.urls.hostcolumns import domains_of, hosts_of
 from minutch.work.tables.frame import decode_keys
 
 IGNORE_HOST_PROPERTY: Final = "link.ignore.internal.host"

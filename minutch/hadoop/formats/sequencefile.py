@@ -28,9 +28,9 @@ from minutch.errors import FormatError, TruncatedError
 from minutch.hadoop.formats.checksum import ChecksumReader
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, NO_LIMIT, Codec, codec
 from minutch.hadoop.formats.javaio import DataInput
+from minutch.hadoop.formats.readbuffer import LARGEST_READ, ReadBuffer
 from minutch.hadoop.formats.sequenceheader import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceHeader
 from minutch.hadoop.formats.sequencewriter import BLOCK_SIZE, SYNC_INTERVAL, SequenceFileWriter
-from minutch.hadoop.formats.window import LARGEST_READ, Window
 from minutch.hadoop.formats.writables import Writable, lookup
 
 __all__ = [
@@ -70,9 +70,9 @@ class SequenceFileReader:
         self._most = most
         if isinstance(source, (str, Path)):
             file = ChecksumReader(source, verify=verify)
-            self._in = Window(file, str(source), file.size)
+            self._in = ReadBuffer(file, str(source), file.size)
         else:
-            self._in = Window(source, str(getattr(source, "name", "stream")), None)
+            self._in = ReadBuffer(source, str(getattr(source, "name", "stream")), None)
         try:
             self.header = self._read_header()
             self._codec = codec(self.header.codec) if self.header.codec else None

@@ -22,7 +22,7 @@ from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum, rows
 from minutch.records.parsedata import ParseData
 from minutch.work.tables.crawldata import scan
-from minutch.work.tables.links import scan_outlinks
+from minutch.work.tables.linkfiles import scan_outlinks
 
 MOST_SHOWN: Final = 20
 """Links that are shown of a page, and pages that redirect to one."""

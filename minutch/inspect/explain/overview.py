@@ -32,7 +32,7 @@ from minutch.inspect.explain.times import interval, seen_from
 from minutch.job import Counters
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, status_name
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
-from minutch.urls.hosts import hosts_of
+from minutch.urls.hostcolumns import hosts_of
 from minutch.work.tables.frame import decode_keys, empty
 
 MOST: Final = 10

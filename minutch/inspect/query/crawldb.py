@@ -29,7 +29,7 @@ from minutch.inspect.query.table import Column, Request, Table, once, part_file
 from minutch.kernels.maps import gather
 from minutch.records.crawldatum import fields as crawldatum_fields
 from minutch.records.crawldatum.fields import KEY, Fields
-from minutch.urls.hosts import hosts_at
+from minutch.urls.hostcolumns import hosts_at
 from minutch.work.tables.crawldata import CRAWL_DATUM
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.spans import Span, SpannedFile, batchwise

@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from minutch.inspect.query.crawl import Crawl
-from minutch.urls.hosts import hosts_of
+from minutch.urls.hostcolumns import hosts_of
 
 BY_HOST: Final = "-hosts"
 

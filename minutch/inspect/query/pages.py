@@ -47,7 +47,7 @@ from minutch.records.metadata.columns import STATUS as STATUS_KIND
 from minutch.records.metadata.columns import entries, text_values
 from minutch.records.parsedata import columns as parsedata_columns
 from minutch.records.protocolstatus import CODE_NAMES
-from minutch.urls.hosts import hosts_of
+from minutch.urls.hostcolumns import hosts_of
 from minutch.work.tables.frame import decode_keys, empty
 
 UNKNOWN: Final = "unknown"

@@ -20,10 +20,10 @@ from minutch.errors import FormatError
 from minutch.hadoop.formats.sequencefile import BLOCK
 from minutch.inspect.query.predicates import Ranges, Where
 from minutch.inspect.query.table import Request
-from minutch.urls.hosts import hosts_of
+from minutch.urls.hostcolumns import hosts_of
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.keyranges import KeyRange, Mask, SortedPart
-from minutch.work.tables.spans import Decode, Read, Span, opened, read_all
+from minutch.work.tables.spans import Decode, ReadSpan, Span, opened, read_all
 
 RANGE_SIZE: Final = 1 << 22
 """Bytes of a file that are read at a time."""
@@ -36,7 +36,7 @@ _SITE: Final = r"^[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*[/?#]"
 
 
 def piecewise(
-    paths: Sequence[Path], value_class: str, read: Read[pl.DataFrame], request: Request
+    paths: Sequence[Path], value_class: str, read: ReadSpan[pl.DataFrame], request: Request
 ) -> Iterator[pl.DataFrame]:
     """What `read` makes of files, stretch by stretch, one file after the other, as far as a request
     may want them.

@@ -32,7 +32,7 @@ from minutch.inspect.report.ids import ID, Ids, places_of_runs
 from minutch.inspect.report.tally import Count, Tally, together
 from minutch.inspect.report.urlhistory import ROW_BYTES, Histories
 from minutch.job import JobContext
-from minutch.work.tables.links import scan_outlinks
+from minutch.work.tables.linkfiles import scan_outlinks
 from minutch.work.tables.parallel import memory_budget
 
 MOST: Final = 100

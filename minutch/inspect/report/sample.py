@@ -22,7 +22,7 @@ from minutch.inspect.report.chance import mixed
 from minutch.inspect.report.rates import Bits, Watched
 from minutch.records import crawldatum as status
 from minutch.work.tables.frame import decode_keys
-from minutch.work.tables.window import Ranks
+from minutch.work.tables.rankwindow import Ranks
 
 HELD: Final = (status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED, status.STATUS_DB_DUPLICATE)
 """Statuses of entries of whose page a crawl has a copy."""

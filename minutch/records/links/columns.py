@@ -30,7 +30,7 @@ from minutch.kernels import links as kernels
 from minutch.kernels.arrow import Strings, from_series
 from minutch.kernels.libdeflate import compressor, libdeflate
 from minutch.records.links.link import LAYOUT_METADATA, LAYOUTS, Inlink, Outlink, fits, layouts_of
-from minutch.records.links.sets import LinkSets, Rows
+from minutch.records.links.linksets import LinkSets, Rows
 from minutch.records.parsedata import VERSION
 from minutch.records.parsestatus import ParseStatus
 

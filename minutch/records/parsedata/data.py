@@ -18,7 +18,7 @@ from minutch.errors import FormatError
 from minutch.hadoop.formats.javaio import DataInput, DataOutput
 from minutch.hadoop.formats.writables import Writable
 from minutch.records.links import Outlink
-from minutch.records.links.run import OutlinkRun
+from minutch.records.links.outlinkrun import OutlinkRun
 from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, Metadata, read_version
 from minutch.records.parsestatus import ParseStatus
 from minutch.records.parsetext import ParseText

@@ -35,18 +35,18 @@ from minutch.errors import MinutchError
 from minutch.hadoop.formats.batch import string_column
 from minutch.hadoop.stores import hadoop
 from minutch.job import Counters
-from minutch.work.engine.contests import judged, room_for
 from minutch.work.engine.interface import (
-    Contest,
     Partition,
-    Read,
+    ReadRows,
     Reduce,
     Regroup,
+    SelectionRules,
     ShuffledPart,
     Source,
     Task,
     Write,
 )
+from minutch.work.engine.selection import select_rows, window_rows
 from minutch.work.engine.shipping import NAME, Packed
 from minutch.work.tables import parallel
 from minutch.work.tables.install import SPILL
@@ -61,12 +61,12 @@ ATTEMPTS: Final = "_temporary"
 """The folder of the attempts, as Hadoop's FileOutputCommitter calls it."""
 
 Key = tuple[int, int, int, int]
-Entry = tuple[Key, bytes]
+ShuffleEntry = tuple[Key, bytes]
 T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Outcome(NamedTuple):
+class TaskResult(NamedTuple):
     """What came of a piece or a partition: a result, or the error that it ends the job with."""
 
     result: Any
@@ -80,7 +80,7 @@ class Outcome(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Setup:
+class WorkerSetup:
     """What a worker process of an executor has to know before anything else."""
 
     level: int
@@ -94,11 +94,11 @@ class Setup:
 
 
 @lru_cache(maxsize=1)
-def _set_up(setup: Setup) -> None:
+def _set_up(setup: WorkerSetup) -> None:
     """Make this process what the driver is: log, public suffixes; once."""
     logs.configure(sys.stderr, level=setup.level)
     logging.getLogger("py4j").setLevel(logging.ERROR)
-    parallel.limit(setup.cores)
+    parallel.limit_workers(setup.cores)
     here = _local_folder()
     if setup.folder.is_dir():
         os.chdir(setup.folder)
@@ -123,7 +123,7 @@ def _loaded(packed: Packed) -> Any:
 class _Wrapped:
     """A function as it travels: whoever calls it is this process, set up."""
 
-    setup: Setup
+    setup: WorkerSetup
     packed: Packed
 
     def load(self) -> Any:
@@ -140,13 +140,13 @@ class MapTask(_Wrapped):
         for number, piece in pieces:
             yield number, pickle.dumps(self._outcome(function, piece))
 
-    def _outcome(self, function: Callable[[Task, Any], Any], piece: Any) -> Outcome:
-        done = _Done()
+    def _outcome(self, function: Callable[[Task, Any], Any], piece: Any) -> TaskResult:
+        done = _RecordCount()
         task = Task(advance=done)
         try:
-            return Outcome(function(task, piece), [task.counters], done.count)
+            return TaskResult(function(task, piece), [task.counters], done.count)
         except MinutchError as error:
-            return Outcome(None, [], 0, error=error)
+            return TaskResult(None, [], 0, error=error)
 
 
 @lru_cache(maxsize=2)
@@ -166,9 +166,9 @@ class StreamTask(_Wrapped):
     def __call__(self, items: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, bytes]]:
         for number, item in items:
             try:
-                outcome = Outcome(self.load()(item), [], 0)
+                outcome = TaskResult(self.load()(item), [], 0)
             except MinutchError as error:
-                outcome = Outcome(None, [], 0, error=error)
+                outcome = TaskResult(None, [], 0, error=error)
             yield number, pickle.dumps(outcome)
 
 
@@ -179,24 +179,24 @@ class ShuffleTask(_Wrapped):
     shuffle: int
     parts: int
 
-    def __call__(self, pieces: Iterator[tuple[int, Any]]) -> Iterator[Entry]:
-        read: Read[Any] = self.load()
+    def __call__(self, pieces: Iterator[tuple[int, Any]]) -> Iterator[ShuffleEntry]:
+        read: ReadRows[Any] = self.load()
         for number, piece in pieces:
             yield from self.entries(read, number, piece)
 
-    def entries(self, read: Read[Any], number: int, piece: Any) -> Iterator[Entry]:
+    def entries(self, read: ReadRows[Any], number: int, piece: Any) -> Iterator[ShuffleEntry]:
         """What a piece becomes."""
-        done = _Done()
-        task, found, entries = Task(advance=done), _Done(), 0
+        done = _RecordCount()
+        task, found, entries = Task(advance=done), _RecordCount(), 0
         try:
             for table in _joined(self.prepared(found.counted(read(task, piece)))):
                 for part, own in enumerate(self.shares(table)):
                     if len(own):
                         yield (part, self.shuffle, number, entries), packed_table(own)
                 entries += 1
-            outcome = Outcome(found.count, [task.counters], done.count)
+            outcome = TaskResult(found.count, [task.counters], done.count)
         except MinutchError as error:
-            outcome = Outcome(None, [], 0, error=error)
+            outcome = TaskResult(None, [], 0, error=error)
         yield (0, self.shuffle, number, LAST), pickle.dumps(outcome)
 
     def prepared(self, tables: Iterable[pl.DataFrame]) -> Iterable[pl.DataFrame]:
@@ -215,7 +215,7 @@ URL: Final = "url"
 
 
 @dataclass(frozen=True)
-class EnterTask(ShuffleTask):
+class RankTask(ShuffleTask):
     """The way into a contest: rows up to the rank `last` to the contest that they are in, to be
     sorted by rank.
     """
@@ -227,15 +227,15 @@ class EnterTask(ShuffleTask):
         return function
 
     @property
-    def _contest(self) -> Contest:
-        contest: Contest = super().load()[1]
-        return contest
+    def _rules(self) -> SelectionRules:
+        rules: SelectionRules = super().load()[1]
+        return rules
 
     def prepared(self, tables: Iterable[pl.DataFrame]) -> Iterable[pl.DataFrame]:
         """With their ranks."""
-        contest = self._contest
+        rules = self._rules
         for table in tables:
-            found = contest.ranks_in(table)
+            found = rules.ranks_in(table)
             within = found <= np.uint64(self.last)
             table = table.filter(pl.Series(within))
             ranks = np.frombuffer(found[within].astype(">u8").tobytes(), np.uint8)
@@ -247,30 +247,30 @@ class EnterTask(ShuffleTask):
         """By the contest's own rule."""
         if self.parts == 1:
             return [table]
-        part = self._contest.parts_of(table.drop(RANK).rename({URL: "key"}))
+        part = self._rules.groups_of(table.drop(RANK).rename({URL: "key"}))
         return [table.filter(part == number) for number in range(self.parts)]
 
 
 @dataclass(frozen=True)
-class JudgeTask(_Wrapped):
+class SelectTask(_Wrapped):
     """A contest: its rows in, of `total` in all contests; what has become of them out."""
 
     total: int
 
     def __call__(self, part: int, entries: Iterator[Any]) -> Iterator[tuple[int, bytes]]:
-        contest: Contest
+        rules: SelectionRules
         source: ShuffledSource
-        contest, source, budget = self.load()
+        rules, source, budget = self.load()
         counters = Counters()
         try:
             with _opened(part, entries, [source], budget) as (partition,):
                 windows = (
-                    [table] for table in _windows(partition.sorted(), room_for(contest.places))
+                    [table] for table in _windows(partition.sorted(), window_rows(rules.limit))
                 )
-                placed = judged(contest, range(part, part + 1), windows, counters, self.total)
-                outcome = Outcome(placed, [counters], 0)
+                selected = select_rows(rules, range(part, part + 1), windows, counters, self.total)
+                outcome = TaskResult(selected, [counters], 0)
         except MinutchError as error:
-            outcome = Outcome(None, [], 0, error=error)
+            outcome = TaskResult(None, [], 0, error=error)
         yield part, pickle.dumps(outcome)
 
 
@@ -330,7 +330,7 @@ class RegroupTask(ShuffleTask):
     out.
     """
 
-    def __call__(self, part: int, entries: Iterator[Any]) -> Iterator[Entry]:  # type: ignore[override]
+    def __call__(self, part: int, entries: Iterator[Any]) -> Iterator[ShuffleEntry]:  # type: ignore[override]
         function: Regroup
         source: ShuffledSource
         function, source, budget = self.load()
@@ -349,20 +349,20 @@ class ReduceTask(_Wrapped, Generic[R]):
     def __call__(self, part: int, entries: Iterator[Any]) -> Iterator[tuple[int, bytes]]:
         yield part, pickle.dumps(self._outcome(part, entries))
 
-    def _outcome(self, part: int, entries: Iterator[Any]) -> Outcome:
+    def _outcome(self, part: int, entries: Iterator[Any]) -> TaskResult:
         function: Reduce[R]
         sources: Sequence[Source | ShuffledSource]
         function, sources, budget = self.load()
         attempt = _attempt_folder(self.folder)
-        done = _Done()
+        done = _RecordCount()
         task = Task(attempt, done, part=part, threads=parallel.workers())
         with _opened(part, entries, sources, budget) as partitions:
             try:
                 result = function(task, partitions)
             except MinutchError as error:
-                return Outcome(None, [], 0, error=error)
+                return TaskResult(None, [], 0, error=error)
             counters = [task.counters, *(partition.counters for partition in partitions)]
-            return Outcome(result, counters, done.count, attempt.name)
+            return TaskResult(result, counters, done.count, attempt.name)
 
 
 @dataclass(frozen=True)
@@ -378,15 +378,15 @@ class WriteTask(_Wrapped):
         for part in parts:
             yield part, pickle.dumps(self._outcome(function, part))
 
-    def _outcome(self, function: Write[Any], part: int) -> Outcome:
+    def _outcome(self, function: Write[Any], part: int) -> TaskResult:
         attempt = _attempt_folder(self.folder)
-        done = _Done()
+        done = _RecordCount()
         task = Task(attempt, done, part=part, threads=parallel.workers(), spill=_local_folder())
         try:
             result = function(task, range(part, part + 1))
         except MinutchError as error:
-            return Outcome(None, [], 0, error=error)
-        return Outcome(result, [task.counters], done.count, attempt.name)
+            return TaskResult(None, [], 0, error=error)
+        return TaskResult(result, [task.counters], done.count, attempt.name)
 
 
 @contextmanager
@@ -423,13 +423,13 @@ class _Inbox:
                 self._places.setdefault(shuffle, []).append(place)
                 self._file.write(value)
 
-    def shuffled(self, source: ShuffledSource, budget: int, spill: Path) -> _Open:
+    def shuffled(self, source: ShuffledSource, budget: int, spill: Path) -> _OpenPart:
         """The rows of a shuffle in the order of the input, sorted as they are asked for."""
         shuffle = Shuffle(1, source.schema, budget=budget, spill=spill)
         for _, _, offset, size in sorted(self._places.get(source.number, ())):
             self._file.seek(offset)
             shuffle.add(pl.read_ipc(io.BytesIO(self._file.read(size))))
-        return _Open(shuffle)
+        return _OpenPart(shuffle)
 
     def __enter__(self) -> _Inbox:
         return self
@@ -438,13 +438,13 @@ class _Inbox:
         self._file.close()
 
 
-class _Open(ShuffledPart):
+class _OpenPart(ShuffledPart):
     """A partition whose spilled rows go away at the end."""
 
     def __init__(self, shuffle: Shuffle) -> None:
         super().__init__(shuffle, 0)
 
-    def __enter__(self) -> _Open:
+    def __enter__(self) -> _OpenPart:
         self.shuffle.__enter__()
         return self
 
@@ -453,7 +453,7 @@ class _Open(ShuffledPart):
 
 
 @dataclass
-class _Done:
+class _RecordCount:
     """Counts records, for progress, which the driver shows."""
 
     count: int = field(default=0)

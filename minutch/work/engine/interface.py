@@ -11,7 +11,7 @@ A job is a few verbs, and knows nothing of who does them:
     stream    a function of an item; its results, in order, as they come: not all have to be there
               at a time
     contest   a function of a piece of the input that gives rows, of which the best get places by
-              the rules of a contest
+              the rules of a rules
     write     a function of some partitions, as many as the engine likes: it finds its input itself,
               in files that are in order already, and writes their part files
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from minutch.work.tables.merge import Rows
+    from minutch.work.tables.rankwindow import Ranks
     from minutch.work.tables.shuffle import Shuffle
-    from minutch.work.tables.spans import Place
-    from minutch.work.tables.window import Ranks
+    from minutch.work.tables.spans import FileOrSplit
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -128,7 +128,7 @@ class ShuffledPart:
         return self.shuffle.ordered(self.part)
 
 
-Read = Callable[[Task, T], Iterable["pl.DataFrame"]]
+ReadRows = Callable[[Task, T], Iterable["pl.DataFrame"]]
 """A function of a piece of the input that gives rows: tables with a `key`."""
 Regroup = Callable[[Task, Partition], Iterable["pl.DataFrame"]]
 """A function of a partition that gives rows."""
@@ -136,7 +136,7 @@ Reduce = Callable[[Task, Sequence[Partition]], R]
 """A function of a partition: of its rows from each source."""
 
 
-class Function(Protocol[T_contra, R_co]):
+class StreamFunction(Protocol[T_contra, R_co]):
     """A function of an item that a process makes once, for many."""
 
     @property
@@ -147,7 +147,7 @@ class Function(Protocol[T_contra, R_co]):
         """The result for an item."""
 
 
-class Judge(Protocol):
+class Selector(Protocol):
     """Gives places to rows that come best first, some at a time."""
 
     @property
@@ -162,17 +162,17 @@ class Judge(Protocol):
         """
 
 
-class Contest(Protocol):
-    """The rules by which rows compete for places: in one contest, or in several, each with places
+class SelectionRules(Protocol):
+    """The rules by which rows compete for places: in one rules, or in several, each with places
     of its own.
     """
 
     @property
-    def parts(self) -> int:
+    def groups(self) -> int:
         """How many contests there are."""
 
     @property
-    def places(self) -> int | None:
+    def limit(self) -> int | None:
         """How many rows may get a place, in all contests; None where all of them have to be there
         at a time.
         """
@@ -180,14 +180,14 @@ class Contest(Protocol):
     def ranks_in(self, table: pl.DataFrame) -> Ranks:
         """The rank of each row: lower ones come first."""
 
-    def parts_of(self, table: pl.DataFrame) -> pl.Series:
+    def groups_of(self, table: pl.DataFrame) -> pl.Series:
         """The contest of each row (its number, from 0)."""
 
-    def judge(self, tables: Sequence[pl.DataFrame], parts: range) -> Judge:
+    def selector(self, tables: Sequence[pl.DataFrame], parts: range) -> Selector:
         """For some of the contests, of which `tables` have the first rows."""
 
 
-class Placed(NamedTuple):
+class Selected(NamedTuple):
     """How a contest has ended."""
 
     rows: pl.DataFrame
@@ -218,7 +218,7 @@ class Engine(Protocol):
         it.
         """
 
-    def pieces(self, paths: Iterable[Path]) -> list[Place]:
+    def splits(self, paths: Iterable[Path]) -> list[FileOrSplit]:
         """Part files as pieces for `map` and `shuffle`, in their order."""
 
     def map(
@@ -232,7 +232,7 @@ class Engine(Protocol):
 
     def shuffle(
         self,
-        read: Read[T],
+        read: ReadRows[T],
         pieces: Sequence[T],
         schema: pl.Schema,
         conf: Configuration,
@@ -261,7 +261,7 @@ class Engine(Protocol):
         `shuffle`.
         """
 
-    def given(self, rows: Shuffle) -> Source:
+    def local_source(self, rows: Shuffle) -> Source:
         """Rows that this process has put into a shuffle itself."""
 
     def reduce(
@@ -277,21 +277,21 @@ class Engine(Protocol):
         `folder`.
         """
 
-    def stream(self, make: Callable[[], Function[T, R]], items: Iterable[T]) -> Iterator[R]:
+    def stream(self, make: Callable[[], StreamFunction[T, R]], items: Iterable[T]) -> Iterator[R]:
         """The results of `make()` on each item, in order. Items are taken as they are needed, in
         this thread.
         """
 
-    def contest(
+    def select(
         self,
-        find: Read[T],
+        find: ReadRows[T],
         pieces: Sequence[T],
-        contest: Contest,
+        rules: SelectionRules,
         schema: pl.Schema,
         conf: Configuration,
         counters: Counters,
         progress: Progress,
-    ) -> Placed:
+    ) -> Selected:
         """Who gets a place among the rows (of `schema`) that `find` gives of each piece."""
 
     def write(

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from minutch.conf import Configuration
 from minutch.job import Counters, Progress
 from minutch.work.engine.interface import (
-    Contest,
-    Function,
     Partition,
-    Placed,
-    Read,
+    ReadRows,
     Reduce,
     Regroup,
+    Selected,
+    SelectionRules,
     Shuffled,
     ShuffledPart,
     Source,
+    StreamFunction,
     Task,
     Write,
 )
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from minutch.work.tables.shuffle import Shuffle
-    from minutch.work.tables.spans import Place
+    from minutch.work.tables.spans import FileOrSplit
 
 _SHARE: Final = 4
 """Of `minutch.memory`, for the rows of a contest."""
@@ -73,7 +73,7 @@ class LocalEngine:
     def cancel(self) -> None:
         """Nothing runs elsewhere."""
 
-    def pieces(self, paths: Iterable[Path]) -> list[Place]:
+    def splits(self, paths: Iterable[Path]) -> list[FileOrSplit]:
         """Whole files: each is read by all cores."""
         return list(paths)
 
@@ -91,7 +91,7 @@ class LocalEngine:
     @contextmanager
     def shuffle(
         self,
-        read: Read[T],
+        read: ReadRows[T],
         pieces: Sequence[T],
         schema: pl.Schema,
         conf: Configuration,
@@ -130,7 +130,7 @@ class LocalEngine:
         parts = range(number_of_parts(conf))
         return self.shuffle(read, parts, schema, conf, None, spill=spill, share=share)
 
-    def given(self, rows: Shuffle) -> Source:
+    def local_source(self, rows: Shuffle) -> Source:
         """As they are."""
         return _Rows(rows)
 
@@ -162,33 +162,33 @@ class LocalEngine:
                 total.merge(own)
         return [result for result, _ in results]
 
-    def stream(self, make: Callable[[], Function[T, R]], items: Iterable[T]) -> Iterator[R]:
+    def stream(self, make: Callable[[], StreamFunction[T, R]], items: Iterable[T]) -> Iterator[R]:
         """By threads, or by processes where plugins work document by document."""
         function = make()
         return ordered(function, items) if function.is_columnar else mapped(make, items)
 
-    def contest(
+    def select(
         self,
-        find: Read[T],
+        find: ReadRows[T],
         pieces: Sequence[T],
-        contest: Contest,
+        rules: SelectionRules,
         schema: pl.Schema,
         conf: Configuration,
         counters: Counters,
         progress: Progress,
-    ) -> Placed:
+    ) -> Selected:
         """A window of the best after the other; for each the pieces are read, side by side.
 
         The first has what is likely to be wanted, or all rows if there is memory for them; the
         others all that there is memory for: each takes another reading.
         """
-        from minutch.work.engine.contests import judged, room_for
-        from minutch.work.tables.window import LAST, Window
+        from minutch.work.engine.selection import select_rows, window_rows
+        from minutch.work.tables.rankwindow import LAST, RankWindow
 
-        likely = room_for(contest.places)
+        likely = window_rows(rules.limit)
         most = max(likely, memory_budget(conf) // _SHARE // _ROW)
 
-        def enter(window: Window, numbered: tuple[int, T], task: Task) -> tuple[int, Counters]:
+        def enter(window: RankWindow, numbered: tuple[int, T], task: Task) -> tuple[int, Counters]:
             number, piece = numbered
             rows = 0
             for at, table in enumerate(find(task, piece)):
@@ -196,22 +196,22 @@ class LocalEngine:
                 rows += len(table)
             return rows, task.counters
 
-        def windows(window: Window) -> Iterator[list[pl.DataFrame]]:
+        def windows(window: RankWindow) -> Iterator[list[pl.DataFrame]]:
             yield window.tables()
             while window.last < LAST:
-                window = Window(window.last + 1, most, 2 * most, contest.ranks_in)
+                window = RankWindow(window.last + 1, most, 2 * most, rules.ranks_in)
                 for_each(partial(enter, window, task=Task()), enumerate(pieces))
                 yield window.tables()
 
-        first = Window(0, likely, 2 * most, contest.ranks_in)
+        first = RankWindow(0, likely, 2 * most, rules.ranks_in)
         entered = for_each(
             lambda piece: enter(first, piece, Task(advance=progress.advance)), enumerate(pieces)
         )
         total = sum(rows for rows, _ in entered)
         for _, counted in entered:
             counters.merge(counted)
-        placed = judged(contest, range(contest.parts), windows(first), counters, total)
-        return Placed(placed.rows, total - placed.seen)
+        selected = select_rows(rules, range(rules.groups), windows(first), counters, total)
+        return Selected(selected.rows, total - selected.seen)
 
     def write(
         self,

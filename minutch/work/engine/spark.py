@@ -6,7 +6,7 @@
     reduce    a Spark task for each partition, to which its entries of all shuffles come
     stream    some items at a time, a Spark task for each
     contest   as shuffle, of the best rows as a sample says, sorted by rank; then a Spark task for
-              each contest
+              each rules
     write     a Spark task for each partition
 
 A shuffle runs as soon as it is asked for: its counts are taken from partition 0, to which they were
@@ -34,45 +34,45 @@ from minutch.conf import Configuration
 from minutch.errors import MinutchError
 from minutch.hadoop.stores import hadoop
 from minutch.job import Counters, Progress
-from minutch.work.engine.contests import Judged, Sketching, rank_of, room_for, sampled
 from minutch.work.engine.executor import (
     ATTEMPTS,
     LAST,
     RANK,
     URL,
-    EnterTask,
-    JudgeTask,
     MapTask,
-    Outcome,
+    RankTask,
     ReduceTask,
     RegroupTask,
-    Setup,
+    SelectTask,
     ShuffledSource,
     ShuffleTask,
     StreamTask,
+    TaskResult,
+    WorkerSetup,
     WriteTask,
     packed_table,
     part_of,
 )
 from minutch.work.engine.interface import (
-    Contest,
-    Function,
     Partition,
-    Placed,
-    Read,
+    ReadRows,
     Reduce,
     Regroup,
+    Selected,
+    SelectionRules,
     Shuffled,
     Source,
+    StreamFunction,
     Task,
     Write,
 )
+from minutch.work.engine.selection import SelectedRows, SketchRanks, rank_of, sampled, window_rows
 from minutch.work.engine.session import CORES, context_of, run
 from minutch.work.engine.shipping import Packed
 from minutch.work.tables.parallel import memory_budget, number_of_parts, workers
+from minutch.work.tables.rankwindow import LAST as LAST_RANK
 from minutch.work.tables.shuffle import Shuffle
-from minutch.work.tables.spans import SPAN_SIZE, Piece, Place, data_file
-from minutch.work.tables.window import LAST as LAST_RANK
+from minutch.work.tables.spans import SPAN_SIZE, FileOrSplit, FileSplit, data_file
 from minutch.work.tables.workfolders import remove
 
 SPLIT_PROPERTY: Final = "mapreduce.input.fileinputformat.split.maxsize"
@@ -122,7 +122,7 @@ class SparkEngine:
         cores = int(context.getConf().get(CORES, "1"))
         jars = conf.get(JARS, "").split(":")
         files = hadoop.settings_of(conf)._replace(jars=tuple(filter(None, jars)))
-        self._setup = Setup(
+        self._setup = WorkerSetup(
             logging.getLogger().getEffectiveLevel(),
             cores,
             Packed.of(conf),
@@ -152,13 +152,13 @@ class SparkEngine:
         """All jobs of this process."""
         self._context.cancelAllJobs()
 
-    def pieces(self, paths: Iterable[Path]) -> list[Place]:
+    def splits(self, paths: Iterable[Path]) -> list[FileOrSplit]:
         """Stretches of the files, for each core some."""
         sizes = [(path, data_file(path).stat().st_size) for path in paths]
         fair = sum(size for _, size in sizes) // (2 * self.tasks)
         size = max(1, min(self._split_size, max(SPAN_SIZE, fair)))
         return [
-            Piece(path, start, start + size)
+            FileSplit(path, start, start + size)
             for path, end in sizes
             for start in range(0, max(end, 1), size)
         ]
@@ -176,7 +176,7 @@ class SparkEngine:
             progress.advance(outcome.done)
             yield outcome.result
 
-    def _mapped(self, function: Callable[[Task, T], Any], pieces: Sequence[T]) -> Iterator[Outcome]:
+    def _mapped(self, function: Callable[[Task, T], Any], pieces: Sequence[T]) -> Iterator[TaskResult]:
         if pieces:
             tasks = self._pieces(pieces).mapPartitions(MapTask(self._setup, Packed.of(function)))
             yield from _outcomes(run(self._context, tasks.collect))
@@ -184,7 +184,7 @@ class SparkEngine:
     @contextmanager
     def shuffle(
         self,
-        read: Read[T],
+        read: ReadRows[T],
         pieces: Sequence[T],
         schema: pl.Schema,
         conf: Configuration,
@@ -228,7 +228,7 @@ class SparkEngine:
                 progress.advance(outcome.done)
         return _Rows(task.shuffle, schema, entries, rows, counters)
 
-    def given(self, rows: Shuffle) -> Source:
+    def local_source(self, rows: Shuffle) -> Source:
         """They go to the executors from here."""
         number = next(_numbers)
         tables = ((part, table) for part in range(rows.parts) for table in rows.sorted(part))
@@ -259,7 +259,7 @@ class SparkEngine:
         totals = [counters, *(source.counters for source in sources)]
         return self._written(entries, folder, totals, progress)
 
-    def stream(self, make: Callable[[], Function[T, R]], items: Iterable[T]) -> Iterator[R]:
+    def stream(self, make: Callable[[], StreamFunction[T, R]], items: Iterable[T]) -> Iterator[R]:
         """Some items for each core at a time; while their results are taken, the next are worked
         on.
         """
@@ -286,25 +286,25 @@ class SparkEngine:
                 self._context.cancelAllJobs()
                 raise
 
-    def contest(
+    def select(
         self,
-        find: Read[T],
+        find: ReadRows[T],
         pieces: Sequence[T],
-        contest: Contest,
+        rules: SelectionRules,
         schema: pl.Schema,
         conf: Configuration,
         counters: Counters,
         progress: Progress,
-    ) -> Placed:
-        """A task for each contest, to which its rows come, sorted by rank.
+    ) -> Selected:
+        """A task for each rules, to which its rows come, sorted by rank.
 
         Where places are limited, a sample says up to which rank rows are likely to be wanted, so
         that of many only these travel; if they do not do, it begins again with more of them.
         """
 
         def enter(last: int, progress: Progress | None) -> _Rows:
-            task = EnterTask(
-                self._setup, Packed.of((find, contest)), next(_numbers), contest.parts, last
+            task = RankTask(
+                self._setup, Packed.of((find, rules)), next(_numbers), rules.groups, last
             )
             columns = {RANK: pl.Binary()} | {
                 URL if name == "key" else name: kind for name, kind in schema.items()
@@ -313,26 +313,26 @@ class SparkEngine:
                 self._pieces(pieces).mapPartitions(task), task, pl.Schema(columns), progress
             )
 
-        samples, share = sampled(pieces) if contest.places is not None else ([], 0.0)
-        sketches = [outcome.result for outcome in self._mapped(Sketching(find, contest), samples)]
-        room = room_for(contest.places)
+        samples, share = sampled(pieces) if rules.limit is not None else ([], 0.0)
+        sketches = [outcome.result for outcome in self._mapped(SketchRanks(find, rules), samples)]
+        room = window_rows(rules.limit)
         last = rank_of(sketches, room * share)
         rows = enter(last, progress)
         counters.merge(rows.counters)
         while True:
             counted = Counters()
-            placed = self._judged(contest, rows, counted)
-            if placed.is_full or last == LAST_RANK:
+            selected = self._selected(rules, rows, counted)
+            if selected.is_full or last == LAST_RANK:
                 counters.merge(counted)
-                return Placed(placed.rows, rows.rows - placed.seen)
+                return Selected(selected.rows, rows.rows - selected.seen)
             room *= MORE
             last = rank_of(sketches, room * share)
             rows = enter(last, None)
 
-    def _judged(self, contest: Contest, rows: _Rows, counters: Counters) -> Judged:
+    def _selected(self, rules: SelectionRules, rows: _Rows, counters: Counters) -> SelectedRows:
         """What becomes of the rows of all contests."""
-        task = JudgeTask(
-            self._setup, Packed.of((contest, rows.travelling, self._budget)), rows.rows
+        task = SelectTask(
+            self._setup, Packed.of((rules, rows.travelling, self._budget)), rows.rows
         )
         outcomes = list(
             _outcomes(run(self._context, rows.entries.mapPartitionsWithIndex(task).collect))
@@ -340,7 +340,7 @@ class SparkEngine:
         for outcome in outcomes:
             counters.merge(outcome.counters[0])
         tables, seen, full = zip(*(outcome.result for outcome in outcomes), strict=True)
-        return Judged(pl.concat(tables), sum(seen), all(full))
+        return SelectedRows(pl.concat(tables), sum(seen), all(full))
 
     def write(
         self,
@@ -391,7 +391,7 @@ def _counts(entries: Iterator[Any]) -> list[tuple[int, bytes]]:
     return [(key[2], value) for key, value in entries if key[3] == LAST]
 
 
-def _outcomes(found: Iterable[tuple[int, bytes]]) -> Iterator[Outcome]:
+def _outcomes(found: Iterable[tuple[int, bytes]]) -> Iterator[TaskResult]:
     """Outcomes in the order of pieces or partitions. Raises the first error."""
     outcomes = [pickle.loads(packed) for _, packed in sorted(found)]
     for outcome in outcomes:

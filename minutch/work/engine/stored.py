@@ -19,7 +19,7 @@ from minutch.work.engine.interface import Partition
 from minutch.work.tables.frame import empty
 from minutch.work.tables.merge import Rows
 
-Read = Callable[[Path, Counters], Iterator[pl.DataFrame]]
+ReadPart = Callable[[Path, Counters], Iterator[pl.DataFrame]]
 """A function of a part that gives its rows in tables sorted by key, at least one, and counts what
 it leaves out.
 """
@@ -30,7 +30,7 @@ class StoredParts:
     """The parts of a database as a source (see `Source`). Without any parts there are no rows."""
 
     paths: Sequence[Path]
-    read: Read
+    read: ReadPart
     schema: pl.Schema
     counters: Counters = field(default_factory=Counters)
 

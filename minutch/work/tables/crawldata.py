@@ -17,7 +17,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.work.tables import spans
 from minutch.work.tables.frame import concat
-from minutch.work.tables.spans import SPAN_SIZE, Place, SpannedFile
+from minutch.work.tables.spans import SPAN_SIZE, FileOrSplit, SpannedFile
 from minutch.work.tables.writer import TableWriter
 
 CRAWL_DATUM = CrawlDatum.class_name
@@ -25,7 +25,7 @@ _STRETCH = 1 << 20
 """Bytes that are looked at, or not, when few records are looked for."""
 
 
-def scan(path: Place, *, threads: int = 0, span_size: int = SPAN_SIZE) -> Iterator[pl.DataFrame]:
+def scan(path: FileOrSplit, *, threads: int = 0, span_size: int = SPAN_SIZE) -> Iterator[pl.DataFrame]:
     """The records of the file or MapFile at `path`, in its order, in tables of CRAWLDB_SCHEMA; see
     `spans.scan`.
     """

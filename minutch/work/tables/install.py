@@ -102,7 +102,7 @@ def recover(database: Path, names: Iterable[str] = (CURRENT,)) -> None:
 def _put_in_order(database: Path, name: str) -> None:
     """Finish or undo an `install` that was interrupted."""
     if copies(database):
-        journal.go_on(database)
+        journal.resume(database)
         return
     current = database / name
     next_, previous = beside(database, name)

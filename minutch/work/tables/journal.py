@@ -33,36 +33,36 @@ Move = tuple[StorePath, StorePath | None]
 def begin(folder: StorePath, moves: Iterable[Move]) -> None:
     """Do these moves, for `folder` or in it. Raises FileExistsError where it has a journal."""
     own = Owner.current().line.decode().strip()
-    noted = Noted(own, [(_name(folder, source), _name(folder, target)) for source, target in moves])
-    (folder / JOURNAL).create(noted.text.encode())
-    _do(folder, noted)
+    pending = PendingMoves(own, [(_name(folder, source), _name(folder, target)) for source, target in moves])
+    (folder / JOURNAL).create(pending.text.encode())
+    _do(folder, pending)
 
 
-def go_on(folder: StorePath) -> None:
+def resume(folder: StorePath) -> None:
     """Do what a journal says is left to do; nothing without one. Nobody else may be at it."""
-    noted = _read(folder / JOURNAL)
-    if noted is not None:
-        _do(folder, noted)
+    pending = _read(folder / JOURNAL)
+    if pending is not None:
+        _do(folder, pending)
 
 
-def go_on_if_left(folder: StorePath) -> None:
+def resume_if_abandoned(folder: StorePath) -> None:
     """The same, if the process that was at it is gone."""
-    noted = _read(folder / JOURNAL)
-    if noted is not None and noted.is_left:
-        _do(folder, noted)
+    pending = _read(folder / JOURNAL)
+    if pending is not None and pending.is_abandoned:
+        _do(folder, pending)
 
 
 def require_none(folder: StorePath, hint: str) -> None:
     """Raise StoreError where a folder has a journal."""
-    noted = _read(folder / JOURNAL)
-    if noted is not None:
+    pending = _read(folder / JOURNAL)
+    if pending is not None:
         raise StoreError(
-            f"{folder} is not whole: process {noted.owner} is, or was, putting its files in place;"
+            f"{folder} is not whole: process {pending.owner} is, or was, putting its files in place;"
             f" {hint}"
         )
 
 
-class Noted(NamedTuple):
+class PendingMoves(NamedTuple):
     """What a journal says."""
 
     owner: str
@@ -74,22 +74,22 @@ class Noted(NamedTuple):
         return json.dumps(self._asdict())
 
     @property
-    def is_left(self) -> bool:
+    def is_abandoned(self) -> bool:
         """Whether its process certainly no longer runs."""
         owner = Owner.parse(self.owner)
         return owner is not None and (owner == Owner.current() or owner.is_gone())
 
 
-def _do(folder: StorePath, noted: Noted) -> None:
-    while noted.moves:
-        source, target = (folder.parent / name if name else None for name in noted.moves[0])
+def _do(folder: StorePath, pending: PendingMoves) -> None:
+    while pending.moves:
+        source, target = (folder.parent / name if name else None for name in pending.moves[0])
         assert source is not None
         if target is not None:
             for_each(_move, list(_files(source, target)), _AT_A_TIME)
         remove_tree(source)
-        noted = noted._replace(moves=noted.moves[1:])
-        if noted.moves:
-            (folder / JOURNAL).write_text(noted.text, encoding="utf-8")
+        pending = pending._replace(moves=pending.moves[1:])
+        if pending.moves:
+            (folder / JOURNAL).write_text(pending.text, encoding="utf-8")
     (folder / JOURNAL).unlink()
 
 
@@ -97,14 +97,14 @@ def _name(folder: StorePath, path: StorePath | None) -> str:
     return "" if path is None else "/".join(path.parts[len(folder.parts) - 1 :])
 
 
-def _read(journal: StorePath) -> Noted | None:
+def _read(journal: StorePath) -> PendingMoves | None:
     try:
         found = json.loads(journal.read_text(encoding="utf-8"))
         moves = [
             (_checked(str(source)), _checked(str(target)) if target else "")
             for source, target in found["moves"]
         ]
-        return Noted(str(found["owner"]), moves)
+        return PendingMoves(str(found["owner"]), moves)
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError) as exc:

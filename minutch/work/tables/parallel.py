@@ -42,7 +42,7 @@ def number_of_parts(conf: Configuration) -> int:
 _limit = 0
 
 
-def limit(count: int) -> None:
+def limit_workers(count: int) -> None:
     """At most so many threads from here on: where a process is given some of the cores that it
     sees. 0: all.
     """

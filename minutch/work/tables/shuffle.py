@@ -29,11 +29,11 @@ from minutch.hadoop.stores import near
 from minutch.kernels import hash as hashes
 from minutch.kernels import ranges as kernels
 from minutch.kernels.arrow import from_series
+from minutch.work.tables.cacheranges import CacheRanges
 from minutch.work.tables.frame import empty
 from minutch.work.tables.install import SPILL
 from minutch.work.tables.merge import Rows, aligned, key_order, sort_by_key
 from minutch.work.tables.parallel import ordered, workers
-from minutch.work.tables.ranges import Ranges
 from minutch.work.tables.workfolders import make_folder, remove
 
 RUN_ROWS = 100_000
@@ -73,7 +73,7 @@ class Shuffle:
         self._held = 0
         self._frames: list[pl.DataFrame] = []
         self._numbers: list[npt.NDArray[np.uint32]] = []
-        self._ranges: Ranges | None = None
+        self._ranges: CacheRanges | None = None
         self._runs: list[list[list[Path]]] = [[] for _ in range(parts)]
         self._lock = Lock()
         self._taken = 0
@@ -136,11 +136,11 @@ class Shuffle:
         for frame in ranges.of_part(part) if ranges is not None else ():
             yield frame, key_order(frame, np.arange(len(frame), dtype=np.uint32))
 
-    def _take(self) -> Ranges | None:
+    def _take(self) -> CacheRanges | None:
         """What is in memory, for one of the partitions; it goes with the last one that takes it."""
         with self._lock:
             if self._ranges is None and self._frames:
-                self._ranges = Ranges(self._frames, self._numbers, self.parts)
+                self._ranges = CacheRanges(self._frames, self._numbers, self.parts)
                 self._frames, self._numbers = [], []
             ranges = self._ranges
             self._taken += 1
@@ -148,7 +148,7 @@ class Shuffle:
                 self._forget()
         return ranges
 
-    def _sorted(self, ranges: Ranges | None) -> Callable[[int], Iterator[pl.DataFrame]]:
+    def _sorted(self, ranges: CacheRanges | None) -> Callable[[int], Iterator[pl.DataFrame]]:
         """The sorted ranges of a partition, some ahead where there are fewer partitions than
         cores.
         """
@@ -170,7 +170,7 @@ class Shuffle:
     def _write_runs(self) -> None:
         if self._directory is None:
             self._directory = make_folder(near(self._spill), SPILL)
-        frames_of = self._sorted(Ranges(self._frames, self._numbers, self.parts))
+        frames_of = self._sorted(CacheRanges(self._frames, self._numbers, self.parts))
         self._frames, self._numbers = [], []
         for part in range(self.parts):
             run: list[Path] = []

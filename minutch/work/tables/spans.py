@@ -54,7 +54,7 @@ _NO_ROOM = -2
 T = TypeVar("T")
 
 Decode = Callable[[Batch], pl.DataFrame]
-Choice = Callable[[pl.Series], pl.Series]
+KeyFilter = Callable[[pl.Series], pl.Series]
 """Of keys (Binary) which ones are wanted (Boolean)."""
 
 
@@ -65,11 +65,11 @@ class Span(NamedTuple):
     end: int
 
 
-Read = Callable[["SpannedFile", Span], Iterable[T]]
+ReadSpan = Callable[["SpannedFile", Span], Iterable[T]]
 """What reads a stretch of a file, in one piece or in several."""
 
 
-class Piece(NamedTuple):
+class FileSplit(NamedTuple):
     """The records of a file (or MapFile) whose spans begin from `start` to before `end`: a piece of
     it for one task.
 
@@ -81,12 +81,12 @@ class Piece(NamedTuple):
     end: int
 
 
-Place = Path | Piece
+FileOrSplit = Path | FileSplit
 """What is read: all of a file or MapFile, or a piece of it."""
 
 
 def scan(
-    path: Place,
+    path: FileOrSplit,
     value_class: str,
     decode: Decode,
     *,
@@ -107,7 +107,7 @@ def scan(
 
 
 def scan_all(
-    paths: Iterable[Place],
+    paths: Iterable[FileOrSplit],
     value_class: str,
     decode: Decode,
     *,
@@ -123,7 +123,7 @@ def scan_all(
 
 
 def _spans_of(
-    place: Place, value_class: str, span_size: int, stored: bool
+    place: FileOrSplit, value_class: str, span_size: int, stored: bool
 ) -> Iterator[tuple[SpannedFile, Span | None]]:
     """The spans of a place; None stands for none at all."""
     file, spans = opened_at(place, value_class, span_size=span_size, stored=stored)
@@ -132,10 +132,10 @@ def _spans_of(
 
 
 def opened_at(
-    place: Place, value_class: str, *, span_size: int = SPAN_SIZE, stored: bool = False
+    place: FileOrSplit, value_class: str, *, span_size: int = SPAN_SIZE, stored: bool = False
 ) -> tuple[SpannedFile, list[Span]]:
     """As `opened`, with the spans of the place."""
-    if not isinstance(place, Piece):
+    if not isinstance(place, FileSplit):
         file = opened(place, value_class, span_size=span_size, stored=stored)
         return file, file.spans()
     path, start, end = place
@@ -338,7 +338,7 @@ class SpannedFile:
         batch = self.batch(span) if batch is None else batch
         return string_column("key", batch.keys, batch.key_at, batch.key_len)
 
-    def batch_between(self, span: Span, wanted: Choice) -> Batch:
+    def batch_between(self, span: Span, wanted: KeyFilter) -> Batch:
         """The records wanted between two positions of records (of blocks where the file has those).
 
         Where values are compressed one by one those of other keys stay so. Raises FormatError.
@@ -365,7 +365,7 @@ class SpannedFile:
         sums = checksums[base // chunk * 4 :]
         return Stretch(data, span.start - base, span.end - base, self._marker, sums, chunk)
 
-    def _find(self, span: Span, most: int = NO_LIMIT, wanted: Choice | None = None) -> Batch | None:
+    def _find(self, span: Span, most: int = NO_LIMIT, wanted: KeyFilter | None = None) -> Batch | None:
         """The records (wanted) by kernels; None if something looks wrong."""
         stretch = self.stretch(span)
         if stretch is None:
@@ -435,14 +435,14 @@ def _find_in_store(path: StorePath, marker: bytes, size: int, position: int) -> 
     return -1
 
 
-def _chosen(batch: Batch, wanted: Choice | None) -> Batch:
+def _chosen(batch: Batch, wanted: KeyFilter | None) -> Batch:
     if wanted is None or not batch.size:
         return batch
     return batch.filter(wanted(keys_of(batch)).to_numpy())
 
 
 def _find_plain(
-    stretch: Stretch, most: int = NO_LIMIT, wanted: Choice | None = None
+    stretch: Stretch, most: int = NO_LIMIT, wanted: KeyFilter | None = None
 ) -> Batch | None:
     room = (stretch.end - stretch.start) // _TYPICAL_RECORD + 16
     while True:
@@ -458,12 +458,12 @@ def _find_plain(
     return _chosen(Batch(stretch.data, *keys, stretch.data, *values), wanted)
 
 
-def _find_compressed_values(stretch: Stretch, most: int, wanted: Choice | None) -> Batch | None:
+def _find_compressed_values(stretch: Stretch, most: int, wanted: KeyFilter | None) -> Batch | None:
     batch = _find_plain(stretch, most, wanted)
     return None if batch is None else inflated(batch, most)
 
 
-def _find_blocks(stretch: Stretch, most: int, wanted: Choice | None) -> Batch | None:
+def _find_blocks(stretch: Stretch, most: int, wanted: KeyFilter | None) -> Batch | None:
     if not stretch.is_whole:
         return None
     blocks: list[Batch] = []
@@ -526,7 +526,7 @@ def _join(blocks: list[Batch]) -> Batch:
     )
 
 
-_FINDERS: dict[str, Callable[[Stretch, int, Choice | None], Batch | None]] = {
+_FINDERS: dict[str, Callable[[Stretch, int, KeyFilter | None], Batch | None]] = {
     NONE: _find_plain,
     RECORD: _find_compressed_values,
     BLOCK: _find_blocks,

@@ -23,7 +23,7 @@ from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
 from minutch.records.crawldatum.rows import to_frame
 from minutch.records.metadata import GENERATE_TIME_KEY
-from minutch.work.engine import contests
+from minutch.work.engine import selection
 from minutch.work.tables import parallel
 from minutch.work.tables.crawldata import read, scan
 from tests.cycle.fetchlist.test_select import java_hash
@@ -254,8 +254,8 @@ def test_the_lists_depend_on_the_entries_alone(seed: int, tmp_path: Path) -> Non
             patch.setattr(selector, "scan", partial(scan, span_size=span_size))
             patch.setattr(parallel, "workers", lambda cores=cores: cores)
             if memory != "0":  # fewer entries compete at a time than get a place
-                patch.setattr(contests, "_ROOM", 0)
-                patch.setattr(contests, "_MORE_ROOM", parts * 7)
+                patch.setattr(selection, "_ROOM", 0)
+                patch.setattr(selection, "_MORE_ROOM", parts * 7)
             assert run(folder, *arguments, **properties, minutch_memory=memory) == 0
         paths = [
             *folder.glob("segments/*/crawl_generate/part-r-*"),

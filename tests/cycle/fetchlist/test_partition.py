@@ -14,7 +14,7 @@ from minutch.cycle.fetchlist.partition import UrlPartitioner
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.javahash import string_hash
-from minutch.urls.hosts import domains_of, hosts_at, hosts_of
+from minutch.urls.hostcolumns import domains_of, hosts_at, hosts_of
 from minutch.urls.parts import host_of
 
 PLAIN = Configuration.load([], overrides={"plugin.includes": "nutch-extensionpoints"})

@@ -27,7 +27,7 @@ from minutch.cycle.fetchlist.select import (
 from minutch.hadoop.formats.javaio import DataOutput
 from minutch.job import Counters
 from minutch.work.tables.parallel import for_each
-from minutch.work.tables.window import LAST, Window
+from minutch.work.tables.rankwindow import LAST, RankWindow
 
 CONF = Configuration.load([], overrides={"plugin.includes": "nutch-extensionpoints"})
 
@@ -299,7 +299,7 @@ def test_windows_have_all_entries_by_rank(
     found: list[list[tuple[bytes, float, bytes | None]]] = []
     first = 0
     while first <= LAST:
-        window = Window(first, most, room, ranks_in)
+        window = RankWindow(first, most, room, ranks_in)
         places = list(enumerate(frames))
         order.shuffle(places)
         for number, frame in places:

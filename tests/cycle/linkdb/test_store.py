@@ -18,9 +18,9 @@ from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, LAYOUTS, Inlink, Inlinks
 from minutch.records.links import columns as links_columns
-from minutch.records.links.sets import LinkSets
+from minutch.records.links.linksets import LinkSets
 from minutch.records.links.table import INLINKS_SCHEMA
-from minutch.work.tables.links import InlinksWriter, scan_inlinks
+from minutch.work.tables.linkfiles import InlinksWriter, scan_inlinks
 from tests.support.golden import GOLDEN, HAS_ALL, needs_golden
 from tests.support.tables import write_records
 

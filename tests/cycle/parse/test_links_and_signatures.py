@@ -26,7 +26,7 @@ from minutch.plugin.chains import URLFilters
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_LINKED, CrawlDatum
 from minutch.records.links import Outlink
-from minutch.records.links.run import OutlinkRun
+from minutch.records.links.outlinkrun import OutlinkRun
 from tests.support.pages import configuration
 from tests.urls.strategies import urls
 

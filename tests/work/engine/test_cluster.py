@@ -205,7 +205,7 @@ def run_mergelinkdb(random: Random, folder: Path, parts: int, job: JobContext) -
         (run_parse, "shuffle reduce"),
         (run_parse_in_place, "write"),
         (run_mergesegs, "write"),
-        (run_generate, "contest reduce"),
+        (run_generate, "select reduce"),
         (run_index, "stream"),
     ],
     ids=[

@@ -45,7 +45,7 @@ from minutch.job import JobContext
 from minutch.records import crawldatum as status
 from minutch.records.content import Content
 from minutch.records.hostdatum import HostDatum
-from minutch.work.engine import contests, session
+from minutch.work.engine import selection, session
 from tests.cycle.hostdb.test_updatehostdb import write_hostdb
 from tests.cycle.index.test_index import Crawl
 from tests.cycle.linkdb.test_jobs import Pages, segment
@@ -87,8 +87,8 @@ def one_spark() -> Iterator[None]:
     more rows.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contests, "_MORE_ROOM", 2)
-        patch.setattr(contests, "_WORTH", 0)
+        patch.setattr(selection, "_MORE_ROOM", 2)
+        patch.setattr(selection, "_WORTH", 0)
         yield
     session.stop()
 

@@ -48,7 +48,7 @@ from minutch.work.tables import install
 from minutch.work.tables.crawldata import CrawlDataWriter, scan
 from minutch.work.tables.database import Database
 from minutch.work.tables.lock import lock
-from minutch.work.tables.spans import Piece, SpannedFile
+from minutch.work.tables.spans import FileSplit, SpannedFile
 from tests.cycle.index.test_index import Crawl
 from tests.cycle.linkdb.test_jobs import segment
 from tests.interop.harness import Harness
@@ -162,7 +162,7 @@ def test_pieces_of_a_file_are_read_in_ranges(store: StorePath, tmp_path: Path) -
     found = [
         key
         for start in range(0, size, 250_000)
-        for table in scan(Piece(far, start, start + 250_000))
+        for table in scan(FileSplit(far, start, start + 250_000))
         for key in table["key"]
     ]
     assert found == [key for table in scan(near) for key in table["key"]]

@@ -33,7 +33,7 @@ def test_a_path_that_leads_elsewhere_is_an_error(moves: object, tmp_path: Path) 
     (tmp_path / "other").mkdir()
     (folder / journal.JOURNAL).write_text(json.dumps({"owner": "1 here 1", "moves": moves}))
     with pytest.raises(StoreError, match=r"\.journal"):
-        journal.go_on(cast(StorePath, folder))
+        journal.resume(cast(StorePath, folder))
     assert (tmp_path / "other").is_dir()
 
 

@@ -12,7 +12,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.plugin.chains import SCOPE_OUTLINK
 from minutch.records.links import Outlink
-from minutch.records.links.run import OutlinkRun
+from minutch.records.links.outlinkrun import OutlinkRun
 from minutch.urls.javaregex import JavaRegex
 from minutch.urls.javaregex.derivative import Automaton
 from minutch.urls.javaregex.marked import END, START

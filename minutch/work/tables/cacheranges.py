@@ -57,7 +57,7 @@ class _Piece(NamedTuple):
         return self.order[self.starts[bucket] : self.starts[bucket + 1]]
 
 
-class Ranges:
+class CacheRanges:
     """The rows of `tables`, which have a Binary column `key` without nulls, by partition and
     range.
     """

@@ -15,7 +15,7 @@ SMALLEST_READ = 16 * 1024
 LARGEST_READ = 1024 * 1024
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """What a reader reads from: a file with its sums, or any binary stream."""
 
     def read(self, size: int, /) -> bytes: ...
@@ -23,10 +23,10 @@ class Source(Protocol):
     def close(self) -> None: ...
 
 
-class Window:
+class ReadBuffer:
     """A window on a source: `data[pos:]` lies at file offset `base + pos`."""
 
-    def __init__(self, source: Source, name: str, size: int | None) -> None:
+    def __init__(self, source: ByteSource, name: str, size: int | None) -> None:
         self.source = source
         self.name = name
         self.size = size

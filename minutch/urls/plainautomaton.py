@@ -26,7 +26,7 @@ from minutch.kernels.sieve import ASK, DEAD, FIRST, KEEP, REJECT, TOUCHED, UNKNO
 from minutch.urls.javaregex.derivative import Automaton, Intersection, Pattern, State, size_of
 from minutch.urls.javaregex.marked import ANYTHING, END, NOTHING, START
 from minutch.urls.javaregex.tree import Alternation
-from minutch.urls.ordinary import Untouched, Verdicts
+from minutch.urls.plainurls import Untouched, Verdicts
 
 _MOST_STATES: Final = 1 << 12
 _MOST_STEPS: Final = 1 << 14
@@ -40,11 +40,11 @@ _ORDINARY: Final = range(0x21, 0x7F)
 Triple = tuple[State, State, State]
 
 
-class Sieve:
+class PlainUrlAutomaton:
     """The automaton of some normalizers and filters. Not for several threads."""
 
     @classmethod
-    def of(cls, normalizers: Sequence[Untouched], filters: Sequence[Verdicts]) -> Sieve | None:
+    def of(cls, normalizers: Sequence[Untouched], filters: Sequence[Verdicts]) -> PlainUrlAutomaton | None:
         """None if their patterns are so large that asking costs less."""
         patterns = [
             pattern

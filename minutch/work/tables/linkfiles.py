@@ -16,17 +16,17 @@ import polars as pl
 from minutch.hadoop.formats.sequencefile import RECORD
 from minutch.records.links import LAYOUT_METADATA, Inlinks
 from minutch.records.links.columns import InlinksEncoder, decode_inlinks, decode_outlinks
-from minutch.records.links.sets import LinkSets
+from minutch.records.links.linksets import LinkSets
 from minutch.records.parsedata import ParseData
 from minutch.work.tables import spans
-from minutch.work.tables.spans import SPAN_SIZE, Place
+from minutch.work.tables.spans import SPAN_SIZE, FileOrSplit
 from minutch.work.tables.writer import TableWriter
 
 LINKS_SPAN = SPAN_SIZE // 4
 """Bytes of a compressed file that are read at a time: they grow by inflating."""
 
 
-def scan_inlinks(path: Place, layout: str, *, threads: int = 0) -> Iterator[pl.DataFrame]:
+def scan_inlinks(path: FileOrSplit, layout: str, *, threads: int = 0) -> Iterator[pl.DataFrame]:
     """The links of a LinkDb part, in its order, in tables of INLINKS_SCHEMA; no record is spread
     over two tables.
 
@@ -37,7 +37,7 @@ def scan_inlinks(path: Place, layout: str, *, threads: int = 0) -> Iterator[pl.D
     return spans.scan(path, Inlinks.class_name, decode, threads=threads, span_size=LINKS_SPAN)
 
 
-def scan_outlinks(path: Place, *, threads: int = 0) -> Iterator[pl.DataFrame]:
+def scan_outlinks(path: FileOrSplit, *, threads: int = 0) -> Iterator[pl.DataFrame]:
     """The outlinks of a parse_data part, in its order, in tables of OUTLINKS_SCHEMA."""
     return spans.scan(
         path, ParseData.class_name, decode_outlinks, threads=threads, span_size=LINKS_SPAN

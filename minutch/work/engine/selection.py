@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 from minutch.job import Counters
-from minutch.work.engine.interface import Contest, Read, Task
-from minutch.work.tables.spans import Piece
-from minutch.work.tables.window import LAST, Ranks
+from minutch.work.engine.interface import ReadRows, SelectionRules, Task
+from minutch.work.tables.rankwindow import LAST, Ranks
+from minutch.work.tables.spans import FileSplit
 
 ALL: Final = (1 << 63) - 1
 """As many rows as there are."""
@@ -35,7 +35,7 @@ each.
 """
 
 
-class Judged(NamedTuple):
+class SelectedRows(NamedTuple):
     """What has become of rows."""
 
     rows: pl.DataFrame
@@ -46,31 +46,31 @@ class Judged(NamedTuple):
     """Whether no further row can get a place."""
 
 
-def judged(
-    contest: Contest,
+def select_rows(
+    rules: SelectionRules,
     parts: range,
     windows: Iterator[Sequence[pl.DataFrame]],
     counters: Counters,
     total: int,
-) -> Judged:
+) -> SelectedRows:
     """What becomes of the rows of some contests, of `total` in all; `windows` are tables of them,
     one at least.
     """
     first = next(windows)
-    judge = contest.judge(first, parts)
-    chosen, seen = [judge.choose(first, counters, total)], sum(map(len, first))
-    while not judge.is_full and (tables := next(windows, None)) is not None:
-        chosen.append(judge.choose(tables, counters, total))
+    selector = rules.selector(first, parts)
+    chosen, seen = [selector.choose(first, counters, total)], sum(map(len, first))
+    while not selector.is_full and (tables := next(windows, None)) is not None:
+        chosen.append(selector.choose(tables, counters, total))
         seen += sum(map(len, tables))
-    return Judged(pl.concat(chosen), seen, judge.is_full)
+    return SelectedRows(pl.concat(chosen), seen, selector.is_full)
 
 
-def room_for(places: int | None) -> int:
+def window_rows(places: int | None) -> int:
     """Rows that are best taken at a time, at the least."""
     return ALL if places is None else min(_ROOM * places + _MORE_ROOM, ALL)
 
 
-class Sketch(NamedTuple):
+class RankSketch(NamedTuple):
     """How the ranks of a piece's rows are spread: up to each of `ranks`, `step` rows more than up
     to the one before.
     """
@@ -81,20 +81,20 @@ class Sketch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sketching:
+class SketchRanks:
     """A function for `Engine.map`: the sketch of a piece."""
 
-    find: Read[Any]
-    contest: Contest
+    find: ReadRows[Any]
+    rules: SelectionRules
 
-    def __call__(self, task: Task, piece: Any) -> Sketch:
-        found = [self.contest.ranks_in(table) for table in self.find(task, piece)]
+    def __call__(self, task: Task, piece: Any) -> RankSketch:
+        found = [self.rules.ranks_in(table) for table in self.find(task, piece)]
         ranks = np.sort(np.concatenate([np.empty(0, np.uint64), *found]))
         step = max(1, -(-len(ranks) // _SAMPLES))
-        return Sketch(len(ranks), step, ranks[step - 1 :: step].copy())
+        return RankSketch(len(ranks), step, ranks[step - 1 :: step].copy())
 
 
-def rank_of(sketches: Sequence[Sketch], wanted: float) -> int:
+def rank_of(sketches: Sequence[RankSketch], wanted: float) -> int:
     """A rank up to which there are `wanted` rows, and few more; LAST where there are not so
     many.
     """
@@ -107,11 +107,11 @@ def rank_of(sketches: Sequence[Sketch], wanted: float) -> int:
     return int(ranks[order[enough]]) if enough < len(order) else LAST
 
 
-def sampled(pieces: Sequence[Any]) -> tuple[list[Piece], float]:
+def sampled(pieces: Sequence[Any]) -> tuple[list[FileSplit], float]:
     """Some stretches of each of many pieces, and their share of them; none where all are soon
     read.
     """
-    pieces = [piece for piece in pieces if isinstance(piece, Piece)]
+    pieces = [piece for piece in pieces if isinstance(piece, FileSplit)]
     total = sum(piece.end - piece.start for piece in pieces)
     if total < _WORTH:
         return [], 0.0
@@ -119,8 +119,8 @@ def sampled(pieces: Sequence[Any]) -> tuple[list[Piece], float]:
     return found, sum(stretch.end - stretch.start for stretch in found) / total
 
 
-def _stretches(piece: Piece) -> list[Piece]:
+def _stretches(piece: FileSplit) -> list[FileSplit]:
     size = piece.end - piece.start
     length = max(_STRETCH, size // (_STRETCHES * _PART))
     starts = (piece.start + size * number // _STRETCHES for number in range(_STRETCHES))
-    return [Piece(piece.path, start, min(start + length, piece.end)) for start in starts]
+    return [FileSplit(piece.path, start, min(start + length, piece.end)) for start in starts]

@@ -21,11 +21,11 @@ from minutch.work.tables.parallel import for_each
 Ranks = NDArray[np.uint64]
 LAST: Final = (1 << 64) - 1
 """The highest rank there may be."""
-Place = tuple[int, int]
+TableNumber = tuple[int, int]
 """Where a table stands in the input: piece, and number in the piece."""
 
 
-class Window:
+class RankWindow:
     """The rows with ranks from `first` on: the best `most` of them, and all that are ranked as the
     last of these.
 
@@ -39,11 +39,11 @@ class Window:
         self.last = LAST
         """The highest rank in the window."""
         self._first, self._most, self._room, self._ranks_in = first, most, max(room, most), ranks_in
-        self._held: dict[Place, tuple[pl.DataFrame, Ranks | None]] = {}
+        self._held: dict[TableNumber, tuple[pl.DataFrame, Ranks | None]] = {}
         self._rows = 0
         self._lock = Lock()
 
-    def add(self, place: Place, table: pl.DataFrame) -> None:
+    def add(self, place: TableNumber, table: pl.DataFrame) -> None:
         """Take in what of a table is in the window."""
         held: tuple[pl.DataFrame, Ranks | None] = table, None
         if self._first or self.last < LAST:

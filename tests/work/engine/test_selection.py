@@ -11,11 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
-from minutch.work.engine.contests import ALL, Sketch, Sketching, rank_of, room_for, sampled
+from minutch.cycle.fetchlist.selector import GenerateOptions
+from minutch.cycle.fetchlist.selector import Selector
 from minutch.work.engine.interface import Task
-from minutch.work.tables.spans import Piece
-from minutch.work.tables.window import LAST, Ranks
+from minutch.work.engine.selection import (
+    ALL,
+    RankSketch,
+    SketchRanks,
+    rank_of,
+    sampled,
+    window_rows,
+)
+from minutch.work.tables.rankwindow import LAST, Ranks
+from minutch.work.tables.spans import FileSplit
 from tests.support.segments import conf_for
 
 
@@ -26,13 +34,13 @@ class Numbers:
         return table["rank"].to_numpy()
 
 
-def sketch(piece: list[list[int]]) -> Sketch:
+def sketch(piece: list[list[int]]) -> RankSketch:
     """Of a piece whose tables have these ranks."""
 
     def find(task: Task, tables: list[list[int]]) -> Iterator[pl.DataFrame]:
         return (pl.DataFrame({"rank": pl.Series(table, dtype=pl.UInt64)}) for table in tables)
 
-    return Sketching(find, Numbers())(Task(), piece)  # type: ignore[arg-type]
+    return SketchRanks(find, Numbers())(Task(), piece)  # type: ignore[arg-type]
 
 
 RANKS = st.lists(st.integers(0, 50) | st.integers(0, LAST - 1), max_size=20)
@@ -58,9 +66,9 @@ def test_of_many_rows_there_are_a_few_more(wanted: int) -> None:
 
 def test_a_sample_is_a_part_of_each_piece() -> None:
     pieces = [
-        Piece(Path("a"), 0, 100 << 20),
-        Piece(Path("a"), 100 << 20, 200 << 20),
-        Piece(Path("b"), 0, 1000),
+        FileSplit(Path("a"), 0, 100 << 20),
+        FileSplit(Path("a"), 100 << 20, 200 << 20),
+        FileSplit(Path("b"), 0, 1000),
     ]
     stretches, share = sampled(pieces)
     assert share == pytest.approx(1 / 64, rel=0.01)
@@ -72,6 +80,6 @@ def test_a_sample_is_a_part_of_each_piece() -> None:
 
 def test_places_decide_how_many_compete() -> None:
     conf = conf_for()
-    assert Selector(conf, GenerateOptions(top_n=100, max_segments=3), 0).places == 300
-    assert Selector(conf, GenerateOptions(), 0).places is None
-    assert 300 < room_for(300) < room_for(1 << 40) < room_for(1 << 62) == room_for(None) == ALL
+    assert Selector(conf, GenerateOptions(top_n=100, max_segments=3), 0).limit == 300
+    assert Selector(conf, GenerateOptions(), 0).limit is None
+    assert 300 < window_rows(300) < window_rows(1 << 40) < window_rows(1 << 62) == window_rows(None) == ALL

@@ -14,7 +14,7 @@ from typing import Any
 from minutch.errors import UrlError
 from minutch.hadoop.formats.javaio import DataInput, encode_text
 from minutch.records.links.link import Outlink
-from minutch.records.links.run import OutlinkRun
+from minutch.records.links.outlinkrun import OutlinkRun
 from minutch.urls.resolve import Resolver, WhatwgResolver, resolver
 
 _MORE = 16

@@ -15,7 +15,7 @@ import polars as pl
 from minutch.records.parsedata import ParseData
 from minutch.records.webgraph import LinkDatum, Node, columns
 from minutch.work.tables import spans
-from minutch.work.tables.links import LINKS_SPAN
+from minutch.work.tables.linkfiles import LINKS_SPAN
 from minutch.work.tables.writer import TableWriter
 
 
