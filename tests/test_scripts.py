@@ -1,4 +1,6 @@
-"""bin/: each script makes .venv on first use, again when pyproject.toml has changed, and hands its arguments over."""
+"""bin/: each script makes .venv on first use, again when pyproject.toml has changed, and hands its
+arguments over.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from tests.support.golden import PROJECT
 BASH = shutil.which("bash") or ""
 pytestmark = pytest.mark.skipif(not BASH, reason="the scripts need bash")
 
-# Stands in for Python: notes what it was called with; `-m venv` puts a copy of itself into the environment.
+# Stands in for Python: notes what it was called with; `-m venv` puts a copy of itself into the
+# environment.
 FAKE = """#!{bash}
 echo "$(basename "$0") $*" >> "{log}"
 case "$*" in
@@ -57,11 +60,18 @@ class Checkout:
         python.write_text(FAKE.format(bash=BASH, log=self.log))
         python.chmod(0o755)
 
-    def run(self, script: str, *args: str, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, script: str, *args: str, cwd: Path | None = None, **more: str
+    ) -> subprocess.CompletedProcess[str]:
         environment = {"PATH": str(self.path), "HOME": os.environ.get("HOME", "/"), **more}
         command = [str(self.home / "bin" / script), *args]
         return subprocess.run(
-            command, env=environment, cwd=cwd or self.home, capture_output=True, text=True, check=False
+            command,
+            env=environment,
+            cwd=cwd or self.home,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     def change_a_kernel(self, source: str) -> None:
@@ -97,7 +107,11 @@ def test_the_first_use_installs(checkout: Checkout, script: str, extras: str, ha
     install = f"{PIP}{extras}"
     done = checkout.run(script, "inject", "a", "b")
     assert done.returncode == 0
-    assert checkout.calls() == [f"python3 -m venv --clear {checkout.home / '.venv'}", install, handed]
+    assert checkout.calls() == [
+        f"python3 -m venv --clear {checkout.home / '.venv'}",
+        install,
+        handed,
+    ]
     checkout.run(script, "inject", "a", "b")
     assert checkout.calls() == [handed]
     (checkout.home / "pyproject.toml").write_text("[project]\nname = 'changed'\n")
@@ -109,7 +123,12 @@ def test_from_anywhere_and_through_a_link(checkout: Checkout, tmp_path: Path) ->
     link = tmp_path / "minutch"
     link.symlink_to(checkout.home / "bin" / "minutch")
     done = subprocess.run(
-        [str(link), "x y"], env={"PATH": str(checkout.path)}, cwd="/", capture_output=True, text=True, check=False
+        [str(link), "x y"],
+        env={"PATH": str(checkout.path)},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0
     assert checkout.calls()[-1] == "python -m minutch x y"

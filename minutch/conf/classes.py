@@ -18,7 +18,9 @@ MOVED: Final[Mapping[str, str]] = {
     "minutch.crawldb.adaptive": "minutch.cycle.crawldb.adaptive",
     "minutch.hostdb.processors": "minutch.cycle.hostdb.processors",
 }
-"""Modules of classes that users name in their configuration: where they were, and where they are."""
+"""Modules of classes that users name in their configuration: where they were, and where they
+are.
+"""
 
 
 def class_named(

@@ -1,14 +1,16 @@
-"""Columns of byte strings between NumPy and Polars without a copy, through Arrow's C data interface.
+"""Columns of byte strings between NumPy and Polars without a copy, through Arrow's C data
+interface.
 
-A column of byte strings ("binary view", format `vz`) is an array of 16-byte views and any number of data buffers:
+A column of byte strings ("binary view", format `vz`) is an array of 16-byte views and any number of
+data buffers:
 
-    view    int length | 12 bytes, zero-padded               length <= 12
-            int length | 4 bytes | int buffer | int offset    else; the 4 bytes are the string's first
+    view    int length | 12 bytes, zero-padded               length <= 12 int length | 4 bytes | int
+            buffer | int offset    else; the 4 bytes are the string's first
     array   validity bitmap (may be null) | views | data buffer * | long size of each data buffer
 
-Polars keeps its Binary columns so. `to_series` hands it views into a part file that is mapped into memory; `Strings`
-gives a kernel the addresses of a column's strings.
-Source: https://arrow.apache.org/docs/format/CDataInterface.html and Columnar.html.
+Polars keeps its Binary columns so. `to_series` hands it views into a part file that is mapped into
+memory; `Strings` gives a kernel the addresses of a column's strings. Source:
+https://arrow.apache.org/docs/format/CDataInterface.html and Columnar.html.
 """
 
 from __future__ import annotations
@@ -83,7 +85,9 @@ _capsule_pointer.restype = ctypes.c_void_p
 _capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 _held: dict[int, tuple[Any, ...]] = {}
-"""What the arrays that Polars was given stand on; first a flag that Polars sets when it lets go of the array."""
+"""What the arrays that Polars was given stand on; first a flag that Polars sets when it lets go of
+the array.
+"""
 _tokens = count(1)
 _HAS_NULLS = 2  # ARROW_FLAG_NULLABLE
 _BINARY, _TEXT = b"vz", b"vu"
@@ -108,7 +112,9 @@ _release_schema = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Schema))(_drop_schema)
 class _Export:
     """One array, offered to Polars by the Arrow PyCapsule protocol."""
 
-    def __init__(self, views: Views, buffers: Sequence[Bytes], valid: Bytes | None, kind: bytes) -> None:
+    def __init__(
+        self, views: Views, buffers: Sequence[Bytes], valid: Bytes | None, kind: bytes
+    ) -> None:
         from minutch.kernels.find import release
 
         sizes = np.array([len(buffer) for buffer in buffers], np.int64)
@@ -118,7 +124,9 @@ class _Export:
         flag = ctypes.c_int64(0)
         self.schema = _Schema(format=kind, name=b"", flags=_HAS_NULLS)
         self.schema.release = ctypes.cast(_release_schema, ctypes.c_void_p)
-        self.array = _Array(length=len(views), null_count=0 if valid is None else -1, n_buffers=len(addresses))
+        self.array = _Array(
+            length=len(views), null_count=0 if valid is None else -1, n_buffers=len(addresses)
+        )
         self.array.buffers = pointers
         self.array.private_data = ctypes.addressof(flag)
         self.array.release = release.address()
@@ -132,19 +140,28 @@ class _Export:
 
 
 def to_series(
-    name: str, views: Views, buffers: Sequence[Bytes], valid: Bytes | None = None, *, is_text: bool = False
+    name: str,
+    views: Views,
+    buffers: Sequence[Bytes],
+    valid: Bytes | None = None,
+    *,
+    is_text: bool = False,
 ) -> pl.Series:
-    """A Binary column over `views` (int32, n × 4), whose strings lie in `buffers`; nothing is copied.
+    """A Binary column over `views` (int32, n × 4), whose strings lie in `buffers`; nothing is
+    copied.
 
-    `valid` is a bitmap of the rows that are not null, lowest bit first. The column keeps the arrays alive. With
-    `is_text`, all strings being UTF-8, which nobody will look at again, it is a String column.
+    `valid` is a bitmap of the rows that are not null, lowest bit first. The column keeps the arrays
+    alive. With `is_text`, all strings being UTF-8, which nobody will look at again, it is a String
+    column.
     """
     _let_go()
     return pl.Series(_Export(views, buffers, valid, _TEXT if is_text else _BINARY)).alias(name)
 
 
 class Strings(NamedTuple):
-    """A Binary column as kernels take it: string i is `views[i]`, its buffer at `addresses[views[i, 2]]`."""
+    """A Binary column as kernels take it: string i is `views[i]`, its buffer at `addresses[views[i,
+    2]]`.
+    """
 
     views: Views  # n × 4
     addresses: npt.NDArray[np.uint64]
@@ -176,7 +193,8 @@ def _format(stream: _Stream, address: int) -> bytes:
 
 
 def from_series(series: pl.Series) -> Strings:
-    """The strings of a Binary or String column, nulls as empty ones; not copied where it is one chunk without nulls.
+    """The strings of a Binary or String column, nulls as empty ones; not copied where it is one
+    chunk without nulls.
 
     Raises ValueError for a column of anything else.
     """
@@ -189,11 +207,18 @@ def from_series(series: pl.Series) -> Strings:
     stream = _Stream.from_address(address)
     found = _format(stream, address)
     if found not in (_BINARY, _TEXT):
-        raise ValueError(f"column {series.name!r} of type {series.dtype}: expected strings in views, found {found!r}")
+        raise ValueError(
+            f"column {series.name!r} of type {series.dtype}: expected strings in views, found"
+            f" {found!r}"
+        )
     received = _Received()
     array = received.array
     if stream.get_next(address, ctypes.byref(array)) or not array.release:
         raise ValueError(f"column {series.name!r} could not be exported")
     views = (ctypes.c_int32 * (4 * array.length)).from_address(array.buffers[1] + 16 * array.offset)
     addresses = [array.buffers[i] or 0 for i in range(2, array.n_buffers - 1)]
-    return Strings(np.frombuffer(views, np.int32).reshape(-1, 4), np.array(addresses or [0], np.uint64), received)
+    return Strings(
+        np.frombuffer(views, np.int32).reshape(-1, 4),
+        np.array(addresses or [0], np.uint64),
+        received,
+    )

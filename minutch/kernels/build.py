@@ -1,15 +1,17 @@
 """Compiles kernels and links them into the shared library that `library` loads.
 
-    python -m minutch.kernels.build     after a kernel has changed; the build backend does the same (`wheel`)
+    python -m minutch.kernels.build     after a kernel has changed; the build backend does the same
+                                        (`wheel`)
 
-The one module, with `intrinsics`, that needs Numba and llvmlite, in processes of its own: one for each core. Each
-module of kernels becomes an object file that stands for itself, as what it calls of other modules is compiled into it.
-`link` makes one library of them.
+The one module, with `intrinsics`, that needs Numba and llvmlite, in processes of its own: one for
+each core. Each module of kernels becomes an object file that stands for itself, as what it calls of
+other modules is compiled into it. `link` makes one library of them.
 
-A kernel is the C function `minutch_<module>_<name>(int64_t *result, ndarray type, words...) -> int32_t`: it takes
-integers as they are and arrays as the addresses of NumPy's array objects (struct PyArrayObject), whose data and sizes
-it hands on if they have the type and the kind of elements that the kernel wants; otherwise it returns WRONG_ARRAY.
-The library needs memcpy, memset and the like of the C library of its process, and nothing else.
+A kernel is the C function `minutch_<module>_<name>(int64_t *result, ndarray type, words...) ->
+int32_t`: it takes integers as they are and arrays as the addresses of NumPy's array objects (struct
+PyArrayObject), whose data and sizes it hands on if they have the type and the kind of elements that
+the kernel wants; otherwise it returns WRONG_ARRAY. The library needs memcpy, memset and the like of
+the C library of its process, and nothing else.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ from minutch.kernels import library, native
 from minutch.kernels.link import link
 
 _TYPE, _DATA, _DIMENSIONS, _SIZES, _ELEMENTS, _FLAGS = 8, native.DATA_OFFSET, 24, 32, 56, 64
-"""Offsets in struct PyArrayObject: the object's type, elements, how many dimensions, their sizes, the dtype."""
+"""Offsets in struct PyArrayObject: the object's type, elements, how many dimensions, their sizes,
+the dtype.
+"""
 _LETTER, _BYTE_ORDER = 25, 26
 """Offsets in struct PyArray_Descr."""
 _IN_ROWS_AND_ALIGNED: Final = 0x101
@@ -61,17 +65,27 @@ write_objects(sys.argv[2], sys.argv[3:])
 
 
 def build(target: Path = library.PATH) -> None:
-    """Compile all kernels and link them. Raises MinutchError with what the compiler or the linker said."""
-    names = sorted(library.modules(), key=library.size_of, reverse=True)  # so that shares take alike
+    """Compile all kernels and link them. Raises MinutchError with what the compiler or the linker
+    said.
+    """
+    names = sorted(
+        library.modules(), key=library.size_of, reverse=True
+    )  # so that shares take alike
     count = min(len(names), os.cpu_count() or 1)
     with TemporaryDirectory(prefix="minutch-kernels-") as folder:
         worker = [sys.executable, "-c", _WORKER, str(_SOURCES), folder]
-        running = [Popen([*worker, *names[first::count]], stdout=PIPE, stderr=STDOUT) for first in range(count)]
+        running = [
+            Popen([*worker, *names[first::count]], stdout=PIPE, stderr=STDOUT)
+            for first in range(count)
+        ]
         try:
             for process in running:
                 said, _ = process.communicate()
                 if process.returncode:
-                    raise MinutchError(f"kernels were not compiled: {said.decode(errors='replace').strip()[-2000:]}")
+                    raise MinutchError(
+                        "kernels were not compiled:"
+                        f" {said.decode(errors='replace').strip()[-2000:]}"
+                    )
         finally:
             for process in running:
                 process.kill()
@@ -79,7 +93,9 @@ def build(target: Path = library.PATH) -> None:
 
 
 def write_objects(folder: str, names: list[str]) -> None:
-    """Write the object code of modules of kernels to files in a folder; with the first module, the library's mark."""
+    """Write the object code of modules of kernels to files in a folder; with the first module, the
+    library's mark.
+    """
     for name in names:
         (Path(folder) / f"{name}.o").write_bytes(compile_module(name))
     if library.modules()[0] in names:
@@ -92,11 +108,15 @@ def processor() -> str:
 
 
 def compile_module(name: str) -> bytes:
-    """The object code of a module of kernels. Raises MinutchError if it needs more than there will be."""
+    """The object code of a module of kernels. Raises MinutchError if it needs more than there will
+    be.
+    """
     from llvmlite import binding as llvm
 
     kernels, callbacks = _all()
-    whole = llvm.parse_assembly(_check()[1] if any(kernel.module == name for kernel in kernels) else "")
+    whole = llvm.parse_assembly(
+        _check()[1] if any(kernel.module == name for kernel in kernels) else ""
+    )
     for kernel in kernels:
         if kernel.module == name:
             entry = _entry(kernel)
@@ -114,7 +134,9 @@ def compile_module(name: str) -> bytes:
     called = {function.name for function in whole.functions if function.is_declaration}
     unknown = {symbol for symbol in called if not symbol.startswith("llvm.")} - _NEEDED
     if unknown:
-        raise MinutchError(f"kernels of {name} need more than there will be: {', '.join(sorted(unknown))}")
+        raise MinutchError(
+            f"kernels of {name} need more than there will be: {', '.join(sorted(unknown))}"
+        )
     return code
 
 
@@ -128,7 +150,9 @@ def _numba() -> Any:
 
 
 def _options() -> dict[str, Any]:
-    """Kernels divide as C does, check no bounds, and neither make arrays nor count references to them."""
+    """Kernels divide as C does, check no bounds, and neither make arrays nor count references to
+    them.
+    """
     return {"error_model": "numpy", "boundscheck": False, "_nrt": False}
 
 
@@ -154,7 +178,9 @@ def _mark() -> Any:
     from llvmlite import ir
 
     module = ir.Module()
-    digest = ir.Constant(ir.ArrayType(ir.IntType(8), library.DIGEST_SIZE), bytearray(library.digest()))
+    digest = ir.Constant(
+        ir.ArrayType(ir.IntType(8), library.DIGEST_SIZE), bytearray(library.digest())
+    )
     mark = ir.GlobalVariable(module, digest.type, library.MARK)
     mark.global_constant, mark.initializer = True, digest
     return llvm.parse_assembly(str(module))
@@ -162,7 +188,9 @@ def _mark() -> Any:
 
 @cache
 def _all() -> tuple[list[native.Kernel], list[native.Callback]]:
-    """All kernels and callbacks, after Numba's functions have taken the places of all that they call."""
+    """All kernels and callbacks, after Numba's functions have taken the places of all that they
+    call.
+    """
     from minutch.kernels.intrinsics import PRIMITIVES
 
     njit = _numba().njit
@@ -205,16 +233,23 @@ def _entry(kernel: native.Kernel) -> Any:
 
 @cache
 def _check() -> tuple[str, str]:
-    """The C function that tells whether an object is an array of a kind: its name, and a module with it."""
+    """The C function that tells whether an object is an array of a kind: its name, and a module
+    with it.
+    """
     load8, load32, load64 = map(_primitive, ("load8", "load32", "load64"))
 
     def is_array(array: Any, ndarray: Any, dimensions: Any, letter: Any, other: Any) -> Any:
-        if np.int64(load64(array + _TYPE)) != ndarray or np.int64(load32(array + _DIMENSIONS)) != dimensions:
+        if (
+            np.int64(load64(array + _TYPE)) != ndarray
+            or np.int64(load32(array + _DIMENSIONS)) != dimensions
+        ):
             return False
         dtype = np.int64(load64(array + _ELEMENTS))
         found = np.int64(load8(dtype + _LETTER))
         is_packed = np.int64(load32(array + _FLAGS)) & _IN_ROWS_AND_ALIGNED == _IN_ROWS_AND_ALIGNED
-        return is_packed and (found == letter or found == other) and np.int64(load8(dtype + _BYTE_ORDER)) != _BIG
+        return (
+            is_packed and found in (letter, other) and np.int64(load8(dtype + _BYTE_ORDER)) != _BIG
+        )
 
     compiled = _numba().cfunc("boolean(int64, int64, int64, int64, int64)", **_options())(is_array)
     return compiled.native_name, compiled.inspect_llvm()
@@ -227,7 +262,9 @@ def _primitive(name: str) -> Any:
 
 
 def _arguments(kernel: native.Kernel) -> Any:
-    """The intrinsic (address of words) -> tuple of what the kernel takes, arrays as Numba has them."""
+    """The intrinsic (address of words) -> tuple of what the kernel takes, arrays as Numba has
+    them.
+    """
     from llvmlite import ir
     from numba import from_dtype
     from numba.core import types
@@ -236,15 +273,21 @@ def _arguments(kernel: native.Kernel) -> Any:
     from minutch.kernels.intrinsics import array_of
 
     kinds = [
-        types.int64
-        if name in native.SCALARS
-        else types.Array(from_dtype(native.SHAPES[name].dtype), native.SHAPES[name].dimensions, "C")
+        (
+            types.int64
+            if name in native.SCALARS
+            else types.Array(
+                from_dtype(native.SHAPES[name].dtype), native.SHAPES[name].dimensions, "C"
+            )
+        )
         for name in kernel.parameters
     ]
     word = ir.IntType(64)
 
     def load(builder: Any, address: Any, offset: int) -> Any:
-        return builder.load(builder.inttoptr(builder.add(address, ir.Constant(word, offset)), word.as_pointer()))
+        return builder.load(
+            builder.inttoptr(builder.add(address, ir.Constant(word, offset)), word.as_pointer())
+        )
 
     def arguments(typingctx: Any, words: Any) -> Any:
         result = types.Tuple(kinds)
@@ -268,7 +311,9 @@ def _arguments(kernel: native.Kernel) -> Any:
 
 
 def _with_words(kernel: native.Kernel, entry: str) -> Any:
-    """A module with the kernel's C function: it has as many parameters as there are words, and calls its entry."""
+    """A module with the kernel's C function: it has as many parameters as there are words, and
+    calls its entry.
+    """
     from llvmlite import binding as llvm
     from llvmlite import ir
 
@@ -277,17 +322,26 @@ def _with_words(kernel: native.Kernel, entry: str) -> Any:
     callee = ir.Function(module, ir.FunctionType(status, [word] * 2), entry)
     check = ir.Function(module, ir.FunctionType(ir.IntType(8), [word] * 5), _check()[0])
     names = kernel.parameters
-    function = ir.Function(module, ir.FunctionType(status, [word] * (2 + len(names))), library.symbol(kernel))
+    function = ir.Function(
+        module, ir.FunctionType(status, [word] * (2 + len(names))), library.symbol(kernel)
+    )
     result, ndarray, *words = function.args
     builder = ir.IRBuilder(function.append_basic_block())
     room = builder.alloca(ir.ArrayType(word, len(names)))
     for number, (name, value) in enumerate(zip(names, words, strict=True)):
-        builder.store(value, builder.gep(room, [ir.Constant(status, 0), ir.Constant(status, number)]))
+        builder.store(
+            value, builder.gep(room, [ir.Constant(status, 0), ir.Constant(status, number)])
+        )
         if name in native.SHAPES:
             shape = native.SHAPES[name]
-            wanted = [ir.Constant(word, n) for n in (shape.dimensions, *map(ord, _LETTERS[shape.dtype.name]))]
+            wanted = [
+                ir.Constant(word, n)
+                for n in (shape.dimensions, *map(ord, _LETTERS[shape.dtype.name]))
+            ]
             is_right = builder.call(check, [value, ndarray, *wanted])
-            with builder.if_then(builder.icmp_unsigned("==", is_right, ir.Constant(ir.IntType(8), 0)), likely=False):
+            with builder.if_then(
+                builder.icmp_unsigned("==", is_right, ir.Constant(ir.IntType(8), 0)), likely=False
+            ):
                 builder.ret(ir.Constant(status, native.WRONG_ARRAY))
     builder.ret(builder.call(callee, [result, builder.ptrtoint(room, word)]))
     return llvm.parse_assembly(str(module))

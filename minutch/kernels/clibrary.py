@@ -1,6 +1,7 @@
 """Functions of the C library of this process, called by their addresses.
 
-memmem(data, size, word, size of it) -> the address of the word's first place in the data, 0 if there is none
+memmem(data, size, word, size of it) -> the address of the word's first place in the data, 0 if
+there is none
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Kernels that decode and encode CrawlDatum, version 7, in bulk; `records.crawldatum_columns` has the layout.
+"""Kernels that decode and encode CrawlDatum, version 7, in bulk; `records.crawldatum_columns` has
+the layout.
 
-A record that is not a plain version 7 one makes the kernel stop, and the caller turns to the codec for single records.
+A record that is not a plain version 7 one makes the kernel stop, and the caller turns to the codec
+for single records.
 """
 
 from __future__ import annotations
@@ -9,7 +11,20 @@ import numpy as np
 
 from minutch.kernels.find import records, verified
 from minutch.kernels.memory import int_at, long_at, put_int
-from minutch.kernels.native import I8, I32, I64, U8, U64, Bool, Int, Views, inlined, inner, kernel, string_at
+from minutch.kernels.native import (
+    I8,
+    I32,
+    I64,
+    U8,
+    U64,
+    Bool,
+    Int,
+    Views,
+    inlined,
+    inner,
+    kernel,
+    string_at,
+)
 from minutch.kernels.primitives import copy_bytes, scratch32, scratch64
 
 FIXED_SIZE = 28
@@ -105,9 +120,11 @@ def decode(
     metadata_at: I64,
     metadata_len: I32,
 ) -> Bool:
-    """Fill the columns from the values at offsets `at` of `buf`; False if one of them is not a plain version 7.
+    """Fill the columns from the values at offsets `at` of `buf`; False if one of them is not a
+    plain version 7.
 
-    A column without room is not wanted. Where values are `optional`, one without a byte gives zeros.
+    A column without room is not wanted. Where values are `optional`, one without a byte gives
+    zeros.
     """
     return decode_rows(
         buf,
@@ -151,10 +168,11 @@ def scan(
     metadata_at: I64,
     metadata_len: I32,
 ) -> Int:
-    """`find.walk` and `decode` in one: a record is decoded while it is in the cache, and only its columns are kept.
+    """`find.walk` and `decode` in one: a record is decoded while it is in the cache, and only its
+    columns are kept.
 
-    Columns that are wanted have room for a record of each LEAST_RECORD bytes. Returns how many there are; -1 if
-    something looks wrong.
+    Columns that are wanted have room for a record of each LEAST_RECORD bytes. Returns how many
+    there are; -1 if something looks wrong.
     """
     found_at, found_len = scratch64(AT_A_TIME), scratch32(AT_A_TIME)
     value_at, value_len = scratch64(AT_A_TIME), scratch32(AT_A_TIME)
@@ -166,7 +184,9 @@ def scan(
             return -1
         count = np.int64(AT_A_TIME)
         while count == AT_A_TIME:
-            count, at = records(buf, at, min(good, end), sync, np.int64(0), found_at, found_len, value_at, value_len)
+            count, at = records(
+                buf, at, min(good, end), sync, np.int64(0), found_at, found_len, value_at, value_len
+            )
             if count < 0 or not decode_rows(
                 buf,
                 value_at,
@@ -198,7 +218,9 @@ def scan(
 
 @kernel
 def plain(buf: U8, at: I64, length: I32, status: U8, fetch_time: I64, score_bits: I32) -> Bool:
-    """Fill the columns from the values at offsets `at` of `buf`; False if one of them is not as `encode` writes it."""
+    """Fill the columns from the values at offsets `at` of `buf`; False if one of them is not as
+    `encode` writes it.
+    """
     for i in range(len(at)):
         p = at[i]
         size = length[i]
@@ -247,7 +269,9 @@ def encode(
     metadata: Views,
     metadata_addresses: U64,
 ) -> None:
-    """Write the records to the offsets `at` of `buf`; empty signatures and metadata stand for none."""
+    """Write the records to the offsets `at` of `buf`; empty signatures and metadata stand for
+    none.
+    """
     target = np.int64(buf.ctypes.data)
     for i in range(len(at)):
         p = at[i]
@@ -272,7 +296,9 @@ def encode(
 
 @kernel
 def copy_scored(value_at: I64, value_len: I32, rows: I64, score_bits: I32, out: U8) -> None:
-    """Copy the values of some rows into `out`, one after the other, with other scores; their places are those then."""
+    """Copy the values of some rows into `out`, one after the other, with other scores; their places
+    are those then.
+    """
     used = np.int64(0)
     for i in range(len(rows)):
         row = rows[i]

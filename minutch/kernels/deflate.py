@@ -1,14 +1,16 @@
-"""A kernel that compresses short strings, each to a zlib stream of its own, faster than any library can.
+"""A kernel that compresses short strings, each to a zlib stream of its own, faster than any library
+can.
 
-Libraries clear tables of 64 to 128 KB before each stream, which takes longer than compressing a record of a hundred
-bytes. Here a stream has one block: with the fixed Huffman codes, or stored where that is shorter.
+Libraries clear tables of 64 to 128 KB before each stream, which takes longer than compressing a
+record of a hundred bytes. Here a stream has one block: with the fixed Huffman codes, or stored
+where that is shorter.
 
     78 01 | 3 bits: final, fixed | codes of literals and matches | 7 bits: end of block | Adler-32
     78 01 | 01 | short size, its complement (little-endian) | bytes                     | Adler-32
 
-Matches are found through a table of places by the hash of four bytes; a running number tells the places of this string
-from those of earlier ones, so that nothing has to be cleared.
-Source: RFC 1950, RFC 1951.
+Matches are found through a table of places by the hash of four bytes; a running number tells the
+places of this string from those of earlier ones, so that nothing has to be cleared. Source: RFC
+1950, RFC 1951.
 """
 
 from __future__ import annotations
@@ -70,7 +72,9 @@ def _length_codes() -> tuple[list[int], list[int]]:
 
 
 def _distance_codes() -> tuple[list[int], list[int]]:
-    """For each distance up to SHORT: the code with its extra bits behind it, and how many bits that is."""
+    """For each distance up to SHORT: the code with its extra bits behind it, and how many bits that
+    is.
+    """
     whole, bits = [0] * (SHORT + 1), [0] * (SHORT + 1)
     distance, symbol = 1, 0
     while distance <= SHORT:
@@ -106,7 +110,12 @@ def _checksum(source: Int, size: Int) -> Int:
     while at < size:
         end = min(size, at + _ADLER_RUN)
         while at + 4 <= end:
-            a, b, c, d = (load8(source + at), load8(source + at + 1), load8(source + at + 2), load8(source + at + 3))
+            a, b, c, d = (
+                load8(source + at),
+                load8(source + at + 1),
+                load8(source + at + 2),
+                load8(source + at + 3),
+            )
             high += np.uint64(4) * low + np.uint64(4) * a + np.uint64(3) * b + np.uint64(2) * c + d
             low += a + b + c + d
             at += 4
@@ -123,21 +132,29 @@ def _checksum(source: Int, size: Int) -> Int:
 def _put_checksum(target: Int, source: Int, size: Int) -> Int:
     """The string's checksum at the address `target`; returns the address after it."""
     value = np.int64(_checksum(source, size))
-    store32(target, value >> 24 | (value >> 8 & 0xFF00) | (value & 0xFF00) << 8 | (value & 0xFF) << 24)
+    store32(
+        target, value >> 24 | (value >> 8 & 0xFF00) | (value & 0xFF00) << 8 | (value & 0xFF) << 24
+    )
     return target + 4
 
 
 @inner
 def finish_stored(target: Int, size: Int) -> Int:
-    """Make the `size` (below 65,536) bytes at `target + BEFORE` a stream from `target` on; returns its length."""
-    store32(target, np.int64(0x010178) | (size & 0xFF) << 24)  # zlib's header; the one block, stored
+    """Make the `size` (below 65,536) bytes at `target + BEFORE` a stream from `target` on; returns
+    its length.
+    """
+    store32(
+        target, np.int64(0x010178) | (size & 0xFF) << 24
+    )  # zlib's header; the one block, stored
     store32(target + 3, size | (~size & 0xFFFF) << 16)
     return _put_checksum(target + BEFORE + size, target + BEFORE, size) - target
 
 
 @inner
 def _compressed(source: Int, size: Int, target: Int, places: I64) -> Int:
-    """The string compressed to `target`; returns the length, -1 if that would be more than stored."""
+    """The string compressed to `target`; returns the length, -1 if that would be more than
+    stored.
+    """
     base = places[-1]  # places of this string are counted from here
     places[-1] = base + size + 1
     store32(target, np.int64(0x0178))
@@ -152,14 +169,18 @@ def _compressed(source: Int, size: Int, target: Int, places: I64) -> Int:
         distance = np.int64(0)
         if position + 8 <= size:
             four = load64(source + position) & np.uint64(0xFFFFFFFF)
-            slot = np.int64((four * np.uint64(0x9E3779B1) & np.uint64(0xFFFFFFFF)) >> np.uint64(32 - _HASH_BITS))
+            slot = np.int64(
+                (four * np.uint64(0x9E3779B1) & np.uint64(0xFFFFFFFF)) >> np.uint64(32 - _HASH_BITS)
+            )
             other = places[slot] - base - 1
             places[slot] = base + 1 + position
             if other >= 0 and load64(source + other) & np.uint64(0xFFFFFFFF) == four:
                 distance = position - other
                 longest = min(size - position, np.int64(_MAX_MATCH))
                 length = np.int64(_MIN_MATCH)
-                while length < longest and load8(source + other + length) == load8(source + position + length):
+                while length < longest and load8(source + other + length) == load8(
+                    source + position + length
+                ):
                     length += 1
         if length:
             word |= _LENGTH[length] << used
@@ -184,8 +205,11 @@ def _compressed(source: Int, size: Int, target: Int, places: I64) -> Int:
 
 
 @inner
-def deflate_one(source: Int, size: Int, target: Int, room: Int, places: I64, compressor: Int, function: Int) -> Int:
-    """Write the string of `size` bytes at `source` to `target`, of which `room` bytes are free; the stream's length.
+def deflate_one(
+    source: Int, size: Int, target: Int, room: Int, places: I64, compressor: Int, function: Int
+) -> Int:
+    """Write the string of `size` bytes at `source` to `target`, of which `room` bytes are free; the
+    stream's length.
 
     Strings up to SHORT bytes need room for OVERHEAD more, longer ones are for libdeflate.
     """
@@ -199,8 +223,11 @@ def deflate_one(source: Int, size: Int, target: Int, room: Int, places: I64, com
 
 
 @kernel
-def deflate(at: I64, length: I32, out: U8, out_at: I64, out_len: I32, compressor: Int, function: Int) -> None:
-    """Each string, by its address, as a zlib stream, one after the other in `out`, which has room for all.
+def deflate(
+    at: I64, length: I32, out: U8, out_at: I64, out_len: I32, compressor: Int, function: Int
+) -> None:
+    """Each string, by its address, as a zlib stream, one after the other in `out`, which has room
+    for all.
 
     Long ones are for libdeflate; `out_at` and `out_len` get where the streams lie.
     """
@@ -210,5 +237,7 @@ def deflate(at: I64, length: I32, out: U8, out_at: I64, out_len: I32, compressor
     for i in range(len(at)):
         size = np.int64(length[i])
         out_at[i] = end
-        out_len[i] = deflate_one(at[i], size, target + end, len(out) - end, places, compressor, function)
+        out_len[i] = deflate_one(
+            at[i], size, target + end, len(out) - end, places, compressor, function
+        )
         end += out_len[i]

@@ -10,12 +10,14 @@ from minutch.kernels.seeded import string_hash
 
 
 @kernel
-def number(views: Views, addresses: U64, seed: Int, slots: I32, hashes: U64, rows: U32, numbers: U32) -> Int:
+def number(
+    views: Views, addresses: U64, seed: Int, slots: I32, hashes: U64, rows: U32, numbers: U32
+) -> Int:
     """Number the strings: equal ones have one number, in the order in which they come first.
 
-    Fills `numbers` with that of each string and `rows` with the first row of each number; returns how many there are.
-    `slots` are zeros, a power of two of them and more than there are strings; `hashes` has room for each string.
-    `seed` as in `seeded`.
+    Fills `numbers` with that of each string and `rows` with the first row of each number; returns
+    how many there are. `slots` are zeros, a power of two of them and more than there are strings;
+    `hashes` has room for each string. `seed` as in `seeded`.
     """
     mask = len(slots) - 1
     count = np.int64(0)
@@ -28,7 +30,8 @@ def number(views: Views, addresses: U64, seed: Int, slots: I32, hashes: U64, row
             row = np.int64(rows[known])
             if (
                 hashes[known] == code
-                and compare(string_at(views, addresses, row), np.int64(views[row, 0]), at, size) == 0
+                and compare(string_at(views, addresses, row), np.int64(views[row, 0]), at, size)
+                == 0
             ):
                 numbers[i] = known
                 break

@@ -4,8 +4,9 @@
     marker   := int -1 | 16 bytes sync
     key      := VInt length | bytes                         (Text)
 
-Checksums are compared on the way, a stretch at a time, so that a file goes through the cache once. What they can't make
-sense of they report by a count that falls short; the caller then reads record by record, which names the error.
+Checksums are compared on the way, a stretch at a time, so that a file goes through the cache once.
+What they can't make sense of they report by a count that falls short; the caller then reads record
+by record, which names the error.
 """
 
 from __future__ import annotations
@@ -33,14 +34,18 @@ from minutch.kernels.sums import first_bad_sum
 
 MARKER_SIZE = 20
 STRETCH = 1 << 15
-"""Bytes whose sums are compared before they are looked at: few enough to stay in the fastest cache."""
+"""Bytes whose sums are compared before they are looked at: few enough to stay in the fastest
+cache.
+"""
 
 
 @inner
 def verified(buf: U8, good: Int, end: Int, sums: U8, size: Int, crc32: Int) -> Int:
-    """How far the bytes are good, when they are so before `good`, a chunk's begin: some chunks of `size` bytes further.
+    """How far the bytes are good, when they are so before `good`, a chunk's begin: some chunks of
+    `size` bytes further.
 
-    `sums` has the CRCs of all chunks, or nothing: then there is nothing to compare. -1 if one is not the right one.
+    `sums` has the CRCs of all chunks, or nothing: then there is nothing to compare. -1 if one is
+    not the right one.
     """
     first = good // size
     last = min(first + max(STRETCH // size, 1), -(-end // size))
@@ -51,11 +56,21 @@ def verified(buf: U8, good: Int, end: Int, sums: U8, size: Int, crc32: Int) -> I
 
 @inner
 def records(
-    buf: U8, at: Int, end: Int, sync: U8, n: Int, key_at: I64, key_len: I32, value_at: I64, value_len: I32
+    buf: U8,
+    at: Int,
+    end: Int,
+    sync: U8,
+    n: Int,
+    key_at: I64,
+    key_len: I32,
+    value_at: I64,
+    value_len: I32,
 ) -> tuple[Int, Int]:
-    """Find the records with Text keys from `at` on that end before `end`, as long as there is room; see `walk`.
+    """Find the records with Text keys from `at` on that end before `end`, as long as there is room;
+    see `walk`.
 
-    Returns how many there are, with `n` that were there before, and where the next one begins. (-1, at) for nonsense.
+    Returns how many there are, with `n` that were there before, and where the next one begins. (-1,
+    at) for nonsense.
     """
     while at + 8 <= end and n < len(key_at):
         length = int_at(buf, at)
@@ -88,7 +103,8 @@ def records(
 def release(array: Int) -> None:
     """A C function that releases an ArrowArray, which other libraries call at any time.
 
-    Sets the integer that its private data (at 72) points to, and clears the pointer to itself (at 64).
+    Sets the integer that its private data (at 72) points to, and clears the pointer to itself (at
+    64).
     """
     store64(np.int64(load64(array + 72)), 1)
     store64(array + 64, 0)
@@ -108,10 +124,11 @@ def walk(
     value_at: I64,
     value_len: I32,
 ) -> Int:
-    """Find the records between two offsets, `end` being that of a marker or the file's end; see `verified` for sums.
+    """Find the records between two offsets, `end` being that of a marker or the file's end; see
+    `verified` for sums.
 
-    Fills the arrays (key_at: where the URL starts, after its length). Returns how many there are: -1 if the bytes make
-    no sense or a sum is wrong, -2 if the arrays are too short.
+    Fills the arrays (key_at: where the URL starts, after its length). Returns how many there are:
+    -1 if the bytes make no sense or a sum is wrong, -2 if the arrays are too short.
     """
     n = np.int64(0)
     at, good = start, start // size * size
@@ -142,9 +159,11 @@ def blocks_having(
     memmem: Int,
     found: Flags,
 ) -> Bool:
-    """Clear those of `found`, a flag for each block, whose blocks have none of some words. False if a sum is wrong.
+    """Clear those of `found`, a flag for each block, whose blocks have none of some words. False if
+    a sum is wrong.
 
-    Block i lies between bounds[i] and bounds[i + 1], counted from `start`. Blocks without a flag are not looked at.
+    Block i lies between bounds[i] and bounds[i + 1], counted from `start`. Blocks without a flag
+    are not looked at.
     """
     data = np.int64(buf.ctypes.data)
     for i in range(len(found)):
@@ -165,7 +184,9 @@ def blocks_having(
 
 @kernel
 def extent(at: I64, length: I32, least: Int, found: I64) -> None:
-    """Where the strings of at least `least` bytes begin and end altogether, and how many they are, into `found`."""
+    """Where the strings of at least `least` bytes begin and end altogether, and how many they are,
+    into `found`.
+    """
     found[:] = 0
     for i in range(len(at)):
         if length[i] >= least:
@@ -177,7 +198,9 @@ def extent(at: I64, length: I32, least: Int, found: I64) -> None:
 
 @inlined
 def put_view(views: Views, i: Int, buf: U8, start: Int, size: Int, base: Int) -> None:
-    """View `i` (see `arrow`) of the string at an offset of `buf`; its buffer, number 0, begins at `base`."""
+    """View `i` (see `arrow`) of the string at an offset of `buf`; its buffer, number 0, begins at
+    `base`.
+    """
     views[i, 0] = size
     if size > 12:
         views[i, 1] = np.uint32(load32(np.int64(buf.ctypes.data) + start))
@@ -190,10 +213,13 @@ def put_view(views: Views, i: Int, buf: U8, start: Int, size: Int, base: Int) ->
 
 
 @kernel
-def fill_views(buf: U8, at: I64, length: I32, least: Int, base: Int, views: Views, valid: U8) -> None:
+def fill_views(
+    buf: U8, at: I64, length: I32, least: Int, base: Int, views: Views, valid: U8
+) -> None:
     """Views of strings at offsets `at` of `buf`; see `put_view`.
 
-    Strings shorter than `least` are empty; the others set their bit in the bitmap `valid`, where that has room.
+    Strings shorter than `least` are empty; the others set their bit in the bitmap `valid`, where
+    that has room.
     """
     for i in range(len(at)):
         size = length[i]
@@ -226,7 +252,9 @@ def vints(buf: U8, values: I32) -> Bool:
 
 @kernel
 def strip_lengths(buf: U8, at: I64, length: I32) -> Bool:
-    """Turn the places of serialized Texts into the places of their bytes; False if one is not a Text."""
+    """Turn the places of serialized Texts into the places of their bytes; False if one is not a
+    Text.
+    """
     for i in range(len(at)):
         size, start = vint_at(buf, at[i], at[i] + length[i])
         if size < 0 or start + size != at[i] + length[i]:
@@ -246,7 +274,9 @@ def string_places(views: Views, addresses: U64, at: I64, length: I32) -> None:
 
 @kernel
 def out_of_order(views: Views, addresses: U64) -> Int:
-    """The first string of a column that is less than the one before it, byte by byte; -1 if they ascend."""
+    """The first string of a column that is less than the one before it, byte by byte; -1 if they
+    ascend.
+    """
     for i in range(1, len(views)):
         a, b = string_at(views, addresses, i - 1), string_at(views, addresses, i)
         if compare(a, np.int64(views[i - 1, 0]), b, np.int64(views[i, 0])) > 0:

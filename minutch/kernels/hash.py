@@ -9,12 +9,15 @@ from minutch.kernels.primitives import load8, load64
 
 _POWERS_OF_31 = np.array([31**k for k in range(9)], np.uint64)
 _BYTES, _PAIRS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
-"""Every other byte of a word, and every other pair: codes of two and of four bytes are made side by side."""
+"""Every other byte of a word, and every other pair: codes of two and of four bytes are made side by
+side.
+"""
 
 
 @inner
 def hash_ascii(at: Int, size: Int, value: Int) -> tuple[Int, Int]:
-    """Go on with Java's hash code (its low 32 bits count) over a string, eight bytes at a time while all are ASCII.
+    """Go on with Java's hash code (its low 32 bits count) over a string, eight bytes at a time
+    while all are ASCII.
 
     Returns the code and how many bytes are in it.
     """
@@ -50,7 +53,9 @@ def _step(value: Int, byte: Int) -> Int:
 
 @kernel
 def url_hashes(views: Views, addresses: U64, hashes: I32) -> None:
-    """The hash of each string as a serialized Text (after its length as a VInt), from the last byte to the first."""
+    """The hash of each string as a serialized Text (after its length as a VInt), from the last byte
+    to the first.
+    """
     for i in range(len(hashes)):
         address, left = string_at(views, addresses, i), np.int64(views[i, 0])
         value = np.uint64(1)

@@ -1,4 +1,6 @@
-"""Kernel that finds the hosts of plain URLs: those with http or https and nothing unusual before the path."""
+"""Kernel that finds the hosts of plain URLs: those with http or https and nothing unusual before
+the path.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ def ends_site(at: Int, end: Int) -> Bool:
 
 @inner
 def plain_host(at: Int, end: Int) -> tuple[Int, Int]:
-    """The address and size of the host of the URL between two addresses; the size is -1 where it is not plain.
+    """The address and size of the host of the URL between two addresses; the size is -1 where it is
+    not plain.
 
     plain := http[s]:// | letters, digits, `.`, `_`, `-` | [: up to 5 digits] | end or one of / ? #
     """
@@ -58,16 +61,34 @@ def plain_host(at: Int, end: Int) -> tuple[Int, Int]:
 
 @inner
 def put_hosts(
-    base: Int, at: I64, length: I32, count: Int, row: Int, out: U8, used: Int, views: Views, valid: U8
+    base: Int,
+    at: I64,
+    length: I32,
+    count: Int,
+    row: Int,
+    out: U8,
+    used: Int,
+    views: Views,
+    valid: U8,
 ) -> Int:
-    """The hosts of the first `count` URLs as rows from `row` on; `used` bytes of `out` are used. See `find_hosts`."""
+    """The hosts of the first `count` URLs as rows from `row` on; `used` bytes of `out` are used.
+    See `find_hosts`.
+    """
     target = np.int64(out.ctypes.data)
     last, size = used, np.int64(0)
-    url, site = base, np.int64(0)  # the URL before that had a host, and its bytes up to the host's end
+    url, site = (
+        base,
+        np.int64(0),
+    )  # the URL before that had a host, and its bytes up to the host's end
     for k in range(count):
         i = row + k
         here, end = base + at[k], base + at[k] + length[k]
-        if not site or here + site > end or compare(here, site, url, site) != 0 or not ends_site(here + site, end):
+        if (
+            not site
+            or here + site > end
+            or compare(here, site, url, site) != 0
+            or not ends_site(here + site, end)
+        ):
             start, found = plain_host(here, end)
             if found < 0:
                 put_view(views, i, out, used, np.int64(0), np.int64(0))
@@ -84,9 +105,11 @@ def put_hosts(
 
 @kernel
 def find_hosts(base: Int, at: I64, length: I32, out: U8, views: Views, valid: U8) -> Int:
-    """The hosts of URLs, which lie at some distances from an address, as views (see `arrow`) of their bytes in `out`.
+    """The hosts of URLs, which lie at some distances from an address, as views (see `arrow`) of
+    their bytes in `out`.
 
-    A host that is the one before it is not repeated in `out`, which has room for all URLs. Where a URL is plain its bit
-    is set in `valid`; the views of the others are empty. Returns how many bytes of `out` are used.
+    A host that is the one before it is not repeated in `out`, which has room for all URLs. Where a
+    URL is plain its bit is set in `valid`; the views of the others are empty. Returns how many
+    bytes of `out` are used.
     """
     return put_hosts(base, at, length, len(at), np.int64(0), out, np.int64(0), views, valid)

@@ -1,11 +1,13 @@
 """The walk of `walk.py` as a kernel: over Lexbor's tree in memory, by the addresses of its nodes.
 
-The offsets are those of Lexbor's structs (lxb_dom_node_t, lxb_dom_element_t, lxb_dom_character_data_t, lxb_dom_attr_t,
-lexbor_str_t, lexbor_hash_entry_t) on 64-bit machines; `tree_layout` makes sure of them before the kernel is called.
+The offsets are those of Lexbor's structs (lxb_dom_node_t, lxb_dom_element_t,
+lxb_dom_character_data_t, lxb_dom_attr_t, lexbor_str_t, lexbor_hash_entry_t) on 64-bit machines;
+`tree_layout` makes sure of them before the kernel is called.
 
-Text is folded as it is copied. Between two words there is nothing, a blank, or, after a break, a line end; `gap` says
-which of them is due when the next word comes, so nothing stands before the first word, and breaks never add up.
-The text inside a link is a piece of the page's text: from its length when the element begins to that when it ends.
+Text is folded as it is copied. Between two words there is nothing, a blank, or, after a break, a
+line end; `gap` says which of them is due when the next word comes, so nothing stands before the
+first word, and breaks never add up. The text inside a link is a piece of the page's text: from its
+length when the element begins to that when it ends.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, U8Rows, inlined,
 from minutch.kernels.primitives import copy_bytes, load8, load32, load64, store8, store64
 
 LOCAL_NAME, NEXT, PARENT, FIRST_CHILD, TYPE = 8, 40, 56, 64, 88
-"""Of a node; a tag's or attribute's name is a small number, or the address of its entry if it is none of Lexbor's."""
+"""Of a node; a tag's or attribute's name is a small number, or the address of its entry if it is
+none of Lexbor's.
+"""
 TEXT_STRING = 96
 FIRST_ATTRIBUTE = 120
 ATTRIBUTE_QUALIFIED, ATTRIBUTE_VALUE, ATTRIBUTE_NEXT = 104, 112, 128
@@ -25,13 +29,17 @@ STRING_DATA, STRING_LENGTH = 0, 8
 ENTRY_LENGTH, SHORT_NAME = 24, 16
 """A name of up to 16 bytes stands in its entry."""
 NUMBERED_NAMES = 256
-"""More than Lexbor has numbers for, of elements and of attributes: what is not below this is an entry's address."""
+"""More than Lexbor has numbers for, of elements and of attributes: what is not below this is an
+entry's address.
+"""
 ELEMENT, TEXT = 1, 3
 
 LINK, SEPARATOR, SILENT, NEEDS_CONTENT, BODY, META, BASE, TITLE, IMAGE, REWRITE, REWRITE_FILLED = (
     1 << bit for bit in range(11)
 )
-"""What is special about an element. The last two: the page is to be rewritten if it has one, or one with content."""
+"""What is special about an element. The last two: the page is to be rewritten if it has one, or one
+with content.
+"""
 
 NAME, CONTENT, HTTP_EQUIV, HREF, SRC, ACTION, REL, METHOD, ALT = range(9)
 """The attributes that matter."""
@@ -40,13 +48,19 @@ HEAD_SLOTS = 4
 """The first four are read of meta and base elements."""
 
 DONE, FULL, REWRITTEN, UNSURE = range(4)
-"""How a walk ends: well; for want of room; at markup to be rewritten; at something that needs Python's Unicode."""
+"""How a walk ends: well; for want of room; at markup to be rewritten; at something that needs
+Python's Unicode.
+"""
 TEXT_SIZE, RUN_SIZE, LINKS, HEADS, TITLE_START, TITLE_END, SIDE_SIZE = range(7)
 """Places in `found`."""
-NODE, OUTER, TEXT_AT, SPARE_AT, TARGET, TARGET_END, ANCHOR, ANCHOR_END, ANCHOR_ASIDE, ROW = range(10)
+NODE, OUTER, TEXT_AT, SPARE_AT, TARGET, TARGET_END, ANCHOR, ANCHOR_END, ANCHOR_ASIDE, ROW = range(
+    10
+)
 """Columns of `rows`; ROW is their number."""
 HEAD_ROW = 1 + 2 * HEAD_SLOTS
-"""Columns of `heads`: whether it is a base element; start and end of each attribute in `side`, -1 if it has none."""
+"""Columns of `heads`: whether it is a base element; start and end of each attribute in `side`, -1
+if it has none.
+"""
 
 _NOFOLLOW = np.frombuffer(b"nofollow", np.uint8)
 _BLANK, _BREAK = 1, 2
@@ -69,13 +83,18 @@ def is_blank(byte: Int) -> Bool:
 @inlined
 def _has_high_bit(address: Int) -> Bool:
     """Whether one of the 32 bytes at an address is not ASCII."""
-    first, second = load64(address) | load64(address + 8), load64(address + 16) | load64(address + 24)
+    first, second = (
+        load64(address) | load64(address + 8),
+        load64(address + 16) | load64(address + 24),
+    )
     return (first | second) & HIGH_BITS != 0
 
 
 @kernel
 def is_utf8(data: U8) -> Bool:
-    """Whether these are bytes of UTF-8, as the standard has it: no surrogates, nothing longer than it has to be."""
+    """Whether these are bytes of UTF-8, as the standard has it: no surrogates, nothing longer than
+    it has to be.
+    """
     i, size = 0, data.size
     while i < size:
         first = data[i]
@@ -122,7 +141,9 @@ def find_name(entry: Int, names: U8Rows, sizes: I64) -> Int:
 
 @inner
 def read_attributes(element: Int, slots: I64, names: U8Rows, sizes: I64, values: I64Rows) -> None:
-    """The addresses and sizes of the values of the attributes that matter; size -1 for those that are missing."""
+    """The addresses and sizes of the values of the attributes that matter; size -1 for those that
+    are missing.
+    """
     values[:, 1] = -1
     attribute = at(element + FIRST_ATTRIBUTE)
     while attribute != 0:
@@ -146,7 +167,9 @@ def is_word(byte: Int) -> Bool:
 
 @inner
 def says_nofollow(data: Int, size: Int) -> Int:
-    """1 if `nofollow` stands there as a word, 0 if not, -1 if a character beside it is not ASCII."""
+    """1 if `nofollow` stands there as a word, 0 if not, -1 if a character beside it is not
+    ASCII.
+    """
     for start in range(size - 7):
         same = True
         for k in range(8):
@@ -191,7 +214,9 @@ def has_more_than_blanks(data: Int, size: Int) -> Bool:
 
 @inner
 def put_after_blank(room: U8, size: Int, data: Int, length: Int) -> Int:
-    """Append a blank and some bytes to the `size` that are there; the new size, -1 for want of room."""
+    """Append a blank and some bytes to the `size` that are there; the new size, -1 for want of
+    room.
+    """
     if size + 1 + length > room.size:
         return -1
     room[size] = 32
@@ -201,7 +226,8 @@ def put_after_blank(room: U8, size: Int, data: Int, length: Int) -> Int:
 
 @inner
 def fold_text(data: Int, length: Int, text: Int, size: Int, gap: Int) -> tuple[Int, Int]:
-    """Append a text node to the `size` bytes at `text`, where there is room for it and 2 more; the new size and gap.
+    """Append a text node to the `size` bytes at `text`, where there is room for it and 2 more; the
+    new size and gap.
 
     Words are copied eight bytes at a time, up to the first that may be a blank.
     """
@@ -234,7 +260,9 @@ def fold_text(data: Int, length: Int, text: Int, size: Int, gap: Int) -> tuple[I
 
 @inner
 def is_left_out(values: I64Rows) -> Int:
-    """1 if a link is not to be followed or posts a form, 0 if it counts, -1 if that takes Python's Unicode."""
+    """1 if a link is not to be followed or posts a form, 0 if it counts, -1 if that takes Python's
+    Unicode.
+    """
     if values[METHOD, 1] > 0 and says_post(values[METHOD, 0], values[METHOD, 1]):
         return 1
     return says_nofollow(values[REL, 0], values[REL, 1]) if values[REL, 1] > 0 else 0
@@ -242,7 +270,9 @@ def is_left_out(values: I64Rows) -> Int:
 
 @inner
 def put_head(head: I64, is_base: Bool, values: I64Rows, side: U8, size: Int) -> Int:
-    """Keep the attributes of a meta or base element; the new size of `side`, -1 for want of room."""
+    """Keep the attributes of a meta or base element; the new size of `side`, -1 for want of
+    room.
+    """
     head[0] = is_base
     for slot in range(HEAD_SLOTS):
         head[1 + 2 * slot] = -1
@@ -256,8 +286,12 @@ def put_head(head: I64, is_base: Bool, values: I64Rows, side: U8, size: Int) -> 
 
 
 @inner
-def end_link(row: I64, text: U8, text_size: Int, spare: U8, spare_size: Int, side: U8, size: Int) -> Int:
-    """Settle a link's anchor: the text since its start, else what is in `spare`; the new size of `side`, or -1."""
+def end_link(
+    row: I64, text: U8, text_size: Int, spare: U8, spare_size: Int, side: U8, size: Int
+) -> Int:
+    """Settle a link's anchor: the text since its start, else what is in `spare`; the new size of
+    `side`, or -1.
+    """
     row[ANCHOR], row[ANCHOR_END] = trimmed(text, row[TEXT_AT], text_size)
     row[ANCHOR_ASIDE] = row[ANCHOR] == row[ANCHOR_END]
     if row[ANCHOR_ASIDE]:
@@ -270,7 +304,9 @@ def end_link(row: I64, text: U8, text_size: Int, spare: U8, spare_size: Int, sid
 
 @inner
 def pack_links(rows: I64Rows, count: Int, text: U8, side: U8, run: U8) -> Int:
-    """Write the links as serialized Outlinks (an `OutlinkRun`); the size of the run, -1 for want of room."""
+    """Write the links as serialized Outlinks (an `OutlinkRun`); the size of the run, -1 for want of
+    room.
+    """
     size = 0
     for i in range(count):
         row = rows[i]
@@ -309,15 +345,15 @@ def walk(
 ) -> Int:
     """Walk the tree below `root`.
 
-    kinds       flags of elements by their number: Lexbor's, the last of which is free (so its flags are those of
+    kinds       flags of elements by their number: Lexbor's, the last of which is free (so its flags
+    are those of
                 elements that are unknown), then those of `tags` (with `tag_sizes`)
-    targets     the attribute that holds an element's link, in the same order
-    slots       the attributes that matter by their number, -1 for others; `names` (with `name_sizes`) has them all
-    values      room for the attributes of one element
-    text, side  room for the page's text; for targets, anchors that are no text, and attributes of the head
-    spare       room for alternative texts within a link, in the end the run of links
-    rows, heads, found   as above
-    marked      whether a byte order mark stands before the page, which is a text of its own
+    targets     the attribute that holds an element's link, in the same order slots       the
+    attributes that matter by their number, -1 for others; `names` (with `name_sizes`) has them all
+    values      room for the attributes of one element text, side  room for the page's text; for
+    targets, anchors that are no text, and attributes of the head spare       room for alternative
+    texts within a link, in the end the run of links rows, heads, found   as above marked
+    whether a byte order mark stands before the page, which is a text of its own
     """
     numbers = kinds.size - tag_sizes.size
     text_size = side_size = spare_size = count = head_count = 0
@@ -334,7 +370,10 @@ def walk(
         kind = load32(node + TYPE)
         child = np.int64(0)
         if kind == TEXT:
-            data, size = at(node + TEXT_STRING + STRING_DATA), at(node + TEXT_STRING + STRING_LENGTH)
+            data, size = (
+                at(node + TEXT_STRING + STRING_DATA),
+                at(node + TEXT_STRING + STRING_LENGTH),
+            )
             if silent == 0:
                 if text_size + size + 2 > text.size:
                     return FULL
@@ -354,7 +393,11 @@ def walk(
                     gap = _BREAK
                 if flags & (LINK | IMAGE | META | BASE):
                     read_attributes(node, slots, names, name_sizes, values)
-                if flags & LINK and values[targets[tag], 1] >= 0 and (child != 0 or not flags & NEEDS_CONTENT):
+                if (
+                    flags & LINK
+                    and values[targets[tag], 1] >= 0
+                    and (child != 0 or not flags & NEEDS_CONTENT)
+                ):
                     left_out = is_left_out(values)
                     if left_out < 0:
                         return UNSURE
@@ -362,13 +405,24 @@ def walk(
                         if count >= rows.shape[0]:
                             return FULL
                         row = rows[count]
-                        row[NODE], row[OUTER], row[TEXT_AT], row[SPARE_AT] = node, link, text_size, spare_size
+                        row[NODE], row[OUTER], row[TEXT_AT], row[SPARE_AT] = (
+                            node,
+                            link,
+                            text_size,
+                            spare_size,
+                        )
                         row[TARGET] = side_size + 1
-                        side_size = put_after_blank(side, side_size, values[targets[tag], 0], values[targets[tag], 1])
+                        side_size = put_after_blank(
+                            side, side_size, values[targets[tag], 0], values[targets[tag], 1]
+                        )
                         row[TARGET_END] = side_size
                         link = count
                         count += 1
-                if flags & IMAGE and link >= 0 and has_more_than_blanks(values[ALT, 0], values[ALT, 1]):
+                if (
+                    flags & IMAGE
+                    and link >= 0
+                    and has_more_than_blanks(values[ALT, 0], values[ALT, 1])
+                ):
                     spare_size = put_after_blank(spare, spare_size, values[ALT, 0], values[ALT, 1])
                 if flags & SILENT:
                     if silent == 0 and child != 0:
@@ -381,7 +435,9 @@ def walk(
                     elif flags & (META | BASE):
                         if head_count >= heads.shape[0]:
                             return FULL
-                        side_size = put_head(heads[head_count], flags & BASE != 0, values, side, side_size)
+                        side_size = put_head(
+                            heads[head_count], flags & BASE != 0, values, side, side_size
+                        )
                         head_count += 1
         if side_size < 0 or spare_size < 0:
             return FULL
@@ -390,7 +446,9 @@ def walk(
             continue
         while True:  # the end of the node, and of those that end with it
             if link >= 0 and rows[link, NODE] == node:
-                side_size = end_link(rows[link], text, text_size, spare, spare_size, side, side_size)
+                side_size = end_link(
+                    rows[link], text, text_size, spare, spare_size, side, side_size
+                )
                 if side_size < 0:
                     return FULL
                 link = rows[link, OUTER]
@@ -416,7 +474,12 @@ def walk(
     if gap == _BREAK and text_size > 0:
         text[text_size] = 10
         text_size += 1
-    found[TEXT_SIZE], found[SIDE_SIZE], found[LINKS], found[HEADS] = text_size, side_size, count, head_count
+    found[TEXT_SIZE], found[SIDE_SIZE], found[LINKS], found[HEADS] = (
+        text_size,
+        side_size,
+        count,
+        head_count,
+    )
     found[TITLE_START], found[TITLE_END] = trimmed(text, max(0, title_start), max(0, title_end))
     found[RUN_SIZE] = pack_links(rows, count, text, side, spare)
     return FULL if found[RUN_SIZE] < 0 else DONE

@@ -23,8 +23,9 @@ def inflate(
 ) -> Int:
     """Inflate zlib streams from number `first` on into `out`, one after the other.
 
-    A stream with the bytes of the one before shares its output: the links of a page are often alike. Returns the
-    number of the stream for which there was no room, or how many there are; -1 if one is damaged.
+    A stream with the bytes of the one before shares its output: the links of a page are often
+    alike. Returns the number of the stream for which there was no room, or how many there are; -1
+    if one is damaged.
     """
     counts = scratch64(2)
     source = np.int64(buf.ctypes.data)
@@ -39,7 +40,16 @@ def inflate(
                 continue
         room = len(out) - end
         code = (
-            call7(function, decompressor, source + at[i], length[i], target + end, room, count_at, count_at + 8)
+            call7(
+                function,
+                decompressor,
+                source + at[i],
+                length[i],
+                target + end,
+                room,
+                count_at,
+                count_at + 8,
+            )
             & 0xFFFF_FFFF
         )
         if code == 3:

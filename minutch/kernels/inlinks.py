@@ -1,4 +1,6 @@
-"""Kernels for links into pages: taken out of parsed pages, their hosts compared, those of one page merged."""
+"""Kernels for links into pages: taken out of parsed pages, their hosts compared, those of one page
+merged.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,27 @@ import numpy as np
 
 from minutch.kernels.links import AHEAD, ask_for_string, ask_for_view, first_outlink, skip_map
 from minutch.kernels.memory import int_at, vint_at
-from minutch.kernels.native import I8, I32, I64, U8, U32, U64, Int, Views, inlined, inner, kernel, string_at
+from minutch.kernels.native import (
+    I8,
+    I32,
+    I64,
+    U8,
+    U32,
+    U64,
+    Int,
+    Views,
+    inlined,
+    inner,
+    kernel,
+    string_at,
+)
 from minutch.kernels.primitives import call7, copy_bytes, load8, load64, scratch64, store32, store64
 from minutch.kernels.seeded import string_hash
 
 DIFFERENT, SAME, UNKNOWN = 0, 1, 2
-"""What `compare_hosts` says: the hosts differ, they are the same, or a URL is not plain enough to tell."""
+"""What `compare_hosts` says: the hosts differ, they are the same, or a URL is not plain enough to
+tell.
+"""
 
 _INLINE: Final = 12
 _HOST_BYTES: Final = np.zeros(256, np.uint8)
@@ -25,11 +42,18 @@ _HTTP: Final = np.uint64(int.from_bytes(b"http", "little"))
 
 @inner
 def _plain_host(address: Int, size: Int) -> Int:
-    """Where the host of a plain http(s) URL starts and how long it is, as start << 32 | length; -1 for other URLs."""
+    """Where the host of a plain http(s) URL starts and how long it is, as start << 32 | length; -1
+    for other URLs.
+    """
     if size < 8 or load64(address) & np.uint64(0xFFFFFFFF) != _HTTP:
         return np.int64(-1)
     at = np.int64(5) if load8(address + 4) == 115 else np.int64(4)
-    if load8(address + at) != 58 or load8(address + at + 1) != 47 or at + 3 > size or load8(address + at + 2) != 47:
+    if (
+        load8(address + at) != 58
+        or load8(address + at + 1) != 47
+        or at + 3 > size
+        or load8(address + at + 2) != 47
+    ):
         return np.int64(-1)
     start = at + 3
     end = start
@@ -52,19 +76,31 @@ def _plain_host(address: Int, size: Int) -> Int:
 
 
 @kernel
-def compare_hosts(from_views: Views, from_addresses: U64, to_views: Views, to_addresses: U64, found: I8) -> None:
-    """For each row whether both URLs have the same host, in any case: DIFFERENT, SAME or UNKNOWN."""
+def compare_hosts(
+    from_views: Views, from_addresses: U64, to_views: Views, to_addresses: U64, found: I8
+) -> None:
+    """For each row whether both URLs have the same host, in any case: DIFFERENT, SAME or
+    UNKNOWN.
+    """
     last_address, last_host = np.int64(0), np.int64(-1)
     for i in range(len(found)):
-        from_address, to_address = string_at(from_views, from_addresses, i), string_at(to_views, to_addresses, i)
+        from_address, to_address = (
+            string_at(from_views, from_addresses, i),
+            string_at(to_views, to_addresses, i),
+        )
         if i == 0 or from_address != last_address:
-            last_address, last_host = from_address, _plain_host(from_address, np.int64(from_views[i, 0]))
+            last_address, last_host = (
+                from_address,
+                _plain_host(from_address, np.int64(from_views[i, 0])),
+            )
         found[i] = _compared(last_address, last_host, to_address, np.int64(to_views[i, 0]))
 
 
 @inner
 def _compared(page: Int, page_host: Int, target: Int, size: Int) -> Int:
-    """What `compare_hosts` says of the URLs at two addresses; that of the page has its host at `page_host`."""
+    """What `compare_hosts` says of the URLs at two addresses; that of the page has its host at
+    `page_host`.
+    """
     host = _plain_host(target, size)
     if host < 0 or page_host < 0:
         return UNKNOWN
@@ -81,7 +117,9 @@ def _compared(page: Int, page_host: Int, target: Int, size: Int) -> Int:
 
 @inlined
 def _put_view(views: Views, row: Int, address: Int, size: Int, at: Int) -> None:
-    """The view (see `arrow`) of a string, which lies at `at` of the column's one buffer unless it is short."""
+    """The view (see `arrow`) of a string, which lies at `at` of the column's one buffer unless it
+    is short.
+    """
     view = np.int64(views.ctypes.data) + 16 * row
     store64(view, 0)
     store64(view + 8, 0)
@@ -111,20 +149,30 @@ def spread(
     found: I8,
     state: I64,
 ) -> Int:
-    """Take the links of many ParseData out of their zlib streams, those left out that `compare_hosts` finds `unwanted`.
+    """Take the links of many ParseData out of their zlib streams, those left out that
+    `compare_hosts` finds `unwanted`.
 
-    A row for each link: its target, its page (one of `pages`) and its anchor as strings of `out`, and in `found` how
-    the hosts compare; with `unwanted` UNKNOWN nothing is compared and left out. `state` has the number of the record
-    to go on with, and of links written, read and left out, and the bytes of `out` that are used.
-    Returns 0 at the end, 1 where `scratch` has no room for a record, 2 where the outputs have none, -1 for a record
-    that is damaged or unusual.
+    A row for each link: its target, its page (one of `pages`) and its anchor as strings of `out`,
+    and in `found` how the hosts compare; with `unwanted` UNKNOWN nothing is compared and left out.
+    `state` has the number of the record to go on with, and of links written, read and left out, and
+    the bytes of `out` that are used. Returns 0 at the end, 1 where `scratch` has no room for a
+    record, 2 where the outputs have none, -1 for a record that is damaged or unusual.
     """
     counts = scratch64(2)
     count_at, source = np.int64(counts.ctypes.data), np.int64(buf.ctypes.data)
     data, target = np.int64(scratch.ctypes.data), np.int64(out.ctypes.data)
     while state[0] < len(at):
         i = state[0]
-        code = call7(function, decompressor, source + at[i], length[i], data, len(scratch), count_at, count_at + 8)
+        code = call7(
+            function,
+            decompressor,
+            source + at[i],
+            length[i],
+            data,
+            len(scratch),
+            count_at,
+            count_at + 8,
+        )
         if code & 0xFFFF_FFFF == 3:
             return 1
         if code & 0xFFFF_FFFF != 0 or counts[0] != length[i]:
@@ -156,7 +204,11 @@ def spread(
                 p = skip_map(scratch, p, end)
                 if p < 0:
                     return -1
-            same = np.int64(DIFFERENT) if unwanted == UNKNOWN else _compared(page, page_host, data + url, size)
+            same = (
+                np.int64(DIFFERENT)
+                if unwanted == UNKNOWN
+                else _compared(page, page_host, data + url, size)
+            )
             if same == unwanted:
                 left_out += 1
                 continue
@@ -170,7 +222,13 @@ def spread(
             used += anchor_size if anchor_size > _INLINE else 0
             found[row] = same
             row += 1
-        state[0], state[1], state[2], state[3], state[4] = i + 1, row, state[2] + links, state[3] + left_out, used
+        state[0], state[1], state[2], state[3], state[4] = (
+            i + 1,
+            row,
+            state[2] + links,
+            state[3] + left_out,
+            used,
+        )
     return 0
 
 
@@ -208,12 +266,16 @@ def merge(
     rows: U32,
     starts: I64,
 ) -> Int:
-    """Make a record of the rows of each key (`order` has them sorted): each link once, at most `limit`, in their order.
+    """Make a record of the rows of each key (`order` has them sorted): each link once, at most
+    `limit`, in their order.
 
-    Fills `rows`, and `starts` with where in it the records begin and the last one ends; returns how many there are.
-    `seed` as in `seeded`.
+    Fills `rows`, and `starts` with where in it the records begin and the last one ends; returns how
+    many there are. `seed` as in `seeded`.
     """
-    slots, hashes = np.empty(4 * len(order), np.int64), np.empty(2 * len(order), np.uint64)  # most is never touched
+    slots, hashes = (
+        np.empty(4 * len(order), np.int64),
+        np.empty(2 * len(order), np.uint64),
+    )  # most is never touched
     given = order, keys, key_addresses, urls, url_addresses, anchors, anchor_addresses, limit, seed
     return merge_in(*given, slots, hashes, rows, starts)
 
@@ -241,7 +303,9 @@ def merge_in(
     used, count, place = np.int64(0), np.int64(0), np.int64(0)
     while place < len(order):
         last: Int = place
-        while last < len(order) and (last == place or _is_equal(keys, key_addresses, order[place], order[last])):
+        while last < len(order) and (
+            last == place or _is_equal(keys, key_addresses, order[place], order[last])
+        ):
             last += 1
             far = np.int64(order[min(last + 2 * AHEAD, len(order) - 1)])
             ask_for_view(keys, far)
@@ -267,7 +331,9 @@ def merge_in(
                 if used - begin >= limit:
                     break
                 row = np.int64(order[now])
-                mixed = string_hash(string_at(urls, url_addresses, row), np.int64(urls[row, 0]), seed)
+                mixed = string_hash(
+                    string_at(urls, url_addresses, row), np.int64(urls[row, 0]), seed
+                )
                 anchor = string_at(anchors, anchor_addresses, row)
                 mixed = string_hash(anchor, np.int64(anchors[row, 0]), np.int64(mixed))
                 slot = np.int64(mixed & np.uint64(size - 1))

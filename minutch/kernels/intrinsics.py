@@ -1,4 +1,6 @@
-"""The machine code that primitives stand for, as intrinsics of Numba's. Imported by `build` alone."""
+"""The machine code that primitives stand for, as intrinsics of Numba's. Imported by `build`
+alone.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from numba.np.arrayobj import make_array, populate_array
 _WORD, _BYTE = ir.IntType(64), ir.IntType(8).as_pointer()
 
 
-def _call7(typingctx: Any, function: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any) -> Any:
+def _call7(
+    typingctx: Any, function: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any
+) -> Any:
     word = types.int64
     signature = word(word, word, word, word, word, word, word, word)
 
@@ -31,7 +35,9 @@ def _copy_bytes(typingctx: Any, target: Any, source: Any, size: Any) -> Any:
         target, source, size = args
         memcpy = builder.module.declare_intrinsic("llvm.memcpy", [_BYTE, _BYTE, _WORD])
         false = ir.Constant(ir.IntType(1), 0)
-        builder.call(memcpy, [builder.inttoptr(target, _BYTE), builder.inttoptr(source, _BYTE), size, false])
+        builder.call(
+            memcpy, [builder.inttoptr(target, _BYTE), builder.inttoptr(source, _BYTE), size, false]
+        )
         return context.get_dummy_value()
 
     return types.void(word, word, word), codegen

@@ -1,4 +1,6 @@
-"""Kernels that lay records out as a SequenceFile has them (`find` has the grammar), markers where they are due."""
+"""Kernels that lay records out as a SequenceFile has them (`find` has the grammar), markers where
+they are due.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,11 @@ def put_in(
     out_value_at: I64,
     out_value_len: I32,
 ) -> None:
-    """Put more records between those of a table: record i before row before[i], which it replaces if instead[i] >= 0.
+    """Put more records between those of a table: record i before row before[i], which it replaces
+    if instead[i] >= 0.
 
-    `before` ascends; records come as the places of their keys and values, the table's and the result's alike.
+    `before` ascends; records come as the places of their keys and values, the table's and the
+    result's alike.
     """
     row, n = np.int64(0), np.int64(0)
     for i in range(len(before) + 1):
@@ -67,9 +71,10 @@ def lay_out(
 ) -> None:
     """Write records with Text keys into `out` as far as there is room, markers where they are due.
 
-    Records come by the addresses and lengths of their keys and values. Goes on at row state[ROW] and byte state[USED]
-    of `out`, which stands at state[POSITION] of the file. If index_interval > 0 (a MapFile), fills in the rows and
-    positions that the index gets, and stops at a row whose key is less than the one before: state[DESCENT].
+    Records come by the addresses and lengths of their keys and values. Goes on at row state[ROW]
+    and byte state[USED] of `out`, which stands at state[POSITION] of the file. If index_interval >
+    0 (a MapFile), fills in the rows and positions that the index gets, and stops at a row whose key
+    is less than the one before: state[DESCENT].
     """
     row, used = state[ROW], state[USED]
     shift = state[POSITION] - used
@@ -83,7 +88,11 @@ def lay_out(
         prefix = vint_size(key_size)
         if used + 8 + prefix + key_size + value_size > room:
             break
-        if index_interval and row and compare(key_at[row - 1], np.int64(key_len[row - 1]), key, key_size) > 0:
+        if (
+            index_interval
+            and row
+            and compare(key_at[row - 1], np.int64(key_len[row - 1]), key, key_size) > 0
+        ):
             state[DESCENT] = row
             break
         position = used + shift
@@ -114,12 +123,21 @@ def lay_out(
 
 @kernel
 def index_entries(
-    key_at: I64, key_len: I32, rows: I64, first: Int, held: Int, most: Int, sizes: U8, keys: U8, used: I64
+    key_at: I64,
+    key_len: I32,
+    rows: I64,
+    first: Int,
+    held: Int,
+    most: Int,
+    sizes: U8,
+    keys: U8,
+    used: I64,
 ) -> Int:
-    """Lay out the keys of `rows`, from number `first` on, as a block has them: lengths into `sizes`, Texts into `keys`.
+    """Lay out the keys of `rows`, from number `first` on, as a block has them: lengths into
+    `sizes`, Texts into `keys`.
 
-    Stops after the one with which Texts and positions (8 bytes each), and `held` bytes before them, come to `most`.
-    Returns the number after it; `used` tells the bytes written to either.
+    Stops after the one with which Texts and positions (8 bytes each), and `held` bytes before them,
+    come to `most`. Returns the number after it; `used` tells the bytes written to either.
     """
     lengths, texts, number = np.int64(0), np.int64(0), first
     while number < len(rows) and held < most:

@@ -41,12 +41,16 @@ def libdeflate() -> Libdeflate:
         library = _library()
         found = [getattr(library, f"libdeflate_{name}") for name in Libdeflate._fields]
     except (ImportError, OSError, AttributeError) as exc:
-        raise MinutchError(f"libdeflate can't be used: {exc}; the package deflate is needed, from 0.7 to 0.9") from exc
+        raise MinutchError(
+            f"libdeflate can't be used: {exc}; the package deflate is needed, from 0.7 to 0.9"
+        ) from exc
     return Libdeflate(*(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in found))
 
 
 class _Inflater:
-    """Inflates data of one kind, each piece at once and with its checksum; into one buffer of `room` bytes."""
+    """Inflates data of one kind, each piece at once and with its checksum; into one buffer of
+    `room` bytes.
+    """
 
     function: str
 
@@ -57,7 +61,15 @@ class _Inflater:
         self._decompressor = ctypes.c_void_p(library.libdeflate_alloc_decompressor())
         self._inflate = getattr(library, self.function)
         pointer, size = ctypes.c_void_p, ctypes.c_size_t
-        self._inflate.argtypes = (pointer, pointer, size, pointer, size, ctypes.POINTER(size), ctypes.POINTER(size))
+        self._inflate.argtypes = (
+            pointer,
+            pointer,
+            size,
+            pointer,
+            size,
+            ctypes.POINTER(size),
+            ctypes.POINTER(size),
+        )
         self._room = room
         self._out = ctypes.create_string_buffer(room)
         self._to = ctypes.addressof(self._out)
@@ -73,7 +85,14 @@ class _Inflater:
         if data is not self._data:
             self._data = data
             self._address = ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
-        if self._inflate(self._decompressor, self._address + at, len(data) - at, self._to, self._room, *self._counts):
+        if self._inflate(
+            self._decompressor,
+            self._address + at,
+            len(data) - at,
+            self._to,
+            self._room,
+            *self._counts,
+        ):
             return None
         return ctypes.string_at(self._to, self._written.value), self._read.value
 

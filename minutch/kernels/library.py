@@ -1,8 +1,9 @@
 """The shared library of compiled kernels: `_kernels.<system>-<machine>.so` beside this module.
 
-An installation makes it (`build`, `wheel`); it carries a digest of the kernels' sources, so a checkout whose kernels
-have changed since is told from one that has not. With `MINUTCH_KERNELS=python` in the environment there is no library:
-`interpreted` runs the kernels' sources. This is the one module that looks at that variable.
+An installation makes it (`build`, `wheel`); it carries a digest of the kernels' sources, so a
+checkout whose kernels have changed since is told from one that has not. With
+`MINUTCH_KERNELS=python` in the environment there is no library: `interpreted` runs the kernels'
+sources. This is the one module that looks at that variable.
 """
 
 from __future__ import annotations
@@ -29,10 +30,20 @@ MARK: Final = PREFIX + "digest"
 """The symbol of the digest of the sources."""
 DIGEST_SIZE: Final = 16
 _HINT: Final = (
-    "`pip install` of the checkout makes them, as bin/minutch does, or `python -m minutch.kernels.build` where Numba is "
-    "installed; MINUTCH_KERNELS=python does without them, slowly"
+    "`pip install` of the checkout makes them, as bin/minutch does, or `python -m"
+    " minutch.kernels.build` where Numba is installed; MINUTCH_KERNELS=python does without them,"
+    " slowly"
 )
-_NOT_COMPILED: Final = ("__init__", "arrow", "interpreted", "library", "libdeflate", "clibrary", "link", "wheel")
+_NOT_COMPILED: Final = (
+    "__init__",
+    "arrow",
+    "interpreted",
+    "library",
+    "libdeflate",
+    "clibrary",
+    "link",
+    "wheel",
+)
 """Modules of this folder that no machine code depends on."""
 
 
@@ -79,7 +90,8 @@ def is_built() -> bool:
 
 @cache
 def load() -> ctypes.CDLL | None:
-    """The library; None where kernels are interpreted. Kernels are found by reading memory alone from then on.
+    """The library; None where kernels are interpreted. Kernels are found by reading memory alone
+    from then on.
 
     Raises MinutchError if it is missing, can't be loaded, or is made of other sources than these.
     """

@@ -1,7 +1,8 @@
-"""Links object files into a shared library, by the machine's linker or else by the one in the package `ziglang`.
+"""Links object files into a shared library, by the machine's linker or else by the one in the
+package `ziglang`.
 
-The library is linked against nothing: the few functions that it calls are found in the process that loads it. So one
-file serves every Python, with any C library.
+The library is linked against nothing: the few functions that it calls are found in the process that
+loads it. So one file serves every Python, with any C library.
 """
 
 from __future__ import annotations
@@ -35,15 +36,26 @@ def linker() -> list[str] | None:
 
 
 def link(objects: Sequence[Path], target: Path) -> None:
-    """Write the library, whole or not at all. Raises MinutchError without a linker, or with what it said."""
+    """Write the library, whole or not at all. Raises MinutchError without a linker, or with what it
+    said.
+    """
     command = linker()
     if command is None:
-        raise MinutchError(f"no linker: install a C compiler (cc), binutils (ld) or the package {PACKAGE}")
+        raise MinutchError(
+            f"no linker: install a C compiler (cc), binutils (ld) or the package {PACKAGE}"
+        )
     new = target.with_name(f"{target.name}.{os.getpid()}.new")
     try:
-        done = run([*command, "-o", str(new), *map(str, objects)], capture_output=True, text=True, check=False)
+        done = run(
+            [*command, "-o", str(new), *map(str, objects)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode:
-            raise MinutchError(f"{command[0]} did not link the kernels: {done.stderr.strip()[-2000:]}")
+            raise MinutchError(
+                f"{command[0]} did not link the kernels: {done.stderr.strip()[-2000:]}"
+            )
         new.chmod(0o755)
         new.replace(target)
     finally:

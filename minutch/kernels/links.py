@@ -1,7 +1,9 @@
-"""Kernels that find the links in Inlinks and ParseData, and that write Inlinks; `links_columns` has the layouts.
+"""Kernels that find the links in Inlinks and ParseData, and that write Inlinks; `links_columns` has
+the layouts.
 
-Decoding is done in two passes, the first of which counts the links. A record that is not what it should be makes the
-first pass stop; the caller turns to the codec for single records, which names the error.
+Decoding is done in two passes, the first of which counts the links. A record that is not what it
+should be makes the first pass stop; the caller turns to the codec for single records, which names
+the error.
 """
 
 from __future__ import annotations
@@ -10,13 +12,29 @@ import numpy as np
 
 from minutch.kernels.deflate import BEFORE, deflate_one, finish_stored
 from minutch.kernels.memory import int_at, put_int, put_vint, vint_at, vint_size
-from minutch.kernels.native import I32, I64, U8, U32, U64, Bool, Flags, Int, Views, inlined, inner, kernel, string_at
+from minutch.kernels.native import (
+    I32,
+    I64,
+    U8,
+    U32,
+    U64,
+    Bool,
+    Flags,
+    Int,
+    Views,
+    inlined,
+    inner,
+    kernel,
+    string_at,
+)
 from minutch.kernels.primitives import copy_bytes, prefetch
 
 PARSE_DATA_VERSION = 5
 PARSE_STATUS_VERSION = 2
 AHEAD = 12
-"""Rows from which on strings are fetched into the cache before they are needed: rows come in no order of memory."""
+"""Rows from which on strings are fetched into the cache before they are needed: rows come in no
+order of memory.
+"""
 TEXT_ID, FLOAT_ID, INT_ID, LONG_ID = 0x8C, 0x84, 0x85, 0x86
 """The classes that a MapWritable's entries may have for a kernel to pass over them."""
 
@@ -30,7 +48,9 @@ def skip_text(buf: U8, at: Int, end: Int) -> Int:
 
 @inner
 def skip_map(buf: U8, at: Int, end: Int) -> Int:
-    """The offset after a MapWritable of Texts and numbers; -1 for any other, and if it is not inside."""
+    """The offset after a MapWritable of Texts and numbers; -1 for any other, and if it is not
+    inside.
+    """
     if at >= end or buf[at] != 0 or at + 5 > end:
         return -1
     entries = int_at(buf, at + 1)
@@ -55,12 +75,16 @@ def skip_map(buf: U8, at: Int, end: Int) -> Int:
 
 @inner
 def after_status(buf: U8, at: Int, end: Int) -> Int:
-    """The offset after version and ParseStatus of the ParseData at `at`; -1 if they make no sense."""
+    """The offset after version and ParseStatus of the ParseData at `at`; -1 if they make no
+    sense.
+    """
     if at + 9 > end or buf[at] != PARSE_DATA_VERSION or buf[at + 1] != PARSE_STATUS_VERSION:
         return -1
     arguments = int_at(buf, at + 5)
     at += 9
-    for _ in range(arguments):  # strings with an int for their length; -1 is null, also for all of them
+    for _ in range(
+        arguments
+    ):  # strings with an int for their length; -1 is null, also for all of them
         if at + 4 > end:
             return -1
         size = int_at(buf, at)
@@ -78,10 +102,14 @@ def first_outlink(buf: U8, at: Int, end: Int) -> Int:
 
 
 @kernel
-def count_links(buf: U8, at: I64, length: I32, parse_data: Bool, flag: Bool, first: I64, count: I64) -> Int:
-    """Find where the links of each record begin, and how many there are; the total, or -1 if a record is not right.
+def count_links(
+    buf: U8, at: I64, length: I32, parse_data: Bool, flag: Bool, first: I64, count: I64
+) -> Int:
+    """Find where the links of each record begin, and how many there are; the total, or -1 if a
+    record is not right.
 
-    `parse_data`: the records are ParseData, not Inlinks; `flag`: a boolean and perhaps a map follow each anchor.
+    `parse_data`: the records are ParseData, not Inlinks; `flag`: a boolean and perhaps a map follow
+    each anchor.
     """
     total = np.int64(0)
     for i in range(len(at)):
@@ -130,7 +158,8 @@ def read_links(
     map_at: I64,
     map_len: I32,
 ) -> None:
-    """Fill in where the links' strings lie and which record each is of; `count_links` has passed them.
+    """Fill in where the links' strings lie and which record each is of; `count_links` has passed
+    them.
 
     With `empty_row` a record without links gets one row, with -1 as the length of its URL.
     """
@@ -201,11 +230,12 @@ def take_links(
     own_maps: Views,
     sums: I64,
 ) -> None:
-    """Measure the Inlinks record of each run of `rows`, from starts[i] to starts[i + 1] - 1, and gather its views.
+    """Measure the Inlinks record of each run of `rows`, from starts[i] to starts[i + 1] - 1, and
+    gather its views.
 
-    Fills the lengths and, in the order of records and rows, the views of the records' keys and of their links' strings;
-    a URL of length -1 is no link. `present` tells the rows that are links, `maps` may be empty: no metadata.
-    `sums` gets the sum of the lengths and the longest.
+    Fills the lengths and, in the order of records and rows, the views of the records' keys and of
+    their links' strings; a URL of length -1 is no link. `present` tells the rows that are links,
+    `maps` may be empty: no metadata. `sums` gets the sum of the lengths and the longest.
     """
     total, longest = np.int64(0), np.int64(0)
     for i in range(len(length)):
@@ -237,7 +267,9 @@ def take_links(
 
 @inlined
 def put_string(buf: U8, target: Int, at: Int, views: Views, addresses: U64, row: Int) -> Int:
-    """Store a string as a Text at `at` of `buf`, whose address is `target`; returns the offset after it."""
+    """Store a string as a Text at `at` of `buf`, whose address is `target`; returns the offset
+    after it.
+    """
     size = np.int64(views[row, 0])
     at = put_vint(buf, at, size)
     copy_bytes(target + at, string_at(views, addresses, row), size)
@@ -263,10 +295,12 @@ def write_inlinks(
     compressor: Int,
     function: Int,
 ) -> None:
-    """Write the Inlinks records that `take_links` has prepared, each as a zlib stream, one after the other.
+    """Write the Inlinks records that `take_links` has prepared, each as a zlib stream, one after
+    the other.
 
-    A record with a single link holds next to no repetition: it is stored. Others are put together in the last bytes of
-    `out`, as many as the longest takes. `at` and `length` get the places of the streams.
+    A record with a single link holds next to no repetition: it is stored. Others are put together
+    in the last bytes of `out`, as many as the longest takes. `at` and `length` get the places of
+    the streams.
     """
     target = np.int64(out.ctypes.data)
     longest = np.int64(0)
@@ -303,5 +337,7 @@ def write_inlinks(
             length[i] = finish_stored(target + end, size)
         else:
             room = scratch - end
-            length[i] = deflate_one(target + begin, size, target + end, room, places, compressor, function)
+            length[i] = deflate_one(
+                target + begin, size, target + end, room, places, compressor, function
+            )
         end += length[i]

@@ -2,8 +2,9 @@
 
     n classes | n × (id | short size, name) | int entries | entries × (id, key, id, value)
 
-Entries whose classes Hadoop has ids for are found, and a ProtocolStatus, which Nutch puts beside them. A map that has
-anything else, or makes no sense, is reported as a whole; its caller turns to `RawMap`.
+Entries whose classes Hadoop has ids for are found, and a ProtocolStatus, which Nutch puts beside
+them. A map that has anything else, or makes no sense, is reported as a whole; its caller turns to
+`RawMap`.
 """
 
 from __future__ import annotations
@@ -14,8 +15,20 @@ from minutch.kernels.memory import compare
 from minutch.kernels.native import I32, I64, U8, U64, Int, Views, inlined, inner, kernel, string_at
 from minutch.kernels.primitives import copy_bytes, load8
 
-TEXT, FLOAT, INT, LONG, BOOLEAN, NULL, MD5, STATUS, ODD = 0x8C, 0x84, 0x85, 0x86, 0x82, 0x89, 0x88, 1, 0
-"""Kinds of values, the ids of their classes; STATUS is a ProtocolStatus, ODD a map that was not taken apart."""
+TEXT, FLOAT, INT, LONG, BOOLEAN, NULL, MD5, STATUS, ODD = (
+    0x8C,
+    0x84,
+    0x85,
+    0x86,
+    0x82,
+    0x89,
+    0x88,
+    1,
+    0,
+)
+"""Kinds of values, the ids of their classes; STATUS is a ProtocolStatus, ODD a map that was not
+taken apart.
+"""
 
 
 @inlined
@@ -63,7 +76,9 @@ def status_end(at: Int, end: Int) -> Int:
 
 @inner
 def value_place(kind: Int, at: Int, end: Int) -> tuple[Int, Int]:
-    """Where the value of a kind begins that is stored at an address, and its size; -1 if it can't be passed over."""
+    """Where the value of a kind begins that is stored at an address, and its size; -1 if it can't
+    be passed over.
+    """
     if kind == TEXT:
         size, start = text_size(at, end)
         return start, size
@@ -85,7 +100,9 @@ def value_place(kind: Int, at: Int, end: Int) -> tuple[Int, Int]:
 
 @inner
 def which_name(at: Int, size: Int, names: U8, ends: I64) -> Int:
-    """The number of the name at an address among `names`, which end at `ends`; -1 if it is none of them."""
+    """The number of the name at an address among `names`, which end at `ends`; -1 if it is none of
+    them.
+    """
     start = np.int64(0)
     for i in range(len(ends)):
         if ends[i] - start == size and compare(at, size, names.ctypes.data + start, size) == 0:
@@ -96,7 +113,9 @@ def which_name(at: Int, size: Int, names: U8, ends: I64) -> Int:
 
 @inner
 def classes_end(at: Int, end: Int, status: U8) -> tuple[Int, Int]:
-    """The address after a map's table of classes (-1: it makes no sense), and the id of the class named `status`."""
+    """The address after a map's table of classes (-1: it makes no sense), and the id of the class
+    named `status`.
+    """
     if at >= end:
         return -1, 0
     count = np.int64(load8(at))
@@ -131,10 +150,11 @@ def find_entries(
     value_at: I64,
     value_len: I32,
 ) -> Int:
-    """Find the entries of a column's maps whose key is a Text, among `names` if there are any (else `name` is -1).
+    """Find the entries of a column's maps whose key is a Text, among `names` if there are any (else
+    `name` is -1).
 
-    `status` is the class name of ProtocolStatus. A map that was not taken apart has one entry, of kind ODD. Returns the
-    number of entries; -1 if there is no room for all of them.
+    `status` is the class name of ProtocolStatus. A map that was not taken apart has one entry, of
+    kind ODD. Returns the number of entries; -1 if there is no room for all of them.
     """
     count, room = 0, len(row)
     for i in range(len(views)):
@@ -189,7 +209,9 @@ def find_entries(
 
 @kernel
 def gather(at: I64, length: I32, out: U8, out_at: I64) -> None:
-    """Copy strings by their addresses into `out`, one after the other; `out_at` gets their offsets."""
+    """Copy strings by their addresses into `out`, one after the other; `out_at` gets their
+    offsets.
+    """
     target = np.int64(out.ctypes.data)
     done = np.int64(0)
     for i in range(len(at)):

@@ -1,8 +1,9 @@
-"""A kernel that foresees how deep the tree of a page would be, in one pass over its bytes, before anything is built.
+"""A kernel that foresees how deep the tree of a page would be, in one pass over its bytes, before
+anything is built.
 
-It follows the HTML standard's tree construction as far as that decides what is open: which tags close others,
-formatting elements that come back in every block until they are closed, tables, foreign elements. Where the standard is
-finer, it rather takes too much for open than too little.
+It follows the HTML standard's tree construction as far as that decides what is open: which tags
+close others, formatting elements that come back in every block until they are closed, tables,
+foreign elements. Where the standard is finer, it rather takes too much for open than too little.
 
     stack     the elements that are open                         columns: NAME … STACK_ROW
     formats   the standard's list of active formatting elements  columns: FORMAT … FORMAT_ROW
@@ -47,12 +48,13 @@ from minutch.kernels.primitives import load64
     IN_SVG,
     IN_MATH,
 ) = (1 << bit for bit in range(29))
-"""What an element's name says: without content; with text alone; b and its like; ends a p; is one; li; dd, dt; h1 to
-h6; option, optgroup; td, th, caption; tr; tbody and its like; table; beyond which no tag inside closes anything; the
-standard's special elements; html, head, body, whose attributes add up; a, nobr, never within themselves;
-plaintext, after which there are no tags; option; frameset, in which nothing is text alone; elements
-whose end takes formatting elements off the list; address, div and p, through which an li closes another; those
-that end what is foreign; rt and its like; form; svg, math; what in these holds HTML again."""
+"""What an element's name says: without content; with text alone; b and its like; ends a p; is one;
+li; dd, dt; h1 to h6; option, optgroup; td, th, caption; tr; tbody and its like; table; beyond which
+no tag inside closes anything; the standard's special elements; html, head, body, whose attributes
+add up; a, nobr, never within themselves; plaintext, after which there are no tags; option;
+frameset, in which nothing is text alone; elements whose end takes formatting elements off the list;
+address, div and p, through which an li closes another; those that end what is foreign; rt and its
+like; form; svg, math; what in these holds HTML again."""
 FOREIGN = SVG | MATH
 """Also set for all elements in svg and math."""
 POINT = IN_SVG | IN_MATH
@@ -63,8 +65,8 @@ IN_TABLES = CELL | ROW_OF_TABLE | SECTION
 NAME, FLAGS, P_AT, ITEM_AT, TERM_AT, FORMAT_AT, ALIVE, LIST_SIZE, STACK_ROW = range(9)
 FORMAT, WHOLE, ON_STACK, FORMAT_ROW = range(4)
 SIZE, LIVE, LISTED, PENDING, TABLES, MARK, DEEPEST, SCRATCH = range(8)
-"""Places in `state`: elements on the stack, those of them alive, entries of `formats`, those not on the stack, open
-tables, where the list's last marker is, the most that was open at a time."""
+"""Places in `state`: elements on the stack, those of them alive, entries of `formats`, those not on
+the stack, open tables, where the list's last marker is, the most that was open at a time."""
 
 FINE, TOO_DEEP, TOO_MANY_ATTRIBUTES, TOO_MANY_COPIES = range(4)
 """How a measurement ends."""
@@ -124,7 +126,9 @@ def flags_of(hash: Int, hashes: I64, flags: I64) -> Int:
 
 @inner
 def pop_to(size: Int, stack: I64Rows, formats: I64Rows, state: I64) -> None:
-    """Close what is open beyond the first `size` elements, and forget those before it that are closed already."""
+    """Close what is open beyond the first `size` elements, and forget those before it that are
+    closed already.
+    """
     while state[SIZE] > size or (state[SIZE] > 0 and stack[state[SIZE] - 1, ALIVE] == 0):
         state[SIZE] -= 1
         row = stack[state[SIZE]]
@@ -223,7 +227,11 @@ def open_format(name: Int, whole: Int, stack: I64Rows, formats: I64Rows, state: 
     if alike >= 3:
         drop_format(first, stack, formats, state)
     place = state[LISTED]
-    formats[place, FORMAT], formats[place, WHOLE], formats[place, ON_STACK] = name, whole, state[SIZE] - 1
+    formats[place, FORMAT], formats[place, WHOLE], formats[place, ON_STACK] = (
+        name,
+        whole,
+        state[SIZE] - 1,
+    )
     stack[state[SIZE] - 1, FORMAT_AT] = place
     state[LISTED] += 1
 
@@ -273,7 +281,9 @@ def close_others(flags: Int, stack: I64Rows, formats: I64Rows, state: I64) -> No
     elif flags & OPTION and top[FLAGS] & VALUE:
         end = size - 1
     elif flags & IN_TABLES:
-        wanted = IN_TABLES if flags & SECTION else CELL | ROW_OF_TABLE if flags & ROW_OF_TABLE else CELL
+        wanted = (
+            IN_TABLES if flags & SECTION else CELL | ROW_OF_TABLE if flags & ROW_OF_TABLE else CELL
+        )
         for i in range(size - 1, -1, -1):
             if stack[i, FLAGS] & TABLE:
                 break
@@ -293,7 +303,9 @@ def close(name: Int, flags: Int, stack: I64Rows, formats: I64Rows, state: I64) -
     """Close an element by its end tag, if it is open as far as the tag can see."""
     if flags & FORMATTING and close_format(name, stack, formats, state):
         return
-    stop = TABLE if flags & (IN_TABLES | TABLE) else BARRIER if flags & SPECIAL else BARRIER | SPECIAL
+    stop = (
+        TABLE if flags & (IN_TABLES | TABLE) else BARRIER if flags & SPECIAL else BARRIER | SPECIAL
+    )
     for i in range(state[SIZE] - 1, -1, -1):
         if stack[i, NAME] == name and stack[i, ALIVE] != 0:
             if flags & FORM and i < state[SIZE] - 1:  # what is inside stays open
@@ -338,7 +350,9 @@ def skip_comment(data: U8, at: Int) -> Int:
 
 @inlined
 def skip_attributes(data: U8, at: Int, state: I64) -> Int:
-    """Where a tag ends, after its `>`; `state[SCRATCH]` gets the number of attributes, -1 minus it after a slash."""
+    """Where a tag ends, after its `>`; `state[SCRATCH]` gets the number of attributes, -1 minus it
+    after a slash.
+    """
     size, count, slash = data.size, 0, False
     while at < size:
         byte = data[at]
@@ -380,7 +394,8 @@ def measure(
     state: I64,
     most_attributes: Int,
 ) -> Int:
-    """How the page's tree would be; `state` (zeros at first) is as it was when the measurement ended.
+    """How the page's tree would be; `state` (zeros at first) is as it was when the measurement
+    ended.
 
     hashes, name_flags   what is known of names: SLOTS of each
     stack, formats       room for one more than may be open
@@ -405,7 +420,13 @@ def measure(
         letter = lower(first)
         if letter < 97 or letter > 122:
             if closes or first in (63, 33):
-                if first == 33 and data[at + 1] == 45 and at + 2 < size and data[at + 2] == 45 and not closes:
+                if (
+                    first == 33
+                    and data[at + 1] == 45
+                    and at + 2 < size
+                    and data[at + 2] == 45
+                    and not closes
+                ):
                     at = at + 3 if has_cdata else skip_comment(data, at + 1)
                 elif first == 33 and data[at + 1] == 91:
                     has_cdata = True

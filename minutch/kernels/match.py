@@ -1,4 +1,6 @@
-"""Kernels that find where two columns of sorted strings meet, and that sort short runs of numbers."""
+"""Kernels that find where two columns of sorted strings meet, and that sort short runs of
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,12 @@ def meet(
     at: I64,
     before: I64,
 ) -> Int:
-    """Number the distinct strings of a sorted column and look them up in a sorted table, in one walk over both.
+    """Number the distinct strings of a sorted column and look them up in a sorted table, in one
+    walk over both.
 
-    Fills `group` (of each string, the number), `at` (of each number, the first row of the table with that string, or
-    -1) and `before` (of each number, the rows of the table with smaller strings). Returns how many numbers there are.
+    Fills `group` (of each string, the number), `at` (of each number, the first row of the table
+    with that string, or -1) and `before` (of each number, the rows of the table with smaller
+    strings). Returns how many numbers there are.
     """
     count = 0
     row = 0
@@ -29,13 +33,20 @@ def meet(
     for i in range(len(views)):
         here, size = string_at(views, addresses, i), np.int64(views[i, 0])
         if count:
-            last = string_at(views, addresses, i - 1)  # often the same place; see `pack` of the sort
+            last = string_at(
+                views, addresses, i - 1
+            )  # often the same place; see `pack` of the sort
             if last == here or compare(last, np.int64(views[i - 1, 0]), here, size) == 0:
                 group[i] = count - 1
                 continue
         found = -1
         while row < rows:
-            order = compare(string_at(table_views, table_addresses, row), np.int64(table_views[row, 0]), here, size)
+            order = compare(
+                string_at(table_views, table_addresses, row),
+                np.int64(table_views[row, 0]),
+                here,
+                size,
+            )
             if order >= 0:
                 if order == 0:
                     found = row
@@ -61,7 +72,9 @@ def first_repeat(views: Views, addresses: U64) -> Int:
 
 
 def sort_runs(group: I64, values: F32, order: I64) -> None:
-    """Fill `order` with the rows by group (which ascends), and within a group by descending value, stably."""
+    """Fill `order` with the rows by group (which ascends), and within a group by descending value,
+    stably.
+    """
     sort_runs_in(group, values, order, np.empty(len(group), np.int64))
 
 
@@ -90,7 +103,9 @@ def sort_runs_in(group: I64, values: F32, order: I64, spare: I64) -> None:
 
 @inner
 def merge_sort(values: F32, order: I64, start: Int, end: Int, spare: I64) -> None:
-    """Sort the rows in order[start:end] by descending value, stably: runs of growing width are merged in pairs."""
+    """Sort the rows in order[start:end] by descending value, stably: runs of growing width are
+    merged in pairs.
+    """
     width = 1
     while width < end - start:
         for low in range(start, end - width, 2 * width):

@@ -1,7 +1,9 @@
-"""A kernel for MD5 of many strings at once (RFC 1321): one string is a chain of steps, so 16 go side by side.
+"""A kernel for MD5 of many strings at once (RFC 1321): one string is a chain of steps, so 16 go
+side by side.
 
-lanes   24 rows of 16 numbers, one of each string: four of state, four that the state was before, a block's 16 words
-tails   what is left of each string behind its whole blocks, padded: 16 times two blocks
+lanes   24 rows of 16 numbers, one of each string: four of state, four that the state was before, a
+block's 16 words tails   what is left of each string behind its whole blocks, padded: 16 times two
+blocks
 """
 
 from __future__ import annotations
@@ -22,7 +24,11 @@ SIZE: Final = 16
 
 _SINES: Final = np.array([int(abs(np.sin(i + 1)) * 2**32) for i in range(64)], np.uint32)
 _SHIFTS: Final = np.array(
-    [turn for turns in ((7, 12, 17, 22), (5, 9, 14, 20), (4, 11, 16, 23), (6, 10, 15, 21)) for turn in 4 * turns],
+    [
+        turn
+        for turns in ((7, 12, 17, 22), (5, 9, 14, 20), (4, 11, 16, 23), (6, 10, 15, 21))
+        for turn in 4 * turns
+    ],
     np.uint32,
 )
 _START: Final = np.array([0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476], np.uint32)
@@ -55,11 +61,26 @@ def _mix(lanes: U32) -> None:
         a, b = lanes[lane], lanes[LANES + lane]
         c, d = lanes[2 * LANES + lane], lanes[3 * LANES + lane]
         for i in range(16):
-            a, b, c, d = d, _turned(a, b, _choice(b, c, d), lanes[_WORDS + i * LANES + lane], i), b, c
+            a, b, c, d = (
+                d,
+                _turned(a, b, _choice(b, c, d), lanes[_WORDS + i * LANES + lane], i),
+                b,
+                c,
+            )
         for i in range(16, 32):
-            a, b, c, d = d, _turned(a, b, _choice(d, b, c), lanes[_WORDS + (5 * i + 1) % 16 * LANES + lane], i), b, c
+            a, b, c, d = (
+                d,
+                _turned(a, b, _choice(d, b, c), lanes[_WORDS + (5 * i + 1) % 16 * LANES + lane], i),
+                b,
+                c,
+            )
         for i in range(32, 48):
-            a, b, c, d = d, _turned(a, b, b ^ c ^ d, lanes[_WORDS + (3 * i + 5) % 16 * LANES + lane], i), b, c
+            a, b, c, d = (
+                d,
+                _turned(a, b, b ^ c ^ d, lanes[_WORDS + (3 * i + 5) % 16 * LANES + lane], i),
+                b,
+                c,
+            )
         for i in range(48, 64):
             mixed = c ^ (b | (d ^ _ALL))
             a, b, c, d = d, _turned(a, b, mixed, lanes[_WORDS + 7 * i % 16 * LANES + lane], i), b, c
@@ -71,7 +92,9 @@ def _mix(lanes: U32) -> None:
 
 @inner
 def _put_tail(address: Int, size: Int, tail: Int) -> Int:
-    """Write what is left of a string behind its whole blocks, and the padding, to `tail`; how many blocks that is."""
+    """Write what is left of a string behind its whole blocks, and the padding, to `tail`; how many
+    blocks that is.
+    """
     for at in range(0, TAIL, 8):
         store64(tail + at, 0)
     rest = size % BLOCK
@@ -86,7 +109,8 @@ def _put_tail(address: Int, size: Int, tail: Int) -> Int:
 def md5(at: I64, sizes: I64, order: I64, lanes: U32, tails: U8, digests: U8) -> None:
     """The digest of each string (its address and size), back to back in `digests`.
 
-    order   the numbers of the strings; the work is least where strings of like size follow each other
+    order   the numbers of the strings; the work is least where strings of like size follow each
+    other
     """
     padding, out = np.int64(tails.ctypes.data), np.int64(digests.ctypes.data)
     for first in range(0, len(order), LANES):
@@ -97,7 +121,9 @@ def md5(at: I64, sizes: I64, order: I64, lanes: U32, tails: U8, digests: U8) -> 
                 lanes[row * LANES + lane] = _START[row]
         for lane in range(used):
             i = order[first + lane]
-            longest = max(longest, sizes[i] // BLOCK + _put_tail(at[i], sizes[i], padding + lane * TAIL))
+            longest = max(
+                longest, sizes[i] // BLOCK + _put_tail(at[i], sizes[i], padding + lane * TAIL)
+            )
         for block in range(longest):
             for lane in range(used):
                 i = order[first + lane]

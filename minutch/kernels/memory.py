@@ -1,4 +1,6 @@
-"""Numbers and strings in memory, for other kernels: big-endian integers, Hadoop's VInts, strings compared."""
+"""Numbers and strings in memory, for other kernels: big-endian integers, Hadoop's VInts, strings
+compared.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ _PLACES = np.uint64(0x0001020304050607)
 
 @inlined
 def first_marked(word: Int) -> Int:
-    """The number of the first byte in memory of which a word (uint64) has the high bit; there has to be one."""
+    """The number of the first byte in memory of which a word (uint64) has the high bit; there has
+    to be one.
+    """
     lowest = word & (~word + np.uint64(1))
     return np.int64((lowest >> np.uint64(7)) * _PLACES >> np.uint64(56))
 
@@ -101,7 +105,9 @@ def byte_swap(value: Int) -> Int:
 
 @inner
 def compare(a: Int, a_size: Int, b: Int, b_size: Int) -> Int:
-    """Negative, 0 or positive as the bytes at address `a` come before, equal or come after those at `b`."""
+    """Negative, 0 or positive as the bytes at address `a` come before, equal or come after those at
+    `b`.
+    """
     size = min(a_size, b_size)
     at = np.int64(0)
     while at + 8 <= size:

@@ -1,14 +1,16 @@
-"""Kernels: functions over arrays and memory that are compiled at installation and called without Python's lock.
+"""Kernels: functions over arrays and memory that are compiled at installation and called without
+Python's lock.
 
     @kernel      may be called from Python, and by other kernels
     @callback    a C function of one address, for other libraries; Python asks for its address alone
     @inner       is called by kernels alone
     @inlined     the same, and becomes part of its callers
-    @primitive   stands for a few machine instructions (`intrinsics`); its Python body is for the interpreted mode
+    @primitive   stands for a few machine instructions (`intrinsics`); its Python body is for the
+                 interpreted mode
 
-A kernel is written in the part of Python that Numba understands. `build` compiles all of them and links one shared
-library, which `library` loads: neither Numba nor a compiler is there when a job runs. `interpreted` runs the same
-source without a compiler, slowly, for debugging.
+A kernel is written in the part of Python that Numba understands. `build` compiles all of them and
+links one shared library, which `library` loads: neither Numba nor a compiler is there when a job
+runs. `interpreted` runs the same source without a compiler, slowly, for debugging.
 
 The names of types in a kernel's signature are all that is known of its arguments:
 
@@ -18,9 +20,10 @@ The names of types in a kernel's signature are all that is known of its argument
     Views           int32, n × 4: strings as Arrow's binary view has them (`arrow`)
     U8Rows, I64Rows array of two dimensions
 
-Arrays lie in memory row by row without gaps; whatever else is passed raises TypeError before the kernel runs. Kernels
-hold no policy, raise nothing and ask for no memory: what they can't make sense of they report by what they return,
-and room comes from their callers, or with a fixed size from the stack (`scratch`).
+Arrays lie in memory row by row without gaps; whatever else is passed raises TypeError before the
+kernel runs. Kernels hold no policy, raise nothing and ask for no memory: what they can't make sense
+of they report by what they return, and room comes from their callers, or with a fixed size from the
+stack (`scratch`).
 """
 
 from __future__ import annotations
@@ -38,9 +41,9 @@ from minutch.errors import MinutchError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Int: TypeAlias = int | np.integer[Any]
+Int: TypeAlias = Any
 """An integer: Python's on the way into a kernel and out of it, a machine's inside."""
-Bool: TypeAlias = bool | np.bool_
+Bool: TypeAlias = Any
 U8: TypeAlias = npt.NDArray[np.uint8]
 U32: TypeAlias = npt.NDArray[np.uint32]
 U64: TypeAlias = npt.NDArray[np.uint64]
@@ -103,12 +106,16 @@ class Kernel:
             self._native = self._load()
         if len(args) != len(self.parameters):
             self._fail(args)
-        # An array goes as its object's address: the function that `build` makes checks it and reads data and sizes.
+        # An array goes as its object's address: the function that `build` makes checks it and reads
+        # data and sizes.
         result = ctypes.c_int64()
         try:
             status = self._native(ctypes.addressof(result), _NDARRAY, *args)
         except ctypes.ArgumentError:  # NumPy's integers
-            words = [value if is_array else int(value) for value, is_array in zip(args, self._is_array, strict=True)]
+            words = [
+                value if is_array else int(value)
+                for value, is_array in zip(args, self._is_array, strict=True)
+            ]
             status = self._native(ctypes.addressof(result), _NDARRAY, *words)
         if status:
             self._fail(args)
@@ -121,18 +128,24 @@ class Kernel:
         return find_kernel(self)
 
     def types(self) -> list[Any]:
-        """What ctypes hands to the C function: where the result goes, the type of arrays, the arguments."""
+        """What ctypes hands to the C function: where the result goes, the type of arrays, the
+        arguments.
+        """
         words = [ctypes.py_object if is_array else ctypes.c_int64 for is_array in self._is_array]
         return [ctypes.c_void_p, ctypes.c_void_p, *words]
 
     def _fail(self, args: tuple[Any, ...]) -> NoReturn:
         """Raise the error for arguments that are not those which the kernel takes."""
         found = ", ".join(map(_description, args))
-        raise TypeError(f"{self.module}.{self.name}: expected ({', '.join(self.parameters)}), found {found}")
+        raise TypeError(
+            f"{self.module}.{self.name}: expected ({', '.join(self.parameters)}), found {found}"
+        )
 
 
 class Callback:
-    """A function that other libraries call by its address, from any thread, without Python's lock."""
+    """A function that other libraries call by its address, from any thread, without Python's
+    lock.
+    """
 
     def __init__(self, function: Callable[[Int], None]) -> None:
         update_wrapper(self, function)
@@ -148,10 +161,14 @@ class Callback:
 
 @cache
 def _check_layout() -> None:
-    """Raise MinutchError where NumPy's arrays don't lie in memory as compiled kernels take them to."""
+    """Raise MinutchError where NumPy's arrays don't lie in memory as compiled kernels take them
+    to.
+    """
     array = np.zeros((2, 3), np.int32)
     if ctypes.c_void_p.from_address(id(array) + DATA_OFFSET).value != array.ctypes.data:
-        raise MinutchError("kernels need CPython with its global lock: this Python lays objects out in another way")
+        raise MinutchError(
+            "kernels need CPython with its global lock: this Python lays objects out in another way"
+        )
 
 
 def _description(value: object) -> str:

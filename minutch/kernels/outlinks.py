@@ -1,12 +1,14 @@
-"""Kernels over the links of many pages: which are kept, by a table of verdicts, and the records that they become.
+"""Kernels over the links of many pages: which are kept, by a table of verdicts, and the records
+that they become.
 
     verdicts   URL i                       arena[urls[i, 0] :][: urls[i, 1]], its hash in hashes[i]
-               what it is stored as        arena[outs[i, 0] :][: outs[i, 1]]; for a size REJECTED or PENDING
-               state                       number of URLs | bytes of the arena that are used
+               what it is stored as        arena[outs[i, 0] :][: outs[i, 1]]; for a size REJECTED or
+               PENDING state                       number of URLs | bytes of the arena that are used
                slots                       open addressing by hash (of `seeded`): i + 1, or 0
-    pages      start of the run in `data` | links in it | start and size of the page's own URL in `selves`
+    pages      start of the run in `data` | links in it | start and size of the page's own URL in
+               `selves`
 
-Links are runs of serialized Outlinks (minutch.records.links.run), URLs UTF-8.
+Links are runs of serialized Outlinks (minutch.records.links.outlinkrun), URLs UTF-8.
 """
 
 from __future__ import annotations
@@ -117,10 +119,11 @@ def keep_links(
     counts: I64,
     ends: I64,
 ) -> Int:
-    """Write the links that are kept of each page to `kept`, their number to `counts`, where they end to `ends`.
+    """Write the links that are kept of each page to `kept`, their number to `counts`, where they
+    end to `ends`.
 
-    Returns how many verdicts are pending (links without one are not written, three of four are taken for kept), or -1
-    if `kept` has too little room. `arena` and the table have room for all.
+    Returns how many verdicts are pending (links without one are not written, three of four are
+    taken for kept), or -1 if `kept` has too little room. `arena` and the table have room for all.
     """
     size = len(data)
     to = pending = 0
@@ -174,9 +177,18 @@ def view_urls(data: U8, places: I64Rows, views: Views) -> None:
 
 @kernel
 def settle(
-    views: Views, addresses: U64, rejected: Flags, rows: I64, urls: I64Rows, outs: I64Rows, arena: U8, state: I64
+    views: Views,
+    addresses: U64,
+    rejected: Flags,
+    rows: I64,
+    urls: I64Rows,
+    outs: I64Rows,
+    arena: U8,
+    state: I64,
 ) -> None:
-    """Note what the URLs with the numbers `rows` are stored as: the strings of a column. `arena` has room for them."""
+    """Note what the URLs with the numbers `rows` are stored as: the strings of a column. `arena`
+    has room for them.
+    """
     used = state[1]
     for row in range(len(views)):
         i = rows[row]
@@ -196,10 +208,11 @@ def settle(
 
 @kernel
 def linked_records(data: U8, runs: I64Rows, values: U8, out: U8, ends: I64) -> None:
-    """A record of a SequenceFile for each link of each run, its URL for a key, all of a run with one value.
+    """A record of a SequenceFile for each link of each run, its URL for a key, all of a run with
+    one value.
 
-    Runs stand back to back in `data`, with a row each in `runs`: links in it | start and size of the value in `values`.
-    Their records go to `out`, and where those of each run end to `ends`.
+    Runs stand back to back in `data`, with a row each in `runs`: links in it | start and size of
+    the value in `values`. Their records go to `out`, and where those of each run end to `ends`.
     """
     at = to = 0
     size = len(data)

@@ -1,10 +1,12 @@
 """Kernels that take ParseData apart, and that look up values in a Metadata.
 
-    ParseData      byte 5 | ParseStatus | text title | int count | count × Outlink | Metadata of content, of parse
+    ParseData      byte 5 | ParseStatus | text title | int count | count × Outlink | Metadata of
+                   content, of parse
     ParseStatus    byte 2 | byte major | short minor | int count | count × string
     Metadata       int count | count × (text name | int values | values × text)
 
-A record that makes no sense ends a kernel, which returns False: the codec for single records then names the error.
+A record that makes no sense ends a kernel, which returns False: the codec for single records then
+names the error.
 """
 
 from __future__ import annotations
@@ -134,7 +136,8 @@ def first_values(buf: U8, at: I64, end: Int, name: U8, value_at: I64, value_len:
 
 @kernel
 def count_values(buf: U8, at: I64, end: Int, name: U8, first: I64, count: I64) -> Int:
-    """Where the values of `name` begin in each Metadata, and how many there are; returns how many in all.
+    """Where the values of `name` begin in each Metadata, and how many there are; returns how many
+    in all.
 
     The records have been passed over by `split`.
     """
@@ -167,7 +170,9 @@ def count_values(buf: U8, at: I64, end: Int, name: U8, first: I64, count: I64) -
 
 
 @kernel
-def place_values(buf: U8, end: Int, first: I64, count: I64, record: I64, value_at: I64, value_len: I32) -> None:
+def place_values(
+    buf: U8, end: Int, first: I64, count: I64, record: I64, value_at: I64, value_len: I32
+) -> None:
     """Fill in where values lie that `count_values` has counted, and which record each is of."""
     row = np.int64(0)
     for i in range(len(first)):

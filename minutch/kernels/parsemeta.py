@@ -1,4 +1,6 @@
-"""Kernels that find and replace a value in the content metadata of ParseData; `records.parsedata` has the layout."""
+"""Kernels that find and replace a value in the content metadata of ParseData; `records.parsedata`
+has the layout.
+"""
 
 from __future__ import annotations
 
@@ -62,26 +64,46 @@ def only_value(buf: U8, p: Int, end: Int, name: U8) -> tuple[Int, Int]:
 
 @kernel
 def find_value(buf: U8, at: I64, length: I32, name: U8, place: I64, size: I32, single: U8) -> None:
-    """Where the only value of `name` lies in the content metadata of each record, as a serialized Text.
+    """Where the only value of `name` lies in the content metadata of each record, as a serialized
+    Text.
 
-    Where it has none or several, where the metadata lie, and `single` is 0. The size is -1 for a record that is not as
-    it should be.
+    Where it has none or several, where the metadata lie, and `single` is 0. The size is -1 for a
+    record that is not as it should be.
     """
     for i in range(len(at)):
         end = at[i] + length[i]
         start = content_metadata(buf, at[i], end)
-        found, after = only_value(buf, start, end, name) if start >= 0 else (np.int64(-1), np.int64(-1))
+        found, after = (
+            only_value(buf, start, end, name) if start >= 0 else (np.int64(-1), np.int64(-1))
+        )
         single[i] = found >= 0
         place[i] = found if found >= 0 else start
-        size[i] = (skip_text(buf, found, end) if found >= 0 else after) - place[i] if after >= 0 else -1
+        size[i] = (
+            (skip_text(buf, found, end) if found >= 0 else after) - place[i] if after >= 0 else -1
+        )
 
 
 @kernel
 def replace(
-    buf: U8, at: I64, length: I32, place: I64, size: I32, texts: U8, text_at: I64, text_len: I32, out: U8, out_at: I64
+    buf: U8,
+    at: I64,
+    length: I32,
+    place: I64,
+    size: I32,
+    texts: U8,
+    text_at: I64,
+    text_len: I32,
+    out: U8,
+    out_at: I64,
 ) -> None:
-    """Copy each record to its place in `out`, with a string of `texts` for the bytes that `find_value` has found."""
-    source, target, text = np.int64(buf.ctypes.data), np.int64(out.ctypes.data), np.int64(texts.ctypes.data)
+    """Copy each record to its place in `out`, with a string of `texts` for the bytes that
+    `find_value` has found.
+    """
+    source, target, text = (
+        np.int64(buf.ctypes.data),
+        np.int64(out.ctypes.data),
+        np.int64(texts.ctypes.data),
+    )
     for i in range(len(at)):
         before = place[i] - at[i]
         after = length[i] - before - size[i]

@@ -1,7 +1,7 @@
 """The primitives of kernels: memory by its address, calls of C functions, room on the stack.
 
-Compiled, each is a few machine instructions (`intrinsics`). The bodies here are what the interpreted mode runs.
-Words that are loaded are uint64, as in compiled code.
+Compiled, each is a few machine instructions (`intrinsics`). The bodies here are what the
+interpreted mode runs. Words that are loaded are uint64, as in compiled code.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ _FUNCTION = ctypes.CFUNCTYPE(_WORD, *7 * [_WORD])
 
 @primitive
 def call7(function: Int, a: Int, b: Int, c: Int, d: Int, e: Int, f: Int, g: Int) -> Int:
-    """Call the C function at an address with seven integers or addresses; it may take fewer. Returns 64 bits."""
+    """Call the C function at an address with seven integers or addresses; it may take fewer.
+    Returns 64 bits.
+    """
     return int(_FUNCTION(int(function))(*map(int, (a, b, c, d, e, f, g))))
 
 

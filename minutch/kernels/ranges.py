@@ -1,4 +1,6 @@
-"""Kernels that cut tables into ranges of keys, and that gather the strings of a range from many tables."""
+"""Kernels that cut tables into ranges of keys, and that gather the strings of a range from many
+tables.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,11 @@ def group(
     starts: I64,
     order: U32,
 ) -> None:
-    """Put the rows of a table into buckets, in their order: `order` has their numbers, bucket b's from starts[b] on.
+    """Put the rows of a table into buckets, in their order: `order` has their numbers, bucket b's
+    from starts[b] on.
 
-    A row's bucket (which `buckets` gets) is part * number of ranges + range. Range r has the keys from border r - 1 up
-    to before border r.
+    A row's bucket (which `buckets` gets) is part * number of ranges + range. Range r has the keys
+    from border r - 1 up to before border r.
     """
     words = np.empty(len(borders), np.uint64)
     group_by(views, addresses, borders, border_addresses, words, parts, buckets, starts, order)
@@ -96,11 +99,15 @@ def add_sizes(views: Views, buckets: I32, sizes: I64) -> None:
 
 @kernel
 def held_bytes(views: Views) -> Int:
-    """The bytes of a column's strings that do not stand in their views, of those that lie at one place only once."""
+    """The bytes of a column's strings that do not stand in their views, of those that lie at one
+    place only once.
+    """
     total = np.int64(0)
     for i in range(len(views)):
         size = np.int64(views[i, 0])
-        if size > INLINE and (i == 0 or views[i, 3] != views[i - 1, 3] or views[i, 2] != views[i - 1, 2]):
+        if size > INLINE and (
+            i == 0 or views[i, 3] != views[i - 1, 3] or views[i, 2] != views[i - 1, 2]
+        ):
             total += size
     return total
 
@@ -110,21 +117,28 @@ def place_of(view: Int, addresses: Int) -> Int:
     """The address of the string of the view at an address (see `arrow.Strings`)."""
     if load32(view) <= 12:
         return view + 4
-    return np.int64(load64(addresses + 8 * np.int64(load32(view + 8)))) + np.int64(load32(view + 12))
+    return np.int64(load64(addresses + 8 * np.int64(load32(view + 8)))) + np.int64(
+        load32(view + 12)
+    )
 
 
 @kernel
 def take_strings(views: I64, addresses: I64, rows: I64, counts: I64, out: U8, taken: Views) -> Int:
-    """Copy strings of many tables into `out`, one after the other, and make their views there; returns the bytes used.
+    """Copy strings of many tables into `out`, one after the other, and make their views there;
+    returns the bytes used.
 
-    For each table come the addresses of a column's views, of its buffers' addresses and of rows' numbers (uint32), and
-    how many rows to take. A string that is the one before it shares its place, one that fits into its view has none.
+    For each table come the addresses of a column's views, of its buffers' addresses and of rows'
+    numbers (uint32), and how many rows to take. A string that is the one before it shares its
+    place, one that fits into its view has none.
     """
     target, view = np.int64(out.ctypes.data), np.int64(taken.ctypes.data)
     end, last_size, last_at = np.int64(0), np.int64(-1), np.int64(0)
     for table in range(len(counts)):
         first, buffers = np.int64(views[table]), np.int64(addresses[table])
-        here, last = np.int64(rows[table]), np.int64(rows[table]) + 4 * (np.int64(counts[table]) - 1)
+        here, last = (
+            np.int64(rows[table]),
+            np.int64(rows[table]) + 4 * (np.int64(counts[table]) - 1),
+        )
         while here <= last:
             prefetch(first + 16 * np.int64(load32(min(here + 8 * _AHEAD, last))))
             near = place_of(first + 16 * np.int64(load32(min(here + 4 * _AHEAD, last))), buffers)

@@ -1,7 +1,8 @@
-"""A kernel that makes the links of pages absolute: the short ways of `resolve`, over runs of serialized Outlinks.
+"""A kernel that makes the links of pages absolute: the short ways of `resolve`, over runs of
+serialized Outlinks.
 
-prefixes   what may stand before a target
-bounds     start and end in it of root | directory | page | scheme and colon | path of each page's base;
+prefixes   what may stand before a target bounds     start and end in it of root | directory | page
+| scheme and colon | path of each page's base;
            end = -1 where there is none (see resolve.Resolver)
 """
 
@@ -32,7 +33,9 @@ _SLASH, _HASH, _MARK, _DOT, _COLON = b"/#?.:"
 
 
 def _host_bytes() -> list[bool]:
-    return [chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "._-") for byte in range(256)]
+    return [
+        chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "._-") for byte in range(256)
+    ]
 
 
 _IN_HOST: Final = np.array(_host_bytes())
@@ -57,7 +60,13 @@ def _ends_as_authority(data: U8, at: Int, end: Int) -> Bool:
 @inner
 def _is_absolute(data: U8, at: Int, end: Int) -> Bool:
     """Whether the target is an http or https URL with a plain host."""
-    if end - at < 8 or data[at] != 104 or data[at + 1] != 116 or data[at + 2] != 116 or data[at + 3] != 112:
+    if (
+        end - at < 8
+        or data[at] != 104
+        or data[at + 1] != 116
+        or data[at + 2] != 116
+        or data[at + 3] != 112
+    ):
         return False
     at += 4
     if data[at] == 115:
@@ -105,8 +114,11 @@ def _above(data: U8, at: Int, end: Int, start: Int, top: Int) -> tuple[Int, Int,
 
 
 @inner
-def _way(data: U8, at: Int, end: Int, prefixes: U8, bounds: I64Rows, row: Int) -> tuple[Int, Int, Int]:
-    """What stands before a target: start and end in `prefixes`, and where the rest of the target starts.
+def _way(
+    data: U8, at: Int, end: Int, prefixes: U8, bounds: I64Rows, row: Int
+) -> tuple[Int, Int, Int]:
+    """What stands before a target: start and end in `prefixes`, and where the rest of the target
+    starts.
 
     `row` is the page's first in `bounds`. The end is -1 if the target is not for a short way.
     """
@@ -160,16 +172,29 @@ def _without_blanks(data: U8, start: Int, end: Int) -> tuple[Int, Int]:
 
 @kernel
 def resolve_links(
-    data: U8, lengths: I64, prefixes: U8, bounds: I64Rows, out: U8, counts: I64, ends: I64, state: I64
+    data: U8,
+    lengths: I64,
+    prefixes: U8,
+    bounds: I64Rows,
+    out: U8,
+    counts: I64,
+    ends: I64,
+    state: I64,
 ) -> Bool:
-    """Resolve the runs of many pages, which stand back to back in `data` and have so many links (`lengths`) each.
+    """Resolve the runs of many pages, which stand back to back in `data` and have so many links
+    (`lengths`) each.
 
-    The links go to `out`, which has room for all; `counts` get how many each page has there (to begin with 0), `ends`
-    where they end. `bounds` has five rows for each page. `state` is AT_PAGE, DONE (links of that page), AT (in `data`),
-    TO (in `out`). False before a link that is not for a short way: the caller puts it there, and goes on behind it.
+    The links go to `out`, which has room for all; `counts` get how many each page has there (to
+    begin with 0), `ends` where they end. `bounds` has five rows for each page. `state` is AT_PAGE,
+    DONE (links of that page), AT (in `data`), TO (in `out`). False before a link that is not for a
+    short way: the caller puts it there, and goes on behind it.
     """
     size = len(data)
-    source, target, prefix = np.int64(data.ctypes.data), np.int64(out.ctypes.data), np.int64(prefixes.ctypes.data)
+    source, target, prefix = (
+        np.int64(data.ctypes.data),
+        np.int64(out.ctypes.data),
+        np.int64(prefixes.ctypes.data),
+    )
     done, at, to = state[DONE], state[AT], state[TO]
     for page in range(state[AT_PAGE], len(lengths)):
         for number in range(done, lengths[page]):

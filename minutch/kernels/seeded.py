@@ -1,8 +1,10 @@
-"""A hash of strings for the tables of kernels, by a seed: strings that collide can't be made in advance.
+"""A hash of strings for the tables of kernels, by a seed: strings that collide can't be made in
+advance.
 
-Pages choose URLs, anchors and words. Where the hash is known to them they can choose those that all fall into one slot,
-and each further one is compared with all before. `SEED` is drawn anew in each process; nothing that is written may
-depend on it, so tables say which strings are equal, and never in which order they come.
+Pages choose URLs, anchors and words. Where the hash is known to them they can choose those that all
+fall into one slot, and each further one is compared with all before. `SEED` is drawn anew in each
+process; nothing that is written may depend on it, so tables say which strings are equal, and never
+in which order they come.
 """
 
 from __future__ import annotations
@@ -26,8 +28,9 @@ _BYTE: Final = np.uint64(8)
 def string_hash(at: Int, size: Int, seed: Int) -> Int:
     """The hash (uint64) of the string at an address.
 
-    Two words go into each product of 128 bits, both mixed with what only the seed tells, so that neither factor can be
-    made zero, or equal to that of another string, by one who does not know it.
+    Two words go into each product of 128 bits, both mixed with what only the seed tells, so that
+    neither factor can be made zero, or equal to that of another string, by one who does not know
+    it.
     """
     secret = folded_product(np.uint64(seed) ^ _OTHER, _ODD)
     state = np.uint64(seed) ^ np.uint64(size)

@@ -1,4 +1,6 @@
-"""Kernel that finds the seeds among the lines of a text. Imported only where there is much of it."""
+"""Kernel that finds the seeds among the lines of a text. Imported only where there is much of
+it.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +37,14 @@ def trimmed(start: Int, end: Int) -> tuple[Int, Int]:
 
 
 @kernel
-def find_seeds(text: U8, number: Int, line: U64, url_at: I64, url_len: I32, extra_at: I64, extra_len: I32) -> Int:
-    """Where URLs, and what stands after the first tab (length -1: no tab), lie in `text`, the lines of which end in LF.
+def find_seeds(
+    text: U8, number: Int, line: U64, url_at: I64, url_len: I32, extra_at: I64, extra_len: I32
+) -> Int:
+    """Where URLs, and what stands after the first tab (length -1: no tab), lie in `text`, the lines
+    of which end in LF.
 
-    `number` is that of the first line. Arrays have room for all lines; returns how many of them hold a seed.
+    `number` is that of the first line. Arrays have room for all lines; returns how many of them
+    hold a seed.
     """
     base = np.int64(text.ctypes.data)
     end = base + len(text)

@@ -13,7 +13,9 @@ _SLASH = ord("/")
 
 @kernel
 def find_loops(views: Views, addresses: U64, loops: Flags) -> None:
-    """Whether in each string a, x, a, y, a follow each other as whole segments, none of them empty."""
+    """Whether in each string a, x, a, y, a follow each other as whole segments, none of them
+    empty.
+    """
     for i in range(len(loops)):
         at = string_at(views, addresses, i)
         loops[i] = has_loop(at, at + np.int64(views[i, 0]))
@@ -23,13 +25,20 @@ def find_loops(views: Views, addresses: U64, loops: Flags) -> None:
 def has_loop(at: Int, end: Int) -> Bool:
     """The same for the string between two addresses."""
     start = next_slash(at, end) + 1
-    last_start, last_size = start, np.int64(0)  # the segment before, the one before that, and one more
+    last_start, last_size = (
+        start,
+        np.int64(0),
+    )  # the segment before, the one before that, and one more
     before_start, before_size, first_size = start, np.int64(0), np.int64(0)
-    last_comes_back = before_comes_back = False  # whether they are equal to the segments two places before them
+    last_comes_back = before_comes_back = (
+        False  # whether they are equal to the segments two places before them
+    )
     at = next_slash(start, end)
     while at < end:
         size = at - start
-        comes_back = size > 0 and size == before_size and compare(start, size, before_start, size) == 0
+        comes_back = (
+            size > 0 and size == before_size and compare(start, size, before_start, size) == 0
+        )
         if comes_back and before_comes_back and last_size and first_size:
             return True
         first_size = before_size

@@ -1,4 +1,6 @@
-"""A kernel that runs URLs through the automaton of a sieve (`minutch.urls.sieve`, which makes its tables)."""
+"""A kernel that runs URLs through the automaton of a sieve (`minutch.urls.sieve`, which makes its
+tables).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,21 @@ from typing import Final
 
 import numpy as np
 
-from minutch.kernels.native import I8, I32, I64, U8, U64, Bool, I64Rows, Int, Views, inlined, inner, kernel, string_at
+from minutch.kernels.native import (
+    I8,
+    I32,
+    I64,
+    U8,
+    U64,
+    Bool,
+    I64Rows,
+    Int,
+    Views,
+    inlined,
+    inner,
+    kernel,
+    string_at,
+)
 from minutch.kernels.outlinks import REJECTED
 from minutch.kernels.primitives import load8, scratch64
 from minutch.kernels.segments import has_loop
@@ -15,7 +31,9 @@ ASK: Final = 0
 KEEP: Final = 1
 REJECT: Final = 2
 TOUCHED: Final = 3
-"""What is said of a URL that ends in a state; the last: a normalizer may touch it, with or without a fragment."""
+"""What is said of a URL that ends in a state; the last: a normalizer may touch it, with or without
+a fragment.
+"""
 UNKNOWN: Final = -1
 DEAD: Final = 0
 FIRST: Final = 1
@@ -28,7 +46,9 @@ _SLASH, _HASH, _MARK, _DOT, _PERCENT = b"/#?.%"
 
 @inner
 def run(data: U8, start: Int, end: Int, table: I32) -> Int:
-    """The state in which a string ends: UNKNOWN if one is missing on the way, DEAD if nothing is to be said."""
+    """The state in which a string ends: UNKNOWN if one is missing on the way, DEAD if nothing is to
+    be said.
+    """
     state: Int = FIRST
     for k in range(start, end):
         byte = np.int64(data[k])
@@ -63,7 +83,12 @@ def squeeze(data: U8, start: Int, end: Int, to: Int) -> Int:
             continue
         slashes += byte == _SLASH
         if slashes == 3 and byte == _SLASH:
-            while at + 3 < end and data[at + 1] == _DOT and data[at + 2] == _DOT and data[at + 3] == _SLASH:
+            while (
+                at + 3 < end
+                and data[at + 1] == _DOT
+                and data[at + 2] == _DOT
+                and data[at + 3] == _SLASH
+            ):
                 at += 3
         data[out] = byte
         out += 1
@@ -79,7 +104,9 @@ def step(state: Int, byte: Int, table: I32) -> Int:
 
 @inner
 def run_on(at: Int, end: Int, state: Int, table: I32) -> Int:
-    """As `run`, from a state, for a string between two addresses; URLs with a fragment end nowhere."""
+    """As `run`, from a state, for a string between two addresses; URLs with a fragment end
+    nowhere.
+    """
     while at < end and state > DEAD:
         state = step(state, np.int64(load8(at)), table)
         at += 1
@@ -87,11 +114,14 @@ def run_on(at: Int, end: Int, state: Int, table: I32) -> Int:
 
 
 @kernel
-def sift_column(views: Views, addresses: U64, first: Int, said: I8, table: I32, verdicts: U8, no_loops: Bool) -> Int:
-    """Say of the URLs of a column, from row `first` on, KEEP, REJECT or ASK; the last of all that have a fragment.
+def sift_column(
+    views: Views, addresses: U64, first: Int, said: I8, table: I32, verdicts: U8, no_loops: Bool
+) -> Int:
+    """Say of the URLs of a column, from row `first` on, KEEP, REJECT or ASK; the last of all that
+    have a fragment.
 
-    Stops at a URL on whose way a state is missing and returns its row, -1 at the end. URLs go through in pairs: each
-    step waits for the one before it, and two can wait side by side.
+    Stops at a URL on whose way a state is missing and returns its row, -1 at the end. URLs go
+    through in pairs: each step waits for the one before it, and two can wait side by side.
     """
     states = scratch64(2)
     for row in range(first, len(said), 2):
@@ -133,10 +163,12 @@ def sift(
     no_loops: Bool,
     state: I64,
 ) -> None:
-    """Settle what the sieve says of the URLs (as in `outlinks`) from number `first` on, where it is in `said`.
+    """Settle what the sieve says of the URLs (as in `outlinks`) from number `first` on, where it is
+    in `said`.
 
-    That is UNKNOWN at first. It stays so where a state is missing, for the string that `outs` tells then; it becomes
-    ASK for a URL that is to be asked about. `arena` has room for each URL once more.
+    That is UNKNOWN at first. It stays so where a state is missing, for the string that `outs` tells
+    then; it becomes ASK for a URL that is to be asked about. `arena` has room for each URL once
+    more.
     """
     base = np.int64(arena.ctypes.data)
     for row in range(len(said)):

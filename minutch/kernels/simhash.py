@@ -1,4 +1,6 @@
-"""Kernels of near-duplicates: the SimHash of a text, and rows of numbers that differ in few bits."""
+"""Kernels of near-duplicates: the SimHash of a text, and rows of numbers that differ in few
+bits.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _GOLDEN = 0x9E37_79B9_7F4A_7C15
 
 @inlined
 def mixed(value: Int) -> Int:
-    """A 64-bit word whose every bit depends on every bit of `value` (the finalizer of SplitMix64)."""
+    """A 64-bit word whose every bit depends on every bit of `value` (the finalizer of
+    SplitMix64).
+    """
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
     return value ^ (value >> np.uint64(31))
@@ -25,9 +29,11 @@ def mixed(value: Int) -> Int:
 
 @kernel
 def word_hashes(text: U8, table: U32, words: U64) -> Int:
-    """Hash the words of a text in UTF-16LE; returns how many there are (`words` has room for one each unit).
+    """Hash the words of a text in UTF-16LE; returns how many there are (`words` has room for one
+    each unit).
 
-    `table` has for each unit what it counts as (0: it separates words), with `_ALONE` if it is a word of its own.
+    `table` has for each unit what it counts as (0: it separates words), with `_ALONE` if it is a
+    word of its own.
     """
     count = 0
     word, inside = np.uint64(_OFFSET), False
@@ -52,10 +58,11 @@ def word_hashes(text: U8, table: U32, words: U64) -> Int:
 
 @kernel
 def simhash(words: U64, count: Int, width: Int, seed: Int, seen: U64, result: U64) -> None:
-    """The SimHash of the first `count` words: for each bit, what most of the different runs of `width` words have.
+    """The SimHash of the first `count` words: for each bit, what most of the different runs of
+    `width` words have.
 
-    `seen` is all zeros, at least twice as many as there are words, and a power of two. Where in it a run has
-    its place goes by `seed`, as in `seeded`: a page knows the words' own hashes.
+    `seen` is all zeros, at least twice as many as there are words, and a power of two. Where in it
+    a run has its place goes by `seed`, as in `seeded`: a page knows the words' own hashes.
     """
     ones = scratch32(64)
     mask = np.uint64(len(seen) - 1)
@@ -88,7 +95,9 @@ def differing_bits(a: Int, b: Int) -> Int:
     """In how many bits two 64-bit words differ."""
     value = a ^ b
     value = value - ((value >> np.uint64(1)) & np.uint64(0x5555_5555_5555_5555))
-    value = (value & np.uint64(0x3333_3333_3333_3333)) + ((value >> np.uint64(2)) & np.uint64(0x3333_3333_3333_3333))
+    value = (value & np.uint64(0x3333_3333_3333_3333)) + (
+        (value >> np.uint64(2)) & np.uint64(0x3333_3333_3333_3333)
+    )
     value = (value + (value >> np.uint64(4))) & np.uint64(0x0F0F_0F0F_0F0F_0F0F)
     return np.int64((value * np.uint64(0x0101_0101_0101_0101)) >> np.uint64(56))
 
@@ -106,12 +115,13 @@ def sweep(
     blocked: Flags,
     leaders: I64,
 ) -> None:
-    """For each undecided row: is there a better one of its group, with the same key, within `bits` bits of it?
+    """For each undecided row: is there a better one of its group, with the same key, within `bits`
+    bits of it?
 
-    `order` has the numbers of rows, those of one key together and in ascending order; `keys` and `words` what each of
-    them has, in that order; the other arrays are by row. Lower ranks are better, and
-    ascend with the rows; groups may be empty (all are one). If the better row is kept, the first of those becomes the
-    leader, if none is before it; if not, the row is blocked.
+    `order` has the numbers of rows, those of one key together and in ascending order; `keys` and
+    `words` what each of them has, in that order; the other arrays are by row. Lower ranks are
+    better, and ascend with the rows; groups may be empty (all are one). If the better row is kept,
+    the first of those becomes the leader, if none is before it; if not, the row is blocked.
     """
     start, rows, grouped = 0, len(order), len(groups) > 0
     for end in range(1, rows + 1):

@@ -1,11 +1,13 @@
 """Kernels that order byte strings: a stable sort by URL.
 
-The sort goes over the strings eight bytes at a time. The rows of a range share everything before its depth; they are
-sorted by the next eight bytes as one number, and each run of equal numbers becomes a range at the next depth. So a
-prefix that many URLs share is looked at once for each of them, not once for each comparison.
+The sort goes over the strings eight bytes at a time. The rows of a range share everything before
+its depth; they are sorted by the next eight bytes as one number, and each run of equal numbers
+becomes a range at the next depth. So a prefix that many URLs share is looked at once for each of
+them, not once for each comparison.
 
-A row on its way is an entry of 24 bytes:  word u64 | address of the string u64 | row u32 | length of the string u32.
-Kernels reach the entries by address: arrays that are handed from one function to another would be counted.
+A row on its way is an entry of 24 bytes:  word u64 | address of the string u64 | row u32 | length
+of the string u32. Kernels reach the entries by address: arrays that are handed from one function to
+another would be counted.
 """
 
 from __future__ import annotations
@@ -13,12 +15,35 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.memory import byte_swap, compare
-from minutch.kernels.native import I32, I64, U8, U32, U64, Int, Views, inlined, inner, kernel, string_at
-from minutch.kernels.primitives import copy_bytes, load8, load32, load64, prefetch, scratch64, store32, store64
+from minutch.kernels.native import (
+    I32,
+    I64,
+    U8,
+    U32,
+    U64,
+    Int,
+    Views,
+    inlined,
+    inner,
+    kernel,
+    string_at,
+)
+from minutch.kernels.primitives import (
+    copy_bytes,
+    load8,
+    load32,
+    load64,
+    prefetch,
+    scratch64,
+    store32,
+    store64,
+)
 
 ENTRY = 24
 ROOM = 2 * ENTRY + 4  # bytes of memory for each row, and one more, that `sort_entries` needs
-_RANGE = 32  # bytes of a range on the stack: where it begins and ends, depth, whether the words are of that depth
+# bytes of a range on the stack: where it begins and ends, depth, whether the words are of that
+# depth
+_RANGE = 32
 INLINE = 12  # bytes of the strings that stand in their view
 _PLACE, _ROW, _SIZE = 8, 16, 20  # offsets in an entry
 _SPREAD_FROM = 256  # entries from which a range is spread over buckets
@@ -67,9 +92,9 @@ def swap(a: Int, b: Int) -> None:
 def sort_entries(views: Views, addresses: U64, order: U32, memory: U8) -> Int:
     """As `sort_order`, in `memory` of ROOM bytes for each row and one more.
 
-    It has the entries, as many to spare, and a stack of ranges that are still to be sorted: they share no row, and
-    only those with more than `_COMPARE_TO` are put there. Leaves the entries at its front, in order, for
-    `pack_entries`; returns how many bytes their strings have.
+    It has the entries, as many to spare, and a stack of ranges that are still to be sorted: they
+    share no row, and only those with more than `_COMPARE_TO` are put there. Leaves the entries at
+    its front, in order, for `pack_entries`; returns how many bytes their strings have.
     """
     n = len(order)
     total = np.int64(0)
@@ -82,7 +107,8 @@ def sort_entries(views: Views, addresses: U64, order: U32, memory: U8) -> Int:
         store32(entry + _SIZE, np.int64(views[order[i], 0]))
         total += np.int64(views[order[i], 0])
     aside = spare + n * ENTRY
-    starts = np.int64(scratch64(257).ctypes.data)
+    offsets = scratch64(257)
+    starts = np.int64(offsets.ctypes.data)
     stack = aside + ENTRY
     top = put_range(stack, entries, entries + n * ENTRY, np.int64(0), np.int64(0), aside)
     while top > stack:
@@ -123,7 +149,9 @@ def sort_entries(views: Views, addresses: U64, order: U32, memory: U8) -> Int:
 
 @inner
 def put_range(top: Int, low: Int, high: Int, depth: Int, loaded: Int, aside: Int) -> Int:
-    """Put a range on the stack, of which it is the new top, or sort it at once if it is short; returns the top."""
+    """Put a range on the stack, of which it is the new top, or sort it at once if it is short;
+    returns the top.
+    """
     if high - low > _COMPARE_TO * ENTRY:
         store64(top, low)
         store64(top + 8, high)
@@ -153,10 +181,11 @@ def compare_sort(low: Int, high: Int, depth: Int, aside: Int) -> None:
 
 @inner
 def ended_first(start: Int, end: Int, depth: Int, spare: Int) -> Int:
-    """Move the strings that end at `depth` or before to the front, shorter ones first; returns where the others begin.
+    """Move the strings that end at `depth` or before to the front, shorter ones first; returns
+    where the others begin.
 
-    All have the same bytes before `depth`, zeros where they have ended: so the shorter is the smaller. Those that end
-    more than eight bytes before were set apart at an earlier depth.
+    All have the same bytes before `depth`, zeros where they have ended: so the shorter is the
+    smaller. Those that end more than eight bytes before were set apart at an earlier depth.
     """
     at = start
     while at < end and np.int64(load32(at + _SIZE)) > depth:
@@ -201,7 +230,9 @@ def spread(low: Int, high: Int, spare: Int, shift: Int, starts: Int) -> None:
         to = np.int64(load64(slot))
         move(at, spare + to)
         store64(slot, to + ENTRY)
-    for slot in range(starts + 256 * 8, starts, -8):  # each bucket's end is the next one's beginning
+    for slot in range(
+        starts + 256 * 8, starts, -8
+    ):  # each bucket's end is the next one's beginning
         store64(slot, np.int64(load64(slot - 8)))
     store64(starts, 0)
     copy_bytes(low, spare, high - low)
@@ -247,24 +278,34 @@ def quick_sort(low: Int, high: Int, aside: Int) -> None:
 
 
 def sort_order(views: Views, addresses: U64, order: U32) -> None:
-    """Put the rows in `order` (uint32) into ascending order of their strings; equal ones come by row."""
+    """Put the rows in `order` (uint32) into ascending order of their strings; equal ones come by
+    row.
+    """
     sort_entries(views, addresses, order, np.empty((len(order) + 1) * ROOM, np.uint8))
 
 
 @kernel
 def pack_entries(memory: U8, out: U8, views: Views) -> None:
-    """Fill `views` (see `arrow`) with the strings of sorted entries, the longer ones copied into `out`.
+    """Fill `views` (see `arrow`) with the strings of sorted entries, the longer ones copied into
+    `out`.
 
     They lie there one after the other. A string that is the one before it shares its place.
     """
-    entries, target, view = np.int64(memory.ctypes.data), np.int64(out.ctypes.data), np.int64(views.ctypes.data)
+    entries, target, view = (
+        np.int64(memory.ctypes.data),
+        np.int64(out.ctypes.data),
+        np.int64(views.ctypes.data),
+    )
     n = len(views)
     start, end, last_size = np.int64(0), np.int64(0), np.int64(-1)
     for i in range(n):
         ahead = np.int64(load64(entries + min(i + _AHEAD, n - 1) * ENTRY + _PLACE))
         prefetch(ahead)
         prefetch(ahead + 64)
-        place, size = np.int64(load64(entries + i * ENTRY + _PLACE)), np.int64(load32(entries + i * ENTRY + _SIZE))
+        place, size = (
+            np.int64(load64(entries + i * ENTRY + _PLACE)),
+            np.int64(load32(entries + i * ENTRY + _SIZE)),
+        )
         views[i, 0] = size
         if size <= INLINE:
             views[i, 1] = views[i, 2] = views[i, 3] = 0
@@ -281,7 +322,8 @@ def pack_entries(memory: U8, out: U8, views: Views) -> None:
 
 @kernel
 def pack(views: Views, addresses: U64, order: U32, out: U8, at: I64, length: I32) -> Int:
-    """Copy the strings of the rows in `order` into `out`, one after the other; returns the bytes used.
+    """Copy the strings of the rows in `order` into `out`, one after the other; returns the bytes
+    used.
 
     Fills their offsets and lengths. A string that is the one before it shares its place.
     """
@@ -299,7 +341,11 @@ def pack(views: Views, addresses: U64, order: U32, out: U8, at: I64, length: I32
         size = np.int64(views[row, 0])
         place = string_at(views, addresses, row)
         length[i] = size
-        if i and size == np.int64(length[i - 1]) and compare(target + at[i - 1], size, place, size) == 0:
+        if (
+            i
+            and size == np.int64(length[i - 1])
+            and compare(target + at[i - 1], size, place, size) == 0
+        ):
             at[i] = at[i - 1]
             continue
         at[i] = end

@@ -1,4 +1,6 @@
-"""Kernels over the checksums of Hadoop's `.crc` files: a big-endian CRC-32 for each chunk of a file."""
+"""Kernels over the checksums of Hadoop's `.crc` files: a big-endian CRC-32 for each chunk of a
+file.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from minutch.kernels.primitives import call7
 
 @kernel
 def first_bad_sum(buf: U8, first: Int, last: Int, size: Int, sums: U8, crc32: Int) -> Int:
-    """The first of the chunks `first` to `last` - 1 whose CRC is not the big-endian one in `sums`; -1 if all are."""
+    """The first of the chunks `first` to `last` - 1 whose CRC is not the big-endian one in `sums`;
+    -1 if all are.
+    """
     data = np.int64(buf.ctypes.data)
     total = len(buf)
     for i in range(first, last):
@@ -25,7 +29,9 @@ def first_bad_sum(buf: U8, first: Int, last: Int, size: Int, sums: U8, crc32: In
 
 @kernel
 def make_sums(buf: U8, start: Int, end: Int, size: Int, sums: U8, crc32: Int) -> None:
-    """The big-endian CRCs of the chunks of `size` bytes of buf[start:end], the last one may be shorter."""
+    """The big-endian CRCs of the chunks of `size` bytes of buf[start:end], the last one may be
+    shorter.
+    """
     data = np.int64(buf.ctypes.data)
     n = 0
     while start < end:

@@ -5,7 +5,8 @@
     ParseData    … outlinks | Metadata of the content | Metadata of the parse
     Metadata     int count | count × (text name | int count | count × text value)
 
-A record that is not what it should be makes a kernel say so; the caller turns to the codec for single records.
+A record that is not what it should be makes a kernel say so; the caller turns to the codec for
+single records.
 """
 
 from __future__ import annotations
@@ -13,7 +14,14 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.crawldatum import put_long
-from minutch.kernels.links import AHEAD, ask_for_string, first_outlink, put_string, skip_map, skip_text
+from minutch.kernels.links import (
+    AHEAD,
+    ask_for_string,
+    first_outlink,
+    put_string,
+    skip_map,
+    skip_text,
+)
 from minutch.kernels.memory import int_at, long_at, put_int, vint_at, vint_size
 from minutch.kernels.native import I8, I32, I64, U8, U64, Int, Views, inner, kernel, string_at
 from minutch.kernels.primitives import copy_bytes
@@ -58,7 +66,9 @@ def read_link_data(
 
 @kernel
 def measure_link_data(urls: Views, anchors: Views, at: I64, length: I32) -> Int:
-    """Fill in where the records of links with these strings will lie; returns the bytes that they take."""
+    """Fill in where the records of links with these strings will lie; returns the bytes that they
+    take.
+    """
     total = np.int64(0)
     for i in range(len(at)):
         url, anchor = np.int64(urls[i, 0]), np.int64(anchors[i, 0])
@@ -124,9 +134,11 @@ def _number(buf: U8, at: Int, size: Int) -> Int:
 
 
 @kernel
-def content_times(buf: U8, at: I64, length: I32, name: U8, start: Int, links: I64, times: I64) -> Int:
-    """Of each ParseData from number `start` on, count the outlinks and read the number under `name` in the content's
-    metadata, its first value, or NO_TIME.
+def content_times(
+    buf: U8, at: I64, length: I32, name: U8, start: Int, links: I64, times: I64
+) -> Int:
+    """Of each ParseData from number `start` on, count the outlinks and read the number under `name`
+    in the content's metadata, its first value, or NO_TIME.
 
     Returns the number of a record that it can't read, or -1.
     """
@@ -166,7 +178,8 @@ def content_times(buf: U8, at: I64, length: I32, name: U8, start: Int, links: I6
 
 @kernel
 def join_runs(starts: I64, strings: Views, addresses: U64, out: U8, at: I64, length: I32) -> None:
-    """Put each run of strings, from starts[i] to before starts[i + 1], together behind their number.
+    """Put each run of strings, from starts[i] to before starts[i + 1], together behind their
+    number.
 
     `out` has room for all strings and 4 bytes a run; `at` and `length` get the places of the runs.
     """

@@ -1,6 +1,7 @@
 """A hook of the build backend: compiles and links the kernels, for a wheel or for the source tree.
 
-A wheel fits one kind of machine and every Python there: its library needs neither libpython nor a certain C library.
+A wheel fits one kind of machine and every Python there: its library needs neither libpython nor a
+certain C library.
 """
 
 from __future__ import annotations
@@ -15,14 +16,20 @@ from typing import Any, Final
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 _ANY_LINUX: Final = "manylinux_2_17_{0}.musllinux_1_1_{0}"
-"""Both C libraries have had memcpy and memset for longer than Python needs others of their functions."""
+"""Both C libraries have had memcpy and memset for longer than Python needs others of their
+functions.
+"""
 
 
 class KernelsBuildHook(BuildHookInterface):  # type: ignore[misc]
-    """Makes the library of kernels before a wheel is packed, or before a link to the source tree is installed."""
+    """Makes the library of kernels before a wheel is packed, or before a link to the source tree is
+    installed.
+    """
 
     def dependencies(self) -> list[str]:
-        """What the build needs besides the hook's own list: a linker, where the machine has none."""
+        """What the build needs besides the hook's own list: a linker, where the machine has
+        none.
+        """
         with self._sources():
             from minutch.kernels import link
 
@@ -38,7 +45,9 @@ class KernelsBuildHook(BuildHookInterface):  # type: ignore[misc]
             if version != "editable":
                 build_data["pure_python"] = False
                 build_data["tag"] = f"py3-none-{_platform()}"
-                build_data["force_include"][str(library.PATH)] = f"minutch/kernels/{library.PATH.name}"
+                build_data["force_include"][str(library.PATH)] = (
+                    f"minutch/kernels/{library.PATH.name}"
+                )
 
     @contextmanager
     def _sources(self) -> Iterator[None]:

@@ -49,7 +49,6 @@ from minutch.records.metadata import CONTENT_TYPE_KEY
 from minutch.records.metadata.columns import text_values
 from minutch.records.parsedata import ParseData
 from minutch.records.parsedata.columns import ParseTable
-from minutch.urls.hostcolumns import map_distinct
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.textparts import float_texts
 

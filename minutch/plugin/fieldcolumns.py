@@ -11,7 +11,7 @@ import polars as pl
 
 from minutch.hadoop.formats.javahash import date_to_string
 from minutch.records.document import Date, FieldValue, Long, value_text
-from minutch.urls.hosts import map_distinct
+from minutch.urls.hostcolumns import map_distinct
 from minutch.work.tables.textparts import float_texts
 
 _DATE: Final = pl.Datetime("ms")

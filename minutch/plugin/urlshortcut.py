@@ -74,4 +74,8 @@ class UrlShortcut:
     def _sieve(self) -> PlainUrlAutomaton | None:
         normalizers = self._normalizers.untouched() if self._normalizers is not None else []
         filters = self._filters.verdicts() if self._filters is not None else []
-        return None if normalizers is None or filters is None else PlainUrlAutomaton.of(normalizers, filters)
+        return (
+            None
+            if normalizers is None or filters is None
+            else PlainUrlAutomaton.of(normalizers, filters)
+        )

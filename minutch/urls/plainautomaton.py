@@ -44,7 +44,9 @@ class PlainUrlAutomaton:
     """The automaton of some normalizers and filters. Not for several threads."""
 
     @classmethod
-    def of(cls, normalizers: Sequence[Untouched], filters: Sequence[Verdicts]) -> PlainUrlAutomaton | None:
+    def of(
+        cls, normalizers: Sequence[Untouched], filters: Sequence[Verdicts]
+    ) -> PlainUrlAutomaton | None:
         """None if their patterns are so large that asking costs less."""
         patterns = [
             pattern

@@ -1,11 +1,11 @@
 """Decides which requests a server of minutch lets in. The only home of that decision; no I/O.
 
-    Host             must be one of the server's own names: else a web page whose name was made to
-                     point here could ask through its reader's browser (DNS rebinding)
-    Origin,          must be the server's own, where browsers send them: else a web page could
-    Sec-Fetch-Site   start or stop jobs with a picture or a form
-    Authorization    `Bearer <token>`, or `Basic` with the token as the password (Nutch's clients)
-    Cookie           with a name that the server chooses, and the token
+Host             must be one of the server's own names: else a web page whose name was made to
+                 point here could ask through its reader's browser (DNS rebinding)
+Origin,          must be the server's own, where browsers send them: else a web page could
+Sec-Fetch-Site   start or stop jobs with a picture or a form
+Authorization    `Bearer <token>`, or `Basic` with the token as the password (Nutch's clients)
+Cookie           with a name that the server chooses, and the token
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from __future__ import annotations
 from minutch.plugin.parameters import Parameters
 
 from ..lib_indexer.bulk import BulkWriter
-from ..lib_indexer.keystores import Store, store_of
+from ..lib_indexer.keystores import KeyStoreFile, store_of
 
 
 class ElasticIndexWriter(BulkWriter):
@@ -28,5 +28,5 @@ class ElasticIndexWriter(BulkWriter):
     def _signs_in(self, parameters: Parameters) -> bool:
         return parameters.get_boolean("auth", False)
 
-    def _trusted(self, parameters: Parameters) -> Store | None:
+    def _trusted(self, parameters: Parameters) -> KeyStoreFile | None:
         return store_of(parameters, "trust.store")

@@ -17,7 +17,7 @@ from __future__ import annotations
 from minutch.plugin.parameters import Parameters
 
 from ..lib_indexer.bulk import BulkWriter
-from ..lib_indexer.keystores import Store, store_of
+from ..lib_indexer.keystores import KeyStoreFile, store_of
 
 
 class OpenSearch1xIndexWriter(BulkWriter):
@@ -30,8 +30,8 @@ class OpenSearch1xIndexWriter(BulkWriter):
     def _signs_in(self, parameters: Parameters) -> bool:
         return bool(self.user.strip())
 
-    def _trusted(self, parameters: Parameters) -> Store | None:
+    def _trusted(self, parameters: Parameters) -> KeyStoreFile | None:
         return store_of(parameters, "trust.store")
 
-    def _own(self, parameters: Parameters) -> Store | None:
+    def _own(self, parameters: Parameters) -> KeyStoreFile | None:
         return store_of(parameters, "key.store")

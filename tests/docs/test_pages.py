@@ -46,9 +46,7 @@ def test_the_table_of_commands() -> None:
     rows = re.findall(
         r"^\| `(\w+)` \| (.*?) ?\| (.*?) ?\| (.*?) \|$", text("crawling"), re.MULTILINE
     )
-    assert rows == [
-        (c.name, c.reads, c.writes, c.help) for c in flow.commands().values()
-    ]
+    assert rows == [(c.name, c.reads, c.writes, c.help) for c in flow.commands().values()]
 
 
 def test_the_example_plugin(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""The compressor of short strings: every stream is one that zlib reads back, never much longer than the string."""
+"""The compressor of short strings: every stream is one that zlib reads back, never much longer than
+the string.
+"""
 
 from __future__ import annotations
 

@@ -76,9 +76,16 @@ def test_every_kernel_is_in_the_library() -> None:
 @pytest.mark.skipif(not shutil.which("readelf"), reason="needs readelf")
 def test_the_library_needs_memcpy_and_its_like_alone() -> None:
     said = subprocess.run(
-        ["readelf", "-W", "--dyn-syms", "-d", str(library.PATH)], capture_output=True, text=True, check=True
+        ["readelf", "-W", "--dyn-syms", "-d", str(library.PATH)],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
-    missing = {line.split()[-1] for line in said.splitlines() if " UND " in line and line.split()[-1] != "UND"}
+    missing = {
+        line.split()[-1]
+        for line in said.splitlines()
+        if " UND " in line and line.split()[-1] != "UND"
+    }
     assert missing <= {"memcpy", "memmove", "memset", "memcmp"}
     assert "(NEEDED)" not in said
 
@@ -89,12 +96,16 @@ def test_no_job_imports_numba() -> None:
         "find.running_sum(np.zeros(3, np.int32), np.zeros(3, np.int64)); "
         "print([name for name in ('numba', 'llvmlite') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PROJECT)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PROJECT
+    )
     assert done.stdout == "[]\n"
 
 
 @pytest.mark.usefixtures("unloaded")
-def test_a_missing_library_is_said_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_said_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(library, "PATH", tmp_path / "none.so")
     assert not library.is_built()
     with pytest.raises(MinutchError, match=r"can't be loaded: .*none\.so") as caught:
@@ -120,22 +131,30 @@ def test_a_library_of_other_sources_is_not_used(monkeypatch: pytest.MonkeyPatch)
         library.load()
 
 
-def test_without_a_linker_it_is_said_what_helps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_linker_it_is_said_what_helps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(link, "find_spec", lambda name: None)
-    with pytest.raises(MinutchError, match=r"install a C compiler \(cc\), binutils \(ld\) or the package ziglang"):
+    with pytest.raises(
+        MinutchError, match=r"install a C compiler \(cc\), binutils \(ld\) or the package ziglang"
+    ):
         link.link([], tmp_path / "out.so")
 
 
 @pytest.mark.parametrize("name", ["cc", "gcc", "clang", "ld", "ld.lld"])
-def test_linked_by_whatever_is_there(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_linked_by_whatever_is_there(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     llvm = pytest.importorskip("llvmlite.binding")
     found = shutil.which(name)
     if not found:
         pytest.skip(f"no {name} here")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic", codemodel="default")
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        reloc="pic", codemodel="default"
+    )
     module = llvm.parse_assembly("define i32 @three() {\n ret i32 3\n}")
     (tmp_path / "three.o").write_bytes(machine.emit_object(module))
     monkeypatch.setattr(link.shutil, "which", lambda wanted: found if wanted == name else None)

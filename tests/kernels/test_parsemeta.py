@@ -1,4 +1,6 @@
-"""A value in the content metadata replaced by kernels, compared with the record taken apart and written again."""
+"""A value in the content metadata replaced by kernels, compared with the record taken apart and
+written again.
+"""
 
 from __future__ import annotations
 

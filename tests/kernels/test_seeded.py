@@ -1,4 +1,6 @@
-"""The hash of the tables of kernels: all of a string counts, who does not know the seed can't make strings collide."""
+"""The hash of the tables of kernels: all of a string counts, who does not know the seed can't make
+strings collide.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from minutch.records.links.outlinkrun import OutlinkRun
 
 from minutch.cycle.parse import linkverdicts, simhash
 from minutch.kernels import distinct, seeded
 from minutch.kernels.arrow import from_series
 from minutch.records.links import Outlink
-from minutch.records.links.run import OutlinkRun
 
 ONE, OTHER = 0x0123_4567_89AB_CDEF, 0x7EDC_BA98_7654_3210
 WORD = (1 << 64) - 1
@@ -20,7 +22,9 @@ SLOTS = 1024
 
 
 def numbered(keys: list[str], seed: int) -> tuple[list[int], list[int], list[int]]:
-    """What the kernel finds: the first row of each string, each string's number, and the hash of each number."""
+    """What the kernel finds: the first row of each string, each string's number, and the hash of
+    each number.
+    """
     count = len(keys)
     strings = from_series(pl.Series(keys, dtype=pl.String))
     slots = np.zeros(1 << max(4, (2 * count).bit_length()), np.int32)

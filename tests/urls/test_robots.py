@@ -269,7 +269,11 @@ def test_only_longer_wildcards_are_tried(monkeypatch: pytest.MonkeyPatch) -> Non
         robots._Wildcard, "matches", lambda self, path: tried.append(path) or matches(self, path)
     )
     rules = RobotRules(
-        (PathRule("/*b", allow=True), PathRule("/abcdef", allow=False), PathRule("/*cdefgh", allow=True))
+        (
+            PathRule("/*b", allow=True),
+            PathRule("/abcdef", allow=False),
+            PathRule("/*cdefgh", allow=True),
+        )
     )
     assert not rules.is_path_allowed("/abcdef")
     assert len(tried) == 1

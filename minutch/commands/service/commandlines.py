@@ -6,9 +6,10 @@
 Paths that are not given lie below the crawl's folder, which `crawlId` names; the segment is the
 newest one there. What a table below has no word for is left out, as in Nutch. No value may begin
 with a dash: it would be an option. Jobs of the service run as processes of their own (`jobtable`
-says why), so words are what they are given; no other module makes words of options. Source: the methods run(Map, String) of Injector, Generator,
-Fetcher, ParseSegment, CrawlDb, LinkDb, DeduplicationJob, IndexingJob and CommonCrawlDataDumper, and
-JobFactory. There a switch counts whatever its value, here `false` leaves it.
+says why), so words are what they are given; no other module makes words of options. Source: the
+methods run(Map, String) of Injector, Generator, Fetcher, ParseSegment, CrawlDb, LinkDb,
+DeduplicationJob, IndexingJob and CommonCrawlDataDumper, and JobFactory. There a switch counts
+whatever its value, here `false` leaves it.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def dedup(
         sources = [
             *entries.sources,
             found,
-            *([] if near is None else [engine_of(conf).given(found_near)]),
+            *([] if near is None else [engine_of(conf).local_source(found_near)]),
         ]
         counters = patch(db, conf, sources, lambda tables: _mark(tables[0], tables[1:]), progress)
     counters.merge(entries.counters)

@@ -133,9 +133,7 @@ class Selector:
         """
         engine = engine_of(self._conf)
         places = engine.splits(db.require_parts())
-        placed = engine.select(
-            self._find, places, self, due.SCHEMA, self._conf, counters, progress
-        )
+        placed = engine.select(self._find, places, self, due.SCHEMA, self._conf, counters, progress)
         counters.add(select.NOT_IN_TOP, placed.left)
         if len(placed.rows):
             if self._hostdb is not None and self.hosts is None:

@@ -11,8 +11,8 @@ keys in them.
     content      content, with -addBinaryContent
 
 Records that do not lie where their key belongs (those of crawl_parse, which is not sorted, and all
-whose URL the normalizers change) are `MisplacedRecords`: sorted beforehand, and handed to the range that
-their key is in.
+whose URL the normalizers change) are `MisplacedRecords`: sorted beforehand, and handed to the range
+that their key is in.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def invertlinks(
         build(
             db,
             stored,
-            NewLinks(read, engine_of(conf).pieces(paths)),
+            NewLinks(read, engine_of(conf).splits(paths)),
             chain,
             conf,
             counters,

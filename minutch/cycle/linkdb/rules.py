@@ -24,12 +24,10 @@ from minutch.conf import Configuration
 from minutch.job import Counters
 from minutch.kernels import inlinks as inlinks_kernels
 from minutch.kernels.arrow import from_series
+from minutch.plugin.chains import SCOPE_LINKDB, URLFilters, URLNormalizers
 from minutch.plugin.distincturls import by_distinct
 from minutch.plugin.urlshortcut import UrlShortcut
 from minutch.urls.hostcolumns import hosts_of
-from minutch.plugin.chains import SCOPE_LINKDB
-from minutch.plugin.chains import URLFilters
-from minutch.plugin.chains import URLNormalizers
 from minutch.work.tables.frame import decode_keys, encode_keys
 
 IGNORE_INTERNAL_PROPERTY: Final = "linkdb.ignore.internal.links"

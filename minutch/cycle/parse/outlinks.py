@@ -120,7 +120,11 @@ class OutlinkRules:
 
         normalizers = self._normalizers_of(SCOPE_OUTLINK).untouched() if self._normalizes else []
         filters = [] if self._filters is None else self._filters.verdicts()
-        return None if normalizers is None or filters is None else PlainUrlAutomaton.of(normalizers, filters)
+        return (
+            None
+            if normalizers is None or filters is None
+            else PlainUrlAutomaton.of(normalizers, filters)
+        )
 
     def _judge_column(self, urls: pl.Series) -> pl.Series:
         """A column of distinct links as they are to be stored, null where they are not."""

@@ -1,8 +1,8 @@
 """Reading what a parse worker answers: as data, whoever has taken the worker over.
 
 Answers are pickles, and a pickle may name any function for the reader to call. Here it may name
-classes of the answer alone: those that the task lists (`WorkerTask.answers`) and what is derived from
-them, as far as they are loaded already.
+classes of the answer alone: those that the task lists (`WorkerTask.answers`) and what is derived
+from them, as far as they are loaded already.
 """
 
 from __future__ import annotations

@@ -255,7 +255,8 @@ def _limit_memory(memory: int) -> None:
 class WorkerPool(Generic[R]):
     """Runs a task in `workers` processes.
 
-    `make_task` is called here, for `WorkerTask.fail`, and in each process that is not a copy of this one.
+    `make_task` is called here, for `WorkerTask.fail`, and in each process that is not a copy of
+    this one.
     """
 
     def __init__(

@@ -140,7 +140,7 @@ def _put_in(db: CrawlDb, found: Shuffle, rules: EntrySettings, context: JobConte
         return rewrite(
             db,
             conf,
-            [*old.sources, engine_of(conf).given(found)],
+            [*old.sources, engine_of(conf).local_source(found)],
             lambda frames: merge(frames[0], frames[1], rules),
             progress,
         )

@@ -54,7 +54,7 @@ def scoreupdater(db: CrawlDb, graph: WebGraph, context: JobContext) -> Counters:
         counters = rewrite(
             db,
             conf,
-            [*entries.sources, engine_of(conf).given(scores)],
+            [*entries.sources, engine_of(conf).local_source(scores)],
             lambda both: _scored(*both, clear=clear),
             progress,
         )

@@ -176,7 +176,9 @@ class SparkEngine:
             progress.advance(outcome.done)
             yield outcome.result
 
-    def _mapped(self, function: Callable[[Task, T], Any], pieces: Sequence[T]) -> Iterator[TaskResult]:
+    def _mapped(
+        self, function: Callable[[Task, T], Any], pieces: Sequence[T]
+    ) -> Iterator[TaskResult]:
         if pieces:
             tasks = self._pieces(pieces).mapPartitions(MapTask(self._setup, Packed.of(function)))
             yield from _outcomes(run(self._context, tasks.collect))
@@ -331,9 +333,7 @@ class SparkEngine:
 
     def _selected(self, rules: SelectionRules, rows: _Rows, counters: Counters) -> SelectedRows:
         """What becomes of the rows of all contests."""
-        task = SelectTask(
-            self._setup, Packed.of((rules, rows.travelling, self._budget)), rows.rows
-        )
+        task = SelectTask(self._setup, Packed.of((rules, rows.travelling, self._budget)), rows.rows)
         outcomes = list(
             _outcomes(run(self._context, rows.entries.mapPartitionsWithIndex(task).collect))
         )

@@ -25,7 +25,9 @@ _STRETCH = 1 << 20
 """Bytes that are looked at, or not, when few records are looked for."""
 
 
-def scan(path: FileOrSplit, *, threads: int = 0, span_size: int = SPAN_SIZE) -> Iterator[pl.DataFrame]:
+def scan(
+    path: FileOrSplit, *, threads: int = 0, span_size: int = SPAN_SIZE
+) -> Iterator[pl.DataFrame]:
     """The records of the file or MapFile at `path`, in its order, in tables of CRAWLDB_SCHEMA; see
     `spans.scan`.
     """

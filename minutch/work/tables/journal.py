@@ -33,7 +33,9 @@ Move = tuple[StorePath, StorePath | None]
 def begin(folder: StorePath, moves: Iterable[Move]) -> None:
     """Do these moves, for `folder` or in it. Raises FileExistsError where it has a journal."""
     own = Owner.current().line.decode().strip()
-    pending = PendingMoves(own, [(_name(folder, source), _name(folder, target)) for source, target in moves])
+    pending = PendingMoves(
+        own, [(_name(folder, source), _name(folder, target)) for source, target in moves]
+    )
     (folder / JOURNAL).create(pending.text.encode())
     _do(folder, pending)
 
@@ -57,8 +59,8 @@ def require_none(folder: StorePath, hint: str) -> None:
     pending = _read(folder / JOURNAL)
     if pending is not None:
         raise StoreError(
-            f"{folder} is not whole: process {pending.owner} is, or was, putting its files in place;"
-            f" {hint}"
+            f"{folder} is not whole: process {pending.owner} is, or was, putting its files in"
+            f" place; {hint}"
         )
 
 

@@ -365,7 +365,9 @@ class SpannedFile:
         sums = checksums[base // chunk * 4 :]
         return Stretch(data, span.start - base, span.end - base, self._marker, sums, chunk)
 
-    def _find(self, span: Span, most: int = NO_LIMIT, wanted: KeyFilter | None = None) -> Batch | None:
+    def _find(
+        self, span: Span, most: int = NO_LIMIT, wanted: KeyFilter | None = None
+    ) -> Batch | None:
         """The records (wanted) by kernels; None if something looks wrong."""
         stretch = self.stretch(span)
         if stretch is None:

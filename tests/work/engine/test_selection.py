@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.cycle.fetchlist.selector import GenerateOptions
-from minutch.cycle.fetchlist.selector import Selector
+from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
 from minutch.work.engine.interface import Task
 from minutch.work.engine.selection import (
     ALL,
@@ -82,4 +81,11 @@ def test_places_decide_how_many_compete() -> None:
     conf = conf_for()
     assert Selector(conf, GenerateOptions(top_n=100, max_segments=3), 0).limit == 300
     assert Selector(conf, GenerateOptions(), 0).limit is None
-    assert 300 < window_rows(300) < window_rows(1 << 40) < window_rows(1 << 62) == window_rows(None) == ALL
+    assert (
+        300
+        < window_rows(300)
+        < window_rows(1 << 40)
+        < window_rows(1 << 62)
+        == window_rows(None)
+        == ALL
+    )
