@@ -226,6 +226,8 @@ def test_only_the_command_line_looks_outside(module: str) -> None:
     """argv, environment and working directory are cli.py's."""
     if module in ("minutch.commands.cli", "minutch.__main__"):
         return
+    if module == "minutch.kernels.library":  # MINUTCH_KERNELS, before there is a configuration
+        return
     for node in ast.walk(source(files("minutch")[module])):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             pair = (node.value.id, node.attr)

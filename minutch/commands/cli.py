@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return flow.NOBODY_READS
-    except (Exception, KeyboardInterrupt) as exc:
+    except (Exception, KeyboardInterrupt) as exc:  # noqa: BLE001 - said in a line, whatever it is
         return _failed(exc, flow.find(name), verbose)
     return code & 0xFF
 

@@ -1,5 +1,11 @@
-"""Hadoop's Configuration: named strings from XML files and the command line, and what is probably
-wrong in them.
+"""Hadoop's Configuration: named strings from XML files and the command line.
+
+Read configuration first; the rest says what values may be, and what is probably wrong.
+
+    `configuration`, `xml`    the properties, and the files they come from
+    `check`, `kinds`          what is probably wrong in them, and the values that they take
+    `inert`                   properties of Nutch that can't mean anything here, with the reason
+    `classes`, `elements`     classes named by properties; XML files with elements and attributes
 """
 
 from minutch.conf.configuration import DEFAULTS, HOME, Configuration

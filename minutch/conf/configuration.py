@@ -156,7 +156,7 @@ class Configuration:
         program has set.
         """
         copy = self.with_values({})
-        copy._values, copy._sources = map(dict, self._files)
+        copy._values, copy._sources = map(dict, self._files)  # noqa: SLF001 - its own kind
         return copy
 
     def add_resource(self, path: Path) -> list[Property]:
@@ -208,7 +208,7 @@ class Configuration:
     def in_folders(self, home: Path, conf_dirs: Sequence[Path]) -> Configuration:
         """The same on another machine, where its folders lie elsewhere."""
         copy = self.with_values({})
-        copy.home, copy._dirs = home, tuple(conf_dirs)
+        copy.home, copy._dirs = home, tuple(conf_dirs)  # noqa: SLF001 - its own kind
         return copy.freeze()
 
     # -- reading -----------------------------------------------------------------------------------

@@ -1,22 +1,21 @@
-"""Filter expressions: a safe subset of JEXL, the language of Nutch's `-expr`, `generate.*.expr` and
-other options.
-
-An expression is compiled once by `compile_expression` and evaluated for each record against named
-values:
+"""Filter expressions: a safe subset of JEXL, the language of Nutch's `-expr` and other options.
 
     due = compile_expression("score > 0.5 && status == 'db_unfetched'")
     due.matches({"score": 0.75, "status": "db_unfetched"})      # True
 
 Understood: numbers, strings, dates (`2026-03-20T00:00:00Z`, which become milliseconds), lists,
-variables (dots and all), arithmetic, comparisons (`== != < <= > >=`, `eq ne lt le gt ge`, `=~ !~ =^
-!^ =$ !$`), `and or not`, `?:`, `??`, `empty`, `size` and the harmless methods of strings; scripts
-of `if (...) { return 7; } else ...`. Refused, with the position: assignments, loops, functions,
-`new`. Nothing outside the given values can be reached.
+variables, arithmetic, comparisons, `and or not`, `?:`, `??`, `empty`, `size`, the harmless methods
+of strings; scripts of `if (...) { return 7; } else ...`. Refused, with the position: assignments,
+loops, functions, `new`. Nothing outside the given values can be reached.
 
 As in Nutch (a JEXL engine that is strict and silent; org.apache.nutch.util.JexlUtil), whatever
-fails while an expression is evaluated (an unknown variable, a comparison of a word with a number,
-division by zero) makes the result null, which no record passes. Unlike Nutch, an expression that
-can't be compiled is an error rather than no filter.
+fails while an expression is evaluated makes the result null, which no record passes. Unlike Nutch,
+an expression that can't be compiled is an error rather than no filter.
+
+    `expression`           compiles and evaluates; begin here
+    `tokens`, `parser`     text to tokens, tokens to a tree
+    `tree`                 the tree
+    `values`, `methods`    what operators and methods do
 """
 
 from __future__ import annotations

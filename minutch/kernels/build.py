@@ -353,4 +353,4 @@ if __name__ == "__main__":
             build()
         except (MinutchError, ImportError, OSError) as exc:
             sys.exit(f"minutch: {exc}")
-        print(library.PATH)
+        sys.stdout.write(f"{library.PATH}\n")

@@ -26,19 +26,27 @@ memory stays held.
 
 def _signed(bits: int) -> Callable[[Any], int]:
     half, mask = 1 << (bits - 1), (1 << bits) - 1
-    return lambda value=0: ((int(value) & mask) ^ half) - half
+
+    def signed(value: Any = 0) -> int:
+        return ((int(value) & mask) ^ half) - half
+
+    return signed
 
 
 def _unsigned(bits: int) -> Callable[[Any], int]:
     mask = (1 << bits) - 1
-    return lambda value=0: int(value) & mask
+
+    def unsigned(value: Any = 0) -> int:
+        return int(value) & mask
+
+    return unsigned
 
 
 def _uint64(value: Any = 0) -> np.uint64:
     return np.uint64(int(value) & 0xFFFF_FFFF_FFFF_FFFF)
 
 
-_NUMBERS: Final = {
+_NUMBERS: Final[dict[str, Callable[..., Any]]] = {
     **{f"int{bits}": _signed(bits) for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": _unsigned(bits) for bits in (8, 16, 32)},
     "uint64": _uint64,

@@ -91,7 +91,7 @@ class Kernel:
     """A compiled function, loaded when it is first called."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        update_wrapper(self, function)
+        self.__doc__ = function.__doc__
         self.function = function
         self.module, self.name = function.__module__.rpartition(".")[2], function.__name__
         *parameters, result = function.__annotations__.values()
@@ -148,7 +148,7 @@ class Callback:
     """
 
     def __init__(self, function: Callable[[Int], None]) -> None:
-        update_wrapper(self, function)
+        self.__doc__ = function.__doc__
         self.function = function
         self.module, self.name = function.__module__.rpartition(".")[2], function.__name__
 

@@ -118,7 +118,7 @@ def sort_entries(views: Views, addresses: U64, order: U32, memory: U8) -> Int:
         differing: Int = np.uint64(0)
         for at in range(low, high, ENTRY):
             if not loaded:
-                prefetch(np.int64(load64(min(at + _AHEAD * ENTRY, high - ENTRY) + _PLACE)) + depth)
+                prefetch(np.int64(load64(np.int64(min(at + _AHEAD * ENTRY, high - ENTRY)) + _PLACE)) + depth)
                 place, length = np.int64(load64(at + _PLACE)), np.int64(load32(at + _SIZE))
                 store64(at, np.int64(word_of(place, length, depth)))
             differing |= load64(at) ^ load64(low)

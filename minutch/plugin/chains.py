@@ -72,7 +72,7 @@ def _call(method: Callable[..., _T], *args: Any) -> _T:
         return method(*args)
     except (MinutchError, KeyboardInterrupt):
         raise
-    except Exception as exc:  # noqa: BLE001 - a plugin may raise anything
+    except Exception as exc:
         owner = type(getattr(method, "__self__", method)).__name__
         name = getattr(method, "__name__", "call")
         subject = getattr(args[0], "url", args[0]) if args else ""

@@ -1,6 +1,15 @@
-"""Nutch's Writables, one dataclass each, with read and write side by side.
+"""Nutch's Writables: one dataclass each, with read and write side by side.
 
-`CLASSES` says where each Java class is; a class is imported when it is first met in a file.
+A record that jobs walk in bulk has a folder with its columns; the others are one module. Begin with
+crawldatum. `CLASSES` says where each Java class is; a class is imported when it is first met.
+
+    `crawldatum`, `selectorentry`             what is known of a URL
+    `links`, `hostdatum`, `webgraph`          links, hosts, the graph
+    `content`, `truncation`, `protocolstatus`    a page as it came, and how its fetch ended
+    `parsedata`, `parsetext`, `parsestatus`   what a parse found
+    `metadata`, `strings`, `nutchwritable`    what others are made of
+    `document`                                what goes to a search engine
+    `legacy`                                  records of Nutch 0.4 to 0.7
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ class.
 
 from __future__ import annotations
 
-from minutch.hadoop.formats.writables import GenericWritable
+from minutch.hadoop.formats.genericwritable import GenericWritable
 
 _HADOOP = (
     "NullWritable BooleanWritable LongWritable ByteWritable BytesWritable FloatWritable IntWritable"

@@ -59,7 +59,7 @@ class Resolver:
         """
         return Resolver(str(parse(href, self._base)))
 
-    def resolve(self, target: str) -> str:
+    def resolve(self, target: str) -> str:  # noqa: C901, PLR0911 - one return a case
         """The absolute URL of `target`; UrlError if there is none."""
         target = target.strip(_BLANK)
         first = target[:1]

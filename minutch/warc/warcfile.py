@@ -91,7 +91,7 @@ class WarcFiles:
     `written` is told of each record. `level` is that of ISA-L, 0 to 3.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a file is made of
         self,
         open_file: Callable[[int], tuple[str, Output]],
         *,

@@ -102,7 +102,7 @@ class ArbitraryIndexingFilter(IndexingFilter):
         for maker in self.makers:
             try:
                 values = maker.values(url, seen)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - a user's own function
                 log.error(
                     "%s: no field %s, %s: %s: %s",
                     url,

@@ -65,7 +65,7 @@ class GeoIPIndexingFilter(IndexingFilter):
         for kind, source in self.sources.items():
             try:
                 known = [field for field in source(address) if field[1] is not None]
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever a damaged database raises
                 log.error(
                     "Error querying %s for IP %s: %s: %s",
                     kind,

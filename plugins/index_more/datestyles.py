@@ -97,7 +97,7 @@ class DateStyle:
             "".join(map(self._part, _TOKEN.finditer(pattern))), re.IGNORECASE | re.ASCII
         )
 
-    def _part(self, token: re.Match[str]) -> str:
+    def _part(self, token: re.Match[str]) -> str:  # noqa: PLR0911 - one return a case
         text, letter = token[0], token[2]
         if letter is None:
             return re.escape(text if token[1] is None else token[1].replace("''", "'") or "'")

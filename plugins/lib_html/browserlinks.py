@@ -128,7 +128,7 @@ class BrowserLinks:
                 self, node, {name: value or "" for name, value in attributes.items()}, inside
             )
 
-    def _of_anchor(
+    def of_anchor(
         self, node: LexborNode, attributes: Mapping[str, str], inside: list[bytes]
     ) -> Iterator[str]:
         if (
@@ -138,7 +138,7 @@ class BrowserLinks:
         ):
             yield attributes.get("href", "")
 
-    def _of_form(
+    def of_form(
         self, node: LexborNode, attributes: Mapping[str, str], inside: list[bytes]
     ) -> Iterator[str]:
         posts = attributes.get("method", "").lower() == "post"
@@ -148,13 +148,13 @@ class BrowserLinks:
         if not is_known and ("post" if posts else "form") in self.kinds:
             yield attributes.get("action", "")
 
-    def _of_base(
+    def of_base(
         self, node: LexborNode, attributes: Mapping[str, str], inside: list[bytes]
     ) -> Iterator[str]:
         if "base" in self.kinds:
             yield attributes.get("href", "")
 
-    def _of_meta(
+    def of_meta(
         self, node: LexborNode, attributes: Mapping[str, str], inside: list[bytes]
     ) -> Iterator[str]:
         content = attributes.get("content", "")
@@ -203,10 +203,10 @@ def _elements(document: LexborHTMLParser, selector: str) -> Iterator[LexborNode]
 
 
 _SPECIAL: Final[Mapping[str, Callable[..., Iterator[str]]]] = {
-    "a": BrowserLinks._of_anchor,
-    "form": BrowserLinks._of_form,
-    "base": BrowserLinks._of_base,
-    "meta": BrowserLinks._of_meta,
+    "a": BrowserLinks.of_anchor,
+    "form": BrowserLinks.of_form,
+    "base": BrowserLinks.of_base,
+    "meta": BrowserLinks.of_meta,
 }
 """Elements whose links depend on more than one attribute."""
 

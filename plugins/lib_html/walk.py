@@ -76,7 +76,7 @@ class Walk:
         page.links = list(self._links())
         return page
 
-    def _run(self, root: LexborNode) -> None:
+    def _run(self, root: LexborNode) -> None:  # noqa: C901, PLR0912 - one branch a case
         """Collect pieces of text, link elements, and what stands in the head."""
         elements = self.elements
         interesting, separators, attributes = (

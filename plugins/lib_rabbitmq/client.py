@@ -154,7 +154,7 @@ class RabbitMQClient:
         if self._connection is not None:
             try:
                 self._connection.process_data_events(0)
-            except Exception:
+            except Exception:  # noqa: BLE001 - pika raises anything when a connection breaks
                 self.close()
 
     def close(self) -> None:

@@ -73,7 +73,7 @@ class MainText:
         """Title and main text of a page in UTF-8; all of its text where the algorithm fails."""
         try:
             found = self._extractor.get_doc(LexborHTMLParser(markup).html or "").content
-        except Exception as error:  # whatever a page makes boilerpy3 raise
+        except Exception as error:  # noqa: BLE001 - whatever a page makes boilerpy3 raise
             log.warning("no main text: %s: %s", type(error).__name__, error)
             return page.text.decode()
         lines = (" ".join(line.split()) for line in [page.title, *found.split("\n")])

@@ -78,7 +78,7 @@ def listed(lines: Iterable[str]) -> Iterator[FtpEntry]:
             except (ParserError, FTPIOError, ValueError, OverflowError, IndexError):
                 continue
             kind = (found.st_mode or 0) & 0o170000
-            name = found._st_name
+            name = found._st_name  # noqa: SLF001 - ftputil has no public name for it
             if kind in (0o100000, 0o040000) and _is_name(name):
                 seconds = found.st_mtime or 0
                 modified = int(seconds) * 1000 if 0 < seconds < _LATEST else 0

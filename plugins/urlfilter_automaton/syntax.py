@@ -125,7 +125,7 @@ class _Reader:
         self.at += 1
         return self.text[self.at - 1]
 
-    def simple(self) -> Pattern:
+    def simple(self) -> Pattern:  # noqa: PLR0911 - one return a case
         if self.match("."):
             return _ANY
         if self.match("#"):

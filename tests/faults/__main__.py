@@ -95,7 +95,7 @@ def _disturb(
             found.points[kind] = found.points.get(kind, 0) + 1
             try:
                 problem = point()
-            except Exception as exc:  # what was left can't even be read
+            except Exception as exc:  # noqa: BLE001 - what was left can't even be read
                 problem = f"{type(exc).__name__}: {exc}"[:_LONGEST]
             if problem is not None:
                 words = [

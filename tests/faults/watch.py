@@ -221,7 +221,7 @@ def _work(
             _tell_what_is_loaded()
     except SystemExit as exc:
         code = exc.code if isinstance(exc.code, int) else 1
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - shown, whatever it is
         traceback.print_exc()
     finally:
         sys.stdout.flush()

@@ -86,6 +86,7 @@ def test_absent_strings_are_null() -> None:
 
 
 def test_what_polars_was_given_is_released_with_its_last_user() -> None:
+    gc.collect()
     columns_arrow._let_go()
     before = len(columns_arrow._held)
     series = column(STRINGS)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from minutch.records.links.outlinkrun import OutlinkRun
 
 from minutch.cycle.parse import linkverdicts, simhash
 from minutch.kernels import distinct, seeded
 from minutch.kernels.arrow import from_series
 from minutch.records.links import Outlink
+from minutch.records.links.outlinkrun import OutlinkRun
 
 ONE, OTHER = 0x0123_4567_89AB_CDEF, 0x7EDC_BA98_7654_3210
 WORD = (1 << 64) - 1

@@ -16,7 +16,7 @@ MANIFEST = """<?xml version="1.0"?>
 """
 
 
-def write_plugin(
+def write_plugin(  # noqa: PLR0913 - what a file is made of
     parent: Path,
     plugin_id: str,
     code: str = "",

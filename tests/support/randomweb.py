@@ -128,7 +128,7 @@ class RandomWeb:
                     break
         writer.close()
 
-    async def _answer(self, path: str, request: bytes, writer: asyncio.StreamWriter) -> bool:
+    async def _answer(self, path: str, request: bytes, writer: asyncio.StreamWriter) -> bool:  # noqa: PLR0911 - one return a case
         """Answer a request; False if the connection is to be closed."""
         plan = self.plan
         if path == "robots.txt":

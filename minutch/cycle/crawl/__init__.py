@@ -1,1 +1,9 @@
-"""crawl: rounds of the whole cycle, what is left of them, and what people see of it."""
+"""crawl: rounds of the whole cycle, resumed where they were stopped.
+
+crawler is the loop; read it first, then rounds, which decides what is left of a round.
+
+    `crawler`, `steps`       the rounds, and the jobs that they call
+    `options`                what a crawl is asked for
+    `preflight`, `rounds`    checks before the first job; what is left to do of a round
+    `screen`, `summaries`    what a person sees of it
+"""

@@ -75,7 +75,7 @@ class HostAddresses:
         found: list[str] = []
         try:
             found = await self._ask(url, host)
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 - a resolver of any kind
             log.warning("no address of %s: %s: %s", host, type(exc).__name__, exc)
         finally:
             self._asked.pop(host, None)

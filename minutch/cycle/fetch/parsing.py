@@ -123,7 +123,7 @@ class FetchParser:
         self._waiting_bytes -= size
         try:
             batch = _Batch(self, self._pool, taken)
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 - kept for the fetch to raise
             _fail((future for _, future in taken), exc)
             return
         self._running[id(batch)] = batch
@@ -165,7 +165,7 @@ class _Batch:
         self.forget()
         try:
             pages = self._pool.collect(self._running)
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 - kept for the fetch to raise
             self.finished = True
             _fail(self._futures, exc)
             self._parser.done(self)

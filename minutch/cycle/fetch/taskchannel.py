@@ -120,7 +120,7 @@ class ChannelServer:
             self._orders.put(caller)
             while True:
                 self._snapshots[number] = caller.recv()
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 - whoever calls, the fetch goes on
             if number < 0:
                 log.debug("somebody called who is no task of this fetch: %s", exc)
         finally:
@@ -286,7 +286,7 @@ def _call(fetch: ChannelAddress, number: int) -> Connection | None:
         answer_challenge(connection, fetch.key)
         deliver_challenge(connection, fetch.key)
         connection.send(number)
-    except Exception as exc:
+    except Exception as exc:  # noqa: BLE001 - whoever calls, the fetch goes on
         log.warning(
             "Fetcher: no line to %s:%d (%s): it is not shown how far this list is", *fetch[:2], exc
         )

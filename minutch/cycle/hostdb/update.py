@@ -210,10 +210,8 @@ class Sorted(ExitStack):
             for frame in db.scan_part(index):
                 names = rules.apply(decode_keys(frame["key"]))
                 counters.add(FILTERED, names.null_count())
-                frame = frame.with_columns(key=encode_keys(names)).filter(
-                    pl.col("key").is_not_null()
-                )
-                self._shuffles[0].add(frame)
+                renamed = frame.with_columns(key=encode_keys(names))
+                self._shuffles[0].add(renamed.filter(pl.col("key").is_not_null()))
 
     def read_crawldb(self, source: CrawlDb, counters: Counters, progress: Progress) -> None:
         """Take in what a CrawlDb says of hosts."""

@@ -236,7 +236,7 @@ class WriterChain:
                 )
             try:
                 queue.writer.abort()
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - a writer of any kind, perhaps a user's
                 log.warning("Index writer %s: %s: %s", queue.name, type(error).__name__, error)
         self._opened.clear()
 

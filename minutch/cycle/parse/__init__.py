@@ -1,1 +1,14 @@
-"""Parsing fetched content: charset, type, text, links, signature."""
+"""parse: text, metadata, links and signature of fetched pages.
+
+Everything fetched is hostile, so pages are parsed in processes of their own. Begin with
+parsesegment, then pageparser, which takes one page through all steps.
+
+    `parsesegment`, `repartition`                 the job, and pages that lie in other parts
+    `workerpool`, `workerpipe`, `workeranswers`   worker processes and what passes between
+    `sandbox`, `preloaded`                        what a worker may not do; what it starts with
+    `pageparser`, `dispatch`                      one page; which parser it is given to
+    `charset`, `mime`, `mimerules`, `mimexml`     charset and media type
+    `outlinks`, `linkverdicts`, `textlinks`       which links are kept
+    `signature`, `simhash`                        which pages are the same, or nearly
+    `pagerecords`, `packing`                      the records of a page, and their part files
+"""

@@ -247,7 +247,7 @@ class ParseTask(Generic[R]):
         whole = [page for page in pages if isinstance(page, ReadPage)]
         try:
             results = self._parser.finish(whole)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - one bad page is that page's failure
             log.debug("pages are finished one by one: %s", error)
             results = [self._finish(page) for page in whole]
         packed = map(self._packed, whole, results, self._documents(whole, results))
@@ -267,7 +267,7 @@ class ParseTask(Generic[R]):
     def _finish(self, page: ReadPage) -> PageResult:
         try:
             return self._parser.finish([page])[0]
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - one bad page is that page's failure
             log.warning("%s: no records of its parse: %s", page.content.url, error)
             return self._fail(page, f"{type(error).__name__}: {error}")
 

@@ -180,7 +180,7 @@ def _log_grows() -> bool:
     return any(Path(f"/dev/fd/{number}").resolve().is_file() for number in {1, 2, *_log_files()})
 
 
-def _add_rules(calls: Any, refused: Sequence[str]) -> None:
+def _add_rules(calls: Any, refused: Sequence[str]) -> None:  # noqa: C901 - one step a case
     """The rules of the filter. Of several for one call the first that fits counts; what has none is
     allowed.
     """

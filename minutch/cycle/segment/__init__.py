@@ -1,1 +1,9 @@
-"""A segment: one fetch list and all that came of it."""
+"""A segment: one fetch list and all that came of it, in six folders of part files.
+
+Begin with store, which opens one.
+
+    `store`, `segmentnames`                    a segment on disk, its name and its place
+    `readseg`                                  lists, dumps and single pages
+    `mergesegs`, `mergerules`                  the job, and which records stay
+    `mergestreams`, `mergewriter`              records on their way from many segments into one
+"""

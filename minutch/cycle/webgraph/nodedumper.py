@@ -137,9 +137,12 @@ def _groups(nodes: Iterator[pl.DataFrame], wish: Wish, conf: Configuration, fold
                     values if per_value else values.group_by("key", maintain_order=True).agg(number)
                 )
             for frame in shuffle.sorted(0):
-                if per_value:
-                    frame = frame.filter(pl.int_range(pl.len()).over("key") < top)
-                groups = frame.group_by("key", maintain_order=True).agg(number)
+                best = pl.int_range(pl.len()).over("key") < top
+                groups = (
+                    (frame.filter(best) if per_value else frame)
+                    .group_by("key", maintain_order=True)
+                    .agg(number)
+                )
                 yield groups.select(name="key", number=pl.col("number").cast(pl.Float32))
 
     if per_value or wish.top == ALL:

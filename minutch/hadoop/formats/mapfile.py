@@ -208,7 +208,7 @@ class MapFileWriter(WholeOrNothing):
     the markers.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a file is made of
         self,
         directory: str | Path,
         key_class: str,

@@ -59,7 +59,7 @@ class SequenceFileWriter(WholeOrNothing):
     Leaving the `with` block by an error removes the unfinished file.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a file is made of
         self,
         target: str | Path | BinaryIO,
         key_class: str,

@@ -1,8 +1,12 @@
-"""Paths on file systems of Hadoop (hdfs://, s3a:// ...), for jobs that know nothing of them
-(`minutch.hadoop.stores`).
+"""Opens paths on Hadoop's file systems (hdfs://, s3a://) for jobs that know nothing of them.
 
-as_path("crawl/crawldb")                a Path as_path("hdfs://name:8020/crawl/db")    a StorePath:
-a Path whose files are there; read in ranges, written whole
+    as_path("crawl/crawldb")                a Path
+    as_path("hdfs://name:8020/crawl/db")    a StorePath: read in ranges, written whole
+
+Begin with path, which is what jobs use.
+
+    `path`      the part of pathlib that databases and segments need
+    `hadoop`    the file systems, called in a Java process beside this one
 """
 
 from __future__ import annotations

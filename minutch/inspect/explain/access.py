@@ -201,7 +201,7 @@ class Access:
 
     # -- the verdict -------------------------------------------------------------------------------
 
-    def _verdict(self, robots: Robots, host: Host, missing: FetchVerdict | None) -> FetchVerdict:
+    def _verdict(self, robots: Robots, host: Host, missing: FetchVerdict | None) -> FetchVerdict:  # noqa: PLR0911 - one return a case
         if host.queue is None and not (host.queue_mode == "byIP" and self._resolve is None):
             text = f"it has no queue ({host.queue_mode}): not a URL, or a host without an address"
             return FetchVerdict(False, "no_queue", text)

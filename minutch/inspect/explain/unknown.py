@@ -25,7 +25,7 @@ NEVER_SEEN = "never_seen"
 NOT_LOOKED = "not_looked_for"
 
 
-def why_unknown(
+def why_unknown(  # noqa: PLR0911 - one return a case
     given: str,
     url: str,
     forms: Sequence[NormalForm],

@@ -1,1 +1,12 @@
-"""The files of a crawl as tables, read where they lie: for Polars, Arrow, pandas and SQL."""
+"""The files of a crawl as tables, read where they lie: for Polars, Arrow, pandas and SQL.
+
+Begin with crawl, which opens one, then table.
+
+    `crawl`, `table`, `columns`                     a crawl, a table, and its typed columns
+    `crawldb`, `hosts`, `links`, `duplicates`       tables of databases
+    `segments`, `pages`, `parses`, `ranges`         tables of segments
+    `graph`                                         links as a graph
+    `predicates`, `skipping`                        reads only where rows may be
+    `session`, `statements`, `prompt`               SQL, and a prompt for it
+    `results`, `parquet`                            rows for people and programs
+"""

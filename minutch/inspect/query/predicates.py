@@ -116,7 +116,7 @@ def _conjuncts(tree: Any) -> list[Any]:
     return [tree]
 
 
-def _urls(tree: Any) -> Ranges:
+def _urls(tree: Any) -> Ranges:  # noqa: PLR0911 - one return a case
     match tree:
         case {"BinaryExpr": {"left": left, "op": "And" | "LogicalAnd", "right": right}}:
             return intersection(_urls(left), _urls(right))

@@ -67,7 +67,7 @@ def _columns_of(text: str) -> int:
     return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
 
 
-def _shown(value: object) -> str:
+def _shown(value: object) -> str:  # noqa: PLR0911 - one return a case
     """A value for people, on one line."""
     match value:
         case None:

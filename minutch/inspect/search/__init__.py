@@ -1,3 +1,9 @@
-"""Search without a server: the index beside a crawl, what finds pages in it, and a search page for
-people.
+"""Search without a server: the index beside a crawl, and a page to search it.
+
+Begin with query and results; app serves them.
+
+    `localindex`, `fields`    the index on disk, and how texts become words
+    `query`, `results`        what people type; hits, snippets, counts
+    `crawlfiles`              what a crawl's files hold of a hit
+    `app`, `pages`            the paths, and their HTML
 """

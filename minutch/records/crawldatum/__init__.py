@@ -1,4 +1,12 @@
-"""CrawlDatum: what the CrawlDb knows of one URL, and what a segment says of it."""
+"""CrawlDatum: what the CrawlDb knows of one URL, and what a segment says of it.
+
+Begin with datum, whose docstring has the layout.
+
+    `datum`, `entitytag`    the record, and the version of a page that it describes
+    `table`                 the columns of a table of records
+    `columns`, `fields`     decodes and encodes them in bulk
+    `rows`                  goes between a row and the record
+"""
 
 from minutch.records.crawldatum.datum import (
     CUR_VERSION,

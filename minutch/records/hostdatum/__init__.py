@@ -1,4 +1,10 @@
-"""HostDatum: what the HostDb knows of one host."""
+"""HostDatum: what the HostDb knows of one host.
+
+Begin with datum, whose docstring has the layout.
+
+    `datum`      the record
+    `columns`    decodes and encodes records in bulk
+"""
 
 from minutch.records.hostdatum.datum import HostDatum
 

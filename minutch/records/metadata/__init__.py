@@ -1,4 +1,12 @@
-"""Metadata: properties with several values, and MapWritables, as they lie in records."""
+"""Metadata and MapWritables: named values, as they lie in other records.
+
+Begin with properties: Metadata, and the names of the keys.
+
+    `properties`        Metadata, a multi-valued map of strings
+    `columns`           the entries of a column of serialized MapWritables
+    `rawmap`            a serialized MapWritable, edited as bytes
+    `oldmapwritable`    the MapWritable of Nutch before 0.9
+"""
 
 from minutch.records.metadata.properties import (
     CACHING_FORBIDDEN_ALL,

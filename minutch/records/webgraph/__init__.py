@@ -1,4 +1,11 @@
-"""LinkDatum, Node and the WebGraph's other records."""
+"""LinkDatum, Node and the WebGraph's other records.
+
+Begin with graph, whose docstring has the layouts.
+
+    `graph`      the records
+    `table`      the columns of their tables
+    `columns`    decodes and encodes records in bulk
+"""
 
 from minutch.records.webgraph.graph import (
     INLINK,

@@ -58,7 +58,7 @@ def found_in(tree: Tree) -> tuple[Pattern, bool] | None:
     return Sequence((ANYTHING, strict, ANYTHING)), is_exact
 
 
-def _strict(node: Node, *, head: bool, tail: bool) -> tuple[Node, bool]:
+def _strict(node: Node, *, head: bool, tail: bool) -> tuple[Node, bool]:  # noqa: PLR0911 - one return a case
     """A node without what is not strict; `head` and `tail` say that nothing stands before or behind
     it.
     """

@@ -150,7 +150,7 @@ def _parts(node: Node) -> tuple[Node, ...]:
     return node.choices if isinstance(node, Alternation) else ()
 
 
-def _required(node: Node, groups: dict[int, Counter[str]]) -> Counter[str]:
+def _required(node: Node, groups: dict[int, Counter[str]]) -> Counter[str]:  # noqa: PLR0911 - one return a case
     """How often each character occurs at least in a match; a back-reference needs what its group
     needs.
     """

@@ -91,7 +91,7 @@ class Visit:
         return 200 if self.answer is None else self.answer.code
 
 
-def warc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:
+def warc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:  # noqa: C901 - one step a case
     """The visits of a WARC file, and the records that belong to none."""
     waiting: Visit | None = None
     request: Record | None = None

@@ -1,5 +1,12 @@
-"""Who runs a job's functions of a partition: this process with its threads, or Spark
-(`minutch.engine`).
+"""Who runs the functions of a job: this process with its threads, or Spark.
+
+Begin with interface: the verbs that jobs know.
+
+    `interface`                       what jobs ask of an engine
+    `local`, `pool`                   threads and processes of this machine
+    `spark`, `session`, `executor`    Spark: the driver, and what executors run
+    `shipping`                        what is sent to executors
+    `stored`, `selection`             databases as sources; the best rows, some at a time
 """
 
 from __future__ import annotations

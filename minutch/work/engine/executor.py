@@ -237,11 +237,11 @@ class RankTask(ShuffleTask):
         for table in tables:
             found = rules.ranks_in(table)
             within = found <= np.uint64(self.last)
-            table = table.filter(pl.Series(within))
+            ranked = table.filter(pl.Series(within))
             ranks = np.frombuffer(found[within].astype(">u8").tobytes(), np.uint8)
-            places, sizes = np.arange(0, len(ranks), 8), np.full(len(table), 8, np.int32)
+            places, sizes = np.arange(0, len(ranks), 8), np.full(len(ranked), 8, np.int32)
             rank = string_column(RANK, ranks, places, sizes)
-            yield table.select(rank, pl.col("key").alias(URL), pl.exclude("key"))
+            yield ranked.select(rank, pl.col("key").alias(URL), pl.exclude("key"))
 
     def shares(self, table: pl.DataFrame) -> list[pl.DataFrame]:
         """By the contest's own rule."""

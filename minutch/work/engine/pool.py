@@ -119,7 +119,7 @@ def _serve(connection: Connection, make: Callable[[], Callable[[T], R]]) -> None
         try:
             function = function or make()
             answer: tuple[BaseException | None, R | None] = None, function(item)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - handed to the caller
             answer = _portable(error), None
         try:
             connection.send(answer)
@@ -131,6 +131,6 @@ def _portable(error: Exception) -> Exception:
     """An error that can be sent to another process."""
     try:
         pickle.loads(pickle.dumps(error))
-    except Exception:
+    except Exception:  # noqa: BLE001 - pickle calls anything
         return MinutchError(f"{type(error).__name__}: {error}")
     return error

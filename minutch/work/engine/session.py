@@ -141,7 +141,7 @@ def _started(properties: dict[str, str]) -> Any:
     conf = SparkConf().setAll(list(properties.items()))
     with _heard() as stderr:
         try:
-            gateway = SparkContext._gateway or launch_gateway(conf, {"stderr": stderr})
+            gateway = SparkContext._gateway or launch_gateway(conf, {"stderr": stderr})  # noqa: SLF001 - no public name
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 context = SparkContext(gateway=gateway, conf=conf)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 import mmap
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -29,16 +28,16 @@ import numpy as np
 import polars as pl
 
 from minutch.errors import FormatError
-from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Stretch, keys_of, string_column
+from minutch.hadoop.formats.batch import Batch, Stretch, string_column
 from minutch.hadoop.formats.checksum import BYTES_PER_CHECKSUM, HEADER_SIZE, crc_path
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, NO_LIMIT, codec
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceFileReader
 from minutch.hadoop.stores import StorePath, is_local
-from minutch.kernels import find
 from minutch.kernels.arrow import Bytes
 from minutch.work.tables.parallel import ordered
-from minutch.work.tables.zlibvalues import MOST, MOST_AT_A_TIME, LargeSpanError, deflated, inflated
+from minutch.work.tables.recordfinders import FINDERS, KeyFilter, chosen, find_plain, too_large
+from minutch.work.tables.zlibvalues import MOST, MOST_AT_A_TIME, LargeSpanError, deflated
 
 TEXT = "org.apache.hadoop.io.Text"
 SPAN_SIZE = 1 << 24
@@ -46,16 +45,12 @@ SPAN_SIZE = 1 << 24
 _MARKER_WINDOW = 1 << 16
 """Bytes of a file far away in which a marker is looked for first."""
 _VERSION = 6
-_TYPICAL_RECORD = 64
 _PAGE = "org.apache.nutch.protocol.Content"
 """Pages are as large as http.content.limit lets them be."""
-_NO_ROOM = -2
 
 T = TypeVar("T")
 
 Decode = Callable[[Batch], pl.DataFrame]
-KeyFilter = Callable[[pl.Series], pl.Series]
-"""Of keys (Binary) which ones are wanted (Boolean)."""
 
 
 class Span(NamedTuple):
@@ -334,7 +329,7 @@ class SpannedFile:
         FormatError.
         """
         stretch = self.stretch(span) if self.compression != BLOCK else None
-        batch = None if stretch is None else _find_plain(stretch)
+        batch = None if stretch is None else find_plain(stretch)
         batch = self.batch(span) if batch is None else batch
         return string_column("key", batch.keys, batch.key_at, batch.key_len)
 
@@ -344,7 +339,7 @@ class SpannedFile:
         Where values are compressed one by one those of other keys stay so. Raises FormatError.
         """
         found = self._find(span, wanted=wanted)
-        return _chosen(self._read(span), wanted) if found is None else found
+        return chosen(self._read(span), wanted) if found is None else found
 
     def _key(self, key: bytes) -> bytes:
         try:
@@ -373,8 +368,8 @@ class SpannedFile:
         if stretch is None:
             return None
         if self._stored and self.compression == RECORD and len(stretch.sums):
-            return _find_plain(stretch, most, wanted)
-        found = _FINDERS[self.compression](stretch, most, wanted)
+            return find_plain(stretch, most, wanted)
+        found = FINDERS[self.compression](stretch, most, wanted)
         return deflated(found) if found is not None and self._stored else found
 
     def _read(self, span: Span, most: int = NO_LIMIT) -> Batch:
@@ -385,7 +380,7 @@ class SpannedFile:
         for key, value in self._records(span):
             unpacked += len(key) + len(value)
             if self.compression != NONE and unpacked > most:
-                raise _too_large(most)
+                raise too_large(most)
             keys.append(self._key(key))
             values.append(value)
         batch = Batch.of(keys, values)
@@ -435,101 +430,3 @@ def _find_in_store(path: StorePath, marker: bytes, size: int, position: int) -> 
             return position + found
         position, length = position + length - len(marker) + 1, SPAN_SIZE
     return -1
-
-
-def _chosen(batch: Batch, wanted: KeyFilter | None) -> Batch:
-    if wanted is None or not batch.size:
-        return batch
-    return batch.filter(wanted(keys_of(batch)).to_numpy())
-
-
-def _find_plain(
-    stretch: Stretch, most: int = NO_LIMIT, wanted: KeyFilter | None = None
-) -> Batch | None:
-    room = (stretch.end - stretch.start) // _TYPICAL_RECORD + 16
-    while True:
-        key_at, value_at = np.empty(room, np.int64), np.empty(room, np.int64)
-        key_len, value_len = np.empty(room, np.int32), np.empty(room, np.int32)
-        count = find.walk(*stretch.place, key_at, key_len, value_at, value_len)
-        if count != _NO_ROOM:
-            break
-        room *= 3
-    if count < 0:
-        return None
-    keys, values = (key_at[:count], key_len[:count]), (value_at[:count], value_len[:count])
-    return _chosen(Batch(stretch.data, *keys, stretch.data, *values), wanted)
-
-
-def _find_compressed_values(stretch: Stretch, most: int, wanted: KeyFilter | None) -> Batch | None:
-    batch = _find_plain(stretch, most, wanted)
-    return None if batch is None else inflated(batch, most)
-
-
-def _find_blocks(stretch: Stretch, most: int, wanted: KeyFilter | None) -> Batch | None:
-    if not stretch.is_whole:
-        return None
-    blocks: list[Batch] = []
-    source = DataInput(stretch.data[: stretch.end].data)
-    source.skip(stretch.start)
-    sync = stretch.marker.tobytes()
-    unpacked = 0
-    try:
-        while source.remaining:
-            blocks.append(_read_block(source, sync))
-            unpacked += len(blocks[-1].keys) + len(blocks[-1].values)
-            if unpacked > most:
-                raise _too_large(most)
-    except LargeSpanError:
-        raise
-    except (FormatError, zlib.error):
-        return None
-    return _chosen(_join(blocks), wanted)
-
-
-def _too_large(most: int) -> LargeSpanError:
-    what, expected = "records unpack to too much without a sync marker", f"at most {most} bytes"
-    return LargeSpanError(what, expected=expected, found="more")
-
-
-def _unpacked(part: bytes) -> Bytes:
-    """A part of a block. Raises FormatError or zlib.error."""
-    return np.frombuffer(codec(DEFAULT_CODEC).decompress(part, MOST), np.uint8)
-
-
-def _read_block(source: DataInput, sync: bytes) -> Batch:
-    """The next block. Raises FormatError or zlib.error."""
-    if source.read_bytes(find.MARKER_SIZE) != SYNC_ESCAPE + sync:
-        raise FormatError("no sync marker before a block", offset=source.pos)
-    count = source.read_vint()
-    parts = [_unpacked(source.read_bytes(source.read_vint())) for _ in range(4)]
-    keys, values = _column(parts[0], parts[1], count), _column(parts[2], parts[3], count)
-    if not find.strip_lengths(parts[1], *keys):
-        raise FormatError("a key that is no Text", offset=source.pos)
-    return Batch(parts[1], *keys, parts[3], *values)
-
-
-def _column(lengths: Bytes, data: Bytes, count: int) -> tuple[Offsets, Lengths]:
-    at, length = np.empty(max(count, 0), np.int64), np.empty(max(count, 0), np.int32)
-    if count < 0 or not find.vints(lengths, length) or find.running_sum(length, at) != len(data):
-        raise FormatError("lengths that do not fit a block", expected=len(data))
-    return at, length
-
-
-def _join(blocks: list[Batch]) -> Batch:
-    key_shift = np.cumsum([0, *(len(block.keys) for block in blocks)])
-    value_shift = np.cumsum([0, *(len(block.values) for block in blocks)])
-    return Batch(
-        np.concatenate([block.keys for block in blocks]),
-        np.concatenate([block.key_at + key_shift[i] for i, block in enumerate(blocks)]),
-        np.concatenate([block.key_len for block in blocks]),
-        np.concatenate([block.values for block in blocks]),
-        np.concatenate([block.value_at + value_shift[i] for i, block in enumerate(blocks)]),
-        np.concatenate([block.value_len for block in blocks]),
-    )
-
-
-_FINDERS: dict[str, Callable[[Stretch, int, KeyFilter | None], Batch | None]] = {
-    NONE: _find_plain,
-    RECORD: _find_compressed_values,
-    BLOCK: _find_blocks,
-}

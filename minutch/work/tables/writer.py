@@ -78,7 +78,7 @@ class TableWriter(Generic[T]):
     removes it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a file is made of
         self,
         path: Path,
         value_class: str,

@@ -114,7 +114,7 @@ def site() -> Iterator[SiteServer]:
 
 
 @pytest.mark.slow
-def test_a_crawl(server: Server, site: SiteServer) -> None:
+def test_a_crawl(server: Server, site: SiteServer) -> None:  # noqa: PLR0915 - one request after the other
     """Seed list, inject, generate, fetch, parse, updatedb, invertlinks, dedup; then the databases
     are read.
     """

@@ -89,7 +89,7 @@ def reference(url: str, values: list[CrawlDatum], given_rules: UpdateSettings) -
     return result
 
 
-def fetched(
+def fetched(  # noqa: C901 - one step a case
     url: str,
     old: CrawlDatum | None,
     fetch: CrawlDatum,

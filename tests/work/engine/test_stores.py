@@ -195,7 +195,7 @@ def test_a_replacement_without_renames_is_finished_by_the_next(
     replace_and_fail(store, monkeypatch)
 
 
-def replace_and_fail(store: StorePath, monkeypatch: pytest.MonkeyPatch, stride: int = 2) -> None:
+def replace_and_fail(store: StorePath, monkeypatch: pytest.MonkeyPatch, stride: int = 2) -> None:  # noqa: C901 - one step a case
     """Interrupted at every `stride`-th step: before there is a journal the old database is whole,
     then the new one.
     """
