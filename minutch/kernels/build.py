@@ -214,7 +214,7 @@ def _check() -> tuple[str, str]:
         dtype = np.int64(load64(array + _ELEMENTS))
         found = np.int64(load8(dtype + _LETTER))
         is_packed = np.int64(load32(array + _FLAGS)) & _IN_ROWS_AND_ALIGNED == _IN_ROWS_AND_ALIGNED
-        return is_packed and (found == letter or found == other) and np.int64(load8(dtype + _BYTE_ORDER)) != _BIG
+        return is_packed and found in (letter, other) and np.int64(load8(dtype + _BYTE_ORDER)) != _BIG
 
     compiled = _numba().cfunc("boolean(int64, int64, int64, int64, int64)", **_options())(is_array)
     return compiled.native_name, compiled.inspect_llvm()
@@ -299,4 +299,3 @@ if __name__ == "__main__":
             build()
         except (MinutchError, ImportError, OSError) as exc:
             sys.exit(f"minutch: {exc}")
-        print(library.PATH)

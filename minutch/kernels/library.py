@@ -29,8 +29,8 @@ MARK: Final = PREFIX + "digest"
 """The symbol of the digest of the sources."""
 DIGEST_SIZE: Final = 16
 _HINT: Final = (
-    "`pip install` of the checkout makes them, as bin/minutch does, or `python -m minutch.kernels.build` where Numba is "
-    "installed; MINUTCH_KERNELS=python does without them, slowly"
+    "`pip install` of the checkout makes them, as bin/minutch does, or `python -m minutch.kernels.build` where "
+    "Numba is installed; MINUTCH_KERNELS=python does without them, slowly"
 )
 _NOT_COMPILED: Final = ("__init__", "arrow", "interpreted", "library", "libdeflate", "clibrary", "link", "wheel")
 """Modules of this folder that no machine code depends on."""

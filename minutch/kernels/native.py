@@ -38,9 +38,9 @@ from minutch.errors import MinutchError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Int: TypeAlias = int | np.integer[Any]
+Int: TypeAlias = Any
 """An integer: Python's on the way into a kernel and out of it, a machine's inside."""
-Bool: TypeAlias = bool | np.bool_
+Bool: TypeAlias = Any
 U8: TypeAlias = npt.NDArray[np.uint8]
 U32: TypeAlias = npt.NDArray[np.uint32]
 U64: TypeAlias = npt.NDArray[np.uint64]
@@ -87,9 +87,11 @@ _RESULTS: dict[str, Callable[[int], object]] = {"None": lambda _: None, "Bool": 
 class Kernel:
     """A compiled function, loaded when it is first called."""
 
+    WRONG: Final = WRONG_ARRAY
+
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function)
-        self.function = function
+        self.function, self.kernel_kind = function, "kernel"
         self.module, self.name = function.__module__.rpartition(".")[2], function.__name__
         *parameters, result = function.__annotations__.values()
         self.parameters: tuple[str, ...] = tuple(parameters)
@@ -119,6 +121,10 @@ class Kernel:
 
         _check_layout()
         return find_kernel(self)
+
+    def shapes(self) -> list[Shape | None]:
+        """Of each parameter, what an array has to be; None for numbers."""
+        return [SHAPES.get(name) for name in self.parameters]
 
     def types(self) -> list[Any]:
         """What ctypes hands to the C function: where the result goes, the type of arrays, the arguments."""

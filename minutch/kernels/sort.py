@@ -82,7 +82,8 @@ def sort_entries(views: Views, addresses: U64, order: U32, memory: U8) -> Int:
         store32(entry + _SIZE, np.int64(views[order[i], 0]))
         total += np.int64(views[order[i], 0])
     aside = spare + n * ENTRY
-    starts = np.int64(scratch64(257).ctypes.data)
+    offsets = scratch64(257)
+    starts = np.int64(offsets.ctypes.data)
     stack = aside + ENTRY
     top = put_range(stack, entries, entries + n * ENTRY, np.int64(0), np.int64(0), aside)
     while top > stack:

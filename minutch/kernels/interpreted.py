@@ -1,0 +1,128 @@
+"""Kernels run from their Python sources, on NumPy: slow, for debugging (`MINUTCH_KERNELS=python`).
+
+A kernel's code runs with other globals than its module's: what it calls is interpreted too, and `np` makes numbers that
+count as compiled ones do. Machine integers of up to 64 signed bits are Python's, uint64 is NumPy's, which wraps;
+elements of arrays are read as such, and cut to their type when they are stored.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from types import FunctionType, SimpleNamespace
+from typing import Any, Final
+
+import numpy as np
+
+NOTHING: Final = ctypes.cast(ctypes.CDLL(None).labs, ctypes.c_void_p).value or 0
+"""A C function without effect, in place of callbacks: those must not wait for Python's lock, so memory stays held."""
+
+
+def _signed(bits: int) -> Callable[[Any], int]:
+    half, mask = 1 << (bits - 1), (1 << bits) - 1
+    return lambda value=0: ((int(value) & mask) ^ half) - half
+
+
+def _unsigned(bits: int) -> Callable[[Any], int]:
+    mask = (1 << bits) - 1
+    return lambda value=0: int(value) & mask
+
+
+def _uint64(value: Any = 0) -> np.uint64:
+    return np.uint64(int(value) & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+_NUMBERS: Final = {
+    **{f"int{bits}": _signed(bits) for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": _unsigned(bits) for bits in (8, 16, 32)},
+    "uint64": _uint64,
+    "float32": np.float32,
+    "bool": bool,
+}
+"""Name of a type → what makes a number of it."""
+_NUMPY: Final = SimpleNamespace(**_NUMBERS)
+"""What kernels have for `np`."""
+
+
+class _Array:
+    """An array whose elements are read and stored as compiled code does; slices are such arrays too."""
+
+    __slots__ = ("_make", "array")
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array, self._make = array, _NUMBERS[array.dtype.name]
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self.array[key]
+        return _Array(found) if isinstance(found, np.ndarray) else self._make(found)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.array[key] = value.array if isinstance(value, _Array) else self._make(value)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getattr__(self, name: str) -> Any:  # size, shape, ctypes
+        return getattr(self.array, name)
+
+
+_namespaces: dict[str, dict[str, Any]] = {}
+_functions: dict[Any, Any] = {}
+
+
+def _interpreted(function: Any) -> Any:
+    """A function of a kernel module with globals to be interpreted with; those are there when it is called."""
+    if function not in _functions:
+        module = function.__module__
+        is_new = module not in _namespaces
+        names = _namespaces.setdefault(module, {})
+        _functions[function] = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+        if is_new:
+            names |= {name: _counterpart(name, value) for name, value in vars(sys.modules[module]).items()}
+            names["np"] = _NUMPY
+    return _functions[function]
+
+
+def _counterpart(name: str, value: Any) -> Any:
+    """What a global of a module's kernels is when they are interpreted."""
+    if isinstance(value, np.ndarray):
+        return _Array(value)
+    kind = getattr(value, "kernel_kind", None)
+    if kind == "kernel":
+        return _interpreted(value.function)
+    if kind == "primitive":
+        return _wrapped(value) if name.startswith("scratch") else value
+    return _interpreted(value) if kind else value
+
+
+def _wrapped(primitive: Callable[[Any], Any]) -> Callable[[Any], _Array]:
+    return lambda size: _Array(primitive(size))
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    if not isinstance(value, np.ndarray) or not value.flags.c_contiguous:
+        return False
+    return bool(value.dtype == shape.dtype and value.ndim == shape.dimensions)
+
+
+def function_of(kernel: Any) -> Callable[..., int]:
+    """What stands for the C function of a `native.Kernel`: takes the same, and returns the same status."""
+    function, shapes = _interpreted(kernel.function), kernel.shapes()
+
+    def run(result: int, ndarray: int, *args: Any) -> int:
+        given = []
+        for value, shape in zip(args, shapes, strict=True):
+            if shape is None:
+                given.append(_NUMBERS["int64"](value))
+            elif _fits(value, shape):
+                given.append(_Array(value))
+            else:
+                return kernel.WRONG
+        with np.errstate(over="ignore"):
+            found = function(*given)
+        if found is not None:
+            ctypes.c_int64.from_address(result).value = _NUMBERS["int64"](found)
+        return 0
+
+    return run
