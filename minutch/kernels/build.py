@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -247,7 +247,7 @@ def _arguments(kernel: native.Kernel) -> Any:
         return builder.load(builder.inttoptr(builder.add(address, ir.Constant(word, offset)), word.as_pointer()))
 
     def arguments(typingctx: Any, words: Any) -> Any:
-        result = types.Tuple(kinds)
+        result: Any = cast(Any, types).Tuple(kinds)
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             values = []

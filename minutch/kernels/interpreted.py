@@ -21,19 +21,27 @@ NOTHING: Final = ctypes.cast(ctypes.CDLL(None).labs, ctypes.c_void_p).value or 0
 
 def _signed(bits: int) -> Callable[[Any], int]:
     half, mask = 1 << (bits - 1), (1 << bits) - 1
-    return lambda value=0: ((int(value) & mask) ^ half) - half
+
+    def number(value: Any = 0) -> int:
+        return ((int(value) & mask) ^ half) - half
+
+    return number
 
 
 def _unsigned(bits: int) -> Callable[[Any], int]:
     mask = (1 << bits) - 1
-    return lambda value=0: int(value) & mask
+
+    def number(value: Any = 0) -> int:
+        return int(value) & mask
+
+    return number
 
 
 def _uint64(value: Any = 0) -> np.uint64:
     return np.uint64(int(value) & 0xFFFF_FFFF_FFFF_FFFF)
 
 
-_NUMBERS: Final = {
+_NUMBERS: Final[dict[str, Any]] = {
     **{f"int{bits}": _signed(bits) for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": _unsigned(bits) for bits in (8, 16, 32)},
     "uint64": _uint64,
@@ -118,7 +126,7 @@ def function_of(kernel: Any) -> Callable[..., int]:
             elif _fits(value, shape):
                 given.append(_Array(value))
             else:
-                return kernel.WRONG
+                return int(kernel.WRONG)
         with np.errstate(over="ignore"):
             found = function(*given)
         if found is not None:

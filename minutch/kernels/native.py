@@ -141,7 +141,6 @@ class Callback:
     """A function that other libraries call by its address, from any thread, without Python's lock."""
 
     def __init__(self, function: Callable[[Int], None]) -> None:
-        update_wrapper(self, function)
         self.function = function
         self.module, self.name = function.__module__.rpartition(".")[2], function.__name__
 
