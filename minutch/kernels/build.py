@@ -26,7 +26,7 @@ from functools import cache
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -290,7 +290,7 @@ def _arguments(kernel: native.Kernel) -> Any:
         )
 
     def arguments(typingctx: Any, words: Any) -> Any:
-        result = types.Tuple(kinds)
+        result: Any = cast(Any, types).Tuple(kinds)
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             values = []
@@ -353,4 +353,3 @@ if __name__ == "__main__":
             build()
         except (MinutchError, ImportError, OSError) as exc:
             sys.exit(f"minutch: {exc}")
-        sys.stdout.write(f"{library.PATH}\n")

@@ -325,8 +325,8 @@ def merge_in(
             size = np.int64(4)
             while size < 2 * (last - place):
                 size *= 2
-            for slot in range(size):
-                slots[slot] = -1
+            for k in range(size):
+                slots[k] = -1
             for now in range(place, last):
                 if used - begin >= limit:
                     break
@@ -336,7 +336,7 @@ def merge_in(
                 )
                 anchor = string_at(anchors, anchor_addresses, row)
                 mixed = string_hash(anchor, np.int64(anchors[row, 0]), np.int64(mixed))
-                slot = np.int64(mixed & np.uint64(size - 1))
+                slot: Int = np.int64(mixed & np.uint64(size - 1))
                 while slots[slot] >= 0:
                     twin = np.int64(rows[begin + slots[slot]])
                     if (

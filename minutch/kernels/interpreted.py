@@ -16,8 +16,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from minutch.kernels.native import SHAPES, WRONG_ARRAY, Kernel, Shape
-
 NOTHING: Final = ctypes.cast(ctypes.CDLL(None).labs, ctypes.c_void_p).value or 0
 """A C function without effect, in place of callbacks: those must not wait for Python's lock, so
 memory stays held.
@@ -27,26 +25,26 @@ memory stays held.
 def _signed(bits: int) -> Callable[[Any], int]:
     half, mask = 1 << (bits - 1), (1 << bits) - 1
 
-    def signed(value: Any = 0) -> int:
+    def number(value: Any = 0) -> int:
         return ((int(value) & mask) ^ half) - half
 
-    return signed
+    return number
 
 
 def _unsigned(bits: int) -> Callable[[Any], int]:
     mask = (1 << bits) - 1
 
-    def unsigned(value: Any = 0) -> int:
+    def number(value: Any = 0) -> int:
         return int(value) & mask
 
-    return unsigned
+    return number
 
 
 def _uint64(value: Any = 0) -> np.uint64:
     return np.uint64(int(value) & 0xFFFF_FFFF_FFFF_FFFF)
 
 
-_NUMBERS: Final[dict[str, Callable[..., Any]]] = {
+_NUMBERS: Final[dict[str, Any]] = {
     **{f"int{bits}": _signed(bits) for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": _unsigned(bits) for bits in (8, 16, 32)},
     "uint64": _uint64,
@@ -109,9 +107,9 @@ def _counterpart(name: str, value: Any) -> Any:
     """What a global of a module's kernels is when they are interpreted."""
     if isinstance(value, np.ndarray):
         return _Array(value)
-    if isinstance(value, Kernel):
-        return _interpreted(value.function)
     kind = getattr(value, "kernel_kind", None)
+    if kind == "kernel":
+        return _interpreted(value.function)
     if kind == "primitive":
         return _wrapped(value) if name.startswith("scratch") else value
     return _interpreted(value) if kind else value
@@ -121,16 +119,17 @@ def _wrapped(primitive: Callable[[Any], Any]) -> Callable[[Any], _Array]:
     return lambda size: _Array(primitive(size))
 
 
-def _fits(value: Any, shape: Shape) -> bool:
+def _fits(value: Any, shape: Any) -> bool:
     if not isinstance(value, np.ndarray) or not value.flags.c_contiguous:
         return False
-    return value.dtype == shape.dtype and value.ndim == shape.dimensions
+    return bool(value.dtype == shape.dtype and value.ndim == shape.dimensions)
 
 
-def function_of(kernel: Kernel) -> Callable[..., int]:
-    """What stands for a kernel's C function: takes the same, and returns the same status."""
-    function = _interpreted(kernel.function)
-    shapes = [SHAPES.get(name) for name in kernel.parameters]
+def function_of(kernel: Any) -> Callable[..., int]:
+    """What stands for the C function of a `native.Kernel`: takes the same, and returns the same
+    status.
+    """
+    function, shapes = _interpreted(kernel.function), kernel.shapes()
 
     def run(result: int, ndarray: int, *args: Any) -> int:
         given = []
@@ -140,7 +139,7 @@ def function_of(kernel: Kernel) -> Callable[..., int]:
             elif _fits(value, shape):
                 given.append(_Array(value))
             else:
-                return WRONG_ARRAY
+                return int(kernel.WRONG)
         with np.errstate(over="ignore"):
             found = function(*given)
         if found is not None:

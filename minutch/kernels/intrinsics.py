@@ -129,7 +129,7 @@ def array_of(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any])
     strides = [size] if len(shape) == 1 else [builder.mul(shape[1], size), size]
     array = make_array(kind)(context, builder)
     populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
-    return impl_ret_untracked(context, builder, kind, array._getvalue())  # noqa: SLF001 - of Numba, without a public name
+    return impl_ret_untracked(context, builder, kind, array._getvalue())  # noqa: SLF001 - Numba has no public name for it
 
 
 PRIMITIVES: dict[str, Any] = {

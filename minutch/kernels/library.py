@@ -14,7 +14,6 @@ import os
 import platform
 import sys
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -116,7 +115,9 @@ def find_kernel(kernel: Kernel) -> Any:
     """The C function of a kernel, or what stands for it where kernels are interpreted."""
     loaded = load()
     if loaded is None:
-        return import_module("minutch.kernels.interpreted").function_of(kernel)
+        from minutch.kernels.interpreted import function_of
+
+        return function_of(kernel)
     found = loaded[symbol(kernel)]
     found.restype, found.argtypes = ctypes.c_int32, kernel.types()
     return found
@@ -127,5 +128,7 @@ def find_callback(callback: Callback) -> int:
     """The address of a callback's C function."""
     loaded = load()
     if loaded is None:
-        return int(import_module("minutch.kernels.interpreted").NOTHING)
+        from minutch.kernels.interpreted import NOTHING
+
+        return NOTHING
     return ctypes.cast(loaded[symbol(callback)], ctypes.c_void_p).value or 0

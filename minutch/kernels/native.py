@@ -90,9 +90,11 @@ _RESULTS: dict[str, Callable[[int], object]] = {"None": lambda _: None, "Bool": 
 class Kernel:
     """A compiled function, loaded when it is first called."""
 
+    WRONG: Final = WRONG_ARRAY
+
     def __init__(self, function: Callable[..., Any]) -> None:
-        self.__doc__ = function.__doc__
-        self.function = function
+        update_wrapper(self, function)
+        self.function, self.kernel_kind = function, "kernel"
         self.module, self.name = function.__module__.rpartition(".")[2], function.__name__
         *parameters, result = function.__annotations__.values()
         self.parameters: tuple[str, ...] = tuple(parameters)
@@ -127,6 +129,10 @@ class Kernel:
         _check_layout()
         return find_kernel(self)
 
+    def shapes(self) -> list[Shape | None]:
+        """Of each parameter, what an array has to be; None for numbers."""
+        return [SHAPES.get(name) for name in self.parameters]
+
     def types(self) -> list[Any]:
         """What ctypes hands to the C function: where the result goes, the type of arrays, the
         arguments.
@@ -148,7 +154,6 @@ class Callback:
     """
 
     def __init__(self, function: Callable[[Int], None]) -> None:
-        self.__doc__ = function.__doc__
         self.function = function
         self.module, self.name = function.__module__.rpartition(".")[2], function.__name__
 

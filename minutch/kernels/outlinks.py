@@ -8,7 +8,7 @@ that they become.
     pages      start of the run in `data` | links in it | start and size of the page's own URL in
                `selves`
 
-Links are runs of serialized Outlinks (minutch.records.links.outlinkrun), URLs UTF-8.
+Links are runs of serialized Outlinks (minutch.records.outlinkrun), URLs UTF-8.
 """
 
 from __future__ import annotations

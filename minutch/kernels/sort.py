@@ -106,19 +106,20 @@ def sort_entries(views: Views, addresses: U64, order: U32, memory: U8) -> Int:
         store32(entry + _ROW, np.int64(order[i]))
         store32(entry + _SIZE, np.int64(views[order[i], 0]))
         total += np.int64(views[order[i], 0])
-    aside = spare + n * ENTRY
+    aside: Int = spare + n * ENTRY
     offsets = scratch64(257)
     starts = np.int64(offsets.ctypes.data)
     stack = aside + ENTRY
     top = put_range(stack, entries, entries + n * ENTRY, np.int64(0), np.int64(0), aside)
     while top > stack:
         top -= _RANGE
-        low, high = np.int64(load64(top)), np.int64(load64(top + 8))
+        low: Int = np.int64(load64(top))
+        high: Int = np.int64(load64(top + 8))
         depth, loaded = np.int64(load64(top + 16)), np.int64(load64(top + 24))
         differing: Int = np.uint64(0)
         for at in range(low, high, ENTRY):
             if not loaded:
-                prefetch(np.int64(load64(np.int64(min(at + _AHEAD * ENTRY, high - ENTRY)) + _PLACE)) + depth)
+                prefetch(np.int64(load64(min(at + _AHEAD * ENTRY, high - ENTRY) + _PLACE)) + depth)
                 place, length = np.int64(load64(at + _PLACE)), np.int64(load32(at + _SIZE))
                 store64(at, np.int64(word_of(place, length, depth)))
             differing |= load64(at) ^ load64(low)

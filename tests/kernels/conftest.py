@@ -1,4 +1,6 @@
-"""Kernels are held to the properties here twice: each call is made compiled and interpreted."""
+"""Kernels are held to their properties here both compiled and interpreted: each call is made
+twice.
+"""
 
 from tests.support.interpreted import compared
 

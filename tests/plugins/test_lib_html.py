@@ -31,6 +31,7 @@ from plugins.lib_html.tree_reader import TreeReader, tree_reader
 from plugins.lib_html.walk import ParsedMarkup
 from tests.cycle.parse.test_fuzz import ROUNDS, SITE, damaged
 from tests.support.golden import GOLDEN, HAS_ALL, needs_golden
+from tests.support.interpreted import compared  # noqa: F401
 from tests.support.pages import configuration, content
 
 CONFIGURATIONS = [

@@ -18,6 +18,7 @@ from plugins.lib_html.extract import Extractor
 from plugins.lib_html.limits import Limits
 from tests.plugins.test_lib_html import golden_pages
 from tests.support.golden import needs_golden
+from tests.support.interpreted import compared  # noqa: F401
 from tests.support.pages import configuration, parse
 
 

@@ -22,6 +22,7 @@ from plugins.lib_html.browserlinks import DEEPEST
 from plugins.lib_html.linkkinds import KINDS, PLACES, kinds_of
 from plugins.lib_html.linkvalues import in_css, in_link_header, in_srcset, in_text
 from tests.support.golden import PROJECT
+from tests.support.interpreted import compared  # noqa: F401
 from tests.support.pages import URL, configuration, content, links, parse, parse_all
 
 NUTCHS = configuration()
