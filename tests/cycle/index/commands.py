@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from minutch.clock import FakeClock
-from minutch.commands import indexchecker
+from minutch.commands import clean, index, indexchecker
 from minutch.conf import Configuration
-from minutch.cycle.index import clean
-from minutch.cycle.index import indexing as index
 from minutch.job import Counters, JobContext
 from tests.support.golden import GOLDEN
 

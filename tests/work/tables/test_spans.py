@@ -190,6 +190,7 @@ def test_a_record_that_unpacks_to_too_much_is_damage(
     (span,) = file.spans()
     assert [batch.size for batch in file.batches(span)] == [2]
     monkeypatch.setattr("minutch.work.tables.recordfinders.MOST", 100_000)
+    monkeypatch.setattr("minutch.work.tables.spans.MOST", 100_000)
     monkeypatch.setattr("minutch.work.tables.zlibvalues.MOST", 100_000)
     file = SpannedFile(path)
     with pytest.raises(
