@@ -8,6 +8,8 @@ failed no page is asked for (RFC 9309, 2.3.1.4). Nutch does not obey `Retry-Afte
 
 from __future__ import annotations
 
+import re
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -73,9 +75,56 @@ def ending(code: int) -> Ending:
     return _ENDINGS.get(code, _RETRY)
 
 
+_HTTP_CODE: Final = re.compile(r"Http code=(\d+)")
+_OF_THE_HOST: Final = (408, 429)
+"""Answers from 400 to 499 that speak of the host, not of the page (RFC 9110, 15.5.9; RFC 6585)."""
+
+
+def host_failed(answer: ProtocolStatus, *, in_row: bool) -> bool | None:
+    """Whether an answer says that the host fails (True) or serves (False); None if it says neither.
+
+    A host fails where there is no answer, and by 408, 429 and 5xx; a page that is forbidden says
+    nothing of it. Without `in_row` all that Nutch takes for an exception is a failure.
+    """
+    if not ending(answer.code).failed:
+        return False
+    found = _HTTP_CODE.match(answer.message or "")
+    if not in_row or found is None:
+        return True
+    code = int(found[1])
+    return code in _OF_THE_HOST or code >= 500 or None
+
+
 def skipped_status(reason: str) -> ProtocolStatus:
     """The status of a URL that was never asked for."""
     return ProtocolStatus(protocol.NOTFETCHING, [reason])
+
+
+class RedirectMemory:
+    """Targets of redirects met lately (fetcher.redirect.dedupcache.*): the second one within the
+    time is skipped.
+    """
+
+    def __init__(self, settings: RedirectSettings) -> None:
+        self._life = settings.dedup_seconds * 1000
+        self._size = settings.dedup_size if settings.dedup_seconds > 0 else 0
+        self._seen: OrderedDict[str, int] = OrderedDict()
+
+    def met(self, url: str, now: int) -> bool:
+        """True if `url` was asked for within the time kept; remembers it otherwise. False always if
+        switched off.
+        """
+        if self._size <= 0:
+            return False
+        written = self._seen.get(url)
+        if written is not None and now - written < self._life:
+            self._seen.move_to_end(url)
+            return True
+        self._seen[url] = now
+        self._seen.move_to_end(url)
+        if len(self._seen) > self._size:
+            self._seen.popitem(last=False)
+        return False
 
 
 class RedirectRules:

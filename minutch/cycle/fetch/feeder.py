@@ -103,6 +103,8 @@ class Feeder:
         self._addresses = addresses
         self._ahead: deque[_Entry] = deque()
         self.done = False
+        self.waits = False
+        """The address of the next host is being looked up."""
         self.total = 0
         """Listed URLs that this process is responsible for, settled ones included."""
 
@@ -111,6 +113,7 @@ class Feeder:
         (`done`).
         """
         while (entry := self._entry()) is not None:
+            self.waits = isinstance(entry, Later)
             if isinstance(entry, Later):
                 return entry
             listed, datum, url = entry

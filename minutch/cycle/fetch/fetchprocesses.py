@@ -84,7 +84,9 @@ class _Child:
             os._exit(1)
         if kind == "item":
             self.received += 1
-            self.session.loop.add(unpack_follow(*values))
+            item = unpack_follow(*values)
+            if item.redirects or self.session.loop.hooks.is_new(item.url):
+                self.session.loop.add(item)
         elif kind == "stop":
             self.session.loop.leave()
         elif kind == "hold":

@@ -23,6 +23,8 @@ class Hooks:
     tick: Callable[[Snapshot], None] = lambda snapshot: None
     publish: Callable[[str, str, dict[str, object]], None] = lambda kind, url, data: None
     parsed: Callable[[RedirectChain, ParsedPage], list[FetchItem]] = lambda chain, page: []
+    is_new: Callable[[str], bool] = lambda url: True
+    """Asked for each link that another process follows to a host of this one."""
     hand_over: Callable[[FetchItem], bool] = lambda item: False
     busy_until: Callable[[str, int], None] = lambda queue_id, time: None
     settled: Callable[[Frame], None] = lambda frame: None

@@ -22,11 +22,10 @@ from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.pagearchive import PageArchive
 from minutch.cycle.fetch.pause import Pause
-from minutch.cycle.fetch.queues import FetchItem, FetchQueues, QueuingStatus
+from minutch.cycle.fetch.queues import ROBOTS_DEFER, FetchItem, FetchQueues
 from minutch.cycle.fetch.recorder import ParsedPage, Recorder
 from minutch.cycle.fetch.redirectchain import (
     FAILED,
-    ROBOTS_DEFER,
     ChainRunner,
     RedirectChain,
     pack_follow,
@@ -34,7 +33,7 @@ from minutch.cycle.fetch.redirectchain import (
 from minutch.cycle.fetch.settings import NEVER, FetchSettings
 from minutch.cycle.fetch.snapshot import Snapshot, details_of
 from minutch.cycle.fetch.stats import BandwidthGovernor, FetchStats, ThroughputGuard
-from minutch.errors import MinutchError, StoreError
+from minutch.errors import StoreError
 from minutch.records import protocolstatus
 from minutch.records.protocolstatus import ProtocolStatus
 
@@ -48,11 +47,8 @@ DETAILS_EVERY: Final = 4
 """Ticks between two looks at single hosts, where somebody watches."""
 SHORTEST_WAIT: Final = 0.001
 """Seconds; a timer is never set shorter."""
-
-_REFUSALS: Final = {
-    QueuingStatus.ABOVE_EXCEPTION_THRESHOLD: Outcome.SKIPPED_EXCEPTIONS,
-    QueuingStatus.HOST_BUSY: Outcome.DEFERRED,
-}
+SLICE: Final = 500
+"""URLs that are given up in one turn of the event loop: signals and answers have theirs between."""
 
 
 @dataclass(slots=True)
@@ -104,6 +100,8 @@ class FetchLoop:
         self._last_start = self.clock.now()
         self._threads = self.settings.threads
         helpers = [loop.create_task(self._watch()), loop.create_task(self._sync())]
+        for helper in helpers:
+            helper.add_done_callback(self._helper_ended)
         try:
             await self.hooks.begun()
             self._pump()
@@ -119,11 +117,11 @@ class FetchLoop:
         """Begin nothing new; what is in flight is finished, the rest ends with `outcome`."""
         if self._stopping is None and not self._leaving:
             self._stopping = outcome
-            try:
-                self._drop_waiting(outcome)
-            except MinutchError as exc:
-                self._abort(exc)
-            self._pump()
+            waiting = self.queues.waiting
+            if waiting:
+                log.warning("%s: dropping %d queued URLs", outcome.reason, waiting)
+            self.queues.end(outcome)
+            self.wake()
 
     def leave(self) -> None:
         """Begin nothing new; what is in flight is finished, the rest is left to the next run, as
@@ -131,7 +129,7 @@ class FetchLoop:
         """
         self._leaving = True
         self.hold(False)
-        self._pump()
+        self.wake()
 
     def hold(self, wanted: bool) -> None:
         """Begin no request until this is called with False; limits of time move by as long as that
@@ -166,26 +164,27 @@ class FetchLoop:
             return
         try:
             now = self.clock.now()
+            self._give_up_dropped()
             if not (self._leaving or self.pause.is_on):
                 self._feed(now)
             while self._free_at(now) == now and (item := self.queues.take(now)) is not None:
                 self._start(item, now)
             if self._is_done():
                 self._end.set_result(None)
+            elif self._has_more_to_give_up():
+                self.wake()
             else:
                 self._set_timer(now)
-        except MinutchError as exc:
+        except Exception as exc:  # noqa: BLE001 - whatever it is, the fetch ends with it
             self._abort(exc)
 
     def add(self, item: FetchItem) -> None:
         """Queue an item that comes from elsewhere (a followed link, another process); both have it
         in their logs.
         """
-        if self._leaving:
-            return
-        outcome = self._queue(item, self.clock.now())
-        if outcome is not None:
-            self._skip(item, outcome)
+        if not self._leaving:
+            self.queues.add(item, self.clock.now(), first=item.redirects > 0)
+            self.wake()
 
     def wake(self) -> None:
         """Check again for something to do, once for all that happens meanwhile."""
@@ -202,7 +201,8 @@ class FetchLoop:
             return not self._running
         return (
             self.feeder.done
-            and not self.queues.size
+            and not self.queues.waiting
+            and not self.queues.has_dropped
             and not self._running
             and self.hooks.nothing_to_do()
         )
@@ -231,27 +231,32 @@ class FetchLoop:
         return min(self._threads, 1 + int(elapsed / delay))
 
     def _feed(self, now: int) -> None:
-        depth = self.settings.queue_depth
-        while not self.feeder.done and (self._stopping is not None or self.queues.size < depth):
+        if self._stopping is None and self.queues.is_late(now):
+            self.stop(Outcome.SKIPPED_TIMELIMIT)
+        depth, fed = self.settings.queue_depth, 0
+        while not self.feeder.done and fed < SLICE and self.queues.waiting < depth:
+            fed += 1
             found = self.feeder.next()
             if isinstance(found, Later):
                 return  # until `wake`
-            if found is None:
-                self.queues.feeding = False
-            elif isinstance(found, tuple):
+            if isinstance(found, tuple):
                 self._skip(FetchItem(found[0], found[1], "", found[0]), found[2])
-            else:
-                outcome = self._queue(found, now)
-                if outcome is not None:
-                    self._skip(found, outcome)
+            elif found is not None:
+                self.queues.add(found, now)
 
-    def _queue(self, item: FetchItem, now: int) -> Outcome | None:
-        """None if the item is queued, else how it ends."""
-        if self._stopping is not None:
-            return self._stopping
-        if self.queues.time_limit_exceeded(now):
-            return Outcome.SKIPPED_TIMELIMIT
-        return _REFUSALS.get(self.queues.add(item, now))
+    def _give_up_dropped(self) -> None:
+        """Record what will not be asked for, a slice at a time."""
+        for dropped in self.queues.dropped(SLICE):
+            self._skip(dropped.item, dropped.outcome, dropped.reason)
+
+    def _has_more_to_give_up(self) -> bool:
+        """Work is left that waits for nothing."""
+        if self._leaving:
+            return False
+        is_short = self.queues.waiting < self.settings.queue_depth and not self.pause.is_on
+        return self.queues.has_dropped or (
+            is_short and not self.feeder.done and not self.feeder.waits
+        )
 
     def _start(self, item: FetchItem, now: int) -> None:
         chain = RedirectChain.of(item)
@@ -266,6 +271,10 @@ class FetchLoop:
             self._abort(error)
         self.wake()
 
+    def _helper_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._abort(error)
+
     async def _run(self, chain: RedirectChain) -> None:
         try:
             await self.runner.run(chain)
@@ -273,7 +282,7 @@ class FetchLoop:
             running = self._running.get(asyncio.current_task())  # type: ignore[arg-type]
             if running is None or not running.hung:
                 raise
-            self.runner.fail(chain, _timeout(self.settings.hung_after))
+            self.runner.fail(chain, _timeout(self.settings.hung_after), hung=True)
         except StoreError:
             raise
         except Exception as exc:
@@ -282,7 +291,7 @@ class FetchLoop:
         self._settle(chain)
 
     def _settle(self, chain: RedirectChain) -> None:
-        if chain.put_back and not chain.redirects:
+        if chain.put_back:
             return
         self._write(chain.frame)
 
@@ -298,16 +307,13 @@ class FetchLoop:
 
     # -- what chains ask for (Handover) ------------------------------------------------------------
 
-    def purged(self, items: list[FetchItem], outcome: Outcome, reason: str) -> None:
-        """Give up items that wait no longer."""
-        for item in items:
-            self._skip(item, outcome, reason)
-
     def parsed(self, chain: RedirectChain, page: ParsedPage) -> None:
         """Publish a parsed page, and queue its links that are to be followed now."""
         if self.settings.publish:
             for url, data in page.events:
                 self.hooks.publish("REPORT", url, data)
+        if self.stopping or self.queues.is_late(self.clock.now()):
+            return
         for item in self.hooks.parsed(chain, page):
             chain.frame.add(Part.FOLLOW, item.url, pack_follow(item))
             if not (self._leaving or self.hooks.hand_over(item)):
@@ -317,22 +323,17 @@ class FetchLoop:
         """Pass an event on."""
         self.hooks.publish(kind, url, data)
 
-    def hand_over(self, chain: RedirectChain, item: FetchItem) -> bool:
-        """Give a redirect's target to the process that owns its host, or to the next run."""
-        target = FetchItem(
-            item.url, item.datum, item.queue_id, None, item.depth, chain.redirects + 1
-        )
-        if not (self._leaving or self.hooks.hand_over(target)):
-            return False
+    def redirected(self, chain: RedirectChain, target: FetchItem) -> None:
+        """Queue a redirect's target, here or in the process that owns its host; else it is for the
+        next run.
+        """
         chain.frame.add(Part.FOLLOW, target.url, pack_follow(target))
-        return True
+        if not (self._leaving or self.hooks.hand_over(target)):
+            self.add(target)
 
-    def busy_until(self, queue_id: str, time: int, now: int) -> None:
-        """Let a queue rest; if that takes longer than anybody waits, give it up."""
+    def busy_until(self, queue_id: str, time: int) -> None:
+        """A host asked not to be called before `time`."""
         self.hooks.busy_until(queue_id, time)
-        self.queues.rest_until(queue_id, time, now)
-        if time - now > self.settings.hung_after:
-            self.purged(self.queues.drop(queue_id), Outcome.DEFERRED, Outcome.DEFERRED.reason)
 
     def _skip(self, item: FetchItem, outcome: Outcome, reason: str | None = None) -> None:
         frame = Frame(outcome, [] if item.listed is None else [item.listed])
@@ -340,22 +341,16 @@ class FetchLoop:
             frame.outcome = Outcome.FOLLOWED
         url = item.url if item.listed is None else item.listed
         self.recorder.skipped(frame, url, item.datum, reason or outcome.reason, self.clock.now())
-        if outcome.event and reason is None:
-            self.stats.events[outcome.event] += 1
+        event = "robots_defer_visits_dropped_total" if reason == ROBOTS_DEFER else outcome.event
+        if event:
+            self.stats.events[event] += 1
         self._write(frame)
-
-    def _drop_waiting(self, outcome: Outcome) -> None:
-        dropped = self.queues.drop_all()
-        if dropped:
-            log.warning("%s: dropping %d queued URLs", outcome.reason, len(dropped))
-        for item in dropped:
-            self._skip(item, outcome)
 
     # -- time --------------------------------------------------------------------------------------
 
     def _set_timer(self, now: int) -> None:
         """Wake up when a queue yields again and a thread is free for it."""
-        ready, free = self.queues.next_ready(), self._free_at(now)
+        ready, free = self.queues.next_ready(now), self._free_at(now)
         if ready is None or free is None:
             return
         due = max(ready, free)
@@ -380,9 +375,9 @@ class FetchLoop:
                     await loop.run_in_executor(None, self.archive.sync)
                 await loop.run_in_executor(None, self.log.sync)
             except OSError as exc:
-                self._abort(
-                    StoreError(f"{self.log.path}: can't sync the fetch log: {exc.strerror}")
-                )
+                raise StoreError(
+                    f"{self.log.path}: can't sync the fetch log: {exc.strerror}"
+                ) from exc
 
     async def _watch(self) -> None:
         guard = ThroughputGuard(self.settings.pressure)
@@ -394,10 +389,7 @@ class FetchLoop:
             details = self.hooks.watched and number % DETAILS_EVERY == 0
             snapshot = self.snapshot(stats.pages - pages, stats.bytes - size, details=details)
             pages, size = stats.pages, stats.bytes
-            try:
-                self.tick(snapshot, guard, governor)
-            except MinutchError as exc:
-                self._abort(exc)
+            self.tick(snapshot, guard, governor)
 
     def tick(self, snapshot: Snapshot, guard: ThroughputGuard, governor: BandwidthGovernor) -> None:
         """The once-a-second look at all limits."""
@@ -407,7 +399,7 @@ class FetchLoop:
             return
         if guard.too_slow(snapshot.pages_last_second, now):
             self.stop(Outcome.SKIPPED_THROUGHPUT)
-        if self.queues.time_limit_exceeded(now):
+        if self.queues.is_late(now):
             self.stop(Outcome.SKIPPED_TIMELIMIT)
         places = len(self.queues.queues) * self.settings.queues.max_threads
         change = governor.adjust(self.stats.bytes, self._in_flight(), self._threads, places)
@@ -430,8 +422,8 @@ class FetchLoop:
                     now - running.since,
                 )
                 task.cancel()
-        idle = not self._running and self.queues.size and now - self._last_start > limit
-        if idle and not self.queues.resting_on_purpose():
+        idle = not self._running and self.queues.waiting and now - self._last_start > limit
+        if idle and not self.queues.rests_on_request():
             log.warning("no new request for %d ms", now - self._last_start)
             self.stop(Outcome.SKIPPED_TIMEOUT)
 
@@ -440,13 +432,11 @@ class FetchLoop:
         nothing else.
         """
         wait = self.settings.robots.defer_wait
-        if wait < 0 or self._running or not self.feeder.done or not self.queues.size:
+        if wait < 0 or self._running or not self.feeder.done or not self.queues.waiting:
             return
-        dropped = self.queues.drop_deferred(wait, now)
-        if dropped:
-            log.info("%d URLs of deferred hosts are left to a later fetch", len(dropped))
-            self.stats.events["robots_defer_visits_dropped_total"] += len(dropped)
-            self.purged(dropped, Outcome.DEFERRED, ROBOTS_DEFER)
+        if self.queues.defers_all(wait, now):
+            log.info("%d URLs of deferred hosts are left to a later fetch", self.queues.waiting)
+            self.queues.give_up_all(Outcome.DEFERRED, ROBOTS_DEFER)
 
     def snapshot(self, pages: int = 0, size: int = 0, *, details: bool = False) -> Snapshot:
         """The state of the fetch; `pages` and `size` are those of the last second."""
@@ -454,16 +444,16 @@ class FetchLoop:
         return Snapshot(
             active=self._in_flight(),
             threads=self._threads,
-            waiting=queues.size,
+            waiting=queues.waiting,
             queues=len(queues.queues),
-            blocked=len(queues.blocked),
+            blocked=queues.given_up,
             pages=stats.pages,
             errors=stats.errors,
             bytes=stats.bytes,
             pages_last_second=pages,
             bytes_last_second=size,
             seconds=self.clock.monotonic() - self._started - self.pause.lasting(now) / 1000,
-            longest_rest=queues.oldest_rest(now) / 1000,
+            longest_rest=queues.longest_rest(now) / 1000,
             done=self.ledger.settled,
             total=self.total,
             events=stats.events,

@@ -26,7 +26,7 @@ from typing import Final
 from minutch.conf import Configuration
 from minutch.cycle.fetch.closing import stored_compression
 from minutch.cycle.fetch.queuekey import QueueKey
-from minutch.cycle.fetch.queues import FetchItem, FetchQueues
+from minutch.cycle.fetch.queues import FetchItem
 from minutch.cycle.fetch.recorder import ParsedPage
 from minutch.cycle.fetch.redirectchain import RedirectChain
 from minutch.cycle.fetch.settings import FetchSettings, FollowSettings
@@ -197,30 +197,29 @@ class LinkFollower:
     """Picks the links of a parsed page that are fetched in the same run."""
 
     def __init__(
-        self, settings: FollowSettings, queues: FetchQueues, key: QueueKey, stats: FetchStats
+        self, settings: FollowSettings, key: QueueKey, stats: FetchStats, listed: Iterable[str] = ()
     ) -> None:
+        """`listed` are the URLs of the fetch list, which nobody has to follow a link to."""
         self._settings = settings
-        self._queues = queues
         self._key = key
         self._stats = stats
+        self._seen = {hash(url) for url in listed}
 
-    def follow(self, chain: RedirectChain, page: ParsedPage, now: int) -> list[FetchItem]:
-        """Items for the links to fetch; empty if the page lies too deep or time is up."""
+    def is_new(self, url: str) -> bool:
+        """Whether a link to a URL may be followed: once, and not if the URL is in the list."""
+        size = len(self._seen)
+        self._seen.add(hash(url))
+        return len(self._seen) > size
+
+    def follow(self, chain: RedirectChain, page: ParsedPage) -> list[FetchItem]:
+        """Items for the links to fetch; empty if the page lies too deep."""
         depth = chain.item.depth
-        if depth >= self._settings.depth or self._queues.time_limit_exceeded(now):
+        if depth >= self._settings.depth:
             return []
-        return [
-            item for url, links in page.outlinks for item in self._of(url, links, depth + 1, now)
-        ]
+        return [item for url, links in page.outlinks for item in self._of(url, links, depth + 1)]
 
-    def _of(self, url: str, links: Sequence[str], depth: int, now: int) -> list[FetchItem]:
-        queue_id = self._key(url)
-        if queue_id is None:
-            return []
-        seen = self._queues.queue(queue_id, now).seen
-        if seen is None:
-            return []
-        seen.add(string_hash(url))
+    def _of(self, url: str, links: Sequence[str], depth: int) -> list[FetchItem]:
+        self.is_new(url)
         distinct = list(dict.fromkeys(links))
         self._stats.events["outlinks_detected_total"] += len(distinct)
         host = host_of(url)
@@ -228,12 +227,10 @@ class LinkFollower:
         for link in _java_order(distinct, len(links)):
             if len(items) >= self._settings.per_page:
                 break
-            code = string_hash(link)
-            if (self._settings.ignore_external and host_of(link) != host) or code in seen:
+            if self._settings.ignore_external and host_of(link) != host:
                 continue
-            seen.add(code)
             target = self._key(link)
-            if target is not None:
+            if target is not None and self.is_new(link):
                 items.append(
                     FetchItem(
                         link,

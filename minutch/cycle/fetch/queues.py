@@ -3,35 +3,40 @@
 The only home of the rules of politeness. Pure: no I/O, every time is an argument (`now`, ms since
 the epoch).
 
-    add ──> queue (waiting) ──take──> in progress ──finish──> gone; the queue rests for its delay
-                │                        │
-                │                        ├── exception: the queue backs off; after too many it
-                │                        │   is purged and blocked
-                │                        └── defer: back to the front of the queue, which rests
-                └── drop: time limit, throughput threshold, purge
+    fetch list ─ begin ─┐
+    add ────────────────┴> waiting ──take──> in progress ──finish──> gone; the queue rests
+                              │                   │
+                              │                   └─ put_back: to the front again; its host rests
+                              └─ dropped: time limit, too many failures, a host that is too busy
 
-A queue yields an item when it rests no longer and has fewer than `max_threads` items in progress.
-With one thread a queue rests `crawl_delay` after each item, with more `min_delay` (FetchItemQueue:
-robots.txt's Crawl-Delay then has no effect). Queues that can yield sooner stand nearer the top of a
-heap, so that `take` costs O(log queues).
+A queue may yield an item when it has rested and fewer than `max_threads` of its items are in
+progress. With one thread it rests `crawl_delay` after each item, with more `min_delay`
+(FetchItemQueue: robots.txt's Crawl-Delay then has no effect). A queue that may yield is in one of
+two heaps: `_resting`, by the time at which its rest ends, or `_ready`, by the number of URLs that
+it has left: where places are short, the host with the most left is asked first. Each queue knows
+its own entry in a heap, and an entry that is not its queue's is of no effect.
 
-Source: org.apache.nutch.fetcher.FetchItemQueues and FetchItemQueue, except: items that are dropped
-are handed back, so that the caller can give each its status; a deferred item gives its place in the
-queue back (in Nutch the place stays taken until the whole fetch times out); back-off has jitter
-(fetcher.exceptions.per.queue.jitter, 0 restores Nutch's).
+A queue lives while it has items; what politeness still needs of one that has none (its rest, its
+failures, that it was given up) is kept in a few dozen bytes by a hash of its name.
+
+Source: org.apache.nutch.fetcher.FetchItemQueues and FetchItemQueue, except: failures in a row
+count, and those that speak of the host (`fetcher.exceptions.per.queue.in.row`); what is dropped is
+handed back, so that each URL gets its record; an item that is put back gives its place back; the
+back-off has jitter (`fetcher.exceptions.per.queue.jitter`) and shrinks with successes.
 """
 
 from __future__ import annotations
 
 import heapq
 import random
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
+from hashlib import blake2b
 from itertools import count
-from typing import Final
+from typing import Final, Protocol
 
+from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.settings import NEVER, QueueSettings
 from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.records.crawldatum import CrawlDatum
@@ -40,24 +45,10 @@ VARIABLE_DELAY_KEY: Final = Text("_variableFetchDelay_")
 """Key under which generate passes a host's own delay (LongWritable, ms); taken out of the datum
 here.
 """
+ROBOTS_DEFER: Final = "robots.txt defers visits"
 
 _MAX_DOUBLINGS: Final = 32
-
-
-class QueuingStatus(StrEnum):
-    """What became of an item that the feeder brought; the names are Nutch's, which the log
-    shows.
-    """
-
-    SUCCESSFULLY_QUEUED = "SUCCESSFULLY_QUEUED"
-    ERROR_CREATE_FETCH_ITEM = "ERROR_CREATE_FETCH_ITEM"
-    ABOVE_EXCEPTION_THRESHOLD = "ABOVE_EXCEPTION_THRESHOLD"
-    HIT_BY_TIMELIMIT = "HIT_BY_TIMELIMIT"
-    HIT_BY_TIMEOUT = "HIT_BY_TIMEOUT"
-    HOST_BUSY = "HOST_BUSY"
-    """minutch's own: the host asked (Retry-After) to be left alone for longer than the fetch
-    waits.
-    """
+_NO_ENTRY: Final = 0
 
 
 @dataclass(slots=True)
@@ -65,7 +56,8 @@ class FetchItem:
     """One URL on its way. `listed` is its key in the fetch list, None for a followed link or a
     redirect's target.
 
-    `depth` counts followed links, `redirects` those that led here.
+    `host` is the one that rests when it asks to, "" where that is the queue's name. `depth` counts
+    followed links, `redirects` those that led here.
     """
 
     url: str
@@ -74,9 +66,81 @@ class FetchItem:
     listed: str | None = None
     depth: int = 0
     redirects: int = 0
+    host: str = ""
 
 
-@dataclass(slots=True)
+class Supply(Protocol):
+    """The URLs that a fetch list has left of one host, read as they are wanted."""
+
+    host: str
+    queue_id: str
+    left: int
+
+    def next(self) -> FetchItem:
+        """The next of them. Raises StoreError if the list can't be read."""
+        ...
+
+
+class FetchList(Protocol):
+    """The hosts of a fetch list that are not begun."""
+
+    left: int
+    """URLs of all these hosts."""
+
+    def most(self) -> int:
+        """Number of URLs of the host that comes next; 0 if there is none, or none yet."""
+        ...
+
+    def begin(self) -> Supply:
+        """Take the host that comes next."""
+        ...
+
+
+class NoList:
+    """A fetch list without hosts."""
+
+    left = 0
+
+    def most(self) -> int:
+        return 0
+
+    def begin(self) -> Supply:
+        raise LookupError("no host is left")
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """An item that will not be asked for, and why."""
+
+    item: FetchItem
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(slots=True, eq=False)
+class HostItems:
+    """The items of one host in its queue; redirects' targets and followed links come first."""
+
+    host: str
+    rest: int
+    """It asked not to be called before (ms)."""
+    added: deque[FetchItem] = field(default_factory=deque)
+    listed: Supply | None = None
+    deferrals: int = 0
+
+    @property
+    def left(self) -> int:
+        """Number of items."""
+        return len(self.added) + (0 if self.listed is None else self.listed.left)
+
+    def next(self) -> FetchItem:
+        """Take the first item."""
+        if self.added or self.listed is None:
+            return self.added.popleft()
+        return self.listed.next()
+
+
+@dataclass(slots=True, eq=False)
 class FetchQueue:
     """The items of one host, domain or address; times in ms."""
 
@@ -85,341 +149,501 @@ class FetchQueue:
     crawl_delay: int
     min_delay: int
     next_fetch: int
-    items: deque[FetchItem] = field(default_factory=deque)
+    awake: deque[HostItems] = field(default_factory=deque)
+    """Hosts with items that may be asked, in turn."""
+    asleep: list[tuple[int, int, HostItems]] = field(default_factory=list)
+    """Hosts with items that asked for a rest; a heap."""
+    hosts: dict[str, HostItems] = field(default_factory=dict)
+    """All hosts with items."""
+    delays: dict[str, int] = field(default_factory=dict)
+    """The Crawl-Delay of each host that has one."""
+    waiting: int = 0
     in_progress: int = 0
-    exceptions: int = 0
-    deferrals: int = 0
+    failures: int = 0
+    """Failures in a row, or all of them (`failures_in_row`)."""
+    doublings: int = 0
+    """How often the back-off has doubled."""
     own_delay: bool = False
-    resting_on_purpose: bool = False
-    seen: set[int] | None = None
+    entry: int = _NO_ENTRY
+    """Number of its entry in a heap."""
 
     @property
     def delay(self) -> int:
-        """Rest between two items."""
+        """Rest between two items: of its hosts' Crawl-Delays the longest."""
         return self.min_delay if self.max_threads > 1 else self.crawl_delay
 
     @property
     def can_yield(self) -> bool:
         """Has an item and a free place, whatever the time."""
-        return bool(self.items) and self.in_progress < self.max_threads
+        return self.waiting > 0 and self.in_progress < self.max_threads
 
     @property
-    def idle(self) -> bool:
-        """Nothing waiting, nothing in progress."""
-        return not self.items and not self.in_progress
+    def yields_at(self) -> int:
+        """When it may yield its next item."""
+        return self.next_fetch if self.awake else max(self.next_fetch, self.asleep[0][0])
 
-
-class RedirectMemory:
-    """Targets of redirects met lately (fetcher.redirect.dedupcache.*): the second one within the
-    time is skipped.
-    """
-
-    def __init__(self, seconds: int, size: int) -> None:
-        self._life = seconds * 1000
-        self._size = size if seconds > 0 else 0
-        self._seen: OrderedDict[str, int] = OrderedDict()
-
-    def met_lately(self, url: str, now: int) -> bool:
-        """True if `url` was asked for within the time kept; remembers it otherwise. False always if
-        switched off.
-        """
-        if self._size <= 0:
-            return False
-        written = self._seen.get(url)
-        if written is not None and now - written < self._life:
-            self._seen.move_to_end(url)
-            return True
-        self._seen[url] = now
-        self._seen.move_to_end(url)
-        if len(self._seen) > self._size:
-            self._seen.popitem(last=False)
-        return False
+    @property
+    def rests_on_request(self) -> bool:
+        """All hosts that have items asked not to be called."""
+        return bool(self.asleep) and not self.awake
 
 
 class FetchQueues:
-    """All queues of one fetch (or of one of its processes)."""
+    """All queues of one fetch, or of one of its processes."""
 
-    def __init__(self, settings: QueueSettings, *, follow: bool = False, seed: int = 0) -> None:
+    def __init__(
+        self, settings: QueueSettings, listed: FetchList | None = None, *, seed: int = 0
+    ) -> None:
         self.settings = settings
         self.queues: dict[str, FetchQueue] = {}
-        self.blocked: set[str] = set()
-        """Queues purged after too many exceptions: nothing is added to them again."""
-        self.busy: set[str] = set()
-        """Queues of hosts that asked to be left alone for too long: nothing is added to them
-        either.
-        """
-        self.size = 0
-        """Items waiting in all queues."""
+        """Those that have items, waiting or in progress."""
+        self.listed: FetchList = NoList() if listed is None else listed
         self.in_progress = 0
-        self.feeding = True
-        """More items may come; while so, empty queues are kept as long as their rest or their
-        exceptions matter.
-        """
-        self._follow = follow
-        self._redirects = RedirectMemory(settings.dedup_seconds, settings.dedup_size)
+        self._waiting = 0
+        self._ready: list[tuple[int, int, FetchQueue]] = []
+        self._resting: list[tuple[int, int, FetchQueue]] = []
+        self._entries = count(_NO_ENTRY + 1)
+        self._memory = Memory()
+        self._dropped: deque[tuple[HostItems, Outcome, str]] = deque()
+        self._ended: tuple[Outcome, str] | None = None
         self._random = random.Random(seed)
-        self._order = count()
-        self._ready: list[tuple[int, int, str]] = []
-        self._scheduled: dict[str, int] = {}
-        self._idle: list[tuple[int, int, str]] = []
+
+    @property
+    def waiting(self) -> int:
+        """Items that may still be taken."""
+        return self._waiting + (0 if self._ended else self.listed.left)
+
+    @property
+    def given_up(self) -> int:
+        """Queues and hosts whose items are dropped."""
+        return len(self._memory.given_up)
 
     # -- in and out --------------------------------------------------------------------------------
 
-    def add(self, item: FetchItem, now: int) -> QueuingStatus:
-        """Put `item` at the end of its queue, unless that is blocked."""
-        if item.queue_id in self.blocked:
-            return QueuingStatus.ABOVE_EXCEPTION_THRESHOLD
-        if item.queue_id in self.busy:
-            return QueuingStatus.HOST_BUSY
-        queue = self.queue(item.queue_id, now)
+    def add(self, item: FetchItem, now: int, *, first: bool = False) -> None:
+        """Let `item` wait in its queue, in front of the others (`first`) or behind what was added
+        before. It is dropped if its queue or its host is given up, or the fetch is ending.
+        """
+        host = item.host or item.queue_id
+        refusal = self._ended or self._memory.refusal(item.queue_id, host)
+        if refusal is not None:
+            self._dropped.append((HostItems(host, 0, deque([item])), *refusal))
+            return
+        queue = self._queue(item.queue_id, now)
         self._take_own_delay(queue, item, now)
-        queue.items.append(item)
-        self.size += 1
-        self._schedule(queue)
-        return QueuingStatus.SUCCESSFULLY_QUEUED
+        items = self._items(queue, host, now)
+        if first:
+            items.added.appendleft(item)
+        else:
+            items.added.append(item)
+        queue.waiting += 1
+        self._waiting += 1
+        self._schedule(queue, now)
 
     def take(self, now: int) -> FetchItem | None:
-        """An item that may be fetched now, or None; it counts as in progress until `finish`."""
-        self._forget_idle(now)
-        while self._ready and self._ready[0][0] <= now:
-            time, order, queue_id = heapq.heappop(self._ready)
-            if self._scheduled.get(queue_id) != order:
-                continue
-            del self._scheduled[queue_id]
-            queue = self.queues[queue_id]
-            if not queue.can_yield:
-                continue
-            if queue.next_fetch > now:
-                self._schedule(queue)
-                continue
-            return self._yield(queue, time)
-        return None
-
-    def _yield(self, queue: FetchQueue, since: int) -> FetchItem:
-        item = queue.items.popleft()
-        queue.in_progress += 1
-        queue.resting_on_purpose = False
-        self.size -= 1
-        self.in_progress += 1
-        self._schedule(queue, since)
-        return item
-
-    def finish(self, queue_id: str, now: int, *, at_once: bool = False) -> None:
-        """One item of the queue is done; it rests for its delay, or not at all (`at_once`: nothing
-        was requested).
+        """An item that may be fetched now, None if there is none; it is in progress until `finish`
+        or `put_back`.
         """
-        queue = self.queues[queue_id]
-        queue.in_progress -= 1
-        self.in_progress -= 1
-        queue.next_fetch = max(queue.next_fetch, now if at_once else now + queue.delay)
-        self._schedule(queue)
+        while True:
+            self._wake(now)
+            queue = self._top(now)
+            most = 0 if self._ended else self.listed.most()
+            if most and (queue is None or most > queue.waiting):
+                self._begin(now)
+            elif queue is None:
+                return None
+            else:
+                return self._yield(queue, now)
 
-    def enter(self, queue_id: str, now: int) -> None:
-        """A redirect is followed: its target counts as in progress in its queue, which is not asked
-        to wait.
+    def finish(
+        self,
+        item: FetchItem,
+        now: int,
+        *,
+        asked: bool = True,
+        failed: bool | None = None,
+        busy_until: int | None = None,
+    ) -> None:
+        """An item is done; its queue rests if its host was `asked`.
+
+        `failed` says whether the host failed (None: nothing is known of that), `busy_until` when
+        it wants to be called again (Retry-After, ms): a host that is away for longer than the fetch
+        waits is given up.
         """
-        self.queue(queue_id, now).in_progress += 1
-        self.in_progress += 1
+        queue = self._leave(item)
+        if asked:
+            queue.next_fetch = max(queue.next_fetch, now + queue.delay)
+        if failed is not None:
+            self._count(queue, failed, now)
+        if busy_until is not None:
+            self.rest(item.queue_id, item.host or item.queue_id, busy_until, now)
+        self._settle(queue, now)
 
-    def queue(self, queue_id: str, now: int) -> FetchQueue:
-        """The queue of that name; a new one if there is none."""
-        queue = self.queues.get(queue_id)
-        if queue is None:
-            settings = self.settings
-            queue = FetchQueue(
-                queue_id, settings.max_threads, settings.crawl_delay, settings.min_delay, now
-            )
-            if self._follow:
-                queue.seen = set()
-            self.queues[queue_id] = queue
-        return queue
-
-    # -- delays ------------------------------------------------------------------------------------
-
-    def set_crawl_delay(self, queue_id: str, delay: int, now: int) -> None:
-        """robots.txt asks for `delay` ms between two requests."""
-        self.queue(queue_id, now).crawl_delay = delay
-
-    def rest_until(self, queue_id: str, time: int, now: int) -> None:
-        """No request to this queue before `time` (Retry-After); never shortens a rest."""
-        queue = self.queue(queue_id, now)
-        if time > queue.next_fetch:
-            queue.next_fetch = time
-            queue.resting_on_purpose = True
-            self._schedule(queue)
-
-    def defer(self, item: FetchItem, delay: int, retries: int, now: int) -> list[FetchItem]:
-        """robots.txt asks to come back later: put `item` back and let its queue rest `delay` ms.
-
-        After `retries` deferrals the queue is given up: what waited in it, `item` included, is
-        returned.
+    def put_back(self, item: FetchItem, delay: int, retries: int, now: int) -> None:
+        """robots.txt of the item's host can't be had now: it waits again, and its host rests for
+        `delay` ms. After `retries` rests, or beyond the time limit, the host is given up.
         """
+        queue = self._leave(item)
+        host = item.host or item.queue_id
+        self.add(item, now, first=True)
+        items = queue.hosts.get(host)
+        if items is not None and items.rest <= now:
+            items.deferrals += 1
+            until = max(now, queue.next_fetch) + delay
+            if items.deferrals > retries or self._is_late(until):
+                self._give_up_host(queue, items, (Outcome.DEFERRED, ROBOTS_DEFER))
+            else:
+                self._put_to_sleep(queue, items, until, now)
+        self._settle(queue, now)
+
+    # -- rests -------------------------------------------------------------------------------------
+
+    def set_crawl_delay(self, item: FetchItem, delay: int) -> None:
+        """robots.txt of the host of an item in progress asks for `delay` ms between requests."""
         queue = self.queues[item.queue_id]
-        queue.in_progress -= 1
-        self.in_progress -= 1
-        queue.items.appendleft(item)
-        self.size += 1
-        if queue.resting_on_purpose and queue.next_fetch > now:
-            self._schedule(queue)
-            return []
-        queue.deferrals += 1
-        if queue.deferrals > retries:
-            return self._block(queue)
-        queue.next_fetch = max(now, queue.next_fetch) + delay
-        queue.resting_on_purpose = True
-        if self.settings.time_limit != NEVER and queue.next_fetch > self.settings.time_limit:
-            return self._block(queue)
-        self._schedule(queue)
-        return []
+        queue.delays[item.host] = delay
+        queue.crawl_delay = max(queue.delays.values())
 
-    def exception(self, queue_id: str, now: int) -> list[FetchItem]:
-        """A fetch of this queue failed: back off, twice as long each time; give the queue up after
-        too many.
-
-        Returns the items that were purged (FetchItemQueues.checkExceptionThreshold).
+    def rest(self, queue_id: str, host: str, until: int, now: int) -> None:
+        """No request to `host` before `until` (ms); never shortens a rest. The host is given up if
+        that is later than the fetch waits.
         """
+        if until <= now:
+            return
+        self._memory.rest(host, until, now)
         queue = self.queues.get(queue_id)
-        if queue is None:
-            return []
-        queue.exceptions += 1
-        settings = self.settings
-        if settings.max_exceptions != NEVER and queue.exceptions >= settings.max_exceptions:
-            return self._block(queue)
-        if settings.exceptions_delay > 0:
-            queue.next_fetch += self.back_off(queue.exceptions)
-            if settings.time_limit > 0 and queue.next_fetch > settings.time_limit:
-                return self._block(queue)
-            self._schedule(queue)
-        return []
+        items = None if queue is None else queue.hosts.get(host)
+        if until - now > self.settings.patience:
+            refusal = Outcome.DEFERRED, Outcome.DEFERRED.reason
+            if queue is not None and items is not None:
+                self._give_up_host(queue, items, refusal)
+                self._settle(queue, now)
+            else:
+                self._memory.give_up(host, refusal)
+        elif queue is not None and items is not None:
+            self._put_to_sleep(queue, items, until, now)
 
-    def back_off(self, exceptions: int) -> int:
-        """ms added to the rest after that many exceptions: the delay doubled each time, plus up to
-        `jitter` of it.
+    def _put_to_sleep(self, queue: FetchQueue, items: HostItems, until: int, now: int) -> None:
+        if until <= items.rest:
+            return
+        items.rest = until
+        self._memory.rest(items.host, until, now)
+        if items in queue.awake:
+            queue.awake.remove(items)
+        else:
+            queue.asleep = [entry for entry in queue.asleep if entry[2] is not items]
+            heapq.heapify(queue.asleep)
+        heapq.heappush(queue.asleep, (until, next(self._entries), items))
+        self._schedule(queue, now)
+
+    def _count(self, queue: FetchQueue, failed: bool, now: int) -> None:
+        """FetchItemQueues.checkExceptionThreshold."""
+        settings = self.settings
+        if not failed:
+            if settings.failures_in_row:
+                queue.failures = 0
+                queue.doublings = max(0, queue.doublings - 1)
+            return
+        queue.failures += 1
+        queue.doublings += 1
+        if settings.exceptions_delay > 0:
+            queue.next_fetch += self.back_off(queue.doublings)
+        too_many = settings.max_exceptions != NEVER and queue.failures >= settings.max_exceptions
+        if too_many or (settings.exceptions_delay > 0 and self._is_late(queue.next_fetch)):
+            self._give_up(queue, (Outcome.SKIPPED_EXCEPTIONS, Outcome.SKIPPED_EXCEPTIONS.reason))
+
+    def back_off(self, doublings: int) -> int:
+        """ms added to the rest after that many failures: twice as long each time, and up to
+        `jitter` of it more.
         """
-        delay = self.settings.exceptions_delay << min(exceptions - 1, _MAX_DOUBLINGS)
+        delay = self.settings.exceptions_delay << min(doublings - 1, _MAX_DOUBLINGS)
         return delay + int(delay * self.settings.exceptions_jitter * self._random.random())
 
     # -- dropping ----------------------------------------------------------------------------------
 
-    def time_limit_exceeded(self, now: int) -> bool:
+    def is_late(self, now: int) -> bool:
         """fetcher.timelimit.mins minutes have passed since the job started."""
         return self.settings.time_limit != NEVER and now >= self.settings.time_limit
 
-    def drop_all(self) -> list[FetchItem]:
-        """Empty all queues (time limit, throughput threshold, interruption); returns what
-        waited.
+    def end(self, outcome: Outcome) -> None:
+        """The fetch ends: nothing that waits will be asked for, nor what is added from now on."""
+        self._ended = self._ended or (outcome, outcome.reason)
+        self.give_up_all(*self._ended)
+
+    def give_up_all(self, outcome: Outcome, reason: str) -> None:
+        """Drop what waits in all queues."""
+        for queue in list(self.queues.values()):
+            self._drop(queue, (outcome, reason))
+            if not queue.in_progress:
+                del self.queues[queue.id]
+
+    def dropped(self, most: int) -> list[Dropped]:
+        """Hand back up to `most` items that were dropped."""
+        found: list[Dropped] = []
+        while len(found) < most:
+            if not self._dropped:
+                if self._ended is None or not self.listed.most():
+                    break
+                supply = self.listed.begin()
+                self._dropped.append((HostItems(supply.host, 0, listed=supply), *self._ended))
+            items, outcome, reason = self._dropped[0]
+            if items.left:
+                found.append(Dropped(items.next(), outcome, reason))
+            else:
+                self._dropped.popleft()
+        return found
+
+    @property
+    def has_dropped(self) -> bool:
+        """Items were dropped and are not handed back yet."""
+        self._skip_empty()
+        return bool(self._dropped) or (self._ended is not None and self.listed.left > 0)
+
+    def defers_all(self, wait: int, now: int) -> bool:
+        """All that waits is of hosts that asked not to be called for more than `wait` ms from
+        now.
         """
-        dropped: list[FetchItem] = []
-        for queue in self.queues.values():
-            dropped += self._empty(queue)
-        return dropped
-
-    def drop(self, queue_id: str) -> list[FetchItem]:
-        """The queue's host is too busy: empty it and let nothing in again; returns what waited."""
-        self.busy.add(queue_id)
-        queue = self.queues.get(queue_id)
-        return [] if queue is None else self._empty(queue)
-
-    def drop_deferred(self, wait: int, now: int) -> list[FetchItem]:
-        """Empty all queues if each is deferred for more than `wait` ms from now; returns what
-        waited.
-        """
-        waiting = [queue for queue in self.queues.values() if queue.items]
-        for queue in waiting:
-            if not (queue.deferrals and queue.resting_on_purpose and queue.next_fetch - now > wait):
-                return []
-        return self.drop_all()
-
-    def met_lately(self, url: str, now: int) -> bool:
-        """The redirect's target was queued lately (fetcher.redirect.dedupcache.*)."""
-        return self._redirects.met_lately(url, now)
-
-    def _empty(self, queue: FetchQueue) -> list[FetchItem]:
-        dropped = list(queue.items)
-        queue.items.clear()
-        self.size -= len(dropped)
-        return dropped
-
-    def _block(self, queue: FetchQueue) -> list[FetchItem]:
-        if self.feeding:
-            self.blocked.add(queue.id)
-        return self._empty(queue)
-
-    # -- what is next ------------------------------------------------------------------------------
-
-    def next_ready(self) -> int | None:
-        """When the next item can be taken, in ms; None if only the end of a running fetch can
-        change that.
-        """
-        while self._ready:
-            time, order, queue_id = self._ready[0]
-            if self._scheduled.get(queue_id) == order and self.queues[queue_id].can_yield:
-                queue = self.queues[queue_id]
-                if queue.next_fetch <= time:
-                    return time
-                heapq.heappop(self._ready)
-                del self._scheduled[queue_id]
-                self._schedule(queue)
-                continue
-            heapq.heappop(self._ready)
-            if self._scheduled.get(queue_id) == order:
-                del self._scheduled[queue_id]
-        return None
-
-    def resting_on_purpose(self) -> bool:
-        """Some queue with items rests because its host asked for it (robots.txt deferral,
-        Retry-After).
-        """
-        return any(queue.items and queue.resting_on_purpose for queue in self.queues.values())
-
-    def oldest_rest(self, now: int) -> int:
-        """ms until the queue that rests longest wakes up; 0 if none rests."""
-        return max(
-            (queue.next_fetch - now for queue in self.queues.values() if queue.items), default=0
+        return not self.listed.left and all(
+            queue.rests_on_request and queue.yields_at - now > wait for queue in self._with_items()
         )
+
+    def rests_on_request(self) -> bool:
+        """Something waits for a host that asked not to be called."""
+        return any(queue.rests_on_request for queue in self._with_items())
+
+    def longest_rest(self, now: int) -> int:
+        """ms until the last queue that has items may yield one; 0 if all may now."""
+        return max((queue.yields_at - now for queue in self._with_items()), default=0)
 
     def longest_queue(self) -> int:
         """ms that the queue which needs the most takes for its rests alone."""
-        return max((len(queue.items) * queue.delay for queue in self.queues.values()), default=0)
+        return max((queue.waiting * queue.delay for queue in self._with_items()), default=0)
 
-    def waiting(self) -> Iterator[FetchItem]:
-        """All items that wait."""
-        for queue in self.queues.values():
-            yield from queue.items
+    def _with_items(self) -> Iterator[FetchQueue]:
+        return (queue for queue in self.queues.values() if queue.waiting)
 
-    def _schedule(self, queue: FetchQueue, since: int | None = None) -> None:
-        if queue.can_yield:
-            if queue.id not in self._scheduled:
-                order = next(self._order)
-                self._scheduled[queue.id] = order
-                time = queue.next_fetch if since is None else max(since, queue.next_fetch)
-                heapq.heappush(self._ready, (time, order, queue.id))
-        elif queue.idle:
-            heapq.heappush(self._idle, (self._forget_at(queue), next(self._order), queue.id))
+    def _skip_empty(self) -> None:
+        while self._dropped and not self._dropped[0][0].left:
+            self._dropped.popleft()
 
-    def _forget_at(self, queue: FetchQueue) -> int:
-        """When an idle queue no longer holds anything that politeness needs."""
-        keeps_exceptions = (
-            self.settings.max_exceptions > NEVER or self.settings.exceptions_delay > 0
-        )
-        matters = keeps_exceptions and queue.exceptions and self.feeding
-        return queue.next_fetch + (self.settings.clear_after if matters else 0)
+    def _give_up(self, queue: FetchQueue, refusal: tuple[Outcome, str]) -> None:
+        self._memory.give_up(queue.id, refusal)
+        self._drop(queue, refusal)
 
-    def _forget_idle(self, now: int) -> None:
-        while self._idle and self._idle[0][0] < now:
-            queue = self.queues.get(heapq.heappop(self._idle)[2])
-            if queue is None or not queue.idle or queue.seen is not None:
-                continue
-            forget_at = self._forget_at(queue)
-            if forget_at < now:
-                del self.queues[queue.id]
+    def _give_up_host(
+        self, queue: FetchQueue, items: HostItems, refusal: tuple[Outcome, str]
+    ) -> None:
+        self._memory.give_up(items.host, refusal)
+        queue.hosts.pop(items.host)
+        if items in queue.awake:
+            queue.awake.remove(items)
+        else:
+            queue.asleep = [entry for entry in queue.asleep if entry[2] is not items]
+            heapq.heapify(queue.asleep)
+        self._hand_back(queue, items, refusal)
+
+    def _drop(self, queue: FetchQueue, refusal: tuple[Outcome, str]) -> None:
+        for items in queue.hosts.values():
+            self._hand_back(queue, items, refusal)
+        queue.hosts.clear()
+        queue.awake.clear()
+        queue.asleep.clear()
+
+    def _hand_back(self, queue: FetchQueue, items: HostItems, refusal: tuple[Outcome, str]) -> None:
+        queue.waiting -= items.left
+        self._waiting -= items.left
+        self._dropped.append((items, *refusal))
+
+    # -- what is next ------------------------------------------------------------------------------
+
+    def next_ready(self, now: int) -> int | None:
+        """When the next item can be taken, in ms; None if only the end of a running fetch, or an
+        address that is being looked up, can change that.
+        """
+        self._wake(now)
+        if self._top(now) is not None or (not self._ended and self.listed.most()):
+            return now
+        while self._resting:
+            time, entry, queue = self._resting[0]
+            if queue.entry == entry:
+                if queue.can_yield and queue.yields_at <= time:
+                    return time
+                queue.entry = _NO_ENTRY
+                self._schedule(queue, now)
+            if self._resting[0][1] == entry:
+                heapq.heappop(self._resting)
+        return None
+
+    def _wake(self, now: int) -> None:
+        """Move queues that have rested to those that are ready."""
+        while self._resting and self._resting[0][0] <= now:
+            _, entry, queue = heapq.heappop(self._resting)
+            if queue.entry == entry:
+                queue.entry = _NO_ENTRY
+                self._schedule(queue, now)
+
+    def _top(self, now: int) -> FetchQueue | None:
+        """The queue that is ready and has the most left; it stays where it is."""
+        while self._ready:
+            _, entry, queue = self._ready[0]
+            if queue.entry == entry:
+                if queue.can_yield and queue.yields_at <= now:
+                    return queue
+                queue.entry = _NO_ENTRY
+                self._schedule(queue, now)
+                if self._ready[0][1] != entry:
+                    continue
+            heapq.heappop(self._ready)
+        return None
+
+    def _schedule(self, queue: FetchQueue, now: int) -> None:
+        """Put a queue that can yield into its heap, unless it is in one."""
+        if queue.entry or not queue.can_yield:
+            return
+        queue.entry = next(self._entries)
+        time = queue.yields_at
+        if time <= now:
+            heapq.heappush(self._ready, (-queue.waiting, queue.entry, queue))
+        else:
+            heapq.heappush(self._resting, (time, queue.entry, queue))
+
+    def _yield(self, queue: FetchQueue, now: int) -> FetchItem:
+        queue.entry = _NO_ENTRY  # its entry in the heap is void
+        while queue.asleep and queue.asleep[0][0] <= now:
+            queue.awake.append(heapq.heappop(queue.asleep)[2])
+        items = queue.awake[0]
+        item = items.next()
+        if items.left:
+            queue.awake.rotate(-1)
+        else:
+            queue.awake.popleft()
+            del queue.hosts[items.host]
+        queue.waiting -= 1
+        queue.in_progress += 1
+        self._waiting -= 1
+        self.in_progress += 1
+        self._take_own_delay(queue, item, now)
+        self._schedule(queue, now)
+        return item
+
+    def _leave(self, item: FetchItem) -> FetchQueue:
+        """An item is in progress no longer."""
+        queue = self.queues[item.queue_id]
+        queue.in_progress -= 1
+        self.in_progress -= 1
+        return queue
+
+    def _settle(self, queue: FetchQueue, now: int) -> None:
+        """Schedule a queue, or keep in mind what politeness needs of it."""
+        if queue.waiting or queue.in_progress:
+            self._schedule(queue, now)
+        elif self.queues.pop(queue.id, None) is not None:
+            self._memory.keep(queue, now, self.settings.clear_after)
+
+    # -- queues and hosts --------------------------------------------------------------------------
+
+    def _begin(self, now: int) -> None:
+        """Take the next host of the fetch list into its queue."""
+        supply = self.listed.begin()
+        refusal = self._memory.refusal(supply.queue_id, supply.host)
+        if refusal is not None:
+            self._dropped.append((HostItems(supply.host, 0, listed=supply), *refusal))
+            return
+        queue = self._queue(supply.queue_id, now)
+        items = self._items(queue, supply.host, now)
+        items.listed = supply
+        queue.waiting += supply.left
+        self._waiting += supply.left
+        self._schedule(queue, now)
+
+    def _queue(self, queue_id: str, now: int) -> FetchQueue:
+        queue = self.queues.get(queue_id)
+        if queue is None:
+            settings = self.settings
+            queue = self.queues[queue_id] = FetchQueue(
+                queue_id, settings.max_threads, settings.crawl_delay, settings.min_delay, now
+            )
+            self._memory.recall(queue, now)
+        return queue
+
+    def _items(self, queue: FetchQueue, host: str, now: int) -> HostItems:
+        items = queue.hosts.get(host)
+        if items is None:
+            items = queue.hosts[host] = HostItems(host, self._memory.rest_of(host))
+            if items.rest > now:
+                heapq.heappush(queue.asleep, (items.rest, next(self._entries), items))
             else:
-                heapq.heappush(self._idle, (forget_at, next(self._order), queue.id))
+                queue.awake.append(items)
+        return items
 
     def _take_own_delay(self, queue: FetchQueue, item: FetchItem, now: int) -> None:
         delay = item.datum.metadata.pop(VARIABLE_DELAY_KEY, None)
         if isinstance(delay, LongWritable) and not queue.own_delay:
             queue.own_delay = True
             queue.crawl_delay = queue.min_delay = delay.value
-            queue.next_fetch = min(queue.next_fetch, now)
-            self._scheduled.pop(queue.id, None)
+
+    def _is_late(self, time: int) -> bool:
+        return self.settings.time_limit != NEVER and time > self.settings.time_limit
+
+
+class Memory:
+    """What politeness needs of queues and hosts that have no items: numbers by a hash of the name.
+
+    A name has 64 bits here; of two names with the same one both would rest.
+    """
+
+    def __init__(self) -> None:
+        self.given_up: dict[int, tuple[Outcome, str]] = {}
+        self._rests: dict[int, int] = {}
+        self._failures: dict[int, tuple[int, int, int]] = {}
+        self._sweep_at = _SWEEP
+
+    def refusal(self, queue_id: str, host: str) -> tuple[Outcome, str] | None:
+        """Why nothing of a queue or of a host in it is asked for; None if it may be."""
+        if not self.given_up:
+            return None
+        found = self.given_up.get(_hash(queue_id))
+        return found if found or host == queue_id else self.given_up.get(_hash(host))
+
+    def give_up(self, name: str, refusal: tuple[Outcome, str]) -> None:
+        """Nothing more of this queue or host."""
+        self.given_up.setdefault(_hash(name), refusal)
+
+    def rest(self, name: str, until: int, now: int) -> None:
+        """A queue or host rests until then (ms)."""
+        key = _hash(name)
+        if until > self._rests.get(key, now):
+            self._rests[key] = until
+            if len(self._rests) >= self._sweep_at:
+                self._rests = {key: time for key, time in self._rests.items() if time > now}
+                self._sweep_at = max(_SWEEP, 2 * len(self._rests))
+
+    def rest_of(self, name: str) -> int:
+        """Until when it rests (ms); 0 if nothing is known."""
+        return self._rests.get(_hash(name), 0) if self._rests else 0
+
+    def keep(self, queue: FetchQueue, now: int, failures_for: int) -> None:
+        """Remember a queue that has no items any more, its failures for so many ms."""
+        self.rest(queue.id, queue.next_fetch, now)
+        if queue.failures or queue.doublings:
+            self._failures[_hash(queue.id)] = (
+                queue.failures,
+                queue.doublings,
+                max(now, queue.next_fetch) + failures_for,
+            )
+
+    def recall(self, queue: FetchQueue, now: int) -> None:
+        """Give a queue that has items again what is known of it."""
+        queue.next_fetch = max(now, self.rest_of(queue.id))
+        if self._failures:
+            failures, doublings, until = self._failures.pop(_hash(queue.id), (0, 0, 0))
+            if until > now:
+                queue.failures, queue.doublings = failures, doublings
+
+
+_SWEEP: Final = 10_000
+
+
+def _hash(name: str) -> int:
+    digest = blake2b(name.encode("utf-8", "surrogateescape"), digest_size=8).digest()
+    return int.from_bytes(digest)

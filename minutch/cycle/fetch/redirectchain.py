@@ -1,11 +1,12 @@
-"""Takes one URL of the fetch list through robots.txt, request and redirects, step by step.
+"""Takes one URL through robots.txt and request, to its records and to what it redirects to.
 
-    listed URL ─ robots.txt ─ request ─┬─ page, gone, retry, …     recorded, the end
-                  │                    └─ redirect ─ target ─ robots.txt ─ request ─ …
-                  └─ denied, deferred, unreachable
+    item ─ robots.txt ─ request ─┬─ page, gone, retry, …     recorded, the end
+            │                    └─ redirect ─ target: an item of its own, first in its queue
+            └─ denied, deferred, unreachable
 
-At most http.redirect.max redirects are followed. `decisions` makes the decisions (`decide`,
-`ending`, `RedirectRules`).
+At most http.redirect.max redirects are followed, each when the host of its target may be asked: a
+target counts in the log as a URL to follow. `decisions` makes the decisions (`decide`, `ending`,
+`RedirectRules`).
 Source: the inner loop of org.apache.nutch.fetcher.FetcherThread.run.
 """
 
@@ -22,14 +23,16 @@ from minutch.cycle.fetch.decisions import (
     PERMANENT_REFRESH_SECONDS,
     REPR_KEY,
     Decision,
+    RedirectMemory,
     RedirectRules,
     Verdict,
     decide,
     ending,
+    host_failed,
     redirect_datum,
     retry_after,
 )
-from minutch.cycle.fetch.fetchlog import Frame, Part
+from minutch.cycle.fetch.fetchlog import Frame
 from minutch.cycle.fetch.hostaddresses import nothing_to_learn
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.pause import Pause
@@ -55,7 +58,6 @@ _DENIALS: Final = {
 _FOLLOW: Final = struct.Struct(">II")
 ROBOTS_DENIED: Final = ProtocolStatus(protocolstatus.ROBOTS_DENIED)
 FAILED: Final = ProtocolStatus(protocolstatus.FAILED)
-ROBOTS_DEFER: Final = "robots.txt defers visits"
 
 
 @dataclass(slots=True)
@@ -65,8 +67,7 @@ class RedirectChain:
     item: FetchItem
     frame: Frame
     representative: str
-    redirects: int = 0
-    entered: bool = True
+    in_progress: bool = True
     """`item` counts as in progress in its queue."""
     put_back: bool = False
     """`item` waits in its queue again (robots.txt deferral)."""
@@ -78,16 +79,17 @@ class RedirectChain:
         """The beginning: nothing recorded yet."""
         listed = [] if item.listed is None else [item.listed]
         known = item.datum.metadata.get(REPR_KEY)
+        unlisted = Outcome.REDIRECTED if item.redirects else Outcome.FOLLOWED
+        outcome = Outcome.RETRY if listed else unlisted
         return cls(
             item,
-            Frame(Outcome.RETRY if listed else Outcome.FOLLOWED, listed),
+            Frame(outcome, listed),
             item.url if known is None else str(known),
-            item.redirects,
         )
 
     def conclude(self, outcome: Outcome) -> None:
-        """The listed URL's own outcome; that of a redirect's target does not count."""
-        if not self.redirects and self.frame.listed:
+        """The outcome of a listed URL; that of a redirect's target does not count."""
+        if self.frame.listed:
             self.frame.outcome = outcome
 
 
@@ -95,10 +97,6 @@ class Handover(Protocol):
     """What a chain asks of the loop that runs it."""
 
     pause: Pause
-
-    def purged(self, items: list[FetchItem], outcome: Outcome, reason: str) -> None:
-        """These items are given up."""
-        ...
 
     def parsed(self, chain: RedirectChain, page: ParsedPage) -> None:
         """A page was parsed: follow its links if asked to, publish the event."""
@@ -108,11 +106,11 @@ class Handover(Protocol):
         """Pass an event to the publishers."""
         ...
 
-    def hand_over(self, chain: RedirectChain, item: FetchItem) -> bool:
-        """True if another process or the next run takes the redirect's target."""
+    def redirected(self, chain: RedirectChain, target: FetchItem) -> None:
+        """The target of a redirect is to be fetched when its host may be asked."""
         ...
 
-    def busy_until(self, queue_id: str, time: int, now: int) -> None:
+    def busy_until(self, queue_id: str, time: int) -> None:
         """The host asked not to be called before `time`."""
         ...
 
@@ -137,23 +135,21 @@ class ChainRunner:
     stopping: Callable[[], bool] = lambda: False
     learn: Callable[[Iterable[str]], Awaitable[None]] = nothing_to_learn
     """Waits until `queue_key` can name the queues of these URLs."""
-    _no_robots: list[Content] | None = field(default=None, init=False)
+    lately: RedirectMemory = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lately = RedirectMemory(self.settings.redirects)
 
     async def run(self, chain: RedirectChain) -> None:
-        """Fetch the chain's URL and what it redirects to; records everything in the chain's
-        frame.
-        """
-        following = True
-        while following:
-            protocol = self._protocol(chain)
-            if protocol is None:
-                return
-            await self._go_ahead()
-            if self.settings.publish:
-                self.handover.publish("START", chain.item.url, {})
-            if not await self._may_fetch(chain, protocol):
-                return
-            following = await self._fetch(chain, protocol)
+        """Fetch the chain's URL; records everything in the chain's frame."""
+        protocol = self._protocol(chain)
+        if protocol is None:
+            return
+        await self._go_ahead()
+        if self.settings.publish:
+            self.handover.publish("START", chain.item.url, {})
+        if await self._may_fetch(chain, protocol):
+            await self._fetch(chain, protocol)
 
     async def _go_ahead(self) -> None:
         """Before a request: not while the fetch is paused."""
@@ -188,7 +184,7 @@ class ChainRunner:
         )
         if decision.verdict is Verdict.FETCH:
             if decision.crawl_delay is not None:
-                self.queues.set_crawl_delay(item.queue_id, decision.crawl_delay, self.clock.now())
+                self.queues.set_crawl_delay(item, decision.crawl_delay)
             return True
         self._refuse(chain, decision, failure)
         return False
@@ -197,14 +193,15 @@ class ChainRunner:
         self, chain: RedirectChain, decision: Decision, failure: ProtocolStatus | None
     ) -> None:
         item, now = chain.item, self.clock.now()
-        chain.entered = False
+        chain.in_progress = False
         if decision.verdict is Verdict.DEFER:
             self._defer(chain, now)
             return
-        self.queues.finish(item.queue_id, now, at_once=failure is None)
         if failure is not None:
+            self.queues.finish(item, now, failed=True)
             self._unreachable(chain, failure, now)
             return
+        self.queues.finish(item, now, asked=False)
         log.debug("denied by robots.txt: %s", item.url)
         self.stats.events[_DENIALS[decision.verdict]] += 1
         if decision.crawl_delay is not None:
@@ -229,39 +226,26 @@ class ChainRunner:
         chain.conclude(
             Outcome.DENIED if failure.code == protocolstatus.ROBOTS_DENIED else Outcome.RETRY
         )
-        self._count_exception(item.queue_id, now)
 
     def _defer(self, chain: RedirectChain, now: int) -> None:
         item, robots = chain.item, self.settings.robots
         log.info("visits deferred by robots.txt of %s: %s", item.queue_id, item.url)
-        if chain.redirects:
-            item.listed = None
-            item.redirects = chain.redirects
-            chain.frame.add(Part.FOLLOW, item.url, pack_follow(item))
-        if self.queues.time_limit_exceeded(now) or self.stopping():
-            self.queues.finish(item.queue_id, now, at_once=True)
-            given_up = [item]
-        else:
-            given_up = self.queues.defer(item, robots.defer_delay, robots.defer_retries, now)
         chain.put_back = True
-        self.stats.events["robots_defer_visits_dropped_total"] += len(given_up)
-        self.handover.purged(given_up, Outcome.DEFERRED, ROBOTS_DEFER)
+        self.queues.put_back(item, robots.defer_delay, robots.defer_retries, now)
+        self.handover.wake()
 
     # -- request -----------------------------------------------------------------------------------
 
-    async def _fetch(self, chain: RedirectChain, protocol: points.Protocol) -> bool:
-        """One request and its records; True if `chain.item` is now a redirect's target to go on
-        with.
-        """
+    async def _fetch(self, chain: RedirectChain, protocol: points.Protocol) -> None:
+        """One request and its records."""
         item = chain.item
         await self._go_ahead()
         started = self.clock.monotonic()
         output = await protocol.get_protocol_output(item.url, item.datum)
         milliseconds = round((self.clock.monotonic() - started) * 1000)
         now = self.clock.now()
-        self.queues.finish(item.queue_id, now)
-        chain.entered = False
         end = ending(output.status.code)
+        self._finish(chain, output, now)
         size = 0 if output.content is None else len(output.content.content)
         success = output.status.code == protocolstatus.SUCCESS
         self.stats.request(item.queue_id, milliseconds, size, success=success, failed=end.failed)
@@ -280,36 +264,46 @@ class ChainRunner:
         chain.parsing = False
         if end.failed:
             self._failed(chain, output, now)
-            return False
+            return
         if page is not None:
             if self.settings.follow.depth > 0:
                 await self.learn(link for _, links in page.outlinks for link in links)
             self.handover.parsed(chain, page)
         location = _location(output.status, page)
-        return location is not None and await self._redirect(chain, *location, now)
+        if location is not None:
+            await self._redirect(chain, *location, now)
+
+    def _finish(self, chain: RedirectChain, output: points.ProtocolOutput, now: int) -> None:
+        """The answer is there: the host rests, as long as it asks to."""
+        item = chain.item
+        failed = host_failed(output.status, in_row=self.settings.queues.failures_in_row)
+        busy_until = None
+        if ending(output.status.code).failed:
+            busy_until = retry_after(
+                _header(output.content, "retry-after"),
+                now,
+                self.settings.robots.longest_retry_after,
+            )
+        self.queues.finish(item, now, failed=failed, busy_until=busy_until)
+        chain.in_progress = False
+        if busy_until is not None:
+            self.handover.busy_until(item.queue_id, busy_until)
 
     def _failed(self, chain: RedirectChain, output: points.ProtocolOutput, now: int) -> None:
         item = chain.item
         log.info("fetch of %s failed with: %s", item.url, output.status.message)
         self.stats.failed(now, item.url, str(output.status.message))
-        back = retry_after(
-            _header(output.content, "retry-after"), now, self.settings.robots.longest_retry_after
-        )
-        if back is not None:
-            self.handover.busy_until(item.queue_id, back, now)
-        self._count_exception(item.queue_id, now)
 
-    def _count_exception(self, queue_id: str, now: int) -> None:
-        purged = self.queues.exception(queue_id, now)
-        self.stats.events["above_exception_threshold_total"] += len(purged)
-        self.handover.purged(purged, Outcome.SKIPPED_EXCEPTIONS, "too many exceptions in the queue")
-
-    def fail(self, chain: RedirectChain, protocol_status: ProtocolStatus) -> None:
-        """Something went wrong on our side: the URL is tried again."""
+    def fail(
+        self, chain: RedirectChain, protocol_status: ProtocolStatus, *, hung: bool = False
+    ) -> None:
+        """Something went wrong on our side, or the host did not answer in time (`hung`): the URL is
+        tried again.
+        """
         item, now = chain.item, self.clock.now()
-        if chain.entered:
-            self.queues.finish(item.queue_id, now)
-            chain.entered = False
+        if chain.in_progress:
+            self.queues.finish(item, now, failed=True if hung else None)
+            chain.in_progress = False
         self.stats.errors += 1
         self.stats.failed(now, item.url, str(protocol_status.message))
         self.recorder.page(
@@ -321,52 +315,46 @@ class ChainRunner:
 
     async def _redirect(
         self, chain: RedirectChain, location: str, temporary: bool, now: int
-    ) -> bool:
-        """True if the target is `chain.item` now, to be fetched at once."""
+    ) -> None:
         item, settings = chain.item, self.settings.redirects
         target = self.rules.target(item.url, location)
         if target is None:
-            return False
+            return
         chain.representative = choose_representative(chain.representative, target, temporary)
         if settings.max_redirects <= 0:
             self._link(chain, item, target, now)
-            return False
-        if self.queues.met_lately(target, now):
+            return
+        if self.lately.met(target, now):
             self.stats.events["redirect_deduplicated_total"] += 1
-            return False
-        if self.queues.time_limit_exceeded(now) or self.stopping():
+            return
+        if self.queues.is_late(now) or self.stopping():
             self.stats.events["hit_by_timelimit_total"] += 1
             self._link(chain, item, target, now)
-            return False
+            return
         await self.learn([target])
         queue_id = self.queue_key(target)
         if queue_id is None:
             self.stats.events["redirect_not_created_total"] += 1
-            return False
-        return self._go_to(chain, target, queue_id, location, now)
+            return
+        self._go_to(chain, target, queue_id, location, now)
 
     def _go_to(
         self, chain: RedirectChain, target: str, queue_id: str, location: str, now: int
-    ) -> bool:
+    ) -> None:
         settings = self.settings.redirects
         origin = chain.item
+        if origin.redirects >= settings.max_redirects:
+            self.stats.events["redirect_count_exceeded_total"] += 1
+            if not settings.exceeded_skip:
+                self._link(chain, origin, location, now)
+            return
         datum = redirect_datum(
             origin.datum, status.STATUS_DB_UNFETCHED, chain.representative, origin.url, target
         )
         self.recorder.initial_score(target, datum)
-        item = FetchItem(target, datum, queue_id, chain.item.listed, chain.item.depth)
-        if chain.redirects >= settings.max_redirects:
-            self.stats.events["redirect_count_exceeded_total"] += 1
-            if not settings.exceeded_skip:
-                self._link(chain, item, location, now)
-            return False
-        if self.handover.hand_over(chain, item):
-            return False
-        chain.redirects += 1
-        chain.item = item
-        chain.entered = True
-        self.queues.enter(queue_id, now)
-        return True
+        self.handover.redirected(
+            chain, FetchItem(target, datum, queue_id, None, origin.depth, origin.redirects + 1)
+        )
 
     def _link(self, chain: RedirectChain, origin: FetchItem, target: str, now: int) -> None:
         datum = redirect_datum(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -144,7 +144,7 @@ class RunState:
 
 def open_session(
     segment: Segment,
-    files: Iterable[Path],
+    files: Sequence[Path],
     log_path: Path,
     conf: Configuration,
     settings: FetchSettings,
@@ -156,7 +156,7 @@ def open_session(
     now = clock.now()
     share, resumed, state = run.share, run.resumed, run.state
     follow = settings.parse and settings.follow.depth > 0
-    queues = FetchQueues(settings.queues, follow=follow, seed=now)
+    queues = FetchQueues(settings.queues, seed=now)
     filters, normalizers = URLFilters(conf), URLNormalizers(conf, SCOPE_FETCHER)
     protocols = ProtocolLookup(conf)
     addresses = HostAddresses(protocols.addresses_of) if settings.queues.mode == BY_IP else None
@@ -179,8 +179,9 @@ def open_session(
     if follow:
         from minutch.cycle.fetch.parsing import LinkFollower
 
-        follower = LinkFollower(settings.follow, queues, key, stats)
-        hooks.parsed = lambda chain, page: follower.follow(chain, page, clock.now())
+        listed = (url for url, _ in fetch_list(files))
+        follower = LinkFollower(settings.follow, key, stats, listed)
+        hooks.parsed, hooks.is_new = follower.follow, follower.is_new
     archive = (
         PageArchive(segment, log_path.parent / FOLDER, number_of(log_path), conf, clock)
         if settings.warc
@@ -221,12 +222,10 @@ def open_session(
         """Take up what an earlier run was to follow; let hosts rest that asked for it."""
         await loop.runner.learn(resumed.follow)
         for item in _followed(resumed, key, share):
-            queues.add(item, now)
+            loop.add(item)
         for host, until in () if state is None else state.busy_hosts(now).items():
             if share.owns(host):
-                queues.rest_until(host, until, now)
-                if until - now > settings.hung_after:
-                    queues.drop(host)
+                queues.rest(host, host, until, now)
 
     hooks.begun = begin
     return FetchSession(loop, protocols, fetch_log, addresses)

@@ -63,12 +63,13 @@ class QueueSettings:
     max_exceptions: int = NEVER
     exceptions_delay: int = 0
     exceptions_jitter: float = 0.1
+    failures_in_row: bool = True
     clear_after: int = 1_800_000
-    dedup_seconds: int = NEVER
-    dedup_size: int = 1000
+    patience: int = 300_000
+    """A host that asks not to be called for longer than this is given up in this fetch."""
 
     @classmethod
-    def from_conf(cls, conf: Configuration, now: int) -> QueueSettings:
+    def from_conf(cls, conf: Configuration, now: int, patience: int = 300_000) -> QueueSettings:
         """FetchItemQueues' constructor; `now` (ms) is when the job started, where the time limit
         counts from.
         """
@@ -85,8 +86,8 @@ class QueueSettings:
             exceptions_delay=millis(conf.get_float("fetcher.exceptions.per.queue.delay", 0.0)),
             exceptions_jitter=conf.get_double("fetcher.exceptions.per.queue.jitter", 0.1),
             clear_after=millis(conf.get_float("fetcher.exceptions.per.queue.clear.after", 1800.0)),
-            dedup_seconds=conf.get_int("fetcher.redirect.dedupcache.seconds", NEVER),
-            dedup_size=conf.get_int("fetcher.redirect.dedupcache.size", 1000),
+            failures_in_row=conf.get_boolean("fetcher.exceptions.per.queue.in.row", True),
+            patience=patience,
         )
 
 
@@ -130,6 +131,8 @@ class RedirectSettings:
     ignore_internal: bool = False
     ignore_external: bool = False
     by_domain: bool = False
+    dedup_seconds: int = NEVER
+    dedup_size: int = 1000
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> RedirectSettings:
@@ -143,6 +146,8 @@ class RedirectSettings:
             ignore_internal=also and conf.get_boolean("db.ignore.internal.links", False),
             ignore_external=also and conf.get_boolean("db.ignore.external.links", False),
             by_domain=conf.get("db.ignore.external.links.mode", "byHost").lower() == "bydomain",
+            dedup_seconds=conf.get_int("fetcher.redirect.dedupcache.seconds", NEVER),
+            dedup_size=conf.get_int("fetcher.redirect.dedupcache.size", 1000),
         )
 
 
@@ -251,8 +256,11 @@ class FetchSettings:
         warc = conf.get_boolean("fetcher.warc", False)
         if store_robots and not (store_content or warc):
             log.warning("fetcher.store.robotstxt has no effect without fetcher.store.content")
+        hung_after = conf.get_int("mapreduce.task.timeout", 600_000) // max(
+            1, conf.get_int("fetcher.threads.timeout.divisor", 2)
+        )
         return cls(
-            queues=QueueSettings.from_conf(conf, now),
+            queues=QueueSettings.from_conf(conf, now, hung_after),
             robots=RobotsSettings.from_conf(conf),
             redirects=RedirectSettings.from_conf(conf),
             follow=FollowSettings.from_conf(conf),
@@ -260,8 +268,7 @@ class FetchSettings:
             threads=max(1, count),
             start_delay=conf.get_int("fetcher.threads.start.delay", 10),
             queue_depth=max(1, count) * conf.get_int("fetcher.queue.depth.multiplier", 50),
-            hung_after=conf.get_int("mapreduce.task.timeout", 600_000)
-            // max(1, conf.get_int("fetcher.threads.timeout.divisor", 2)),
+            hung_after=hung_after,
             parse=conf.get_boolean("fetcher.parse", False),
             store_content=store_content,
             store_robots=store_robots and (store_content or warc),

@@ -80,20 +80,20 @@ _SUMS: Final = (
 
 def details_of(ledger: Ledger, stats: FetchStats, queues: FetchQueues, now: int) -> Details:
     """Details of one process's share."""
-    longest = heapq.nlargest(ROWS, queues.queues.values(), key=lambda queue: len(queue.items))
+    longest = heapq.nlargest(ROWS, queues.queues.values(), key=lambda queue: queue.waiting)
     return Details(
         {int(outcome): count for outcome, count in ledger.outcomes.items()},
         stats.slowest(ROWS),
         [
             QueueState(
                 queue.id,
-                len(queue.items),
+                queue.waiting,
                 queue.in_progress,
                 max(0, queue.next_fetch - now),
                 queue.delay,
             )
             for queue in longest
-            if queue.items
+            if queue.waiting
         ],
         list(stats.failures)[: -ROWS - 1 : -1],
     )

@@ -13,10 +13,10 @@ from minutch.cycle.fetch.feeder import Feeder, count_entries, fetch_list, genera
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.parsing import LinkFollower
 from minutch.cycle.fetch.queuekey import queue_key
-from minutch.cycle.fetch.queues import FetchItem, FetchQueues
+from minutch.cycle.fetch.queues import FetchItem
 from minutch.cycle.fetch.recorder import ParsedPage
 from minutch.cycle.fetch.redirectchain import RedirectChain, pack_follow, unpack_follow
-from minutch.cycle.fetch.settings import FollowSettings, QueueSettings
+from minutch.cycle.fetch.settings import FollowSettings
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.errors import StoreError, UrlError
 from minutch.hadoop.formats.writables import Text
@@ -115,12 +115,14 @@ SETTINGS = FollowSettings(depth=2, per_page=2, ignore_external=True, interval=77
 
 
 def follow(
-    links: list[str], settings: FollowSettings = SETTINGS, depth: int = 0, now: int = 0
+    links: list[str],
+    settings: FollowSettings = SETTINGS,
+    depth: int = 0,
+    listed: Sequence[str] = ("http://a/",),
 ) -> list[FetchItem]:
-    queues = FetchQueues(QueueSettings(time_limit=1000), follow=True)
-    follower = LinkFollower(settings, queues, KEY, FetchStats())
+    follower = LinkFollower(settings, KEY, FetchStats(), listed)
     chain = RedirectChain.of(FetchItem("http://a/", CrawlDatum(), "a", "http://a/", depth))
-    return follower.follow(chain, ParsedPage(outlinks=[("http://a/", links)]), now)
+    return follower.follow(chain, ParsedPage(outlinks=[("http://a/", links)]))
 
 
 def test_links_of_the_same_host_are_followed() -> None:
@@ -131,23 +133,29 @@ def test_links_of_the_same_host_are_followed() -> None:
     assert items[0].datum == CrawlDatum(STATUS_LINKED, 77)
 
 
-def test_number_depth_and_time_are_bounded() -> None:
+def test_number_and_depth_are_bounded() -> None:
     links = [f"http://a/{n}" for n in range(10)]
     assert len(follow(links)) == 2
     assert [item.depth for item in follow(links, depth=1)] == [2, 2]
     assert follow(links, depth=2) == []
-    assert follow(links, now=1000) == []
     everywhere = replace(SETTINGS, ignore_external=False, per_page=10)
     assert len(follow(["http://b/1", "http://c/1"], everywhere)) == 2
 
 
 def test_no_link_is_followed_twice() -> None:
-    queues = FetchQueues(QueueSettings(), follow=True)
-    follower = LinkFollower(SETTINGS, queues, KEY, FetchStats())
-    chain = RedirectChain.of(FetchItem("http://a/", CrawlDatum(), "a"))
-    page = ParsedPage(outlinks=[("http://a/", ["http://a/1"])])
-    assert len(follower.follow(chain, page, 0)) == 1
-    assert follower.follow(chain, page, 0) == []
+    everywhere = replace(SETTINGS, ignore_external=False)
+    follower = LinkFollower(everywhere, KEY, FetchStats())
+    for host in "ab":
+        chain = RedirectChain.of(FetchItem(f"http://{host}/", CrawlDatum(), host))
+        page = ParsedPage(outlinks=[(f"http://{host}/", ["http://c/1"])])
+        found = [item.url for item in follower.follow(chain, page)]
+        assert found == (["http://c/1"] if host == "a" else [])
+
+
+def test_no_link_is_followed_to_a_url_of_the_fetch_list() -> None:
+    assert follow(["http://a/1", "http://a/2"], listed=["http://a/", "http://a/1"])[0].url == (
+        "http://a/2"
+    )
 
 
 def test_publishers(tmp_path: Path) -> None:

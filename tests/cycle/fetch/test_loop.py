@@ -269,7 +269,7 @@ async def test_a_followed_redirect_ends_in_its_page(bench: Bench) -> None:
 
 
 async def test_redirect_targets_met_lately_are_not_fetched_twice(bench: Bench) -> None:
-    settings = replace(FOLLOWING, queues=replace(FOLLOWING.queues, dedup_seconds=60))
+    settings = replace(FOLLOWING, redirects=replace(FOLLOWING.redirects, dedup_seconds=60))
     pages = {f"http://{host}/": (codes.MOVED, "http://z/") for host in "abc"}
     found = await bench.fetch(Web(dict(pages)), pages, settings)
     assert found.web.asked.count("http://z/") == 1
@@ -727,7 +727,7 @@ async def test_depth_of_the_queues_is_bounded(bench: Bench) -> None:
     class Watching(FetchQueues):
         def take(self, now: int) -> FetchItem | None:
             nonlocal most
-            most = max(most, self.size)
+            most = max(most, self.waiting)
             return super().take(now)
 
     loop = bench.loop(Web(), urls(200), replace(QUICK, queue_depth=10))

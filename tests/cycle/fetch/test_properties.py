@@ -23,7 +23,6 @@ from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.loop import FetchLoop, Snapshot
 from minutch.cycle.fetch.parsing import LinkFollower
-from minutch.cycle.fetch.queues import FetchQueues
 from minutch.cycle.fetch.recorder import ParsedPage
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.plugin.points import ProtocolOutput
@@ -142,13 +141,10 @@ class Fetch:
                 clock=web.clock,  # type: ignore[arg-type]
             )
             if links is not None:
-                loop.queues = FetchQueues(settings.queues, follow=True)
-                assert loop.runner.queues is not loop.queues
-                loop.runner.queues = loop.queues
-                follower = LinkFollower(
-                    settings.follow, loop.queues, loop.runner.queue_key, loop.stats
-                )
-                hooks.parsed = lambda chain, page: follower.follow(chain, page, web.clock.now())
+                listed = [f"http://{url}" for url in given]
+                key = loop.runner.queue_key
+                follower = LinkFollower(settings.follow, key, loop.stats, listed)
+                hooks.parsed, hooks.is_new = follower.follow, follower.is_new
             await loop.run()
             loop.log.close()
             return loop

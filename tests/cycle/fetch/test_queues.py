@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import pytest
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.cycle.fetch.queues import (
-    VARIABLE_DELAY_KEY,
-    FetchItem,
-    FetchQueues,
-    QueuingStatus,
-    RedirectMemory,
-)
-from minutch.cycle.fetch.settings import NEVER, QueueSettings
+from minutch.cycle.fetch.decisions import RedirectMemory
+from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.queues import VARIABLE_DELAY_KEY, FetchItem, FetchQueues
+from minutch.cycle.fetch.settings import NEVER, QueueSettings, RedirectSettings
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.writables import LongWritable
 from minutch.records.crawldatum import CrawlDatum
@@ -30,18 +27,30 @@ def item(url: str, host: str = "a", **metadata: int) -> FetchItem:
     return FetchItem(url, datum, host, url)
 
 
-def filled(settings: QueueSettings, *urls: str, hosts: int = 1) -> FetchQueues:
-    queues = FetchQueues(settings)
-    for number, url in enumerate(urls):
-        assert queues.add(item(url, f"h{number % hosts}"), 0) is QueuingStatus.SUCCESSFULLY_QUEUED
-    return queues
+class Driven:
+    """Queues, and the items of theirs that are in progress."""
 
+    def __init__(self, settings: QueueSettings, *urls: str, hosts: int = 1, seed: int = 0) -> None:
+        self.queues = FetchQueues(settings, seed=seed)
+        self.flying: dict[str, FetchItem] = {}
+        for number, url in enumerate(urls):
+            self.add(item(url, f"h{number % hosts}"))
 
-def taken(queues: FetchQueues, now: int) -> list[str]:
-    urls = []
-    while (found := queues.take(now)) is not None:
-        urls.append(found.url)
-    return urls
+    def add(self, one: FetchItem, now: int = 0) -> None:
+        self.queues.add(one, now)
+
+    def taken(self, now: int) -> list[str]:
+        urls = []
+        while (found := self.queues.take(now)) is not None:
+            urls.append(found.url)
+            self.flying[found.url] = found
+        return urls
+
+    def finish(self, url: str, now: int, **more: bool | int) -> None:
+        self.queues.finish(self.flying.pop(url), now, **more)  # type: ignore[arg-type]
+
+    def dropped(self) -> list[str]:
+        return [dropped.item.url for dropped in self.queues.dropped(1000)]
 
 
 def from_conf(now: int = 0, **properties: str) -> QueueSettings:
@@ -50,13 +59,12 @@ def from_conf(now: int = 0, **properties: str) -> QueueSettings:
 
 
 def test_server_delay_lies_between_two_items_of_a_queue() -> None:
-    settings = from_conf(fetcher_server_delay="5.0")
-    queues = filled(settings, "1", "2")
-    assert taken(queues, 0) == ["1"]
-    queues.finish("h0", 700)
-    assert taken(queues, 5699) == []
-    assert queues.next_ready() == 5700
-    assert taken(queues, 5700) == ["2"]
+    driven = Driven(from_conf(fetcher_server_delay="5.0"), "1", "2")
+    assert driven.taken(0) == ["1"]
+    driven.finish("1", 700)
+    assert driven.taken(5699) == []
+    assert driven.queues.next_ready(5699) == 5700
+    assert driven.taken(5700) == ["2"]
 
 
 def test_delays_are_cut_to_milliseconds_by_floats_of_32_bits() -> None:
@@ -65,87 +73,138 @@ def test_delays_are_cut_to_milliseconds_by_floats_of_32_bits() -> None:
 
 
 def test_min_delay_counts_with_several_threads_per_queue() -> None:
-    settings = replace(PLAIN, max_threads=2, min_delay=100)
-    queues = filled(settings, "1", "2", "3")
-    assert taken(queues, 0) == ["1", "2"]
-    queues.finish("h0", 50)
-    assert taken(queues, 149) == []
-    assert taken(queues, 150) == ["3"]
+    driven = Driven(replace(PLAIN, max_threads=2, min_delay=100), "1", "2", "3")
+    assert driven.taken(0) == ["1", "2"]
+    driven.finish("1", 50)
+    assert driven.taken(149) == []
+    assert driven.taken(150) == ["3"]
 
 
 def test_threads_per_queue_is_the_most_in_progress() -> None:
-    queues = filled(replace(PLAIN, max_threads=3), *"12345")
-    assert taken(queues, 0) == ["1", "2", "3"]
-    queues.finish("h0", 10)
-    assert taken(queues, 10) == ["4"]
+    driven = Driven(replace(PLAIN, max_threads=3), *"12345")
+    assert driven.taken(0) == ["1", "2", "3"]
+    driven.finish("2", 10)
+    assert driven.taken(10) == ["4"]
 
 
-def test_queues_take_turns() -> None:
-    queues = filled(replace(PLAIN, crawl_delay=0), *"123456", hosts=3)
-    first = taken(queues, 0)
-    assert first == ["1", "2", "3"]
-    for host in ("h1", "h0", "h2"):
-        queues.finish(host, 10)
-    assert taken(queues, 10) == ["5", "4", "6"]
+def test_the_host_with_the_most_left_goes_first() -> None:
+    driven = Driven(replace(PLAIN, crawl_delay=0))
+    for url, host in (("a1", "a"), ("b1", "b"), ("b2", "b"), ("c1", "c"), ("c2", "c"), ("c3", "c")):
+        driven.add(item(url, host))
+    driven.taken(0)
+    for url in ("a1", "b1", "c1"):
+        driven.finish(url, 10)
+    assert driven.taken(10) == ["c2", "b2"]
 
 
 def test_crawl_delay_of_robots_txt_replaces_the_queues() -> None:
-    queues = filled(PLAIN, "1", "2")
-    taken(queues, 0)
-    queues.set_crawl_delay("h0", 20_000, 0)
-    queues.finish("h0", 0)
-    assert queues.next_ready() == 20_000
+    driven = Driven(PLAIN, "1", "2")
+    driven.taken(0)
+    driven.queues.set_crawl_delay(driven.flying["1"], 20_000)
+    driven.finish("1", 0)
+    assert driven.queues.next_ready(0) == 20_000
+
+
+def test_of_several_hosts_in_a_queue_the_longest_crawl_delay_counts() -> None:
+    driven = Driven(PLAIN)
+    for url in "abc":
+        driven.add(replace(item(url, "domain"), host=url))
+    for url, delay in (("a", 20_000), ("b", 1000)):
+        now = driven.queues.next_ready(0) or 0
+        assert driven.taken(now) == [url]
+        driven.queues.set_crawl_delay(driven.flying[url], delay)
+        driven.finish(url, now)
+        assert driven.queues.next_ready(now) == now + 20_000
 
 
 def test_variable_delay_of_the_fetch_list_wins_once() -> None:
-    queues = FetchQueues(PLAIN)
-    queues.add(item("1", delay=60_000), 0)
-    queues.add(item("2", delay=90_000), 0)
-    first = queues.take(0)
-    assert first is not None and VARIABLE_DELAY_KEY not in first.datum.metadata
-    queues.finish("a", 0)
-    assert queues.next_ready() == 60_000
+    driven = Driven(PLAIN)
+    driven.add(item("1", delay=60_000))
+    driven.add(item("2", delay=90_000))
+    driven.taken(0)
+    assert VARIABLE_DELAY_KEY not in driven.flying["1"].datum.metadata
+    driven.finish("1", 0)
+    assert driven.queues.next_ready(0) == 60_000
 
 
 def test_time_limit_counts_from_the_start() -> None:
     settings = from_conf(now=1000, fetcher_timelimit_mins="3")
-    queues = filled(settings, "1", "2")
-    assert not queues.time_limit_exceeded(180_999)
-    assert queues.time_limit_exceeded(181_000)
-    assert not filled(PLAIN, "1").time_limit_exceeded(1 << 50)
-    assert [i.url for i in queues.drop_all()] == ["1", "2"]
-    assert queues.size == 0 and queues.next_ready() is None
+    driven = Driven(settings, "1", "2")
+    assert not driven.queues.is_late(180_999)
+    assert driven.queues.is_late(181_000)
+    assert not FetchQueues(PLAIN).is_late(1 << 50)
+    driven.queues.end(Outcome.SKIPPED_TIMELIMIT)
+    driven.add(item("3"))
+    assert driven.dropped() == ["1", "2", "3"]
+    assert driven.queues.waiting == 0 and driven.queues.next_ready(0) is None
 
 
-def test_too_many_exceptions_purge_and_block_the_queue() -> None:
-    queues = filled(replace(PLAIN, max_exceptions=2, crawl_delay=0), *"12345")
-    taken(queues, 0)
-    queues.finish("h0", 1)
-    assert queues.exception("h0", 1) == []
-    taken(queues, 1)
-    queues.finish("h0", 2)
-    assert [i.url for i in queues.exception("h0", 2)] == ["3", "4", "5"]
-    assert queues.add(item("6", "h0"), 3) is QueuingStatus.ABOVE_EXCEPTION_THRESHOLD
-    assert queues.add(item("6", "other"), 3) is QueuingStatus.SUCCESSFULLY_QUEUED
+def test_what_is_dropped_is_handed_back_in_slices_with_its_reason() -> None:
+    driven = Driven(PLAIN, *"12345")
+    driven.queues.end(Outcome.SKIPPED_THROUGHPUT)
+    slices = []
+    while driven.queues.has_dropped:
+        slices.append(driven.queues.dropped(2))
+    assert [len(found) for found in slices] == [2, 2, 1]
+    assert {found[0].outcome for found in slices} == {Outcome.SKIPPED_THROUGHPUT}
+    assert slices[0][0].reason == Outcome.SKIPPED_THROUGHPUT.reason
 
 
-def test_exceptions_without_a_limit_never_purge() -> None:
-    queues = filled(replace(PLAIN, max_exceptions=NEVER), "1", "2")
-    assert all(queues.exception("h0", 0) == [] for _ in range(100))
+def test_too_many_failures_in_a_row_give_the_queue_up() -> None:
+    driven = Driven(replace(PLAIN, max_exceptions=2, crawl_delay=0), *"12345")
+    driven.taken(0)
+    driven.finish("1", 1, failed=True)
+    assert not driven.queues.has_dropped
+    driven.taken(1)
+    driven.finish("2", 2, failed=True)
+    assert driven.dropped() == ["3", "4", "5"]
+    driven.add(item("6", "h0"), 3)
+    driven.add(item("7", "other"), 3)
+    assert driven.dropped() == ["6"]
+    assert driven.taken(3) == ["7"]
 
 
-def test_back_off_doubles() -> None:
+@pytest.mark.parametrize(("in_row", "left"), [(True, []), (False, ["4", "5"])])
+def test_a_success_ends_a_row_of_failures(in_row: bool, left: list[str]) -> None:
+    settings = replace(PLAIN, max_exceptions=2, crawl_delay=0, failures_in_row=in_row)
+    driven = Driven(settings, *"12345")
+    for url, failed in (("1", True), ("2", False), ("3", True)):
+        driven.taken(0)
+        driven.finish(url, 0, failed=failed)
+    assert driven.dropped() == left
+
+
+def test_what_says_nothing_of_the_host_changes_no_count() -> None:
+    driven = Driven(replace(PLAIN, max_exceptions=2, crawl_delay=0), *"12345")
+    for url, failed in (("1", True), ("2", None), ("3", True)):
+        driven.taken(0)
+        driven.finish(url, 0, failed=failed)  # type: ignore[arg-type]
+    assert driven.dropped() == ["4", "5"]
+
+
+def test_without_a_limit_failures_give_nothing_up() -> None:
+    driven = Driven(replace(PLAIN, max_exceptions=NEVER, crawl_delay=0), *map(str, range(100)))
+    for url in map(str, range(100)):
+        driven.taken(0)
+        driven.finish(url, 0, failed=True)
+    assert driven.dropped() == []
+
+
+def test_back_off_doubles_and_shrinks_with_successes() -> None:
     settings = from_conf(
         fetcher_exceptions_per_queue_delay="1", fetcher_exceptions_per_queue_jitter="0"
     )
-    queues = filled(replace(settings, crawl_delay=0), "1", "2")
-    assert [queues.back_off(n) for n in (1, 2, 3, 4)] == [1000, 2000, 4000, 8000]
-    taken(queues, 0)
-    queues.finish("h0", 0)
-    queues.exception("h0", 0)
-    assert queues.next_ready() == 1000
-    queues.exception("h0", 0)
-    assert queues.next_ready() == 3000
+    driven = Driven(replace(settings, crawl_delay=0), *"123456")
+    assert [driven.queues.back_off(n) for n in (1, 2, 3, 4)] == [1000, 2000, 4000, 8000]
+    now, waits = 0, []
+    for url, failed in zip("12345", (True, True, False, True, True), strict=True):
+        assert driven.taken(now) == [url]
+        driven.finish(url, now, failed=failed)
+        ready = driven.queues.next_ready(now)
+        assert ready is not None
+        waits.append(ready - now)
+        now = ready
+    assert waits == [1000, 2000, 0, 2000, 4000]
 
 
 def test_back_off_jitters_within_its_bound() -> None:
@@ -155,106 +214,140 @@ def test_back_off_jitters_within_its_bound() -> None:
     assert min(delays) >= 1000 and max(delays) < 1100
 
 
-def test_back_off_beyond_the_time_limit_purges() -> None:
-    queues = filled(
-        replace(PLAIN, exceptions_delay=10_000, time_limit=12_000, crawl_delay=0), "1", "2", "3"
-    )
-    taken(queues, 0)
-    queues.finish("h0", 0)
-    assert queues.exception("h0", 0) == []
-    assert [i.url for i in queues.exception("h0", 0)] == ["2", "3"]
+def test_back_off_beyond_the_time_limit_gives_the_queue_up() -> None:
+    settings = replace(PLAIN, exceptions_delay=10_000, time_limit=12_000, crawl_delay=0)
+    driven = Driven(settings, "1", "2", "3")
+    driven.taken(0)
+    driven.finish("1", 0, failed=True)
+    assert driven.dropped() == []
+    driven.taken(10_000)
+    driven.finish("2", 10_000, failed=True)
+    assert driven.dropped() == ["3"]
 
 
-def test_exceptions_are_forgotten_after_a_while() -> None:
+def test_failures_are_forgotten_after_a_while() -> None:
     settings = from_conf(fetcher_exceptions_per_queue_clear_after="60")
-    queues = filled(replace(settings, crawl_delay=0, max_exceptions=2), "1")
-    taken(queues, 0)
-    queues.finish("h0", 0)
-    queues.exception("h0", 0)
-    taken(queues, 59_999)
-    assert queues.queues["h0"].exceptions == 1
-    taken(queues, 60_001)
-    assert "h0" not in queues.queues
+    for wait, dropped in ((59_999, ["3"]), (60_001, [])):
+        driven = Driven(replace(settings, crawl_delay=0, max_exceptions=2), "1")
+        driven.taken(0)
+        driven.finish("1", 0, failed=True)
+        assert not driven.queues.queues
+        driven.add(item("2", "h0"), wait)
+        driven.add(item("3", "h0"), wait)
+        driven.taken(wait)
+        driven.finish("2", wait, failed=True)
+        assert driven.dropped() == dropped
 
 
-def test_idle_queues_are_kept_while_they_rest() -> None:
-    queues = filled(PLAIN, "1")
-    taken(queues, 0)
-    queues.finish("h0", 0)
-    taken(queues, 5000)
-    assert "h0" in queues.queues
-    taken(queues, 5001)
-    assert not queues.queues
+def test_a_queue_without_items_still_rests() -> None:
+    driven = Driven(PLAIN, "1")
+    driven.taken(0)
+    driven.finish("1", 0)
+    assert not driven.queues.queues
+    driven.add(item("2", "h0"), 100)
+    assert driven.queues.next_ready(100) == 5000
 
 
-def test_deferral_rests_and_gives_up_after_its_retries() -> None:
-    queues = filled(replace(PLAIN, crawl_delay=0), "1", "2")
+def test_a_dead_host_is_a_few_numbers() -> None:
+    driven = Driven(replace(PLAIN, max_exceptions=1))
+    tracemalloc.start()
+    for number in range(20_000):
+        driven.add(item(str(number), f"www.example-{number}.org"))
+        driven.taken(0)
+        driven.finish(str(number), 0, failed=True)
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert driven.queues.given_up == 20_000
+    assert used / 20_000 < 700  # rest, failures and refusal, each with its key
+
+
+def test_a_deferred_host_rests_and_is_given_up_after_its_retries() -> None:
+    driven = Driven(replace(PLAIN, crawl_delay=0), "1", "2")
     now = 0
     for _ in range(3):
-        found = queues.take(now)
-        assert found is not None and found.url == "1"
-        assert queues.defer(found, 300_000, 3, now) == []
-        assert queues.resting_on_purpose()
-        assert queues.in_progress == 0
+        assert driven.taken(now) == ["1"]
+        driven.queues.put_back(driven.flying.pop("1"), 300_000, 3, now)
+        assert driven.queues.defers_all(299_000, now)
+        assert driven.queues.in_progress == 0
         now += 300_000
-        assert queues.next_ready() == now
-    found = queues.take(now)
-    assert found is not None
-    assert [i.url for i in queues.defer(found, 300_000, 3, now)] == ["1", "2"]
-    assert queues.size == 0
+        assert driven.queues.next_ready(now - 300_000) == now
+    driven.taken(now)
+    driven.queues.put_back(driven.flying.pop("1"), 300_000, 3, now)
+    assert driven.dropped() == ["1", "2"]
+    assert driven.queues.waiting == 0
 
 
 def test_deferral_of_several_at_once_counts_once() -> None:
-    queues = filled(replace(PLAIN, max_threads=2), "1", "2")
-    first, second = queues.take(0), queues.take(0)
-    assert first is not None and second is not None
-    assert queues.defer(first, 1000, 1, 0) == []
-    assert queues.defer(second, 1000, 1, 0) == []
-    assert queues.queues["h0"].deferrals == 1
+    driven = Driven(replace(PLAIN, max_threads=2), "1", "2")
+    driven.taken(0)
+    driven.queues.put_back(driven.flying["1"], 1000, 1, 0)
+    driven.queues.put_back(driven.flying["2"], 1000, 1, 0)
+    assert driven.queues.queues["h0"].hosts["h0"].deferrals == 1
 
 
 def test_deferral_beyond_the_time_limit_gives_up() -> None:
-    queues = filled(replace(PLAIN, time_limit=100_000), "1")
-    found = queues.take(0)
-    assert found is not None
-    assert queues.defer(found, 300_000, 3, 0) == [found]
+    driven = Driven(replace(PLAIN, time_limit=100_000), "1")
+    driven.taken(0)
+    driven.queues.put_back(driven.flying["1"], 300_000, 3, 0)
+    assert driven.dropped() == ["1"]
 
 
 def test_retry_after_never_shortens_a_rest() -> None:
-    queues = filled(PLAIN, "1", "2")
-    taken(queues, 0)
-    queues.finish("h0", 0)
-    queues.rest_until("h0", 3000, 0)
-    assert queues.next_ready() == 5000
-    queues.rest_until("h0", 30_000, 0)
-    assert queues.next_ready() == 30_000
-    assert queues.oldest_rest(1000) == 29_000
+    driven = Driven(PLAIN, "1", "2", "3")
+    driven.taken(0)
+    driven.finish("1", 0, busy_until=3000)
+    assert driven.queues.next_ready(0) == 5000
+    driven.queues.rest("h0", "h0", 30_000, 0)
+    assert driven.queues.next_ready(0) == 30_000
+    assert driven.queues.longest_rest(1000) == 29_000
 
 
-def test_redirects_enter_a_queue_without_waiting() -> None:
-    queues = filled(PLAIN, "1", "2")
-    queues.enter("h0", 0)
-    assert taken(queues, 0) == []
-    queues.finish("h0", 100)
-    assert queues.next_ready() == 5100
+def test_a_host_that_is_away_for_too_long_is_given_up() -> None:
+    driven = Driven(replace(PLAIN, patience=60_000), "1", "2")
+    driven.taken(0)
+    driven.finish("1", 0, busy_until=60_001)
+    driven.add(item("3", "h0"), 1)
+    assert driven.dropped() == ["2", "3"]
+
+
+def test_one_host_of_a_queue_rests_and_the_others_go_on() -> None:
+    driven = Driven(replace(PLAIN, crawl_delay=0))
+    for url in ("a1", "a2", "b1", "b2"):
+        driven.add(replace(item(url, "address"), host=url[0]))
+    assert driven.taken(0) == ["a1"]
+    driven.finish("a1", 0, busy_until=9000)
+    for url in ("b1", "b2"):
+        assert driven.taken(1) == [url]
+        driven.finish(url, 1)
+    assert driven.queues.next_ready(1) == 9000
+    assert driven.taken(9000) == ["a2"]
+
+
+def test_a_redirects_target_is_first_in_its_queue_and_waits() -> None:
+    driven = Driven(PLAIN, "1", "2", "3")
+    driven.taken(0)
+    driven.queues.add(item("target", "h0"), 0, first=True)
+    driven.finish("1", 100)
+    assert driven.taken(5099) == []
+    assert driven.taken(5100) == ["target"]
 
 
 @pytest.mark.parametrize(
     ("seconds", "size", "again"), [(60, 10, True), (-1, 10, False), (60, 0, False)]
 )
 def test_redirects_met_lately(seconds: int, size: int, again: bool) -> None:
-    memory = RedirectMemory(seconds, size)
-    assert not memory.met_lately("x", 0)
-    assert memory.met_lately("x", 59_999) is again
-    assert not memory.met_lately("x", 60_000)
+    memory = RedirectMemory(RedirectSettings(dedup_seconds=seconds, dedup_size=size))
+    assert not memory.met("x", 0)
+    assert memory.met("x", 59_999) is again
+    assert not memory.met("x", 60_000)
 
 
 def test_redirect_memory_is_bounded() -> None:
-    memory = RedirectMemory(60, 2)
+    memory = RedirectMemory(RedirectSettings(dedup_seconds=60, dedup_size=2))
     for url in "abc":
-        memory.met_lately(url, 0)
-    assert not memory.met_lately("a", 1)
-    assert memory.met_lately("c", 1)
+        memory.met(url, 0)
+    assert not memory.met("a", 1)
+    assert memory.met("c", 1)
 
 
 def test_an_unknown_queue_mode_is_an_error() -> None:
@@ -266,23 +359,23 @@ def test_an_unknown_queue_mode_is_an_error() -> None:
 
 def test_many_queues_stay_in_order_of_readiness() -> None:
     clock = FakeClock()
-    queues = FetchQueues(replace(PLAIN, crawl_delay=100))
+    driven = Driven(replace(PLAIN, crawl_delay=100))
     for number in range(50):
         for host in range(20):
-            queues.add(item(f"{host}/{number}", f"h{host}"), clock.now())
+            driven.add(item(f"{host}/{number}", f"h{host}"), clock.now())
     seen: dict[str, int] = {}
     count = 0
-    while queues.size:
-        found = queues.take(clock.now())
+    while driven.queues.waiting:
+        found = driven.queues.take(clock.now())
         if found is None:
-            ready = queues.next_ready()
+            ready = driven.queues.next_ready(clock.now())
             assert ready is not None and ready > clock.now()
             clock.advance((ready - clock.now()) / 1000)
             continue
         last = seen.get(found.queue_id)
         assert last is None or clock.now() - last >= 100
         seen[found.queue_id] = clock.now()
-        queues.finish(found.queue_id, clock.now())
+        driven.queues.finish(found, clock.now())
         count += 1
     assert count == 1000
     assert clock.now() == 49 * 100
