@@ -29,7 +29,7 @@ from minutch.inspect.live.liveserver import LiveServer
 from minutch.job import JobContext
 from tests.cycle.crawl.test_crawl import Jobs, crawl, jobs, printed  # noqa: F401
 from tests.cycle.fetch.test_fetch_job import pages
-from tests.cycle.hostdb.sitemapsite import SitemapSite
+from tests.cycle.sitemap.sitemapsite import SitemapSite
 from tests.support.misbehaving import MisbehavingServer
 from tests.support.segments import conf_for, fetched, make_segment
 
