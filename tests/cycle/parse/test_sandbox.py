@@ -9,15 +9,18 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import Pipe
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
 
 from minutch.conf import Configuration
+from minutch.cycle.parse import workerpool
 from minutch.cycle.parse.packing import PackedDocument
 from minutch.cycle.parse.pageparser import PackedPage, SegmentTask
 from minutch.cycle.parse.sandbox import FILES, NETWORK, PROCESSES, Sandbox
@@ -355,3 +358,25 @@ def test_no_worker_is_left_behind() -> None:
         with pytest.raises(RuntimeError, match="out of memory"):
             list(pool.map([b"a"]))
         assert not process.is_alive()
+
+
+@LINUX
+def test_a_page_that_writes_into_the_pipe_is_blamed_itself(
+    trap: Configuration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker is at the next page already when the parent reads what can't be an answer."""
+
+    def slow_wait(*args: object, **kwargs: object) -> list[object]:
+        ready = wait(*args, **kwargs)  # type: ignore[arg-type]
+        time.sleep(0.2)
+        return ready
+
+    monkeypatch.setattr(workerpool, "wait", slow_wait)
+    pages = parse(
+        trap,
+        "[os.write(int(n), b'forged') for n in os.listdir('/dev/fd') if int(n) > 2"
+        " and os.path.exists('/dev/fd/' + n)]",
+        "time.sleep(1) or 'whole'",
+    )
+    assert "crashed" in pages[0].failed
+    assert pages[1] == Parsed("", "whole")
