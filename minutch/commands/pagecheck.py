@@ -13,6 +13,7 @@ import pickle
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -22,7 +23,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.parse.signature import from_conf as signature_from_conf
-from minutch.cycle.parse.workerpool import WorkerPool, pool_settings
+from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from minutch.errors import MinutchError
 from minutch.hadoop.formats.writables import MapWritable, Text, Writable
 from minutch.job import JobContext
@@ -94,8 +95,8 @@ class PageChecker(ABC):
         self._most_redirects = conf.get_int("http.redirect.max", _MOST_REDIRECTS)
         if self._follows and self._most_redirects == 0:
             self._most_redirects = _MOST_REDIRECTS
-        settings = pool_settings(conf) | {"workers": 1}
-        self._pool: WorkerPool[Checked] = WorkerPool(partial(CheckTask, conf), **settings)
+        settings = replace(PoolSettings.from_conf(conf), workers=1)
+        self._pool: WorkerPool[Checked] = WorkerPool(partial(CheckTask, conf), settings)
         self._turn = threading.Lock()
 
     def __enter__(self) -> PageChecker:

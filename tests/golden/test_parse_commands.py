@@ -16,8 +16,9 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.cycle.parse.parsesegment import parse_segment
+from minutch.cycle.parse.parsesegment import parse
 from minutch.cycle.segment.store import CONTENT, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.job import JobContext
 from tests.golden.test_parse_golden import OTHER_TEXT, by_url, crawl_fields, data_fields
 from tests.support.golden import GOLDEN, needs_golden
 
@@ -42,7 +43,10 @@ def parsed(crawl: str, number: int, folder: Path) -> tuple[Segment, Segment]:
     shutil.copytree(fetched / CONTENT, ours.path / CONTENT)
     folders = [GOLDEN / "commands/conf/reparse", GOLDEN / f"crawl-small/conf-{crawl}"]
     values = {"parser.character.encoding.detect": "false", "http.store.etag": "false"}
-    parse_segment(ours, Configuration.load(folders, overrides=values).freeze(), FakeClock(0))
+    parse(
+        ours.path,
+        context=JobContext(Configuration.load(folders, overrides=values).freeze(), FakeClock(0)),
+    )
     return golden, ours
 
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.cycle.parse.dispatch import ParserFactory
-from minutch.cycle.parse.workerpool import WorkerPool
+from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from minutch.cycle.segment.store import CONTENT, Segment
 from minutch.errors import ParseError
 from minutch.hadoop.formats.writables import MapWritable, Text
@@ -395,7 +395,7 @@ class HugePages:
 
 
 def test_a_worker_that_keeps_memory_is_limited_all_the_same() -> None:
-    with WorkerPool(HugePages, workers=1, timeout=30, memory=96 << 20) as pool:
+    with WorkerPool(HugePages, PoolSettings(workers=1, timeout=30, memory=96 << 20)) as pool:
         assert list(pool.map([b"1", b"1000000", b"2"])) == [
             "x",
             "no tree of 4000000 bytes: Can't parse HTML.",

@@ -38,7 +38,7 @@ from minutch.archives.dataset.metadatatask import (
     MetadataTask,
     UrlRecords,
 )
-from minutch.cycle.parse.workerpool import WorkerPool, pool_settings
+from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,
@@ -90,7 +90,7 @@ def export(
         ]
     counters = Counters(dict.fromkeys((TEXTS, _FOLLOWED, NOT_ATTEMPTED, UNREADABLE, FAILED), 0))
     pool: WorkerPool[MetadataLine] = WorkerPool(
-        partial(MetadataTask, context.conf), **pool_settings(context.conf)
+        partial(MetadataTask, context.conf), PoolSettings.from_conf(context.conf)
     )
     with pool, context.progress("export", unit="pages") as progress:
         for segment, target, found in zip(segments, targets, places, strict=True):

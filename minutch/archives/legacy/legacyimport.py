@@ -18,6 +18,7 @@ import pickle
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -32,7 +33,7 @@ from minutch.cycle.crawldb.segmentfiles import merge_files
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import UpdateSettings
 from minutch.cycle.parse.mime import MimeUtil
-from minutch.cycle.parse.packing import DocumentPacker, PartWriters
+from minutch.cycle.parse.packing import DocumentPacker, PartSettings, PartWriters
 from minutch.cycle.parse.pagerecords import PageRecordsMaker
 from minutch.cycle.segment.segmentnames import segment_name
 from minutch.cycle.segment.store import (
@@ -144,7 +145,8 @@ class _Import:
         self.parts = max(1, conf.get_int("mapreduce.job.reduces", 1))
         self.mime = MimeUtil(conf)
         self.rules = PageRecordsMaker(conf, ScoringFilters(conf), filtered=True)
-        self.packer = DocumentPacker.for_segment(conf)
+        self.parsed_parts = PartSettings.from_conf(conf)
+        self.packer = DocumentPacker.for_segment(self.parsed_parts)
         self.counters = Counters()
 
     def run(self) -> Counters:
@@ -190,7 +192,7 @@ class _Import:
             parsed = None
             if self.old.is_parsed:
                 parsed = stack.enter_context(
-                    PartWriters(self.new.path, self.conf, stores_text=True)
+                    PartWriters(self.new.path, replace(self.parsed_parts, stores_text=True))
                 )
             for url, page in self._by_url():
                 part = partition(encode_text(url), self.parts)

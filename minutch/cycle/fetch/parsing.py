@@ -20,6 +20,7 @@ import logging
 import struct
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -34,7 +35,7 @@ from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
 from minutch.cycle.parse.pageparser import PageParser, PageResult, ParseTask, ReadPage
 from minutch.cycle.parse.pagerecords import PageRecords
-from minutch.cycle.parse.workerpool import POLL, Running, WorkerPool, pool_settings
+from minutch.cycle.parse.workerpool import POLL, PoolSettings, Running, WorkerPool
 from minutch.errors import FormatError, ParseError
 from minutch.hadoop.formats.javahash import hash_map_order, string_hash
 from minutch.plugin.points import ParseResult
@@ -66,11 +67,10 @@ class FetchParser:
         task = partial(
             FetchTask, conf, segment_name, links=settings.follow.depth > 0, events=settings.publish
         )
-        limits = pool_settings(conf)
-        limits["workers"] = MOST_WORKERS
-        if limits["timeout"] <= 0:
-            limits["timeout"] = settings.hung_after / 1000
-        self._pool: WorkerPool[ParsedPage] = WorkerPool(task, **limits)
+        limits = replace(PoolSettings.from_conf(conf), workers=MOST_WORKERS)
+        if limits.timeout <= 0:
+            limits = replace(limits, timeout=settings.hung_after / 1000)
+        self._pool: WorkerPool[ParsedPage] = WorkerPool(task, limits)
         self._pool.warm_up()
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0

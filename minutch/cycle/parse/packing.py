@@ -22,6 +22,7 @@ import shutil
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from types import TracebackType
@@ -37,7 +38,6 @@ from minutch.cycle.segment.store import (
     LAYOUTS,
     PARSE_DATA,
     PARSE_TEXT,
-    compression_of,
     text_key,
 )
 from minutch.hadoop.formats.checksum import crc_path
@@ -51,6 +51,7 @@ from minutch.kernels.native import U8
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links.outlinkrun import OutlinkRun
 from minutch.records.parsetext import serialized
+from minutch.work.tables.compression import compression_type
 from minutch.work.tables.database import part_name
 from minutch.work.tables.parallel import number_of_parts
 
@@ -58,6 +59,36 @@ _REMEMBERED: Final = 4096
 _LENGTHS: Final = struct.Struct(">ii")
 
 Compress = Callable[[Sequence[bytes]], list[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class PartSettings:
+    """The form of a parse's part files."""
+
+    count: int = 1
+    """Parts of each folder (mapreduce.job.reduces)."""
+    compression: str = RECORD
+    """Compression of the folders that have none of their own."""
+    stores_text: bool = True
+    """Whether there is parse_text (parser.store.text)."""
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> Self:
+        """Reads the configuration. Raises ConfigError."""
+        return cls(
+            number_of_parts(conf),
+            compression_type(conf),
+            conf.get_boolean("parser.store.text", True),
+        )
+
+    def compression_of(self, folder: str) -> str:
+        """The compression of a folder."""
+        return LAYOUTS[folder].compression or self.compression
+
+    @property
+    def map_folders(self) -> tuple[str, ...]:
+        """The folders whose parts are MapFiles."""
+        return (PARSE_DATA, PARSE_TEXT) if self.stores_text else (PARSE_DATA,)
 
 
 class PackedDocument(NamedTuple):
@@ -87,18 +118,14 @@ class DocumentPacker:
         self._datums: dict[tuple[float, ...], bytes] = {}
 
     @classmethod
-    def for_segment(cls, conf: Configuration) -> DocumentPacker:
-        """For the files of a segment."""
-        return cls(
-            *(
-                compressor(compression_of(name, conf))
-                for name in (PARSE_TEXT, PARSE_DATA, CRAWL_PARSE)
-            )
-        )
+    def for_segment(cls, settings: PartSettings) -> DocumentPacker:
+        """Makes a packer for the part files of a segment."""
+        folders = (PARSE_TEXT, PARSE_DATA, CRAWL_PARSE)
+        return cls(*(compressor(settings.compression_of(folder)) for folder in folders))
 
     @classmethod
     def compressing(cls, compression: str) -> DocumentPacker:
-        """For a file in which all values are compressed alike."""
+        """Makes a packer for a file in which all values have the same compression."""
         compress = compressor(compression)
         return cls(compress, compress, compress)
 
@@ -246,13 +273,14 @@ _EXTRA = "extra-"
 class _Files:
     """The part files of a parse, below a directory."""
 
-    def __init__(self, directory: Path, conf: Configuration, *, stores_text: bool) -> None:
+    def __init__(self, directory: Path, settings: PartSettings) -> None:
         self.directory = directory
         self.compressions = {
-            folder: compression_of(folder, conf) for folder in (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)
+            folder: settings.compression_of(folder)
+            for folder in (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)
         }
-        self.map_folders = (PARSE_DATA, PARSE_TEXT) if stores_text else (PARSE_DATA,)
-        self.parts = number_of_parts(conf)
+        self.map_folders = settings.map_folders
+        self.parts = settings.count
 
     def path(self, folder: str, part: int) -> Path:
         """Where a part lies; its folder is there."""
@@ -289,12 +317,12 @@ class _Files:
 
 
 class PartWriters:
-    """Writers for some parts, or all (mapreduce.job.reduces), below a directory."""
+    """Writers of some parts, by default all, below a directory."""
 
     def __init__(
-        self, directory: Path, conf: Configuration, *, stores_text: bool, parts: range | None = None
+        self, directory: Path, settings: PartSettings, *, parts: range | None = None
     ) -> None:
-        self._files = files = _Files(directory, conf, stores_text=stores_text)
+        self._files = files = _Files(directory, settings)
         self._parts = range(files.parts) if parts is None else parts
         self._maps = {
             (folder, part): files.map_file(folder, part)
@@ -339,7 +367,7 @@ class PartWriters:
         return True
 
     def keep(self, document: PackedDocument, page: bytes) -> None:
-        """Take a document that was found inside a page; `put_in_places` writes it."""
+        """Keeps a document that was found inside a page for `merge_kept` to write."""
         if self._extra is None:
             self._extra = SequenceFileWriter(
                 self._files.directory / f"{_EXTRA}{self._parts.start}", "", ""
@@ -347,15 +375,15 @@ class PartWriters:
         self._extra.append_raw(page, pickle.dumps(document))
 
 
-def put_in_places(directory: Path, conf: Configuration, *, stores_text: bool) -> int:
-    """Put the pages found inside others in their places, when all parts are written and closed.
+def merge_kept(directory: Path, settings: PartSettings) -> int:
+    """Merges the kept documents into the part files, once all of these are written and closed.
 
-    Returns how many were left out because their URLs were there.
+    Returns the number of those left out because their URL has a document already.
     """
     kept = sorted(path for path in directory.glob(f"{_EXTRA}*"))
     if not kept:
         return 0
-    files = _Files(directory, conf, stores_text=stores_text)
+    files = _Files(directory, settings)
     folders = (*files.map_folders, CRAWL_PARSE)
     paths = {
         (folder, part): directory / f"new-{folder}-{part}"

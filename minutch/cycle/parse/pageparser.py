@@ -12,14 +12,14 @@ from __future__ import annotations
 import logging
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
-from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
+from minutch.cycle.parse.packing import DocumentPacker, PackedDocument, PartSettings
 from minutch.cycle.parse.pagerecords import PageRecords, PageRecordsMaker
 from minutch.cycle.parse.signature import from_conf as signature_from_conf
 from minutch.cycle.parse.signature import signatures
@@ -299,12 +299,17 @@ class SegmentTask(ParseTask[PackedPage]):
     answers = (PackedPage, PackedDocument)
 
     def __init__(
-        self, conf: Configuration, segment_name: str, now: int, *, compression: str | None = None
+        self,
+        make_parser: Callable[[], PageParser],
+        settings: PartSettings,
+        now: int,
+        *,
+        compression: str | None = None,
     ) -> None:
         """`compression` is the codec by which each item is compressed; `now` (ms) is the time that
         records carry.
         """
-        super().__init__(PageParser(conf, segment_name), DocumentPacker.for_segment(conf))
+        super().__init__(make_parser(), DocumentPacker.for_segment(settings))
         self._decompress = codec(compression).decompress if compression else bytes
         self._now = now
 

@@ -34,7 +34,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.sharedctypes import RawValue
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar
 
 from minutch.cycle.parse import workeranswers
 from minutch.cycle.parse.dispatch import ParseTimeout
@@ -80,6 +80,31 @@ _AHEAD: Final = 4
 """Batches for each worker that may be taken before the first of them is done."""
 
 R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSettings:
+    """The number of workers and the limits of each."""
+
+    workers: int = 0
+    """0: one per processor."""
+    timeout: float = TIMEOUT
+    """Seconds for an item; 0 or less: no limit."""
+    memory: int = MEMORY << 20
+    """Bytes that a worker may take on top of what it begins with; 0 or less: no limit."""
+    sandbox: Sandbox = STRICT
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, *, workers: int = 0) -> Self:
+        """Reads parser.workers, .timeout, .worker.memory (MiB) and .sandbox; `workers` is the
+        number where parser.workers is 0.
+        """
+        return cls(
+            workers=conf.get_int("parser.workers", 0) or workers,
+            timeout=conf.get_int("parser.timeout", TIMEOUT),
+            memory=conf.get_int("parser.worker.memory", MEMORY) << 20,
+            sandbox=Sandbox.from_conf(conf),
+        )
 
 
 class WorkerTask(Protocol[R]):
@@ -137,16 +162,14 @@ class _Worker(Generic[R]):
         self,
         task: WorkerTask[R],
         make_task: Callable[[], WorkerTask[R]],
-        timeout: float,
-        memory: int,
-        sandbox: Sandbox,
+        settings: PoolSettings,
     ) -> None:
         task_of = (lambda: task) if may_fork() else make_task
         self.at: Any = RawValue("q", 0)
         self.batch: _Batch[R] | None = None
         self.seen = -1
         self.since = 0.0
-        args = (task_of, self.at, timeout, memory, sandbox)
+        args = (task_of, self.at, settings)
         self.process, self.connection = start_worker(_serve, args, name="parse-worker")
         self.channel = Channel(self.connection)
 
@@ -172,18 +195,16 @@ def _serve(
     connection: Connection,
     make_task: Callable[[], WorkerTask[R]],
     at: Any,
-    timeout: float,
-    memory: int,
-    sandbox: Sandbox,
+    settings: PoolSettings,
 ) -> None:
     """The worker's side: batches in, lists of (result, reason of failure) out, until the parent
     hangs up.
     """
     signal.signal(signal.SIGALRM, _alarm)
-    _limit_memory(memory)
+    _limit_memory(settings.memory)
     task = make_task()
     library.load()
-    sandbox.close([connection.fileno()])
+    settings.sandbox.close([connection.fileno()])
     # Batches are made of objects that live and die together: cycles are looked for when one is
     # gone.
     gc.freeze()
@@ -195,7 +216,7 @@ def _serve(
             found = []
             for number, item in enumerate(items):
                 at.value = number
-                found.append(_attempt(task, item, timeout))
+                found.append(_attempt(task, item, settings.timeout))
             _set_alarm(0)
             at.value = FINISHING
             results = iter(task.finish([result for result, reason in found if not reason]))
@@ -254,7 +275,7 @@ def _limit_memory(memory: int) -> None:
 
 
 class WorkerPool(Generic[R]):
-    """Runs a task in `workers` processes.
+    """Runs a task in worker processes.
 
     `make_task` is called here, for `WorkerTask.fail`, and in each process that is not a copy of
     this one.
@@ -263,18 +284,13 @@ class WorkerPool(Generic[R]):
     def __init__(
         self,
         make_task: Callable[[], WorkerTask[R]],
-        *,
-        workers: int,
-        timeout: float,
-        memory: int,
-        sandbox: Sandbox = STRICT,
+        settings: PoolSettings,
     ) -> None:
         self._make_task = make_task
         self._task = make_task()
-        self._timeout = timeout
-        self._memory = memory
-        self._sandbox = sandbox
-        self._most = max(1, workers)
+        self._settings = settings
+        self._timeout = settings.timeout
+        self._most = max(1, settings.workers or _processors())
         self._idle: list[_Worker[R]] = []
         self._busy: dict[Any, _Worker[R]] = {}
         self._lent: set[_Worker[R]] = set()
@@ -377,7 +393,7 @@ class WorkerPool(Generic[R]):
                 expected += 1
 
     def _start(self) -> _Worker[R]:
-        return _Worker(self._task, self._make_task, self._timeout, self._memory, self._sandbox)
+        return _Worker(self._task, self._make_task, self._settings)
 
     def _hand_out(self, ready: deque[_Batch[R]]) -> None:
         while ready and len(self._busy) < self._most:
@@ -470,27 +486,8 @@ def _batches(items: Iterable[bytes]) -> Iterator[_Batch[R]]:
         yield _Batch(number, batch, [None] * len(batch))
 
 
-class PoolSettings(TypedDict):
-    """Arguments of a WorkerPool: processes, seconds for an item, bytes that each may take, what
-    they may not do.
-    """
-
-    workers: int
-    timeout: float
-    memory: int
-    sandbox: Sandbox
-
-
-def pool_settings(conf: Configuration, workers: int = 0) -> PoolSettings:
-    """parser.workers (0: `workers`, or one per processor), .timeout (s, -1: none), .worker.memory
-    (MiB), .sandbox…
-    """
-    processors = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    return PoolSettings(
-        workers=conf.get_int("parser.workers", 0) or workers or processors,
-        timeout=conf.get_int("parser.timeout", TIMEOUT),
-        memory=conf.get_int("parser.worker.memory", MEMORY) << 20,
-        sandbox=Sandbox.from_conf(conf),
-    )
+def _processors() -> int:
+    """The number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
