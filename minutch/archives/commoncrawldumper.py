@@ -43,7 +43,7 @@ from minutch.warc.pagerecords import write_page, write_request
 from minutch.warc.pagetimes import fetch_time
 from minutch.warc.targeturi import NO_URI, uri_of
 from minutch.warc.warcfile import DEFAULT_LIMIT, Output, WarcFiles, level_of
-from minutch.warc.warcinfo import crawler_info
+from minutch.warc.warcinfo import CrawlerIdentity, crawler_info
 
 log = logging.getLogger(__name__)
 WRITTEN: Final = "pages written"
@@ -207,7 +207,7 @@ def _warc_files(
         return name, files.path(name).open("wb")
 
     def info() -> tuple[int, Mapping[str, str]]:
-        return now, crawler_info(context.conf, *local_host())
+        return now, crawler_info(CrawlerIdentity.from_conf(context.conf), *local_host())
 
     size, level = limit if limit > 0 else DEFAULT_LIMIT, level_of(context.conf)
     return WarcFiles(open_file, compress=options.gzip, limit=size, info=info, level=level)

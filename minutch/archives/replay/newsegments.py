@@ -17,6 +17,7 @@ from typing import Final
 
 from minutch.conf import Configuration
 from minutch.cycle.fetch.closing import close_segment, stored_codec
+from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.fetch.recorder import Recorder
 from minutch.cycle.fetch.session import make_recorder
@@ -55,6 +56,7 @@ class NewSegments:
         self.work, self._parent, self._conf, self._now = work, parent, conf, now
         settings = FetchSettings.from_conf(conf, now)
         self._settings = replace(settings, parse=False, store_content=True)
+        self._components = FetchComponents(conf)
         self._names = _free_names(parent, now)
         self._segments: list[NewSegment] = []
 
@@ -72,10 +74,9 @@ class NewSegments:
     def _make(self, name: str) -> NewSegment:
         segment = Segment(self.work / name)
         (segment.path / _LOG).mkdir(parents=True)
-        recorder = make_recorder(name, self._settings, self._conf)
-        return NewSegment(
-            segment, recorder, FetchLog(segment.path / _LOG / "log-0", stored_codec(self._conf))
-        )
+        recorder = make_recorder(name, self._settings, self._components)
+        codec = stored_codec(self._settings.compression)
+        return NewSegment(segment, recorder, FetchLog(segment.path / _LOG / "log-0", codec))
 
     def finish(self, job: str, counters: Mapping[str, int]) -> list[Path]:
         """Close all segments and put them in their places, as the work of `job`; returns these in
@@ -83,7 +84,7 @@ class NewSegments:
         """
         for each in self._segments:
             each.log.close()
-            close_segment(each.segment, [each.log.path], _PARTS, self._conf, 0)
+            close_segment(each.segment, [each.log.path], _PARTS, self._settings.compression, 0)
             remove(each.segment.path / _LOG)
             mark_success(self._conf, each.segment.path)
         return place_together(self.work, self._parent, job, counters)

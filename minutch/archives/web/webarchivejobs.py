@@ -32,7 +32,7 @@ from minutch.job import Counters, JobContext
 from minutch.warc.localhost import local_host
 from minutch.warc.reading.archivefiles import ArchiveFile
 from minutch.warc.warcfile import DEFAULT_LIMIT, SHA1, V1_0, V1_1, Output, level_of
-from minutch.warc.warcinfo import crawler_info
+from minutch.warc.warcinfo import CrawlerIdentity, crawler_info
 from minutch.work.tables.textparts import output_file, output_folder
 
 INDEX: Final = "index.cdxj"
@@ -188,7 +188,7 @@ def _spec(
     segments: Sequence[Segment], options: WebArchiveOptions, context: JobContext
 ) -> ArchiveSpec:
     """Reads the configuration, once."""
-    machine = local_host()
+    machine, crawler = local_host(), CrawlerIdentity.from_conf(context.conf)
     return ArchiveSpec(
         segments,
         options.prefix or f"minutch-{segments[-1].name}",
@@ -196,5 +196,5 @@ def _spec(
         options.digest,
         max(map(time_of, segments)),
         level_of(context.conf),
-        {version: crawler_info(context.conf, *machine, version) for version in (V1_0, V1_1)},
+        {version: crawler_info(crawler, *machine, version) for version in (V1_0, V1_1)},
     )

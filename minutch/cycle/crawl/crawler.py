@@ -104,7 +104,8 @@ class Crawler:
 
     def __post_init__(self) -> None:
         self.screen = Screen(self.context)
-        self.calls = Steps(self.directory, self.options, self.context.conf)
+        named = self.context.conf.get_trimmed("generate.hostdb")
+        self.calls = Steps(self.directory, self.options, Path(named) if named else None)
 
     @cached_property
     def steps(self) -> list[str]:

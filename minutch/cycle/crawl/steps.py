@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from minutch.conf import Configuration
 from minutch.cycle.crawl.options import CrawlOptions
 from minutch.job import Counters
 
@@ -49,7 +48,8 @@ class Steps:
 
     directory: Path
     options: CrawlOptions
-    conf: Configuration
+    named_hostdb: Path | None = None
+    """The HostDb that generate uses if it does not use the crawl's own."""
 
     @property
     def crawldb(self) -> Path:
@@ -101,16 +101,15 @@ class Steps:
     def generate(self) -> partial[Generated]:
         """Make the segment of a round."""
         from minutch.cycle.fetchlist.generate import generate
-        from minutch.cycle.fetchlist.selector import HOSTDB_PROPERTY, GenerateOptions
+        from minutch.cycle.fetchlist.selector import GenerateOptions
 
-        named = self.conf.get_trimmed(HOSTDB_PROPERTY)
         uses_own = self.options.hostdb_generate and self.hostdb.is_dir()
         options = GenerateOptions(
             top_n=max(self.options.size, self.options.tasks),
             fetchers=self.options.fetchers,
             filtering=False,
             add_days=self.options.add_days,
-            hostdb=self.hostdb if uses_own else Path(named) if named else None,
+            hostdb=self.hostdb if uses_own else self.named_hostdb,
         )
         return partial(generate, self.crawldb, self.segments, options)
 

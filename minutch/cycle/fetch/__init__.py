@@ -5,6 +5,7 @@ may be asked) and `fetchlog` (what a kill leaves behind).
 
     `fetcher`, `settings`                the job, its options and settings
     `listfetch`, `session`               fetch the URLs of fetch lists; put the parts together
+    `components`, `protocols`            make the plugins of a process; find the protocol of a URL
     `loop`, `hooks`, `pause`             run chains at the same time, within limits; hold them
     `redirectchain`, `decisions`         take a URL through robots.txt, request and redirects
     `feeder`, `queues`, `queuekey`       bring URLs into queues, one for each host

@@ -22,7 +22,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from minutch.conf import Configuration
 from minutch.cycle.fetch.fetchlog import Part, log_codec, places
 from minutch.cycle.parse.packing import unpack_records
 from minutch.cycle.segment.store import (
@@ -33,7 +32,6 @@ from minutch.cycle.segment.store import (
     PARSE_DATA,
     PARSE_TEXT,
     Segment,
-    compression_of,
     text_key,
 )
 from minutch.errors import FormatError, StoreError
@@ -127,14 +125,15 @@ def close_segment(
     segment: Segment,
     logs: list[Path],
     parts: Iterable[Part],
-    conf: Configuration,
+    compression: str,
     listed: int,
     *,
     limit: int = RUN,
 ) -> None:
-    """Write `parts` from `logs` and move them into `segment`; parts that are there from a broken
-    closing are replaced.
+    """Writes `parts` from `logs` and moves them into `segment`, where they replace those of a
+    broken closing.
 
+    `compression` is that of folders which have none of their own.
     Raises StoreError if the disk is full (the log stays, nothing is lost) and FormatError if the
     logs settle fewer than `listed` URLs.
     """
@@ -142,7 +141,7 @@ def close_segment(
         _collected(segment, logs, parts, listed, limit) as sorters,
         segment.writing([FOLDERS[part] for part in sorters], replace=True) as fresh,
     ):
-        _write_parts(fresh, 0, sorters, logs, conf)
+        _write_parts(fresh, 0, sorters, logs, compression)
 
 
 def write_list(
@@ -151,16 +150,17 @@ def write_list(
     number: int,
     logs: list[Path],
     parts: Iterable[Part],
-    conf: Configuration,
+    compression: str,
     listed: int,
 ) -> None:
-    """Write `parts` of one of several lists of `segment` into `folder`: part `number` of each.
-    Raises as above.
+    """Writes `parts` of one of several lists of `segment` into `folder`: part `number` of each.
+
+    Raises as `close_segment` does.
     """
     with _collected(segment, logs, parts, listed, RUN) as sorters:
         for part in sorters:
             (folder / FOLDERS[part]).mkdir(parents=True)
-        _write_parts(folder, number, sorters, logs, conf)
+        _write_parts(folder, number, sorters, logs, compression)
 
 
 @contextmanager
@@ -204,20 +204,19 @@ def _collect(
 
 
 def _write_parts(
-    fresh: Path, number: int, sorters: dict[Part, _Sorter], logs: list[Path], conf: Configuration
+    fresh: Path, number: int, sorters: dict[Part, _Sorter], logs: list[Path], compression: str
 ) -> None:
     stored = log_codec(logs[0])
     with _Logs(logs) as values:
         for part, sorter in sorters.items():
-            _write_part(fresh / FOLDERS[part] / part_name(number), sorter, values, stored, conf)
+            path = fresh / FOLDERS[part] / part_name(number)
+            _write_part(path, sorter, values, stored, compression)
 
 
-def _write_part(
-    path: Path, sorter: _Sorter, values: _Logs, stored: str, conf: Configuration
-) -> None:
+def _write_part(path: Path, sorter: _Sorter, values: _Logs, stored: str, compression: str) -> None:
     folder = path.parent.name
     layout = LAYOUTS[folder]
-    compression = compression_of(folder, conf)
+    compression = layout.compression or compression
     kind = MapFileWriter if layout.map_file else SequenceFileWriter
     as_stored = compression == RECORD and stored == DEFAULT_CODEC
     decompress = codec(stored).decompress if stored and not as_stored else bytes
@@ -233,13 +232,6 @@ def _write_part(
                     writer.append_raw(key, decompress(value))
 
 
-def stored_codec(conf: Configuration) -> str:
-    """The codec that the log should compress values by, so that closing can copy them as they
-    are.
-    """
-    return DEFAULT_CODEC if stored_compression(conf) == RECORD else ""
-
-
-def stored_compression(conf: Configuration) -> str:
-    """RECORD if values are compressed in the log."""
-    return compression_of(CONTENT, conf)
+def stored_codec(compression: str) -> str:
+    """Returns the codec of the log's values with which closing can copy them as they are."""
+    return DEFAULT_CODEC if compression == RECORD else ""

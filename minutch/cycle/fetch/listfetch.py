@@ -24,8 +24,8 @@ from types import FrameType
 from typing import Final, Protocol, TextIO
 
 from minutch.clock import Clock
-from minutch.conf import Configuration
 from minutch.cycle.fetch.closing import close_segment
+from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.display import Display
 from minutch.cycle.fetch.feeder import count_entries
 from minutch.cycle.fetch.fetchlog import Part
@@ -34,7 +34,6 @@ from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.hoststate import FetchState
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.pagearchive import finish, recover
-from minutch.cycle.fetch.publishers import Publishers
 from minutch.cycle.fetch.session import FetchSession, Resumed, RunState, Share, open_session, resume
 from minutch.cycle.fetch.settings import FetchSettings, share_of
 from minutch.cycle.fetch.snapshot import Snapshot
@@ -47,7 +46,6 @@ log = logging.getLogger(__name__)
 FINISHING: Final = "interrupted: finishing what is in flight (once more to stop at once)"
 STOPPED: Final = "stopped at once; run fetch on the same segment again to go on"
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-STATE_PROPERTY: Final = "minutch.fetch.state"
 
 Tick = Callable[[Snapshot], None]
 Stops = Callable[[Callable[[], None]], AbstractContextManager[None]]
@@ -84,9 +82,11 @@ class ListFetch:
     segment: Segment
     files: list[Path]
     work: Path
-    conf: Configuration
     settings: FetchSettings
+    components: FetchComponents
     clock: Clock
+    state_folder: Path
+    """The folder in which hosts are remembered."""
     number: int = 0
     watched: bool = False
     stops: Stops | None = None
@@ -132,7 +132,7 @@ class ListFetch:
         FormatError.
         """
         finish(self.segment, self.work)
-        close_segment(self.segment, self.logs, self.parts, self.conf, listed)
+        close_segment(self.segment, self.logs, self.parts, self.settings.compression, listed)
 
     @property
     def parts(self) -> list[Part]:
@@ -155,13 +155,13 @@ class ListFetch:
         hooks.busy_until = state.remember_busy
         hooks.watched = self.watched
         if self.settings.publish:
-            publishers = Publishers(self.conf, self.clock)
+            publishers = self.components.publishers(self.clock)
             hooks.publish, hooks.ended = publishers.publish, publishers.close
         return open_session(
             self.segment,
             self.files,
             self.work / f"log-{self.number + share.index}",
-            self.conf,
+            self.components,
             share_of(self.settings, share.index, share.count),
             self.clock,
             RunState(share, self.resumed, state, total),
@@ -170,7 +170,7 @@ class ListFetch:
 
     def state(self) -> FetchState:
         """What is remembered of hosts."""
-        return FetchState(Path(self.conf.get(STATE_PROPERTY, "")))
+        return FetchState(self.state_folder)
 
     def _fetch(
         self, err: TextIO, label: str, watcher: Watcher, serving: AbstractContextManager[None]

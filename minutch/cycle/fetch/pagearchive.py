@@ -23,8 +23,8 @@ from typing import Any, Final, NamedTuple
 from isal import isal_zlib
 
 from minutch.clock import Clock
-from minutch.conf import Configuration
 from minutch.cycle.fetch.fetchlog import Capture, Frame, Part, cut, places
+from minutch.cycle.fetch.settings import WarcSettings
 from minutch.cycle.segment.store import WARC, Segment
 from minutch.errors import StoreError
 from minutch.hadoop.formats.writables import Text
@@ -39,11 +39,10 @@ from minutch.warc.pagerecords import (
     write_revisit,
 )
 from minutch.warc.targeturi import uri_of
-from minutch.warc.warcfile import DEFAULT_LIMIT, V1_1, Output, WarcFiles, level_of
+from minutch.warc.warcfile import V1_1, Output, WarcFiles
 from minutch.warc.warcinfo import crawler_info
 from minutch.work.tables.install import sync_path
 
-SIZE_PROPERTY: Final = "warc.output.segment.size"
 FOLDER: Final = "warc"
 
 _PLACE: Final = struct.Struct(">QQ")
@@ -113,24 +112,23 @@ class PageArchive:
     segment: Segment
     folder: Path
     share: int
-    conf: Configuration
+    settings: WarcSettings
     clock: Clock
     info: Mapping[str, str] = field(init=False)
     _files: WarcFiles = field(init=False)
     _open: _File | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.info = crawler_info(self.conf, *local_host(), V1_1)
-        limit = self.conf.get_int(SIZE_PROPERTY, DEFAULT_LIMIT)
+        self.info = crawler_info(self.settings.crawler, *local_host(), V1_1)
         last = _names(self.segment, self.folder, self.share)[-1:]
         self._files = WarcFiles(
             self._begin,
             compress=True,
-            limit=limit if limit > 0 else DEFAULT_LIMIT,
+            limit=self.settings.limit,
             version=V1_1,
             info=lambda: (self.clock.now(), self.info),
             number=_number(last[0]) + 1 if last else 0,
-            level=level_of(self.conf),
+            level=self.settings.level,
         )
         if last and (self.folder / last[0]).exists():
             self._open = _File(self.folder / last[0], (self.folder / last[0]).stat().st_size)

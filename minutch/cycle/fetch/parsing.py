@@ -19,13 +19,11 @@ import asyncio
 import logging
 import struct
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from minutch.conf import Configuration
-from minutch.cycle.fetch.closing import stored_compression
 from minutch.cycle.fetch.queuekey import QueueKey
 from minutch.cycle.fetch.queues import FetchItem, FetchQueues
 from minutch.cycle.fetch.recorder import ParsedPage
@@ -62,12 +60,18 @@ _Waiting = tuple[bytes, asyncio.Future[ParsedPage]]
 class FetchParser:
     """Parses pages as they are fetched."""
 
-    def __init__(self, conf: Configuration, segment_name: str, settings: FetchSettings) -> None:
+    def __init__(
+        self, make_parser: Callable[[], PageParser], pool: PoolSettings, settings: FetchSettings
+    ) -> None:
         """Starts the worker at once: before this process has threads or an event loop."""
         task = partial(
-            FetchTask, conf, segment_name, links=settings.follow.depth > 0, events=settings.publish
+            FetchTask,
+            make_parser,
+            settings.compression,
+            links=settings.follow.depth > 0,
+            events=settings.publish,
         )
-        limits = replace(PoolSettings.from_conf(conf), workers=MOST_WORKERS)
+        limits = replace(pool, workers=MOST_WORKERS)
         if limits.timeout <= 0:
             limits = replace(limits, timeout=settings.hung_after / 1000)
         self._pool: WorkerPool[ParsedPage] = WorkerPool(task, limits)
@@ -269,13 +273,17 @@ class FetchTask(ParseTask[ParsedPage]):
     answers = (ParsedPage, PackedDocument, ParseStatus)
 
     def __init__(
-        self, conf: Configuration, segment_name: str, *, links: bool, events: bool
+        self,
+        make_parser: Callable[[], PageParser],
+        compression: str,
+        *,
+        links: bool,
+        events: bool,
     ) -> None:
         """`links` and `events`: the fetcher wants to know the outlinks, and the data of REPORT
         events.
         """
-        parser = PageParser(conf, segment_name, fetching=True)
-        super().__init__(parser, DocumentPacker.compressing(stored_compression(conf)))
+        super().__init__(make_parser(), DocumentPacker.compressing(compression))
         self._links = links
         self._events = events
 

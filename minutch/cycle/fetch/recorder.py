@@ -154,7 +154,7 @@ class Recorder:
         """Keep an answer for the WARC files, whatever it is (fetcher.warc); before `fetched`, which
         writes `datum`.
         """
-        if self._settings.warc:
+        if self._settings.warc is not None:
             answer = capture_of(url, datum, content, status, now)
             if answer is not None:
                 frame.captures.append(answer)
@@ -273,5 +273,5 @@ class Recorder:
             )
             if self._settings.store_content:
                 frame.add(Part.CONTENT, content.url, content.to_bytes())
-        if self._settings.warc:
+        if self._settings.warc is not None:
             frame.captures += robots_captures(contents, now)

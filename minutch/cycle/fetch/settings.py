@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from minutch.conf import Configuration
 from minutch.hadoop.formats.javahash import float32
+from minutch.warc.warcfile import DEFAULT_LIMIT, level_of
+from minutch.warc.warcinfo import CrawlerIdentity
+from minutch.work.tables.compression import compression_type
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -216,6 +219,27 @@ class PressureSettings:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class WarcSettings:
+    """The form of the WARC files that a fetch writes (fetcher.warc)."""
+
+    limit: int
+    """Bytes beyond which a file is full."""
+    level: int
+    """Level of compression, 0 to 3."""
+    crawler: CrawlerIdentity
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> WarcSettings:
+        """Reads the configuration. Raises ConfigError."""
+        limit = conf.get_int("warc.output.segment.size", DEFAULT_LIMIT)
+        return cls(
+            limit if limit > 0 else DEFAULT_LIMIT,
+            level_of(conf),
+            CrawlerIdentity.from_conf(conf),
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchSettings:
     """All of it, and what belongs to none of the groups. `hung_after` in ms, `start_delay` in ms
@@ -234,13 +258,16 @@ class FetchSettings:
     parse: bool
     store_content: bool
     store_robots: bool
-    warc: bool
+    warc: WarcSettings | None
+    """None: no WARC files are written."""
     signature: bool
     filter_urls: bool
     normalize_urls: bool
     publish: bool
     record_skipped: bool
     processes: int
+    compression: str
+    """Compression of the folders of a segment that have none of their own."""
 
     @classmethod
     def from_conf(cls, conf: Configuration, now: int, threads: int | None = None) -> FetchSettings:
@@ -265,13 +292,14 @@ class FetchSettings:
             parse=conf.get_boolean("fetcher.parse", False),
             store_content=store_content,
             store_robots=store_robots and (store_content or warc),
-            warc=warc,
+            warc=WarcSettings.from_conf(conf) if warc else None,
             signature=conf.get_boolean("fetcher.signature", False),
             filter_urls=conf.get_boolean("fetcher.filter.urls", False),
             normalize_urls=conf.get_boolean("fetcher.normalize.urls", False),
             publish=conf.get_boolean("fetcher.publisher", False),
             record_skipped=conf.get_boolean("fetcher.record.skipped", True),
             processes=max(1, conf.get_int("minutch.fetch.processes", 1)),
+            compression=compression_type(conf),
         )
 
 

@@ -26,19 +26,19 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TextIO
 
 from minutch.clock import SteadyClock, SystemClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.closing import write_list
+from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.display import Display
 from minutch.cycle.fetch.feeder import generate_files
 from minutch.cycle.fetch.hoststate import state_folder
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.listfetch import (
-    STATE_PROPERTY,
     STOPPED,
     Interrupted,
     ListFetch,
@@ -106,8 +106,10 @@ class TaskFetch:
     segment: Segment
     lists: int
     work: Path
-    conf: Configuration
     settings: FetchSettings
+    components: FetchComponents
+    state_folder: Path | None = None
+    """The folder in which hosts are remembered; None: one of each task's machine."""
     watched: bool = False
     interrupted: bool = False
 
@@ -154,7 +156,15 @@ class TaskFetch:
             stack.enter_context(serving or nullcontext())
             stack.enter_context(watcher.obeying(board.hold))
             stack.enter_context(signals(stop, kill))
-            task = ListTask(self.segment.path, self.work, self.conf, settings, number, self.watched)
+            task = ListTask(
+                self.segment.path,
+                self.work,
+                settings,
+                self.components,
+                number,
+                self.state_folder,
+                self.watched,
+            )
             try:
                 results = self._written(task, fresh)
             except MinutchError as exc:
@@ -271,10 +281,11 @@ class ListTask:
     path: Path
     """The segment."""
     work: Path
-    conf: Configuration
     settings: FetchSettings
+    components: FetchComponents
     fetch: ChannelAddress
-    watched: bool = field(default=False)
+    state_folder: Path | None
+    watched: bool
 
     def __call__(self, task: Task, parts: range) -> Fetched:
         part = parts.start
@@ -302,7 +313,13 @@ class ListTask:
                 fresh = task.folder / place.name
                 fresh.mkdir()
                 write_list(
-                    Segment(self.path), fresh, part, job.logs, job.parts, job.conf, ledger.generated
+                    Segment(self.path),
+                    fresh,
+                    part,
+                    job.logs,
+                    job.parts,
+                    self.settings.compression,
+                    ledger.generated,
                 )
                 if (here / WARC).is_dir():
                     copy_folder(here / WARC, fresh / WARC)
@@ -310,18 +327,15 @@ class ListTask:
         return result
 
     def _job(self, here: Path, part: int, channel: TaskChannel) -> ListFetch:
-        conf = self.conf
-        if not conf.get(STATE_PROPERTY):
-            conf = conf.with_values(
-                {STATE_PROPERTY: str(state_folder(own_folder() / "segments" / self.path.name))}
-            )
+        state = self.state_folder or state_folder(own_folder() / "segments" / self.path.name)
         return ListFetch(
             Segment(here),
             [generate_files(self.path)[part]],
             here,
-            conf,
             self.settings,
+            self.components.with_state(state),
             SteadyClock(SystemClock()),
+            state,
             number=part,
             watched=self.watched,
             stops=channel.stopping,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -22,6 +22,7 @@ import polars as pl
 from minutch.cycle.crawldb.partitions import Entries, EntryFilter, rewrite
 from minutch.cycle.crawldb.seeds import read_seeds, seed_files
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.sitemap import sitemapfetch
 from minutch.cycle.sitemap.sitemapentries import NEW, SITEMAP_SCHEMA, EntrySettings, entries, merge
 from minutch.cycle.sitemap.sitemapfetch import SitemapFetcher, SitemapSettings
@@ -29,6 +30,7 @@ from minutch.cycle.sitemap.sitemapurls import Sitemap
 from minutch.hadoop.formats.batch import Batch, string_column
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_DEFAULT
+from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.plugin.urlrules import UrlRules
 from minutch.records.hostdatum import HostDatum
 from minutch.work.engine import engine_of
@@ -97,7 +99,11 @@ def sitemap(
     )
     settings, watch = SitemapSettings.from_conf(conf, strict=options.strict), context.watch
     held = (lambda: False) if watch is None else (lambda: watch.paused)
-    fetcher = SitemapFetcher(conf, settings, context.clock, collected.checked, held)
+    limit = str(settings.most_bytes)
+    limited = conf.with_values({"http.content.limit": limit, "file.content.limit": limit})
+    fetcher = SitemapFetcher(
+        ProtocolFactory(limited), MimeUtil(conf), settings, context.clock, collected.checked, held
+    )
     with (
         db.lock(options.force),
         Shuffle(
@@ -109,7 +115,13 @@ def sitemap(
             asyncio.run(
                 fetcher.run(_starts(files, hosts), options.threads, collected.add, progress.advance)
             )
-        collected.counters.merge(_put_in(db, found, collected.rules_of_entries, context))
+        with (
+            Entries([db], conf, EntryFilter.neutral(conf), spill=crawldb) as old,
+            context.progress("sitemap") as progress,
+        ):
+            sources = [*old.sources, engine_of(conf).local_source(found)]
+            merged = rewrite(db, conf, sources, collected.merge, progress)
+        collected.counters.merge(merged)
     counters = Counters(fetcher.counters)
     counters.merge(collected.counters)
     _log_summary(counters)
@@ -130,31 +142,15 @@ def _hosts(batch: Batch) -> pl.DataFrame:
     return pl.DataFrame([string_column("key", batch.keys, batch.key_at, batch.key_len)])
 
 
-def _put_in(db: CrawlDb, found: Shuffle, rules: EntrySettings, context: JobContext) -> Counters:
-    """Merge the entries of sitemaps into the CrawlDb, whose lock is held."""
-    conf = context.conf
-    with (
-        Entries([db], conf, EntryFilter.neutral(conf), spill=db.path) as old,
-        context.progress("sitemap") as progress,
-    ):
-        return rewrite(
-            db,
-            conf,
-            [*old.sources, engine_of(conf).local_source(found)],
-            lambda frames: merge(frames[0], frames[1], rules),
-            progress,
-        )
-
-
 class _Collected:
     """Takes sitemaps, from several threads, and puts their URLs, normalized and filtered, into
     `shuffle`.
     """
 
-    def __init__(self, rules: UrlRules, rules_of_entries: EntrySettings) -> None:
+    def __init__(self, rules: UrlRules, settings: EntrySettings) -> None:
         self.shuffle: Shuffle | None = None
         self.counters = Counters({LISTED: 0, LEFT_OUT: 0})
-        self.rules_of_entries = rules_of_entries
+        self._settings = settings
         self._rules = rules
         self._lock = Lock()
 
@@ -162,6 +158,10 @@ class _Collected:
         """The URL of a sitemap, normalized and filtered."""
         found: str | None = self._rules.apply(pl.Series([url]), Counters())[0]
         return found
+
+    def merge(self, frames: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, Counters]:
+        """Merges entries of the CrawlDb with those of sitemaps."""
+        return merge(frames[0], frames[1], self._settings)
 
     def add(self, number: int, before: int, sitemap: Sitemap) -> None:
         """A sitemap of start `number`, of which `before` URLs have come already."""
@@ -171,7 +171,7 @@ class _Collected:
         urls = self._rules.apply(
             pl.Series([page.url for page in sitemap.urls], dtype=pl.String), counters
         )
-        table = entries(urls, sitemap.urls, (number << 32) + before, self.rules_of_entries)
+        table = entries(urls, sitemap.urls, (number << 32) + before, self._settings)
         assert self.shuffle is not None, "set before anything is fetched"
         with self._lock:
             self.counters.merge(counters)

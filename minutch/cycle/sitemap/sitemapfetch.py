@@ -107,7 +107,8 @@ class SitemapFetcher:
 
     def __init__(
         self,
-        conf: Configuration,
+        protocols: ProtocolFactory,
+        mime: MimeUtil,
         settings: SitemapSettings,
         clock: Clock,
         checked: Callable[[str], str | None],
@@ -116,10 +117,7 @@ class SitemapFetcher:
         self._held = held
         self.counters = Counters()
         self._settings, self._clock, self._checked = settings, clock, checked
-        limit = str(settings.most_bytes)
-        limited = conf.with_values({"http.content.limit": limit, "file.content.limit": limit})
-        self._protocols = ProtocolFactory(limited)
-        self._mime = MimeUtil(conf)
+        self._protocols, self._mime = protocols, mime
         self._turns = Turns(clock)
 
     async def run(
