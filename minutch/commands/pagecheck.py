@@ -1,4 +1,4 @@
-"""What parsechecker and indexchecker share: one page is fetched and parsed, and nothing is stored.
+"""Fetches and parses one page for parsechecker and indexchecker; nothing is stored.
 
 Pages are parsed in a process of their own, within parser.timeout. Source:
 org.apache.nutch.util.AbstractChecker, and what ParserChecker and IndexingFiltersChecker have in
@@ -116,7 +116,7 @@ class PageChecker(ABC):
         return code
 
     def answer(self, url: str) -> str:
-        """What is shown of one page of many, nothing for one that can't be had; connections wait
+        """Returns the text for one page of many, empty for one that can't be had; connections wait
         for one another.
         """
         with self._turn:
@@ -143,10 +143,10 @@ class PageChecker(ABC):
 
     @abstractmethod
     def _shown(self, content: Content, datum: CrawlDatum) -> str:
-        """What is shown of a page that was fetched."""
+        """Returns the text for a page that was fetched."""
 
     def _parsed(self, content: Content, datum: CrawlDatum) -> ParseResult:
-        """What parsing makes of a page. Raises CheckError where there is no parser."""
+        """Parses a page. Raises CheckError where there is no parser."""
         if is_truncated(content):
             log.warning("Content is truncated, parse may fail!")
         self._score(partial(self._scoring.pass_score_before_parsing, content.url, datum, content))
@@ -237,7 +237,7 @@ class CheckFailed(MinutchError):
 
 
 class CheckError(MinutchError):
-    """There is no protocol or no parser for the page, or its URL is none: Nutch ends with an
+    """Raised if no protocol or no parser takes the page, or its URL is none: Nutch ends with an
     exception.
     """
 

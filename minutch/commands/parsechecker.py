@@ -69,8 +69,8 @@ class ParserChecker(PageChecker):
 
 
 class Headers(Metadata):
-    """What came over HTTP, before a segment has stored it (CaseInsensitiveMetadata, a tree without
-    case).
+    """The headers that came over HTTP, before a segment has stored them (CaseInsensitiveMetadata, a
+    tree without case).
     """
 
     def java_names(self) -> Iterator[str]:

@@ -1,5 +1,5 @@
-"""The head of an HTTP message: as it came, made to fit the body as it is kept, or made anew. Pure:
-no I/O.
+"""Makes the head of an HTTP message fit the body that is kept, or makes a head where none was kept.
+Pure: no I/O.
 
 The body is kept unchunked and uncompressed, so Content-Encoding and Transfer-Encoding no longer
 hold, and Content-Length may not: they get the prefix `X-Crawler-`, and a right Content-Length is
@@ -81,7 +81,7 @@ def rebuilt_head(code: int, metadata: Metadata, length: int) -> str:
 
 
 def reason(code: int) -> str:
-    """What RFC 9110 calls a status code; empty for one that it does not know."""
+    """Returns RFC 9110's reason phrase for a status code; empty for an unknown one."""
     try:
         return HTTPStatus(code).phrase
     except ValueError:

@@ -60,8 +60,8 @@ _DEEPEST: Final = 10_000
 
 
 class Original(NamedTuple):
-    """What a revisit refers to: when the page was fetched, the digest of what it was, and the ID of
-    the record.
+    """The capture that a revisit refers to: its time, the digest of its content, and the ID of its
+    record.
     """
 
     time: int
@@ -166,7 +166,8 @@ def write_fetch_data(
     *,
     answer: Content | None = None,
 ) -> None:
-    """What is known of a fetch and of the page's parse, as fields; nothing if nothing is known.
+    """Writes what is known of a fetch and of the page's parse, as fields; nothing if nothing is
+    known.
 
     `answer` is one whose head stands in no record of its own.
     """
@@ -178,8 +179,8 @@ def write_fetch_data(
 
 
 def _of_fetch(datum: CrawlDatum | None) -> Iterator[tuple[str, str]]:
-    """How long the answer took (store.response.time), and how far the page is from its seed
-    (scoring-depth).
+    """Yields the time that the answer took (store.response.time) and the page's distance from its
+    seed (scoring-depth).
     """
     took, depth = (
         None if datum is None else datum.metadata.get(Text(key))

@@ -164,7 +164,7 @@ class Crawler:
             )
 
     def _next_commands(self) -> list[str]:
-        """What to do next: go on, or look at what was found."""
+        """Returns commands to go on with, or to look at the results."""
         given = [
             name for name in self.context.conf if self.context.conf.source(name) == "command line"
         ]
@@ -208,8 +208,8 @@ class Crawler:
         self._finish(current, left)
 
     def _has_updated(self, segment: str) -> bool:
-        """Whether updatedb of a segment was done, and only its record is missing; twice would count
-        its links twice.
+        """Tells whether a segment is merged already, and only the record of that is missing;
+        merging it again would count its links twice.
         """
         db = CrawlDb(self.directory / "crawldb")
         return is_merged(
@@ -250,7 +250,7 @@ class Crawler:
             self.screen.complaints(log.complaints(self.log_file, begun), self.log_file)
 
     def _logged(self) -> int:
-        """How long the log is."""
+        """Returns the length of the log."""
         return self.log_file.stat().st_size if self.log_file is not None else 0
 
     def _one(self, current: Round, step: str) -> None:

@@ -74,7 +74,9 @@ def _urls(seeds: Path) -> Iterator[str]:
 
 
 def _is_taken(factory: ProtocolFactory, url: str) -> bool:
-    """Whether a plugin takes the URL, or it is none and the filters will say so."""
+    """Tells whether a plugin takes the URL; also true for what is no URL, as the filters report
+    that.
+    """
     try:
         factory.get_protocol(url)
     except ProtocolError:

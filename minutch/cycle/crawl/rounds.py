@@ -1,4 +1,4 @@
-"""What is left to do of a round: decided here, by what lies in its segment and by the crawl's own
+"""Decides which steps of a round are left, by the folders in its segment and the crawl's own
 record.
 
     crawl_fetch missing     fetch, and all that follows; as long as what a fetch works with is

@@ -41,8 +41,8 @@ KEY: Final = Text(CAPTURE)
 def capture_of(
     url: str, datum: CrawlDatum, content: Content | None, status: ProtocolStatus, now: int
 ) -> Capture | None:
-    """What is archived of an answer, None if nothing came. Notes in `datum` what a later visit may
-    refer to.
+    """Returns the capture of an answer, None if nothing came. Notes in `datum` what a later revisit
+    may refer to.
     """
     if content is None:
         return None
@@ -72,7 +72,7 @@ def remembered(url: str, datum: CrawlDatum) -> Original | None:
 
 
 def _is_of(known: Original | None, answer: Metadata) -> bool:
-    """Whether an unmodified page may be the one that is known: not if it says that it was modified
+    """Tells whether an unmodified answer is about the capture `known`: not if it was modified
     since.
     """
     modified = http_time(answer.first("Last-Modified") or "")

@@ -167,7 +167,7 @@ def write_list(
 def _collected(
     segment: Segment, logs: list[Path], parts: Iterable[Part], listed: int, limit: int
 ) -> Iterator[dict[Part, _Sorter]]:
-    """What is in the logs, by part in the order of FOLDERS."""
+    """Sorts the entries of the logs by part, in the order of FOLDERS."""
     chosen = set(parts)
     work = logs[0].parent / "sorting"
     remove(work)

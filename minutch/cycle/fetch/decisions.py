@@ -39,7 +39,7 @@ LOCAL: Final = "file"
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What one ProtocolStatus code leads to."""
+    """The fetch status and outcome of one ProtocolStatus code."""
 
     fetch_status: int
     outcome: Outcome
@@ -67,9 +67,7 @@ _ENDINGS: Final = {
 
 
 def ending(code: int) -> Ending:
-    """What becomes of a page with this ProtocolStatus code; a code that has no rule is tried
-    again.
-    """
+    """Returns the ending of a ProtocolStatus code; a page whose code has no rule is tried again."""
     return _ENDINGS.get(code, _RETRY)
 
 
@@ -79,8 +77,8 @@ def skipped_status(reason: str) -> ProtocolStatus:
 
 
 class RedirectRules:
-    """Where a redirect leads, after normalizers, filters and the rules about links within and
-    between sites.
+    """The normalizers, filters and rules about internal and external links that redirects go
+    through.
     """
 
     def __init__(
@@ -123,8 +121,8 @@ class RedirectRules:
 
 
 def _leads_in(url: str, new: str) -> bool:
-    """Whether a page of the web leads to a file of this machine. Nutch follows it if a filter lets
-    it pass.
+    """Tells whether a page of the web redirects to a file of this machine. Nutch follows such
+    redirects if the filters accept them.
     """
     return parse(new).protocol == LOCAL != parse(url).protocol
 
@@ -161,7 +159,7 @@ _MAX_DIGITS: Final = 12
 
 
 class Verdict(Enum):
-    """What to do with one URL."""
+    """The decision about one URL."""
 
     FETCH = auto()
     DENIED = auto()
@@ -201,8 +199,8 @@ def decide(
 
 
 def retry_after(value: str | None, now: int, longest: int) -> int | None:
-    """When to come back, in ms since the epoch, by a Retry-After header: seconds or a date; None
-    for nonsense.
+    """Returns the time of a Retry-After header (seconds or a date) in ms since the epoch; None for
+    nonsense.
 
     More than `longest` ms are taken as `longest`; with 0 the header counts for nothing.
     """

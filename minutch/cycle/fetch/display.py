@@ -29,8 +29,8 @@ _KILOBIT: Final = 128
 
 
 def time_left(snapshot: Snapshot) -> str:
-    """By the rate so far, and not less than the longest queue needs for politeness; empty while
-    that is a guess.
+    """Estimates the time left by the rate so far, but no less than the longest queue needs for
+    politeness; empty while that is a guess.
     """
     if snapshot.total is None or snapshot.done < _LEAST:
         return ""

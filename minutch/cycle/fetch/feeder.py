@@ -55,7 +55,7 @@ def fetch_list(files: Iterable[Path]) -> Iterator[tuple[str, CrawlDatum]]:
 
 
 def count_entries(files: Iterable[Path]) -> int:
-    """How many entries a fetch list has."""
+    """Counts the entries of a fetch list."""
     count = 0
     for path in files:
         with SequenceFileReader(path) as reader:
@@ -64,7 +64,7 @@ def count_entries(files: Iterable[Path]) -> int:
 
 
 class Later:
-    """In place of an item: the address of the next one's host is still being asked for."""
+    """Takes the place of an item while the address of its host is being looked up."""
 
 
 LATER: Final = Later()

@@ -56,7 +56,7 @@ INTERRUPTED: Final = "interrupted"
 
 @dataclass(frozen=True, slots=True)
 class FetchOptions:
-    """What fetch is asked for."""
+    """Options of fetch."""
 
     threads: int | None = None
     """Pages fetched at the same time; None: fetcher.threads.fetch."""

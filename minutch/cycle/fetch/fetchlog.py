@@ -71,7 +71,7 @@ _LEVEL: Final = 2
 
 
 class Part(IntEnum):
-    """What an entry belongs to: the part of the segment, or what only a resumed fetch needs.
+    """The part of the segment that an entry belongs to, or a kind that only a resumed fetch needs.
 
     The value of a WARC entry says where its records lie (`pagearchive`); its key names the file.
     """
@@ -118,9 +118,7 @@ class Capture(NamedTuple):
 
 @dataclass(slots=True)
 class Frame:
-    """What one finished URL left behind. `listed` are the URLs of the fetch list that it
-    settles.
-    """
+    """The records of one finished URL. `listed` are the URLs of the fetch list that it settles."""
 
     outcome: Outcome
     listed: list[str] = field(default_factory=list)
@@ -143,7 +141,9 @@ class Frame:
 
 
 class EntryPlace(NamedTuple):
-    """Where an entry's value stands in the log: enough to copy it later without keeping it."""
+    """The position of an entry's value in the log, by which it can be copied later without being
+    kept.
+    """
 
     part: Part
     key: bytes
@@ -171,7 +171,7 @@ class FetchLog:
             sync_path(path.parent.parent)
 
     def _end(self) -> int:
-        """Where the log goes on; 0 if not even the magic is whole."""
+        """Returns the offset at which the log goes on; 0 if not even the magic is whole."""
         scan = _Scan(self.path)
         for _ in scan.payloads():
             pass
@@ -327,14 +327,16 @@ def _length_at(data: bytes | mmap.mmap, at: int) -> int | None:
 
 
 def _is_whole(data: bytes | mmap.mmap, at: int, length: int) -> bool:
-    """Whether a frame's checksum is right."""
+    """Tells whether a frame's checksum is right."""
     crc = _FRAME.unpack_from(data, at)[2]
     start = deflate.crc32(data[at : at + _TYPE_AND_LENGTH.size])
     return bool(deflate.crc32(data[at + _FRAME.size : at + _FRAME.size + length], start) == crc)
 
 
 def _is_torn(data: bytes | mmap.mmap, at: int) -> bool:
-    """Whether what begins at `at` is too short for the head of a frame, or zeros up to the end."""
+    """Tells whether the bytes from `at` are too few for the head of a frame, or zeros up to the
+    end.
+    """
     if len(data) - at < _FRAME.size:
         return True
     return all(
@@ -343,7 +345,7 @@ def _is_torn(data: bytes | mmap.mmap, at: int) -> bool:
 
 
 def _next_frame(data: bytes | mmap.mmap, at: int) -> int:
-    """Where the next good frame begins; the end of the log if there is none."""
+    """Returns the offset of the next good frame; the end of the log if there is none."""
     while (at := data.find(bytes([_TYPE]), at)) >= 0:
         length = _length_at(data, at)
         if (
@@ -391,8 +393,8 @@ def cut(path: Path, at: int) -> None:
 
 
 def places(path: Path) -> Iterator[tuple[int, list[EntryPlace], int]]:
-    """Of each good frame in order how many listed URLs it settles, its entries by their places, and
-    its own place.
+    """Yields for each good frame, in order, the number of listed URLs that it settles, the
+    positions of its entries, and its own offset.
     """
     for payload, at in _Scan(path).payloads():
         _, listed, start = _read_head(path, payload, at)

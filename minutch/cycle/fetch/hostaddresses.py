@@ -88,4 +88,4 @@ class HostAddresses:
 
 
 async def nothing_to_learn(urls: Iterable[str]) -> None:
-    """In place of `learn`, where queues have names of their own."""
+    """Stands in for `learn` where queues have no addresses for names."""

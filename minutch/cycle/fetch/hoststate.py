@@ -19,7 +19,7 @@ _SCHEMA: Final = "CREATE TABLE busy (host TEXT PRIMARY KEY, until INTEGER) WITHO
 
 
 def state_folder(segment: Path) -> Path:
-    """Where a crawl keeps its state: `.fetchstate` beside the folder of segments.
+    """Returns the folder of a crawl's state: `.fetchstate` beside the folder of segments.
 
     Never in it: Nutch takes whatever lies there for a segment (`-dir`).
     """

@@ -61,7 +61,7 @@ class Interrupted(MinutchError):
 
 
 class Watcher(Protocol):
-    """Who sees a fetch from outside, and may hold it (`minutch.cycle.fetch.watch`)."""
+    """Sees a fetch from outside, and may hold it (`minutch.cycle.fetch.watch`)."""
 
     def show(self, snapshot: Snapshot) -> None:
         """The state of the fetch, once a second."""
@@ -75,9 +75,7 @@ class Watcher(Protocol):
 
 @dataclass
 class ListFetch:
-    """What a fetch works with, however many processes it takes. Its logs lie in `work`, numbered
-    from `number`.
-    """
+    """A fetch by the processes of this machine. Its logs lie in `work`, numbered from `number`."""
 
     segment: Segment
     files: list[Path]
@@ -98,7 +96,7 @@ class ListFetch:
 
     @property
     def logs(self) -> list[Path]:
-        """Of this run and those before."""
+        """The logs of this run and of those before."""
         return logs_in(self.work)
 
     def run(
@@ -136,7 +134,7 @@ class ListFetch:
 
     @property
     def parts(self) -> list[Part]:
-        """What comes of it."""
+        """The parts that the fetch writes."""
         parts = [Part.FETCH]
         if self.settings.store_content:
             parts.append(Part.CONTENT)
@@ -169,7 +167,7 @@ class ListFetch:
         )
 
     def state(self) -> FetchState:
-        """What is remembered of hosts."""
+        """Opens the file in which hosts are remembered."""
         return FetchState(self.state_folder)
 
     def _fetch(

@@ -208,8 +208,8 @@ class FetchLoop:
         )
 
     def _free_at(self, now: int) -> int | None:
-        """When one more chain may start: `now`, later as long as threads are being started, None if
-        all are at work.
+        """Returns the time from which one more chain may start: `now`, later while threads are
+        being started, None if all are busy.
         """
         running = self._in_flight()
         if running >= self._threads or self._leaving or self.pause.is_on:

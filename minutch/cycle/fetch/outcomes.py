@@ -75,8 +75,8 @@ class Outcomes:
 
 
 def outcomes_of(segment: Path, proxy: str = "") -> Outcomes:
-    """What the segment of a finished round has to say; `proxy` is http.proxy.host. Raises
-    FormatError (damage).
+    """Summarizes the segment of a finished round; `proxy` is http.proxy.host. Raises FormatError
+    (damage).
     """
     result = Outcomes(bytes=sum(path.stat().st_size for path in (segment / CONTENT).glob("*/data")))
     before = _column(segment / CRAWL_GENERATE, _SEEN)

@@ -227,7 +227,7 @@ def _names(segment: Segment, folder: Path, share: int) -> list[str]:
 
 
 class _Place(NamedTuple):
-    """Where a frame's records lie; `frame` is the frame's own place in the log."""
+    """The position of a frame's WARC records; `frame` is the offset of the frame in the log."""
 
     frame: int
     name: str
@@ -284,7 +284,7 @@ def _whole(folder: Path, finished: Path, log: Path) -> list[_Place]:
 
 
 def _is_whole(folder: Path, finished: Path, place: _Place) -> bool:
-    """Whether the records of a place can be read; those of finished files can."""
+    """Tells whether the records at a position can be read; those of finished files can."""
     path = folder / place.name
     if not path.exists():
         return (finished / place.name).exists()
@@ -296,7 +296,7 @@ def _is_whole(folder: Path, finished: Path, place: _Place) -> bool:
 
 
 def _members_are_whole(read: Callable[[], bytes]) -> bool:
-    """Whether what `read` gives is gzip members and nothing else."""
+    """Tells whether `read` gives gzip members and nothing else."""
     inflater = isal_zlib.decompressobj(wbits=_GZIP)
     fresh = True
     try:

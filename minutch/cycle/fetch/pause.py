@@ -36,7 +36,7 @@ class Pause:
         return lasted
 
     def lasting(self, now: int) -> int:
-        """How long it is on already; 0 if it is not."""
+        """Milliseconds since the pause began; 0 if there is none."""
         return 0 if self._since is None else max(0, now - self._since)
 
     async def over(self) -> None:

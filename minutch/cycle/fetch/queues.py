@@ -45,9 +45,7 @@ _MAX_DOUBLINGS: Final = 32
 
 
 class QueuingStatus(StrEnum):
-    """What became of an item that the feeder brought; the names are Nutch's, which the log
-    shows.
-    """
+    """The fate of an item that the feeder brought; the names are Nutch's, which the log shows."""
 
     SUCCESSFULLY_QUEUED = "SUCCESSFULLY_QUEUED"
     ERROR_CREATE_FETCH_ITEM = "ERROR_CREATE_FETCH_ITEM"
@@ -348,8 +346,8 @@ class FetchQueues:
     # -- what is next ------------------------------------------------------------------------------
 
     def next_ready(self) -> int | None:
-        """When the next item can be taken, in ms; None if only the end of a running fetch can
-        change that.
+        """Returns the time (ms) at which the next item can be taken; None if only the end of a
+        running fetch can change that.
         """
         while self._ready:
             time, order, queue_id = self._ready[0]
@@ -398,7 +396,7 @@ class FetchQueues:
             heapq.heappush(self._idle, (self._forget_at(queue), next(self._order), queue.id))
 
     def _forget_at(self, queue: FetchQueue) -> int:
-        """When an idle queue no longer holds anything that politeness needs."""
+        """Returns the time from which an idle queue holds nothing that politeness needs."""
         keeps_exceptions = (
             self.settings.max_exceptions > NEVER or self.settings.exceptions_delay > 0
         )

@@ -73,7 +73,7 @@ def http_code(datum: CrawlDatum) -> str:
 
 
 def answered(ended: object) -> bool:
-    """Whether a server's answer led to this protocol status."""
+    """Tells whether a server's answer led to this protocol status."""
     if not isinstance(ended, ProtocolStatus):
         return False
     return ended.code in ANSWERED or (
@@ -82,7 +82,7 @@ def answered(ended: object) -> bool:
 
 
 def fate(fetch_status: int, protocol: ProtocolStatus) -> str:
-    """What becomes of the page, in a word."""
+    """Returns the fate of the page, in a word."""
     if protocol.code == codes.NOTFETCHING:
         return "not asked for"
     if protocol.code == codes.ROBOTS_DENIED:

@@ -45,8 +45,8 @@ CONTENT_TYPE: Final = Text(CONTENT_TYPE_KEY)
 
 @dataclass(slots=True)
 class ParsedPage:
-    """What parsing made of one page: records for the segment, and what the fetcher itself needs to
-    know.
+    """The result of parsing one page: records for the segment, and values for the fetcher
+    itself.
     """
 
     documents: list[PackedDocument] = field(default_factory=list)
@@ -200,7 +200,7 @@ class Recorder:
         fetch_status: int,
         now: int,
     ) -> None:
-        """What datum and content carry into a parse."""
+        """Prepares datum and content for a parse."""
         datum.status = fetch_status
         datum.fetch_time = now
         if protocol_status is not None:
@@ -219,7 +219,7 @@ class Recorder:
 
     @property
     def parses(self) -> bool:
-        """Whether pages are parsed while they are fetched."""
+        """True if pages are parsed while they are fetched."""
         return self._parser is not None
 
     @property

@@ -92,7 +92,7 @@ class RedirectChain:
 
 
 class Handover(Protocol):
-    """What a chain asks of the loop that runs it."""
+    """The callbacks through which a chain asks the loop that runs it."""
 
     pause: Pause
 
@@ -376,7 +376,9 @@ class ChainRunner:
 
 
 def _location(protocol_status: ProtocolStatus, page: ParsedPage | None) -> tuple[str, bool] | None:
-    """Where the page redirects to, by its status or its meta refresh, and whether only for now."""
+    """Returns the target of the page's redirect, by its status or its meta refresh, and whether it
+    is temporary.
+    """
     if protocol_status.is_redirect:
         return protocol_status.message or "", protocol_status.code == protocolstatus.TEMP_MOVED
     parse_status = None if page is None else page.status

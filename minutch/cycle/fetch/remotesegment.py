@@ -63,7 +63,9 @@ def fetched_here(path: Path) -> Iterator[Path]:
 
 
 def own_folder() -> Path:
-    """Where this user's fetches work on this machine. Raises StoreError if it is another user's."""
+    """Returns this user's folder for fetches on this machine. Raises StoreError if it is another
+    user's.
+    """
     own = Path(tempfile.gettempdir(), f"minutch-fetch-{os.getuid()}")
     own.mkdir(mode=0o700, exist_ok=True)
     if own.stat().st_uid != os.getuid() or own.is_symlink():
@@ -72,8 +74,8 @@ def own_folder() -> Path:
 
 
 def folder_of(path: Path, what: str = "") -> Path:
-    """What belongs to a segment there: in `own_folder`, by a name made of its whole path, with
-    `what` behind.
+    """Returns the folder for a segment in `own_folder`, named by the segment's whole path, with
+    `what` appended.
     """
     return own_folder() / f"{path.name}-{sha256(str(path).encode()).hexdigest()[:16]}{what}"
 

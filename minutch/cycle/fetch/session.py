@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Which part of the queues a process has: number `index` of `count`."""
+    """The share of the queues that a process has: number `index` of `count`."""
 
     index: int = 0
     count: int = 1
@@ -60,7 +60,7 @@ class Share:
 
 @dataclass(slots=True)
 class Resumed:
-    """What the logs of an earlier run of the same fetch say."""
+    """The contents of the logs of an earlier run of the same fetch."""
 
     settled: Counter[str] = field(default_factory=Counter)
     ledger: Ledger = field(default_factory=Ledger)
@@ -117,7 +117,7 @@ class FetchSession:
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """Where one process stands in a fetch: its share, and what earlier runs left."""
+    """The state of one process of a fetch: its share, and the results of earlier runs."""
 
     share: Share = Share()
     resumed: Resumed = field(default_factory=Resumed)

@@ -56,7 +56,7 @@ def millis(seconds: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """What the queues obey; delays in ms, `time_limit` in ms since the epoch."""
+    """The settings of the queues; delays in ms, `time_limit` in ms since the epoch."""
 
     mode: str = BY_HOST
     max_threads: int = 1
@@ -95,9 +95,7 @@ class QueueSettings:
 
 @dataclass(frozen=True, slots=True)
 class RobotsSettings:
-    """What the fetcher does with the rules that a robots.txt gave, and with Retry-After; delays in
-    ms.
-    """
+    """The settings for the rules of a robots.txt and for Retry-After; delays in ms."""
 
     max_crawl_delay: int = 30_000
     min_crawl_delay: int = 5000
@@ -125,7 +123,9 @@ class RobotsSettings:
 
 @dataclass(frozen=True, slots=True)
 class RedirectSettings:
-    """Which redirects are followed, and which are written down for a later round."""
+    """The settings that decide which redirects are followed, and which are left to a later
+    round.
+    """
 
     max_redirects: int = 0
     exceeded_skip: bool = False

@@ -31,7 +31,7 @@ class QueueState:
 
 @dataclass(slots=True)
 class Details:
-    """What takes longer to find, and is shown less often."""
+    """The figures that take longer to find, and are shown less often."""
 
     outcomes: dict[int, int] = field(default_factory=dict)
     """URLs of the fetch list by their outcome's number."""

@@ -44,7 +44,7 @@ Order = tuple[Any, ...]
 
 
 class ChannelAddress(NamedTuple):
-    """Where a fetch is reached."""
+    """The address of a fetch."""
 
     host: str
     port: int

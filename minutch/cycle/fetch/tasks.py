@@ -88,7 +88,7 @@ end.
 
 
 class Fetched(NamedTuple):
-    """What came of a list. `stats` are those of this run, if it did anything."""
+    """The result of a list. `stats` are those of this run, if it did anything."""
 
     generated: int
     outcomes: dict[int, int]
@@ -217,7 +217,7 @@ class TaskFetch:
 
     @property
     def _places(self) -> list[Path]:
-        """Where the lists are once they are done."""
+        """The folders of the lists once they are done."""
         return [self.work / part_name(part) for part in range(self.lists)]
 
     def _check(self) -> None:
@@ -368,7 +368,7 @@ class ListTask:
 
 
 def _done(place: Path) -> Fetched | None:
-    """What came of a list that is done; None if it is not."""
+    """Returns the result of a list that is done; None if it is not."""
     try:
         found = json.loads((place / LEDGER).read_text("utf-8"))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Which charset a page is in. The one home of that decision.
+"""Decides the charset of a page. The one home of that decision.
 
 The first that says something wins:
 
@@ -60,7 +60,7 @@ GUESSED: Final = 50
 
 
 class Clue(Enum):
-    """What tells a charset; a guess is chardetng's."""
+    """The source of a charset; a guess is chardetng's."""
 
     MARK = "byte order mark"
     HEADER = "header"
@@ -178,7 +178,7 @@ def from_meta(data: bytes) -> Charset | None:
 
 
 def _labels(tags: list[bytes]) -> Iterator[str]:
-    """What meta tags say of the charset, those with http-equiv first."""
+    """Yields the charsets that meta tags name, those with http-equiv first."""
     for tag in tags:
         if _HTTP_EQUIV.search(tag) and (match := _IN_CONTENT.search(tag)):
             yield match[1].decode("latin-1")
@@ -189,7 +189,7 @@ def _labels(tags: list[bytes]) -> Iterator[str]:
 
 
 def guess_content(data: bytes, tld: str = "") -> tuple[Charset, int] | None:
-    """What the bytes themselves look like, and how sure that is (0 to 100); None for plain
+    """Guesses the charset by the bytes themselves, with a confidence from 0 to 100; None for plain
     ASCII.
     """
     escaped = _ESCAPE.search(data)
@@ -215,8 +215,8 @@ def _named(name: str, confidence: int) -> tuple[Charset, int] | None:
 
 
 def _decodes(data: bytes, codec: str) -> bool:
-    """Whether all is right in that charset; a page cut off by the content limit may end within a
-    character.
+    """Tells whether all bytes are valid in a charset; a page cut off by the content limit may end
+    within a character.
     """
     try:
         getincrementaldecoder(codec)().decode(data)
@@ -336,8 +336,8 @@ class Charset:
     codec: str
 
     def decode(self, data: bytes) -> str:
-        """Text, with U+FFFD in the place of what is malformed; never raises. A byte order mark is
-        taken off.
+        """Decodes bytes without the byte order mark, with U+FFFD for malformed ones; never
+        raises.
         """
         if self.codec == "utf_8":
             data = self.to_utf8(data)

@@ -1,4 +1,4 @@
-"""Which parsers a page is given to, and what comes of it. The one home of that decision.
+"""Decides which parsers a page is given to, and which result counts. The one home of that decision.
 
     parse-plugins.xml has the type     its parsers in that order, those that are active
     it does not                        the active parsers that claim the type in plugin.xml, those
@@ -125,7 +125,9 @@ class ParserFactory:
         return result
 
     def _claiming(self, name: str) -> list[Extension]:
-        """Those that take any type first, the latest of them foremost, as Nutch has it."""
+        """Returns the extensions that claim a type: first those for any type, the latest foremost,
+        as in Nutch.
+        """
         general = [
             extension
             for extension in self._extensions
@@ -140,8 +142,8 @@ class ParserFactory:
 
 
 def claims(parameters: Mapping[str, str], name: str) -> bool:
-    """Whether plugin.xml's `contentType`, types with `|` between them (a pattern, in fact), takes a
-    type.
+    """Tells whether plugin.xml's `contentType`, types with `|` between them (in fact a pattern),
+    includes a type.
     """
     pattern = parameters.get("contentType")
     if pattern is None:
@@ -156,7 +158,7 @@ class ParseUtil:
     """Parses pages with the parsers of their type."""
 
     def __init__(self, conf: Configuration) -> None:
-        """Parsers and parse filters are made here, before the first page: they may read files.
+        """Makes parsers and parse filters, which may read files, before the first page.
 
         Raises ConfigError for settings of theirs that can't be. One that can't be loaded costs only
         its own pages.

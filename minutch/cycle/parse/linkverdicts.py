@@ -1,5 +1,4 @@
-"""What becomes of the links of many pages at once: a table of verdicts that remembers, asked and
-filled by kernels.
+"""Decides about the links of many pages at once: kernels look verdicts up in a table and fill it.
 
 Of links that no page had before a sieve tells the ordinary ones; the others reach normalizers and
 filters, one by one where they are few, else as a column. A property test holds this together with
@@ -165,8 +164,8 @@ class VerdictTable:
         return data
 
     def _judged(self, rows: Any) -> pl.Series:
-        """What the URLs of these numbers are stored as, a Binary column, null for those that are
-        not.
+        """Returns the stored forms of the URLs of these numbers, a Binary column with null for
+        rejected ones.
         """
         import polars as pl
 

@@ -1,5 +1,5 @@
-"""Which media type a page has: the header, the URL's suffix, the content's first bytes. The one
-home of that decision.
+"""Decides the media type of a page by header, suffix of the URL and first bytes. The one home of
+that decision.
 
 Source: org.apache.nutch.util.MimeUtil.autoResolveContentType over Tika's MimeTypes:
 

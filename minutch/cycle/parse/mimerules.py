@@ -1,5 +1,4 @@
-"""What is known of media types, and the rules that recognise them: names, suffixes, XML roots,
-magic bytes.
+"""Reads the rules that recognise media types: names, suffixes, XML roots, magic bytes.
 
 Two kinds of rule files fill a `TypeRegistry`: the shipped conf/mime-types.txt, whose notation its
 own head explains, and a user's tika-mimetypes.xml in Tika's format (minutch.cycle.parse.mimexml).
@@ -113,7 +112,7 @@ class TypeRegistry:
         return TEXT_PLAIN if base.startswith("text/") and base != TEXT_PLAIN else OCTET_STREAM
 
     def is_special_case(self, name: str, of: str) -> bool:
-        """Whether `of` is among the ancestors of `name`."""
+        """Tells whether `of` is among the ancestors of `name`."""
         parent = self.parent(name)
         seen = 0
         while parent is not None and parent != of and seen < 32:
@@ -262,8 +261,8 @@ def _unescape(text: str) -> list[int | None]:
 def needed_byte(
     pattern: Sequence[int | None], start: int, end: int, *, ignore_case: bool = False
 ) -> Need | None:
-    """What a page must have where the pattern begins; None if that may be in several places or any
-    byte.
+    """Returns the byte that a page must have where the pattern begins; None if that may be in
+    several places or any byte.
     """
     if start != end or not pattern or pattern[0] is None:
         return None

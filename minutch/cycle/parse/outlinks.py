@@ -1,4 +1,4 @@
-"""Which links of a page are kept, and in which form. The one home of that decision.
+"""Decides which links of a page are kept, and in which form. The one home of that decision.
 
 In this order: a link to the page itself goes; with db.ignore.external.links or
 db.ignore.internal.links what leaves, or stays on, the host (db.ignore.external.links.mode =
@@ -54,7 +54,8 @@ class OutlinkRules:
         self._verdicts: dict[str, dict[str, str | None]] = {}
 
     def origin(self, url: str) -> str | None:
-        """What links are compared by: the host or the domain of a page; None if no rule needs it.
+        """Returns the host or domain of a page, to which those of links are compared; None if no
+        rule needs it.
 
         A page whose key is no URL has none: all its links leave it.
         """
@@ -115,7 +116,9 @@ class OutlinkRules:
         return VerdictTable(self._judge_column, judge_one, self._sieve())
 
     def _sieve(self) -> PlainUrlAutomaton | None:
-        """What all normalizers and filters say of ordinary links; None if one of them can't say."""
+        """Combines the verdicts of all normalizers and filters on plain links; None if one of them
+        can't give any.
+        """
         from minutch.urls.plainautomaton import PlainUrlAutomaton
 
         normalizers = self._normalizers_of(SCOPE_OUTLINK).untouched() if self._normalizes else []

@@ -111,7 +111,7 @@ class DocumentPacker:
     """
 
     def __init__(self, text: Compress, data: Compress, crawl: Compress) -> None:
-        """How the values of each folder are compressed."""
+        """Takes the compressing function of each folder."""
         self._text = text
         self._data = data
         self._crawl = crawl
@@ -185,7 +185,7 @@ class DocumentPacker:
 
 
 def compressor(compression: str) -> Compress:
-    """How values are compressed in files with this compression."""
+    """Returns the function that compresses values for files with this compression."""
     return _compressed if compression == RECORD else list
 
 
@@ -283,7 +283,7 @@ class _Files:
         self.parts = settings.count
 
     def path(self, folder: str, part: int) -> Path:
-        """Where a part lies; its folder is there."""
+        """Returns the path of a part, and makes its folder."""
         (self.directory / folder).mkdir(parents=True, exist_ok=True)
         return self.directory / folder / part_name(part)
 

@@ -66,7 +66,7 @@ class ReadPage(NamedTuple):
 
 @dataclass(slots=True)
 class PageResult:
-    """What became of a page: a counter's name for each document in it, and their records."""
+    """The result of a page: a counter's name for each document in it, and their records."""
 
     outcomes: list[str]
     outputs: list[PageRecords]
@@ -198,7 +198,7 @@ R = TypeVar("R")
 
 
 class PackedPage(NamedTuple):
-    """What became of a page, and the records of the documents in it; `damage` to its file is an
+    """The result of a page and the packed records of its documents; `damage` to its file is an
     error.
     """
 
@@ -224,11 +224,11 @@ class ParseTask(Generic[R]):
 
     @abstractmethod
     def _packed(self, page: ReadPage, result: PageResult, documents: list[PackedDocument]) -> R:
-        """What the parent gets of a page: `documents` are the records of those in it."""
+        """Makes the parent's result of a page, given the records of its documents."""
 
     @abstractmethod
     def _damaged(self, error: FormatError) -> R:
-        """What the parent gets of an item that is no page."""
+        """Makes the parent's result of an item that is no page."""
 
     def run(self, item: bytes) -> ReadPage | FormatError:
         """Parse a page."""

@@ -1,4 +1,5 @@
-"""What a parsed page leaves in its segment: text, data, and records for updatedb, in Nutch's order.
+"""Makes the records of a parsed page for its segment: text, data, and records for updatedb, in
+Nutch's order.
 
     parse_text     the text                                      (not with parser.store.text =
                    false)

@@ -1,4 +1,4 @@
-"""What a parse worker may not do, whatever a page makes its parser do: the one home of that
+"""Decides what a parse worker may not do, whatever a page makes its parser do: the one home of that
 decision.
 
     network     sockets of any kind
@@ -81,7 +81,9 @@ _X32_ONLY: Final = range(512, 548)
 
 
 class Sandbox(NamedTuple):
-    """Whether workers are held at all, and what they may nevertheless do of KINDS."""
+    """The restrictions of a worker: whether there are any, and which of KINDS it is allowed
+    nevertheless.
+    """
 
     is_on: bool = True
     allowed: frozenset[str] = frozenset()
@@ -103,7 +105,7 @@ class Sandbox(NamedTuple):
 
     @property
     def refused(self) -> list[str]:
-        """What a worker may not do."""
+        """The kinds of action that a worker is refused."""
         return [kind for kind in KINDS if kind not in self.allowed]
 
     def close(self, keep: Iterable[int]) -> None:
@@ -138,7 +140,7 @@ class Sandbox(NamedTuple):
         calls.load()
 
     def _limit(self) -> None:
-        """What limits of resources can do instead."""
+        """Sets limits of resources, which hold part of the restrictions."""
         if FILES in self.refused and not _log_grows():
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         if PROCESSES in self.refused:
@@ -150,7 +152,7 @@ STRICT: Final = Sandbox()
 
 
 def _give_up_files(keep: set[int]) -> None:
-    """Put nothing in the place of open files.
+    """Replaces open files by /dev/null.
 
     They are not closed, as objects that were copied with this process believe that the numbers are
     theirs.
@@ -176,7 +178,7 @@ def _log_files() -> list[int]:
 
 
 def _log_grows() -> bool:
-    """Whether the log goes to a file, which has to grow."""
+    """Tells whether the log goes to a file, which has to grow."""
     return any(Path(f"/dev/fd/{number}").resolve().is_file() for number in {1, 2, *_log_files()})
 
 

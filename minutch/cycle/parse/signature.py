@@ -43,7 +43,7 @@ _MANY = 8
 
 
 class Signature(Protocol):
-    """What `db.signature.class` names: an object made from the configuration."""
+    """The class that `db.signature.class` names, made from the configuration."""
 
     def calculate(self, content: Content, text: str | None) -> bytes:
         """The signature of a page: its content, and its parse text where it has been parsed."""
@@ -80,7 +80,7 @@ class MD5Signature:
 
 
 def _hashed(content: Content) -> bytes:
-    """What MD5Signature is of."""
+    """Returns the bytes that MD5Signature hashes."""
     return content.content or encode_text(content.url)
 
 

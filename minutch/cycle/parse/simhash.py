@@ -80,7 +80,9 @@ def simhash(text: str) -> int | None:
 
 @cache
 def _table() -> U32:
-    """What each unit of UTF-16 counts as in a word; 0 for those that separate words."""
+    """Makes a table of UTF-16's units: each one's value in a word, 0 for those that separate
+    words.
+    """
     table = np.zeros(0x1_0000, np.uint32)
     for code in range(0x1_0000):
         if unicodedata.category(char := chr(code)) in _WORD_CATEGORIES:

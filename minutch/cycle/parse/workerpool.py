@@ -108,14 +108,14 @@ class PoolSettings:
 
 
 class WorkerTask(Protocol[R]):
-    """What workers do. `run` and `finish` work in a worker, `fail` in the parent."""
+    """The task of workers. `run` and `finish` work in a worker, `fail` in the parent."""
 
     @property
     def answers(self) -> Sequence[type]:
         """The classes of the objects in a result, besides Python's own."""
 
     def run(self, item: bytes) -> Any:
-        """What an item holds, read within the limits; may raise ParseTimeout (from the alarm) and
+        """Reads an item within the limits; may raise ParseTimeout (from the alarm) and
         MemoryError.
         """
 
@@ -179,7 +179,7 @@ class _Worker(Generic[R]):
         self.channel.send([batch.items[index] for index in batch.missing()])
 
     def is_stuck(self, timeout: float) -> bool:
-        """Whether the worker has been at one item for longer than it may."""
+        """Tells whether the worker has been at one item for longer than it may."""
         if self.at.value != self.seen:
             self.seen, self.since = self.at.value, time.monotonic()
         allowed = START if self.at.value == NOT_BEGUN else timeout + GRACE
@@ -237,7 +237,7 @@ def _next_batch(channel: Channel) -> list[bytes] | None:
 
 
 def _attempt(task: WorkerTask[Any], item: bytes, timeout: float) -> tuple[Any, str]:
-    """What the task makes of an item; the alarm stays set, for the next item to set anew."""
+    """Runs the task on an item; the alarm stays set, until the next item sets it again."""
     try:
         _set_alarm(timeout)
         return task.run(item), ""

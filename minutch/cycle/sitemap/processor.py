@@ -52,7 +52,7 @@ LEFT_OUT: Final = "URLs that are none, or not below the sitemap's folder"
 
 @dataclass(frozen=True, slots=True)
 class SitemapOptions:
-    """What sitemap is asked for."""
+    """Options of sitemap."""
 
     hostdb: Path | None = None
     """A HostDb, whose hosts' sitemaps are read."""
@@ -179,7 +179,7 @@ class _Collected:
 
 
 def _log_summary(counters: Counters) -> None:
-    """In Nutch's words."""
+    """Logs the counters in Nutch's words."""
     for words, name in (
         ("records rejected by filters", sitemapfetch.FILTERED_STARTS),
         ("sitemaps from host name", sitemapfetch.FROM_HOSTS),

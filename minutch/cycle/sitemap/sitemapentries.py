@@ -1,4 +1,5 @@
-"""What the URLs of sitemaps become in the CrawlDb: the one home of that decision. Pure: no I/O.
+"""Decides what the URLs of sitemaps become in the CrawlDb: the one home of that decision. Pure: no
+I/O.
 
 A new URL is unfetched and due now. Its score is the sitemap's priority (0 would mean never: it
 counts as the default), its interval what the sitemap says about changes, within the limits of the
@@ -39,7 +40,7 @@ SITEMAP_SCHEMA = pl.Schema({**CRAWLDB_SCHEMA, "place": pl.Int64()})
 
 @dataclass(frozen=True)
 class EntrySettings:
-    """What the configuration and the time say about new entries; intervals in seconds."""
+    """The settings of new entries; intervals in seconds."""
 
     now: int
     least_interval: float
@@ -48,7 +49,7 @@ class EntrySettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration, now: int) -> Self:
-        """By the limits of the adaptive schedule."""
+        """Reads the limits of the adaptive schedule."""
         return cls(
             now,
             conf.get_float("db.fetch.schedule.adaptive.min_interval", 60.0),

@@ -82,7 +82,7 @@ class SitemapSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration, *, strict: bool) -> Self:
-        """As SitemapMapper.setup; `strict` is what the command line says."""
+        """Reads the properties of SitemapMapper.setup; `strict` is the command line's choice."""
         return cls(
             strict and conf.get_boolean(STRICT_PROPERTY, True),
             conf.get_boolean(DEFAULT_SITEMAP_PROPERTY, True),
@@ -303,7 +303,7 @@ class _Start:
 
 
 class Turns:
-    """Whose turn it is at each host: one request at a time, and a pause after it."""
+    """Lets requests to a host take turns: one at a time, and a pause after each."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

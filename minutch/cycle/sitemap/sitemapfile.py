@@ -1,4 +1,4 @@
-"""What a sitemap says: the URLs that it lists, or the sitemaps that an index lists. Pure: no I/O.
+"""Reads a sitemap: the URLs that it lists, or the sitemaps that an index lists. Pure: no I/O.
 
     sitemap   XML (urlset), RSS or Atom, or text with a URL per line; also gzipped
     index     XML (sitemapindex): sitemaps
@@ -84,7 +84,7 @@ _XML, _TEXT, _GZIP = "xml", "text", "gzip"
 
 
 def _kind(content_type: str, content: bytes) -> str | None:
-    """By the media type if that is known, else by the first bytes."""
+    """Returns the kind of a sitemap by its media type if that is known, else by its first bytes."""
     name = content_type.lower()
     for types, kind in ((XML_TYPES, _XML), (TEXT_TYPES, _TEXT), (GZIP_TYPES, _GZIP)):
         if name in types:

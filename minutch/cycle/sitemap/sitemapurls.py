@@ -81,7 +81,7 @@ class Sitemap:
             )
 
     def allows(self, url: str) -> bool:
-        """Whether a URL may stand here."""
+        """Tells whether a URL may stand here."""
         return not self.strict or url.startswith(self.base)
 
 

@@ -78,7 +78,7 @@ class _Reader:
 
 
 class _Handler:
-    """What one kind of document makes of its elements. `taken` are those whose text counts."""
+    """Handles the elements of one kind of document. `taken` are those whose text counts."""
 
     result: Sitemap | SitemapIndex
     taken: tuple[str, ...] = ()

@@ -137,7 +137,7 @@ class OpenArchives:
         self._open: OrderedDict[ArchiveFile, OpenArchive] = OrderedDict()
 
     def visit_at(self, archive: ArchiveFile, place: RecordPosition) -> Visit | None:
-        """As `OpenArchive.visit_at`."""
+        """Works as `OpenArchive.visit_at`."""
         found = self._open.pop(archive, None) or archive.open(self._most)
         self._open[archive] = found
         if len(self._open) > MOST_OPEN:
@@ -207,7 +207,9 @@ def _archives_at(path: Path) -> Iterator[ArchiveFile | IndexFile]:
 
 
 def _compression(head: bytes, name: str) -> str:
-    """How a file is compressed, by its first bytes, by its name where those are damaged."""
+    """Recognizes the compression of a file by its first bytes, or by its name where those are
+    damaged.
+    """
     if kind_of(head) is not None:
         return ""
     if head.startswith(_GZIP) or name.lower().endswith(".gz"):
@@ -216,7 +218,7 @@ def _compression(head: bytes, name: str) -> str:
 
 
 def _first_bytes(file: BinaryIO, compression: str, start: int, end: int | None) -> bytes:
-    """What an archive begins with, decompressed, as far as it is whole."""
+    """Returns the first bytes of an archive, decompressed, as far as they are whole."""
     source = COMPRESSIONS[compression](file, lambda data: kind_of(data) is not None, start, end)
     source.more()
     return source.window

@@ -1,4 +1,4 @@
-"""What archived answers mean for pages: protocol-archive says it, as if they came from the web
+"""Finds protocol-archive, which turns archived answers into pages as if they came from the web
 now.
 """
 
@@ -22,15 +22,15 @@ LIMIT: Final = 1 << 27
 
 @runtime_checkable
 class Replays(Protocol):
-    """What protocol-archive offers beside the extension point."""
+    """The method that protocol-archive offers beside the extension point."""
 
     def replayed(self, url: str, datum: CrawlDatum, visit: Visit) -> points.ProtocolOutput:
-        """What a visit means for the page at `url`."""
+        """Turns a visit into the protocol output for the page at `url`."""
         ...
 
 
 def content_limit(conf: Configuration) -> int:
-    """How many bytes of content are kept; below 0: all."""
+    """Returns the limit of a page's content in bytes; below 0: none."""
     return conf.get_int(LIMIT_PROPERTY, LIMIT)
 
 

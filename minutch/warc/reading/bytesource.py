@@ -27,8 +27,8 @@ _OVERLAP: Final = 64
 
 
 class RecordPosition(NamedTuple):
-    """Where a record begins: the offset in the file, of its member where there are some, and bytes
-    into that.
+    """The position of a record: the offset in the file (of its member, if there are members), and
+    bytes into that.
     """
 
     offset: int
@@ -43,7 +43,7 @@ IsRecord = Callable[[bytes], bool]
 
 
 class ByteSource(Protocol):
-    """What records are read from."""
+    """A source of the bytes of records."""
 
     window: bytes
     at: int
@@ -58,10 +58,10 @@ class ByteSource(Protocol):
         """
 
     def member(self) -> RecordPosition:
-        """Where the member begins."""
+        """The offset of the member."""
 
     def place(self) -> RecordPosition:
-        """Where `window[at]` lies."""
+        """Returns the position of `window[at]`."""
 
     @property
     def end(self) -> int | None:
@@ -204,8 +204,8 @@ class MemberSource(ABC):
 
     @abstractmethod
     def _first_bytes(self, head: bytes) -> bytes:
-        """What a member with these first bytes begins with, as much as is easily had; empty for
-        what is none.
+        """Decompresses the first bytes of a member, as many as are easily had; empty for what is no
+        member.
         """
 
     # -- bytes of the file -------------------------------------------------------------------------
@@ -295,12 +295,12 @@ class MemberSource(ABC):
         return True
 
     def _is_member(self) -> bool:
-        """Whether a member begins here."""
+        """Tells whether a member begins here."""
         return bytes(self._peek(len(self.magic))) == self.magic
 
     def _gap(self, start: int, end: int) -> RecordPosition | None:
-        """Where the first byte is that is no member; zeros, as some disks leave them at the end,
-        are no damage.
+        """Returns the offset of the first byte that is no member; zeros at the end, as some disks
+        leave them, are no damage.
         """
         self._seek(start)
         while start < end:
@@ -321,7 +321,7 @@ class MemberSource(ABC):
         return piece
 
     def _find(self, start: int) -> int | None:
-        """Where the next member begins that holds a record, from `start` on."""
+        """Returns the offset of the next member that holds a record, from `start` on."""
         at = start
         while at < self._end:
             self._file.seek(at)

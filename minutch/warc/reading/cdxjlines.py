@@ -55,7 +55,7 @@ class CdxjLine:
 
     @property
     def is_original(self) -> bool:
-        """Whether the record holds the content that the digest is of."""
+        """True if the record holds the content that the digest is of."""
         return bool(self.digest) and self.mime != "warc/revisit"
 
 

@@ -136,7 +136,7 @@ class GzipSource(MemberSource):
 
 
 def _up_to_damage(inflater: Any, data: memoryview) -> bytes:
-    """What comes out of `data` before the byte that is wrong."""
+    """Decompresses `data` up to the byte that is wrong."""
     pieces: list[bytes] = []
     at = 0
     for step in (1024, 32, 1):

@@ -45,7 +45,7 @@ _DIGESTS: Final = {"sha1": 20, "sha256": 32, "md5": 16, "sha512": 64}
 
 @dataclass(frozen=True)
 class Grammar:
-    """How records of one kind begin."""
+    """The syntax of records of one kind."""
 
     start: re.Pattern[bytes]
     """The first line of a record, or as much of it as tells it from all else."""
@@ -76,14 +76,14 @@ class Record:
 
     @property
     def fields(self) -> dict[str, str]:
-        """What its head says, by lower-case name."""
+        """The fields of the head, by lower-case name."""
         if self._fields is None:
             self._fields = self.grammar.fields(self.head)
         return self._fields
 
     @property
     def is_cut(self) -> bool:
-        """Whether the block was longer than the reader keeps."""
+        """True if the block was longer than the reader keeps."""
         return len(self.block) < self.length
 
     def with_block(self, block: bytes) -> Record:
@@ -307,7 +307,7 @@ class RecordReader:
         return b"".join(pieces), found
 
     def _wrong(self, record: Record, found: int) -> str:
-        """What is wrong with a record that was read; empty if nothing is."""
+        """Returns what is wrong with a record that was read; empty if nothing is."""
         source = self._source
         if found < record.length:
             return (
@@ -354,14 +354,14 @@ class RecordReader:
 
 
 def _answer_length(data: bytes, at: int) -> int | None:
-    """How long the HTTP answer at `at` is by its Content-Length; None if it does not say."""
+    """Returns the length of the HTTP answer at `at` by its Content-Length; None if it has none."""
     head = _ANSWER_HEAD.match(data, at)
     length = None if head is None else _CONTENT_LENGTH.search(head[0])
     return None if head is None or length is None else head.end() - at + int(length[1])
 
 
 def _has_digest(record: Record) -> bool:
-    """Whether a record's block is the one whose digest its head names."""
+    """Tells whether a record's block is the one whose digest its head names."""
     algorithm, _, text = record.fields.get("warc-block-digest", "").strip().partition(":")
     size = _DIGESTS.get(algorithm.lower().replace("-", ""))
     if size is None or record.is_cut:

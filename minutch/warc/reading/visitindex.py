@@ -1,5 +1,5 @@
-"""Where the visits of archives lie: by URL and time, and by the names that other visits refer to
-them with. In SQLite.
+"""Indexes the visits of archives: by URL and time, and by the names that other visits refer to them
+with. In SQLite.
 
     archive(number, path, grammar, compression, start, end, entry)
     visit(url, time, archive, offset, inner)         url and name are 64-bit hashes
@@ -52,7 +52,9 @@ Found = tuple[ArchiveFile, RecordPosition]
 
 
 def url_key(url: str) -> str:
-    """What spellings of one page's URL have in common: host in lower case, `/` for no path, …"""
+    """Reduces spellings of one page's URL to a common form: host in lower case, `/` for no path,
+    …
+    """
     try:
         url = target_uri(url)
     except UrlError:

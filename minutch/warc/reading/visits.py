@@ -41,7 +41,7 @@ _START: Final = RecordPosition(0)
 
 
 class VisitKind(Enum):
-    """What a visit brought."""
+    """The kind of a visit's result."""
 
     ANSWER = auto()
     NOT_MODIFIED = auto()
@@ -126,7 +126,7 @@ def warc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:  # noqa:
 
 
 def _took(block: bytes) -> int | None:
-    """How long an answer took, by the fields that Heritrix and Common Crawl write."""
+    """Reads the time that an answer took, from the fields that Heritrix and Common Crawl write."""
     found = _FETCH_TIME.search(block)
     return None if found is None else int(found[1])
 
