@@ -71,7 +71,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("genrate", 1, "there is no command genrate", "did you mean generate?"),
         ("xyzzy", 1, "there is no command xyzzy", "`minutch` alone lists the commands"),
-        ("solrindex", 255, "solrindex is no command any more", "its successor is index"),
+        ("solrindex", 255, "solrindex is no longer a command", "its successor is index"),
     ],
 )
 def test_unknown_commands(

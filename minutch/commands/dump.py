@@ -18,9 +18,8 @@ from minutch.archives.filedumper import (
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.job import JobContext
 
-USAGE: Final = """FileDumper [-flatdir] [-h] [-mimeStats]
-       [-mimetype <mimetype>...] -outputDir <outputDir> [-reverseUrlDirs]
-       -segment <segment>...
+USAGE: Final = """FileDumper [-flatdir] [-h] [-mimeStats] [-mimetype <mimetype>...] \
+-outputDir <outputDir> [-reverseUrlDirs] -segment <segment>...
  -flatdir                 all files in the output directory itself
  -h,--help                show this help message
  -mimeStats               only count the pages by media type; write no files

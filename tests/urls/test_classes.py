@@ -86,5 +86,5 @@ def test_what_came_after_dmoz(name: str, capsys: pytest.CaptureFixture[str]) -> 
     assert cli.main([name, "content.rdf.u8"]) == 255
     error = capsys.readouterr().err
     assert error.startswith(
-        f"error: {name} is no command any more\nhint: the directory closed in 2017; "
+        f"error: {name} is no longer a command\nhint: the directory closed in 2017; "
     )

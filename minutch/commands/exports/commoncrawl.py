@@ -17,8 +17,8 @@ USAGE: Final = """export commoncrawl <segment>... [-dir <segments>] <out> [optio
 \t-dir <segments>\tall segments in a folder
 \t<out>\tthe folder of the data set; <out>/segment/<millis> must not exist
 \t-urls <n>\tthe number of URLs in a file (25000)
-\t-arcs <folder>\tthe ARC files of the segment, <millis>_<n>.arc.gz: metadata then have the
-\t\tpositions of pages in them; once for each segment"""
+\t-arcs <folder>\tthe ARC files of the segment, <millis>_<n>.arc.gz: metadata then \
+have the positions of pages in them; once for each segment"""
 FLAGS: Final = (
     DIR,
     Flag("-urls", value="n", convert=int),

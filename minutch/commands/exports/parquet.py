@@ -14,8 +14,8 @@ from minutch.job import JobContext
 USAGE: Final = """export parquet <crawl> <out> [-tables <names>]
 \tcrawl\tthe folder of a crawl
 \tout\ta new folder, with a folder for each table, and a file for each partition or segment
-\t-tables <names>\tthe tables, separated by commas (all that exist): crawldb, linkdb, links, pages,
-\t\tparses, hosts, duplicates"""
+\t-tables <names>\tthe tables, separated by commas (all that exist): crawldb, linkdb, links, \
+pages, parses, hosts, duplicates"""
 FLAGS: Final = (Flag("-tables", "names"),)
 
 
