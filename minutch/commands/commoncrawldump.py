@@ -11,22 +11,20 @@ from minutch.archives.commoncrawldumper import CommonCrawlDumpOptions, commoncra
 from minutch.commands.arguments import Arguments, Flag, fail, parse
 from minutch.job import JobContext
 
-USAGE: Final = """org.apache.nutch.tools.CommonCrawlDataDumper [-epochFilename]
-       [-extension <extension>] [-gzip] [-h] [-jsonArray] [-keyPrefix
-       <keyPrefix>] [-linkdb <linkdb>] [-mimetype <mimetype>...] -outputDir
-       <outputDir> [-reverseKey] -segment <segment>... [-SimpleDateFormat]
-       [-warc] [-warcSize <warcSize>]
- -epochFilename           files named after host, URL and time
+USAGE: Final = """org.apache.nutch.tools.CommonCrawlDataDumper [-epochFilename] \
+[-extension <extension>] [-gzip] [-h] [-jsonArray] [-keyPrefix <keyPrefix>] [-linkdb <linkdb>] \
+[-mimetype <mimetype>...] -outputDir <outputDir> [-reverseKey] -segment <segment>... \
+[-SimpleDateFormat] [-warc] [-warcSize <warcSize>]
+ -epochFilename           name files after host, URL and time
  -extension <extension>   the suffix of the files; by default that of the URL
- -gzip                    all files in one .tar.gz; with -warc, compressed
-                          records
+ -gzip                    all files in one .tar.gz; with -warc, compressed records
  -h,--help                show this help message
  -jsonArray               headers as lists of names and values
  -keyPrefix <keyPrefix>   the prefix of `key`
  -linkdb <linkdb>         a LinkDb, to include the inlinks of each page
  -mimetype <mimetype>     only pages of these media types
  -outputDir <outputDir>   the folder of the files; created if missing
- -reverseKey              `key` of reversed host, URL's SHA-1 and time
+ -reverseKey              `key` is reversed host, SHA-1 of the URL, and time
  -segment <segment>       segments, or folders of segments
  -SimpleDateFormat        dates in milliseconds since 1970
  -warc                    WARC files
