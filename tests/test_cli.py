@@ -56,9 +56,9 @@ def test_a_command_that_knows_no_other_file_systems(capsys: pytest.CaptureFixtur
     assert (
         cli.main(["webgraph", "-webgraphdb", "hdfs://host/graph", "-segmentDir", "segments"]) == 254
     )
-    error = "error: webgraph works on this machine's files alone, not on hdfs://host/graph\n"
+    error = "error: webgraph works with local files only, not with hdfs://host/graph\n"
     assert capsys.readouterr().err == error
-    assert flow.commands().keys() >= flow.FAR_COMMANDS
+    assert flow.commands().keys() >= flow.REMOTE_COMMANDS
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return flow.NOBODY_READS
+        return flow.BROKEN_PIPE
     except (Exception, KeyboardInterrupt) as exc:  # noqa: BLE001 - reported in a line
         return _failed(exc, flow.find(name), verbose)
     return code & 0xFF
@@ -203,9 +203,9 @@ def run_job(
 
     from minutch.job import JobContext
 
-    far = next((word for word in args if word.startswith(flow.FAR)), None)
-    if far is not None and command.name not in flow.FAR_COMMANDS:
-        raise ConfigError(f"{command.name} works on this machine's files alone, not on {far}")
+    remote = next((word for word in args if word.startswith(flow.REMOTE_PREFIXES)), None)
+    if remote is not None and command.name not in flow.REMOTE_COMMANDS:
+        raise ConfigError(f"{command.name} works with local files only, not with {remote}")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     suffixes = conf.resource("effective_tld_names.dat")
