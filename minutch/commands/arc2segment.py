@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.archives.replay.archiveimport import arc2segment
-from minutch.commands.arguments import fail, parse
+from minutch.commands.arguments import Flag, fail, parse
 from minutch.job import JobContext
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 USAGE: Final = """ArcSegmentCreator <arcFiles> <segmentsOutDir>
 \t<arcFiles>\tan ARC file, or a folder of such files
 \t<segmentsOutDir>\tthe folder in which segments are created"""
-FLAGS: Final = ()
+FLAGS: Final[tuple[Flag, ...]] = ()
 
 
 def run(args: list[str], context: JobContext) -> int:

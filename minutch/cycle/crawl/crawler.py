@@ -158,9 +158,7 @@ class Crawler:
         is_far = not is_local(self.directory)
         other = next((step for step in steps if is_far and step in LOCAL_ONLY), None)
         if other is not None:
-            raise ConfigError(
-                f"{other} works with local files only, not with {self.directory}"
-            )
+            raise ConfigError(f"{other} works with local files only, not with {self.directory}")
 
     def _next_commands(self) -> list[str]:
         """What to do next: go on, or look at what was found."""
