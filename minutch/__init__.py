@@ -2,18 +2,15 @@
 
 The life of a URL, in the order of the cycle:
 
-    inject       a line of a seed list becomes a record of the CrawlDb     cycle/crawldb/inject.py
-    generate     of what is due, the best go into a new segment
-                 cycle/fetchlist/generate.py
-    fetch        the page is fetched, politely                             cycle/fetch/fetcher.py
-    parse        its text, metadata and links are found
-                 cycle/parse/parsesegment.py
-    updatedb     the record learns what became of it, links become URLs    cycle/crawldb/updatedb.py
-    invertlinks  the LinkDb learns who links to the page
-                 cycle/linkdb/invertlinks.py
-    dedup        of equal pages all but one are marked as duplicates       cycle/crawldb/dedup.py
+    inject       adds the URLs of a seed list to the CrawlDb         cycle/crawldb/inject.py
+    generate     selects the best of the due pages for a segment     cycle/fetchlist/generate.py
+    fetch        fetches them politely                               cycle/fetch/fetcher.py
+    parse        extracts text, metadata and links                   cycle/parse/parsesegment.py
+    updatedb     updates the CrawlDb with the results and links      cycle/crawldb/updatedb.py
+    invertlinks  records in the LinkDb which pages link to a page    cycle/linkdb/invertlinks.py
+    dedup        marks all but one of equal pages as duplicates      cycle/crawldb/dedup.py
 
-`minutch/DESIGN.md` says how the rest is laid out, `minutch.commands.flow` lists all commands. From
+`minutch/DESIGN.md` describes the layout of the code, `minutch.commands.flow` lists all commands. In
 Python, each job is a function of databases, segments and options, which returns its counters:
 
     import minutch
@@ -30,8 +27,8 @@ Python, each job is a function of databases, segments and options, which returns
     db = minutch.CrawlDb(crawldb)
     fetched = [url for url, datum in db.items() if datum.status_name == "db_fetched"]
 
-`minutch.open` opens a whole crawl: its tables for Polars, Arrow and pandas, its jobs as methods
-(`minutch.api`). `minutch.jobs` runs a command by the words of its command line.
+`minutch.open` opens a crawl: its tables for Polars, Arrow and pandas, its jobs as methods
+(`minutch.api`). `minutch.jobs` runs a command with the arguments of its command line.
 """
 
 from __future__ import annotations
@@ -43,6 +40,30 @@ if TYPE_CHECKING:
     from minutch import jobs as jobs
     from minutch.api import Crawl as Crawl
     from minutch.api import open_crawl as open  # noqa: F401 - see __getattr__
+    from minutch.archives.arcexporter import ArcExportOptions as ArcExportOptions
+    from minutch.archives.arcexporter import export_arc as export_arc
+    from minutch.archives.commoncrawldumper import CommonCrawlDumpOptions as CommonCrawlDumpOptions
+    from minutch.archives.commoncrawldumper import commoncrawldump as commoncrawldump
+    from minutch.archives.dataset.datasetexport import DatasetOptions as DatasetOptions
+    from minutch.archives.dataset.datasetexport import export_commoncrawl as export_commoncrawl
+    from minutch.archives.filedumper import DumpOptions as DumpOptions
+    from minutch.archives.filedumper import dump as dump
+    from minutch.archives.legacy.legacyexport import LegacyExportOptions as LegacyExportOptions
+    from minutch.archives.legacy.legacyexport import export_legacy as export_legacy
+    from minutch.archives.legacy.legacyimport import LegacyImportOptions as LegacyImportOptions
+    from minutch.archives.legacy.legacyimport import import_legacy as import_legacy
+    from minutch.archives.replay.archiveimport import arc2segment as arc2segment
+    from minutch.archives.replay.archiveimport import import_archives as import_archives
+    from minutch.archives.replay.replayer import ImportOptions as ImportOptions
+    from minutch.archives.replay.visitfilter import VisitFilter as VisitFilter
+    from minutch.archives.warcexporter import NutchWarcOptions as NutchWarcOptions
+    from minutch.archives.warcexporter import export_nutch_warc as export_nutch_warc
+    from minutch.archives.web.webarchivejobs import WebArchiveOptions as WebArchiveOptions
+    from minutch.archives.web.webarchivejobs import export_cdxj as export_cdxj
+    from minutch.archives.web.webarchivejobs import export_wacz as export_wacz
+    from minutch.archives.web.webarchivejobs import export_warc as export_warc
+    from minutch.archives.web.webarchivejobs import export_wat as export_wat
+    from minutch.archives.web.webarchivejobs import export_wet as export_wet
     from minutch.clock import FakeClock as FakeClock
     from minutch.clock import SystemClock as SystemClock
     from minutch.conf import Configuration as Configuration
@@ -79,6 +100,11 @@ if TYPE_CHECKING:
     from minutch.cycle.sitemap.processor import SitemapOptions as SitemapOptions
     from minutch.cycle.sitemap.processor import sitemap as sitemap
     from minutch.errors import MinutchError as MinutchError
+    from minutch.inspect.query.graphexport import GraphOptions as GraphOptions
+    from minutch.inspect.query.graphexport import export_edges as export_edges
+    from minutch.inspect.query.graphexport import export_graphml as export_graphml
+    from minutch.inspect.query.parquetexport import ParquetOptions as ParquetOptions
+    from minutch.inspect.query.parquetexport import export_parquet as export_parquet
     from minutch.job import Counters as Counters
     from minutch.job import JobContext as JobContext
     from minutch.records.crawldatum import CrawlDatum as CrawlDatum
@@ -124,6 +150,35 @@ _WHERE = {
     "CleanOptions": "minutch.cycle.index.clean",
     "mergesegs": "minutch.cycle.segment.mergesegs",
     "MergesegsOptions": "minutch.cycle.segment.mergesegs",
+    "ArcExportOptions": "minutch.archives.arcexporter",
+    "export_arc": "minutch.archives.arcexporter",
+    "commoncrawldump": "minutch.archives.commoncrawldumper",
+    "CommonCrawlDumpOptions": "minutch.archives.commoncrawldumper",
+    "DatasetOptions": "minutch.archives.dataset.datasetexport",
+    "export_commoncrawl": "minutch.archives.dataset.datasetexport",
+    "dump": "minutch.archives.filedumper",
+    "DumpOptions": "minutch.archives.filedumper",
+    "export_legacy": "minutch.archives.legacy.legacyexport",
+    "LegacyExportOptions": "minutch.archives.legacy.legacyexport",
+    "import_legacy": "minutch.archives.legacy.legacyimport",
+    "LegacyImportOptions": "minutch.archives.legacy.legacyimport",
+    "arc2segment": "minutch.archives.replay.archiveimport",
+    "import_archives": "minutch.archives.replay.archiveimport",
+    "ImportOptions": "minutch.archives.replay.replayer",
+    "VisitFilter": "minutch.archives.replay.visitfilter",
+    "export_nutch_warc": "minutch.archives.warcexporter",
+    "NutchWarcOptions": "minutch.archives.warcexporter",
+    "export_cdxj": "minutch.archives.web.webarchivejobs",
+    "export_wacz": "minutch.archives.web.webarchivejobs",
+    "export_warc": "minutch.archives.web.webarchivejobs",
+    "export_wat": "minutch.archives.web.webarchivejobs",
+    "export_wet": "minutch.archives.web.webarchivejobs",
+    "WebArchiveOptions": "minutch.archives.web.webarchivejobs",
+    "export_edges": "minutch.inspect.query.graphexport",
+    "export_graphml": "minutch.inspect.query.graphexport",
+    "GraphOptions": "minutch.inspect.query.graphexport",
+    "export_parquet": "minutch.inspect.query.parquetexport",
+    "ParquetOptions": "minutch.inspect.query.parquetexport",
     "crawl": "minutch.cycle.crawl.crawler",
     "CrawlOptions": "minutch.cycle.crawl.options",
 }
@@ -134,7 +189,7 @@ __all__ = ["jobs", *_WHERE]  # noqa: PLE0604 - the table's keys are strings
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, when it is asked for: `import minutch` alone costs nothing."""
+    """Imports a name when it is first used, so that `import minutch` alone is fast."""
     if name in _WHERE:
         return getattr(import_module(_WHERE[name]), name)
     if name == "jobs":

@@ -56,9 +56,9 @@ def test_a_command_that_knows_no_other_file_systems(capsys: pytest.CaptureFixtur
     assert (
         cli.main(["webgraph", "-webgraphdb", "hdfs://host/graph", "-segmentDir", "segments"]) == 254
     )
-    error = "error: webgraph works on this machine's files alone, not on hdfs://host/graph\n"
+    error = "error: webgraph works with local files only, not with hdfs://host/graph\n"
     assert capsys.readouterr().err == error
-    assert flow.commands().keys() >= flow.FAR_COMMANDS
+    assert flow.commands().keys() >= flow.REMOTE_COMMANDS
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +71,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("genrate", 1, "there is no command genrate", "did you mean generate?"),
         ("xyzzy", 1, "there is no command xyzzy", "`minutch` alone lists the commands"),
-        ("solrindex", 255, "solrindex is no command any more", "its successor is index"),
+        ("solrindex", 255, "solrindex is no longer a command", "its successor is index"),
     ],
 )
 def test_unknown_commands(

@@ -11,7 +11,7 @@ import importlib
 import re
 import textwrap
 
-from minutch.commands import flow, pages
+from minutch.commands import flow, formats, pages
 
 WIDTH = 80
 _TERM = 26
@@ -44,15 +44,23 @@ def overview() -> str:
     return "\n".join(lines)
 
 
-def describe(command: flow.Command) -> str:
-    """Purpose, usage, options and an example of one command."""
-    usage = usage_of(command)
+def describe(command: flow.Command, format_name: str = "") -> str:
+    """Returns purpose, usage and options of a command, with an example; or of one of the formats of
+    export and import.
+    """
+    file_format = formats.FORMATS.get(command.name, {}).get(format_name)
+    name, text, module = command.name, command.help, command.module
+    if file_format is not None:
+        name, text, module = f"{name} {format_name}", file_format.help, file_format.module
+    usage = str(getattr(importlib.import_module(module), "USAGE", name))
     lines = [
-        *textwrap.wrap(f"minutch {command.name}: {command.help}", WIDTH),
+        *textwrap.wrap(f"minutch {name}: {text}", WIDTH),
         "",
         *_usage_lines(usage, command.name),
     ]
     lines += ["", "For every command:", *_table(list(GENERAL)), ""]
+    if file_format is not None:
+        return "\n".join([*lines, f"More:    minutch help {pages.about(name)}"])
     for title, what in (
         ("Reads", command.reads),
         ("Writes", command.writes),

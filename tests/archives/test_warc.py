@@ -165,7 +165,7 @@ def test_counts(tmp_path: Path) -> None:
     with part_writer(good.path, CONTENT, 1, Configuration.load([])) as append_page:
         append_page("http://a.example/4", Content())
     context, _ = context_for(Configuration.load([]))
-    found = warc.export([good, gone], tmp_path / "all", [CONTENT, CRAWL_FETCH], context)
+    found = warc.export_nutch_warc([good.path, gone.path], tmp_path / "all", context=context)
     lost = {warc.NO_CONTENT: 1, warc.NO_DATUM: 1, warc.NO_URI: 1, warc.NO_SUCCESS: 0}
     assert found == {warc.WRITTEN: 2, **lost, warc.RECORDS: 2}
     run(tmp_path / "good", good.path, gone.path, "-onlySuccessfulResponses")

@@ -1,9 +1,9 @@
-"""New segments for visits: the first visit to each URL goes into the first segment, the second into
-the second, …
+"""Writes visits to new segments: the first visit to each URL goes into the first segment, the
+second visit into the second segment, and so on.
 
-So a segment holds a URL once, as after a fetch, and no visit is lost; `mergesegs` makes one of
-them, with the newest. What comes goes to a log as a fetch has it, which is closed in the end as a
-fetch is: sorted on disk. All segments of an import appear at once.
+So a segment has each URL once, as after a fetch, and no visit is lost; `mergesegs` merges them into
+one, with the newest visits. Records go to a fetch log, which is sorted on disk at the end, as in a
+fetch. All segments of an import appear at once.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from minutch.work.tables.success import mark_success
 from minutch.work.tables.workfolders import remove, work_folder
 
 MOST: Final = 200
-"""Segments made at once, all open at the same time."""
+"""Maximum number of segments, all of which are open at the same time."""
 _LOG: Final = "_fetch"
 _PARTS: Final = (Part.FETCH, Part.CONTENT)
 
 
 @dataclass(slots=True)
 class NewSegment:
-    """A segment that is being filled."""
+    """A segment that is being written."""
 
     segment: Segment
     recorder: Recorder
@@ -44,13 +44,13 @@ class NewSegment:
     pages: int = 0
 
     def add(self, frame: Frame) -> None:
-        """Take what a visit left."""
+        """Adds the records of a visit."""
         self.log.append(frame)
         self.pages += 1
 
 
 class NewSegments:
-    """The segments that are being filled, in a work folder beside their places."""
+    """The segments that are being written, in a work folder beside their destination."""
 
     def __init__(self, work: Path, parent: Path, conf: Configuration, now: int) -> None:
         self.work, self._parent, self._conf, self._now = work, parent, conf, now
@@ -64,7 +64,7 @@ class NewSegments:
         return len(self._segments)
 
     def number(self, number: int) -> NewSegment | None:
-        """The segment of this number, from 0 on; None beyond the last that may be."""
+        """Returns the segment of a number, which counts from 0; None if that is too high."""
         if number >= MOST:
             return None
         while len(self._segments) <= number:
@@ -79,8 +79,8 @@ class NewSegments:
         return NewSegment(segment, recorder, FetchLog(segment.path / _LOG / "log-0", codec))
 
     def finish(self, job: str, counters: Mapping[str, int]) -> list[Path]:
-        """Close all segments and put them in their places, as the work of `job`; returns these in
-        order.
+        """Closes all segments and moves them to their destination, recorded as the result of `job`;
+        returns their paths in order.
         """
         for each in self._segments:
             each.log.close()
@@ -90,15 +90,15 @@ class NewSegments:
         return place_together(self.work, self._parent, job, counters)
 
     def discard(self) -> None:
-        """Close what is open; the work folder goes with all that is in it."""
+        """Closes open files; the work folder is removed with its contents."""
         for each in self._segments:
             each.log.close()
 
 
 @contextmanager
 def new_segments(parent: Path, conf: Configuration, now: int) -> Iterator[NewSegments]:
-    """Segments in `parent` from `now` (ms) on. They get their places by `finish`; else nothing is
-    left of them.
+    """Opens new segments in `parent`, named after `now` (ms) and the following seconds. They remain
+    only if `finish` is called.
     """
     make_directory(parent)
     with work_folder(parent, NEW) as work:

@@ -159,9 +159,7 @@ class Crawler:
         is_far = not is_local(self.directory)
         other = next((step for step in steps if is_far and step in LOCAL_ONLY), None)
         if other is not None:
-            raise ConfigError(
-                f"{other} works on this machine's files alone, not on {self.directory}"
-            )
+            raise ConfigError(f"{other} works with local files only, not with {self.directory}")
 
     def _next_commands(self) -> list[str]:
         """Returns commands to go on with, or to look at the results."""

@@ -4,14 +4,10 @@ other.
 
 from __future__ import annotations
 
-from typing import Final
-
 import polars as pl
 
 from minutch.inspect.query.crawl import Crawl
 from minutch.urls.hostcolumns import hosts_of
-
-BY_HOST: Final = "-hosts"
 
 
 def edges(crawl: Crawl, *, by_host: bool) -> pl.LazyFrame:
