@@ -78,6 +78,13 @@ if TYPE_CHECKING:
     from minutch.cycle.segment.store import Segment as Segment
     from minutch.cycle.sitemap.processor import SitemapOptions as SitemapOptions
     from minutch.cycle.sitemap.processor import sitemap as sitemap
+    from minutch.cycle.webgraph.build import WebGraphOptions as WebGraphOptions
+    from minutch.cycle.webgraph.build import webgraph as webgraph
+    from minutch.cycle.webgraph.linkrank import linkrank as linkrank
+    from minutch.cycle.webgraph.nodedumper import NodeDumperOptions as NodeDumperOptions
+    from minutch.cycle.webgraph.nodedumper import nodedumper as nodedumper
+    from minutch.cycle.webgraph.scoreupdater import scoreupdater as scoreupdater
+    from minutch.cycle.webgraph.store import WebGraph as WebGraph
     from minutch.errors import MinutchError as MinutchError
     from minutch.job import Counters as Counters
     from minutch.job import JobContext as JobContext
@@ -98,6 +105,7 @@ _WHERE = {
     "MinutchError": "minutch.errors",
     "Segment": "minutch.cycle.segment.store",
     "SystemClock": "minutch.clock",
+    "WebGraph": "minutch.cycle.webgraph.store",
     "inject": "minutch.cycle.crawldb.inject",
     "InjectOptions": "minutch.cycle.crawldb.inject",
     "generate": "minutch.cycle.fetchlist.generate",
@@ -118,6 +126,12 @@ _WHERE = {
     "UpdateHostDbOptions": "minutch.cycle.hostdb.update",
     "sitemap": "minutch.cycle.sitemap.processor",
     "SitemapOptions": "minutch.cycle.sitemap.processor",
+    "webgraph": "minutch.cycle.webgraph.build",
+    "WebGraphOptions": "minutch.cycle.webgraph.build",
+    "linkrank": "minutch.cycle.webgraph.linkrank",
+    "scoreupdater": "minutch.cycle.webgraph.scoreupdater",
+    "nodedumper": "minutch.cycle.webgraph.nodedumper",
+    "NodeDumperOptions": "minutch.cycle.webgraph.nodedumper",
     "index": "minutch.cycle.index.indexing",
     "IndexOptions": "minutch.cycle.index.indexing",
     "clean": "minutch.cycle.index.clean",

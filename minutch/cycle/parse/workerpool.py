@@ -5,7 +5,8 @@ A `WorkerPool` is a few processes that run a task on one item after the other. I
 batches; each worker notes the item it is at in shared memory, so that the parent knows the culprit
 when it has to kill the worker (or finds it dead): that item gets `task.fail(item, reason)` for a
 result, the rest of its batch goes to a fresh worker. If it was at the end of the batch, which is
-for all items together, the batch is halved until one item is left to blame.
+for all items together, or if what it answers is no answer, the batch is halved until one item is
+left to blame.
 
 Time is kept twice. In the worker an alarm interrupts Python code after `timeout` seconds; a library
 that doesn't come back is ended by the parent soon after. `memory` bytes are what a worker may take
@@ -423,6 +424,7 @@ class WorkerPool(Generic[R]):
         that it was at.
         """
         missing = batch.missing()
+        is_forged = False
         try:
             found = (
                 workeranswers.receive(worker.channel, self._task.answers)
@@ -431,16 +433,17 @@ class WorkerPool(Generic[R]):
             )
         except (EOFError, OSError) as error:
             log.debug("no answer of a worker: %s", error)
-            found = None
+            found, is_forged = None, isinstance(error, OSError)
         if found is None:
             reason = _too_long(self._timeout) if self._is_stuck(worker) else "the parser crashed"
             worker.stop()
             log.warning("a worker was ended: %s (%s)", reason, worker.process.exitcode)
-            if worker.at.value == FINISHING and len(missing) > 1:
-                batch.suspects = len(missing)
+            at = worker.at.value
+            if (at == FINISHING or is_forged) and len(missing) > 1:
+                batch.suspects = len(missing)  # any of them: who forges an answer goes on
                 return
             batch.suspects = 0
-            culprit = missing[max(worker.at.value, 0)]
+            culprit = missing[at if 0 <= at < len(missing) else 0]
             batch.results[culprit] = self._task.fail(batch.items[culprit], reason)
             return
         batch.suspects = max(0, batch.suspects - len(missing))
