@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from minutch.cycle.fetchlist.freegen import freegen as freegen
     from minutch.cycle.fetchlist.generate import generate as generate
     from minutch.cycle.fetchlist.selector import GenerateOptions as GenerateOptions
+    from minutch.cycle.hostdb.dump import ReadHostDbOptions as ReadHostDbOptions
+    from minutch.cycle.hostdb.dump import readhostdb as readhostdb
     from minutch.cycle.hostdb.store import HostDb as HostDb
     from minutch.cycle.hostdb.update import UpdateHostDbOptions as UpdateHostDbOptions
     from minutch.cycle.hostdb.update import updatehostdb as updatehostdb
@@ -124,6 +126,8 @@ _WHERE = {
     "DedupOptions": "minutch.cycle.crawldb.dedup",
     "updatehostdb": "minutch.cycle.hostdb.update",
     "UpdateHostDbOptions": "minutch.cycle.hostdb.update",
+    "readhostdb": "minutch.cycle.hostdb.dump",
+    "ReadHostDbOptions": "minutch.cycle.hostdb.dump",
     "sitemap": "minutch.cycle.sitemap.processor",
     "SitemapOptions": "minutch.cycle.sitemap.processor",
     "webgraph": "minutch.cycle.webgraph.build",

@@ -45,7 +45,7 @@ def run(args: list[str], context: JobContext) -> int:
             ),
             USAGE,
         )
-    options = WebGraphOptions(normalize=given["-normalize"], filter=given["-filter"])
+    options = WebGraphOptions(normalize=given["-normalize"], filtering=given["-filter"])
     counters = webgraph(Path(given["-webgraphdb"]), segments, options, context=context)
     context.report("WebGraph", counters)
     return 0

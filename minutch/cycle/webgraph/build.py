@@ -59,7 +59,7 @@ class WebGraphOptions:
 
     normalize: bool = False
     """Whether the URLs of links are normalized, existing ones too."""
-    filter: bool = False
+    filtering: bool = False
     """Whether the URLs of links must pass the URL filters, existing ones too."""
 
 
@@ -85,11 +85,11 @@ def webgraph(
     log.info("WebGraphDb: starting")
     log.info("WebGraphDb: webgraphdb: %s", graph.path)
     log.info("WebGraphDb: URL normalize: %s", str(options.normalize).lower())
-    log.info("WebGraphDb: URL filter: %s", str(options.filter).lower())
+    log.info("WebGraphDb: URL filter: %s", str(options.filtering).lower())
     conf = context.conf
     settings, rules = GraphSettings.from_conf(conf), LinkRules.from_conf(conf)
     chain = UrlChain(
-        conf, normalize=options.normalize, filtering=options.filter, scope=SCOPE_DEFAULT
+        conf, normalize=options.normalize, filtering=options.filtering, scope=SCOPE_DEFAULT
     )
     delete_gone = conf.get_boolean(DELETE_GONE_PROPERTY, False)
     now, counters = context.clock.now(), Counters()
