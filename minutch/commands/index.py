@@ -75,7 +75,7 @@ def run(args: list[str], context: JobContext) -> int:
     options = IndexOptions(
         linkdb=None if given["-linkdb"] is None else as_path(given["-linkdb"]),
         delete_gone=given["-deleteGone"],
-        filter=given["-filter"],
+        filtering=given["-filter"],
         normalize=given["-normalize"],
         add_binary_content=given["-addBinaryContent"],
         base64=given["-base64"],

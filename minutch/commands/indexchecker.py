@@ -102,8 +102,8 @@ class IndexChecker(PageChecker):
         """Send a document to the index writers."""
         documents = Documents(pl.Series([url]))
         documents.replace([document])
-        encoded, _ = Encoders(self._conf).encode(documents, [])
-        with WriterChain(self._conf) as chain:
+        encoded, _ = Encoders.from_conf(self._conf).encode(documents, [])
+        with WriterChain.from_conf(self._conf) as chain:
             chain.open()
             chain.write(encoded)
             chain.finish(commit=False)

@@ -395,7 +395,7 @@ class IndexWriter(ExtensionBase):
     point_id = "org.apache.nutch.indexer.IndexWriter"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"encode": ("encode_columns",)}
 
-    writes_anew: bool = False
+    overwrites: bool = False
     """Whether each job starts with an empty output, so that deletions alone would lose it."""
     batch_documents: int = 1000
     """Most actions in a call of `write`; `configure` may set it."""
