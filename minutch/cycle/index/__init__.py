@@ -3,6 +3,7 @@
 Read `indexing` first, which is the job, then `rangeindexer`, which runs for each range of keys.
 
     `indexing`, `clean`             the jobs
+    `indexchecker`                  shows the document of one page
     `inputs`, `misplaced`           find the files to read, and records outside of their range
     `rangeindexer`, `rangerecords`  read the records of a range and make documents of them
     `indexrules`                    decides whether a URL is indexed, deleted or skipped
