@@ -82,6 +82,8 @@ if TYPE_CHECKING:
     from minutch.cycle.fetchlist.freegen import freegen as freegen
     from minutch.cycle.fetchlist.generate import generate as generate
     from minutch.cycle.fetchlist.selector import GenerateOptions as GenerateOptions
+    from minutch.cycle.hostdb.dump import ReadHostDbOptions as ReadHostDbOptions
+    from minutch.cycle.hostdb.dump import readhostdb as readhostdb
     from minutch.cycle.hostdb.store import HostDb as HostDb
     from minutch.cycle.hostdb.update import UpdateHostDbOptions as UpdateHostDbOptions
     from minutch.cycle.hostdb.update import updatehostdb as updatehostdb
@@ -99,6 +101,13 @@ if TYPE_CHECKING:
     from minutch.cycle.segment.store import Segment as Segment
     from minutch.cycle.sitemap.processor import SitemapOptions as SitemapOptions
     from minutch.cycle.sitemap.processor import sitemap as sitemap
+    from minutch.cycle.webgraph.build import WebGraphOptions as WebGraphOptions
+    from minutch.cycle.webgraph.build import webgraph as webgraph
+    from minutch.cycle.webgraph.linkrank import linkrank as linkrank
+    from minutch.cycle.webgraph.nodedumper import NodeDumperOptions as NodeDumperOptions
+    from minutch.cycle.webgraph.nodedumper import nodedumper as nodedumper
+    from minutch.cycle.webgraph.scoreupdater import scoreupdater as scoreupdater
+    from minutch.cycle.webgraph.store import WebGraph as WebGraph
     from minutch.errors import MinutchError as MinutchError
     from minutch.inspect.query.graphexport import GraphOptions as GraphOptions
     from minutch.inspect.query.graphexport import export_edges as export_edges
@@ -124,6 +133,7 @@ _WHERE = {
     "MinutchError": "minutch.errors",
     "Segment": "minutch.cycle.segment.store",
     "SystemClock": "minutch.clock",
+    "WebGraph": "minutch.cycle.webgraph.store",
     "inject": "minutch.cycle.crawldb.inject",
     "InjectOptions": "minutch.cycle.crawldb.inject",
     "generate": "minutch.cycle.fetchlist.generate",
@@ -142,8 +152,16 @@ _WHERE = {
     "DedupOptions": "minutch.cycle.crawldb.dedup",
     "updatehostdb": "minutch.cycle.hostdb.update",
     "UpdateHostDbOptions": "minutch.cycle.hostdb.update",
+    "readhostdb": "minutch.cycle.hostdb.dump",
+    "ReadHostDbOptions": "minutch.cycle.hostdb.dump",
     "sitemap": "minutch.cycle.sitemap.processor",
     "SitemapOptions": "minutch.cycle.sitemap.processor",
+    "webgraph": "minutch.cycle.webgraph.build",
+    "WebGraphOptions": "minutch.cycle.webgraph.build",
+    "linkrank": "minutch.cycle.webgraph.linkrank",
+    "scoreupdater": "minutch.cycle.webgraph.scoreupdater",
+    "nodedumper": "minutch.cycle.webgraph.nodedumper",
+    "NodeDumperOptions": "minutch.cycle.webgraph.nodedumper",
     "index": "minutch.cycle.index.indexing",
     "IndexOptions": "minutch.cycle.index.indexing",
     "clean": "minutch.cycle.index.clean",

@@ -13,7 +13,8 @@ from minutch.job import JobContext
 
 log = logging.getLogger(__name__)
 
-USAGE: Final = """RangeIndexer (<crawldb> | -nocrawldb) (<segment> ... | -dir <segments>) [general options]
+USAGE: Final = """Indexer (<crawldb> | -nocrawldb) (<segment> ... | -dir <segments>) \
+[general options]
 
 Index given segments using configured indexer plugins
 
@@ -41,7 +42,7 @@ General options:
 \t-normalize\tnormalize URLs before indexing
 \t-addBinaryContent\tindex raw/binary content in field `binaryContent`
 \t-base64   \tuse Base64 encoding for binary content
-"""  # noqa: E501
+"""
 
 FLAGS: Final = (
     Flag("-nocrawldb"),
@@ -58,7 +59,7 @@ FLAGS: Final = (
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """Runs the job on all segments that are complete, and reports its counters."""
+    """Runs the job on all complete segments and reports its counters."""
     given = parse(args, FLAGS, usage=USAGE, least=0 if args else 1)
     places = [as_path(place) for place in given.positional]
     crawldb = None if given["-nocrawldb"] or not places else places.pop(0)
@@ -75,7 +76,7 @@ def run(args: list[str], context: JobContext) -> int:
     options = IndexOptions(
         linkdb=None if given["-linkdb"] is None else as_path(given["-linkdb"]),
         delete_gone=given["-deleteGone"],
-        filter=given["-filter"],
+        filtering=given["-filter"],
         normalize=given["-normalize"],
         add_binary_content=given["-addBinaryContent"],
         base64=given["-base64"],

@@ -1,5 +1,5 @@
-"""What normalizers and filters say of ordinary URLs, asked for whole columns: only the others reach
-them.
+"""Decides plain URLs by one automaton for all normalizers and filters, so that only the others
+reach the plugins.
 
 Most URLs of a crawl are normal, and rules decide most of them by a few characters. One automaton
 tells those in one pass over their bytes (`minutch.urls.plainautomaton`).
@@ -27,7 +27,9 @@ Codes = np.ndarray[Any, np.dtype[np.int8]]
 
 
 class UrlShortcut:
-    """The automaton of some normalizers and filters, for several threads. It learns as it goes."""
+    """The automaton of some normalizers and filters, for several threads; it is extended while it
+    is used.
+    """
 
     def __init__(self, normalizers: URLNormalizers | None, filters: URLFilters | None) -> None:
         self._normalizers, self._filters = normalizers, filters
@@ -39,10 +41,10 @@ class UrlShortcut:
     def settle(
         self, urls: pl.Series, ask: Callable[[pl.Series], pl.Series]
     ) -> tuple[pl.Series, int]:
-        """The `urls` (String) that pass, under their new names, null for the others; `ask` says so
-        of any of them.
+        """Returns the `urls` (String) that pass, normalized, null for the others; `ask` decides
+        those that the automaton can't.
 
-        Returns, too, how many were rejected by filters without being asked about.
+        Also returns the number of URLs that filters reject without being asked.
         """
         said = self._said(urls) if len(urls) >= _FEW and not urls.null_count() else None
         if said is None:
@@ -58,7 +60,7 @@ class UrlShortcut:
         return passed.alias(urls.name), count
 
     def _said(self, urls: pl.Series) -> Codes | None:
-        """KEEP, REJECT or ASK for each URL; None if nothing can be said at all."""
+        """Returns KEEP, REJECT or ASK for each URL; None if nothing can be decided."""
         with self._lock:
             sieve = self._sieve
         if sieve is None:

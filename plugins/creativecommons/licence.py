@@ -60,7 +60,7 @@ _WORK_TYPES: Final[Mapping[str, str]] = {
 
 @dataclass(slots=True)
 class LicenceClaims:
-    """What a page says of its licence, by where it says so."""
+    """The licences that a page names, by where it names them."""
 
     rdf: str | None = None
     rel: str | None = None

@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ValueMaker:
-    """What makes the values of one field."""
+    """The function that makes the values of a field, with its arguments."""
 
     field: str
     name: str

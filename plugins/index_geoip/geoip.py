@@ -60,7 +60,7 @@ class GeoIPIndexingFilter(IndexingFilter):
         self.fields = lru_cache(maxsize=65536)(self._fields)
 
     def _fields(self, address: str) -> dict[str, list[FieldValue]]:
-        """What is known of an address: field → values."""
+        """Looks up an address; returns field → values."""
         found: dict[str, list[FieldValue]] = {}
         for kind, source in self.sources.items():
             try:

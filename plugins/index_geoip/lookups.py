@@ -1,4 +1,5 @@
-"""What databases and the web service of MaxMind know of an address, as fields of a document.
+"""Looks up addresses in the databases or the web service of MaxMind, and makes fields of a
+document.
 
 Names and values are Nutch's: the country is that of registration, `latLon` has a comma, and all
 that is not known is left out. Source: org.apache.nutch.indexer.geoip.GeoIPDocumentCreator.

@@ -158,7 +158,7 @@ def _styles(conf: Configuration) -> list[DateStyle]:
 
 
 def _mapping(conf: Configuration) -> dict[str, str]:
-    """Type → what it is replaced by."""
+    """Reads which types are replaced by which."""
     mapping: dict[str, str] = {}
     for number, line in enumerate(conf.read_resource(MAPPING).splitlines(), 1):
         if not line.strip() or line.startswith("#"):

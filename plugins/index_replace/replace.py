@@ -67,7 +67,7 @@ class ReplaceIndexer(IndexingFilter):
         )
 
     def _has_texts(self, documents: Documents) -> bool:
-        """Whether the fields of the rules hold strings alone, and documents one host and one URL
+        """Returns True if the rules' fields have only strings, and documents one host and one URL
         each.
         """
         keys = (documents.column(key) for key in (HOST, URL))

@@ -47,7 +47,7 @@ class Replacer:
         return self.regex.replace_all(value, self.replacement)
 
     def touches(self, values: pl.Series) -> pl.Series:
-        """Which strings of a column it may change."""
+        """Returns which strings of a column it may change."""
         if self.regex.superset is None:
             return values.is_not_null()
         return values.str.contains(self.regex.superset) | values.str.contains(LINE_ENDS)
@@ -64,7 +64,7 @@ class RuleSet:
     replacers: list[Replacer] = field(default_factory=list)
 
     def applies(self, value: str) -> bool:
-        """Whether they are for a document. Raises TimeoutError."""
+        """Returns True if the rules are for a document. Raises TimeoutError."""
         return self.regex is not None and self.regex.search(value)
 
     @cached_property

@@ -157,7 +157,7 @@ class CloudSearchIndexWriter(IndexWriter):
         )
 
     def _asked(self, request: Callable[[], T]) -> T:
-        """What the service answers. Raises IndexBusyError, IndexWriterError."""
+        """Sends a request and returns the answer. Raises IndexBusyError, IndexWriterError."""
         from botocore.exceptions import (
             BotoCoreError,
             ClientError,

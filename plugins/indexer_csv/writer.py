@@ -43,7 +43,7 @@ FILE = "nutch.csv"
 class CSVIndexWriter(IndexWriter):
     """Writes one file."""
 
-    writes_anew = True
+    overwrites = True
 
     def configure(self, parameters: Parameters) -> None:
         self.fields = parameters.get_strings("fields", ("id", "title", "content"))

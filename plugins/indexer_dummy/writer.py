@@ -26,7 +26,7 @@ from minutch.work.tables.wholefile import WholeFile
 class DummyIndexWriter(IndexWriter):
     """Writes one file."""
 
-    writes_anew = True
+    overwrites = True
 
     def configure(self, parameters: Parameters) -> None:
         self.deletes = parameters.get_boolean("delete", False)

@@ -123,8 +123,8 @@ class LocalIndexWriter(IndexWriter):
         return refused
 
     def _may_have(self, key: str) -> bool:
-        """Whether the index may have a document of this URL; in vain, a deletion costs as much as a
-        document.
+        """Returns False if the index has no document of this URL; a needless deletion costs as much
+        as a document.
 
         Actions come in the order of the URLs: one that is not behind the last may have come before.
         """

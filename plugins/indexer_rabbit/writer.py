@@ -109,7 +109,7 @@ class RabbitIndexWriter(IndexWriter):
         return ()
 
     def _rest(self, actions: Sequence[Action], sent: int) -> Sequence[Action]:
-        """What is to go out again after `sent` messages: all that stands in one message goes
+        """Returns the actions to send again after `sent` messages; those of one message are kept
         together.
         """
         if self.mode != SINGLE:

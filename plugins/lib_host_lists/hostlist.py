@@ -33,7 +33,7 @@ class HostList:
         return bool(self.names)
 
     def has(self, url: str) -> bool | None:
-        """Whether the list has the URL's suffix, domain or host; None if it is not a URL."""
+        """Returns True if the list has the URL's suffix, domain or host; None if it is no URL."""
         try:
             return self.has_host(parse(url).host)
         except UrlError:

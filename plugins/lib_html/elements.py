@@ -51,7 +51,7 @@ class Elements:
 
     @classmethod
     def of(cls, conf: Configuration) -> Elements:
-        """Those of a configuration."""
+        """Reads the elements of a configuration."""
         attributes = link_attributes(conf)
         separators = frozenset(conf.get_trimmed_strings("parser.html.line.separators"))
         names = {"base", "body", "meta", "title", *SILENT, *attributes}
@@ -75,5 +75,5 @@ def link_attributes(conf: Configuration) -> dict[str, str]:
 
 
 def is_nofollow(relation: str) -> bool:
-    """Whether a link with this `rel` is not to be followed."""
+    """Returns True if a link with this `rel` must not be followed."""
     return _NOFOLLOW.search(relation) is not None

@@ -74,7 +74,7 @@ class Extractor:
     def read_by_kernel(
         self, reader: TreeReader, data: bytes, *, marked: bool = False
     ) -> tuple[LexborHTMLParser, ParsedMarkup]:
-        """The same by the kernel, as far as it goes."""
+        """Parses and reads a page by the kernel, or by a walk over the tree if the kernel can't."""
         if not data.isascii() and not reader.is_utf8(data):
             data = clean(data)
         document = plain_tree(data)

@@ -113,7 +113,7 @@ class Limits:
             raise ParseError(f"no tree of {len(data)} bytes: {reason}")
 
     def measure(self, data: bytes) -> tuple[int, int]:
-        """How the measurement of a page ends, and how deep the tree was at most by then."""
+        """Measures a page; returns the result and the greatest depth of the tree until then."""
         state = np.zeros(kernels.SCRATCH + 1, np.int64)
         with self._lock:
             end = kernels.measure(

@@ -50,7 +50,7 @@ def in_list(value: str) -> Iterator[str]:
 
 
 def in_css(style: str) -> Iterator[str]:
-    """What url() and @import name; comments and other strings hold no links."""
+    """Finds the links of url() and @import, not those in comments and other strings."""
     for match in _IN_CSS.finditer(style):
         text = match["plain"] or (match["link"] and (match["double"] or match["single"]))
         if text and len(text) <= LONGEST:
@@ -77,12 +77,12 @@ def in_link_header(value: str) -> Iterator[tuple[str, str]]:
 
 
 def is_likely(value: str) -> bool:
-    """Whether a value that may be anything looks like a URL or a path."""
+    """Returns True if an arbitrary value looks like a URL or a path."""
     return _LIKELY.fullmatch(value) is not None
 
 
 def in_policy(policy: str) -> Iterator[str]:
-    """Where a Content-Security-Policy has reports sent."""
+    """Finds the URLs that a Content-Security-Policy has reports sent to."""
     for directive in policy.split(";"):
         name, *values = directive.split() or [""]
         if name.lower() == "report-uri":

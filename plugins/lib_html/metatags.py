@@ -1,4 +1,4 @@
-"""What the meta and base elements of a head say: robots, refresh, base, and everything by name.
+"""Reads the meta and base elements of a head: robots, refresh, base, and everything by name.
 
 Source: org.apache.nutch.parse.html.HTMLMetaProcessor, quirks included: directives are found
 anywhere in the value (`noindexed` counts); but a refresh is read as the HTML standard says (Nutch
@@ -114,7 +114,7 @@ def read_refresh(value: str) -> tuple[int, str] | None:
 
 
 def _resolved(context: Url, target: str) -> str | None:
-    """As an absolute URL, else relative to the page; None if it is neither."""
+    """Resolves a URL, absolute or relative to the page; None if it is neither."""
     for base in (None, context):
         try:
             return str(parse(target, base))

@@ -1,5 +1,4 @@
-"""From the content of an HTML page to its parse: charset, tree, meta tags, text, links, parse
-filters.
+"""Parses the content of an HTML page: charset, tree, meta tags, text, links, parse filters.
 
 Used by parse-html, and by parse-tika for HTML that no other parser takes. Source:
 HtmlParser.getParse.

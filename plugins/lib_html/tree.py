@@ -1,5 +1,5 @@
-"""Trees of pages, as browsers build them, but for what `rewriting` makes markup, as it is for
-Nutch's parser.
+"""Parses pages to trees as browsers do, after `rewriting` has changed some markup as Nutch's parser
+reads it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether Lexbor's trees are laid out in memory as the kernel `html` expects.
+"""Checks that Lexbor's trees are laid out in memory as the kernel `html` expects.
 
 A small page is read twice: by selectolax, and by the kernel's offsets through /proc/self/mem, which
 answers a wrong address with an error where a kernel would crash the process. The kernel is used

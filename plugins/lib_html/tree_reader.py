@@ -66,7 +66,7 @@ class TreeReader:
         )
 
     def is_utf8(self, data: bytes) -> bool:
-        """Whether these are bytes of UTF-8; in less than half the time of decoding them."""
+        """Returns True for valid UTF-8, in less than half the time of decoding it."""
         return bool(kernels.is_utf8(np.frombuffer(data, np.uint8)))
 
     def read(

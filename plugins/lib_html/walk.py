@@ -36,7 +36,7 @@ _ORIGINAL: Final = {renamed: name for name, renamed in RENAMED.items()}
 
 @dataclass(slots=True)
 class ParsedMarkup:
-    """What a walk found."""
+    """The result of a walk over a tree."""
 
     text: bytes = b""
     """In UTF-8."""

@@ -159,7 +159,7 @@ class AddressRules:
         return cls(*(_read_rules(conf, name) for name in (INCLUDE, EXCLUDE)))
 
     def accepts(self, text: str) -> bool:
-        """Whether the address in `text` (a zone may follow) may be connected to."""
+        """Returns True if the address in `text` (a zone may follow) may be connected to."""
         known = self._known.get(text)
         if known is None:
             known = not self.refusal(text)

@@ -142,8 +142,8 @@ class HttpBase(Protocol):
             return ProtocolOutput(None, ProtocolStatus(codes.EXCEPTION, [text]))
 
     def output_of(self, answer: Answer, parsed: Url, url: str, datum: CrawlDatum) -> ProtocolOutput:
-        """What an answer means for the page at `url`. Raises UrlError for a redirect to what is no
-        URL.
+        """Converts an answer to the output for the page at `url`. Raises UrlError for a redirect to
+        a malformed URL.
         """
         datum.metadata[_RESPONSE_CODE] = _code_text(answer.code)
         text = str(parsed)
@@ -169,11 +169,11 @@ class HttpBase(Protocol):
         return await self.robots.rules(url, robots_content)
 
     def known_robots(self, url: str, folder: Path) -> KnownRobots | None:
-        """What the cache of robots.txt files in a state folder has for a URL."""
+        """Returns the robots.txt that the cache in a state folder has for a URL."""
         return self.robots.known(url, folder)
 
     def address_refusal(self, address: str) -> str:
-        """By http.filter.ipaddress.include and .exclude."""
+        """Applies http.filter.ipaddress.include and .exclude."""
         return self.addresses.refusal(address)
 
     def look_ahead(self, url: str) -> None:
@@ -386,8 +386,8 @@ class HttpBase(Protocol):
     def _broken(
         self, code: int, body: bytes, error: Exception, metadata: Metadata
     ) -> tuple[bytes, str | None]:
-        """Content that broke off: an error page may go without, a page cut off by a plain close is
-        kept as it is.
+        """Decides about incomplete content: an error page may lack it; a page that a plain close
+        cuts off is kept.
         """
         if self.settings.partial_as_truncated and body:
             return body, "time" if isinstance(error, httpx.TimeoutException) else "disconnect"

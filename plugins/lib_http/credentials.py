@@ -55,7 +55,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where a name and password belong; None matches everything."""
+    """The servers that a name and password are for; None matches everything."""
 
     username: str
     password: str
@@ -66,7 +66,7 @@ class Scope:
     is_default: bool = False
 
     def names(self, url: Url) -> bool:
-        """Whether this scope names the server of `url`."""
+        """Returns True if this scope names the server of `url`."""
         port = url.default_port if url.port == -1 else url.port
         return (
             not self.is_default
@@ -75,7 +75,7 @@ class Scope:
         )
 
     def takes(self, challenge: Challenge) -> bool:
-        """Whether it belongs to this challenge."""
+        """Returns True if it belongs to this challenge."""
         return self.scheme in (None, challenge.scheme) and self.realm in (None, challenge.realm)
 
 
@@ -122,11 +122,11 @@ class Credentials:
         )
 
     def known(self, url: Url) -> httpx.Auth | None:
-        """What this server accepted before."""
+        """Returns the credentials that this server accepted before."""
         return self._known.get(_server(url)) if self._known else None
 
     def answer(self, url: Url, headers: Iterable[str]) -> tuple[httpx.Auth, Challenge] | None:
-        """What to answer to which of a server's challenges, None if nobody is known there."""
+        """Chooses a challenge of a server and the credentials for it, None if there are none."""
         asked = challenges(headers)
         named = [scope for scope in self.scopes if scope.names(url)]
         scopes = named or [scope for scope in self.scopes if scope.is_default]
@@ -156,7 +156,7 @@ class Credentials:
         return None
 
     def forget(self, url: Url) -> None:
-        """What this server accepted before is not accepted any more."""
+        """Forgets the credentials that this server no longer accepts."""
         self._known.pop(_server(url), None)
 
 

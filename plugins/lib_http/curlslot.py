@@ -33,7 +33,7 @@ _BUFFER: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CurlSettings:
-    """What all transfers have in common; times in ms."""
+    """The settings of all transfers; times in ms."""
 
     connect_timeout: int = 10_000
     read_timeout: int = 10_000
@@ -151,7 +151,7 @@ class CurlSlot:
 
     @property
     def body(self) -> bytes:
-        """What has come of the content."""
+        """Content received so far."""
         return self.chunks[0] if len(self.chunks) == 1 else b"".join(self.chunks)
 
     # -- libcurl's callbacks -----------------------------------------------------------------------

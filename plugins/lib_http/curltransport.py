@@ -167,7 +167,7 @@ class CurlTransport(httpx.AsyncBaseTransport):
     # -- request -----------------------------------------------------------------------------------
 
     async def _addresses(self, order: Order) -> list[str]:
-        """Where to connect to; nothing if libcurl has to find out, or need not."""
+        """Returns the addresses to connect to; none if libcurl looks them up or needs none."""
         if self._names is None or order.proxy:
             return []
         known = self._names.known(order.host)
@@ -224,8 +224,8 @@ class CurlTransport(httpx.AsyncBaseTransport):
 
     @staticmethod
     def _heard(slot: CurlSlot) -> float:
-        """When the transfer last moved: data came, or the request was sent (connecting has its own
-        limit).
+        """Returns the time of the transfer's last progress: data came, or the request was sent
+        (connecting has its own limit).
         """
         if slot.head_lines or slot.size:
             return slot.last
@@ -274,7 +274,7 @@ class CurlTransport(httpx.AsyncBaseTransport):
 
 
 def _order(request: httpx.Request, limit: int) -> Order:
-    """What the request asks for."""
+    """Converts an httpx request to an order."""
     extensions, url = request.extensions, request.url
     return Order(
         url.scheme,

@@ -21,7 +21,7 @@ Decoded = tuple[bytes, bool]
 
 
 def _before_damage(stream: Any, data: bytes, limit: int) -> bytes:
-    """What comes out of the rest of a stream before the byte that is wrong, be it the last one of a
+    """Decodes the rest of a stream up to the invalid byte, even if that is the last one of a
     checksum.
     """
     pieces: list[bytes] = []
@@ -41,7 +41,7 @@ def _before_damage(stream: Any, data: bytes, limit: int) -> bytes:
 
 
 def _inflate(data: bytes, limit: int, window: int) -> Decoded:
-    """A zlib, raw deflate or (multi-member) gzip stream, as far as it goes."""
+    """Decodes a zlib, raw deflate or (multi-member) gzip stream up to its end or to damage."""
     pieces: list[bytes] = []
     size, whole = 0, False
     while data and size < limit:
@@ -64,7 +64,7 @@ def _inflate(data: bytes, limit: int, window: int) -> Decoded:
 
 
 def gunzip(data: bytes, limit: int) -> Decoded:
-    """gzip and x-gzip; data that is not gzip at all is taken as it is."""
+    """Decodes gzip and x-gzip; data that is not gzip is returned unchanged."""
     return (
         _inflate(data, limit, zlib.MAX_WBITS | 16)
         if data.startswith(_GZIP_MAGIC)

@@ -15,9 +15,7 @@ _UNSAFE: Final = re.compile(r"[\x00-\x20\x7f]")
 
 @dataclass(slots=True)
 class Order:
-    """What to ask for. `host` is ASCII, IPv6 without brackets; `headers` are whole lines in the
-    order to send.
-    """
+    """A request: `host` is ASCII, IPv6 without brackets; `headers` are whole lines in order."""
 
     scheme: str
     host: str
@@ -35,9 +33,7 @@ class Order:
 
 @dataclass(slots=True)
 class Reply:
-    """What came back: `head` are the header lines of the last answer as they came, status line
-    first.
-    """
+    """A response: `head` has the last answer's header lines as they came, status line first."""
 
     code: int
     head: list[bytes]
@@ -58,7 +54,7 @@ class Reply:
 
 @dataclass(slots=True)
 class Answer:
-    """What came back: status code, content (decoded) and metadata."""
+    """A response as it is stored: status code, decoded content and metadata."""
 
     code: int
     body: bytes
@@ -90,7 +86,7 @@ class Answer:
 
 
 def is_shorter(body: bytes, length: str | None) -> bool:
-    """Whether content is shorter than its Content-Length says."""
+    """Returns True if content is shorter than its Content-Length."""
     text = (length or "").strip()
     return text.isascii() and text.isdecimal() and int(text[:_MOST_DIGITS]) > len(body)
 

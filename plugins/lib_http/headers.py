@@ -99,7 +99,7 @@ _kept_java_names = lru_cache(maxsize=4096)(_java_names)
 
 
 def _fold(name: str) -> tuple[str, str]:
-    """A name spelled right, and what it is looked up by."""
+    """Returns a name with its spelling corrected, and the key to look it up."""
     spelled = spell_check(name)
     return spelled, spelled.lower()
 
@@ -162,8 +162,8 @@ def unfold(lines: Iterable[bytes]) -> Iterator[str]:
 
 
 def _field(line: bytes) -> tuple[str, str, str] | None:
-    """A header line's name spelled right, what it is looked up by, and the value; None if the line
-    is none.
+    """Splits a header line: corrected name, key to look it up, and value; None for a malformed
+    line.
     """
     name, colon, value = line.decode("latin-1").rstrip("\r\n").partition(":")
     return (*_fold(name), value.lstrip(" \t")) if colon else None

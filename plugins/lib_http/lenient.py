@@ -174,7 +174,7 @@ def _split(data: bytes, refused: MalformedHead) -> tuple[list[bytes], bytes]:
 
 
 def is_interim(status_line: bytes) -> bool:
-    """Whether an answer is only the announcement of another one (100 to 199)."""
+    """Returns True if an answer only announces another one (100 to 199)."""
     status = _STATUS.match(status_line)
     return status is not None and status[2].startswith(b"1")
 

@@ -53,7 +53,7 @@ class Lifetimes:
     negative: float = 30
 
     def of(self, seconds: float) -> float:
-        """How long an answer is kept whose record says `seconds`."""
+        """Returns how long an answer is kept whose record says `seconds`."""
         return min(max(seconds, self.shortest), self.longest)
 
 

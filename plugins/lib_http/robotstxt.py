@@ -64,7 +64,7 @@ _SERVER_ERROR: Final = 500
 
 
 class HttpAnswer(Protocol):
-    """What a fetch gives: the part of base.Answer that is needed here."""
+    """The part of base.Answer that is needed here."""
 
     code: int
     body: bytes
@@ -199,8 +199,8 @@ class RobotsStore:
             del self._asked[key]
 
     def known(self, url: str, folder: Path) -> KnownRobots | None:
-        """What the cache in a state folder has for a URL, however old; the host is not asked,
-        nothing is written.
+        """Returns what the cache in a state folder has for a URL, however old, without a request or
+        a change.
         """
         parsed = parse(url)
         if self._settings.allow_list and parsed.host.endswith(self._settings.allow_list):

@@ -1,5 +1,5 @@
-"""Which TLS is spoken: Java's names of versions and cipher suites, as Nutch's properties have them,
-in OpenSSL's.
+"""Configures TLS: translates Java's names of versions and cipher suites, as in Nutch's properties,
+to OpenSSL's.
 
     http.tls.supported.protocols        TLSv1.3, TLSv1.2, TLSv1.1, TLSv1; the range from the oldest
                                         to the newest named
@@ -52,7 +52,7 @@ _CIPHERS: Final = (
 
 
 def openssl_name(suite: str) -> str:
-    """OpenSSL's name of a suite; what is no name of Java's stays as it is.
+    """Returns OpenSSL's name of a suite; a name that is not Java's is unchanged.
 
     >>> openssl_name("TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA")
     'ECDHE-RSA-AES128-SHA'

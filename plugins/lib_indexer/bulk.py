@@ -63,7 +63,7 @@ _DELETED_BEFORE: Final = 404
 
 
 class BulkWriter(IndexWriter):
-    """What the writers for both have in common."""
+    """The base of both writers."""
 
     engine: str
     default_scheme = "http"
@@ -72,7 +72,7 @@ class BulkWriter(IndexWriter):
 
     @abstractmethod
     def _signs_in(self, parameters: Parameters) -> bool:
-        """Whether user and password are sent."""
+        """Returns True if user and password are sent."""
 
     def _trusted(self, parameters: Parameters) -> KeyStoreFile | None:
         """Certificates that are trusted."""

@@ -47,11 +47,11 @@ _LONGEST_REASON: Final = 500
 
 
 class RefusedError(IndexWriterError):
-    """What was sent is not to the server's liking; the message is the server's reason."""
+    """The server refuses a request; the message is its reason."""
 
 
 class MissingError(IndexWriterError):
-    """There is no such index, or none for the moment."""
+    """The index does not exist, or not yet."""
 
 
 class ForbiddenError(IndexWriterError):
@@ -222,12 +222,12 @@ def shown(url: str) -> str:
 
 
 def masked(secret: str) -> str:
-    """What is shown in the place of a secret."""
+    """Replaces a secret by asterisks."""
     return "*" * len(secret)
 
 
 def _server_reason(answer: httpx.Response) -> str:
-    """What Solr, Elasticsearch or OpenSearch say of an error; `: ` and the text, or nothing."""
+    """Returns the text of an error of Solr, Elasticsearch or OpenSearch after `: `, or nothing."""
     found = json_of(answer)
     error = found.get("error") if isinstance(found, Mapping) else None
     return f": {reason_of(error)}" if error else ""

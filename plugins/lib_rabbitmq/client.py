@@ -46,7 +46,7 @@ class Binding:
 
     @classmethod
     def read(cls, prefix: str, values: Mapping[str, str]) -> Binding:
-        """From properties without their `prefix`, `_` for a dot: exchange_name, exchange_options,
+        """Reads properties without their `prefix`, `_` for a dot: exchange_name, exchange_options,
         queue_name, queue_options, routingkey, binding_arguments. Raises ConfigError.
         """
         exchange = read_options(f"{prefix}exchange.options", values.get("exchange_options", ""))
@@ -145,7 +145,7 @@ class RabbitMQClient:
         properties = pika.BasicProperties(content_type="application/json", headers=dict(headers))
         try:
             self._channel.basic_publish(exchange, key, body, properties, mandatory=self._confirms)
-        except Exception as exc:  # pika's own, the socket's, and assertions of pika's where a connection breaks off  # noqa: E501
+        except Exception as exc:  # of pika or the socket; pika asserts when a connection breaks
             self.close()
             raise StoreError(f"RabbitMQ: {_words(exc)}") from exc
 

@@ -26,7 +26,7 @@ def read_values(name: str, text: str) -> dict[str, Value]:
 
 
 def read_arguments(name: str, text: str) -> dict[str, Value]:
-    """What stands in braces, `{key:value;key:value}`. Raises ConfigError."""
+    """Reads arguments in braces, `{key:value;key:value}`. Raises ConfigError."""
     return {
         key: typed(value) for key, value in _pairs(name, text.strip().strip("{}"), ";", ":").items()
     }

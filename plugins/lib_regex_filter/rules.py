@@ -88,7 +88,7 @@ class RuleFilter(ExtensionBase):
         """The rules of this configuration."""
 
     def rule_source(self) -> str:
-        """Where the rules stand, for messages."""
+        """Name of the rules' file or property, for messages."""
         return type(self).__name__
 
     @abstractmethod
@@ -122,7 +122,7 @@ class RuleFilter(ExtensionBase):
             raise ConfigError(f"{self.source}, line {number}: {exc}") from exc
 
     def verdict(self, url: str) -> bool:
-        """Whether the URL passes."""
+        """Returns True if the URL passes."""
         rule = self._deciding(url)
         return rule is not None and rule.accept
 
@@ -162,9 +162,7 @@ class RuleFilter(ExtensionBase):
         )
 
     def sure_verdicts(self) -> Verdicts:
-        """What the rules say for certain: those before the first whose matches can't be said by a
-        strict pattern.
-        """
+        """Returns the verdicts of the rules before the first one that has no strict pattern."""
         accepted: Pattern = NOTHING
         rejected: Pattern = NOTHING
         left: Pattern = ANYTHING

@@ -78,7 +78,7 @@ class BrowserHttp(HttpBase):
         return self._rendered(answer, shown, kind)
 
     async def work(self, page: Page, url: str, answer: Answer) -> Rendered:
-        """What is done with a page in the browser."""
+        """Processes a page in the browser."""
         await page.show(url, answer)
         shown = await page.read()
         if shown.moved is None:
@@ -86,7 +86,7 @@ class BrowserHttp(HttpBase):
         return shown
 
     async def keep_picture(self, page: Page, url: str) -> None:
-        """Store a picture of the page, if that is wished."""
+        """Stores a picture of the page, if configured."""
         if not self.browsing.screenshots:
             return
         folder = self.browsing.screenshot_folder
@@ -110,7 +110,7 @@ class BrowserHttp(HttpBase):
         await super().close()
 
     async def _load(self, url: str, most: int, cookies: str | None) -> Answer | None:
-        """What a page asks for; None if robots.txt forbids it. Raises httpx.TransportError."""
+        """Fetches a resource of a page; None if robots.txt forbids it. Raises TransportError."""
         parsed = parse(url)
         rules = await self.robots.rules(str(parsed))
         if rules.defer_visits or not rules.is_allowed(str(parsed)):

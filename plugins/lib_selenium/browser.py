@@ -23,7 +23,7 @@ WATCH: Final = 0.5
 
 
 class Browser:
-    """Gives out pages, at most so many at a time."""
+    """A browser that provides a limited number of pages at a time."""
 
     def __init__(self, settings: BrowserSettings) -> None:
         """Raises ConfigError if there is no browser to be had, or no package to reach it with."""

@@ -33,7 +33,7 @@ Listener = Callable[[str, dict[str, Any]], None]
 
 
 class Channel(Protocol):
-    """What carries messages."""
+    """A channel for messages."""
 
     async def receive(self) -> bytes | str:
         """The next message; empty at the end."""

@@ -1,5 +1,5 @@
-"""What handlers of protocol-interactiveselenium drive: the page, by the names that Selenium's
-WebDriver has in Python.
+"""Provides the page to handlers of protocol-interactiveselenium by the names of Selenium's
+WebDriver.
 
 A handler is plain code in a thread of its own; each call here is done in the fetcher's event loop
 and waited for.
@@ -32,14 +32,16 @@ _FIND: Final = """function(way, value) {
     "tag name": () => root.getElementsByTagName(value),
     "css selector": () => root.querySelectorAll(value),
     "link text": () => [...root.querySelectorAll("a")].filter(a => a.textContent.trim() === value),
-    "partial link text": () => [...root.querySelectorAll("a")].filter(a => a.textContent.includes(value)),
+    "partial link text": () =>
+      [...root.querySelectorAll("a")].filter(a => a.textContent.includes(value)),
     "xpath": () => {
-      const found = document.evaluate(value, root, null, XPathResult.ORDERED_NODE_SNAPSHOT_TYPE, null);
+      const kind = XPathResult.ORDERED_NODE_SNAPSHOT_TYPE;
+      const found = document.evaluate(value, root, null, kind, null);
       return Array.from({length: found.snapshotLength}, (_, i) => found.snapshotItem(i));
     },
   };
   return Array.from(by[way]()).slice(0, 1000);
-}"""  # noqa: E501
+}"""
 WAYS: Final = (
     "id",
     "name",
@@ -63,7 +65,7 @@ class Driver:
 
     @property
     def page_source(self) -> str:
-        """The document as it is now."""
+        """The current document."""
         return str(self._do(self._page.read()).text)
 
     @property
@@ -172,11 +174,11 @@ class Element:
 
     @property
     def tag_name(self) -> str:
-        """In lower case."""
+        """The name of the tag in lower case."""
         return str(self._call("return this.tagName.toLowerCase()"))
 
     def get_attribute(self, name: str) -> str | None:
-        """An attribute as it is written, else a property of that name (`innerHTML`, `value`)."""
+        """Returns an attribute as written, else a property of that name (`innerHTML`, `value`)."""
         found = self._call(
             "const v = this.getAttribute(a) ?? this[a]; return v == null ? null : String(v)", name
         )

@@ -27,7 +27,7 @@ _ICON: Final = "/favicon.ico"
 
 
 class Verdict(Enum):
-    """What is done with a request."""
+    """The decision about a request."""
 
     FETCH = "fetch"
     OWN = "own"

@@ -277,7 +277,7 @@ class Page:
         await self.settle(self.settings.load_delay)
 
     async def settle(self, seconds: float) -> None:
-        """Wait until the page is loaded and nothing more comes, for so many seconds at most."""
+        """Waits until the page is loaded and idle, up to a number of seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while (
@@ -302,7 +302,7 @@ class Page:
         )
 
     def follow(self) -> None:
-        """From now on the page may go to other URLs: it is handlers that lead it there."""
+        """Allows the page to go to other URLs from now on, as handlers make it do."""
         self._loads.follows = True
 
     def expect(self) -> None:
@@ -310,7 +310,7 @@ class Page:
         self._loaded.clear()
 
     async def read(self) -> Rendered:
-        """The document as it is now, cut at one character more than the content limit has bytes."""
+        """Returns the current document, cut to one character more than the content limit."""
         limit = self._limit + 1 if self._limit >= 0 else 1 << 25
         url, text = await self._in_own_world(_SOURCE % limit)
         return Rendered(text, url, self.moved)

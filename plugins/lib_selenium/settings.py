@@ -48,7 +48,7 @@ class BrowserSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration, *, html_unit: bool = False) -> BrowserSettings:
-        """Of the Selenium plugins, or of protocol-htmlunit."""
+        """Reads the settings of the Selenium plugins, or of protocol-htmlunit."""
         driver = "chrome" if html_unit else _one_of(conf, "selenium.driver", "chrome", DRIVERS)
         not_loaded: frozenset[str] = frozenset()
         if html_unit or conf.get("selenium.firefox.load.image", "1").strip() != _LOADED:
@@ -116,11 +116,10 @@ def _hub(conf: Configuration) -> str:
         conf.get("selenium.hub.host", "localhost").strip(),
         conf.get_int("selenium.hub.port", 4444),
     )
-    return f"{scheme}://{host}:{port}/{conf.get('selenium.hub.path', '/wd/hub').strip().strip('/')}".rstrip(  # noqa: E501
-        "/"
-    )
+    path = conf.get("selenium.hub.path", "/wd/hub").strip().strip("/")
+    return f"{scheme}://{host}:{port}/{path}".rstrip("/")
 
 
 def _has_screen(conf: Configuration) -> bool:
-    """Whether there is a display to open a window on."""
+    """Returns True if there is a display to open a window on."""
     return bool(conf.expand("${env.DISPLAY:-}") or conf.expand("${env.WAYLAND_DISPLAY:-}"))

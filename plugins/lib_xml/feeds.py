@@ -50,7 +50,7 @@ class Feed:
 
 
 def is_feed(root: etree._Element) -> bool:
-    """Whether an element is the root of a feed."""
+    """Returns True if an element is the root of a feed."""
     return local_name(root) in ("rss", "feed") or (
         local_name(root) == "RDF" and child(root, "channel") is not None
     )

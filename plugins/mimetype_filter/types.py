@@ -56,7 +56,7 @@ class MimeTypeIndexingFilter(IndexingFilter):
 
 
 def _read(text: str) -> tuple[bool, tuple[str, ...]]:
-    """Whether types that are not listed are accepted; the beginnings of those that are."""
+    """Reads whether types that are not listed are accepted, and the prefixes of those that are."""
     accepts_others, beginnings = True, []
     for line in rule_lines(text):
         if line.startswith(("+", "-")):

@@ -1,4 +1,4 @@
-"""parse-text: plain text as it is, with the URLs in it as links and no title.
+"""parse-text: keeps plain text unchanged, with its URLs as links and no title.
 
 Nutch had this plugin until 1.3 and leaves plain text to parse-tika today; `minutch` keeps it under
 its old id.

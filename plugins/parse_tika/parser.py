@@ -82,7 +82,7 @@ _TEXT = frozenset(
 
 @dataclass(slots=True)
 class ReadDocument:
-    """What a reader found: text, title, links as written with their anchors, metadata."""
+    """The result of a reader: text, title, links as written with their anchors, metadata."""
 
     text: str
     title: str = ""

@@ -1,5 +1,5 @@
-"""parsefilter-naivebayes: a page that is not on the subject loses its links, save those with one of
-the words wished.
+"""parsefilter-naivebayes: drops the links of a page that is off the subject, except those with a
+listed word.
 
     parsefilter.naivebayes.trainfile   examples, one a line: 1 (on the subject) or 0, a tab, the
                                        text
@@ -48,7 +48,7 @@ def words_of(text: str) -> list[str]:
 
 @dataclass(slots=True)
 class ClassExamples:
-    """What is known of the examples of one class."""
+    """The statistics of the examples of a class."""
 
     texts: int = 0
     words: int = 0
@@ -60,8 +60,8 @@ class ClassExamples:
         self.counts.update(word for word in words if word)
 
     def weight(self, found: Mapping[str, int], known: int, texts: int) -> float:
-        """How well words go with this class, as a sum of logarithms; `texts` is the number of all
-        examples.
+        """Returns the likelihood of words in this class, as a sum of logarithms; `texts` is the
+        number of all examples.
         """
         if not self.texts:
             return -math.inf
@@ -85,7 +85,7 @@ class Classifier:
         self.texts = sum(subject.texts for subject in self.subjects.values())
 
     def is_relevant(self, text: str) -> bool:
-        """Whether a text is on the subject."""
+        """Returns True if a text is on the subject."""
         found = Counter(words_of(text))
         weights = {
             kind: subject.weight(found, self.known, self.texts)

@@ -53,7 +53,7 @@ _EVER: Final = 0x7FFF_FFFF_FFFF_FFFF
 
 
 class NoWeb(httpx.AsyncBaseTransport):
-    """What stands where the web would be."""
+    """The transport that refuses every request."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Nothing is asked of the web."""
@@ -99,7 +99,7 @@ class Archive(HttpBase):
             raise StoreError(str(exc)) from exc
 
     def replayed(self, url: str, datum: CrawlDatum, visit: Visit) -> ProtocolOutput:
-        """What a visit to `url` means for its page, as if it were made now."""
+        """Converts a visit to `url` to its output, as if it were made now."""
         try:
             if visit.kind is VisitKind.SAME:
                 return ProtocolOutput(None, ProtocolStatus(codes.NOTMODIFIED, [url]))

@@ -123,11 +123,11 @@ class Ftp(Protocol):
         return await self.robots.rules(url, robots_content)
 
     def known_robots(self, url: str, folder: Path) -> KnownRobots | None:
-        """What the cache of robots.txt files in a state folder has for a URL."""
+        """Returns the robots.txt that the cache in a state folder has for a URL."""
         return self.robots.known(url, folder)
 
     def address_refusal(self, address: str) -> str:
-        """By http.filter.ipaddress.include and .exclude."""
+        """Applies http.filter.ipaddress.include and .exclude."""
         return self.rules.refusal(address)
 
     async def close(self) -> None:
@@ -143,7 +143,7 @@ class Ftp(Protocol):
     # -- connections -------------------------------------------------------------------------------
 
     async def _fetch(self, url: Url, datum: CrawlDatum, limit: int) -> Answer:
-        """What a server has for a URL. Raises httpx.TransportError."""
+        """Fetches a URL. Raises httpx.TransportError."""
         if url.query is not None:
             log.warning("%s: the query of an ftp URL counts for nothing", url)
         path = unquote_to_bytes((url.path or "/").encode("utf-8", "surrogateescape")).decode(
@@ -231,8 +231,8 @@ class Ftp(Protocol):
 
 
 class _Exchange:
-    """What is said about one URL, in a thread of its own; `session` is the connection, once there
-    is one.
+    """The dialogue about a URL, in a thread of its own; `session` is the connection, once there is
+    one.
     """
 
     def __init__(
@@ -310,8 +310,8 @@ class _Exchange:
         return Answer(200, body, headers, whole)
 
     def _modified(self, session: Session) -> int | None:
-        """When the file was changed, in milliseconds since the epoch; from a list where the server
-        knows no MDTM.
+        """Returns the modification time of the file in ms since the epoch; from a list if the
+        server has no MDTM.
         """
         try:
             return parse_time(session.modified(self.path)[4:].strip())
@@ -326,7 +326,7 @@ class _Exchange:
         return found[0].modified if whole and len(found) == 1 else None
 
     def _no_file(self, session: Session, refused: Refused) -> Answer:
-        """What is there if it is no file: a directory, or nothing."""
+        """Returns the answer if there is no file: a directory, or nothing."""
         if not refused.code.startswith("55"):
             raise refused
         try:
@@ -352,7 +352,7 @@ class _Exchange:
         return Answer(200, body, headers, whole)
 
     def _entries(self, session: Session) -> tuple[list[FtpEntry], bool]:
-        """What is in the directory; the last line counts only where the list is whole."""
+        """Reads the entries of the directory; the last line counts only if the list is complete."""
         body, whole = session.receive("MLSD" if session.has_facts else "LIST", self.limit)
         lines = _lines(body if whole else body[: body.rfind(b"\n") + 1])
         return list(facts(lines) if session.has_facts else listed(lines)), whole

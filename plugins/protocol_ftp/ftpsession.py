@@ -75,8 +75,8 @@ class Session(ftplib.FTP):
         return line
 
     def makepasv(self) -> tuple[str, int]:
-        """Where the data connection goes: to this server. Raises ftplib.error_proto for a port of
-        the system's.
+        """Returns the address of the data connection, always of this server. Raises
+        ftplib.error_proto for a system port.
         """
         host, port = super().makepasv()
         if not LOWEST_PORT <= port < 65536:
@@ -111,7 +111,7 @@ class Session(ftplib.FTP):
 
     @property
     def has_facts(self) -> bool:
-        """Whether the server knows MLSD (RFC 3659, 7.8: it says MLST)."""
+        """Returns True if the server supports MLSD (RFC 3659, 7.8: it lists MLST)."""
         if self._has_facts is None:
             try:
                 with _refusals():
@@ -121,8 +121,8 @@ class Session(ftplib.FTP):
         return self._has_facts
 
     def receive(self, command: str, limit: int) -> tuple[bytes, bool]:
-        """What a command sends over its data connection, up to `limit` bytes (negative: all), and
-        whether that is all.
+        """Receives the output of a command on its data connection, up to `limit` bytes (negative:
+        all); returns whether it is complete.
 
         Raises Refused. After a cut the session is closed: servers disagree about what they then
         say.

@@ -102,12 +102,10 @@ def page(path: str, entries: Iterable[FtpEntry]) -> bytes:
     for entry in entries:
         slash, size = ("/", "-") if entry.is_dir else ("", str(entry.size))
         link = quote(entry.name.encode("latin-1", "replace"), safe=_SAFE_IN_LINKS)
-        link = (
-            link if ":" not in link else f"./{link}"
-        )  # else what stands before the colon would be a scheme
-        lines.append(
-            f"<a href='{link}{slash}'>{_shown(entry.name)}{slash}</a>\t{format_date(entry.modified)}\t{size}\n"  # noqa: E501
-        )
+        if ":" in link:  # not to be read as a scheme
+            link = f"./{link}"
+        anchor = f"<a href='{link}{slash}'>{_shown(entry.name)}{slash}</a>"
+        lines.append(f"{anchor}\t{format_date(entry.modified)}\t{size}\n")
     lines.append("</pre></body></html>\n")
     return "".join(lines).encode("utf-8")
 

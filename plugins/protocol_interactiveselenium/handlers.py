@@ -28,19 +28,19 @@ _PATH: Final = re.compile(r"[A-Za-z_][\w.]*[:.][A-Za-z_]\w*")
 
 
 class Handler(Protocol):
-    """What a handler has to have. It is made once, without arguments, and called in threads."""
+    """The interface of a handler. It is made once, without arguments, and called in threads."""
 
     def should_process_url(self, url: str) -> bool:
-        """Whether the handler is for this page."""
+        """Returns True if the handler is for this page."""
         ...
 
     def process_driver(self, driver: Driver) -> str | None:
-        """Work on the page; the content to store, None for the page as it is then."""
+        """Processes the page; returns the content to store, None for the page as it is then."""
         ...
 
 
 class DefaultHandler:
-    """Takes every page as it is."""
+    """A handler that leaves every page unchanged."""
 
     def should_process_url(self, url: str) -> bool:
         return True

@@ -127,9 +127,7 @@ def _stamped(metadata: pl.Series, stamp: bytes) -> pl.Series:
 
 
 def _last_linked(metadata: pl.Series) -> pl.Series:
-    """When a link to each page was seen last, in seconds since the epoch; null where that is not
-    known.
-    """
+    """Returns the time of the last link to each page, in seconds since 1970; null if unknown."""
     import polars as pl
 
     alone = _is_alone(metadata)

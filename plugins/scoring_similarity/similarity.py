@@ -1,7 +1,7 @@
-"""scoring-similarity: a page scores by how like it is to a given text, and so do the pages that it
-links to.
+"""scoring-similarity: scores pages and their links by the similarity of the page to a reference
+text.
 
-The likeness is the cosine of the angle between two vectors: how often each term stands in the
+The similarity is the cosine of the angle between two vectors: the frequency of each term in the
 page's text, keywords and description, and in the gold standard (cosine.goldstandard.file). 0:
 nothing in common, 1: the same terms in the same proportions. scoring.similarity.ngrams compares
 runs of words (`2,3`) and not single ones (`1,1`).
@@ -72,7 +72,7 @@ class SimilarityScoringFilter(ScoringFilter):
         return terms(text, self.stopwords) if self.sizes == (1, 1) else shingles(text, *self.sizes)
 
     def score(self, text: str) -> float:
-        """How like a text is to the gold standard, from 0 to 1."""
+        """Returns the similarity of a text to the gold standard, from 0 to 1."""
         return cosine(self._terms(text), self.standard)
 
     def pass_score_after_parsing(self, url: str, content: Content, parse: Parse) -> None:

@@ -56,7 +56,7 @@ class Subcollection:
     black: list[str]
 
     def has(self, url: str) -> bool:
-        """Whether a page belongs to it."""
+        """Returns True if a page belongs to it."""
         return not any(text in url for text in self.black) and any(
             text in url for text in self.white
         )

@@ -60,7 +60,7 @@ class AutomatonMatcher:
 
 
 def _is_plain(node: Pattern | Node) -> bool:
-    """Whether there is no complement and no intersection in it."""
+    """Returns True if an expression has no complement and no intersection."""
     if isinstance(node, Complement | Intersection):
         return False
     if isinstance(node, Repeat):

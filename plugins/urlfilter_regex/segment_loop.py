@@ -28,7 +28,7 @@ class SegmentLoop:
         self.pattern = pattern
 
     def search(self, text: str, /) -> bool:
-        """Whether a, x, a, y, a follow each other as whole segments, none of them empty."""
+        """Searches for consecutive non-empty segments a, x, a, y, a."""
         parts = text.split("/")
         if len(set(parts)) > len(parts) - 2:
             return False

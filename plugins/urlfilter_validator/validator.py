@@ -52,7 +52,7 @@ class UrlValidator(URLFilter):
 
 
 def is_valid(url: str) -> bool:
-    """Whether `url` is well-formed (UrlValidator.isValid)."""
+    """Returns True if `url` is well-formed (UrlValidator.isValid)."""
     return not fault(url)
 
 

@@ -90,7 +90,7 @@ class BasicURLNormalizer(URLNormalizer):
         return f"{url[: shape.start(1)]}{_SLASHES.sub('/', path)}{url[shape.end(1) :]}"
 
     def _is_normal(self, url: str) -> bool:
-        """Whether it is plain that `rewrite` would not change the URL."""
+        """Returns True if `rewrite` certainly does not change the URL."""
         shape = _SHAPE.fullmatch(url)
         if shape is None or _CROWDED_PATH.search(shape[1]) is not None:
             return False
@@ -112,7 +112,7 @@ class BasicURLNormalizer(URLNormalizer):
         return rewrite(urls, ~normal, lambda url: self.normalize(url, scope))
 
     def untouched(self, scope: str) -> Untouched:
-        """What `normalize_column` leaves alone, and what `_squeezed` is for."""
+        """Returns the URLs that `normalize_column` leaves unchanged or `_squeezed` handles."""
         normal = found_in(parse_regex(f"^{_NORMAL}$"))
         recoded = found_in(parse_regex("xn--")) if self.to_unicode else None
         assert normal is not None

@@ -59,7 +59,7 @@ class HostURLNormalizer(URLNormalizer):
         return None
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        """By the row method where the host has a target, or where the URL has no host."""
+        """Calls the row method if the host has a target, or the URL no host."""
         hosts = host_column(urls)
         where = map_distinct(hosts, self.target).is_not_null() | hosts.is_null()
         return rewrite(urls, where, lambda url: self.normalize(url, scope))

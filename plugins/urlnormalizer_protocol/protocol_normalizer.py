@@ -72,7 +72,7 @@ class ProtocolURLNormalizer(URLNormalizer):
         return next((self.domains[host[at:]] for at in dots if host[at:] in self.domains), None)
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        """By the row method where the host has a scheme, or where the URL has no host."""
+        """Calls the row method if the host has a scheme, or the URL no host."""
         hosts = host_column(urls)
         where = map_distinct(hosts, self.protocol).is_not_null() | hosts.is_null()
         return rewrite(urls, where, lambda url: self.normalize(url, scope))

@@ -65,8 +65,8 @@ class ScopeRules:
 
     @cached_property
     def touches(self) -> list[str] | None:
-        """Patterns for Polars: a URL that none of them matches stays as it is. None if there are no
-        such patterns.
+        """Returns patterns for Polars: a URL that none of them matches is unchanged. None if there
+        are no such patterns.
         """
         parts = [rule.regex.superset for rule in self.rules]
         if None in parts:
@@ -149,7 +149,7 @@ class RegexURLNormalizer(URLNormalizer):
             return None
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        """By the row method where a rule may match."""
+        """Calls the row method if a rule may match."""
         rules = self.rules(scope)
         patterns = rules.touches
         if patterns is None:
@@ -160,7 +160,7 @@ class RegexURLNormalizer(URLNormalizer):
         return rewrite(urls, touched, lambda url: self._apply(rules, url))
 
     def untouched(self, scope: str) -> Untouched | None:
-        """By the patterns. Of Nutch's own rules one cuts off fragments, the last takes out empty
+        """Uses the patterns. Of Nutch's own rules one drops fragments, the last removes empty
         segments.
         """
         touched: Pattern = NOTHING

@@ -28,7 +28,6 @@ import polars as pl
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.cycle.webgraph.build import webgraph
-from minutch.cycle.webgraph.store import WebGraph
 from minutch.hadoop.formats.batch import string_column
 from minutch.hadoop.formats.javaio import encode_vlong
 from minutch.hadoop.formats.mapfile import MapFileWriter
@@ -356,7 +355,7 @@ def _prefixed(column: str) -> pl.Expr:
 def write_webgraph(path: Path, segment: Path, parts: int = PARTS) -> None:
     """Write the webgraph of a segment."""
     conf = Configuration.load([], overrides={**ALL_LINKS, "mapreduce.job.reduces": str(parts)})
-    webgraph(WebGraph(path), [segment], JobContext(conf, FakeClock(NOW)))
+    webgraph(path, [segment], context=JobContext(conf, FakeClock(NOW)))
 
 
 def main(folder: Path, total: int, pages: int) -> None:

@@ -145,5 +145,5 @@ def test_the_file_of_exchanges(tmp_path: Path) -> None:
         setup.add(name)
     (tmp_path / "mine.xml").write_text(f"<exchanges>{EXCHANGE.format('a', '1 == 1')}</exchanges>")
     for given, writer in (({}, "rest"), ({"exchanges.exchanges.file": "mine.xml"}, "a")):
-        encoded, _ = Encoders(setup.conf(DEFAULT, **given)).encode(documents(), [])
+        encoded, _ = Encoders.from_conf(setup.conf(DEFAULT, **given)).encode(documents(), [])
         assert [name for name, frame in encoded.items() if len(frame)] == [writer]

@@ -74,9 +74,9 @@ def graph_of(path: Path, pages: Pages, **properties: str) -> WebGraph:
     made = WebGraph(path / "webgraphdb")
     where = ALL_LINKS | {name.replace("__", "."): value for name, value in properties.items()}
     webgraph(
-        made,
+        made.path,
         [segment(path / "segment", pages)],
-        context(**{k.replace(".", "__"): v for k, v in where.items()}),
+        context=context(**{k.replace(".", "__"): v for k, v in where.items()}),
     )
     return made
 

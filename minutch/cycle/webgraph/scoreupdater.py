@@ -1,7 +1,7 @@
-"""scoreupdater: put the scores of a webgraph's nodes into a CrawlDb.
+"""The scoreupdater job: copies the scores of a webgraph's nodes into a CrawlDb.
 
-Entries of pages that are no node get link.score.updater.clear.score (0). The CrawlDb before it
-stays as `old`, unless db.preserve.backup is false.
+Entries of pages without a node get link.score.updater.clear.score (0). The previous CrawlDb is kept
+as `old`, unless db.preserve.backup is false.
 
 Source: org.apache.nutch.scoring.webgraph.ScoreUpdater.
 """
@@ -9,6 +9,7 @@ Source: org.apache.nutch.scoring.webgraph.ScoreUpdater.
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -32,11 +33,12 @@ REPEATED: Final = "repeated entries removed"
 _SCORES: Final = pl.Schema({"key": pl.Binary(), "inlink_score": pl.Float32()})
 
 
-def scoreupdater(db: CrawlDb, graph: WebGraph, context: JobContext) -> Counters:
-    """Give the entries of `db` the scores of the nodes of `graph`.
+def scoreupdater(crawldb: Path, webgraphdb: Path, *, context: JobContext) -> Counters:
+    """Sets the scores of the CrawlDb's entries to those of the graph's nodes.
 
-    Raises StoreError where there is no CrawlDb or graph, LockedError, FormatError (damage).
+    Raises StoreError (no CrawlDb, no graph), LockedError, FormatError (damage).
     """
+    db, graph = CrawlDb(crawldb), WebGraph(webgraphdb)
     db.require_parts()
     graph.require()
     conf = context.conf
@@ -66,8 +68,8 @@ def scoreupdater(db: CrawlDb, graph: WebGraph, context: JobContext) -> Counters:
 def _scored(
     frame: pl.DataFrame, scores: pl.DataFrame, *, clear: float
 ) -> tuple[pl.DataFrame, Counters]:
-    """The entries of a range of keys with their new scores, and counts; both tables are sorted by
-    key.
+    """Returns the entries of a range of keys with their new scores, and counts; both tables are
+    sorted by key.
     """
     entries, counters = last_of_key(frame), Counters()
     scores = last_of_key(scores)
