@@ -1,4 +1,4 @@
-"""Which module reads or writes which format: the commands `export` and `import` hand over to it.
+"""Lists the modules that read or write each format, for the commands `export` and `import`.
 
 A module has USAGE, FLAGS and `run(args, context) -> exit code`, as a command has; args are the
 words after the format.
@@ -16,7 +16,7 @@ from minutch.job import JobContext
 
 @dataclass(frozen=True)
 class FileFormat:
-    """One format: the module, imported only when it is asked for, and what it is, in a line."""
+    """A format: the module, imported only when it is needed, and a line that describes it."""
 
     module: str
     help: str
@@ -77,7 +77,7 @@ IMPORTS: Mapping[str, FileFormat] = {
 
 
 def usage(command: str, rest: str, formats: Mapping[str, FileFormat]) -> str:
-    """The usage of `export` or `import`."""
+    """Returns the usage of `export` or `import`."""
     lines = [f"  {name:<12} {format.help}" for name, format in formats.items()]
     return "\n".join(
         [
@@ -91,7 +91,7 @@ def usage(command: str, rest: str, formats: Mapping[str, FileFormat]) -> str:
 def hand_over(
     args: list[str], formats: Mapping[str, FileFormat], usage: str, context: JobContext
 ) -> int:
-    """Run the module of the format that the first word names. Raises UsageError."""
+    """Runs the module of the format that the first word names. Raises UsageError."""
     if not args:
         fail("", usage)
     name, *rest = args
