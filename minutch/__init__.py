@@ -109,11 +109,21 @@ if TYPE_CHECKING:
     from minutch.cycle.webgraph.scoreupdater import scoreupdater as scoreupdater
     from minutch.cycle.webgraph.store import WebGraph as WebGraph
     from minutch.errors import MinutchError as MinutchError
+    from minutch.inspect.explain.explainer import explain as explain
+    from minutch.inspect.explain.explainer import overview as overview
+    from minutch.inspect.explain.settings import ExplainOptions as ExplainOptions
+    from minutch.inspect.fsck.crawlcheck import FsckOptions as FsckOptions
+    from minutch.inspect.fsck.crawlcheck import fsck as fsck
     from minutch.inspect.query.graphexport import GraphOptions as GraphOptions
     from minutch.inspect.query.graphexport import export_edges as export_edges
     from minutch.inspect.query.graphexport import export_graphml as export_graphml
     from minutch.inspect.query.parquetexport import ParquetOptions as ParquetOptions
     from minutch.inspect.query.parquetexport import export_parquet as export_parquet
+    from minutch.inspect.query.session import sql as sql
+    from minutch.inspect.report.reportfile import ReportOptions as ReportOptions
+    from minutch.inspect.report.reportfile import report as report
+    from minutch.inspect.search.results import SearchOptions as SearchOptions
+    from minutch.inspect.search.results import search as search
     from minutch.job import Counters as Counters
     from minutch.job import JobContext as JobContext
     from minutch.records.crawldatum import CrawlDatum as CrawlDatum
@@ -199,6 +209,16 @@ _WHERE = {
     "ParquetOptions": "minutch.inspect.query.parquetexport",
     "crawl": "minutch.cycle.crawl.crawler",
     "CrawlOptions": "minutch.cycle.crawl.options",
+    "explain": "minutch.inspect.explain.explainer",
+    "overview": "minutch.inspect.explain.explainer",
+    "ExplainOptions": "minutch.inspect.explain.settings",
+    "fsck": "minutch.inspect.fsck.crawlcheck",
+    "FsckOptions": "minutch.inspect.fsck.crawlcheck",
+    "report": "minutch.inspect.report.reportfile",
+    "ReportOptions": "minutch.inspect.report.reportfile",
+    "search": "minutch.inspect.search.results",
+    "SearchOptions": "minutch.inspect.search.results",
+    "sql": "minutch.inspect.query.session",
 }
 """Public name → its module; the imports above say the same to type checkers (tests/test_api.py).
 """

@@ -1,7 +1,7 @@
-"""The formats of the commands `export` and `import`, and their modules.
+"""Lists the modules that read or write each format, for the commands `export` and `import`.
 
-A module has USAGE, FLAGS and `run(args, context) -> exit code`, like a command; args are the words
-after the format.
+A module has USAGE, FLAGS and `run(args, context) -> exit code`, as a command has; args are the
+words after the format.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from minutch.job import JobContext
 
 @dataclass(frozen=True)
 class FileFormat:
-    """A format: its module, which is imported when it is used, and a line of help."""
+    """A format: the module, imported only when it is needed, and a line that describes it."""
 
     module: str
     help: str
@@ -25,7 +25,7 @@ class FileFormat:
 EXPORTS: Mapping[str, FileFormat] = {
     "arc": FileFormat(
         "minutch.commands.exports.arc",
-        "ARC files of version 1, as in the Common Crawl data set of 2012",
+        "ARC files, version 1, as the Common Crawl data set of 2012 has them",
     ),
     "cdxj": FileFormat("minutch.commands.exports.cdxj", "the index of a web archive"),
     "commoncrawl": FileFormat(
@@ -36,25 +36,23 @@ EXPORTS: Mapping[str, FileFormat] = {
         "minutch.commands.exports.edges",
         "the links between pages or hosts as CSV, for Gephi and networkx",
     ),
-    "graphml": FileFormat(
-        "minutch.commands.exports.graphml", "the links between pages or hosts as GraphML"
-    ),
+    "graphml": FileFormat("minutch.commands.exports.graphml", "the same as GraphML"),
     "legacy": FileFormat(
-        "minutch.commands.exports.legacy", "segments in the formats of Nutch 0.4 and 0.5"
+        "minutch.commands.exports.legacy", "segments as Nutch 0.4 or 0.5 had them"
     ),
     "parquet": FileFormat(
         "minutch.commands.exports.parquet", "the tables of a crawl, for DuckDB, Spark and pandas"
     ),
     "wacz": FileFormat(
         "minutch.commands.exports.wacz",
-        "a web archive with its index and page list in one file, for replay",
+        "a web archive with index and list of pages in one file, for replay",
     ),
     "warc": FileFormat(
-        "minutch.commands.exports.warc", "a web archive: requests, responses, revisits, texts"
+        "minutch.commands.exports.warc", "a web archive: requests, responses, revisits, text"
     ),
     "wat": FileFormat(
         "minutch.commands.exports.wat",
-        "metadata of each record of a web archive as JSON (Common Crawl)",
+        "what is known of each record of a web archive, as JSON (Common Crawl)",
     ),
     "wet": FileFormat("minutch.commands.exports.wet", "the text of pages (Common Crawl)"),
 }
@@ -65,21 +63,17 @@ IMPORTS: Mapping[str, FileFormat] = {
     ),
     "arc": FileFormat(
         "minutch.commands.imports.archives",
-        "ARC files, the format of the Internet Archive and Common Crawl until 2012",
+        "ARC files, as the Internet Archive and Common Crawl wrote until 2012",
     ),
     "wacz": FileFormat("minutch.commands.imports.archives", "WACZ files: the WARC files in them"),
     "cdxj": FileFormat(
         "minutch.commands.imports.archives",
-        "CDXJ or CDX files: the records that they refer to",
+        "CDXJ or CDX files: the records that they lead to, and no others",
     ),
     "legacy": FileFormat(
-        "minutch.commands.imports.legacy", "segments of Nutch 0.4 to 0.7; also makes a CrawlDb"
+        "minutch.commands.imports.legacy", "segments of Nutch 0.4 to 0.7; makes a CrawlDb, too"
     ),
 }
-
-
-FORMATS: Mapping[str, Mapping[str, FileFormat]] = {"export": EXPORTS, "import": IMPORTS}
-"""Formats by command."""
 
 
 def usage(command: str, rest: str, formats: Mapping[str, FileFormat]) -> str:
@@ -89,13 +83,12 @@ def usage(command: str, rest: str, formats: Mapping[str, FileFormat]) -> str:
         [
             f"{command} <format> {rest}",
             *lines,
-            "",
-            f"`minutch help {command} <format>` shows the options of a format.",
+            f"`minutch {command} <format>` shows a format's options",
         ]
     )
 
 
-def run_format(
+def hand_over(
     args: list[str], formats: Mapping[str, FileFormat], usage: str, context: JobContext
 ) -> int:
     """Runs the module of the format that the first word names. Raises UsageError."""

@@ -1,5 +1,5 @@
-"""`minutch serve`: a search page for the local index of a crawl, and what the crawl's files hold of
-each hit.
+"""`minutch serve`: serves a search page for the local index of a crawl, and what the crawl's files
+hold of each hit.
 
 It listens on loopback unless -host says otherwise, and shows a commit of the index as soon as there
 is one.
@@ -35,7 +35,7 @@ DEFAULT_PORT: Final = 8080
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: runs until it is stopped; exit code 0."""
+    """Runs until it is stopped. Exit code 0."""
     given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
     crawl, port = Path(given.positional[0]), given.get("-port", DEFAULT_PORT)
     if not 0 <= port <= LAST_PORT:

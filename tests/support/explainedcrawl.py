@@ -27,8 +27,9 @@ from minutch.hadoop.formats.writables import (
     MapWritable,
     Text,
 )
-from minutch.inspect.explain.about import Crawl, Explainer
+from minutch.inspect.explain.explainer import explain
 from minutch.inspect.explain.facts import Explanation
+from minutch.inspect.explain.settings import ExplainOptions, Resolve
 from minutch.job import JobContext
 from minutch.records import crawldatum as status
 from minutch.records import parsestatus
@@ -321,12 +322,11 @@ class Made:
         url: str,
         settings: Mapping[str, str] | None = None,
         options: GenerateOptions | None = None,
-        **more: object,
+        resolve: Resolve | None = None,
     ) -> Explanation:
-        """What is known of a URL."""
-        job = self.context(settings)
-        crawl = Crawl(self.folder)
-        return Explainer(crawl, job.conf, options or GenerateOptions(), NOW, **more).explain(url)  # type: ignore[arg-type]
+        """Explains a URL."""
+        chosen = ExplainOptions(options or GenerateOptions(), resolve=resolve)
+        return explain(self.folder, url, chosen, context=self.context(settings))
 
 
 def make_crawl(folder: Path, **settings: str) -> Made:

@@ -9,8 +9,10 @@ rounds, locks and leftovers. With -repair it mends what can be mended without lo
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.hostdb.store import HostDb
@@ -21,11 +23,55 @@ from minutch.errors import FormatError, StoreError
 from minutch.inspect.fsck import agreement, leftovers
 from minutch.inspect.fsck.partfiles import check_folder, check_linkdb
 from minutch.inspect.fsck.problems import Problem, Remedy
-from minutch.inspect.fsck.repair import MEND, rewrite
-from minutch.job import JobContext
+from minutch.inspect.fsck.repair import REPAIRS, rewrite
+from minutch.job import Counters, JobContext
 
 log = logging.getLogger(__name__)
 CRAWLDB, LINKDB, SEGMENTS, HOSTDB = "crawldb", "linkdb", "segments", "hostdb"
+PROBLEMS, REPAIRED, LEFT = "problems", "repaired", "left"
+
+
+@dataclass(frozen=True, slots=True)
+class FsckOptions:
+    """Options of fsck."""
+
+    repair: bool = False
+    """Repairs what can be repaired without losing a record."""
+    drop: bool = False
+    """With `repair`: also drops unreadable records and older entries of a URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class FsckResult:
+    """The problems that fsck found, and those that are left after repairs."""
+
+    found: list[Problem]
+    left: list[Problem]
+
+    @property
+    def counters(self) -> Counters:
+        """Numbers of problems found, repaired and left."""
+        found, left = len(self.found), len(self.left)
+        return Counters({PROBLEMS: found, REPAIRED: max(0, found - left), LEFT: left})
+
+
+_DEFAULTS: Final = FsckOptions()
+
+
+def fsck(crawl: Path, options: FsckOptions = _DEFAULTS, *, context: JobContext) -> FsckResult:
+    """Checks a crawl and, if asked to, repairs it. Prints problems and repairs.
+
+    Raises StoreError where there is no crawl, LockedError.
+    """
+    found = list(problems(crawl))
+    for problem in found:
+        context.print(problem)
+    if not options.repair:
+        return FsckResult(found, found)
+    left = repair(found, context.print, drop=options.drop)
+    if len(left) < len(found):
+        left = list(problems(crawl))  # a repair may uncover others
+    return FsckResult(found, left)
 
 
 def problems(crawl: Path) -> Iterator[Problem]:
@@ -101,35 +147,35 @@ def _segment(segment: Segment, crawldb: CrawlDb | None) -> Iterator[Problem]:
         yield from agreement.with_crawldb(segment, crawldb)
 
 
-def mend(found: list[Problem], context: JobContext, *, dropping: bool) -> list[Problem]:
-    """Mend what can be mended; returns what is left."""
+def repair(found: list[Problem], say: Callable[[str], None], *, drop: bool) -> list[Problem]:
+    """Repairs what can be repaired, says so, and returns the problems that are left."""
     left, folders = [], dict[Path, bool]()
     for problem in found:
-        if problem.remedy in MEND:
-            MEND[problem.remedy](problem)
-            context.print(f"repaired: {problem.path}: {problem.remedy.value}")
-        elif problem.folder is not None and (problem.remedy is Remedy.REWRITE or dropping):
+        if problem.remedy in REPAIRS:
+            REPAIRS[problem.remedy](problem)
+            say(f"repaired: {problem.path}: {problem.remedy.value}")
+        elif problem.folder is not None and (problem.remedy is Remedy.REWRITE or drop):
             folders[problem.folder] = (
                 folders.get(problem.folder, False) or problem.remedy.loses_records
             )
         else:
             left.append(problem)
     for folder, loses in folders.items():
-        left += _rewritten(
-            folder, loses, [problem for problem in found if problem.folder == folder], context
-        )
+        wrong = [problem for problem in found if problem.folder == folder]
+        left += _rewritten(folder, loses, wrong, say)
     return left
 
 
 def _rewritten(
-    folder: Path, loses: bool, wrong: list[Problem], context: JobContext
+    folder: Path, loses: bool, wrong: list[Problem], say: Callable[[str], None]
 ) -> list[Problem]:
+    """Rewrites a folder and returns its problems that are left."""
     try:
-        dropped = rewrite(folder, dropping=loses)
+        dropped = rewrite(folder, drop=loses)
     except FormatError as exc:
         log.warning("%s stays as it is: %s", folder, exc)
         return wrong
-    context.print(f"repaired: {folder}: {(Remedy.DROP if loses else Remedy.REWRITE).value}")
+    say(f"repaired: {folder}: {(Remedy.DROP if loses else Remedy.REWRITE).value}")
     for line in dropped.lines:
-        context.print(f"dropped: {line}")
+        say(f"dropped: {line}")
     return []

@@ -248,5 +248,5 @@ class PagesTable(Table):
             CRAWL_FETCH,
             *(folder for name, folder in self.folders.items() if name in request.needed),
         ]
-        pieces = stretches(self._segments, folders, request.where, stored=CONTENT)
+        pieces = stretches(self._segments, folders, request.pruning, stored=CONTENT)
         return each(lambda stretch: self.make(Fetches.read(stretch), request), pieces)

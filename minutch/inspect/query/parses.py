@@ -198,7 +198,7 @@ class ParsesTable(Table):
                 else None
             )
             read = partial(self._read_stretch, request, parsed)
-            yield from each(read, stretches([segment], folders, request.where))
+            yield from each(read, stretches([segment], folders, request.pruning))
 
     def _read_stretch(
         self, request: Request, parsed: pl.DataFrame | None, stretch: Stretch

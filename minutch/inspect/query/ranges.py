@@ -14,7 +14,7 @@ import polars as pl
 
 from minutch.cycle.segment.store import LAYOUTS, Segment
 from minutch.hadoop.formats.batch import keys_of
-from minutch.inspect.query.predicates import Where, intersection, union
+from minutch.inspect.query.predicates import Pruning, intersection, union
 from minutch.inspect.query.skipping import RANGE_SIZE, read_range, wanted_ranges
 from minutch.work.tables.keyranges import KeyRange, SortedPart, cut
 from minutch.work.tables.parallel import ordered
@@ -65,7 +65,11 @@ def occurrences(keys: pl.Series) -> pl.Series:
 
 
 def stretches(
-    segments: Iterable[Segment], folders: Sequence[str], where: Where, *, stored: str | None = None
+    segments: Iterable[Segment],
+    folders: Sequence[str],
+    pruning: Pruning,
+    *,
+    stored: str | None = None,
 ) -> Iterator[Stretch]:
     """The segments, in order, cut into ranges by the sizes of those of `folders` that they have.
 
@@ -84,8 +88,8 @@ def stretches(
         ranges: Sequence[KeyRange] = cut(
             [part for found in parts.values() for part in found], RANGE_SIZE
         )
-        if not where.is_everywhere:
-            wanted = [keys for part in parts[folders[0]] for keys in wanted_ranges(part, where)]
+        if not pruning.keeps_everything:
+            wanted = [keys for part in parts[folders[0]] for keys in wanted_ranges(part, pruning)]
             ranges = intersection(tuple(ranges), union(wanted))
         for keys in ranges:
             yield Stretch(

@@ -12,15 +12,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Final
 
 import polars as pl
 import polars.selectors as cs
 
 from minutch.errors import QueryError
-from minutch.inspect.query.crawl import Crawl
+from minutch.inspect.query.crawl import Crawl, open_crawl
 from minutch.inspect.query.statements import allowed
 from minutch.inspect.query.table import Table
+from minutch.job import JobContext
 
 _TABLE: Final = re.compile(r"relation '(.*?)' was not found")
 _COLUMN: Final = re.compile(r"(?:unable to find column|no column named|column) [\"'](.*?)[\"']")
@@ -29,8 +31,17 @@ _DESCRIBE: Final = re.compile(r"\s*describe\s+(?:table\s+)?(\w+)\s*", re.IGNOREC
 _PLACE: Final = re.compile(r"^sql parser error: ")
 
 
+def sql(crawl: Path, statement: str, *, context: JobContext) -> pl.LazyFrame:
+    """Returns the rows that a statement asks for, as a Polars LazyFrame; times are in UTC.
+
+    Nothing is read before the rows are collected. Raises QueryError, and StoreError if there is no
+    crawl.
+    """
+    return in_utc(Session(open_crawl(crawl), context.clock.now()).query(statement))
+
+
 class Session:
-    """Statements over one crawl. `now` is the time in ms that the clock of a statement shows."""
+    """The tables of one crawl in SQL. `now` (ms) is the time that statements see."""
 
     def __init__(self, crawl: Crawl, now: int) -> None:
         self.tables: Mapping[str, Table] = crawl.tables

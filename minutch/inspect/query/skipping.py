@@ -18,7 +18,7 @@ import polars as pl
 
 from minutch.errors import FormatError
 from minutch.hadoop.formats.sequencefile import BLOCK
-from minutch.inspect.query.predicates import Ranges, Where
+from minutch.inspect.query.predicates import Pruning, Ranges
 from minutch.inspect.query.table import Request
 from minutch.urls.hostcolumns import hosts_of
 from minutch.work.tables.frame import decode_keys
@@ -44,19 +44,19 @@ def piecewise(
     What is no MapFile is read as a whole. Several stretches are read side by side. Raises
     FormatError.
     """
-    where = request.where
-    if where.is_everywhere or not all(path.is_dir() for path in paths):
+    pruning = request.pruning
+    if pruning.keeps_everything or not all(path.is_dir() for path in paths):
         files = (opened(path, value_class) for path in paths)
         return read_all(((file, span) for file in files for span in file.spans()), read)
 
     def read_window(part: SortedPart, first: int, wanted: Mask) -> Iterator[pl.DataFrame]:
-        found = part.having(first, wanted, where.words) if where.words else wanted
+        found = part.having(first, wanted, pruning.words) if pruning.words else wanted
         for start, end in _runs(part, first, found):
             yield from read(part.file, Span(int(part.bounds[start]), int(part.bounds[end + 1])))
 
     parts = (SortedPart(path, value_class) for path in paths)
     return read_all(
-        ((part, *window) for part in parts for window in _windows(part, where)), read_window
+        ((part, *window) for part in parts for window in _windows(part, pruning)), read_window
     )
 
 
@@ -68,24 +68,24 @@ def read_range(part: SortedPart, keys: KeyRange, decode: Decode) -> pl.DataFrame
         raise exc.within(part.path) from exc
 
 
-def wanted_ranges(part: SortedPart, where: Where) -> Iterator[KeyRange]:
+def wanted_ranges(part: SortedPart, pruning: Pruning) -> Iterator[KeyRange]:
     """The ranges of keys in which a part may have rows, in order, each about RANGE_SIZE bytes of
     the file at most; with some in between that it has none in."""
-    for first, last in _runs(part, 0, _wanted(part, where)):
+    for first, last in _runs(part, 0, _wanted(part, pruning)):
         yield KeyRange(part.keys[first], part.keys[last + 1] if last + 1 < len(part.keys) else None)
 
 
-def _wanted(part: SortedPart, where: Where) -> Mask:
+def _wanted(part: SortedPart, pruning: Pruning) -> Mask:
     """The blocks of a part that may have rows."""
-    wanted = _by_url(part.keys, where.urls)
-    return wanted if where.hosts is None else wanted & _by_host(part.keys, where.hosts)
+    wanted = _by_url(part.keys, pruning.urls)
+    return wanted if pruning.hosts is None else wanted & _by_host(part.keys, pruning.hosts)
 
 
-def _windows(part: SortedPart, where: Where) -> Iterator[tuple[int, Mask]]:
+def _windows(part: SortedPart, pruning: Pruning) -> Iterator[tuple[int, Mask]]:
     """Stretches of RANGE_SIZE bytes that have wanted blocks: the number of the first block, and
     which ones are.
     """
-    wanted = _wanted(part, where)
+    wanted = _wanted(part, pruning)
     if part.file.compression == BLOCK:
         wanted[1:] |= wanted[
             :-1

@@ -23,7 +23,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from minutch.errors import MinutchError
-from minutch.inspect.query.predicates import Where, where
+from minutch.inspect.query.predicates import Pruning, pruning_of
 
 if TYPE_CHECKING:
     import pandas
@@ -82,9 +82,9 @@ class Request(NamedTuple):
         return {*self.columns, *self.tested}
 
     @property
-    def where(self) -> Where:
+    def pruning(self) -> Pruning:
         """What the condition says of URLs and hosts."""
-        return where(self.condition)
+        return pruning_of(self.condition)
 
 
 class Table(ABC):

@@ -9,7 +9,7 @@ duplicates   the largest groups
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -31,9 +31,8 @@ from minutch.inspect.report.fetches import Fetches, with_outcomes
 from minutch.inspect.report.ids import ID, Ids, places_of_runs
 from minutch.inspect.report.tally import Count, Tally, together
 from minutch.inspect.report.urlhistory import ROW_BYTES, Histories
-from minutch.job import JobContext
+from minutch.job import Progress
 from minutch.work.tables.linkfiles import scan_outlinks
-from minutch.work.tables.parallel import memory_budget
 
 MOST: Final = 100
 """Rows of a list in the facts."""
@@ -54,14 +53,18 @@ _STORED: Final = 20
 """Bytes of a fetch on disk, at least."""
 
 
-class Gathering:
-    """Facts as they come in; `tables` and `totals` are those of `facts.TABLES` and
+class FactsGatherer:
+    """Gathers the facts of a crawl at the time `now` (epoch ms) within `memory` bytes.
+
+    `progress(name)` shows how far it is. `tables` and `totals` are those of `facts.TABLES` and
     `facts.TOTALS`.
     """
 
-    def __init__(self, crawl: Crawl, context: JobContext) -> None:
-        self.crawl, self.context = crawl, context
-        self.now = context.clock.now()
+    def __init__(
+        self, crawl: Crawl, now: int, memory: int, progress: Callable[[str], Progress]
+    ) -> None:
+        self.crawl, self.now = crawl, now
+        self._memory, self._progress = memory, progress
         self.tables: dict[str, pl.DataFrame] = {}
         self.totals: dict[str, int] = {}
         self.segments = [
@@ -83,7 +86,7 @@ class Gathering:
         return Facts(name, self.now, kept)
 
     def _pieces(self, table: Table, columns: tuple[str, ...]) -> Iterator[pl.DataFrame]:
-        with self.context.progress(f"report: {table.name}") as progress:
+        with self._progress(f"report: {table.name}") as progress:
             for frame in together(table.frames(Request(columns)), _ROWS):
                 yield frame.select(columns)
                 progress.advance(len(frame))
@@ -136,7 +139,7 @@ class Gathering:
         stored = sum(
             path.stat().st_size for segment in fetched for path in segment.data_files(CRAWL_FETCH)
         )
-        return max(1, -(-stored // _STORED * ROW_BYTES // memory_budget(self.context.conf)))
+        return max(1, -(-stored // _STORED * ROW_BYTES // self._memory))
 
     def _take_fetches(self, counted: Fetches, histories: Histories) -> None:
         self.tables |= {
@@ -278,7 +281,7 @@ class Gathering:
             for number, segment in enumerate(self.segments)
             if segment.has(PARSE_DATA)
         ]
-        with self.context.progress("report: links") as progress:
+        with self._progress("report: links") as progress:
             for number, frame in self._outlinks(numbered) if numbered else self._inlinks():
                 yield (
                     number,

@@ -54,7 +54,7 @@ _TILES: Final = (
 _SHOWN: Final = {"bytes": cells.size, "median_ms": cells.milliseconds}
 
 
-def write(facts: Facts, earlier: Facts | None = None) -> str:
+def to_html(facts: Facts, earlier: Facts | None = None) -> str:
     """The page; `earlier` are the facts of an earlier report to compare with."""
     shown = [made for part in SECTIONS if (made := part(facts))]
     if earlier is not None:
@@ -62,7 +62,7 @@ def write(facts: Facts, earlier: Facts | None = None) -> str:
     return f"{MARK}{e('html', _head(facts), _body(facts, shown), lang='en')}\n"
 
 
-def read(text: str) -> Facts | None:
+def from_html(text: str) -> Facts | None:
     """The facts of a report; None if the text is none. Raises FormatError for a damaged one."""
     if not text.startswith(MARK):
         return None

@@ -32,7 +32,7 @@ from starlette.routing import Route
 from minutch.errors import MinutchError
 from minutch.inspect.search import pages
 from minutch.inspect.search.crawlfiles import PICTURES, CrawlFiles
-from minutch.inspect.search.results import Searcher
+from minutch.inspect.search.results import Searcher, SearchOptions
 from minutch.web.access import Denied, host_of
 from minutch.web.requestchecks import PRIVATE, RequestChecks
 
@@ -72,7 +72,8 @@ class Site:
         number = _number(request.query_params.get("page", "1"))
         started = time.perf_counter()
         offset = (number - 1) * pages.PER_PAGE
-        results = searcher.search(query, limit=pages.PER_PAGE, offset=offset, host=host, hosts=True)
+        options = SearchOptions(pages.PER_PAGE, offset, host, count_hosts=True)
+        results = searcher.search(query, options)
         took = 1000 * (time.perf_counter() - started)
         return HTMLResponse(pages.found(query, host, number, results, took))
 

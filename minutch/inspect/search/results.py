@@ -61,16 +61,42 @@ class Hit:
         return json.dumps({**known, "document": self.fields}, ensure_ascii=False)
 
 
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """Options of a search."""
+
+    limit: int = 10
+    """Number of hits, at most."""
+    offset: int = 0
+    """Number of hits that are passed over, at most DEEPEST."""
+    host: str = ""
+    """Finds pages of this host alone."""
+    count_hosts: bool = False
+    """Counts the hits of each host."""
+
+
+_DEFAULTS: Final = SearchOptions()
+
+
 @dataclass(frozen=True)
 class Results:
     """What a search found."""
 
     hits: list[Hit]
     count: int
+    documents: int
+    """Number of documents in the index."""
     hosts: list[tuple[str, int]]
     """Hosts with their numbers of hits, most first."""
     notes: list[str]
     """What of the query made no sense."""
+
+
+def search(index: Path, query: str, options: SearchOptions = _DEFAULTS) -> Results:
+    """Searches an index, or that of the crawl in a folder. Raises StoreError, FormatError."""
+    inside = index / "index"
+    is_crawl = inside.is_dir() and not (index / "current").exists()
+    return Searcher(inside if is_crawl else index).search(query, options)
 
 
 class Searcher:
@@ -103,27 +129,24 @@ class Searcher:
         """How many documents there are."""
         return int(self._searcher.num_docs)
 
-    def search(
-        self, text: str, *, limit: int = 10, offset: int = 0, host: str = "", hosts: bool = False
-    ) -> Results:
-        """The hits from `offset` on, best first; those of `host` alone if one is given; with the
-        hosts of all hits.
-        """
+    def search(self, text: str, options: SearchOptions = _DEFAULTS) -> Results:
+        """Returns the hits of a query, best first."""
         wanted, errors = self._parsed(queries.rewritten(text, self.languages))
         if wanted is None:
-            return Results([], 0, [], errors)
+            return Results([], 0, self.count, [], errors)
         chosen = wanted
-        if host:
-            only = tantivy.Query.term_query(self._index.schema, "host", host.lower())
+        if options.host:
+            only = tantivy.Query.term_query(self._index.schema, "host", options.host.lower())
             chosen = tantivy.Query.boolean_query(
                 [(tantivy.Occur.Must, wanted), (tantivy.Occur.Must, _unscored(only))]
             )
-        offset = min(max(offset, 0), DEEPEST)
-        found = self._searcher.search(chosen, max(limit, 1), offset=offset)
+        offset = min(max(options.offset, 0), DEEPEST)
+        found = self._searcher.search(chosen, max(options.limit, 1), offset=offset)
         marker = _Marker(self._searcher, wanted, self._index.schema)
         hits = [self._hit(score, address, marker) for score, address in found.hits]
         count = int(found.count)  # type: ignore[attr-defined]  # the stubs lack it
-        return Results(hits[:limit], count, self._hosts(wanted) if hosts else [], errors)
+        hosts = self._hosts(wanted) if options.count_hosts else []
+        return Results(hits[: options.limit], count, self.count, hosts, errors)
 
     def _parsed(self, text: str) -> tuple[tantivy.Query | None, list[str]]:
         if not text.strip():
