@@ -128,7 +128,7 @@ def test_commands_that_are_missing_are_named() -> None:
 
 
 def test_every_command_of_nutch_is_here() -> None:
-    """Those of the list of its usages, by their names and by their classes."""
+    """Nutch's list of commands is found by name and by class."""
     path = SHARED / "nutch" / "commands.md"
     if not path.is_file():
         pytest.skip("the list of Nutch's commands is not beside this checkout")

@@ -78,7 +78,9 @@ class Checkout:
         (self.home / "minutch/kernels/find.py").write_text(source)
 
     def calls(self) -> list[str]:
-        """What the fake was called with since last asked, look-ups of versions left out."""
+        """Returns the arguments of the fake's calls since the last look; look-ups of versions are
+        left out.
+        """
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         self.log.unlink(missing_ok=True)
         return [line for line in lines if " -c " not in line]

@@ -186,7 +186,7 @@ def _change(first: float | None, last: float | None) -> str:
 
 
 def machine() -> dict[str, str]:
-    """Where and when this was measured."""
+    """Describes the machine, and the day, of the measurement."""
     return {
         "date": time.strftime("%Y-%m-%d"),
         "cores": str(os.cpu_count()),

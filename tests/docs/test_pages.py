@@ -66,7 +66,7 @@ def test_the_example_plugin(tmp_path: Path) -> None:
 
 
 def test_the_scripts_and_files_they_name_are_there() -> None:
-    """Those of a crawl's own conf/ are the reader's; they may be among the shipped ones."""
+    """Files of a crawl's own conf/ are the reader's; they may be among the shipped ones."""
     names = set(
         re.findall(
             r"(?<![\w/.-])((?:bin|conf|minutch|tests|plugins|\.github|\.ci)/[\w./-]*\w)", ALL

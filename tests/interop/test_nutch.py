@@ -42,8 +42,8 @@ OLD = tuple({type(value) for value in LEGACY})
 
 
 def _in_nutch(value: Writable) -> bool:
-    """Whether Nutch can read a value: its LinkNodes write nothing, not even a count, if they are
-    empty.
+    """Returns whether Nutch can read a value: its LinkNodes write nothing, not even a count, if
+    they are empty.
     """
     return not (isinstance(value, OLD) or value.class_name.endswith(GONE)) and value != LinkNodes()
 

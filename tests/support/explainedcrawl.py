@@ -64,7 +64,7 @@ SETTINGS = {
 
 @dataclass
 class Fetch:
-    """What a segment has of one page: how the fetch ended, and what parsing found."""
+    """A segment's record of one page: how the fetch ended, and what parsing found."""
 
     url: str
     status: int = status.STATUS_FETCH_SUCCESS
@@ -313,7 +313,7 @@ class Made:
         ).freeze()
 
     def context(self, settings: Mapping[str, str] | None = None) -> JobContext:
-        """What a job is given."""
+        """Makes the context of a job."""
         return JobContext(self.conf(settings), FakeClock(NOW), io.StringIO(), io.StringIO())
 
     def explain(
@@ -323,7 +323,7 @@ class Made:
         options: GenerateOptions | None = None,
         **more: object,
     ) -> Explanation:
-        """What is known of a URL."""
+        """Explains a URL."""
         job = self.context(settings)
         crawl = Crawl(self.folder)
         return Explainer(crawl, job.conf, options or GenerateOptions(), NOW, **more).explain(url)  # type: ignore[arg-type]
