@@ -108,9 +108,11 @@ def test_modules_are_named_like_their_commands() -> None:
 def test_commands_have_nutchs_names_and_classes() -> None:
     for command in flow.commands().values():
         if command.name in OWN:
-            assert command.nutch_class == ""
+            assert command.nutch_class == "", command.name
         else:
-            assert command.nutch_class.removeprefix("org.apache.nutch.") == NUTCH[command.name]
+            name = command.name
+            assert name in NUTCH, f"{name}: add it to OWN or, with Nutch's class, to NUTCH above"
+            assert command.nutch_class.removeprefix("org.apache.nutch.") == NUTCH[name]
 
 
 def test_classes_that_are_run_by_their_names() -> None:

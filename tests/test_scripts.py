@@ -26,6 +26,7 @@ case "$*" in
         [ -z "${{PIP_FAILS:-}}" ] || {{ echo "no such package"; exit 1; }}
         echo "  Installing build dependencies: started"
         echo "  Installing backend dependencies: started"
+        echo "  Preparing editable metadata (pyproject.toml): started"
         echo "Collecting httpx>=0.28 (from minutch==0.1.0)"
         echo "  Building editable for minutch (pyproject.toml): started"
         echo "Installing collected packages: httpx, minutch" ;;
@@ -160,8 +161,8 @@ def test_every_step_of_the_installation_is_said(checkout: Checkout) -> None:
         "minutch: installing what it needs into .venv (once; takes a minute or so)",
         "minutch:   fetching the build backend",
         "minutch:   fetching the compiler of kernels (Numba)",
-        "minutch:   fetching httpx",
         "minutch:   compiling and linking kernels (about 20 s)",
+        "minutch:   fetching httpx",
         "minutch:   installing packages",
         "minutch: installed",
     ]
