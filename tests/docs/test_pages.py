@@ -9,6 +9,7 @@ import pytest
 
 from minutch.commands import flow, pages
 from minutch.conf import Configuration
+from minutch.inspect.query.crawl import Crawl
 from minutch.plugin.chains import URLFilters
 from tests.support.docpages import PAGES, text, write_files
 from tests.support.golden import PROJECT
@@ -50,6 +51,23 @@ def test_the_table_of_commands() -> None:
     missing = [f"| `{c[0]}` | {c[1]} | {c[2]} | {c[3]} |" for c in commands if c not in rows]
     assert missing == [], "rows that the table in docs/crawling.md lacks; `flow` has their order"
     assert rows == commands
+
+
+def test_the_tables_of_sql() -> None:
+    """Each table of a crawl has a row in docs/sql, with its columns in their order."""
+    rows = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", text("sql"), re.MULTILINE))
+    stated = {name: re.sub(r" \([^)]*\)", "", row).split(", ") for name, row in rows.items()}
+    tables = Crawl(Path("nowhere")).tables.values()
+    columns = {table.name: list(table.columns) for table in tables}
+    assert {name: stated[name] for name in columns} == columns, "docs/sql and the tables differ"
+
+
+def test_the_glossary() -> None:
+    """At most 40 words, each once."""
+    glossary = CONTRIBUTING.partition("\n## Words\n")[2].partition("\n## ")[0]
+    words = re.findall(r"\*\*([\w ]+)\*\*", glossary)
+    assert 30 <= len(words) <= 40
+    assert len(set(words)) == len(words)
 
 
 def test_the_example_plugin(tmp_path: Path) -> None:
