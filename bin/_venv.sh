@@ -1,4 +1,4 @@
-# Sourced by the scripts beside it: finds Python, keeps .venv in step with pyproject.toml.
+# Sourced by the scripts beside it: finds Python and keeps .venv up to date with pyproject.toml.
 #
 #   prepare [extra]     makes .venv if it is missing; installs minutch (with an extra of pyproject.toml: test, dev) if it
 #                       isn't installed yet or pyproject.toml has changed; compiles kernels if their sources have
@@ -29,7 +29,7 @@ say() {
     echo "minutch: $*" >&2
 }
 
-# Says which step pip is at, by the lines it prints, and keeps these in the log.
+# Reports the steps of pip by the lines that it prints; all of them go to the log.
 follow() {
     local log=$1 line
     while IFS= read -r line; do

@@ -65,7 +65,7 @@ SUMS: Final = {".nutch.csv.crc", ".dump.crc"}
 """The files that they are of may be without them for an instant, never with those of another."""
 Records = list[tuple[bytes, bytes]]
 View = dict[str, Records | bytes]
-"""Path -> what lies there: records, or the bytes of a text."""
+"""Path -> its contents: records, or the bytes of a text."""
 
 
 @dataclass(frozen=True)
