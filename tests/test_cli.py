@@ -22,7 +22,7 @@ Run = Callable[[list[str], JobContext], int]
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Run], None]]:
-    """Puts a function of the test's in the place of `minutch inject`."""
+    """Replaces `minutch inject` with a function of the test's."""
     monkeypatch.setattr(cli, "_set_up_log", lambda environment, verbose, only_live: None)
 
     def use(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""What reaches terminals and logs: text, whatever pages, URLs and headers hold."""
+"""Holds what reaches terminals and logs to text, whatever pages, URLs and headers contain."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_nobody_writes_a_line_of_the_log(logged: Path) -> None:
 
 
 def in_a_terminal(*words: str) -> bytes:
-    """What a command writes to a terminal of its own, without minutch's own colours."""
+    """Returns what a command writes to a terminal of its own, without minutch's own colours."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "minutch", *words],

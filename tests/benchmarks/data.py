@@ -281,8 +281,8 @@ def _write_parsed(path: Path, name: str, numbers: Numbers, total: int) -> None:
 
 
 def _parse_rows(pages: Numbers, targets: pl.Series, total: int) -> pl.DataFrame:
-    """What parse puts into crawl_parse: for each page the links that are kept, then its
-    signature.
+    """Returns the rows that parse writes into crawl_parse: for each page the links that are kept,
+    then its signature.
     """
     place = np.tile(np.arange(LINKS_PER_PAGE), len(pages))
     kept = pl.Series(place < PARSED_LINKS_PER_PAGE)

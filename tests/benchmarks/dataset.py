@@ -1,5 +1,5 @@
-"""How many pages `minutch export commoncrawl` does in a second of CPU, beside `minutch parse`, and
-its memory.
+"""Measures pages of `minutch export commoncrawl` per second of CPU, beside `minutch parse`, and its
+memory.
 
     python -m tests.benchmarks.dataset [--pages DIR] [--count 20000] [--rounds 3] [--memory 200000]
 

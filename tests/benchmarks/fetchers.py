@@ -1,6 +1,4 @@
-"""What is measured when pages are fetched: minutch in three ways, and its peers on the same
-URLs.
-"""
+"""The fetchers that are measured: minutch in three ways, and its peers on the same URLs."""
 
 from __future__ import annotations
 
@@ -78,7 +76,7 @@ def install_peers(folder: Path) -> None:
 
 
 def _together(first: Cost, second: Cost) -> Cost:
-    """What two commands one after the other take."""
+    """Adds up the costs of two commands that run one after the other."""
     return Cost(
         first.seconds + second.seconds,
         first.cpu_seconds + second.cpu_seconds,

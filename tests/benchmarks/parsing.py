@@ -1,5 +1,5 @@
-"""How many pages `minutch parse` does in a second of CPU, beside a bare loop that only takes title,
-text and links.
+"""Measures pages that `minutch parse` does per second of CPU, beside a bare loop that only takes
+title, text and links.
 
     python -m tests.benchmarks.parsing [--pages DIR] [--count 20000] [--rounds 3]
 

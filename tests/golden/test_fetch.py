@@ -103,7 +103,7 @@ class Site:
         raise AssertionError(f"the site server does not answer at {address}")
 
     def away(self, data: bytes) -> bytes:
-        """From the golden port to ours; robots.txt asks for less time between pages, in as many
+        """Rewrites the golden port to ours; robots.txt asks for less time between pages, in as many
         bytes.
         """
         return data.replace(self.golden_port, self.port).replace(
@@ -111,7 +111,7 @@ class Site:
         )
 
     def back(self, text: str) -> str:
-        """From our port to the golden one."""
+        """Rewrites our port to the golden one."""
         return text.replace(f":{self.port.decode()}", f":{self.golden_port.decode()}")
 
 

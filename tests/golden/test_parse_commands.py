@@ -1,7 +1,8 @@
-"""`parse` with all parse plugins (tika, feed, creativecommons, microformats-reltag, headings,
-metatags, js, zip) anew.
+"""Repeats `parse` with all parse plugins: tika, feed, creativecommons, microformats-reltag,
+headings, metatags, js, zip.
 
-Runs of real Nutch on the content of the golden crawls, record by record, but for the language of
+Compares runs of real Nutch on the content of the golden crawls record by record,
+but for the language of
 texts that say none: Nutch asks Optimaize, minutch py3langid, and a page without any is not given an
 empty one.
 """

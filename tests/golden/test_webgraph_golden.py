@@ -135,8 +135,8 @@ def test_webgraph(golden: Case, tmp_path: Path) -> None:
 
 
 def places(links: Links, limits: Limits) -> list[tuple[bytes, str]]:
-    """For each page what it links to, as far as that is not left to the order of its links:
-    domains, or pages.
+    """Returns the targets of each page's links, as far as they don't depend on the order of its
+    links: domains, or pages.
     """
     table = pl.concat(list(links.in_order()))
     return sorted(zip(table["key"], limits.groups(decode_keys(table["url"])), strict=True))
@@ -152,7 +152,7 @@ def flipped(links: Links) -> list[tuple[bytes, bytes, bytes]]:
 
 
 def counted(graph: WebGraph) -> Iterable[tuple[bytes, tuple[int, int]]]:
-    """Of each page the numbers of links, counted."""
+    """Counts the links of each page."""
     inlinks, outlinks = (
         [key for key, _, _ in ends(links)] for links in (graph.inlinks, graph.outlinks)
     )
@@ -251,8 +251,8 @@ def line(record: tuple[object, object]) -> str:
 
 
 def same_dump(ours: list[str], nutch: list[str], *, cut: bool = False) -> bool:
-    """Whether two dumps agree but for the order of equal numbers, and with `cut` which of these are
-    there.
+    """Returns whether two dumps agree but for the order of equal numbers and, with `cut`, for which
+    of these are there.
     """
 
     def blocks(lines: list[str]) -> list[tuple[str, set[str]]]:
@@ -270,8 +270,8 @@ def same_dump(ours: list[str], nutch: list[str], *, cut: bool = False) -> bool:
 
 
 def same_groups(ours: list[str], nutch: list[str], *, cut: bool) -> bool:
-    """Whether the groups agree, sums but for rounding; with `cut` the pages that count are those of
-    any order.
+    """Returns whether the groups agree, sums but for rounding; with `cut` the pages that count are
+    those of any order.
     """
     mine, theirs = ([text.split("\t") for text in lines] for lines in (ours, nutch))
     assert [name for name, _ in mine] == [name for name, _ in theirs]

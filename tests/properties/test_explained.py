@@ -1,4 +1,4 @@
-"""What explain says of each URL is what generate, fetch and updatedb then do, in a random web that
+"""Holds explain to what generate, fetch and updatedb then do with each URL, in a random web that
 misbehaves.
 
     python -m tests.properties.test_explained [--urls 2000] [--hosts 24] [--rounds 4] [--seed 1]

@@ -64,7 +64,7 @@ check() {{
 
 @dataclass
 class Ran:
-    """What came of lines."""
+    """The outcome of some lines: exit code and output."""
 
     code: int
     out: str

@@ -34,8 +34,8 @@ def suffix_list() -> Iterator[None]:
 
 
 def answer(ask: Callable[..., Any], *args: Any, error: str = "!MalformedURLException") -> Any:
-    """What a function gives, as the tables write it: an exception is its Java name after an
-    exclamation mark.
+    """Calls a function and writes its result as the tables do: an exception is its Java name after
+    an exclamation mark.
     """
     try:
         return ask(*args)

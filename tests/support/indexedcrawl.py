@@ -53,7 +53,7 @@ class IndexedCrawl:
         self.index_folder = folder / "index"
 
     def context(self, **properties: str) -> JobContext:
-        """What a job is given; properties: `__` stands for a dot."""
+        """Makes the context of a job from properties, with `__` for a dot."""
         values = {name.replace("__", "."): value for name, value in properties.items()}
         conf = Configuration.load([], overrides={"plugin.includes": PLUGINS} | values)
         return JobContext(conf.freeze(), FakeClock(FETCHED_AT), io.StringIO(), io.StringIO())

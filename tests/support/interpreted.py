@@ -75,6 +75,6 @@ def both_ways() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def compared() -> Iterator[None]:
-    """For a conftest.py or a module of tests that imports it: all of its kernels run both ways."""
+    """Runs all kernels both ways in the tests that import it, from a conftest.py or a module."""
     with both_ways():
         yield
