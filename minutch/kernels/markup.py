@@ -14,7 +14,18 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.memory import HIGH_BITS, first_marked
-from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, inlined, inner, kernel
+from minutch.kernels.native import (
+    I64,
+    U8,
+    Bool,
+    I64Rows,
+    Int,
+    inlined,
+    inner,
+    int64,
+    kernel,
+    uint64,
+)
 from minutch.kernels.primitives import load64
 
 (
@@ -74,7 +85,7 @@ SLOTS = 512
 """Of the table of names: slot of a name's hash, or the next free one."""
 SEED, PRIME, MASK = 0x11C9DC5, 0x01000193, 0x7FFFFFFF
 """Of the hashes of names (FNV-1a)."""
-_ONES = np.uint64(0x0101010101010101)
+_ONES = uint64(0x0101010101010101)
 _ENDS_NAME = np.array([byte in b">/ \t\n\f\r" for byte in range(256)])
 COPIES = 1 << 20
 """Formatting elements that blocks may get in all."""
@@ -95,13 +106,13 @@ def lower(byte: Int) -> Int:
 @inlined
 def ends_name(byte: Int) -> Bool:
     """Whether a tag's name ends before this byte."""
-    return _ENDS_NAME[byte]
+    return bool(_ENDS_NAME[byte])
 
 
 @inlined
 def next_of(data: U8, at: Int, byte: Int) -> Int:
     """Where a byte comes next, from `at` on; the size of the data if it does not."""
-    size, pattern = data.size, np.uint64(byte) * _ONES
+    size, pattern = data.size, uint64(byte) * _ONES
     while at + 8 <= size:
         word = load64(data.ctypes.data + at) ^ pattern
         found = (word - _ONES) & ~word & HIGH_BITS
@@ -119,7 +130,7 @@ def flags_of(hash: Int, hashes: I64, flags: I64) -> Int:
     slot = hash & (SLOTS - 1)
     while hashes[slot] != 0:
         if hashes[slot] == hash:
-            return flags[slot]
+            return int64(flags[slot])
         slot = (slot + 1) & (SLOTS - 1)
     return 0
 
@@ -239,7 +250,7 @@ def open_format(name: Int, whole: Int, stack: I64Rows, formats: I64Rows, state: 
 @inner
 def reopen_formats(stack: I64Rows, formats: I64Rows, state: I64) -> Int:
     """Open again what is on the list and not on the stack; how many that are."""
-    count = state[PENDING]
+    count = int64(state[PENDING])
     for place in range(state[LISTED] if count > 0 else 0):
         if formats[place, ON_STACK] < 0 and state[SIZE] < stack.shape[0] - 1:
             push(formats[place, FORMAT], FORMATTING, stack, state)
@@ -435,7 +446,7 @@ def measure(
                     while at < size and data[at] != 62:
                         at += 1
             continue
-        start, name = at, np.int64(SEED)
+        start, name = at, int64(SEED)
         while at < size and not ends_name(data[at]):
             name = mixed(name, lower(data[at]))
             at += 1

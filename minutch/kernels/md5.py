@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from minutch.kernels.native import I64, U8, U32, Int, inlined, inner, kernel
+from minutch.kernels.native import I64, U8, U32, Int, inlined, inner, int64, kernel, uint32
 from minutch.kernels.primitives import copy_bytes, load32, store8, store32, store64
 
 LANES: Final = 16
@@ -32,8 +32,8 @@ _SHIFTS: Final = np.array(
     np.uint32,
 )
 _START: Final = np.array([0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476], np.uint32)
-_ALL: Final = np.uint32(0xFFFFFFFF)
-_BITS: Final = np.uint32(32)
+_ALL: Final = uint32(0xFFFFFFFF)
+_BITS: Final = uint32(32)
 _OLD: Final = 4 * LANES
 _WORDS: Final = 8 * LANES
 
@@ -47,8 +47,8 @@ def _choice(x: Int, y: Int, z: Int) -> Int:
 @inlined
 def _turned(a: Int, b: Int, mixed: Int, word: Int, i: Int) -> Int:
     """The new number of step `i`."""
-    total = np.uint32(a + mixed + word + _SINES[i])
-    return np.uint32(b + ((total << _SHIFTS[i]) | (total >> np.uint32(_BITS - _SHIFTS[i]))))
+    total = uint32(a + mixed + word + _SINES[i])
+    return uint32(b + ((total << _SHIFTS[i]) | (total >> uint32(_BITS - _SHIFTS[i]))))
 
 
 @inner
@@ -112,7 +112,7 @@ def md5(at: I64, sizes: I64, order: I64, lanes: U32, tails: U8, digests: U8) -> 
     order   the numbers of the strings; the work is least where strings of like size follow each
     other
     """
-    padding, out = np.int64(tails.ctypes.data), np.int64(digests.ctypes.data)
+    padding, out = int64(tails.ctypes.data), int64(digests.ctypes.data)
     for first in range(0, len(order), LANES):
         used = min(LANES, len(order) - first)
         longest = 0
