@@ -7,8 +7,6 @@ for single records.
 
 from __future__ import annotations
 
-import numpy as np
-
 from minutch.kernels.find import records, verified
 from minutch.kernels.memory import int_at, long_at, put_int
 from minutch.kernels.native import (
@@ -22,6 +20,8 @@ from minutch.kernels.native import (
     Views,
     inlined,
     inner,
+    int8,
+    int64,
     kernel,
     string_at,
 )
@@ -73,7 +73,7 @@ def decode_rows(
         if len(fetch_time):
             fetch_time[i] = 0 if empty else long_at(buf, p + 2)
         if len(retries):
-            retries[i] = 0 if empty else np.int8(buf[p + 10])
+            retries[i] = 0 if empty else int8(buf[p + 10])
         if len(interval):
             interval[i] = 0 if empty else int_at(buf, p + 11)
         if len(score_bits):
@@ -81,10 +81,10 @@ def decode_rows(
         if len(modified_time):
             modified_time[i] = 0 if empty else long_at(buf, p + 19)
         if len(signature_at) or len(metadata_at):
-            signature, entries = np.int64(0), np.int64(0)
-            flag = np.int64(FIXED_SIZE)
+            signature, entries = int64(0), int64(0)
+            flag = int64(FIXED_SIZE)
             if not empty:
-                signature = max(np.int64(np.int8(buf[p + 27])), np.int64(0))
+                signature = max(int64(int8(buf[p + 27])), int64(0))
                 flag = FIXED_SIZE + signature
                 if size <= flag:
                     return False
@@ -176,16 +176,16 @@ def scan(
     """
     found_at, found_len = scratch64(AT_A_TIME), scratch32(AT_A_TIME)
     value_at, value_len = scratch64(AT_A_TIME), scratch32(AT_A_TIME)
-    row = np.int64(0)
+    row = int64(0)
     at, good = start, start // chunk * chunk
     while at < end:
         good = verified(buf, good, end, sums, chunk, crc32)
         if good < 0:
             return -1
-        count = np.int64(AT_A_TIME)
+        count = int64(AT_A_TIME)
         while count == AT_A_TIME:
             count, at = records(
-                buf, at, min(good, end), sync, np.int64(0), found_at, found_len, value_at, value_len
+                buf, at, min(good, end), sync, int64(0), found_at, found_len, value_at, value_len
             )
             if count < 0 or not decode_rows(
                 buf,
@@ -229,7 +229,7 @@ def plain(buf: U8, at: I64, length: I32, status: U8, fetch_time: I64, score_bits
         status[i] = buf[p + 1]
         fetch_time[i] = long_at(buf, p + 2)
         score_bits[i] = int_at(buf, p + 15)
-        flag = FIXED_SIZE + np.int64(np.int8(buf[p + 27]))
+        flag = FIXED_SIZE + int64(int8(buf[p + 27]))
         if flag < FIXED_SIZE or flag >= size:
             return False
         if size == flag + 1:
@@ -250,7 +250,7 @@ def map_size(buf: U8, at: Int, end: Int) -> Int:
     for _ in range(classes):
         if at + 3 > end:
             return -1
-        at += 3 + (np.int64(buf[at + 1]) << 8 | buf[at + 2])
+        at += 3 + (int64(buf[at + 1]) << 8 | buf[at + 2])
     return int_at(buf, at) if at + 4 <= end else -1
 
 
@@ -272,7 +272,7 @@ def encode(
     """Write the records to the offsets `at` of `buf`; empty signatures and metadata stand for
     none.
     """
-    target = np.int64(buf.ctypes.data)
+    target = int64(buf.ctypes.data)
     for i in range(len(at)):
         p = at[i]
         buf[p] = 7
@@ -282,13 +282,13 @@ def encode(
         put_int(buf, p + 11, interval[i])
         put_int(buf, p + 15, score_bits[i])
         put_long(buf, p + 19, modified_time[i])
-        size = np.int64(signatures[i, 0])
+        size = int64(signatures[i, 0])
         buf[p + 27] = size
         p += FIXED_SIZE
         if size:
             copy_bytes(target + p, string_at(signatures, signature_addresses, i), size)
             p += size
-        size = np.int64(metadata[i, 0])
+        size = int64(metadata[i, 0])
         buf[p] = size > 0
         if size:
             copy_bytes(target + p + 1, string_at(metadata, metadata_addresses, i), size)
@@ -299,10 +299,10 @@ def copy_scored(value_at: I64, value_len: I32, rows: I64, score_bits: I32, out: 
     """Copy the values of some rows into `out`, one after the other, with other scores; their places
     are those then.
     """
-    used = np.int64(0)
+    used = int64(0)
     for i in range(len(rows)):
         row = rows[i]
-        copy_bytes(np.int64(out.ctypes.data) + used, value_at[row], np.int64(value_len[row]))
-        value_at[row] = np.int64(out.ctypes.data) + used
+        copy_bytes(int64(out.ctypes.data) + used, value_at[row], int64(value_len[row]))
+        value_at[row] = int64(out.ctypes.data) + used
         put_int(out, used + 15, score_bits[i])
-        used += np.int64(value_len[row])
+        used += int64(value_len[row])

@@ -15,7 +15,20 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.memory import HIGH_BITS, first_marked, put_vint
-from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, U8Rows, inlined, inner, kernel
+from minutch.kernels.native import (
+    I64,
+    U8,
+    Bool,
+    I64Rows,
+    Int,
+    U8Rows,
+    Word,
+    inlined,
+    inner,
+    int64,
+    kernel,
+    uint64,
+)
 from minutch.kernels.primitives import copy_bytes, load8, load32, load64, store8, store64
 
 LOCAL_NAME, NEXT, PARENT, FIRST_CHILD, TYPE = 8, 40, 56, 64, 88
@@ -64,18 +77,18 @@ if it has none.
 
 _NOFOLLOW = np.frombuffer(b"nofollow", np.uint8)
 _BLANK, _BREAK = 1, 2
-_FIRST_PRINTED = np.uint64(0x2121212121212121)
+_FIRST_PRINTED = uint64(0x2121212121212121)
 """The character after the last that may be a blank, in each byte."""
 
 
 @inlined
 def at(address: Int) -> Int:
     """The word at an address."""
-    return np.int64(load64(address))
+    return int64(load64(address))
 
 
 @inlined
-def is_blank(byte: Int) -> Bool:
+def is_blank(byte: Int | Word) -> Bool:
     """Java's `\\s`."""
     return byte == 32 or (byte >= 9 and byte <= 13)
 
@@ -103,8 +116,8 @@ def is_utf8(data: U8) -> Bool:
                 i += 32
             if i == size:
                 return True
-            high = load64(data.ctypes.data + i) & HIGH_BITS if i + 8 <= size else np.uint64(0x8000)
-            i += first_marked(high) if high != 0 else 8
+            marks = load64(data.ctypes.data + i) & HIGH_BITS if i + 8 <= size else uint64(0x8000)
+            i += first_marked(marks) if marks != 0 else 8
             continue
         i += 1
         if first < 0xC2 or first > 0xF4 or i == size:
@@ -150,7 +163,7 @@ def read_attributes(element: Int, slots: I64, names: U8Rows, sizes: I64, values:
         name = at(attribute + ATTRIBUTE_QUALIFIED)
         if name == 0:
             name = at(attribute + LOCAL_NAME)
-        slot = np.int64(slots[name]) if name < slots.size else find_name(name, names, sizes)
+        slot = int64(slots[name]) if name < slots.size else find_name(name, names, sizes)
         if slot >= 0:
             value = at(attribute + ATTRIBUTE_VALUE)
             values[slot, 0] = at(value + STRING_DATA) if value != 0 else 0
@@ -173,13 +186,13 @@ def says_nofollow(data: Int, size: Int) -> Int:
     for start in range(size - 7):
         same = True
         for k in range(8):
-            if (load8(data + start + k) | 32) != _NOFOLLOW[k]:
+            if (load8(data + start + k) | uint64(32)) != _NOFOLLOW[k]:
                 same = False
                 break
         if not same:
             continue
-        before = np.int64(load8(data + start - 1)) if start > 0 else 32
-        after = np.int64(load8(data + start + 8)) if start + 8 < size else 32
+        before = int64(load8(data + start - 1)) if start > 0 else 32
+        after = int64(load8(data + start + 8)) if start + 8 < size else 32
         if before >= 128 or after >= 128:
             return -1
         if not is_word(before) and not is_word(after):
@@ -190,7 +203,7 @@ def says_nofollow(data: Int, size: Int) -> Int:
 @inlined
 def says_post(data: Int, size: Int) -> Bool:
     """Whether a form's method is post."""
-    return size == 4 and (load32(data) | 0x20202020) == 0x74736F70
+    return size == 4 and (load32(data) | uint64(0x20202020)) == 0x74736F70
 
 
 @inner
@@ -368,7 +381,7 @@ def walk(
     node = root
     while True:
         kind = load32(node + TYPE)
-        child = np.int64(0)
+        child = int64(0)
         if kind == TEXT:
             data, size = (
                 at(node + TEXT_STRING + STRING_DATA),

@@ -4,11 +4,9 @@ they are due.
 
 from __future__ import annotations
 
-import numpy as np
-
 from minutch.kernels.find import MARKER_SIZE
 from minutch.kernels.memory import compare, put_int, put_vint, vint_size
-from minutch.kernels.native import I32, I64, U8, Int, kernel
+from minutch.kernels.native import I32, I64, U8, Int, int64, kernel
 from minutch.kernels.primitives import copy_bytes
 
 
@@ -35,7 +33,7 @@ def put_in(
     `before` ascends; records come as the places of their keys and values, the table's and the
     result's alike.
     """
-    row, n = np.int64(0), np.int64(0)
+    row, n = int64(0), int64(0)
     for i in range(len(before) + 1):
         end = before[i] if i < len(before) else len(key_at)
         while row < end:
@@ -80,18 +78,18 @@ def lay_out(
     shift = state[POSITION] - used
     last_sync, count, due = state[LAST_SYNC], state[COUNT], state[INDEX_DUE]
     last_indexed, indexed = state[INDEX_POSITION], state[INDEXED]
-    target = np.int64(out.ctypes.data)
-    room = np.int64(len(out)) - MARKER_SIZE
+    target = int64(out.ctypes.data)
+    room = int64(len(out)) - MARKER_SIZE
     while row < len(key_at):
-        key, key_size = key_at[row], np.int64(key_len[row])
-        value, value_size = value_at[row], np.int64(value_len[row])
+        key, key_size = key_at[row], int64(key_len[row])
+        value, value_size = value_at[row], int64(value_len[row])
         prefix = vint_size(key_size)
         if used + 8 + prefix + key_size + value_size > room:
             break
         if (
             index_interval
             and row
-            and compare(key_at[row - 1], np.int64(key_len[row - 1]), key, key_size) > 0
+            and compare(key_at[row - 1], int64(key_len[row - 1]), key, key_size) > 0
         ):
             state[DESCENT] = row
             break
@@ -139,12 +137,12 @@ def index_entries(
     Stops after the one with which Texts and positions (8 bytes each), and `held` bytes before them,
     come to `most`. Returns the number after it; `used` tells the bytes written to either.
     """
-    lengths, texts, number = np.int64(0), np.int64(0), first
+    lengths, texts, number = int64(0), int64(0), first
     while number < len(rows) and held < most:
-        size = np.int64(key_len[rows[number]])
+        size = int64(key_len[rows[number]])
         start = texts
         texts = put_vint(keys, texts, size)
-        copy_bytes(np.int64(keys.ctypes.data) + texts, key_at[rows[number]], size)
+        copy_bytes(int64(keys.ctypes.data) + texts, key_at[rows[number]], size)
         texts += size
         lengths = put_vint(sizes, lengths, texts - start)
         held += texts - start + 8

@@ -15,6 +15,7 @@ runs. `interpreted` runs the same source without a compiler, slowly, for debuggi
 The names of types in a kernel's signature are all that is known of its arguments:
 
     Int, Bool       64-bit integer, truth value
+    Word            unsigned 64-bit integer, between kernels alone
     U8 … I64, F32   array of one dimension, of unsigned, signed or floating numbers of so many bits
     Flags           array of one dimension, of truth values
     Views           int32, n × 4: strings as Arrow's binary view has them (`arrow`)
@@ -31,7 +32,18 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache, update_wrapper
-from typing import Any, Final, NamedTuple, NoReturn, ParamSpec, TypeAlias, TypeVar, cast
+from typing import (
+    Any,
+    Final,
+    NamedTuple,
+    NoReturn,
+    ParamSpec,
+    Protocol,
+    SupportsInt,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
 
 import numpy as np
 import numpy.typing as npt
@@ -41,9 +53,9 @@ from minutch.errors import MinutchError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Int: TypeAlias = Any
+Int: TypeAlias = int
 """An integer: Python's on the way into a kernel and out of it, a machine's inside."""
-Bool: TypeAlias = Any
+Bool: TypeAlias = bool
 U8: TypeAlias = npt.NDArray[np.uint8]
 U32: TypeAlias = npt.NDArray[np.uint32]
 U64: TypeAlias = npt.NDArray[np.uint64]
@@ -55,6 +67,43 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 Views: TypeAlias = npt.NDArray[np.int32]
 U8Rows: TypeAlias = npt.NDArray[np.uint8]
 I64Rows: TypeAlias = npt.NDArray[np.int64]
+
+
+class Word(Protocol):
+    """A uint64 inside a kernel. It is combined with its like alone: to the compiler, the sum of a
+    uint64 and an int64 is a floating number.
+    """
+
+    def __add__(self, other: Word, /) -> Word: ...
+    def __sub__(self, other: Word, /) -> Word: ...
+    def __mul__(self, other: Word, /) -> Word: ...
+    def __mod__(self, other: Word, /) -> Word: ...
+    def __and__(self, other: Word, /) -> Word: ...
+    def __or__(self, other: Word, /) -> Word: ...
+    def __xor__(self, other: Word, /) -> Word: ...
+    def __lshift__(self, other: Word, /) -> Word: ...
+    def __rshift__(self, other: Word, /) -> Word: ...
+    def __invert__(self) -> Word: ...
+    def __eq__(self, other: object, /) -> Bool: ...
+    def __hash__(self) -> int: ...
+    def __lt__(self, other: Word | Int, /) -> Bool: ...
+    def __le__(self, other: Word | Int, /) -> Bool: ...
+    def __gt__(self, other: Word | Int, /) -> Bool: ...
+    def __ge__(self, other: Word | Int, /) -> Bool: ...
+    def __int__(self) -> Int: ...
+    def __index__(self) -> Int: ...
+
+
+def _integer(kind: type[np.integer[Any]]) -> Callable[[SupportsInt], Int]:
+    """Returns what makes machine integers of a kind: NumPy's type, whose numbers are Ints to
+    kernels.
+    """
+    return cast(Callable[[SupportsInt], Int], kind)
+
+
+int8, int32, int64 = _integer(np.int8), _integer(np.int32), _integer(np.int64)
+uint8, uint32 = _integer(np.uint8), _integer(np.uint32)
+uint64 = cast(Callable[[SupportsInt], Word], np.uint64)
 
 
 class Shape(NamedTuple):
@@ -216,5 +265,5 @@ def _marked(function: Callable[P, R], kind: str) -> Callable[P, R]:
 def string_at(views: Views, addresses: U64, i: Int) -> Int:
     """The address of string `i` of a column (see `arrow.Strings`)."""
     if views[i, 0] <= 12:
-        return np.int64(views.ctypes.data) + 16 * i + 4
-    return np.int64(addresses[views[i, 2]]) + np.int64(np.uint32(views[i, 3]))
+        return int64(views.ctypes.data) + 16 * i + 4
+    return int64(addresses[views[i, 2]]) + int64(uint32(views[i, 3]))

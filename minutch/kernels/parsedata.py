@@ -11,11 +11,9 @@ names the error.
 
 from __future__ import annotations
 
-import numpy as np
-
 from minutch.kernels.links import after_status, skip_map, skip_text
 from minutch.kernels.memory import int_at, vint_at
-from minutch.kernels.native import I32, I64, U8, Bool, Int, inner, kernel
+from minutch.kernels.native import I32, I64, U8, Bool, Int, inner, int64, kernel
 
 
 @inner
@@ -141,7 +139,7 @@ def count_values(buf: U8, at: I64, end: Int, name: U8, first: I64, count: I64) -
 
     The records have been passed over by `split`.
     """
-    total = np.int64(0)
+    total = int64(0)
     for i in range(len(at)):
         first[i] = at[i]
         count[i] = 0
@@ -174,7 +172,7 @@ def place_values(
     buf: U8, end: Int, first: I64, count: I64, record: I64, value_at: I64, value_len: I32
 ) -> None:
     """Fill in where values lie that `count_values` has counted, and which record each is of."""
-    row = np.int64(0)
+    row = int64(0)
     for i in range(len(first)):
         p = first[i]
         for _ in range(count[i]):

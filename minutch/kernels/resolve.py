@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from minutch.kernels.memory import put_vint, vint_at
-from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, inlined, inner, kernel
+from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, inlined, inner, int64, kernel
 from minutch.kernels.primitives import copy_bytes
 
 ROOT: Final = 0
@@ -191,9 +191,9 @@ def resolve_links(
     """
     size = len(data)
     source, target, prefix = (
-        np.int64(data.ctypes.data),
-        np.int64(out.ctypes.data),
-        np.int64(prefixes.ctypes.data),
+        int64(data.ctypes.data),
+        int64(out.ctypes.data),
+        int64(prefixes.ctypes.data),
     )
     done, at, to = state[DONE], state[AT], state[TO]
     for page in range(state[AT_PAGE], len(lengths)):

@@ -8,12 +8,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 
 from minutch.errors import MinutchError
-from minutch.kernels import find, library, link, native
+from minutch.kernels import find, library, link, native, simhash, sort
 from minutch.kernels.native import Kernel
 from tests.support.golden import PROJECT
 
@@ -170,3 +171,32 @@ def test_what_the_linker_says_is_passed_on(tmp_path: Path) -> None:
     with pytest.raises(MinutchError, match=r"did not link the kernels: .*bad\.o"):
         link.link([tmp_path / "bad.o"], tmp_path / "out.so")
     assert not (tmp_path / "out.so").exists()
+
+
+@pytest.mark.parametrize("flags", ["", "flags : fpu sse2 avx", None])
+def test_processors_without_newer_instructions_get_the_baseline(
+    flags: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if flags is not None:
+        (tmp_path / "cpuinfo").write_text(f"processor : 0\n{flags}\n")
+    monkeypatch.setattr(library, "PROCESSORS", tmp_path / "cpuinfo")
+    library.is_newer.cache_clear()
+    try:
+        assert not library.is_newer()
+        assert library.find_kernel(cast(Kernel, sort.pack))
+    finally:
+        library.is_newer.cache_clear()
+
+
+@pytest.mark.skipif(not library.is_newer(), reason="this processor runs the baseline alone")
+def test_both_variants_of_a_kernel_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = np.random.default_rng(5).integers(0, 1 << 63, 1000).astype(np.uint64)
+    found = []
+    for is_newer in (False, True):
+        monkeypatch.setattr(library, "is_newer", lambda answer=is_newer: answer)
+        function = Kernel(cast(Kernel, simhash.simhash).function)
+        result = np.zeros(1, np.uint64)
+        function(words, len(words), 3, 17, np.zeros(2048, np.uint64), result)
+        found.append((function._native.__name__, int(result[0])))
+    (baseline, one), (newer, other) = found
+    assert one == other and baseline != newer
