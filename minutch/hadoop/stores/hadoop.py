@@ -65,7 +65,7 @@ class Settings(NamedTuple):
     """The folder in which files lie while they travel; the system's own for such without it."""
 
 
-class Entry(NamedTuple):
+class FileStatus(NamedTuple):
     """What a file system says of a path."""
 
     name: str
@@ -214,9 +214,9 @@ def _place(uri: str) -> tuple[Any, Any]:
     return system, _hadoop.jvm().org.apache.hadoop.fs.Path(uri)
 
 
-def _entry(status: Any) -> Entry:
+def _file_status(status: Any) -> FileStatus:
     path = status.getPath()
-    return Entry(
+    return FileStatus(
         path.getName(),
         bool(status.isDirectory()),
         int(status.getLen()),
@@ -224,18 +224,18 @@ def _entry(status: Any) -> Entry:
     )
 
 
-def look(uri: str) -> Entry:
+def look(uri: str) -> FileStatus:
     """What is there. Raises FileNotFoundError."""
     system, path = _place(uri)
     with _errors(uri):
-        return _entry(system.getFileStatus(path))
+        return _file_status(system.getFileStatus(path))
 
 
-def entries(uri: str) -> list[Entry]:
+def list_folder(uri: str) -> list[FileStatus]:
     """What is in a folder."""
     system, path = _place(uri)
     with _errors(uri):
-        return [_entry(status) for status in system.listStatus(path)]
+        return [_file_status(status) for status in system.listStatus(path)]
 
 
 def make_folder(uri: str) -> None:

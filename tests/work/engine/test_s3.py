@@ -19,12 +19,9 @@ from typing import Any
 import pytest
 
 from minutch.clock import FakeClock, SystemClock
-from minutch.commands import dedup, generate, parse, readdb
+from minutch.commands import dedup, fetch, generate, inject, invertlinks, parse, readdb, updatedb
 from minutch.conf import Configuration
-from minutch.cycle.crawldb import inject, updatedb
-from minutch.cycle.fetch import fetcher as fetch
 from minutch.cycle.fetch.remotesegment import copy_folder
-from minutch.cycle.linkdb import invertlinks
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_GENERATE,

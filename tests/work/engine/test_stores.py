@@ -17,26 +17,29 @@ from typing import Any
 import pytest
 
 from minutch.clock import FakeClock, SystemClock
-from minutch.commands import crawl, readdb
-from minutch.conf import Configuration
-from minutch.cycle.crawldb import (
+from minutch.commands import (
+    crawl,
     crawlcomplete,
     dedup,
     domainstats,
+    fetch,
+    generate,
     inject,
+    invertlinks,
     mergedb,
+    mergelinkdb,
+    mergesegs,
+    parse,
     protocolstats,
+    readdb,
+    readlinkdb,
+    readseg,
     updatedb,
 )
+from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.fetch import fetcher as fetch
 from minutch.cycle.fetch.remotesegment import copy_folder
-from minutch.cycle.fetchlist import generate
-from minutch.cycle.linkdb import dump as readlinkdb
-from minutch.cycle.linkdb import invertlinks, mergelinkdb
 from minutch.cycle.linkdb.store import LinkDb
-from minutch.cycle.parse import parsesegment as parse
-from minutch.cycle.segment import mergesegs, readseg
 from minutch.cycle.segment.store import COMPLETE, CRAWL_GENERATE, Segment
 from minutch.errors import ConfigError, LockedError, StoreError
 from minutch.hadoop.stores import StorePath, as_path, hadoop
@@ -102,7 +105,8 @@ def answers(root: Path) -> list[object]:
             answer = ask()
         except OSError as exc:
             answer = type(exc)
-        said.append(str(answer).replace(str(root), "") if isinstance(answer, Path) else answer)
+        is_path = isinstance(answer, Path | StorePath)
+        said.append(str(answer).replace(str(root), "") if is_path else answer)
 
     folder = root / "a folder [ä]"
     file = folder / "file"
