@@ -204,18 +204,14 @@ def run_job(
     """Import the command's module and run it with the process's streams."""
     import importlib
 
-    from minutch.job import JobContext
+    from minutch.job import JobContext, set_up_process
 
     far = next((word for word in args if word.startswith(flow.FAR)), None)
     if far is not None and command.name not in flow.FAR_COMMANDS:
         raise ConfigError(f"{command.name} works on this machine's files alone, not on {far}")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
-    suffixes = conf.resource("effective_tld_names.dat")
-    if suffixes is not None:
-        from minutch.urls.domains import use_list
-
-        use_list(suffixes)
+    set_up_process(conf)
     module = importlib.import_module(command.module)
     context = JobContext(conf.freeze(), out=sys.stdout, err=_stderr(os.environ), stdin=sys.stdin)
     context.verbose, context.colour = verbose, _has_colour(sys.stdout)

@@ -43,7 +43,7 @@ from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import COMPLETE, CRAWL_GENERATE, Segment
 from minutch.errors import ConfigError, LockedError, StoreError
 from minutch.hadoop.stores import StorePath, as_path, hadoop
-from minutch.job import JobContext
+from minutch.job import JobContext, set_up_process
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_FETCH_SUCCESS
 from minutch.records.crawldatum.rows import to_frame
 from minutch.work.engine import session
@@ -82,7 +82,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StorePath]:
     """The root of a new HDFS."""
     try:
         with hdfs(tmp_path_factory.mktemp("hdfs")) as address:
-            hadoop.use(lambda: hadoop.settings_of(Configuration.load([])))
+            set_up_process(Configuration.load([]))
             root = as_path(f"{address}/test")
             assert isinstance(root, StorePath)
             root.mkdir(parents=True)
