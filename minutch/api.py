@@ -29,7 +29,7 @@ from minutch.cycle.crawl.options import CrawlOptions
 from minutch.cycle.crawldb.inject import InjectOptions, inject
 from minutch.errors import MinutchError
 from minutch.inspect.query import crawl as query
-from minutch.job import CLEAR, Counters, JobContext
+from minutch.job import CLEAR, Counters, JobContext, set_up_process
 
 
 class Crawl(query.Crawl):
@@ -48,6 +48,7 @@ class Crawl(query.Crawl):
     def context(self) -> JobContext:
         """A new context for a job: the crawl's configuration, and streams to show it on."""
         conf = self.conf.with_values({}).freeze()
+        set_up_process(conf)
         if self.quiet:
             return JobContext(conf, out=StringIO(), err=StringIO(), stdin=StringIO())
         return JobContext(conf, out=sys.stdout, err=progress_stream(), stdin=StringIO())

@@ -13,10 +13,10 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import partial
 from types import TracebackType
 from typing import Protocol, Self, TextIO
 
+from minutch import processwide
 from minutch.clock import Clock, SystemClock
 from minutch.conf import Configuration
 from minutch.hadoop.stores import hadoop
@@ -109,11 +109,8 @@ class JobContext:
     """Whether `out` takes colours."""
 
     def __post_init__(self) -> None:
-        """Let plugins, which know the configuration, see the job's clock; and file systems the
-        configuration.
-        """
+        """Lets plugins, which know the configuration, see the job's clock."""
         self.conf.clock = self.clock
-        hadoop.use(partial(hadoop.settings_of, self.conf))
 
     def print(self, *values: object, end: str = "\n", style: str = "") -> None:
         """Data for the user: to `out`, put together as the built-in print does; `style` is a
@@ -141,6 +138,17 @@ class JobContext:
         width = max(map(len, counters), default=0)
         for name, count in counters.items():
             counters_log.info("%s: %-*s %d", title, width, name, count)
+
+
+def set_up_process(conf: Configuration) -> None:
+    """Applies those settings of a configuration that hold for the whole process: the public suffix
+    list, and Hadoop's properties for paths like hdfs://.
+
+    Programs call it before they run jobs; the command line, `minutch.open` and `minutch.jobs` do.
+    """
+    processwide.change(
+        stores=hadoop.settings_of(conf), suffix_list=conf.resource("effective_tld_names.dat")
+    )
 
 
 class Progress:

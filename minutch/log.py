@@ -18,7 +18,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from minutch import processwide
 from minutch.job import CLEAR
+from minutch.processwide import LogSettings
 from minutch.terminal import raw, visible, visible_line
 
 log = logging.getLogger(__name__)
@@ -136,22 +138,16 @@ class _ShortFormatter(_Formatter):
         )
 
 
-configured: tuple[int, Path | None, bool] | None = None
-"""Level, file and `only_live` of the last `configure`: what a process that is started afresh takes
-over.
-"""
-
-
 def log_to(path: Path, stream: TextIO) -> Path | None:
     """Log to a file as well, unless there is one already or nothing was configured; returns the
     file in use.
     """
-    if configured is None:
+    used = processwide.settings().log
+    if used is None:
         return None
-    level, log_file, only_live = configured
-    if log_file is None:
-        configure(stream, level=level, log_file=path, only_live=only_live)
-    return log_file or path
+    if used.file is None:
+        configure(stream, level=used.level, log_file=path, only_live=used.only_live)
+    return used.file or path
 
 
 def configure(
@@ -167,8 +163,7 @@ def configure(
     page. Returns the handlers, for whoever wants to take them off again. Earlier handlers of the
     root logger are closed.
     """
-    global configured  # noqa: PLW0603
-    configured = level, log_file, only_live
+    processwide.change(log=LogSettings(level, log_file, only_live))
     root = logging.getLogger()
     for handler in list(root.handlers):
         root.removeHandler(handler)

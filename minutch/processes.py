@@ -23,7 +23,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from minutch import log
+from minutch import log, processwide
+from minutch.processwide import ProcessSettings
 
 if TYPE_CHECKING:
     import asyncio
@@ -70,7 +71,7 @@ def start_worker(
     _parents_ends.add(ours)
     process = context.Process(
         target=_forked if forks else _served,
-        args=(os.getpid() if forks else log.configured, main, theirs, *args),
+        args=(os.getpid() if forks else processwide.settings(), main, theirs, *args),
         name=name,
         daemon=daemon,
     )
@@ -122,12 +123,10 @@ def _forked(parent: int, main: Callable[..., None], *args: Any) -> None:
     _work(main, *args)
 
 
-def _served(
-    logging: tuple[int, Path | None, bool] | None, main: Callable[..., None], *args: Any
-) -> None:
-    if logging is not None:
-        level, log_file, only_live = logging
-        log.configure(sys.stderr, level=level, log_file=log_file, only_live=only_live)
+def _served(settings: ProcessSettings, main: Callable[..., None], *args: Any) -> None:
+    processwide.use(settings)
+    if used := settings.log:
+        log.configure(sys.stderr, level=used.level, log_file=used.file, only_live=used.only_live)
     _work(main, *args)
 
 

@@ -201,18 +201,14 @@ def run_job(
     """Imports the command's module, and runs it with the process's streams."""
     import importlib
 
-    from minutch.job import JobContext
+    from minutch.job import JobContext, set_up_process
 
     remote = next((word for word in args if word.startswith(flow.REMOTE_PREFIXES)), None)
     if remote is not None and command.name not in flow.REMOTE_COMMANDS:
         raise ConfigError(f"{command.name} works with local files only, not with {remote}")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
-    suffixes = conf.resource("effective_tld_names.dat")
-    if suffixes is not None:
-        from minutch.urls.domains import use_list
-
-        use_list(suffixes)
+    set_up_process(conf)
     module = importlib.import_module(command.module)
     context = JobContext(conf.freeze(), out=sys.stdout, err=_stderr(os.environ), stdin=sys.stdin)
     context.verbose, context.colour = verbose, _has_colour(sys.stdout)

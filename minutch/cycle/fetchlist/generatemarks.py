@@ -88,8 +88,9 @@ def plan(db: CrawlDb, segments: Path, time: int) -> None:
     record = db.path / RECORD
     fresh = record.with_name(f"{RECORD}.new")
     try:
+        folder = os.path.relpath(str(segments), str(db.path))
         with fresh.open("w", encoding="utf-8") as stream:
-            json.dump({"segments": os.path.relpath(segments, db.path), "time": time}, stream)
+            json.dump({"segments": folder, "time": time}, stream)
             stream.flush()
             os.fsync(stream.fileno())
         fresh.replace(record)

@@ -32,6 +32,7 @@ from minutch.hadoop.formats.readbuffer import LARGEST_READ, ReadBuffer
 from minutch.hadoop.formats.sequenceheader import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceHeader
 from minutch.hadoop.formats.sequencewriter import BLOCK_SIZE, SYNC_INTERVAL, SequenceFileWriter
 from minutch.hadoop.formats.writables import Writable, lookup
+from minutch.hadoop.stores import StorePath
 
 __all__ = [
     "BLOCK",
@@ -68,7 +69,7 @@ class SequenceFileReader:
         most: int = NO_LIMIT,
     ) -> None:
         self._most = most
-        if isinstance(source, (str, Path)):
+        if isinstance(source, (str, Path, StorePath)):
             file = ChecksumReader(source, verify=verify)
             self._in = ReadBuffer(file, str(source), file.size)
         else:

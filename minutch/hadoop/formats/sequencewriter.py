@@ -21,7 +21,7 @@ from minutch.hadoop.formats.sequenceheader import (
     new_sync,
 )
 from minutch.hadoop.formats.writables import Writable
-from minutch.hadoop.stores import as_path
+from minutch.hadoop.stores import StorePath, as_path
 
 SYNC_INTERVAL = 5 * 1024 * (len(SYNC_ESCAPE) + SYNC_SIZE)
 """Bytes after which a marker is due."""
@@ -72,7 +72,7 @@ class SequenceFileWriter(WholeOrNothing):
         block_size: int = BLOCK_SIZE,
         sync_interval: int = SYNC_INTERVAL,
     ) -> None:
-        path = target if isinstance(target, str | Path) else str(getattr(target, "name", "stream"))
+        path = _path_of(target)
         if compression not in COMPRESSIONS:
             raise FormatError(
                 "unknown compression",
@@ -85,7 +85,7 @@ class SequenceFileWriter(WholeOrNothing):
             raise FormatError(
                 "wrong size of a sync marker", path=path, expected=SYNC_SIZE, found=len(sync)
             )
-        self.path = as_path(path)
+        self.path = path
         self.header = SequenceHeader(
             key_class,
             value_class,
@@ -99,7 +99,7 @@ class SequenceFileWriter(WholeOrNothing):
         self._interval = sync_interval
         self._last_sync = 0
         self._block = _BlockColumns(block_size) if compression == BLOCK else None
-        self._out = ChecksumWriter(target) if isinstance(target, str | Path) else _StreamOut(target)
+        self._out = _output(target)
         self._out.write(self.header.to_bytes())
 
     @property
@@ -205,6 +205,19 @@ class SequenceFileWriter(WholeOrNothing):
         self._out.discard()
 
 
+def _path_of(target: str | Path | BinaryIO) -> Path:
+    """Returns a file's path; a stream has its name."""
+    if isinstance(target, str | Path | StorePath):
+        return as_path(target)
+    return Path(str(getattr(target, "name", "stream")))
+
+
+def _output(target: str | Path | BinaryIO) -> ChecksumWriter | _StreamOut:
+    if isinstance(target, str | Path | StorePath):
+        return ChecksumWriter(target)
+    return _StreamOut(target)
+
+
 def _records(data: bytes) -> Iterator[tuple[int, int, int]]:
     """Start and end of each record, and where its key ends."""
     at = 0
@@ -254,7 +267,7 @@ class _BlockColumns:
         yield bytes(self._values)
 
 
-def _find(name: str, path: str | Path) -> Codec:
+def _find(name: str, path: Path) -> Codec:
     try:
         return codec(name)
     except FormatError as exc:

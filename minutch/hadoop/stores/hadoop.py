@@ -19,7 +19,7 @@ import os
 import shutil
 import subprocess
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkstemp
@@ -27,8 +27,10 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from minutch import processwide
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, StoreError
+from minutch.processwide import StoreSettings
 from minutch.scratch import make as make_scratch
 from minutch.scratch import remove as remove_scratch
 
@@ -54,18 +56,7 @@ _NEW_ONLY: Final = "fs.option.create.conditional.overwrite"
 _lock = Lock()
 
 
-class Settings(NamedTuple):
-    """What a Java process is started with."""
-
-    properties: tuple[tuple[str, str], ...] = ()
-    """Of Hadoop."""
-    jars: tuple[str, ...] = ()
-    """Files and folders' stars beside those of PySpark."""
-    scratch: str = ""
-    """The folder in which files lie while they travel; the system's own for such without it."""
-
-
-class Entry(NamedTuple):
+class FileStatus(NamedTuple):
     """What a file system says of a path."""
 
     name: str
@@ -75,50 +66,40 @@ class Entry(NamedTuple):
     """Epoch milliseconds."""
 
 
-def settings_of(conf: Configuration) -> Settings:
-    """What the file systems of a job need."""
+def settings_of(conf: Configuration) -> StoreSettings:
+    """Reads the settings of the Java process from the configuration of a job."""
     found = dict(_QUICK)
-    found |= {name: value for name, value in conf.items() if name.startswith(PREFIXES)}
+    found |= {name: conf.get(name, "") for name in conf if name.startswith(PREFIXES)}
     found |= {
-        name.removeprefix(HADOOP): value for name, value in conf.items() if name.startswith(HADOOP)
+        name.removeprefix(HADOOP): conf.get(name, "") for name in conf if name.startswith(HADOOP)
     }
     jars = [
         word for name in _JARS for word in conf.get(name, "").replace(":", ",").split(",") if word
     ]
-    return Settings(tuple(sorted(found.items())), tuple(jars))
+    return StoreSettings(tuple(sorted(found.items())), tuple(jars))
 
 
 class _Hadoop:
-    """The Java process of this one, once it is needed."""
+    """The Java process that belongs to this process, started when it is needed."""
 
     def __init__(self) -> None:
-        self._wanted: Callable[[], Settings] = Settings
-        self._settings: Settings | None = None
         self._gateway: Any = None
         self._conf: Any = None
+        self._properties: tuple[tuple[str, str], ...] | None = None
         self._scratch = ""
 
-    def use(self, wanted: Callable[[], Settings]) -> None:
-        """From now on, `wanted` says what the process is to be started with."""
-        self._wanted, self._settings = wanted, None
-
-    @property
-    def settings(self) -> Settings:
-        """What the process is started with, or would be."""
-        if self._settings is None:
-            self._settings = self._wanted()
-        return self._settings
-
     def jvm(self) -> Any:
-        """Java's names. Raises ConfigError without PySpark or Java."""
+        """Returns Java's names. Raises ConfigError without PySpark or Java."""
+        settings = processwide.settings().stores
         with _lock:
             if self._gateway is None:
-                self._gateway = _started(self.settings)
+                self._gateway = _started(settings)
                 atexit.register(self.stop)
-            if self._conf is None or self._settings is None:
+            if self._properties != settings.properties:
                 self._conf = self._gateway.jvm.org.apache.hadoop.conf.Configuration()
-                for name, value in self.settings.properties:
+                for name, value in settings.properties:
                     self._conf.set(name, value)
+                self._properties = settings.properties
             return self._gateway.jvm
 
     def system(self, uri: str) -> Any:
@@ -130,13 +111,13 @@ class _Hadoop:
     def scratch(self) -> str:
         """The folder in which files lie while they travel."""
         if not self._scratch:
-            self._scratch = str(make_scratch("files", self.settings.scratch))
+            self._scratch = str(make_scratch("files", processwide.settings().stores.scratch))
             atexit.register(remove_scratch, Path(self._scratch))
         return self._scratch
 
     def stop(self) -> None:
         """End the process."""
-        gateway, self._gateway, self._conf = self._gateway, None, None
+        gateway, self._gateway, self._properties = self._gateway, None, None
         if gateway is not None:
             gateway.shutdown()
             gateway.java_process.stdin.close()  # at whose end it ends
@@ -144,14 +125,8 @@ class _Hadoop:
 
 
 _hadoop = _Hadoop()
-use = _hadoop.use
 stop = _hadoop.stop
 scratch = _hadoop.scratch
-
-
-def settings() -> Settings:
-    """What the Java process is started with, or would be."""
-    return _hadoop.settings
 
 
 def _named(variable: str) -> str:
@@ -175,7 +150,7 @@ def find_java() -> str:
     return found
 
 
-def _started(settings: Settings) -> Any:
+def _started(settings: StoreSettings) -> Any:
     """The gateway to a new Java process."""
     try:
         with warnings.catch_warnings():
@@ -214,9 +189,9 @@ def _place(uri: str) -> tuple[Any, Any]:
     return system, _hadoop.jvm().org.apache.hadoop.fs.Path(uri)
 
 
-def _entry(status: Any) -> Entry:
+def _file_status(status: Any) -> FileStatus:
     path = status.getPath()
-    return Entry(
+    return FileStatus(
         path.getName(),
         bool(status.isDirectory()),
         int(status.getLen()),
@@ -224,18 +199,18 @@ def _entry(status: Any) -> Entry:
     )
 
 
-def look(uri: str) -> Entry:
+def look(uri: str) -> FileStatus:
     """What is there. Raises FileNotFoundError."""
     system, path = _place(uri)
     with _errors(uri):
-        return _entry(system.getFileStatus(path))
+        return _file_status(system.getFileStatus(path))
 
 
-def entries(uri: str) -> list[Entry]:
+def list_folder(uri: str) -> list[FileStatus]:
     """What is in a folder."""
     system, path = _place(uri)
     with _errors(uri):
-        return [_entry(status) for status in system.listStatus(path)]
+        return [_file_status(status) for status in system.listStatus(path)]
 
 
 def make_folder(uri: str) -> None:

@@ -22,7 +22,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -31,10 +31,11 @@ import numpy as np
 import polars as pl
 
 from minutch import log as logs
+from minutch import processwide
 from minutch.errors import MinutchError
 from minutch.hadoop.formats.batch import string_column
-from minutch.hadoop.stores import hadoop
-from minutch.job import Counters
+from minutch.job import Counters, set_up_process
+from minutch.processwide import StoreSettings
 from minutch.work.engine.interface import (
     Partition,
     ReadRows,
@@ -87,7 +88,7 @@ class WorkerSetup:
     cores: int
     """Of a task."""
     conf: Packed
-    files: hadoop.Settings
+    files: StoreSettings
     """Of file systems."""
     folder: Path
     """Where the driver works: what relative paths are relative to, if it is on this machine."""
@@ -96,19 +97,15 @@ class WorkerSetup:
 @lru_cache(maxsize=1)
 def _set_up(setup: WorkerSetup) -> None:
     """Make this process what the driver is: log, public suffixes; once."""
-    logs.configure(sys.stderr, level=setup.level)
-    logging.getLogger("py4j").setLevel(logging.ERROR)
-    parallel.limit_workers(setup.cores)
     here = _local_folder()
     if setup.folder.is_dir():
         os.chdir(setup.folder)
     jars = (*setup.files.jars, str(here / "*"))  # Spark brings those of spark.jars
-    hadoop.use(lambda: setup.files._replace(jars=jars, scratch=str(here)))
-    suffixes = setup.conf.load(_home()).resource("effective_tld_names.dat")
-    if suffixes is not None:
-        from minutch.urls.domains import use_list
-
-        use_list(suffixes)
+    set_up_process(setup.conf.load(_home()))
+    stores = replace(setup.files, jars=jars, scratch=str(here))
+    processwide.change(stores=stores, cores=setup.cores)
+    logs.configure(sys.stderr, level=setup.level)
+    logging.getLogger("py4j").setLevel(logging.ERROR)
 
 
 @lru_cache(maxsize=16)

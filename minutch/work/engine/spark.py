@@ -23,7 +23,7 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -121,7 +121,7 @@ class SparkEngine:
         self._split_size = conf.get_long(SPLIT_PROPERTY, SPLIT_SIZE)
         cores = int(context.getConf().get(CORES, "1"))
         jars = conf.get(JARS, "").split(":")
-        files = hadoop.settings_of(conf)._replace(jars=tuple(filter(None, jars)))
+        files = replace(hadoop.settings_of(conf), jars=tuple(filter(None, jars)))
         self._setup = WorkerSetup(
             logging.getLogger().getEffectiveLevel(),
             cores,

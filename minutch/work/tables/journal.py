@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from minutch.errors import StoreError
-from minutch.hadoop.stores import StorePath, remove_tree
+from minutch.hadoop.stores import StorePath
 from minutch.work.tables.lock import Owner
 from minutch.work.tables.parallel import for_each
 
@@ -88,7 +88,7 @@ def _do(folder: StorePath, pending: PendingMoves) -> None:
         assert source is not None
         if target is not None:
             for_each(_move, list(_files(source, target)), _AT_A_TIME)
-        remove_tree(source)
+        source.remove_tree()
         pending = pending._replace(moves=pending.moves[1:])
         if pending.moves:
             (folder / JOURNAL).write_text(pending.text, encoding="utf-8")

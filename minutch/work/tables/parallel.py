@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
+from minutch import processwide
+
 if TYPE_CHECKING:
     from minutch.conf import Configuration
 
@@ -39,20 +41,9 @@ def number_of_parts(conf: Configuration) -> int:
     return max(1, conf.get_int("mapreduce.job.reduces", 1))
 
 
-_limit = 0
-
-
-def limit_workers(count: int) -> None:
-    """At most so many threads from here on: where a process is given some of the cores that it
-    sees. 0: all.
-    """
-    global _limit  # noqa: PLW0603 - it belongs to the process, as the cores do
-    _limit = count
-
-
 def workers() -> int:
     """Threads that work at the same time: one per core that this process may use."""
-    return _limit or _cores()
+    return processwide.settings().cores or _cores()
 
 
 def _cores() -> int:

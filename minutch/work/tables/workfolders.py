@@ -17,7 +17,6 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-from minutch.hadoop import stores
 from minutch.hadoop.stores import StorePath
 from minutch.work.tables.lock import Owner
 
@@ -68,7 +67,7 @@ def remove(path: Path) -> None:
 def remove_tree(path: Path) -> None:
     """Remove a folder and what is in it. Raises OSError."""
     if isinstance(path, StorePath):
-        stores.remove_tree(path)
+        path.remove_tree()
     else:
         shutil.rmtree(path)
 
