@@ -66,7 +66,7 @@ def run(args: list[str], context: JobContext) -> int:
     options = _options(given, context)
     crawl = Crawl(folder)
     if url is None:
-        choice = Selector(context.conf, options, context.clock.now())
+        choice = Selector.from_conf(context.conf, options, context.clock.now())
         overview = Overseer(
             crawl, context.conf, choice, _arguments(given), context.clock.now()
         ).overview()

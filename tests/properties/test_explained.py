@@ -114,7 +114,7 @@ def _check_generate(made: Crawled, options: GenerateOptions, clock: LaterClock) 
     that it gives.
     """
     now = clock.now()
-    choice = Selector(made.conf, options, now)
+    choice = Selector.from_conf(made.conf, options, now)
     files, entries = made.crawl(), read_db(made.crawldb)
     reasons = {
         key.decode(): reason

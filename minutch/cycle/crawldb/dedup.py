@@ -19,7 +19,6 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from minutch.conf import Configuration
 from minutch.cycle.crawldb import duplicates, nearduplicates
 from minutch.cycle.crawldb.matching import last_of_key, match
 from minutch.cycle.crawldb.pagesignatures import (
@@ -29,14 +28,14 @@ from minutch.cycle.crawldb.pagesignatures import (
     signed_in,
     signed_pages,
 )
-from minutch.cycle.crawldb.partitions import Entries, EntryFilter, patch
+from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, patch
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
-from minutch.work.engine import Partition, Shuffled, Task, engine_of
+from minutch.work.engine import Engine, Partition, Shuffled, Task, engine_of
+from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.packed import Patched, take
-from minutch.work.tables.parallel import memory_budget
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.spans import FileOrSplit
 
@@ -75,13 +74,15 @@ def dedup(
     log.info("DeduplicationJob: starting")
     db = CrawlDb(crawldb)
     db.require_parts()
-    conf = context.conf
+    entry_filter = EntryFilter.from_conf(context.conf)
+    engine, output = engine_of(context.conf), OutputSettings.from_conf(context.conf)
     group, order, near = options.group, options.order, options.near
+    where = FETCHED if near is None else FETCHED & ~IS_SIMHASH
     with (
         db.lock(),
-        Entries([db], conf, EntryFilter.from_conf(conf), spill=crawldb, packed=True) as entries,
-        _found(db, conf, group, order, FETCHED if near is None else FETCHED & ~IS_SIMHASH) as found,
-        Shuffle(entries.parts, _KEYS, budget=memory_budget(conf) // 4, spill=crawldb) as found_near,
+        EntrySources([db], engine, entry_filter, spill=crawldb, packed=True) as entries,
+        _found(db, engine, group, order, where) as found,
+        Shuffle(engine.parts, _KEYS, budget=engine.memory // 4, spill=crawldb) as found_near,
         context.progress("dedup") as progress,
     ):
         for keys in _find_near(db, group, order, near) if near is not None else ():
@@ -91,9 +92,11 @@ def dedup(
         sources = [
             *entries.sources,
             found,
-            *([] if near is None else [engine_of(conf).local_source(found_near)]),
+            *([] if near is None else [engine.local_source(found_near)]),
         ]
-        counters = patch(db, conf, sources, lambda tables: _mark(tables[0], tables[1:]), progress)
+        counters = patch(
+            db, engine, output, sources, lambda tables: _mark(tables[0], tables[1:]), progress
+        )
     counters.merge(entries.counters)
     log.info("Deduplication finished")
     return counters
@@ -101,10 +104,9 @@ def dedup(
 
 @contextmanager
 def _found(
-    db: CrawlDb, conf: Configuration, group: str, order: Sequence[str], where: pl.Expr
+    db: CrawlDb, engine: Engine, group: str, order: Sequence[str], where: pl.Expr
 ) -> Iterator[Shuffled]:
     """The keys of the duplicates. All pages with one signature come together to be compared."""
-    engine = engine_of(conf)
 
     def pages(task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
         for table in signed_in(place, group, where):
@@ -120,8 +122,8 @@ def _found(
 
     pieces = engine.splits(db.require_parts())
     with (
-        engine.shuffle(pages, pieces, _PAGES, conf, None, spill=db.path, share=4) as signed,
-        engine.regroup(find, signed, _KEYS, conf, spill=db.path, share=4) as found,
+        engine.shuffle(pages, pieces, _PAGES, None, spill=db.path, share=4) as signed,
+        engine.regroup(find, signed, _KEYS, spill=db.path, share=4) as found,
     ):
         yield found
 

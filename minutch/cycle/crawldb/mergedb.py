@@ -19,13 +19,15 @@ from typing import Final
 import polars as pl
 
 from minutch.cycle.crawldb.matching import merge_sorted
-from minutch.cycle.crawldb.partitions import Entries, EntryFilter, rewrite
+from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, rewrite
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.records.metadata.rawmap import RawMap
+from minutch.work.engine import engine_of
+from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.merge import has_repeats, sort_by_key
 from minutch.work.tables.success import mark_success
 
@@ -36,7 +38,7 @@ MERGED: Final = "entries merged into others"
 
 @dataclass(frozen=True, slots=True)
 class MergeOptions:
-    """The options of mergedb."""
+    """The options of mergedb and mergelinkdb."""
 
     normalize: bool = False
     """Whether the URL normalizers apply."""
@@ -60,14 +62,22 @@ def mergedb(
     sources = _existing(dbs)
     conf, result = context.conf, CrawlDb(output)
     schedule = fetch_schedule(conf)
-    entry_filter = EntryFilter(conf, normalize=options.normalize, filtering=options.filtering)
+    entry_filter = EntryFilter.from_conf(
+        conf, normalize=options.normalize, filtering=options.filtering
+    )
+    engine, settings = engine_of(conf), OutputSettings.from_conf(conf)
     with (
         result.lock(),
-        Entries(sources, conf, entry_filter, spill=output) as entries,
+        EntrySources(sources, engine, entry_filter, spill=output) as entries,
         context.progress("mergedb", lambda: sum(db.estimate() for db in sources)) as progress,
     ):
         counters = rewrite(
-            result, conf, entries.sources, lambda frames: merge(frames, schedule), progress
+            result,
+            engine,
+            settings,
+            entries.sources,
+            lambda frames: merge(frames, schedule),
+            progress,
         )
         mark_success(conf, result.current)
     counters.merge(entries.counters)

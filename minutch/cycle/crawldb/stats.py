@@ -18,7 +18,9 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -46,9 +48,23 @@ _FLOAT_MIN: Final = 1.401298464324817e-45  # where Nutch starts to look for the 
 _MINUTE: Final = 60_000
 
 
-def statistics(db: CrawlDb, context: JobContext, *, hosts: bool = False) -> Statistics:
-    """The counts of a CrawlDb. Raises StoreError where there is none, FormatError (damage)."""
-    engine, total = engine_of(context.conf), Statistics(hosts=hosts)
+@dataclass(frozen=True, slots=True)
+class StatsOptions:
+    """The options of readdb -stats."""
+
+    hosts: bool = False
+    """Whether the hosts of each status are counted."""
+
+
+def readdb_stats(
+    crawldb: Path, options: StatsOptions = StatsOptions(), *, context: JobContext
+) -> Statistics:
+    """Counts the entries of a CrawlDb. Raises StoreError where there is none, FormatError
+    (damage).
+    """
+    log.info("CrawlDb statistics start: %s", crawldb)
+    db, engine, hosts = CrawlDb(crawldb), engine_of(context.conf), options.hosts
+    total = Statistics(hosts=hosts, quantiles=_wanted_quantiles(context.conf))
 
     def count(task: Task, place: FileOrSplit) -> Statistics:
         found = Statistics(hosts=hosts)
@@ -60,14 +76,16 @@ def statistics(db: CrawlDb, context: JobContext, *, hosts: bool = False) -> Stat
     with context.progress("readdb -stats", db.estimate) as progress:
         for found in engine.map(count, engine.splits(db.require_parts()), Counters(), progress):
             total.merge(found)
+    log.info("CrawlDb statistics: done")
     return total
 
 
 class Statistics:
-    """Counts over the entries of a CrawlDb, added table by table."""
+    """Counts of the entries of a CrawlDb, added table by table."""
 
-    def __init__(self, *, hosts: bool = False) -> None:
+    def __init__(self, *, hosts: bool = False, quantiles: Sequence[float] = QUANTILES) -> None:
         self.total = 0
+        self._quantiles = quantiles
         self._hosts = hosts
         self._statuses: Counter[int] = Counter()
         self._retries: Counter[int] = Counter()
@@ -77,7 +95,7 @@ class Statistics:
         self._scores: list[Floats] = []
 
     def add(self, frame: pl.DataFrame) -> None:
-        """Count the entries of a table."""
+        """Counts the entries of a table."""
         self.total += len(frame)
         self._statuses.update(dict(frame["status"].value_counts().iter_rows()))
         self._retries.update(dict(frame["retries"].value_counts().iter_rows()))
@@ -93,7 +111,7 @@ class Statistics:
             self._by_host.update({(code, host): n for code, host, n in counts.iter_rows()})
 
     def merge(self, other: Statistics) -> None:
-        """Add the counts of what comes after."""
+        """Adds the counts of later entries."""
         self.total += other.total
         self._statuses.update(other._statuses)
         self._retries.update(other._retries)
@@ -102,8 +120,8 @@ class Statistics:
         self._intervals.merge(other._intervals)
         self._scores += other._scores
 
-    def lines(self, conf: Configuration) -> Iterator[str]:
-        """The table, line by line."""
+    def lines(self) -> Iterator[str]:
+        """Lines of the table."""
         yield f"TOTAL urls:\t{self.total}"
         if not self.total:
             return
@@ -115,7 +133,7 @@ class Statistics:
         yield f"latest fetch time:\t{iso_date(self._times.most * _MINUTE)}"
         for retries in sorted(self._retries, key=str):
             yield f"retry {retries}:\t{self._retries[retries]}"
-        yield from self._score_lines(conf)
+        yield from self._score_lines()
         yield from self._status_lines()
 
     def facts(self) -> dict[str, object]:
@@ -166,7 +184,7 @@ class Statistics:
         }
         return known | ({"hostValues": hosts} if hosts else {})
 
-    def _score_lines(self, conf: Configuration) -> Iterator[str]:
+    def _score_lines(self) -> Iterator[str]:
         scores = np.sort(np.concatenate(self._scores) + np.float32(0))  # makes all zeros positive
         valid = scores[: len(scores) - np.isnan(scores).sum()]
         if len(valid) < len(scores):
@@ -175,8 +193,7 @@ class Statistics:
             return
         with np.errstate(invalid="ignore"):  # infinities of both signs
             total = float32(float(valid.sum(dtype=np.float64)))
-        wanted = _wanted_quantiles(conf)
-        for q, value in zip(wanted, quantiles(valid, wanted), strict=True):
+        for q, value in zip(self._quantiles, quantiles(valid, self._quantiles), strict=True):
             yield f"score quantile {double_to_string(q)}:\t{double_to_string(value)}"
         yield f"min score:\t{double_to_string(float(valid[0]))}"
         yield f"avg score:\t{double_to_string(total / self.total)}"

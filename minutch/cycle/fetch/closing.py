@@ -34,8 +34,8 @@ from minutch.cycle.segment.store import (
     PARSE_TEXT,
     Segment,
     compression_of,
-    text_key,
 )
+from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, codec
 from minutch.hadoop.formats.mapfile import TEXT, MapFileWriter

@@ -21,19 +21,19 @@ from typing import Final
 import polars as pl
 
 from minutch.cycle.crawldb.mergedsegments import is_merged
-from minutch.cycle.crawldb.partitions import Entries, EntryFilter, rewrite
+from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, rewrite
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist.lists import stamp
 from minutch.cycle.segment.store import CRAWL_FETCH, CRAWL_GENERATE, Segment, segments_in
 from minutch.errors import StoreError
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
-from minutch.job import Counters, JobContext
+from minutch.job import Counters, Progress
 from minutch.records.metadata import GENERATE_TIME_KEY
-from minutch.work.engine import engine_of
+from minutch.work.engine import Engine
 from minutch.work.tables.crawldata import scan
+from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.install import sync_path
-from minutch.work.tables.parallel import memory_budget, number_of_parts
 from minutch.work.tables.shuffle import Shuffle
 
 log = logging.getLogger(__name__)
@@ -41,8 +41,16 @@ log = logging.getLogger(__name__)
 RECORD: Final = ".generated"
 
 
-def mark(db: CrawlDb, context: JobContext, selected: pl.Series, time: int) -> None:
-    """Put `_ngt_` (`time`, ms) into the CrawlDb's entries of the selected URLs. The caller holds
+def mark(
+    db: CrawlDb,
+    selected: pl.Series,
+    time: int,
+    *,
+    engine: Engine,
+    output: OutputSettings,
+    progress: Progress,
+) -> None:
+    """Puts `_ngt_` (`time`, ms) into the CrawlDb's entries of the selected URLs. The caller holds
     the lock.
     """
 
@@ -58,15 +66,14 @@ def mark(db: CrawlDb, context: JobContext, selected: pl.Series, time: int) -> No
         )
         return entries.with_columns(metadata=metadata), Counters()
 
-    conf, schema = context.conf, pl.Schema({"key": pl.Binary()})
-    budget = memory_budget(conf) // 4
+    schema, budget = pl.Schema({"key": pl.Binary()}), engine.memory // 4
     with (
-        Entries([db], conf, EntryFilter.neutral(conf), spill=db.path) as old,
-        Shuffle(number_of_parts(conf), schema, budget=budget, spill=db.path) as marks,
-        context.progress("generate: updating the CrawlDb") as progress,
+        EntrySources([db], engine, EntryFilter(), spill=db.path) as old,
+        Shuffle(engine.parts, schema, budget=budget, spill=db.path) as marks,
     ):
         marks.add(selected.to_frame("key"))
-        rewrite(db, conf, [*old.sources, engine_of(conf).local_source(marks)], step, progress)
+        sources = [*old.sources, engine.local_source(marks)]
+        rewrite(db, engine, output, sources, step, progress)
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -51,13 +51,15 @@ class Expressions:
 
     max_count: Expression | None = None
     delay: Expression | None = None
-    conf: Configuration | None = None
-    """What the expressions know as `conf`."""
+    variables: Mapping[str, object] = field(default_factory=dict)
+    """Values that the expressions know besides those of the host."""
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> Expressions:
         """The properties. Raises ExpressionError, which names the property."""
-        return cls(_compiled(conf, MAX_COUNT_PROPERTY), _compiled(conf, DELAY_PROPERTY), conf)
+        return cls(
+            _compiled(conf, MAX_COUNT_PROPERTY), _compiled(conf, DELAY_PROPERTY), {"conf": conf}
+        )
 
 
 def _compiled(conf: Configuration, name: str) -> Expression | None:
@@ -93,10 +95,10 @@ class HostLimits:
                     {
                         "host": decode_keys(mine["key"]),
                         "max_count": _numbers(
-                            mine, expressions.max_count, MAX_COUNT_PROPERTY, expressions.conf
+                            mine, expressions.max_count, MAX_COUNT_PROPERTY, expressions.variables
                         ),
                         "delay": _numbers(
-                            mine, expressions.delay, DELAY_PROPERTY, expressions.conf
+                            mine, expressions.delay, DELAY_PROPERTY, expressions.variables
                         ),
                     }
                 )
@@ -146,12 +148,15 @@ def _put(metadata: bytes | None, delay: int | None) -> bytes | None:
 
 
 def _numbers(
-    hosts: pl.DataFrame, expression: Expression | None, name: str, conf: Configuration | None
+    hosts: pl.DataFrame,
+    expression: Expression | None,
+    name: str,
+    variables: Mapping[str, object],
 ) -> pl.Series:
     """The value of an expression for each host, as a whole number; null where it gives none."""
     if expression is None:
         return pl.Series([None], dtype=pl.Int64).new_from_index(0, len(hosts))
-    numbers = list(_rounded(evaluate(hosts, expression, {"conf": conf})))
+    numbers = list(_rounded(evaluate(hosts, expression, variables)))
     missing = numbers.count(None)
     if missing:
         first = decode_keys(hosts["key"])[numbers.index(None)]

@@ -101,7 +101,7 @@ class FetchListWriter:
         return cls(
             segments,
             number_of_lists(conf, fetchers),
-            UrlPartitioner(conf, address_of, seed),
+            UrlPartitioner.from_conf(conf, address_of, seed),
             output_compression(conf),
             partial(mark_success, conf),
         )

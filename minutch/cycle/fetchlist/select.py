@@ -19,6 +19,7 @@ HashComparator.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -34,7 +35,7 @@ from minutch.kernels.arrow import from_series
 from minutch.plugin.chains import SCOPE_GENERATE_HOST_COUNT, URLNormalizers
 from minutch.urls.hostcolumns import domains_of, hosts_of
 from minutch.work.tables.frame import decode_keys
-from minutch.work.tables.parallel import for_each
+from minutch.work.tables.parallel import for_each, number_of_parts
 from minutch.work.tables.rankwindow import Ranks
 
 Ints = NDArray[np.int64]
@@ -126,37 +127,67 @@ def ranks_in(table: pl.DataFrame) -> Ranks:
     return ranks_of(descending(table["sort"]), mixed(url_hashes(table["key"])))
 
 
-class Selection:
-    """What limits the selection: `top_n` per segment, `segments`, generate.max.count,
-    generate.count.mode.
+@dataclass(frozen=True, slots=True)
+class SelectionSettings:
+    """The limits of a selection."""
 
-    `hosts` has limits of hosts that stand in the place of generate.max.count.
+    top_n: int
+    """Pages in each segment, at most."""
+    segments: int
+    """Segments that are made, at most."""
+    reducers: int
+    """Reducers, each of which deals out its share of the places."""
+    max_count: int
+    """Pages of a host or domain in each segment, at most; 0 or less: no limit."""
+    by_domain: bool
+    """Whether the pages of a domain are counted together."""
+    normalizers: URLNormalizers | None
+    """Normalizers of the URLs whose hosts are counted."""
+    partitioner: UrlPartitioner
+    """Decides which reducer an entry belongs to."""
+
+    @classmethod
+    def from_conf(
+        cls, conf: Configuration, *, top_n: int, segments: int, normalize: bool, resolve: Resolve
+    ) -> SelectionSettings:
+        """Reads `generate.max.count`, `generate.count.mode` and `mapreduce.job.reduces`."""
+        return cls(
+            top_n=top_n,
+            segments=segments,
+            reducers=number_of_parts(conf),
+            max_count=conf.get_int("generate.max.count", -1),
+            by_domain=conf.get("generate.count.mode") == "domain",
+            normalizers=URLNormalizers(conf, SCOPE_GENERATE_HOST_COUNT) if normalize else None,
+            partitioner=UrlPartitioner.from_conf(conf, resolve),
+        )
+
+
+class Selection:
+    """Gives places to entries, best first, within the limits of `settings`.
+
+    `hosts` has limits of hosts that apply instead of generate.max.count.
     """
 
     def __init__(
         self,
-        conf: Configuration,
-        *,
-        top_n: int,
-        segments: int,
-        normalize: bool,
-        reducers: int,
-        resolve: Resolve,
+        settings: SelectionSettings,
         hosts: HostLimits | None = None,
         own: range | None = None,
     ) -> None:
         """`own` are the reducers whose entries come, if they are not all of them."""
-        self._conf = conf
+        reducers, top_n = settings.reducers, settings.top_n
         self._reducers = reducers
         self._limit = top_n // reducers if top_n >= 0 else -(-top_n // reducers)
-        self._segments = segments
-        self._max_count = conf.get_int("generate.max.count", -1)
-        self._by_domain = conf.get("generate.count.mode") == "domain"
-        self._normalizers = URLNormalizers(conf, SCOPE_GENERATE_HOST_COUNT) if normalize else None
+        self._segments = settings.segments
+        self._max_count = settings.max_count
+        self._by_domain = settings.by_domain
+        self._normalizers = settings.normalizers
         self._hosts = hosts if hosts is not None and hosts.limits_counts else None
-        self._partitioner = UrlPartitioner(conf, resolve)
+        self._partitioner = settings.partitioner
         self._own = range(reducers) if own is None else own
-        self._quotas = [Quota(self._limit, segments, self._max_count) for _ in range(reducers)]
+        self._quotas = [
+            Quota(self._limit, self._segments, self._max_count) for _ in range(reducers)
+        ]
 
     @property
     def is_full(self) -> bool:

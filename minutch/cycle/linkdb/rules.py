@@ -14,6 +14,7 @@ Source: org.apache.nutch.crawl.LinkDb.LinkDbMapper, LinkDbFilter.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -52,17 +53,27 @@ LINKS_SCHEMA: Final = pl.Schema(
 class UrlChain:
     """Normalizers and filters for the two URLs of a link; without either all links pass as they
     are.
-
-    `scope` is that of the normalizers, of the LinkDb unless given.
     """
 
     def __init__(
-        self, conf: Configuration, *, normalize: bool, filtering: bool, scope: str = ""
+        self, normalizers: URLNormalizers | None = None, filters: URLFilters | None = None
     ) -> None:
+        self._normalizers = normalizers
+        self._filters = filters
+        self._shortcut = UrlShortcut(normalizers, filters)
+
+    @classmethod
+    def from_conf(
+        cls, conf: Configuration, *, normalize: bool, filtering: bool, scope: str = ""
+    ) -> UrlChain:
+        """Builds the configured plugins; `scope` is that of the normalizers, by default the
+        LinkDb's.
+        """
         scope = scope or conf.get(SCOPE_PROPERTY) or SCOPE_LINKDB
-        self._normalizers = URLNormalizers(conf, scope) if normalize else None
-        self._filters = URLFilters(conf) if filtering else None
-        self._shortcut = UrlShortcut(self._normalizers, self._filters)
+        return cls(
+            URLNormalizers(conf, scope) if normalize else None,
+            URLFilters(conf) if filtering else None,
+        )
 
     @property
     def normalizes(self) -> bool:
@@ -109,14 +120,27 @@ class UrlChain:
         return urls if self._filters is None else self._filters.filter_column(urls, distinct=True)
 
 
+@dataclass(frozen=True, slots=True)
 class LinkRules:
-    """Which outlinks of pages become inlinks."""
+    """Decides which outlinks of pages become inlinks."""
 
-    def __init__(self, conf: Configuration, chain: UrlChain) -> None:
-        self.ignore_internal = conf.get_boolean(IGNORE_INTERNAL_PROPERTY, True)
-        self.ignore_external = conf.get_boolean(IGNORE_EXTERNAL_PROPERTY, False)
-        self._max_anchor = conf.get_int(MAX_ANCHOR_PROPERTY, 100)
-        self._chain = chain
+    chain: UrlChain
+    ignore_internal: bool = True
+    """Whether links within a host don't count."""
+    ignore_external: bool = False
+    """Whether links between hosts don't count."""
+    max_anchor: int = 100
+    """UTF-16 units of an anchor, at most."""
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, chain: UrlChain) -> LinkRules:
+        """Reads `linkdb.ignore.*` and `linkdb.max.anchor.length`."""
+        return cls(
+            chain,
+            conf.get_boolean(IGNORE_INTERNAL_PROPERTY, True),
+            conf.get_boolean(IGNORE_EXTERNAL_PROPERTY, False),
+            conf.get_int(MAX_ANCHOR_PROPERTY, 100),
+        )
 
     @property
     def unwanted(self) -> int:
@@ -154,8 +178,8 @@ class LinkRules:
         counters.add(READ, read)
         if self.unwanted != inlinks_kernels.UNKNOWN:
             links = self._by_hosts(links, hosts, left_out, counters)
-        return self._chain.apply(
-            links.with_columns(_cut(links["anchor"], self._max_anchor)), counters
+        return self.chain.apply(
+            links.with_columns(_cut(links["anchor"], self.max_anchor)), counters
         )
 
     def _by_hosts(

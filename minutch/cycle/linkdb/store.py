@@ -17,7 +17,6 @@ from typing import Final
 
 import polars as pl
 
-from minutch.conf import Configuration
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
@@ -96,14 +95,13 @@ class LinkDb(Database):
         return InlinksWriter(directory / part_name(index), layout, **compression.options)
 
 
-def layout_for(conf: Configuration, sources: Sequence[LinkDb]) -> str:
-    """The layout to write: `linkdb.inlink.layout`, else (or if that is `auto`) the one that all
-    `sources` have.
+def layout_for(wanted: str, sources: Sequence[LinkDb]) -> str:
+    """Decides which layout to write: `wanted` (`linkdb.inlink.layout`), if that is not AUTO, else
+    the one that all `sources` have.
 
-    Where there is none, or they differ, it is the newer one. Raises ConfigError for an unknown
-    layout, FormatError for a source with records in both.
+    Where there is none, or they differ, it is the newer one. Raises FormatError for a source with
+    records in both.
     """
-    wanted = conf.get_word(LAYOUT_PROPERTY, AUTO)
     if wanted != AUTO:
         return wanted
     layouts = {db.layout for db in sources if db.parts()}

@@ -27,14 +27,8 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.packing import PartWriters, put_in_places
 from minutch.cycle.parse.pageparser import PackedPage, SegmentTask
 from minutch.cycle.parse.workerpool import WorkerPool, pool_settings
-from minutch.cycle.segment.store import (
-    CONTENT,
-    CRAWL_PARSE,
-    PARSE_DATA,
-    PARSE_TEXT,
-    RawRecord,
-    Segment,
-)
+from minutch.cycle.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.cycle.segment.storedrecords import RawRecord
 from minutch.errors import FormatError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.hadoop.formats.javaio import decode_text
@@ -105,9 +99,7 @@ def parse_segment(
             from minutch.cycle.parse.repartition import PAGES_SCHEMA, stored_pages
 
             places = engine.splits(segment.parts(CONTENT))
-            with engine.shuffle(
-                stored_pages, places, PAGES_SCHEMA, conf, None, spill=directory
-            ) as pages:
+            with engine.shuffle(stored_pages, places, PAGES_SCHEMA, None, spill=directory) as pages:
                 engine.reduce(step.parse_shuffled, [pages], parts, directory, counters, progress)
         counters.add(REPEATED, put_in_places(directory, conf, stores_text=stores_text))
     mark_success(conf, segment.path)

@@ -38,8 +38,8 @@ from minutch.cycle.segment.store import (
     PARSE_TEXT,
     Segment,
     compression_of,
-    decode,
 )
+from minutch.cycle.segment.storedrecords import decode
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javaio import decode_text
 from minutch.hadoop.formats.sequencefile import RECORD
@@ -50,7 +50,7 @@ from minutch.plugin.urlrules import UrlRules
 from minutch.records.crawldatum import STATUS_SIGNATURE, CrawlDatum
 from minutch.work.engine import Task, engine_of
 from minutch.work.tables.database import record_estimate
-from minutch.work.tables.parallel import number_of_parts, ordered
+from minutch.work.tables.parallel import ordered
 from minutch.work.tables.success import mark_success
 from minutch.work.tables.textparts import output_folder, require_absent
 
@@ -87,28 +87,39 @@ def mergesegs(
     Segments that do not exist are skipped with a message. Raises StoreError if none is left, or if
     no folder is in all of them; FormatError for damage.
     """
-    conf, name = context.conf, segment_name(context.clock.now())
+    name = segment_name(context.clock.now())
     log.info("Merging %d segments to %s/%s", len(segments), output, name)
     require_absent(output)
     found = _existing([Segment(path) for path in segments])
     folders = _common_folders(found)
-    work = Merging(
-        found,
-        name,
-        {folder: _compression(folder, conf) for folder in folders},
+    conf, engine = context.conf, engine_of(context.conf)
+    rules = UrlRules(
         conf,
-        options,
+        normalize=options.normalize,
+        filtering=options.filtering,
+        scope=SCOPE_DEFAULT,
+        keep_on_error=False,
+    )
+    work = Merging(
+        segments=found,
+        name=name,
+        compressions={folder: _compression(folder, conf) for folder in folders},
+        rules=rules,
+        filters=SegmentMergeFilters(conf) if options.filtering else None,
+        slice_size=options.slice_size,
+        of=engine.parts,
+        memory=engine.memory,
     )
     if options.slice_size > 0:
         log.info("Slice size: %d URLs.", options.slice_size)
-    counters, parts = Counters(), number_of_parts(conf)
+    counters = Counters()
     with (
         output_folder(output) as directory,
         context.progress("mergesegs", lambda: _estimate(found, folders)) as progress,
     ):
-        written = engine_of(conf).write(work.write, parts, directory, counters, progress)
+        written = engine.write(work.write, engine.parts, directory, counters, progress)
         with SegmentsWriter(directory, name, work.compressions) as writer:
-            names = writer.write_missing(chain.from_iterable(written), parts)
+            names = writer.write_missing(chain.from_iterable(written), engine.parts)
         mark_success(conf, directory)
     log.info("SegmentMerger: made %s", ", ".join(str(output / made) for made in names))
     counters.add(SEGMENTS, len(names))
@@ -124,32 +135,32 @@ class Merging:
     segments: Sequence[Segment]
     name: str
     compressions: Mapping[str, str]
-    conf: Configuration
-    options: MergesegsOptions
+    rules: UrlRules
+    filters: SegmentMergeFilters | None
+    slice_size: int
+    of: int
+    """Number of partitions in all."""
+    memory: int
+    """Bytes that the tables may take together."""
 
     def write(self, task: Task, parts: range) -> list[tuple[int, int | None]]:
         """Write some partitions; returns the parts that were written, with the numbers of their
         slices.
         """
-        rules = UrlRules(
-            self.conf,
-            normalize=self.options.normalize,
-            filtering=self.options.filtering,
-            scope=SCOPE_DEFAULT,
-            keep_on_error=False,
-        )
-        merge = Merge(
-            self.compressions, SegmentMergeFilters(self.conf) if self.options.filtering else None
-        )
+        merge = Merge(self.compressions, self.filters)
         with (
             Streams(
-                self.segments, self.compressions, rules, self.conf, parts=parts, spill=task.spill
+                self.segments,
+                self.compressions,
+                self.rules,
+                parts=parts,
+                of=self.of,
+                memory=self.memory,
+                spill=task.spill,
             ) as streams,
             SegmentsWriter(task.folder, self.name, self.compressions) as writer,
         ):
-            pieces = merge.pieces(
-                streams, Slices(self.options.slice_size, number_of_parts(self.conf))
-            )
+            pieces = merge.pieces(streams, Slices(self.slice_size, self.of))
             for piece in ordered(writer.encode, pieces):
                 count = writer.write(piece)
                 merge.counters.add(WRITTEN, count)

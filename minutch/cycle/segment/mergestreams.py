@@ -18,7 +18,6 @@ from typing import Final, Self
 import numpy as np
 import polars as pl
 
-from minutch.conf import Configuration
 from minutch.cycle.segment.mergerules import MERGE_SCHEMA
 from minutch.cycle.segment.store import LAYOUTS, Segment
 from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Places, places, string_column
@@ -33,7 +32,7 @@ from minutch.work.tables import spans
 from minutch.work.tables.database import are_partitions
 from minutch.work.tables.frame import decode_keys, empty, encode_keys
 from minutch.work.tables.merge import aligned
-from minutch.work.tables.parallel import memory_budget, number_of_parts, workers
+from minutch.work.tables.parallel import workers
 from minutch.work.tables.shuffle import Shuffle, partition_of
 from minutch.work.tables.spans import data_file
 
@@ -53,18 +52,19 @@ class Streams:
         segments: Sequence[Segment],
         compressions: Mapping[str, str],
         rules: UrlRules,
-        conf: Configuration,
         *,
         parts: range,
+        of: int,
+        memory: int,
         spill: Path,
     ) -> None:
-        """`parts` are the partitions of the merged segment whose records are wanted."""
+        """`parts` are the partitions, of `of`, whose records are wanted."""
         self.counters = Counters({READ: 0})
-        self._parts, self._of = parts, number_of_parts(conf)
+        self._parts, self._of = parts, of
         self._segments = _newest_first(segments)
         self._compressions = compressions
         self._rules = rules
-        self._budget = memory_budget(conf)
+        self._budget = memory
         self._spill = spill
         self._lock = Lock()
         files = sum(len(segment.parts(folder)) for segment in segments for folder in compressions)

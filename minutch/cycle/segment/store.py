@@ -23,7 +23,7 @@ from __future__ import annotations
 import errno
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,14 +32,23 @@ import minutch.records  # noqa: F401 - its classes are what `lookup` finds
 from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.cycle.segment.segmentnames import place_segment, segments_of, waiting
+from minutch.cycle.segment.storedrecords import (
+    RawRecord,
+    decode,
+    raw_records,
+    text_key,
+    url_decoder,
+    value_codec,
+    values_of,
+)
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.javahash import partition
-from minutch.hadoop.formats.javaio import DataInput, decode_text, encode_text, encode_vlong
+from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.hadoop.formats.keyorder import TEXT
-from minutch.hadoop.formats.mapfile import DATA, MapFileReader, MapFileWriter
+from minutch.hadoop.formats.mapfile import DATA, MapFileWriter
 from minutch.hadoop.formats.recordsort import RUN_BYTES, merge_records, sort_records
 from minutch.hadoop.formats.sequencefile import NONE, RECORD, SequenceFileReader, SequenceFileWriter
-from minutch.hadoop.formats.writables import UTF8, Writable
+from minutch.hadoop.formats.writables import Writable
 from minutch.hadoop.stores import StorePath, as_path, copies
 from minutch.work.tables import journal
 from minutch.work.tables.compression import compression_type
@@ -102,12 +111,6 @@ PARSED = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)
 """What a parse adds; the last one stands for all."""
 COMPLETE = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE, CRAWL_FETCH)
 """What SegmentChecker asks of a segment that is to be indexed."""
-
-_STRETCH = 1 << 20
-"""Bytes of a flat file that are read, or not, when one URL is looked for."""
-
-RawRecord = tuple[bytes, bytes]
-"""A URL in UTF-8 and a serialized value."""
 
 
 class Segment:
@@ -181,12 +184,12 @@ class Segment:
     def raw(self, folder: str) -> Iterator[RawRecord]:
         """All records as they lie, part by part."""
         for path in self.data_files(folder):
-            yield from _raw_records(path)
+            yield from raw_records(path)
 
     def raw_sorted(self, folder: str, *, run_bytes: int = RUN_BYTES) -> Iterator[RawRecord]:
         """All records by URL; what is not sorted in its files is sorted first, perhaps on disk."""
         if LAYOUTS[folder].map_file:
-            return merge_records(_raw_records(path) for path in self.data_files(folder))
+            return merge_records(raw_records(path) for path in self.data_files(folder))
         return sort_records(self.raw(folder), run_bytes=run_bytes)
 
     def stored_sorted(
@@ -203,9 +206,9 @@ class Segment:
         is_all = len(parts) == of
         if not is_all and are_partitions(files, of):
             files, is_all = files[parts.start : parts.stop], True
-        codecs = {_value_codec(path) for path in files}
+        codecs = {value_codec(path) for path in files}
         stored = len(codecs) == 1 and None not in codecs
-        records = merge_records(_raw_records(path, stored=stored) for path in files)
+        records = merge_records(raw_records(path, stored=stored) for path in files)
         chosen = (
             records
             if is_all
@@ -217,7 +220,7 @@ class Segment:
         """All records as they lie, part by part. Raises FormatError naming the file."""
         for path in self.data_files(folder):
             with SequenceFileReader(path) as reader:
-                url_of, value_type = _url_decoder(reader), reader.value_type
+                url_of, value_type = url_decoder(reader), reader.value_type
                 at = reader.position
                 for key, value in reader:
                     url = url_of(key)
@@ -226,7 +229,7 @@ class Segment:
 
     def get(self, folder: str, url: str) -> list[Writable]:
         """All values of a URL in a folder, by the MapFiles' indexes or by reading flat files."""
-        return [value for part in self.parts(folder) for value in _get(part, encode_text(url))]
+        return [value for part in self.parts(folder) for value in values_of(part, encode_text(url))]
 
     def finish(self) -> None:
         """Put in place what a killed job has begun to, where files are copied one by one."""
@@ -319,18 +322,20 @@ class Segment:
 
 @contextmanager
 def part_writer(
-    directory: Path, folder: str, index: int, conf: Configuration
+    directory: Path, folder: str, index: int, kind: str = RECORD
 ) -> Iterator[Callable[[str, Writable], None]]:
-    """A function that appends (URL, value) to part `index` of a folder below `directory` (see
-    `Segment.writing`).
+    """Yields a function that appends (URL, value) to part `index` of a folder below `directory`
+    (see `Segment.writing`); `kind` is the compression type, where the folder has none of its own.
 
     MapFiles take URLs in ascending order of their bytes only: FormatError.
     """
     layout = LAYOUTS[folder]
     (directory / folder).mkdir(parents=True, exist_ok=True)
     path = directory / folder / part_name(index)
-    kind = MapFileWriter if layout.map_file else SequenceFileWriter
-    with kind(path, TEXT, layout.value_class, compression=compression_of(folder, conf)) as writer:
+    file_class = MapFileWriter if layout.map_file else SequenceFileWriter
+    with file_class(
+        path, TEXT, layout.value_class, compression=layout.compression or kind
+    ) as writer:
 
         def append(url: str, value: Writable) -> None:
             if value.class_name != layout.value_class:
@@ -391,109 +396,3 @@ def segments_in(directory: Path) -> list[Segment]:
     ]
     entries += [path for folder in waiting(directory) for path in segments_of(folder)]
     return [Segment(entry) for entry in sorted(entries, key=lambda entry: entry.name)]
-
-
-def text_key(url: bytes) -> bytes:
-    """The serialized Text of a URL."""
-    return encode_vlong(len(url)) + url
-
-
-def decode(
-    value_type: type[Writable], value: bytes, path: str | Path, at: int | None, url: bytes
-) -> Writable:
-    """A value, or a FormatError that names the file, where the record lies and its URL."""
-    try:
-        return value_type.from_bytes(value)
-    except FormatError as exc:
-        exc.what = f"bad {value_type.__name__} of {decode_text(url)}: {exc.what}"
-        exc.path, exc.offset = str(path), at
-        raise
-
-
-def _text_url(key: bytes) -> bytes:
-    return DataInput(key).read_text_bytes()
-
-
-def _utf8_url(key: bytes) -> bytes:
-    return encode_text(UTF8.from_bytes(key).value)
-
-
-_URL_DECODERS: dict[str, Callable[[bytes], bytes]] = {
-    TEXT: _text_url,
-    UTF8.class_name: _utf8_url,
-    "UTF8": _utf8_url,
-}
-
-
-def _url_decoder(reader: SequenceFileReader) -> Callable[[bytes], bytes]:
-    """The URL of a serialized key of `reader`; FormatError, naming its file, for one that is
-    none.
-    """
-    try:
-        decode_key = _URL_DECODERS[reader.key_class]
-    except KeyError:
-        raise FormatError(
-            "wrong key class", path=reader.name, expected=TEXT, found=reader.key_class
-        ) from None
-
-    def url_of(key: bytes) -> bytes:
-        try:
-            return decode_key(key)
-        except FormatError as exc:
-            exc.what, exc.path, exc.offset = f"bad key: {exc.what}", reader.name, reader.position
-            raise
-
-    return url_of
-
-
-def _raw_records(path: Path, *, stored: bool = False) -> Iterator[RawRecord]:
-    with SequenceFileReader(path) as reader:
-        url_of = _url_decoder(reader)
-        for key, value in reader.stored() if stored else reader:
-            yield url_of(key), value
-
-
-def _value_codec(path: Path) -> str | None:
-    """The codec of a file whose values are compressed one by one."""
-    with SequenceFileReader(path) as reader:
-        return reader.codec if reader.compression == RECORD else None
-
-
-def _get(part: Path, url: bytes) -> Iterator[Writable]:
-    """The values of a URL in one part."""
-    if part.is_dir():
-        with MapFileReader(part) as map_file:
-            if map_file.key_class == TEXT:
-                yield from _matching(
-                    map_file.data, map_file.scan(text_key(url)), url, in_order=True
-                )
-                return
-    path = part / DATA if part.is_dir() else part
-    with SequenceFileReader(path) as reader:
-        if reader.key_class != TEXT:
-            yield from _matching(reader, reader, url, in_order=False)
-        else:
-            yield from _found(path, reader, url)
-
-
-def _found(path: Path, reader: SequenceFileReader, url: bytes) -> Iterator[Writable]:
-    """The values of a URL in a flat file, of which only stretches are looked through that have its
-    bytes.
-    """
-    from minutch.work.tables.spans import SpannedFile
-
-    file = SpannedFile(path, span_size=_STRETCH, stored=reader.compression == RECORD)
-    for span in file.spans_with(url):
-        for value in file.values_of(url, span):
-            yield decode(reader.value_type, value, path, None, url)
-
-
-def _matching(
-    reader: SequenceFileReader, records: Iterable[RawRecord], url: bytes, *, in_order: bool
-) -> Iterator[Writable]:
-    url_of, value_type = _url_decoder(reader), reader.value_type
-    for key, value in records:
-        if url_of(key) == url:
-            yield decode(value_type, value, reader.name, None, url)
-        elif in_order:
-            return

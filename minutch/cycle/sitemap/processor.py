@@ -19,7 +19,7 @@ from typing import Final
 
 import polars as pl
 
-from minutch.cycle.crawldb.partitions import Entries, EntryFilter, rewrite
+from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, rewrite
 from minutch.cycle.crawldb.seeds import read_seeds, seed_files
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.sitemap import sitemapfetch
@@ -34,7 +34,7 @@ from minutch.records.hostdatum import HostDatum
 from minutch.work.engine import engine_of
 from minutch.work.tables import spans
 from minutch.work.tables.crawldata import CRAWL_DATUM
-from minutch.work.tables.database import Database
+from minutch.work.tables.database import Database, OutputSettings
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import memory_budget, number_of_parts
 from minutch.work.tables.shuffle import Shuffle
@@ -132,15 +132,16 @@ def _hosts(batch: Batch) -> pl.DataFrame:
 
 def _put_in(db: CrawlDb, found: Shuffle, rules: EntrySettings, context: JobContext) -> Counters:
     """Merge the entries of sitemaps into the CrawlDb, whose lock is held."""
-    conf = context.conf
+    engine, output = engine_of(context.conf), OutputSettings.from_conf(context.conf)
     with (
-        Entries([db], conf, EntryFilter.neutral(conf), spill=db.path) as old,
+        EntrySources([db], engine, EntryFilter(), spill=db.path) as old,
         context.progress("sitemap") as progress,
     ):
         return rewrite(
             db,
-            conf,
-            [*old.sources, engine_of(conf).local_source(found)],
+            engine,
+            output,
+            [*old.sources, engine.local_source(found)],
             lambda frames: merge(frames[0], frames[1], rules),
             progress,
         )

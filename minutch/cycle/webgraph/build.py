@@ -78,7 +78,7 @@ def webgraph(
     log.info("WebGraphDb: URL normalize: %s", str(normalize).lower())
     log.info("WebGraphDb: URL filter: %s", str(filtering).lower())
     conf = context.conf
-    chain = UrlChain(conf, normalize=normalize, filtering=filtering, scope=SCOPE_DEFAULT)
+    chain = UrlChain.from_conf(conf, normalize=normalize, filtering=filtering, scope=SCOPE_DEFAULT)
     now, counters = context.clock.now(), Counters()
     with graph.lock(), context.progress("webgraph", unit="links") as progress, ExitStack() as stack:
         outlinks, inlinks, nodes = (

@@ -30,7 +30,7 @@ from minutch.job import Counters, JobContext
 from minutch.kernels.arrow import to_series
 from minutch.records.webgraph.columns import places_of
 from minutch.urls.hostcolumns import domains_of, hosts_of
-from minutch.work.tables.compression import output_compression
+from minutch.work.tables.compression import output_compression, text_codec
 from minutch.work.tables.database import part_name
 from minutch.work.tables.frame import decode_keys, encode_keys
 from minutch.work.tables.parallel import memory_budget
@@ -174,7 +174,7 @@ def _output(
         ) as table:
             yield table.write
     else:
-        with text_part(folder, 0, conf) as text:
+        with text_part(folder, 0, text_codec(conf)) as text:
             yield lambda lines: text.write(_text(lines, wish.separator))
 
 

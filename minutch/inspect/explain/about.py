@@ -83,7 +83,7 @@ class Explainer:
         resolve: Resolve | None = None,
     ) -> None:
         self.crawl, self.conf, self.now = crawl, conf, now
-        self.choice = Selector(conf, options, now)
+        self.choice = Selector.from_conf(conf, options, now)
         self._look = look
         self._filters = URLFilters(conf)
         self._settings = UpdateSettings.from_conf(conf)

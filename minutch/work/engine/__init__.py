@@ -15,6 +15,7 @@ from typing import Final
 
 from minutch.conf import Configuration
 from minutch.work.engine.interface import Engine, Partition, Shuffled, Source, Task
+from minutch.work.tables.parallel import memory_budget, number_of_parts
 
 __all__ = ["Engine", "Partition", "Shuffled", "Source", "Task", "engine_of", "runs_here"]
 
@@ -34,7 +35,7 @@ def engine_of(conf: Configuration) -> Engine:
     if runs_here(conf):
         from minutch.work.engine.local import LocalEngine
 
-        return LocalEngine()
+        return LocalEngine(number_of_parts(conf), memory_budget(conf))
     from minutch.work.engine.spark import SparkEngine
 
     return SparkEngine.of(conf)

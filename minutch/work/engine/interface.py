@@ -29,7 +29,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from minutch.conf import Configuration
 from minutch.job import Counters, Progress
 
 if TYPE_CHECKING:
@@ -147,7 +146,7 @@ class StreamFunction(Protocol[T_contra, R_co]):
         """The result for an item."""
 
 
-class Selector(Protocol):
+class Selection(Protocol):
     """Gives places to rows that come best first, some at a time."""
 
     @property
@@ -183,8 +182,8 @@ class SelectionRules(Protocol):
     def groups_of(self, table: pl.DataFrame) -> pl.Series:
         """The contest of each row (its number, from 0)."""
 
-    def selector(self, tables: Sequence[pl.DataFrame], parts: range) -> Selector:
-        """For some of the contests, of which `tables` have the first rows."""
+    def selection(self, tables: Sequence[pl.DataFrame], parts: range) -> Selection:
+        """Starts the selection of some of the contests, of which `tables` have the first rows."""
 
 
 class Selected(NamedTuple):
@@ -202,6 +201,11 @@ Write = Callable[[Task, range], R]
 
 class Engine(Protocol):
     """Runs the functions of jobs. What they raise ends the job, as if it had been raised here."""
+
+    parts: int
+    """Number of partitions that a job writes."""
+    memory: int
+    """Bytes that the tables of a job may take together in this process."""
 
     @property
     def host(self) -> str | None:
@@ -235,7 +239,6 @@ class Engine(Protocol):
         read: ReadRows[T],
         pieces: Sequence[T],
         schema: pl.Schema,
-        conf: Configuration,
         progress: Progress | None,
         *,
         spill: Path,
@@ -252,7 +255,6 @@ class Engine(Protocol):
         function: Regroup,
         source: Shuffled,
         schema: pl.Schema,
-        conf: Configuration,
         *,
         spill: Path,
         share: int = 2,
@@ -288,7 +290,6 @@ class Engine(Protocol):
         pieces: Sequence[T],
         rules: SelectionRules,
         schema: pl.Schema,
-        conf: Configuration,
         counters: Counters,
         progress: Progress,
     ) -> Selected:

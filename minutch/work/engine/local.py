@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from minutch.conf import Configuration
 from minutch.job import Counters, Progress
 from minutch.work.engine.interface import (
     Partition,
@@ -32,7 +31,7 @@ from minutch.work.engine.interface import (
     Write,
 )
 from minutch.work.engine.pool import mapped
-from minutch.work.tables.parallel import for_each, memory_budget, number_of_parts, ordered, workers
+from minutch.work.tables.parallel import for_each, ordered, workers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,6 +69,9 @@ class LocalEngine:
     host = None
     tasks = 1
 
+    def __init__(self, parts: int, memory: int) -> None:
+        self.parts, self.memory = parts, memory
+
     def cancel(self) -> None:
         """Nothing runs elsewhere."""
 
@@ -94,7 +96,6 @@ class LocalEngine:
         read: ReadRows[T],
         pieces: Sequence[T],
         schema: pl.Schema,
-        conf: Configuration,
         progress: Progress | None,
         *,
         spill: Path,
@@ -104,9 +105,7 @@ class LocalEngine:
         from minutch.work.tables.shuffle import Shuffle
 
         task = Task() if progress is None else Task(advance=progress.advance)
-        with Shuffle(
-            number_of_parts(conf), schema, budget=memory_budget(conf) // share, spill=spill
-        ) as shuffle:
+        with Shuffle(self.parts, schema, budget=self.memory // share, spill=spill) as shuffle:
             for piece in pieces:
                 for frame in read(task, piece):
                     shuffle.add(frame)
@@ -117,7 +116,6 @@ class LocalEngine:
         function: Regroup,
         source: Shuffled,
         schema: pl.Schema,
-        conf: Configuration,
         *,
         spill: Path,
         share: int = 2,
@@ -127,8 +125,8 @@ class LocalEngine:
         def read(task: Task, part: int) -> Iterable[pl.DataFrame]:
             return function(task, source.open(part))
 
-        parts = range(number_of_parts(conf))
-        return self.shuffle(read, parts, schema, conf, None, spill=spill, share=share)
+        parts = range(self.parts)
+        return self.shuffle(read, parts, schema, None, spill=spill, share=share)
 
     def local_source(self, rows: Shuffle) -> Source:
         """As they are."""
@@ -173,7 +171,6 @@ class LocalEngine:
         pieces: Sequence[T],
         rules: SelectionRules,
         schema: pl.Schema,
-        conf: Configuration,
         counters: Counters,
         progress: Progress,
     ) -> Selected:
@@ -186,7 +183,7 @@ class LocalEngine:
         from minutch.work.tables.rankwindow import LAST, RankWindow
 
         likely = window_rows(rules.limit)
-        most = max(likely, memory_budget(conf) // _SHARE // _ROW)
+        most = max(likely, self.memory // _SHARE // _ROW)
 
         def enter(window: RankWindow, numbered: tuple[int, T], task: Task) -> tuple[int, Counters]:
             number, piece = numbered

@@ -57,12 +57,12 @@ def select_rows(
     one at least.
     """
     first = next(windows)
-    selector = rules.selector(first, parts)
-    chosen, seen = [selector.choose(first, counters, total)], sum(map(len, first))
-    while not selector.is_full and (tables := next(windows, None)) is not None:
-        chosen.append(selector.choose(tables, counters, total))
+    selection = rules.selection(first, parts)
+    chosen, seen = [selection.choose(first, counters, total)], sum(map(len, first))
+    while not selection.is_full and (tables := next(windows, None)) is not None:
+        chosen.append(selection.choose(tables, counters, total))
         seen += sum(map(len, tables))
-    return SelectedRows(pl.concat(chosen), seen, selector.is_full)
+    return SelectedRows(pl.concat(chosen), seen, selection.is_full)
 
 
 def window_rows(places: int | None) -> int:

@@ -129,7 +129,8 @@ class SparkEngine:
             files,
             Path().absolute(),
         )
-        self._budget = memory_budget(conf) // (2 * workers())
+        self.parts, self.memory = number_of_parts(conf), memory_budget(conf)
+        self._budget = self.memory // (2 * workers())
 
     @classmethod
     def of(cls, conf: Configuration) -> SparkEngine:
@@ -189,14 +190,13 @@ class SparkEngine:
         read: ReadRows[T],
         pieces: Sequence[T],
         schema: pl.Schema,
-        conf: Configuration,
         progress: Progress | None,
         *,
         spill: Path,
         share: int = 2,
     ) -> Iterator[Shuffled]:
         """What does not fit goes to the executors' own disks."""
-        task = ShuffleTask(self._setup, Packed.of(read), next(_numbers), number_of_parts(conf))
+        task = ShuffleTask(self._setup, Packed.of(read), next(_numbers), self.parts)
         yield self._spread(self._pieces(pieces).mapPartitions(task), task, schema, progress)
 
     @contextmanager
@@ -205,7 +205,6 @@ class SparkEngine:
         function: Regroup,
         source: Shuffled,
         schema: pl.Schema,
-        conf: Configuration,
         *,
         spill: Path,
         share: int = 2,
@@ -213,7 +212,7 @@ class SparkEngine:
         """From one of Spark's shuffles to the next."""
         assert isinstance(source, _Rows), "all shuffles of a job are of one engine"
         packed = Packed.of((function, source.travelling, self._budget))
-        task = RegroupTask(self._setup, packed, next(_numbers), number_of_parts(conf))
+        task = RegroupTask(self._setup, packed, next(_numbers), self.parts)
         yield self._spread(source.entries.mapPartitionsWithIndex(task), task, schema, None)
 
     def _spread(
@@ -294,7 +293,6 @@ class SparkEngine:
         pieces: Sequence[T],
         rules: SelectionRules,
         schema: pl.Schema,
-        conf: Configuration,
         counters: Counters,
         progress: Progress,
     ) -> Selected:

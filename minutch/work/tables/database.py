@@ -15,10 +15,12 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from minutch.conf import Configuration
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import DataInput, encode_text, encode_vlong
@@ -27,6 +29,7 @@ from minutch.hadoop.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, MapFileR
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.stores import as_path, is_local
 from minutch.work.tables import install
+from minutch.work.tables.compression import PLAIN, Compression, output_compression
 from minutch.work.tables.lock import lock
 
 log = logging.getLogger(__name__)
@@ -115,6 +118,20 @@ def _records(part: Path) -> int:
             return sum(1 for _ in reader)
     first, last, size = positions[0], positions[-1], (part / DATA).stat().st_size
     return (len(positions) - 1) * INDEX_INTERVAL * (size - first) // (last - first)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSettings:
+    """The settings by which a job writes a database."""
+
+    compression: Compression = PLAIN
+    keep_old: bool = True
+    """Whether the database that is replaced stays as `old`."""
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> OutputSettings:
+        """Reads Hadoop's properties of compression and `db.preserve.backup`. Raises ConfigError."""
+        return cls(output_compression(conf), conf.get_boolean("db.preserve.backup", True))
 
 
 class Database:
