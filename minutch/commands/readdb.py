@@ -89,7 +89,7 @@ def _url(db: CrawlDb, given: Arguments, context: JobContext) -> None:
 
 
 def answer(db: CrawlDb, url: str) -> str:
-    """The entry of a URL as text."""
+    """Returns the entry of a URL as text."""
     datum = db.get(url)
     return f"URL: {url}\n{'not found' if datum is None else datum}\n"
 

@@ -57,7 +57,7 @@ def run(args: list[str], context: JobContext) -> int:
 
 
 def answer(db: LinkDb, url: str) -> str:
-    """The links to `url`, a line each, or that nothing is known of them. Raises StoreError,
+    """Returns the links to `url`, a line each, or says that there is no entry. Raises StoreError,
     FormatError.
     """
     inlinks = db.get(url)

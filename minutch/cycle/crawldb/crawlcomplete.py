@@ -1,4 +1,4 @@
-"""crawlcomplete: how many pages of each host or domain are fetched, and how many are not yet.
+"""crawlcomplete: counts the fetched and unfetched pages of each host or domain.
 
 Different from Nutch on purpose: -numReducers gives the number of files (Nutch reads another
 option's value in its place and fails), and an unknown mode is an error. Source:
@@ -36,7 +36,7 @@ class CrawlcompleteOptions:
     """The options of crawlcomplete."""
 
     mode: str = "host"
-    """What is counted: `host` or `domain`."""
+    """Names to count: `host` or `domain`."""
     parts: int = 1
     """Number of files to write."""
     as_json: bool = False

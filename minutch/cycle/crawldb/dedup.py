@@ -1,4 +1,4 @@
-"""dedup: of pages with the same content, mark all but the best as db_duplicate.
+"""dedup: marks all but the best of the pages with the same content as db_duplicate.
 
 Fetched pages (db_fetched, db_notmodified) are grouped by signature; with `-group host` or `domain`,
 within each host or domain. `duplicates` decides which of a group are duplicates. Where a CrawlDb
@@ -66,7 +66,7 @@ def dedup(
     *,
     context: JobContext,
 ) -> Counters:
-    """Mark the duplicates in the CrawlDb at `crawldb`.
+    """Marks the duplicates in the CrawlDb at `crawldb`.
 
     Returns the number of marked pages and of the others. Raises StoreError where there
     is no CrawlDb, LockedError, FormatError (damage).
@@ -106,7 +106,9 @@ def dedup(
 def _found(
     db: CrawlDb, engine: Engine, group: str, order: Sequence[str], where: pl.Expr
 ) -> Iterator[Shuffled]:
-    """The keys of the duplicates. All pages with one signature come together to be compared."""
+    """Yields the keys of the duplicates. All pages with one signature come together to be
+    compared.
+    """
 
     def pages(task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
         for table in signed_in(place, group, where):
@@ -129,15 +131,15 @@ def _found(
 
 
 def _find_near(db: CrawlDb, group: str, order: Sequence[str], bits: int) -> Iterator[pl.Series]:
-    """The keys of pages near a better one. Some 100 bytes of each page are held in memory, but not
-    its URL.
+    """Yields the keys of pages near a better one. Some 100 bytes of each page are held in memory,
+    but not its URL.
     """
     where = FETCHED & IS_SIMHASH
     pages = compared(signed_pages(db, group, where), grouped=group != "none")
     if pages.is_empty():
         log.warning(
-            "no page has a SimHash: see db.signature.class, and fetch or parse anew; equal ones are"
-            " marked"
+            "no page has a SimHash: see db.signature.class, and fetch or parse again; equal"
+            " ones are marked"
         )
     rows, ranks = nearduplicates.best_first(pages, order)
     words, groups = pages["word"].to_numpy()[rows], pages["group"].to_numpy()[rows]
@@ -151,7 +153,7 @@ def _find_near(db: CrawlDb, group: str, order: Sequence[str], bits: int) -> Iter
 
 
 def _mark(frame: pl.DataFrame, found: Sequence[pl.DataFrame]) -> tuple[Patched, Counters]:
-    """Mark the entries (packed) whose keys are in one of `found` as duplicates; all are sorted by
+    """Marks the entries (packed) whose keys are in one of `found` as duplicates; all are sorted by
     key.
     """
     frame = last_of_key(frame)

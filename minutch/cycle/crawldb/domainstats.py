@@ -1,4 +1,4 @@
-"""domainstats: how many pages of each host, domain, public suffix or top-level domain were fetched.
+"""domainstats: counts the fetched pages of each host, domain, public suffix or top-level domain.
 
 The lines FETCHED and NOT_FETCHED have the sums. Fetched pages of a host without a public suffix (an
 address) count in these alone when counted by suffix or tld. Source:
@@ -37,7 +37,7 @@ class DomainstatsOptions:
     """The options of domainstats."""
 
     mode: str = "host"
-    """What is counted: a key of MODES."""
+    """Names to count: a key of MODES."""
     parts: int = 1
     """Number of files to write."""
     as_json: bool = False

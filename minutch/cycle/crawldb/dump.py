@@ -98,7 +98,7 @@ class DumpOptions:
 
 
 def _sampling(fraction: float) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """About `fraction` of the entries: a hash of the URL decides, so that a sample can be
+    """Returns about `fraction` of the entries: a hash of the URL decides, so that a sample can be
     repeated.
     """
 
@@ -216,8 +216,8 @@ def readdb_top(
 
 
 def _highest_of(tables: Iterable[pl.DataFrame], count: int) -> pl.DataFrame:
-    """The `count` highest scores of all tables (at least one), equal ones in the order of the
-    keys.
+    """Returns the `count` highest scores of all tables (at least one), equal ones in the order of
+    the keys.
     """
     held: list[pl.DataFrame] = []
     for table in tables:
@@ -230,6 +230,8 @@ def _highest_of(tables: Iterable[pl.DataFrame], count: int) -> pl.DataFrame:
 
 
 def _highest(frame: pl.DataFrame, count: int) -> pl.DataFrame:
-    """The `count` highest scores, equal ones in the order of the table; NaN is above all."""
+    """Returns the `count` highest scores, equal ones in the order of the table; NaN is above
+    all.
+    """
     order = frame.select(pl.arg_sort_by("score", descending=True, maintain_order=True)).to_series()
     return frame[order.head(count)]

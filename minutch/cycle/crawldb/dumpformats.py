@@ -58,7 +58,7 @@ class Writer(Protocol):
     """Writes tables to one part file."""
 
     def write(self, frame: pl.DataFrame) -> None:
-        """Append the entries of a table."""
+        """Appends the entries of a table."""
         ...
 
 
@@ -80,7 +80,7 @@ class _TextWriter(AbstractContextManager["_TextWriter"]):
         self._escape = escape
 
     def write(self, frame: pl.DataFrame) -> None:
-        """Append the entries of a table."""
+        """Appends the entries of a table."""
         keys = (
             [json_text(url).encode() for url in decode_keys(frame["key"])]
             if self._escape
@@ -189,7 +189,7 @@ def _json(frame: pl.DataFrame) -> pl.Series:
 def _texts(
     frame: pl.DataFrame, entry: Callable[[Writable, Writable], str], separator: str
 ) -> dict[str, pl.Series]:
-    """Each column as text."""
+    """Returns each column as text."""
 
     def metadata(data: bytes) -> str:
         return separator.join(
@@ -213,7 +213,7 @@ def _texts(
 
 
 def json_text(value: str) -> str:
-    """A string as Jackson writes it with ESCAPE_NON_ASCII."""
+    """Returns a string as Jackson writes it with ESCAPE_NON_ASCII."""
     if _PLAIN.fullmatch(value):
         return f'"{value}"'
     units = value.encode("utf-16-be", "surrogatepass")
@@ -226,7 +226,7 @@ def _unit(code: int) -> str:
 
 
 def _json_value(value: Writable) -> str:
-    """A metadata value as CrawlDatumJsonOutputFormat.WritableSerializer writes it."""
+    """Returns a metadata value as CrawlDatumJsonOutputFormat.WritableSerializer writes it."""
     if isinstance(value, writables.NullWritable):
         return "null"
     if isinstance(value, writables.BooleanWritable):

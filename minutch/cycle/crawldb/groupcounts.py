@@ -45,7 +45,7 @@ Describe = Callable[[str], dict[str, Any]]
 
 
 def _top_level(host: str) -> str | None:
-    """The last label of the public suffix."""
+    """Returns the last label of the public suffix."""
     suffix = suffix_of(host)
     return None if suffix is None else suffix.rpartition(".")[2]
 

@@ -1,4 +1,4 @@
-"""inject: put seed URLs into the CrawlDb.
+"""inject: puts seed URLs into the CrawlDb.
 
     in the CrawlDb   in the seeds   what is written
     yes              no             the entry as it was
@@ -84,7 +84,7 @@ def inject(
     *,
     context: JobContext,
 ) -> Counters:
-    """Inject the seeds of `url_dir` into the CrawlDb at `crawldb`, which is made if there is none.
+    """Injects the seeds of `url_dir` into the CrawlDb at `crawldb`, which is made if there is none.
 
     Returns what became of the seeds and entries. Raises StoreError (no seeds), LockedError,
     FormatError (damage); the CrawlDb is then as before.
@@ -148,8 +148,8 @@ class _Injected(NamedTuple):
 def _read(
     path: Path, rules: UrlRules, defaults: Defaults, counters: Counters
 ) -> Iterator[pl.DataFrame]:
-    """The seeds of a file as new entries. Rejected lines are counted, and the first of them named
-    in the log.
+    """Yields the seeds of a file as new entries. Rejected lines are counted, and the first of them
+    named in the log.
     """
 
     def injected(text: SeedText) -> _Injected:
@@ -182,7 +182,9 @@ def _read(
 def add_seeds(
     old: pl.DataFrame, seeds: pl.DataFrame, defaults: Defaults, *, overwrite: bool, update: bool
 ) -> tuple[pl.DataFrame, Counters]:
-    """The entries with the seeds added; tables are sorted by key (Injector.InjectReducer)."""
+    """Returns the entries with the seeds added; tables are sorted by key
+    (Injector.InjectReducer).
+    """
     old, counters = last_of_key(old), Counters()
     found = match(seeds["key"], old["key"])
     rows = last(np.arange(len(seeds)), found.group)
@@ -205,7 +207,7 @@ def add_seeds(
 def _updated(
     old: pl.DataFrame, at: pl.Series, seeds: pl.DataFrame, defaults: Defaults
 ) -> pl.DataFrame:
-    """The entries, those at rows `at` updated from their seeds."""
+    """Returns the entries, those at rows `at` updated from their seeds."""
     before = old.select(pl.col("score", "fetch_interval", "metadata").gather(at))
     metadata = [
         rawmap.merge(own, seed)
@@ -223,7 +225,7 @@ def _updated(
 
 
 def _summarize(counters: Counters, merged: Counters, injected: int, entries: Counters) -> None:
-    """Give the job's counters their names and order."""
+    """Gives the job's counters their names and order."""
     rejected = counters.pop(FILTERED, 0) + counters.pop(MALFORMED, 0)
     counters.add(REJECTED, rejected)
     for name in (NEW, MERGED, DUPLICATES):

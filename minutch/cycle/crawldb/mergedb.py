@@ -1,4 +1,4 @@
-"""mergedb: make one CrawlDb of several.
+"""mergedb: merges CrawlDbs into a new one.
 
 Of a URL that is in more than one, the entry that was fetched last stays (of those never fetched,
 the one with the later fetch time; of equals the first). The metadata of all its entries is merged,
@@ -53,7 +53,7 @@ def mergedb(
     *,
     context: JobContext,
 ) -> Counters:
-    """Merge the CrawlDbs `dbs` into a new one at `output`.
+    """Merges the CrawlDbs `dbs` into a new one at `output`.
 
     Paths that do not exist are skipped with a message. Raises StoreError if none is left,
     LockedError, FormatError.
@@ -102,7 +102,9 @@ def _existing(dbs: Sequence[Path]) -> list[CrawlDb]:
 def merge(
     frames: Sequence[pl.DataFrame], schedule: AbstractFetchSchedule
 ) -> tuple[pl.DataFrame, Counters]:
-    """One entry per URL; each table is sorted by key, and entries of the first table come first."""
+    """Returns one entry per URL; each table is sorted by key, and entries of the first table come
+    first.
+    """
     table = frames[0] if len(frames) == 1 else sort_by_key(pl.concat(frames))
     counters = Counters()
     if not has_repeats(table["key"]):
@@ -117,7 +119,7 @@ def merge(
 
 
 def _newest(table: pl.DataFrame, schedule: AbstractFetchSchedule) -> pl.DataFrame:
-    """The newest entry of each key, with the metadata of all its entries."""
+    """Returns the newest entry of each key, with the metadata of all its entries."""
     table = table.with_columns(last_fetch=schedule.calculate_last_fetch_time_columns(table))
     order = ["key", "last_fetch", "fetch_time"]
     latest_first = table.sort(order, descending=[False, True, True], maintain_order=True)

@@ -1,5 +1,4 @@
-"""The entries of CrawlDbs on their way through a job, partition by partition, and the CrawlDb that
-it writes.
+"""Reads the entries of CrawlDbs, partition by partition, and writes the CrawlDb that a job makes.
 
 A job is a function of one partition, which an engine runs (`minutch.engine`). Where a CrawlDb has
 as many partitions as the job makes (mapreduce.job.reduces), partition i is read from part i as it
@@ -104,22 +103,22 @@ class EntryFilter:
 
     @property
     def normalizes(self) -> bool:
-        """Whether URLs may change."""
+        """True if URLs may change."""
         return self._rules is not None and self._rules.normalizes
 
     @property
     def filters(self) -> bool:
-        """Whether URL filters apply."""
+        """True if URL filters apply."""
         return self._rules is not None and self._rules.filters
 
     @property
     def purges_gone(self) -> bool:
-        """Whether entries of pages that are gone are removed."""
+        """True if entries of pages that are gone are removed."""
         return STATUS_DB_GONE in self._purged
 
     def apply(self, frame: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-        """The entries that pass, in their order, under their normalized URLs; the others are
-        counted.
+        """Returns the entries that pass, in their order, under their normalized URLs; counts the
+        others.
         """
         for status, reason in self._purged.items():
             before = len(frame)
@@ -182,7 +181,7 @@ class EntrySources:
 
     @property
     def counters(self) -> Counters:
-        """What the filter removed; known when all has been read."""
+        """Counts of the entries that the filter removed; complete when all has been read."""
         total = Counters()
         for source in self.sources:
             total.merge(source.counters)
@@ -201,7 +200,7 @@ class EntrySources:
 def _entries(
     scan: Scan, entry_filter: EntryFilter, place: FileOrSplit, counters: Counters
 ) -> Iterator[pl.DataFrame]:
-    """The entries of a part file that pass, in its order."""
+    """Yields the entries of a part file that pass, in its order."""
     return (entry_filter.apply(frame, counters) for frame in scan(place))
 
 
@@ -213,7 +212,7 @@ def rewrite(
     step: Step[pl.DataFrame],
     progress: Progress,
 ) -> Counters:
-    """Replace `db` by the results of `step` on the rows of each partition, of all `sources`. The
+    """Replaces `db` by the results of `step` on the rows of each partition, of all `sources`. The
     caller holds the lock.
 
     The old CrawlDb stays as `old` unless db.preserve.backup is false. On an error nothing has

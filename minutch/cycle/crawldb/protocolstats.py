@@ -1,5 +1,5 @@
-"""protocolstats: how often each status code of HTTP stands in the crawldb; entries without one
-count as UNFETCHED.
+"""protocolstats: counts the entries of a CrawlDb by HTTP status code; those without one as
+UNFETCHED.
 
 The fetcher keeps the code of a page's last fetch in its metadata (`nutch.protocol.code`).
 Source: org.apache.nutch.util.ProtocolStatusStatistics.

@@ -1,4 +1,4 @@
-"""Files of segments merged into a CrawlDb: what updatedb does, and an import that brings a CrawlDb
+"""Merges files of segments into a CrawlDb: for updatedb, and for an import that brings a CrawlDb
 along.
 """
 
@@ -31,7 +31,7 @@ def merge_files(
     output: OutputSettings,
     progress: Progress,
 ) -> Counters:
-    """Merge part files of <Text, CrawlDatum>, in their order, into `db`, which is made if there is
+    """Merges part files of <Text, CrawlDatum>, in their order, into `db`, which is made if there is
     none.
 
     The caller holds the lock. Returns what became of the URLs. Raises FormatError (damage); the

@@ -1,4 +1,4 @@
-"""readdb -stats: what is counted, and how it is printed.
+"""readdb -stats: counts the entries of a CrawlDb, and prints the counts.
 
 The order of the lines is that of Nutch's keys: interval, fetch time, retries, score, status. Fetch
 times are in whole minutes; with `-sort` each status is followed by its hosts. An entry whose URL
@@ -137,7 +137,8 @@ class Statistics:
         yield from self._status_lines()
 
     def facts(self) -> dict[str, object]:
-        """The counts as JSON, by the keys that Nutch's REST service has (CrawlDbReader.query).
+        """Returns the counts as JSON, by the keys that Nutch's REST service has
+        (CrawlDbReader.query).
 
         Fetch times are in minutes (`ftn` the earliest, `ftx` the latest, `ftt` their sum),
         intervals in seconds.
@@ -218,7 +219,7 @@ class Range:
         self.least, self.most, self.sum = (1 << 63) - 1, -(1 << 63), 0
 
     def add(self, values: pl.Series) -> None:
-        """Include the values of a column."""
+        """Includes the values of a column."""
         if len(values):
             array = values.to_numpy()
             self.least = min(self.least, int(array.min()))
@@ -226,13 +227,13 @@ class Range:
             self.sum += int(array.sum())
 
     def merge(self, other: Range) -> None:
-        """Include what another one has."""
+        """Includes what another one has."""
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
         self.sum += other.sum
 
 
 def _hosts(keys: pl.Series) -> pl.Series:
-    """The host of each URL as java.net.URL has it, null where it is no URL."""
+    """Returns the host of each URL as java.net.URL has it, null where it is no URL."""
     hosts = hosts_of(decode_keys(keys))
     if hosts.null_count():
         log.error("%d entries whose keys are no URLs have no host", hosts.null_count())
@@ -240,13 +241,13 @@ def _hosts(keys: pl.Series) -> pl.Series:
 
 
 def quantiles(ordered: Floats, wanted: Sequence[float]) -> list[float]:
-    """The quantiles `wanted` (0 to 1) of scores that ascend."""
+    """Returns the quantiles `wanted` (0 to 1) of scores that ascend."""
     last = len(ordered) - 1
     return [float(ordered[min(int(q * len(ordered)), last)]) for q in wanted]
 
 
 def _wanted_quantiles(conf: Configuration) -> Sequence[float]:
-    """Those of `db.stats.score.quantiles`, sorted, else the usual ones."""
+    """Reads `db.stats.score.quantiles`, sorted, else the usual ones."""
     if conf.get(QUANTILES_PROPERTY) is None:
         return QUANTILES
     found = []
@@ -268,7 +269,7 @@ def _quotient(total: int, count: int) -> int:
 
 
 def days_hms(seconds: int) -> str:
-    """A span of time as TimingUtil.secondsToDaysHMS prints it: `31 days, 00:44:02`."""
+    """Returns a span of time as TimingUtil.secondsToDaysHMS prints it: `31 days, 00:44:02`."""
     days = _quotient(seconds, SECONDS_PER_DAY)
     rest = seconds - days * SECONDS_PER_DAY
     sign = "-" if rest < 0 else ""
@@ -281,8 +282,8 @@ def _hms(seconds: int) -> tuple[int, int, int]:
 
 
 def iso_date(ms: int) -> str:
-    """A time as Nutch's log prints a Date: `2026-11-21T06:44:00.000+0000`; years beyond four digits
-    as Date does.
+    """Returns a time as Nutch's log prints a Date: `2026-11-21T06:44:00.000+0000`; years beyond
+    four digits as Date does.
     """
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)

@@ -1,4 +1,4 @@
-"""updatedb: merge the results of segments (fetches, parses, links) into the CrawlDb.
+"""updatedb: merges the results of segments (fetches, parses, links) into the CrawlDb.
 
 Every URL of the CrawlDb and of the segments' crawl_fetch and crawl_parse leaves through one
 counter: by the status of its new entry, or by the reason why it has none. `transitions` decides
@@ -30,7 +30,7 @@ PARSE_PART: Final = "crawl_parse"
 
 @dataclass(frozen=True, slots=True)
 class UpdateOptions:
-    """The options of updatedb; None stands for what the configuration says."""
+    """The options of updatedb; None: as the configuration says."""
 
     normalize: bool | None = None
     """Whether the URL normalizers apply (crawldb.url.normalizers)."""
@@ -49,7 +49,7 @@ def updatedb(
     *,
     context: JobContext,
 ) -> Counters:
-    """Merge `segments` into the CrawlDb at `crawldb`, which is made if there is none.
+    """Merges `segments` into the CrawlDb at `crawldb`, which is made if there is none.
 
     Returns what became of the URLs. Raises LockedError, StoreError (nothing to read at all),
     FormatError (damage); the CrawlDb is then as before.
@@ -84,7 +84,7 @@ def updatedb(
 
 
 def _inputs(segment: Path) -> list[Path]:
-    """The part files of a segment that an update reads; none, with a warning, if it has no
+    """Returns the part files of a segment that an update reads; none, with a warning, if it has no
     crawl_fetch.
     """
     Segment(segment).check()

@@ -1,4 +1,4 @@
-"""generate: make segments with the lists of pages that are due, best first.
+"""generate: makes segments with the lists of pages that are due, best first.
 
 Every entry of the CrawlDb leaves through one counter: selected, or the reason why not. Where
 nothing is selected the job says so, with the reasons, and exits with 1. Entries are read partition
@@ -49,7 +49,7 @@ def generate(
     *,
     context: JobContext,
 ) -> Generated:
-    """Make segments in the directory `segments` from the entries of `crawldb` that are due.
+    """Makes segments in the directory `segments` from the entries of `crawldb` that are due.
 
     The properties `generate.curTime` (what is due) and `_ngt_` (the mark) stand in for the clock.
     With `generate.update.crawldb` the selected entries are marked in the CrawlDb. With a HostDb,
@@ -114,7 +114,7 @@ def _log_why(counters: Counters, next_due: int | None) -> None:
 
 
 def describe(counters: Mapping[str, int]) -> Iterator[str]:
-    """A line for each reason that left out entries; one line where the CrawlDb has none."""
+    """Returns a line for each reason that left out entries; one line where the CrawlDb has none."""
     reasons = due.REASONS | select.REASONS
     lines = [
         f"{counters[name]:,} {text}" for name, text in reasons.items() if counters.get(name, 0)

@@ -1,5 +1,5 @@
-"""Marks in the CrawlDb of what is in a fetch list (generate.update.crawldb), so that the next run
-leaves it out.
+"""Marks entries of the CrawlDb that are in a fetch list (generate.update.crawldb), so that the next
+run leaves them out.
 
     <crawldb>/.generated := JSON {"segments": their folder, seen from the CrawlDb, "time": ms}
 
@@ -78,7 +78,7 @@ def mark(
 
 @contextmanager
 def planned(db: CrawlDb, segments: Path, time: int) -> Iterator[None]:
-    """Keep the record while the block writes segments to `segments` and marks what is in them."""
+    """Keeps the record while the block writes segments to `segments` and marks what is in them."""
     record = db.path / RECORD
     plan(db, segments, time)
     try:
@@ -91,7 +91,7 @@ def planned(db: CrawlDb, segments: Path, time: int) -> Iterator[None]:
 
 
 def plan(db: CrawlDb, segments: Path, time: int) -> None:
-    """Write the record; it is on disk, whole, when this returns."""
+    """Writes the record; it is on disk, whole, when this returns."""
     record = db.path / RECORD
     fresh = record.with_name(f"{RECORD}.new")
     try:
@@ -109,7 +109,7 @@ def plan(db: CrawlDb, segments: Path, time: int) -> None:
 def make_up(
     db: CrawlDb, schedule: AbstractFetchSchedule, mark: Callable[[pl.Series, int], None]
 ) -> None:
-    """Make the marks of a run that was stopped before it did; the caller holds the lock. Raises
+    """Marks the entries of a run that was stopped before it did; the caller holds the lock. Raises
     StoreError.
     """
     record = db.path / RECORD
@@ -142,7 +142,7 @@ def _read(record: Path) -> tuple[str, int]:
 
 
 def _lists(folder: Path, time: int) -> list[Segment]:
-    """The segments in a folder that were generated at `time`."""
+    """Returns the segments in a folder that were generated at `time`."""
     found = segments_in(folder) if folder.is_dir() else []
     return [
         segment for segment in found if segment.has(CRAWL_GENERATE) and _time_of(segment) == time
@@ -150,7 +150,7 @@ def _lists(folder: Path, time: int) -> list[Segment]:
 
 
 def _time_of(segment: Segment) -> int | None:
-    """When a segment was generated, by the mark of its first entry."""
+    """Returns the time a segment was generated, by the mark of its first entry."""
     for table in _entries(segment):
         if len(table) and table["metadata"][0] is not None:
             mark = MapWritable.from_bytes(table["metadata"][0]).get(Text(GENERATE_TIME_KEY))
@@ -163,5 +163,5 @@ def _entries(segment: Segment) -> Iterator[pl.DataFrame]:
 
 
 def _is_over(segment: Segment, db: CrawlDb, schedule: AbstractFetchSchedule) -> bool:
-    """Whether what came of a segment is in the CrawlDb already."""
+    """Returns True if the results of a segment are in the CrawlDb."""
     return segment.has(CRAWL_FETCH) and is_merged(segment, db, schedule)

@@ -1,7 +1,7 @@
-"""What the HostDb says of the pages that are due: how many of a host may be taken, and how long its
-pause is. No I/O.
+"""Evaluates the HostDb's expressions for pages that are due: the limit of each host, and its pause.
+No I/O.
 
-    generate.max.count.expr     in the place of generate.max.count; 0 or less: no limit
+    generate.max.count.expr     replaces generate.max.count; 0 or less: no limit
     generate.fetch.delay.expr   ms between two requests to the host, for the fetcher, in
                                 `_variableFetchDelay_`
 
@@ -56,7 +56,7 @@ class Expressions:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> Expressions:
-        """The properties. Raises ExpressionError, which names the property."""
+        """Reads and compiles the properties. Raises ExpressionError, which names the property."""
         return cls(
             _compiled(conf, MAX_COUNT_PROPERTY), _compiled(conf, DELAY_PROPERTY), {"conf": conf}
         )
@@ -86,7 +86,9 @@ class HostLimits:
         expressions: Expressions,
         wanted: pl.Series,
     ) -> HostLimits:
-        """The numbers of the hosts that are among `wanted`; `hosts` are tables of HOSTDB_SCHEMA."""
+        """Returns the numbers of the hosts that are among `wanted`; `hosts` are tables of
+        HOSTDB_SCHEMA.
+        """
         tables = []
         for frame in hosts:
             mine = frame.filter(decode_keys(frame["key"]).is_in(wanted.implode()))
@@ -107,7 +109,7 @@ class HostLimits:
         return cls(table, expressions.max_count is not None)
 
     def max_counts(self, urls: pl.Series, default: int) -> Ints | None:
-        """How many pages the host of each URL may have in a segment; None if it is `default` for
+        """Returns the limit of pages of each URL's host in a segment; None if it is `default` for
         all.
         """
         if not self.limits_counts:
@@ -116,8 +118,8 @@ class HostLimits:
         return found
 
     def with_delays(self, entries: pl.DataFrame) -> pl.DataFrame:
-        """The entries (CRAWLDB_SCHEMA, more columns may follow) with the pauses of their hosts in
-        their metadata.
+        """Returns the entries (CRAWLDB_SCHEMA, more columns may follow) with the pauses of their
+        hosts in their metadata.
         """
         delays = self._of(decode_keys(entries["key"]))["delay"]
         if delays.null_count() == len(delays):
@@ -137,7 +139,7 @@ class HostLimits:
 
 
 def due_hosts(urls: pl.Series) -> pl.Series:
-    """The host of each URL under its name in the HostDb; null for what is no URL."""
+    """Returns the host of each URL under its name in the HostDb; null for what is no URL."""
     return hosts_of(urls).str.to_lowercase()
 
 
@@ -153,7 +155,9 @@ def _numbers(
     name: str,
     variables: Mapping[str, object],
 ) -> pl.Series:
-    """The value of an expression for each host, as a whole number; null where it gives none."""
+    """Returns the value of an expression for each host, as a whole number; null where it gives
+    none.
+    """
     if expression is None:
         return pl.Series([None], dtype=pl.Int64).new_from_index(0, len(hosts))
     numbers = list(_rounded(evaluate(hosts, expression, variables)))

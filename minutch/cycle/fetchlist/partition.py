@@ -58,7 +58,7 @@ class UrlPartitioner:
         )
 
     def parts_of(self, urls: pl.Series, parts: int) -> pl.Series:
-        """The part (0 to parts - 1, Int64) of each of `urls` (String)."""
+        """Returns the part (0 to parts - 1, Int64) of each of `urls` (String)."""
         if parts == 1:
             return pl.repeat(0, len(urls), dtype=pl.Int64, eager=True).alias("part")
         normal = self._normalizers.normalize_column(urls)

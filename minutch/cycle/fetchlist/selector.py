@@ -1,5 +1,4 @@
-"""What generate takes of a CrawlDb: the options it is given, and its two steps, put together in one
-place.
+"""Selects entries of a CrawlDb for generate: its options, and its two decisions in one place.
 
     find_due    the entries that may be fetched, partition by partition (`due`)
     selection   which of them get a place (`select`), with the limits that the HostDb gives
@@ -126,7 +125,7 @@ class Selector:
         )
 
     def due_in(self, frame: pl.DataFrame, *, with_others: bool = False) -> due.Due:
-        """What of `frame` may be fetched."""
+        """Returns the entries of `frame` that may be fetched."""
         return due.due(
             frame,
             self.conditions,
@@ -139,8 +138,8 @@ class Selector:
     def find_due(
         self, db: CrawlDb, look: Callable[[pl.DataFrame], due.Due] | None = None
     ) -> list[due.Due]:
-        """What is due in each stretch of the CrawlDb; `look` stands for `due_in`. Raises
-        StoreError, FormatError.
+        """Finds the entries that are due in each stretch of the CrawlDb; `look` is called instead
+        of `due_in`. Raises StoreError, FormatError.
         """
         find = look or self.due_in
 
@@ -150,7 +149,7 @@ class Selector:
         return list(chain.from_iterable(for_each(look_into, db.require_parts())))
 
     def choose(self, db: CrawlDb, engine: Engine, counters: Counters, progress: Progress) -> Chosen:
-        """The entries that get a place; `counters` has the number of all others.
+        """Returns the entries that get a place; `counters` counts all others.
 
         Raises StoreError, FormatError.
         """
@@ -172,7 +171,7 @@ class Selector:
             yield found.entries
 
     def _next_due(self, task: Task, place: FileOrSplit) -> int | None:
-        """When the first of the entries in a place will be due that are not yet (ms)."""
+        """Returns the time (ms) when the next entry of a place will be due."""
         times = [self.due_in(frame).next_due for frame in scan(place)]
         return min((time for time in times if time is not None), default=None)
 
@@ -180,13 +179,13 @@ class Selector:
 
     @property
     def groups(self) -> int:
-        """Each reducer deals out its share of the places."""
+        """Number of reducers; each deals out its share of the places."""
         return self.limits.reducers
 
     @property
     def limit(self) -> int | None:
-        """As many as the segments have. A HostDb's limits are read for the hosts of all entries
-        that are due.
+        """The places of all segments; None with a HostDb, whose limits are read for the hosts of
+        all entries that are due.
         """
         options = self.options
         if options.top_n < 0 or options.top_n == select.NO_LIMIT or self.hostdb is not None:
@@ -198,7 +197,7 @@ class Selector:
         return select.ranks_in(table)
 
     def groups_of(self, table: pl.DataFrame) -> pl.Series:
-        """All entries of a host are one reducer's."""
+        """Returns the reducer of each entry; all entries of a host have the same."""
         return self.limits.partitioner.parts_of(decode_keys(table["key"]), self.groups)
 
     def selection(
@@ -212,7 +211,7 @@ class Selector:
 
     @property
     def is_limited(self) -> bool:
-        """Whether places are limited, so that it depends on the others whether a page gets one."""
+        """True if places are limited, so that a page's place depends on the others."""
         return (
             self.options.top_n != select.NO_LIMIT
             or self.limits.max_count > 0
@@ -220,7 +219,7 @@ class Selector:
         )
 
     def _limits(self, db: HostDb, found: Sequence[pl.DataFrame]) -> HostLimits:
-        """What the HostDb says of the hosts that have pages due. Raises FormatError."""
+        """Reads the limits of the hosts that have pages due. Raises FormatError."""
         parts = range(len(db.require_parts()))
         names = [due_hosts(decode_keys(table["key"])).drop_nulls().unique() for table in found]
         wanted = pl.concat([pl.Series("host", [], pl.String), *names]).unique()

@@ -129,7 +129,7 @@ def _sources(
     progress: Progress,
     spill: Path,
 ) -> Iterator[list[Source]]:
-    """Stored links, LinkDb by LinkDb where they lie, then new ones; or all in one."""
+    """Yields stored links, LinkDb by LinkDb where they lie, then new ones; or all in one."""
     paths = [path for db in stored for path in db.require_parts()]
     sources: list[Source] = []
     pieces: list[_Stored | FileOrSplit] = [] if new is None else [*new.pieces]
@@ -164,7 +164,7 @@ def _sources(
 def _links(
     layout: str, chain: UrlChain, place: FileOrSplit, counters: Counters
 ) -> Iterator[pl.DataFrame]:
-    """The links of a LinkDb that pass `chain`, in tables of LINKS_SCHEMA, in its order."""
+    """Yields the links of a LinkDb that pass `chain`, in tables of LINKS_SCHEMA, in its order."""
     for table in scan_inlinks(place, layout):
         yield chain.apply(
             table.filter(pl.col("from_url").is_not_null()).select(LINKS_SCHEMA.names()), counters
@@ -172,8 +172,8 @@ def _links(
 
 
 def _in_order(partitions: Sequence[Partition]) -> Iterator[tuple[pl.DataFrame, Rows]]:
-    """The rows of a partition from all sources, in frames with the order of their rows: by key,
-    then by source.
+    """Yields the rows of a partition from all sources, in frames with the order of their rows: by
+    key, then by source.
     """
     if len(partitions) == 1:
         yield from partitions[0].ordered()
@@ -184,8 +184,8 @@ def _in_order(partitions: Sequence[Partition]) -> Iterator[tuple[pl.DataFrame, R
 
 
 def merged(links: pl.DataFrame, order: Rows, limit: int) -> LinkSets:
-    """One record for each key of `links` (LINKS_SCHEMA); `order` has the numbers of the rows, by
-    key.
+    """Returns one record for each key of `links` (LINKS_SCHEMA); `order` has the numbers of the
+    rows, by key.
     """
     links = links.rechunk()
     keys, urls, anchors = (from_series(links[name]) for name in ("key", "from_url", "anchor"))

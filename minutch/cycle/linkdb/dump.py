@@ -89,7 +89,7 @@ def _matches(keys: pl.Series, pattern: JavaRegex) -> pl.Series:
 
 
 def lines(table: pl.DataFrame, layout: str) -> pl.Series:
-    """The text of each row of INLINKS_SCHEMA, in which the rows of a record lie together.
+    """Returns the text of each row of INLINKS_SCHEMA, in which the rows of a record lie together.
 
     The first row of a record has the URL before the link, the last one a blank line behind it.
     """

@@ -1,4 +1,4 @@
-"""invertlinks: collect the links to each page from the parsed pages of segments, into the LinkDb.
+"""invertlinks: collects the links to each page, from the parsed pages of segments, in the LinkDb.
 
 Where there is a LinkDb, its links and the new ones are merged; the URLs of both are normalized and
 filtered. Which links count is decided in `rules`; `build` says in which order they stand.
@@ -49,7 +49,7 @@ def invertlinks(
     *,
     context: JobContext,
 ) -> Counters:
-    """Add the links of `segments` to the LinkDb at `linkdb`, which is made if there is none.
+    """Adds the links of `segments` to the LinkDb at `linkdb`, which is made if there is none.
 
     Returns what became of the links. Raises LockedError, StoreError (no segments, one that is not
     parsed), FormatError (damage, a LinkDb with both layouts of Inlinks); the LinkDb is then as

@@ -1,4 +1,4 @@
-"""mergelinkdb: merge LinkDbs into a new one, with URLs normalized and filtered if wished.
+"""mergelinkdb: merges LinkDbs into a new one, with URLs normalized and filtered on request.
 
 A URL's links from all LinkDbs are put together, in the order of the LinkDbs, up to
 linkdb.max.inlinks. With one LinkDb it filters that one.
@@ -32,7 +32,7 @@ def mergelinkdb(
     *,
     context: JobContext,
 ) -> Counters:
-    """Merge the LinkDbs `sources` into a new one at `output`.
+    """Merges the LinkDbs `sources` into a new one at `output`.
 
     Raises StoreError (a source that does not exist, an output that does), FormatError (damage,
     mixed layouts).

@@ -53,8 +53,8 @@ class LinkDb(Database):
                 yield from (value for _, value in reader)
 
     def get(self, url: str) -> Inlinks | None:
-        """The inlinks of `url`; None if there is no entry. Raises StoreError where there is no
-        LinkDb.
+        """Returns the inlinks of `url`; None if there is no entry. Raises StoreError where there is
+        no LinkDb.
         """
         value = self.lookup(url)
         return None if value is None else Inlinks.read(DataInput(value), self.layout)
@@ -75,22 +75,24 @@ class LinkDb(Database):
         return (url for url, _ in self.items())
 
     def items(self) -> Iterator[tuple[str, Inlinks]]:
-        """All URLs with the links to them, part by part. Raises FormatError (damage)."""
+        """Yields all URLs with the links to them, part by part. Raises FormatError (damage)."""
         for part in self.parts():
             with SequenceFileReader(part / "data") as reader:
                 for key, value in reader:
                     yield DataInput(key).read_text(), Inlinks.read(DataInput(value), self.layout)
 
     def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
-        """A partition in tables of INLINKS_SCHEMA, sorted by key over the whole partition."""
+        """Returns a partition in tables of INLINKS_SCHEMA, sorted by key over the whole
+        partition.
+        """
         return scan_inlinks(self.require_parts()[index], self.layout)
 
     @staticmethod
     def part_writer(
         directory: Path, index: int, layout: str, compression: Compression = DEFLATED
     ) -> InlinksWriter:
-        """A writer of partition `index` of the LinkDb that is being written to `directory` (see
-        `replacement`).
+        """Returns a writer of partition `index` of the LinkDb that is being written to `directory`
+        (see `replacement`).
         """
         return InlinksWriter(directory / part_name(index), layout, **compression.options)
 

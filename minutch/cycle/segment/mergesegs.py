@@ -1,4 +1,4 @@
-"""mergesegs: make one segment of several, or slices of it.
+"""mergesegs: merges segments into one, or into slices.
 
 Of what the segments hold of a URL the newest stays, as `mergerules` decides; the folders that all
 segments have are merged. Records that stay are copied as they are stored, but for ParseData, which
@@ -65,7 +65,7 @@ _IN_NUTCHS_ORDER = (CONTENT, CRAWL_GENERATE, CRAWL_FETCH, CRAWL_PARSE, PARSE_DAT
 
 @dataclass(frozen=True, slots=True)
 class MergesegsOptions:
-    """What mergesegs is asked for."""
+    """The options of mergesegs."""
 
     filtering: bool = False
     """Whether the URL filters and the merge filters apply."""
@@ -82,7 +82,7 @@ def mergesegs(
     *,
     context: JobContext,
 ) -> Counters:
-    """Merge segments into a new one in `output`, which must not exist, or into slices.
+    """Merges segments into a new one in `output`, which must not exist, or into slices.
 
     Segments that do not exist are skipped with a message. Raises StoreError if none is left, or if
     no folder is in all of them; FormatError for damage.
@@ -144,7 +144,7 @@ class Merging:
     """Bytes that the tables may take together."""
 
     def write(self, task: Task, parts: range) -> list[tuple[int, int | None]]:
-        """Write some partitions; returns the parts that were written, with the numbers of their
+        """Writes some partitions; returns the parts that were written, with the numbers of their
         slices.
         """
         merge = Merge(self.compressions, self.filters)
@@ -188,7 +188,7 @@ def _existing(segments: Sequence[Segment]) -> list[Segment]:
 
 
 def _common_folders(segments: Sequence[Segment]) -> list[str]:
-    """The folders that all segments have. StoreError where there is none."""
+    """Returns the folders that all segments have. StoreError where there is none."""
     common = list(_IN_NUTCHS_ORDER)
     for segment in segments:
         lacking = [folder for folder in common if not segment.has(folder)]
@@ -207,7 +207,9 @@ def _common_folders(segments: Sequence[Segment]) -> list[str]:
 
 
 def _compression(folder: str, conf: Configuration) -> str:
-    """As `compression_of`, but that the configuration decides about fetch lists, too."""
+    """Returns `compression_of` the folder; here the configuration decides about fetch lists,
+    too.
+    """
     return compression_of(CRAWL_FETCH if folder == CRAWL_GENERATE else folder, conf)
 
 
@@ -228,7 +230,7 @@ class Merge:
         self._filters = filters if filters and filters.filters else None
 
     def pieces(self, streams: Streams, slices: Slices) -> Iterator[Piece]:
-        """What stays, cut by `slices`."""
+        """Yields the records that stay, cut by `slices`."""
         for tables, keys, counters in ordered(self._merge_range, streams.ranges()):
             self.counters.merge(counters)
             yield from slices.cut(tables, keys)
@@ -236,7 +238,7 @@ class Merge:
     def _merge_range(
         self, frames: Mapping[str, list[pl.DataFrame]]
     ) -> tuple[Tables, pl.Series, Counters]:
-        """What stays of a range of keys, all its keys, and counts."""
+        """Returns the records that stay of a range of keys, all its keys, and counts."""
         counters = Counters()
         keys = (
             pl.concat([frame["key"] for found in frames.values() for frame in found])
@@ -259,7 +261,9 @@ class Merge:
         return tables, keys, counters
 
     def _kept(self, keys: pl.Series, tables: Tables) -> pl.Series:
-        """Which keys all merge filters let pass; they see what stays of each."""
+        """Returns the mask of keys that all merge filters pass; they see the records that stay of
+        each.
+        """
         assert self._filters is not None
         records = {folder: self._records(folder, table) for folder, table in tables.items()}
         return pl.Series([self._is_kept(key, records) for key in keys], dtype=pl.Boolean)

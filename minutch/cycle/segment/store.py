@@ -68,7 +68,7 @@ WARC = "warc"
 """WARC files, which lie beside the folders of records (fetcher.warc)."""
 
 FETCHING = "_fetch"
-"""Where a fetch works: its logs (log-N), or of a fetch by tasks the lists that are done."""
+"""Work folder of a fetch: its logs (log-N), or of a fetch by tasks the finished lists."""
 BEGUN = "begun"
 """The file in there that says how a fetch by tasks was begun."""
 
@@ -82,7 +82,7 @@ _CRAWL_DATUM = "org.apache.nutch.crawl.CrawlDatum"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How one folder of a segment is written. `compression` is None where the configuration
+    """The layout of one folder of a segment. `compression` is None where the configuration
     decides.
     """
 
@@ -106,11 +106,11 @@ LAYOUTS: dict[str, Layout] = {
 """The folders of a segment, in the order in which the rounds fill them."""
 
 FETCHED = (CONTENT, CRAWL_FETCH)
-"""What a fetch adds; the last one stands for both."""
+"""Folders that a fetch adds; the last one is moved in last."""
 PARSED = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)
-"""What a parse adds; the last one stands for all."""
+"""Folders that a parse adds; the last one is moved in last."""
 COMPLETE = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE, CRAWL_FETCH)
-"""What SegmentChecker asks of a segment that is to be indexed."""
+"""Folders that SegmentChecker requires for indexing."""
 
 
 class Segment:
@@ -128,12 +128,12 @@ class Segment:
         return self.path.name
 
     def has(self, folder: str) -> bool:
-        """Whether a folder is there."""
+        """Returns True if a folder exists."""
         return (self.path / folder).is_dir()
 
     def check(self) -> None:
-        """Raise StoreError where the path is that of a folder of segments: commands take those with
-        `-dir`.
+        """Raises StoreError where the path is that of a folder of segments: commands take those
+        with `-dir`.
 
         Also where a job was killed as it copied files into their places, until `finish` or another
         has done the rest.
@@ -151,16 +151,16 @@ class Segment:
                 )
 
     def is_half_fetched(self) -> bool:
-        """Whether a fetch has left something here that the next one goes on with."""
+        """Returns True if a fetch was stopped, so that the next one resumes it."""
         work = self.path / FETCHING
         return any(work.glob("log-*")) or (work / BEGUN).exists()
 
     def missing(self, folders: Sequence[str] = COMPLETE) -> list[str]:
-        """Those of `folders` that are not there."""
+        """Lists those of `folders` that do not exist."""
         return [folder for folder in folders if not self.has(folder)]
 
     def is_complete(self) -> bool:
-        """Whether it is fetched, parsed and named like a segment; the log says why not."""
+        """Returns True if it is fetched, parsed and named like a segment; the log says why not."""
         if not _NAME.fullmatch(self.name):
             log.warning("%s is not a segment: skipped", self.path)
             return False
@@ -170,7 +170,7 @@ class Segment:
         return not missing
 
     def parts(self, folder: str) -> list[Path]:
-        """The part files or MapFiles of a folder; StoreError if the folder is not there."""
+        """Returns the part files or MapFiles of a folder; StoreError if the folder is not there."""
         self.check()
         directory = self.path / folder
         if not directory.is_dir():
@@ -178,16 +178,18 @@ class Segment:
         return part_paths(directory)
 
     def data_files(self, folder: str) -> list[Path]:
-        """The SequenceFiles that hold the records of a folder, one per part."""
+        """Returns the SequenceFiles that hold the records of a folder, one per part."""
         return [part / DATA if part.is_dir() else part for part in self.parts(folder)]
 
     def raw(self, folder: str) -> Iterator[RawRecord]:
-        """All records as they lie, part by part."""
+        """Yields all records as they are stored, part by part."""
         for path in self.data_files(folder):
             yield from raw_records(path)
 
     def raw_sorted(self, folder: str, *, run_bytes: int = RUN_BYTES) -> Iterator[RawRecord]:
-        """All records by URL; what is not sorted in its files is sorted first, perhaps on disk."""
+        """Yields all records by URL; files that are not sorted are sorted first, perhaps on
+        disk.
+        """
         if LAYOUTS[folder].map_file:
             return merge_records(raw_records(path) for path in self.data_files(folder))
         return sort_records(self.raw(folder), run_bytes=run_bytes)
@@ -195,8 +197,8 @@ class Segment:
     def stored_sorted(
         self, folder: str, parts: range, of: int
     ) -> tuple[str | None, Iterator[RawRecord]]:
-        """The records of some partitions of `of` of a folder of MapFiles, by URL, values as they
-        are stored.
+        """Returns the records of some partitions of `of` of a folder of MapFiles, by URL, values as
+        they are stored.
 
         Also the codec that has compressed each value; None, and values decompressed, if the parts
         differ in that. Where the parts of the folder are other ones, all are read, and what belongs
@@ -217,7 +219,7 @@ class Segment:
         return codecs.pop() if stored else None, chosen
 
     def records(self, folder: str) -> Iterator[tuple[str, Writable]]:
-        """All records as they lie, part by part. Raises FormatError naming the file."""
+        """Yields all records, part by part. Raises FormatError naming the file."""
         for path in self.data_files(folder):
             with SequenceFileReader(path) as reader:
                 url_of, value_type = url_decoder(reader), reader.value_type
@@ -228,26 +230,28 @@ class Segment:
                     at = reader.position
 
     def get(self, folder: str, url: str) -> list[Writable]:
-        """All values of a URL in a folder, by the MapFiles' indexes or by reading flat files."""
+        """Returns all values of a URL in a folder, by the MapFiles' indexes or by reading flat
+        files.
+        """
         return [value for part in self.parts(folder) for value in values_of(part, encode_text(url))]
 
     def finish(self) -> None:
-        """Put in place what a killed job has begun to, where files are copied one by one."""
+        """Finishes the moves of a killed job, where files are copied one by one."""
         if copies(self.path):
             journal.resume_if_abandoned(self.path)
 
     def clear_left_overs(self) -> None:
-        """Finish, or remove, what jobs that were killed have left in work folders."""
+        """Finishes, or removes, the work folders of jobs that were killed."""
         self.finish()
         clear(self.path, NEW)
 
     @contextmanager
     def writing(self, folders: Sequence[str], *, replace: bool = False) -> Iterator[Path]:
-        """A new directory to write the parts of `folders` into, below `<directory>/<folder>`.
+        """Yields a new directory, to write the parts of `folders` into `<directory>/<folder>`.
 
         They are moved into the segment when the block ends, all written to disk before, the last
         one last: a segment without it is not yet fetched (or parsed), and what a broken attempt
-        left of the others is replaced. Raises StoreError if the last one is there already, unless
+        left of the others is replaced. Raises StoreError if the last one exists, unless
         `replace`. An error in the block leaves nothing.
         """
         self.clear_left_overs()
@@ -272,7 +276,7 @@ class Segment:
             raise StoreError(f"Segment {self.path} already has {folders[-1]}")
 
     def _move_in(self, fresh: Path, folders: Sequence[str]) -> None:
-        """Put the new folders where the old ones are, by renames; these end up in `fresh`."""
+        """Replaces the old folders by the new ones, by renames; the old ones end up in `fresh`."""
         replaced = fresh / "replaced"
         replaced.mkdir()
         for folder in (folders[-1], *folders[:-1]):
@@ -295,8 +299,8 @@ class Segment:
             journal.begin(path, moves)
 
     def place(self, directory: Path, folders: Sequence[str]) -> None:
-        """Move those of `folders` that are in `directory` into the segment, in this order, in place
-        of what is there.
+        """Moves those of `folders` that are in `directory` into the segment, in this order,
+        replacing existing ones.
 
         What is in `directory` has to be on disk. After a kill it is done again, and goes on.
         """
@@ -348,16 +352,16 @@ def part_writer(
 
 
 def compression_of(folder: str, conf: Configuration) -> str:
-    """How a folder is to be compressed: NONE, RECORD or BLOCK. ConfigError for other
-    configurations.
+    """Returns the compression type of a folder: NONE, RECORD or BLOCK. Raises ConfigError for
+    others.
     """
     return LAYOUTS[folder].compression or compression_type(conf)
 
 
 @contextmanager
 def new_segment(parent: Path, clock: Clock, folder: str) -> Iterator[Segment]:
-    """A new segment in `parent`, whose first `folder` is to be filled; it gets its place and name
-    when the block ends.
+    """Yields a new segment in `parent`, whose first `folder` is to be filled; it gets its place and
+    name when the block ends.
 
     It appears whole or not at all, and no two get the same name: within a second that is taken, or
     behind it, the name is that of the next free second (Nutch waits for it).
@@ -382,7 +386,8 @@ def new_segment(parent: Path, clock: Clock, folder: str) -> Iterator[Segment]:
 
 
 def segments_in(directory: Path) -> list[Segment]:
-    """The directories in `directory`, in the order of their names; hidden ones are left out.
+    """Returns the directories in `directory`, in the order of their names; hidden ones are left
+    out.
 
     Those that a killed import has finished are among them, although not yet in their places
     (`places`).

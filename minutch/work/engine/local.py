@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from minutch.work.tables.spans import FileOrSplit
 
 _SHARE: Final = 4
-"""Of `minutch.memory`, for the rows of a contest."""
+"""Share of the memory (1/4) for the rows of a selection."""
 _ROW: Final = 150
-"""What one of these takes of memory, about; its strings lie in files."""
+"""Bytes of memory per row, about; its strings are in files."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -73,10 +73,10 @@ class LocalEngine:
         self.parts, self.memory = parts, memory
 
     def cancel(self) -> None:
-        """Nothing runs elsewhere."""
+        """Does nothing: all runs in this process."""
 
     def splits(self, paths: Iterable[Path]) -> list[FileOrSplit]:
-        """Whole files: each is read by all cores."""
+        """Returns whole files: each is read by all cores."""
         return list(paths)
 
     def map(
@@ -86,7 +86,7 @@ class LocalEngine:
         counters: Counters,
         progress: Progress,
     ) -> Iterator[R]:
-        """One piece after the other."""
+        """Calls the function on one piece after the other."""
         task = Task(advance=progress.advance, counters=counters)
         return (function(task, piece) for piece in pieces)
 
@@ -101,7 +101,7 @@ class LocalEngine:
         spill: Path,
         share: int = 2,
     ) -> Iterator[Shuffled]:
-        """Through memory, and disk where it does not suffice."""
+        """Shuffles in memory, and on disk where that does not suffice."""
         from minutch.work.tables.shuffle import Shuffle
 
         task = Task() if progress is None else Task(advance=progress.advance)
@@ -120,7 +120,7 @@ class LocalEngine:
         spill: Path,
         share: int = 2,
     ) -> AbstractContextManager[Shuffled]:
-        """One partition after the other."""
+        """Regroups one partition after the other."""
 
         def read(task: Task, part: int) -> Iterable[pl.DataFrame]:
             return function(task, source.open(part))
@@ -129,7 +129,7 @@ class LocalEngine:
         return self.shuffle(read, parts, schema, None, spill=spill, share=share)
 
     def local_source(self, rows: Shuffle) -> Source:
-        """As they are."""
+        """Returns the shuffle as a source."""
         return _Rows(rows)
 
     def reduce(
@@ -141,7 +141,7 @@ class LocalEngine:
         counters: Counters,
         progress: Progress | None,
     ) -> list[R]:
-        """Partitions side by side; where there are few, each uses all cores."""
+        """Reduces partitions in parallel; where there are few, each uses all cores."""
         threads = 1 if parts >= workers() else 0
 
         def work(part: int) -> tuple[R, list[Counters]]:
@@ -161,7 +161,7 @@ class LocalEngine:
         return [result for result, _ in results]
 
     def stream(self, make: Callable[[], StreamFunction[T, R]], items: Iterable[T]) -> Iterator[R]:
-        """By threads, or by processes where plugins work document by document."""
+        """Runs in threads, or in processes where plugins work document by document."""
         function = make()
         return ordered(function, items) if function.is_columnar else mapped(make, items)
 
@@ -174,7 +174,8 @@ class LocalEngine:
         counters: Counters,
         progress: Progress,
     ) -> Selected:
-        """A window of the best after the other; for each the pieces are read, side by side.
+        """Selects from one window of the best rows after the other; for each the pieces are read in
+        parallel.
 
         The first has what is likely to be wanted, or all rows if there is memory for them; the
         others all that there is memory for: each takes another reading.
@@ -218,7 +219,7 @@ class LocalEngine:
         counters: Counters,
         progress: Progress | None,
     ) -> list[R]:
-        """All in one go, in this thread."""
+        """Writes all partitions in one call, in this thread."""
         task = Task(folder, counters=counters, spill=folder.parent)
         if progress is not None:
             task.advance = progress.advance

@@ -28,14 +28,15 @@ from minutch.work.tables.workfolders import clear, work_folder
 
 
 def require_absent(out: Path, kind: str = "directory") -> None:
-    """Raise StoreError where `out` exists."""
+    """Raises StoreError where `out` exists."""
     if out.exists():
         raise StoreError(f"Output {kind} {out} already exists")
 
 
 @contextmanager
 def output_folder(out: Path) -> Iterator[Path]:
-    """A folder to write part files into; it becomes `out` at the end, or is removed on an error.
+    """Yields a folder to write part files into; it becomes `out` at the end, or is removed on an
+    error.
 
     Raises StoreError where `out` exists.
     """
@@ -51,7 +52,8 @@ def output_folder(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def output_file(out: Path) -> Iterator[Path]:
-    """A path to write a file at, in a folder of its own beside `out`; it becomes `out` at the end.
+    """Yields a path to write a file at, in a folder of its own beside `out`; it becomes `out` at
+    the end.
 
     Raises StoreError where `out` exists.
     """
