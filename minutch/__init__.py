@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from minutch.archives.commoncrawldumper import commoncrawldump as commoncrawldump
     from minutch.archives.dataset.datasetexport import DatasetOptions as DatasetOptions
     from minutch.archives.dataset.datasetexport import export_commoncrawl as export_commoncrawl
-    from minutch.archives.filedumper import DumpOptions as DumpOptions
+    from minutch.archives.filedumper import FileDumpOptions as FileDumpOptions
     from minutch.archives.filedumper import dump as dump
     from minutch.archives.legacy.legacyexport import LegacyExportOptions as LegacyExportOptions
     from minutch.archives.legacy.legacyexport import export_legacy as export_legacy
@@ -69,10 +69,24 @@ if TYPE_CHECKING:
     from minutch.conf import Configuration as Configuration
     from minutch.cycle.crawl.crawler import crawl as crawl
     from minutch.cycle.crawl.options import CrawlOptions as CrawlOptions
+    from minutch.cycle.crawldb.crawlcomplete import CrawlcompleteOptions as CrawlcompleteOptions
+    from minutch.cycle.crawldb.crawlcomplete import crawlcomplete as crawlcomplete
     from minutch.cycle.crawldb.dedup import DedupOptions as DedupOptions
     from minutch.cycle.crawldb.dedup import dedup as dedup
+    from minutch.cycle.crawldb.domainstats import DomainstatsOptions as DomainstatsOptions
+    from minutch.cycle.crawldb.domainstats import domainstats as domainstats
+    from minutch.cycle.crawldb.dump import ReaddbDumpOptions as ReaddbDumpOptions
+    from minutch.cycle.crawldb.dump import TopOptions as TopOptions
+    from minutch.cycle.crawldb.dump import readdb_dump as readdb_dump
+    from minutch.cycle.crawldb.dump import readdb_top as readdb_top
     from minutch.cycle.crawldb.inject import InjectOptions as InjectOptions
     from minutch.cycle.crawldb.inject import inject as inject
+    from minutch.cycle.crawldb.mergedb import MergeOptions as MergeOptions
+    from minutch.cycle.crawldb.mergedb import mergedb as mergedb
+    from minutch.cycle.crawldb.protocolstats import ProtocolstatsOptions as ProtocolstatsOptions
+    from minutch.cycle.crawldb.protocolstats import protocolstats as protocolstats
+    from minutch.cycle.crawldb.stats import StatsOptions as StatsOptions
+    from minutch.cycle.crawldb.stats import readdb_stats as readdb_stats
     from minutch.cycle.crawldb.store import CrawlDb as CrawlDb
     from minutch.cycle.crawldb.updatedb import UpdateOptions as UpdateOptions
     from minutch.cycle.crawldb.updatedb import updatedb as updatedb
@@ -91,13 +105,20 @@ if TYPE_CHECKING:
     from minutch.cycle.index.clean import clean as clean
     from minutch.cycle.index.indexing import IndexOptions as IndexOptions
     from minutch.cycle.index.indexing import index as index
+    from minutch.cycle.linkdb.dump import LinkDumpOptions as LinkDumpOptions
+    from minutch.cycle.linkdb.dump import readlinkdb_dump as readlinkdb_dump
     from minutch.cycle.linkdb.invertlinks import InvertOptions as InvertOptions
     from minutch.cycle.linkdb.invertlinks import invertlinks as invertlinks
+    from minutch.cycle.linkdb.mergelinkdb import mergelinkdb as mergelinkdb
     from minutch.cycle.linkdb.store import LinkDb as LinkDb
     from minutch.cycle.parse.parsesegment import ParseOptions as ParseOptions
     from minutch.cycle.parse.parsesegment import parse as parse
     from minutch.cycle.segment.mergesegs import MergesegsOptions as MergesegsOptions
     from minutch.cycle.segment.mergesegs import mergesegs as mergesegs
+    from minutch.cycle.segment.readseg import ReadsegOptions as ReadsegOptions
+    from minutch.cycle.segment.readseg import readseg_dump as readseg_dump
+    from minutch.cycle.segment.readseg import readseg_get as readseg_get
+    from minutch.cycle.segment.readseg import readseg_list as readseg_list
     from minutch.cycle.segment.store import Segment as Segment
     from minutch.cycle.sitemap.processor import SitemapOptions as SitemapOptions
     from minutch.cycle.sitemap.processor import sitemap as sitemap
@@ -185,7 +206,7 @@ _WHERE = {
     "DatasetOptions": "minutch.archives.dataset.datasetexport",
     "export_commoncrawl": "minutch.archives.dataset.datasetexport",
     "dump": "minutch.archives.filedumper",
-    "DumpOptions": "minutch.archives.filedumper",
+    "FileDumpOptions": "minutch.archives.filedumper",
     "export_legacy": "minutch.archives.legacy.legacyexport",
     "LegacyExportOptions": "minutch.archives.legacy.legacyexport",
     "import_legacy": "minutch.archives.legacy.legacyimport",
@@ -207,6 +228,27 @@ _WHERE = {
     "GraphOptions": "minutch.inspect.query.graphexport",
     "export_parquet": "minutch.inspect.query.parquetexport",
     "ParquetOptions": "minutch.inspect.query.parquetexport",
+    "mergedb": "minutch.cycle.crawldb.mergedb",
+    "MergeOptions": "minutch.cycle.crawldb.mergedb",
+    "mergelinkdb": "minutch.cycle.linkdb.mergelinkdb",
+    "readdb_stats": "minutch.cycle.crawldb.stats",
+    "StatsOptions": "minutch.cycle.crawldb.stats",
+    "readdb_dump": "minutch.cycle.crawldb.dump",
+    "ReaddbDumpOptions": "minutch.cycle.crawldb.dump",
+    "readdb_top": "minutch.cycle.crawldb.dump",
+    "TopOptions": "minutch.cycle.crawldb.dump",
+    "readlinkdb_dump": "minutch.cycle.linkdb.dump",
+    "LinkDumpOptions": "minutch.cycle.linkdb.dump",
+    "readseg_dump": "minutch.cycle.segment.readseg",
+    "readseg_get": "minutch.cycle.segment.readseg",
+    "readseg_list": "minutch.cycle.segment.readseg",
+    "ReadsegOptions": "minutch.cycle.segment.readseg",
+    "domainstats": "minutch.cycle.crawldb.domainstats",
+    "DomainstatsOptions": "minutch.cycle.crawldb.domainstats",
+    "protocolstats": "minutch.cycle.crawldb.protocolstats",
+    "ProtocolstatsOptions": "minutch.cycle.crawldb.protocolstats",
+    "crawlcomplete": "minutch.cycle.crawldb.crawlcomplete",
+    "CrawlcompleteOptions": "minutch.cycle.crawldb.crawlcomplete",
     "crawl": "minutch.cycle.crawl.crawler",
     "CrawlOptions": "minutch.cycle.crawl.options",
     "explain": "minutch.inspect.explain.explainer",

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.conf import Configuration
 from minutch.cycle.fetch.display import Display
 from minutch.cycle.segment.store import CONTENT, part_writer
 from minutch.job import CLEAR
@@ -133,7 +132,7 @@ def test_what_a_segment_holds_is_shown_in_a_terminal_as_text(tmp_path: Path) -> 
     )
     page.metadata.set("Server", HOSTILE)
     segment = tmp_path / "20261121130501"
-    with part_writer(segment, CONTENT, 0, Configuration()) as append:
+    with part_writer(segment, CONTENT, 0) as append:
         append(page.url, page)
     words = ["readseg", "-get", str(segment), page.url]
     shown = in_a_terminal(*words)

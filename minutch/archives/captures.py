@@ -11,14 +11,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
-from minutch.cycle.segment.store import (
-    CONTENT,
-    CRAWL_GENERATE,
-    LAYOUTS,
-    Segment,
-    decode,
-    segments_in,
-)
+from minutch.cycle.segment.store import CONTENT, CRAWL_GENERATE, LAYOUTS, Segment, segments_in
+from minutch.cycle.segment.storedrecords import decode
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javaio import decode_text
 from minutch.hadoop.formats.writables import lookup

@@ -55,7 +55,7 @@ _NAMINGS: Final[dict[str, Callable[[str], str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class DumpOptions:
+class FileDumpOptions:
     """Options of dump."""
 
     media_types: frozenset[str] | None = None
@@ -67,7 +67,7 @@ class DumpOptions:
 def dump(
     paths: Sequence[Path],
     out: Path,
-    options: DumpOptions = DumpOptions(),
+    options: FileDumpOptions = FileDumpOptions(),
     *,
     context: JobContext,
 ) -> Counters:
@@ -102,7 +102,7 @@ def dump(
 
 
 def count_media_types(
-    paths: Sequence[Path], options: DumpOptions = DumpOptions(), *, context: JobContext
+    paths: Sequence[Path], options: FileDumpOptions = FileDumpOptions(), *, context: JobContext
 ) -> MediaTypeCounts:
     """Counts the pages of the segments at `paths` by media type."""
     types = MediaTypeCounts(MimeUtil(context.conf), options.media_types)

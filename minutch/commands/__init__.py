@@ -8,7 +8,8 @@ flow, then read cli and one command, such as inject.
     `help`, `pages`, `completion`                  help, the pages of the docs, shells
     `init`, `crawl`, `sitemap`                     a whole crawl
     `inject`, `generate`, `freegen`, `fetch`, `parse`, `updatedb`, `invertlinks`
-    `dedup`, `dedupargs`, `mergedb`, `readdb`, `domainstats`, `protocolstats`, `crawlcomplete`
+    `dedup`, `dedupargs`, `mergedb`, `readdb`
+    `domainstats`, `protocolstats`, `crawlcomplete`, `countargs`
     `mergelinkdb`, `readlinkdb`, `updatehostdb`, `readhostdb`
     `webgraph`, `linkrank`, `scoreupdater`, `nodedumper`
     `index`, `clean`, `search`, `serve`            the index

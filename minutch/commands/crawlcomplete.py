@@ -11,12 +11,8 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
-from minutch.cycle.crawldb.crawlcomplete import crawlcomplete
-from minutch.cycle.crawldb.groupcounts import (
-    crawldbs,
-    one_of,
-    positive,
-)
+from minutch.commands.countargs import one_of, paths, positive
+from minutch.cycle.crawldb.crawlcomplete import CrawlcompleteOptions, crawlcomplete
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 
@@ -52,9 +48,8 @@ def run(args: list[str], context: JobContext) -> int:
         fail(f"missing: {', '.join(lacking)}" if args else "", USAGE)
     mode = one_of("-mode", given["-mode"], ("host", "domain"))
     parts = positive("-numReducers", given.get("-numReducers", "1"))
-    dbs, out = crawldbs(given["-inputDirs"]), as_path(given["-outputDir"])
-    context.report(
-        "CrawlCompletionStats",
-        crawlcomplete(dbs, out, mode, context, parts=parts, as_json=given["-json"]),
-    )
+    options = CrawlcompleteOptions(mode, parts, given["-json"])
+    crawldbs, output = paths(given["-inputDirs"]), as_path(given["-outputDir"])
+    counters = crawlcomplete(crawldbs, output, options, context=context)
+    context.report("CrawlCompletionStats", counters)
     return 0

@@ -7,7 +7,7 @@ from minutch.cycle.crawldb import duplicates, nearduplicates
 
 
 def criteria_given(given: Arguments, usage: str) -> list[str]:
-    """The criteria of -compareOrder. Raises UsageError."""
+    """Returns the criteria of -compareOrder. Raises UsageError."""
     order: str = given.get("-compareOrder", duplicates.DEFAULT_ORDER)
     if not all(name in order for name in duplicates.REQUIRED):
         fail("DeduplicationJob: compareOrder must contain score, fetchTime and urlLength.", usage)
@@ -15,7 +15,7 @@ def criteria_given(given: Arguments, usage: str) -> list[str]:
 
 
 def bits_given(given: Arguments, usage: str) -> int | None:
-    """The bits of -near; None if it was not given. Raises UsageError."""
+    """Returns the bits of -near; None if it was not given. Raises UsageError."""
     if given["-near"] is None:
         return None
     bits: int = (*given["-near"], nearduplicates.DEFAULT_BITS)[0]

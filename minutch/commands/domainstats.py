@@ -11,13 +11,9 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, parse
-from minutch.cycle.crawldb.domainstats import domainstats
-from minutch.cycle.crawldb.groupcounts import (
-    MODES,
-    crawldbs,
-    one_of,
-    positive,
-)
+from minutch.commands.countargs import one_of, paths, positive
+from minutch.cycle.crawldb.domainstats import DomainstatsOptions, domainstats
+from minutch.cycle.crawldb.groupcounts import MODES
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 
@@ -45,8 +41,7 @@ def run(args: list[str], context: JobContext) -> int:
     inputs, out, mode, *parts = given.positional
     one_of("mode", mode, tuple(MODES))
     number = positive("numOfReducers", parts[0]) if parts else 1
-    counters = domainstats(
-        crawldbs(inputs), as_path(out), mode, context, parts=number, as_json=given["-json"]
-    )
+    options = DomainstatsOptions(mode, number, given["-json"])
+    counters = domainstats(paths(inputs), as_path(out), options, context=context)
     context.report("DomainStatistics", counters)
     return 0

@@ -11,7 +11,7 @@ from minutch.archives.filedumper import (
     FLAT,
     NESTED,
     REVERSED,
-    DumpOptions,
+    FileDumpOptions,
     count_media_types,
     dump,
 )
@@ -49,7 +49,7 @@ def run(args: list[str], context: JobContext) -> int:
             fail(f"{name} is missing", USAGE)
     paths = [Path(word) for word in arguments["-segment"]]
     wanted = arguments["-mimetype"]
-    options = DumpOptions(
+    options = FileDumpOptions(
         media_types=None if wanted is None else frozenset(wanted),
         naming=REVERSED
         if arguments["-reverseUrlDirs"]

@@ -12,7 +12,8 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, parse
-from minutch.cycle.linkdb.mergelinkdb import MergeOptions, mergelinkdb
+from minutch.cycle.crawldb.mergedb import MergeOptions
+from minutch.cycle.linkdb.mergelinkdb import mergelinkdb
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 

@@ -11,8 +11,8 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, parse
-from minutch.cycle.crawldb.groupcounts import crawldbs, positive
-from minutch.cycle.crawldb.protocolstats import protocolstats
+from minutch.commands.countargs import paths, positive
+from minutch.cycle.crawldb.protocolstats import ProtocolstatsOptions, protocolstats
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 
@@ -34,8 +34,7 @@ def run(args: list[str], context: JobContext) -> int:
     given = parse(args, FLAGS, usage=USAGE, least=2, most=3)
     inputs, out, *parts = given.positional
     number = positive("numOfReducer", parts[0]) if parts else 1
-    counters = protocolstats(
-        crawldbs(inputs), as_path(out), context, parts=number, as_json=given["-json"]
-    )
+    options = ProtocolstatsOptions(number, given["-json"])
+    counters = protocolstats(paths(inputs), as_path(out), options, context=context)
     context.report("ProtocolStatistics", counters)
     return 0

@@ -76,14 +76,12 @@ def run(args: list[str], context: JobContext) -> int:
 
 
 def _stats(db: CrawlDb, given: Arguments, context: JobContext) -> None:
-    from minutch.cycle.crawldb.stats import statistics
+    from minutch.cycle.crawldb.stats import StatsOptions, readdb_stats
 
-    log.info("CrawlDb statistics start: %s", db.path)
-    stats = statistics(db, context, hosts=given["-sort"])
+    stats = readdb_stats(db.path, StatsOptions(hosts=given["-sort"]), context=context)
     context.print(f"Statistics for CrawlDb: {db.path}")
-    for line in stats.lines(context.conf):
+    for line in stats.lines():
         context.print(line)
-    log.info("CrawlDb statistics: done")
 
 
 def _url(db: CrawlDb, given: Arguments, context: JobContext) -> None:
@@ -91,7 +89,7 @@ def _url(db: CrawlDb, given: Arguments, context: JobContext) -> None:
 
 
 def answer(db: CrawlDb, url: str) -> str:
-    """The entry of a URL as text."""
+    """Returns the entry of a URL as text."""
     datum = db.get(url)
     return f"URL: {url}\n{'not found' if datum is None else datum}\n"
 
@@ -102,34 +100,28 @@ def _listen(db: CrawlDb, given: Arguments, context: JobContext) -> None:
 
 
 def _dump(db: CrawlDb, given: Arguments, context: JobContext) -> None:
-    from minutch.cycle.crawldb.dump import Selection, dump
+    from minutch.cycle.crawldb.dump import ReaddbDumpOptions, readdb_dump
     from minutch.cycle.crawldb.dumpformats import FORMATS
 
     kind = given.get("-format", "normal")
     if kind not in FORMATS:
         fail(f"-format: expected one of {', '.join(FORMATS)}, found {kind!r}", USAGE)
-    selection = Selection(
-        *(given[name] for name in ("-regex", "-retry", "-status", "-expr", "-sample"))
+    options = ReaddbDumpOptions(
+        kind, *(given[name] for name in ("-regex", "-retry", "-status", "-expr", "-sample"))
     )
-    log.info("CrawlDb dump: starting")
-    log.info("CrawlDb db: %s", db.path)
-    counters = dump(db, as_path(given["-dump"]), context, kind, selection)
+    counters = readdb_dump(db.path, as_path(given["-dump"]), options, context=context)
     context.report("CrawlDb dump", counters)
-    log.info("CrawlDb dump: done")
 
 
 def _top(db: CrawlDb, given: Arguments, context: JobContext) -> None:
-    from minutch.cycle.crawldb.dump import write_top
+    from minutch.cycle.crawldb.dump import TopOptions, readdb_top
 
     try:
         number, out, *least = given["-topN"]
-        count, minimum = int(number), float(*least)
+        options = TopOptions(int(number), float(*least))
     except (TypeError, ValueError):
         fail(f"-topN: expected <nnnn> <out_dir> [<min>], found {' '.join(given['-topN'])!r}", USAGE)
-    log.info("CrawlDb topN: starting (topN=%d, min=%s)", count, minimum)
-    log.info("CrawlDb db: %s", db.path)
-    written = write_top(db, count, minimum, as_path(out), context)
-    log.info("CrawlDb topN: done, %d URLs", written)
+    readdb_top(db.path, as_path(out), options, context=context)
 
 
 def _duplicates(db: CrawlDb, given: Arguments, context: JobContext) -> None:

@@ -16,7 +16,7 @@ from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.commands.lineserver import LINE_FLAGS, answer_lines
-from minutch.cycle.linkdb.dump import dump
+from minutch.cycle.linkdb.dump import LinkDumpOptions, readlinkdb_dump
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
@@ -45,7 +45,8 @@ def run(args: list[str], context: JobContext) -> int:
     if given["-url"] is not None:
         context.print(answer(db, given["-url"]))
     elif given["-dump"] is not None:
-        counters = dump(db, as_path(given["-dump"]), context, given["-regex"])
+        options = LinkDumpOptions(given["-regex"])
+        counters = readlinkdb_dump(db.path, as_path(given["-dump"]), options, context=context)
         context.report("LinkDb dump", counters)
     elif given["-listen"] is not None or given["-stdin"]:
         db.require_parts()
@@ -56,7 +57,7 @@ def run(args: list[str], context: JobContext) -> int:
 
 
 def answer(db: LinkDb, url: str) -> str:
-    """The links to `url`, a line each, or that nothing is known of them. Raises StoreError,
+    """Returns the links to `url`, a line each, or says that there is no entry. Raises StoreError,
     FormatError.
     """
     inlinks = db.get(url)

@@ -13,7 +13,13 @@ import logging
 from collections.abc import Callable
 
 from minutch.commands.arguments import Arguments, Flag, fail, parse
-from minutch.cycle.segment.readseg import RECODE_PROPERTY, SegmentCounts, counts_of, dump, get
+from minutch.cycle.segment.readseg import (
+    ReadsegOptions,
+    SegmentCounts,
+    readseg_dump,
+    readseg_get,
+    readseg_list,
+)
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,
@@ -54,7 +60,6 @@ _SWITCHES = {
     "-noparsetext": PARSE_TEXT,
 }
 FLAGS = (*map(Flag, _SWITCHES), Flag("-recode"), Flag("-dir", value="segments", repeats=True))
-DUMP_NAME_PROPERTY = "segment.dump.dir"
 
 
 def run(args: list[str], context: JobContext) -> int:
@@ -64,12 +69,8 @@ def run(args: list[str], context: JobContext) -> int:
         fail(f"unknown operation {args[0]}" if len(args) > 1 else "", USAGE)
     given = parse(args[1:], FLAGS, usage=USAGE)
     folders = [folder for switch, folder in _SWITCHES.items() if not given[switch]]
-    mode(given, folders, context)
+    mode(given, ReadsegOptions(folders, recode=given["-recode"] or None), context)
     return 0
-
-
-def _recode(given: Arguments, context: JobContext) -> bool:
-    return bool(given["-recode"]) or bool(context.conf.get_boolean(RECODE_PROPERTY, False))
 
 
 def _require(given: Arguments, *names: str) -> list[str]:
@@ -82,31 +83,26 @@ def _require(given: Arguments, *names: str) -> list[str]:
 # -dump
 
 
-def _run_dump(given: Arguments, folders: list[str], context: JobContext) -> None:
+def _run_dump(given: Arguments, options: ReadsegOptions, context: JobContext) -> None:
     segment, output = _require(given, "segment_dir", "output")[:2]
-    dump(
-        Segment(as_path(segment)),
-        as_path(output),
-        folders,
-        name=context.conf.get(DUMP_NAME_PROPERTY) or "dump",
-        parts=context.conf.get_int("mapreduce.job.reduces", 1) or 1,
-        recode=_recode(given, context),
-    )
+    readseg_dump(as_path(segment), as_path(output), options, context=context)
 
 
-def _run_list(given: Arguments, folders: list[str], context: JobContext) -> None:
+def _run_list(given: Arguments, options: ReadsegOptions, context: JobContext) -> None:
     segments = [Segment(as_path(word)) for word in given.positional]
     for directory in given.get("-dir", []):
         segments += segments_in(as_path(directory))
     context.print("NAME\t\tGENERATED\tFETCHER START\t\tFETCHER END\t\tFETCHED\tPARSED")
     for segment in segments:
-        context.print(_list_line(segment.name, counts_of(segment, folders)))
+        context.print(_list_line(segment.name, readseg_list(segment.path, options)))
 
 
 def _list_line(name: str, stats: SegmentCounts) -> str:
+    start = "?\t" if stats.start is None else _time(stats.start)
+    end = "?" if stats.end is None else _time(stats.end)
     return (
-        f"{name}\t{_count(stats.generated)}\t\t{'?	' if stats.start is None else _time(stats.start)}\t"  # noqa: E501
-        f"{'?' if stats.end is None else _time(stats.end)}\t{_count(stats.fetched)}\t{_count(stats.parsed)}"  # noqa: E501
+        f"{name}\t{_count(stats.generated)}\t\t{start}\t{end}\t{_count(stats.fetched)}\t"
+        f"{_count(stats.parsed)}"
     )
 
 
@@ -122,13 +118,13 @@ def _time(ms: int) -> str:
 # -get
 
 
-def _run_get(given: Arguments, folders: list[str], context: JobContext) -> None:
+def _run_get(given: Arguments, options: ReadsegOptions, context: JobContext) -> None:
     segment, url = _require(given, "segment_dir", "keyValue")[:2]
-    for text in get(Segment(as_path(segment)), url, folders, recode=_recode(given, context)):
+    for text in readseg_get(as_path(segment), url, options, context=context):
         context.print(text)
 
 
-_MODES: dict[str, Callable[[Arguments, list[str], JobContext], None]] = {
+_MODES: dict[str, Callable[[Arguments, ReadsegOptions, JobContext], None]] = {
     "-dump": _run_dump,
     "-list": _run_list,
     "-get": _run_get,

@@ -42,15 +42,15 @@ def run(args: list[str], context: JobContext) -> int:
 
 
 def _locks(folder: Path) -> Iterator[Path]:
-    """The lock files of a folder and of those in it, two levels down (segments of a crawl, the
-    fetcher's in them).
+    """Yields the lock files of a folder and of those in it, two levels down (segments of a crawl,
+    the fetcher's in them).
     """
     for pattern in ("", "*/", "*/*/", "*/*/*/"):
         yield from sorted(folder.glob(f"{pattern}{LOCK_NAME}"))
 
 
 def _unlock(path: Path, context: JobContext, *, force: bool) -> list[str]:
-    """Remove a lock; why not, if it has to stay."""
+    """Removes a lock; returns the reason if it has to stay."""
     owner = Owner.parse(path.read_text(encoding="utf-8", errors="replace"))
     if force or (owner is not None and owner.is_gone()):
         path.unlink(missing_ok=True)

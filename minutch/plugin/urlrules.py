@@ -56,6 +56,11 @@ class UrlRules:
         return self._normalizers is not None
 
     @property
+    def filters(self) -> bool:
+        """Whether URL filters apply."""
+        return self._filters is not None
+
+    @property
     def is_neutral(self) -> bool:
         """True if all URLs pass unchanged."""
         return self._normalizers is None and self._filters is None

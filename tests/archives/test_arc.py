@@ -53,7 +53,6 @@ def exported(*words: object) -> Counters:
 def segment(tmp_path: Path) -> Segment:
     """Pages with and without a stored head, a redirect, a robots.txt, a page that is gone."""
     segment = Segment(tmp_path / "segments" / segment_name(1_341_690_169_000))
-    conf = Configuration()
     page = Metadata.of(
         {
             RESPONSE_HEADERS_KEY: HEAD,
@@ -85,10 +84,10 @@ def segment(tmp_path: Path) -> Segment:
         "no URL": CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=TIME),
     }
     fetched["http://h.example/moved"].metadata[Text("nutch.protocol.code")] = Text("308")
-    with part_writer(segment.path, CONTENT, 0, conf) as append:
+    with part_writer(segment.path, CONTENT, 0) as append:
         for url, content in sorted(pages.items()):
             append(url, content)
-    with part_writer(segment.path, CRAWL_FETCH, 0, conf) as append:
+    with part_writer(segment.path, CRAWL_FETCH, 0) as append:
         for url, datum in sorted(fetched.items()):
             append(url, datum)
     return segment

@@ -62,8 +62,8 @@ def test_rule_file_of_protocols(tmp_path: Path) -> None:
 
 def test_entries_are_normalized_as_wished() -> None:
     for value in ("true", "false"):
-        rules = EntryFilter.from_conf(context({"crawldb.url.normalizers": value}).conf).rules
-        assert str(rules.normalizes).lower() == value
+        found = EntryFilter.from_conf(context({"crawldb.url.normalizers": value}).conf)
+        assert str(found.normalizes).lower() == value
 
 
 def test_types_of_a_file_of_tikas(tmp_path: Path) -> None:

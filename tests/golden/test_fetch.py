@@ -22,7 +22,8 @@ from typing import Final
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.segment.store import LAYOUTS, Segment, text_key
+from minutch.cycle.segment.store import LAYOUTS, Segment
+from minutch.cycle.segment.storedrecords import text_key
 from minutch.hadoop.formats.javaio import DataInput, decode_text, encode_text
 from minutch.hadoop.formats.mapfile import TEXT
 from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter

@@ -45,7 +45,7 @@ def test_parts(mode: str, seed: int, parts: int, table: list[dict[str, Any]]) ->
         "partition.url.mode": mode,
         "partition.url.seed": str(seed),
     }
-    partitioner = UrlPartitioner(
+    partitioner = UrlPartitioner.from_conf(
         Configuration.load([GOLDEN / "tables/conf"], overrides=properties), lambda host: None
     )
     found = partitioner.parts_of(pl.Series([row["url"] for row in table]), parts)

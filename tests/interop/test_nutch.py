@@ -119,7 +119,7 @@ def _rewrite_segment(source: Path, target: Path) -> Path:
             for index, path in enumerate(old.data_files(folder)):
                 with (
                     SequenceFileReader(path) as reader,
-                    part_writer(fresh, folder, index, Configuration()) as append,
+                    part_writer(fresh, folder, index) as append,
                 ):
                     for key, value in reader.records():
                         append(str(key), value)

@@ -175,7 +175,7 @@ class TestInWorkers:
         for name in [name for name in sys.modules if name.endswith("language_identifier.language")]:
             sys.modules[name]._identifier.cache_clear()
         segment = Segment(tmp_path / "20260101000000")
-        with part_writer(segment.path, CONTENT, 0, Configuration()) as append:
+        with part_writer(segment.path, CONTENT, 0) as append:
             append(URL, content(TestLanguage.GERMAN))
         conf = configuration("parse-html|language-identifier", **{"parser.workers": "1"})
         assert (

@@ -117,7 +117,7 @@ def _check_generate(made: Crawled, options: GenerateOptions, clock: LaterClock) 
     that it gives.
     """
     now = clock.now()
-    selector = Selector(made.conf, options, now)
+    selector = Selector.from_conf(made.conf, options, now)
     files, entries = made.crawl(), read_db(made.crawldb)
     reasons = {
         key.decode(): reason

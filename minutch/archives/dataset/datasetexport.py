@@ -39,15 +39,8 @@ from minutch.archives.dataset.metadatatask import (
     UrlRecords,
 )
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
-from minutch.cycle.segment.store import (
-    CONTENT,
-    CRAWL_FETCH,
-    PARSE_DATA,
-    PARSE_TEXT,
-    RawRecord,
-    Segment,
-    text_key,
-)
+from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.cycle.segment.storedrecords import RawRecord, text_key
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.javaio import DataInput, decode_text, encode_vlong
 from minutch.hadoop.formats.keyorder import TEXT

@@ -16,7 +16,8 @@ from itertools import groupby
 from operator import itemgetter
 
 from minutch.archives.dataset.metadatadoc import answer_of, redirect_of
-from minutch.cycle.segment.store import CRAWL_FETCH, RawRecord, Segment, decode
+from minutch.cycle.segment.store import CRAWL_FETCH, Segment
+from minutch.cycle.segment.storedrecords import RawRecord, decode
 from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.hadoop.formats.recordsort import merge_records, sort_records
 from minutch.hadoop.formats.writables import Text

@@ -50,6 +50,9 @@ from minutch.job import Counters, JobContext
 from minutch.plugin.chains import ScoringFilters
 from minutch.plugin.results import Parse
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, status_name
+from minutch.work.engine import engine_of
+from minutch.work.tables.compression import compression_type
+from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.textparts import output_folder, require_absent
 from minutch.work.tables.workfolders import work_folder
 
@@ -103,10 +106,17 @@ def import_legacy(
         log.info("Import: CrawlDb %s", crawldb)
         made = [Segment(target / name) for name in names]
         files = [path for segment in made for folder in _MERGED for path in _parts(segment, folder)]
-        settings, no_filter = UpdateSettings.from_conf(conf), EntryFilter.neutral(conf)
-        merged = merge_files(
-            CrawlDb(crawldb), files, context, settings, no_filter, now=context.clock.now()
-        )
+        with context.progress("updatedb") as progress:
+            merged = merge_files(
+                CrawlDb(crawldb),
+                files,
+                UpdateSettings.from_conf(conf),
+                EntryFilter(),
+                context.clock.now(),
+                engine=engine_of(conf),
+                output=OutputSettings.from_conf(conf),
+                progress=progress,
+            )
     counters.merge(Counters({f"CrawlDb: {name}": count for name, count in merged.items()}))
     return counters
 
@@ -168,7 +178,7 @@ class _Import:
         return self.counters
 
     def _write_list(self) -> None:
-        with part_writer(self.new.path, CRAWL_GENERATE, 0, self.conf) as append:
+        with part_writer(self.new.path, CRAWL_GENERATE, 0) as append:
             for entry in self.old.fetchlist():
                 self.counters.add(LISTED, 1)
                 self.counters.add(ANCHORS, len(entry.anchors))
@@ -192,10 +202,11 @@ class _Import:
         return encode_text(self.old.read_output(raw).entry.page.url)
 
     def _write_fetched(self) -> None:
+        compression = compression_type(self.conf)
         with ExitStack() as stack:
             fetches, contents = (
                 [
-                    stack.enter_context(part_writer(self.new.path, folder, part, self.conf))
+                    stack.enter_context(part_writer(self.new.path, folder, part, compression))
                     for part in range(self.parts)
                 ]
                 for folder in (CRAWL_FETCH, CONTENT)

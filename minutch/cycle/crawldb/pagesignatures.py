@@ -36,15 +36,15 @@ GROUPS: Final[dict[str, Callable[[pl.Series], pl.Series] | None]] = {
 
 
 def signed_pages(db: CrawlDb, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
-    """The entries `where` is true for: their `url`, `signature`, `group`, `status`, `score` and
-    `fetch_time`.
+    """Yields the entries `where` is true for: their `url`, `signature`, `group`, `status`, `score`
+    and `fetch_time`.
     """
     for part in db.require_parts():
         yield from signed_in(part, group, where)
 
 
 def signed_in(place: FileOrSplit, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
-    """Those of a part, or of a stretch of one."""
+    """Yields the signed pages of a part, or of a stretch of one."""
     group_of = GROUPS[group]
 
     def signed(frame: pl.DataFrame) -> pl.DataFrame:
@@ -59,7 +59,9 @@ def signed_in(place: FileOrSplit, group: str, where: pl.Expr) -> Iterator[pl.Dat
 
 
 def compared(pages: Iterable[pl.DataFrame], *, grouped: bool) -> pl.DataFrame:
-    """What `nearduplicates` compares of pages whose signatures are SimHashes."""
+    """Returns the columns that `nearduplicates` compares, of pages whose signatures are
+    SimHashes.
+    """
     tables = [pl.DataFrame(schema=nearduplicates.SCHEMA)]
     for page in pages:
         url, groups = pl.col("url"), pl.col("group").hash() if grouped else pl.lit(0, pl.UInt64)

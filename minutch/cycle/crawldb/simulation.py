@@ -1,5 +1,4 @@
-"""What an adaptive schedule makes of a page that changes every 30 days: day by day, for 10,000
-days.
+"""Simulates an adaptive schedule on a page that changes every 30 days: day by day, for 10,000 days.
 
 Source: the main methods of org.apache.nutch.crawl.AdaptiveFetchSchedule and
 MimeAdaptiveFetchSchedule.
@@ -27,7 +26,7 @@ def simulate(
     context: JobContext,
     missed: str = "\tmissed",
 ) -> None:
-    """Print when the page is fetched, and how many days a change waits for the next fetch."""
+    """Prints when the page is fetched, and how many days a change waits for the next fetch."""
     context.print(page)
     changed = True
     last_modified = miss = total_miss = max_miss = fetches = changes = 0

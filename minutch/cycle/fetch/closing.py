@@ -32,8 +32,8 @@ from minutch.cycle.segment.store import (
     PARSE_DATA,
     PARSE_TEXT,
     Segment,
-    text_key,
 )
+from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, codec
 from minutch.hadoop.formats.mapfile import TEXT, MapFileWriter

@@ -1,4 +1,4 @@
-"""freegen: make a segment from a list of URLs, without a CrawlDb; to fetch pages once, or to try
+"""freegen: makes a segment from a list of URLs, without a CrawlDb; to fetch pages once, or to try
 something out.
 
 The list is in text files with a URL per line; blank lines and comments (`#`) are skipped. Entries
@@ -50,8 +50,8 @@ def freegen(
     *,
     context: JobContext,
 ) -> tuple[Path, Counters]:
-    """Make a segment in `segments` from the URLs in the files of `urls`. Raises StoreError if there
-    are no files.
+    """Makes a segment in `segments` from the URLs in the files of `urls`. Raises StoreError if
+    there are no files.
     """
     conf, counters = context.conf, Counters()
     log.info("FreeGenerator: starting")
@@ -80,7 +80,7 @@ def freegen(
 
 
 def _entries(urls: pl.Series, conf: Configuration, now: int) -> pl.DataFrame:
-    """New entries of CRAWLDB_SCHEMA: no status, due now."""
+    """Returns new entries of CRAWLDB_SCHEMA: no status, due now."""
     interval = conf.get_int("db.fetch.interval.default", 0)
     values = {
         "status": 0,

@@ -29,6 +29,7 @@ from minutch.expressions import Expression, compile_expression
 from minutch.hadoop.formats.javahash import date_time_to_string, float_to_string
 from minutch.job import Counters, JobContext
 from minutch.records.metadata.columns import entries
+from minutch.work.tables.compression import text_codec
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import for_each
 from minutch.work.tables.textparts import output_folder, require_absent, text_file
@@ -165,7 +166,7 @@ def readhostdb(
 
         def write_part(index: int) -> Counters:
             counted = Counters()
-            with text_file(folder / f"part-m-{index:05d}", context.conf) as file:
+            with text_file(folder / f"part-m-{index:05d}", text_codec(context.conf)) as file:
                 is_first = dump.header and dump.is_full
                 for hosts in db.scan_part(index):
                     if is_first and len(hosts):

@@ -61,7 +61,9 @@ class Links(NamedTuple):
 
 
 def scan_links(place: FileOrSplit, rules: LinkRules) -> Iterator[Found]:
-    """The links of a parse_data part that count, in its order, by all cores. Raises FormatError."""
+    """Yields the links of a parse_data part that count, in its order, by all cores. Raises
+    FormatError.
+    """
     plain, spans = opened_at(place, ParseData.class_name, span_size=LINKS_SPAN)
     streams = (
         SpannedFile(plain.path, span_size=LINKS_SPAN, stored=True)
@@ -89,8 +91,8 @@ def scan_links(place: FileOrSplit, rules: LinkRules) -> Iterator[Found]:
 
 
 def spread(batch: Batch, unwanted: int) -> Links | None:
-    """The links of pages whose values are zlib streams, without those between `unwanted` hosts (see
-    the kernel).
+    """Returns the links of pages whose values are zlib streams, without those between `unwanted`
+    hosts (see the kernel).
 
     None for records that the kernel does not know, or which hold too much.
     """

@@ -33,13 +33,8 @@ from isal import isal_zlib
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.pagerecords import CrawlParseRecord, LinkRecords, PageRecords
-from minutch.cycle.segment.store import (
-    CRAWL_PARSE,
-    LAYOUTS,
-    PARSE_DATA,
-    PARSE_TEXT,
-    text_key,
-)
+from minutch.cycle.segment.store import CRAWL_PARSE, LAYOUTS, PARSE_DATA, PARSE_TEXT
+from minutch.cycle.segment.storedrecords import text_key
 from minutch.hadoop.formats.checksum import crc_path
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import DataInput, encode_text

@@ -25,12 +25,8 @@ from typing import Final
 from minutch.cycle.parse.packing import PartSettings, PartWriters, merge_kept
 from minutch.cycle.parse.pageparser import PackedPage, PageParser, SegmentTask
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
-from minutch.cycle.segment.store import (
-    CONTENT,
-    CRAWL_PARSE,
-    RawRecord,
-    Segment,
-)
+from minutch.cycle.segment.store import CONTENT, CRAWL_PARSE, Segment
+from minutch.cycle.segment.storedrecords import RawRecord
 from minutch.errors import FormatError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.hadoop.formats.javaio import decode_text
@@ -96,9 +92,7 @@ def parse(
             from minutch.cycle.parse.repartition import PAGES_SCHEMA, stored_pages
 
             places = engine.splits(store.parts(CONTENT))
-            with engine.shuffle(
-                stored_pages, places, PAGES_SCHEMA, conf, None, spill=directory
-            ) as pages:
+            with engine.shuffle(stored_pages, places, PAGES_SCHEMA, None, spill=directory) as pages:
                 engine.reduce(step.parse_shuffled, [pages], parts, directory, counters, progress)
         counters.add(REPEATED, merge_kept(directory, settings))
     mark_success(conf, store.path)

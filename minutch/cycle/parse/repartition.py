@@ -13,7 +13,8 @@ from typing import Final
 
 import polars as pl
 
-from minutch.cycle.segment.store import CONTENT, LAYOUTS, RawRecord
+from minutch.cycle.segment.store import CONTENT, LAYOUTS
+from minutch.cycle.segment.storedrecords import RawRecord
 from minutch.hadoop.formats.batch import Batch, string_column
 from minutch.work.engine import Partition, Task
 from minutch.work.tables.spans import FileOrSplit, scan

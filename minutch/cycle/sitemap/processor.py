@@ -19,7 +19,7 @@ from typing import Final
 
 import polars as pl
 
-from minutch.cycle.crawldb.partitions import Entries, EntryFilter, rewrite
+from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, rewrite
 from minutch.cycle.crawldb.seeds import read_seeds, seed_files
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.parse.mime import MimeUtil
@@ -36,7 +36,7 @@ from minutch.records.hostdatum import HostDatum
 from minutch.work.engine import engine_of
 from minutch.work.tables import spans
 from minutch.work.tables.crawldata import CRAWL_DATUM
-from minutch.work.tables.database import Database
+from minutch.work.tables.database import Database, OutputSettings
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import memory_budget, number_of_parts
 from minutch.work.tables.shuffle import Shuffle
@@ -115,12 +115,13 @@ def sitemap(
             asyncio.run(
                 fetcher.run(_starts(files, hosts), options.threads, collected.add, progress.advance)
             )
+        engine, output = engine_of(conf), OutputSettings.from_conf(conf)
         with (
-            Entries([db], conf, EntryFilter.neutral(conf), spill=crawldb) as old,
+            EntrySources([db], engine, EntryFilter(), spill=crawldb) as old,
             context.progress("sitemap") as progress,
         ):
-            sources = [*old.sources, engine_of(conf).local_source(found)]
-            merged = rewrite(db, conf, sources, collected.merge, progress)
+            sources = [*old.sources, engine.local_source(found)]
+            merged = rewrite(db, engine, output, sources, collected.merge, progress)
         collected.counters.merge(merged)
     counters = Counters(fetcher.counters)
     counters.merge(collected.counters)

@@ -88,7 +88,7 @@ def webgraph(
     log.info("WebGraphDb: URL filter: %s", str(options.filtering).lower())
     conf = context.conf
     settings, rules = GraphSettings.from_conf(conf), LinkRules.from_conf(conf)
-    chain = UrlChain(
+    chain = UrlChain.from_conf(
         conf, normalize=options.normalize, filtering=options.filtering, scope=SCOPE_DEFAULT
     )
     delete_gone = conf.get_boolean(DELETE_GONE_PROPERTY, False)

@@ -33,7 +33,7 @@ from minutch.job import Counters, JobContext
 from minutch.kernels.arrow import to_series
 from minutch.records.webgraph.columns import places_of
 from minutch.urls.hostcolumns import domains_of, hosts_of
-from minutch.work.tables.compression import Compression
+from minutch.work.tables.compression import Compression, text_codec
 from minutch.work.tables.database import part_name
 from minutch.work.tables.frame import decode_keys, encode_keys
 from minutch.work.tables.shuffle import Shuffle
@@ -115,7 +115,7 @@ def nodedumper(
         output_file = (
             _sequence_file(folder, settings.compression)
             if options.as_sequence_file
-            else _text_file(text_part(folder, 0, conf), "=" if options.as_eff else "\t")
+            else _text_file(text_part(folder, 0, text_codec(conf)), "=" if options.as_eff else "\t")
         )
         with output_file as write:
             for kept, read in rows:

@@ -16,12 +16,12 @@ import numpy as np
 import polars as pl
 
 from minutch.cycle.crawldb.matching import last_of_key, match
-from minutch.cycle.crawldb.partitions import Entries, EntryFilter, rewrite
+from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, rewrite
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.webgraph.store import WebGraph
 from minutch.job import Counters, JobContext
 from minutch.work.engine import engine_of
-from minutch.work.tables.parallel import memory_budget
+from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.success import mark_success
 
@@ -42,21 +42,23 @@ def scoreupdater(crawldb: Path, webgraphdb: Path, *, context: JobContext) -> Cou
     db.require_parts()
     graph.require()
     conf = context.conf
+    engine, output = engine_of(conf), OutputSettings.from_conf(conf)
     clear = conf.get_float(CLEAR_PROPERTY, 0.0)
     log.info("ScoreUpdater: starting")
     log.info("Running crawldb update %s", db.path)
     with (
         db.lock(),
-        Entries([db], conf, EntryFilter.neutral(conf), spill=db.path) as entries,
-        Shuffle(entries.parts, _SCORES, budget=memory_budget(conf) // 2, spill=db.path) as scores,
+        EntrySources([db], engine, EntryFilter(), spill=db.path) as entries,
+        Shuffle(engine.parts, _SCORES, budget=engine.memory // 2, spill=db.path) as scores,
         context.progress("scoreupdater") as progress,
     ):
         for nodes in graph.nodes.in_order():
             scores.add(nodes.select(_SCORES.names()))
         counters = rewrite(
             db,
-            conf,
-            [*entries.sources, engine_of(conf).local_source(scores)],
+            engine,
+            output,
+            [*entries.sources, engine.local_source(scores)],
             lambda both: _scored(*both, clear=clear),
             progress,
         )

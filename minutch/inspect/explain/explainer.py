@@ -71,7 +71,7 @@ def _selector(options: GenerateOptions, conf: Configuration, now: int) -> Select
     named = conf.get_trimmed(HOSTDB_PROPERTY)
     if options.hostdb is None and named:
         options = replace(options, hostdb=Path(named))
-    return Selector(conf, options, now)
+    return Selector.from_conf(conf, options, now)
 
 
 class Explainer:

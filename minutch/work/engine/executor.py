@@ -1,4 +1,4 @@
-"""What Spark's executors run: the functions of a job, wrapped in what makes them safe to run again.
+"""Runs the functions of a job in Spark's executors, so that a task can be repeated.
 
 Between the two halves of a shuffle travel entries, tables as Arrow IPC, never rows:
 
@@ -68,11 +68,11 @@ R = TypeVar("R")
 
 
 class TaskResult(NamedTuple):
-    """What came of a piece or a partition: a result, or the error that it ends the job with."""
+    """The result of a piece or a partition, or the error that ends the job."""
 
     result: Any
     counters: list[Counters]
-    """Of the function, then of each source."""
+    """Counts of the function, then of each source."""
     done: int
     """Records, for progress."""
     attempt: str = ""
@@ -82,21 +82,21 @@ class TaskResult(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """What a worker process of an executor has to know before anything else."""
+    """The settings that a worker process of an executor needs first."""
 
     level: int
     cores: int
-    """Of a task."""
+    """Cores of a task."""
     conf: Packed
     files: StoreSettings
-    """Of file systems."""
+    """Settings of file systems."""
     folder: Path
-    """Where the driver works: what relative paths are relative to, if it is on this machine."""
+    """The driver's working directory, for relative paths, if it is on this machine."""
 
 
 @lru_cache(maxsize=1)
 def _set_up(setup: WorkerSetup) -> None:
-    """Make this process what the driver is: log, public suffixes; once."""
+    """Makes this process what the driver is: log, public suffixes; once."""
     here = _local_folder()
     if setup.folder.is_dir():
         os.chdir(setup.folder)
@@ -110,8 +110,8 @@ def _set_up(setup: WorkerSetup) -> None:
 
 @lru_cache(maxsize=16)
 def _loaded(packed: Packed) -> Any:
-    """A function and what belongs to it; kept, so that plugins and rules are built once in a
-    process.
+    """Returns a function and what belongs to it; kept, so that plugins and rules are built once in
+    a process.
     """
     return packed.load(_home())
 
@@ -148,7 +148,7 @@ class MapTask(_Wrapped):
 
 @lru_cache(maxsize=2)
 def _made(packed: Packed) -> Any:
-    """What a function that was sent makes; kept as well."""
+    """Calls a function that was sent, once in a process, and keeps its result."""
     return _loaded(packed)()
 
 
@@ -182,7 +182,7 @@ class ShuffleTask(_Wrapped):
             yield from self.entries(read, number, piece)
 
     def entries(self, read: ReadRows[Any], number: int, piece: Any) -> Iterator[ShuffleEntry]:
-        """What a piece becomes."""
+        """Yields the entries of a piece."""
         done = _RecordCount()
         task, found, entries = Task(advance=done), _RecordCount(), 0
         try:
@@ -197,18 +197,18 @@ class ShuffleTask(_Wrapped):
         yield (0, self.shuffle, number, LAST), pickle.dumps(outcome)
 
     def prepared(self, tables: Iterable[pl.DataFrame]) -> Iterable[pl.DataFrame]:
-        """Tables as they travel."""
+        """Returns tables as they travel."""
         return tables
 
     def shares(self, table: pl.DataFrame) -> list[pl.DataFrame]:
-        """A table's rows for each partition."""
+        """Returns a table's rows for each partition."""
         return split(table, self.parts)
 
 
 RANK: Final = "key"
 """The column by which a contest's rows are sorted on their way: ranks as bytes."""
 URL: Final = "url"
-"""What `key` is called meanwhile."""
+"""The name of `key` until then."""
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class RankTask(ShuffleTask):
             yield ranked.select(rank, pl.col("key").alias(URL), pl.exclude("key"))
 
     def shares(self, table: pl.DataFrame) -> list[pl.DataFrame]:
-        """By the contest's own rule."""
+        """Splits a table by the groups of the selection."""
         if self.parts == 1:
             return [table]
         part = self._rules.groups_of(table.drop(RANK).rename({URL: "key"}))
@@ -272,8 +272,8 @@ class SelectTask(_Wrapped):
 
 
 def _windows(tables: Iterator[pl.DataFrame], room: int) -> Iterator[pl.DataFrame]:
-    """Tables of a contest as its rules know them, put together to about `room` rows; at least
-    one.
+    """Yields tables of a contest as its rules know them, put together to about `room` rows; at
+    least one.
     """
     held: list[pl.DataFrame] = []
     for table in tables:
@@ -286,7 +286,7 @@ def _windows(tables: Iterator[pl.DataFrame], room: int) -> Iterator[pl.DataFrame
 
 
 def _joined(tables: Any) -> Iterator[pl.DataFrame]:
-    """Tables put together until they are worth an entry for each partition."""
+    """Yields tables put together until they are worth an entry for each partition."""
     held: list[pl.DataFrame] = []
     size = 0
     for table in tables:
@@ -300,15 +300,15 @@ def _joined(tables: Any) -> Iterator[pl.DataFrame]:
 
 
 def packed_table(table: pl.DataFrame) -> bytes:
-    """A table as Arrow IPC."""
+    """Returns a table as Arrow IPC."""
     out = io.BytesIO()
     table.write_ipc(out, compression="lz4")
     return out.getvalue()
 
 
 def part_of(key: Key) -> int:
-    """The partition of an entry; one function for all shuffles, so that Spark sees that they
-    agree.
+    """Returns the partition of an entry; one function for all shuffles, so that Spark sees that
+    they agree.
     """
     return key[0]
 
@@ -390,7 +390,7 @@ class WriteTask(_Wrapped):
 def _opened(
     part: int, entries: Iterator[Any], sources: Sequence[Source | ShuffledSource], budget: int
 ) -> Iterator[list[Partition]]:
-    """The rows of a partition from each source."""
+    """Yields the rows of a partition from each source."""
     with ExitStack() as stack:
         spill = stack.enter_context(work_folder(_local_folder(), SPILL))
         inbox = stack.enter_context(_Inbox(spill / "entries"))
@@ -413,7 +413,7 @@ class _Inbox:
         self._places: dict[int, list[tuple[int, int, int, int]]] = {}
 
     def take(self, entries: Iterator[Any]) -> None:
-        """Put down the entries with tables: (piece, number, offset, size) for each shuffle."""
+        """Puts down the entries with tables: (piece, number, offset, size) for each shuffle."""
         for (_, shuffle, piece, number), value in entries:
             if number != LAST:
                 place = (piece, number, self._file.tell(), len(value))
@@ -421,7 +421,7 @@ class _Inbox:
                 self._file.write(value)
 
     def shuffled(self, source: ShuffledSource, budget: int, spill: Path) -> _OpenPart:
-        """The rows of a shuffle in the order of the input, sorted as they are asked for."""
+        """Returns the rows of a shuffle in the order of the input, sorted as they are asked for."""
         shuffle = Shuffle(1, source.schema, budget=budget, spill=spill)
         for _, _, offset, size in sorted(self._places.get(source.number, ())):
             self._file.seek(offset)
@@ -459,15 +459,15 @@ class _RecordCount:
         self.count += count
 
     def counted(self, tables: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-        """The tables; their rows are counted."""
+        """Yields the tables; their rows are counted."""
         for table in tables:
             self.count += len(table)
             yield table
 
 
 def _attempt_folder(folder: Path) -> Path:
-    """A new folder for the part files of this attempt. The one above is gone when the job is over:
-    no late writer.
+    """Returns a new folder for the part files of this attempt. The one above is gone when the job
+    is over: no late writer.
     """
     from pyspark import TaskContext
 
@@ -479,12 +479,14 @@ def _attempt_folder(folder: Path) -> Path:
 
 @lru_cache(maxsize=1)
 def _local_folder() -> Path:
-    """A folder of this executor's on its own disk; found before the process goes anywhere else."""
+    """Returns a folder of this executor's on its own disk; found before the process goes anywhere
+    else.
+    """
     from pyspark import SparkFiles
 
     return Path(SparkFiles.getRootDirectory()).absolute()
 
 
 def _home() -> Path:
-    """Where the archive is, if one was sent."""
+    """Returns the folder of the archive, if one was sent."""
     return _local_folder() / NAME

@@ -101,7 +101,7 @@ class _Pool(Generic[T, R]):
         return result  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        """End all processes, whatever they are at."""
+        """Ends all processes, even busy ones."""
         for process, connection in self._workers:
             connection.close()
             process.kill()
@@ -128,7 +128,7 @@ def _serve(connection: Connection, make: Callable[[], Callable[[T], R]]) -> None
 
 
 def _portable(error: Exception) -> Exception:
-    """An error that can be sent to another process."""
+    """Returns an error that can be sent to another process."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:  # noqa: BLE001 - pickle calls anything

@@ -84,7 +84,7 @@ def page(url: str, body: str | bytes, kind: str = "text/html", **headers: str) -
 
 
 def write(segment: Segment, folder: str, records: Iterable[tuple[str, Any]]) -> None:
-    with part_writer(segment.path, folder, 0, context().conf) as append:
+    with part_writer(segment.path, folder, 0) as append:
         for url, value in sorted(records, key=lambda record: record[0].encode()):
             append(url, value)
 
@@ -284,7 +284,7 @@ def test_answers_without_a_page_and_failures(segment: Segment, tmp_path: Path) -
 
 def test_every_url_leaves_through_one_counter(segment: Segment, tmp_path: Path) -> None:
     write_extra = [("http://a.org/inner", ParseText("an entry of a feed"))]
-    with part_writer(segment.path, PARSE_TEXT, 1, context().conf) as append:
+    with part_writer(segment.path, PARSE_TEXT, 1) as append:
         for url, text in write_extra:
             append(url, text)
     counters = export_commoncrawl([segment.path], tmp_path / "out", context=context())

@@ -46,10 +46,9 @@ def of_kind(records: list[Record], kind: str, target: str | None = None) -> list
 def make_segment(
     path: Path, url: str, datum: CrawlDatum | None, content: Content | None
 ) -> Segment:
-    conf = Configuration.load([])
     with (
-        part_writer(path, CONTENT, 0, conf) as page,
-        part_writer(path, CRAWL_FETCH, 0, conf) as fetch,
+        part_writer(path, CONTENT, 0) as page,
+        part_writer(path, CRAWL_FETCH, 0) as fetch,
     ):
         if content is not None:
             page(url, content)
@@ -321,11 +320,10 @@ def test_unmodified_since_nobody_knows_when(tmp_path: Path) -> None:
 
 def test_every_url_is_counted_once(tmp_path: Path) -> None:
     robots = Content(content=b"User-agent: *", metadata=Metadata.of({"nutch.fetch.time": str(DAY)}))
-    conf = Configuration.load([])
     path = tmp_path / "20260101000000"
     with (
-        part_writer(path, CONTENT, 0, conf) as page,
-        part_writer(path, CRAWL_FETCH, 0, conf) as fetch,
+        part_writer(path, CONTENT, 0) as page,
+        part_writer(path, CRAWL_FETCH, 0) as fetch,
     ):
         page("http://a.example/robots.txt", robots)
         page("http://a.example/undated", Content(content=b"x"))

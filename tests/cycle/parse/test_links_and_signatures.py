@@ -17,7 +17,7 @@ from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.cycle.parse.packing import DocumentPacker, unpack_records
 from minutch.cycle.parse.signature import MD5Signature, TextProfileSignature, from_conf
 from minutch.cycle.parse.textlinks import text_outlinks
-from minutch.cycle.segment.store import text_key
+from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import ConfigError, PluginError
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.kernels import arrow as columns_arrow

@@ -30,8 +30,8 @@ from minutch.cycle.segment.store import (
     PARSE_TEXT,
     Segment,
     part_writer,
-    text_key,
 )
+from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import FormatError, StoreError, UsageError
 from minutch.hadoop.formats.keyorder import TEXT
 from minutch.hadoop.formats.mapfile import MapFileWriter
@@ -56,7 +56,7 @@ def page(name: str, body: str | bytes, content_type: str = "text/html", **metada
 def segment(folder: Path, pages: Iterable[Content]) -> Segment:
     """A fetched segment with these pages."""
     made = Segment(folder / "20260101000000")
-    with made.writing([CONTENT]) as directory, part_writer(directory, CONTENT, 0, CONF) as append:
+    with made.writing([CONTENT]) as directory, part_writer(directory, CONTENT, 0) as append:
         for one in sorted(pages, key=lambda one: one.url.encode()):
             append(one.url, one)
     return made

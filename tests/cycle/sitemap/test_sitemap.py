@@ -14,7 +14,7 @@ import pytest
 from minutch.commands import sitemap as sitemap_command
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.segment.store import text_key
+from minutch.cycle.segment.storedrecords import text_key
 from minutch.cycle.sitemap import processor as sitemap
 from minutch.cycle.sitemap import sitemapfetch
 from minutch.cycle.sitemap.sitemapentries import KNOWN, NEW, REPEATED
