@@ -75,7 +75,7 @@ class Extractor:
         self, reader: TreeReader, data: bytes, *, marked: bool = False
     ) -> tuple[LexborHTMLParser, ParsedMarkup]:
         """The same by the kernel, as far as it goes."""
-        if not data.isascii() and not reader.is_utf8(data):
+        if not data.isascii():
             data = clean(data)
         document = plain_tree(data)
         page = reader.read(document, marked=marked)
