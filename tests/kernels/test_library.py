@@ -16,6 +16,7 @@ import pytest
 from minutch.errors import MinutchError
 from minutch.kernels import find, library, link, native, simhash, sort
 from minutch.kernels.native import Kernel
+from tests.kernels import starts
 from tests.support.golden import PROJECT
 
 
@@ -200,3 +201,7 @@ def test_both_variants_of_a_kernel_do_the_same(monkeypatch: pytest.MonkeyPatch) 
         found.append((function._native.__name__, int(result[0])))
     (baseline, one), (newer, other) = found
     assert one == other and baseline != newer
+
+
+def test_workers_that_start_with_kernels_answer() -> None:
+    assert list(starts.start(20, 2)) == ["190 [0, 1, 2] True"]
