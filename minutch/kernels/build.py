@@ -282,6 +282,10 @@ def _arguments(kernel: native.Kernel) -> Any:
         )
         for name in kernel.parameters
     ]
+    arranged = [
+        types.BaseTuple.from_types(tuple(kind), type(kind)) if isinstance(kind, tuple) else kind
+        for kind in kernel.together(kinds)
+    ]
     word = ir.IntType(64)
 
     def load(builder: Any, address: Any, offset: int) -> Any:
@@ -290,7 +294,7 @@ def _arguments(kernel: native.Kernel) -> Any:
         )
 
     def arguments(typingctx: Any, words: Any) -> Any:
-        result: Any = cast(Any, types).Tuple(kinds)
+        result: Any = cast(Any, types).Tuple(arranged)
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             values = []
@@ -303,6 +307,10 @@ def _arguments(kernel: native.Kernel) -> Any:
                     data = builder.inttoptr(load(builder, value, _DATA), pointer)
                     value = array_of(context, builder, kind, data, shape)
                 values.append(value)
+            values = [
+                context.make_tuple(builder, kind, value) if isinstance(value, tuple) else value
+                for kind, value in zip(arranged, kernel.together(values), strict=True)
+            ]
             return context.make_tuple(builder, result, values)
 
         return result(types.int64), codegen

@@ -7,6 +7,8 @@ for single records.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from minutch.kernels.find import records, verified
 from minutch.kernels.memory import int_at, long_at, put_int
 from minutch.kernels.native import (
@@ -41,6 +43,21 @@ def put_long(buf: U8, at: Int, value: Int) -> None:
     put_int(buf, at + 4, value)
 
 
+class Columns(NamedTuple):
+    """The fields of many records. A column without room is not wanted."""
+
+    status: U8
+    fetch_time: I64
+    modified_time: I64
+    retries: I8
+    interval: I32
+    score_bits: I32
+    signature_at: I64
+    signature_len: I32
+    metadata_at: I64
+    metadata_len: I32
+
+
 @inner
 def decode_rows(
     buf: U8,
@@ -49,16 +66,7 @@ def decode_rows(
     count: Int,
     row: Int,
     optional: Bool,
-    status: U8,
-    fetch_time: I64,
-    modified_time: I64,
-    retries: I8,
-    interval: I32,
-    score_bits: I32,
-    signature_at: I64,
-    signature_len: I32,
-    metadata_at: I64,
-    metadata_len: I32,
+    columns: Columns,
 ) -> Bool:
     """Fill rows from `row` on from the first `count` values; see `decode`."""
     for k in range(count):
@@ -68,19 +76,19 @@ def decode_rows(
         empty = optional and size == 0
         if not empty and (size < FIXED_SIZE + 1 or buf[p] != 7):
             return False
-        if len(status):
-            status[i] = 0 if empty else buf[p + 1]
-        if len(fetch_time):
-            fetch_time[i] = 0 if empty else long_at(buf, p + 2)
-        if len(retries):
-            retries[i] = 0 if empty else int8(buf[p + 10])
-        if len(interval):
-            interval[i] = 0 if empty else int_at(buf, p + 11)
-        if len(score_bits):
-            score_bits[i] = 0 if empty else int_at(buf, p + 15)
-        if len(modified_time):
-            modified_time[i] = 0 if empty else long_at(buf, p + 19)
-        if len(signature_at) or len(metadata_at):
+        if len(columns.status):
+            columns.status[i] = 0 if empty else buf[p + 1]
+        if len(columns.fetch_time):
+            columns.fetch_time[i] = 0 if empty else long_at(buf, p + 2)
+        if len(columns.retries):
+            columns.retries[i] = 0 if empty else int8(buf[p + 10])
+        if len(columns.interval):
+            columns.interval[i] = 0 if empty else int_at(buf, p + 11)
+        if len(columns.score_bits):
+            columns.score_bits[i] = 0 if empty else int_at(buf, p + 15)
+        if len(columns.modified_time):
+            columns.modified_time[i] = 0 if empty else long_at(buf, p + 19)
+        if len(columns.signature_at) or len(columns.metadata_at):
             signature, entries = int64(0), int64(0)
             flag = int64(FIXED_SIZE)
             if not empty:
@@ -94,12 +102,12 @@ def decode_rows(
                         return False
                 elif size != flag + 1:
                     return False
-            if len(signature_at):
-                signature_at[i] = p + FIXED_SIZE
-                signature_len[i] = signature
-            if len(metadata_at):
-                metadata_at[i] = p + flag + 1
-                metadata_len[i] = size - flag - 1 if entries > 0 else 0
+            if len(columns.signature_at):
+                columns.signature_at[i] = p + FIXED_SIZE
+                columns.signature_len[i] = signature
+            if len(columns.metadata_at):
+                columns.metadata_at[i] = p + flag + 1
+                columns.metadata_len[i] = size - flag - 1 if entries > 0 else 0
     return True
 
 
@@ -109,21 +117,12 @@ def decode(
     at: I64,
     length: I32,
     optional: Bool,
-    status: U8,
-    fetch_time: I64,
-    modified_time: I64,
-    retries: I8,
-    interval: I32,
-    score_bits: I32,
-    signature_at: I64,
-    signature_len: I32,
-    metadata_at: I64,
-    metadata_len: I32,
+    columns: Columns,
 ) -> Bool:
     """Fill the columns from the values at offsets `at` of `buf`; False if one of them is not a
     plain version 7.
 
-    A column without room is not wanted. Where values are `optional`, one without a byte gives
+    Where values are `optional`, one without a byte gives
     zeros.
     """
     return decode_rows(
@@ -133,16 +132,7 @@ def decode(
         len(at),
         0,
         optional,
-        status,
-        fetch_time,
-        modified_time,
-        retries,
-        interval,
-        score_bits,
-        signature_at,
-        signature_len,
-        metadata_at,
-        metadata_len,
+        columns,
     )
 
 
@@ -157,16 +147,7 @@ def scan(
     crc32: Int,
     key_at: I64,
     key_len: I32,
-    status: U8,
-    fetch_time: I64,
-    modified_time: I64,
-    retries: I8,
-    interval: I32,
-    score_bits: I32,
-    signature_at: I64,
-    signature_len: I32,
-    metadata_at: I64,
-    metadata_len: I32,
+    columns: Columns,
 ) -> Int:
     """`find.walk` and `decode` in one: a record is decoded while it is in the cache, and only its
     columns are kept.
@@ -194,16 +175,7 @@ def scan(
                 count,
                 row,
                 False,
-                status,
-                fetch_time,
-                modified_time,
-                retries,
-                interval,
-                score_bits,
-                signature_at,
-                signature_len,
-                metadata_at,
-                metadata_len,
+                columns,
             ):
                 return -1
             if len(key_at):

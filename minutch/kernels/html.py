@@ -93,49 +93,6 @@ def is_blank(byte: Int | Word) -> Bool:
     return byte == 32 or (byte >= 9 and byte <= 13)
 
 
-@inlined
-def _has_high_bit(address: Int) -> Bool:
-    """Whether one of the 32 bytes at an address is not ASCII."""
-    first, second = (
-        load64(address) | load64(address + 8),
-        load64(address + 16) | load64(address + 24),
-    )
-    return (first | second) & HIGH_BITS != 0
-
-
-@kernel
-def is_utf8(data: U8) -> Bool:
-    """Whether these are bytes of UTF-8, as the standard has it: no surrogates, nothing longer than
-    it has to be.
-    """
-    i, size = 0, data.size
-    while i < size:
-        first = data[i]
-        if first < 0x80:
-            while i + 32 <= size and not _has_high_bit(data.ctypes.data + i):
-                i += 32
-            if i == size:
-                return True
-            marks = load64(data.ctypes.data + i) & HIGH_BITS if i + 8 <= size else uint64(0x8000)
-            i += first_marked(marks) if marks != 0 else 8
-            continue
-        i += 1
-        if first < 0xC2 or first > 0xF4 or i == size:
-            return False
-        low = 0xA0 if first == 0xE0 else 0x90 if first == 0xF0 else 0x80
-        high = 0x9F if first == 0xED else 0x8F if first == 0xF4 else 0xBF
-        if data[i] < low or data[i] > high:
-            return False
-        following = 1 if first < 0xE0 else 2 if first < 0xF0 else 3
-        if i + following > size:
-            return False
-        for k in range(1, following):
-            if data[i + k] & 0xC0 != 0x80:
-                return False
-        i += following
-    return True
-
-
 @inner
 def find_name(entry: Int, names: U8Rows, sizes: I64) -> Int:
     """Which of the names stands in an entry of Lexbor's; -1 if none does."""

@@ -135,7 +135,7 @@ def function_of(kernel: Any) -> Callable[..., int]:
             else:
                 return int(kernel.WRONG)
         with np.errstate(over="ignore"):
-            found = function(*given)
+            found = function(*kernel.together(given))
         if found is not None:
             ctypes.c_int64.from_address(result).value = _NUMBERS["int64"](found)
         return 0

@@ -4,46 +4,46 @@ they are due.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from minutch.kernels.find import MARKER_SIZE
 from minutch.kernels.memory import compare, put_int, put_vint, vint_size
-from minutch.kernels.native import I32, I64, U8, Int, int64, kernel
+from minutch.kernels.native import I32, I64, U8, Int, inlined, int64, kernel
 from minutch.kernels.primitives import copy_bytes
 
 
+class Places(NamedTuple):
+    """Records by the addresses and lengths of their keys and values."""
+
+    key_at: I64
+    key_len: I32
+    value_at: I64
+    value_len: I32
+
+
+@inlined
+def _copy(source: Places, row: Int, target: Places, to: Int) -> None:
+    """Copy the places of a record."""
+    target.key_at[to], target.key_len[to] = source.key_at[row], source.key_len[row]
+    target.value_at[to], target.value_len[to] = source.value_at[row], source.value_len[row]
+
+
 @kernel
-def put_in(
-    key_at: I64,
-    key_len: I32,
-    value_at: I64,
-    value_len: I32,
-    more_key_at: I64,
-    more_key_len: I32,
-    more_value_at: I64,
-    more_value_len: I32,
-    instead: I64,
-    before: I64,
-    out_key_at: I64,
-    out_key_len: I32,
-    out_value_at: I64,
-    out_value_len: I32,
-) -> None:
+def put_in(table: Places, more: Places, instead: I64, before: I64, out: Places) -> None:
     """Put more records between those of a table: record i before row before[i], which it replaces
     if instead[i] >= 0.
 
-    `before` ascends; records come as the places of their keys and values, the table's and the
-    result's alike.
+    `before` ascends.
     """
     row, n = int64(0), int64(0)
     for i in range(len(before) + 1):
-        end = before[i] if i < len(before) else len(key_at)
+        end = before[i] if i < len(before) else len(table.key_at)
         while row < end:
-            out_key_at[n], out_key_len[n] = key_at[row], key_len[row]
-            out_value_at[n], out_value_len[n] = value_at[row], value_len[row]
+            _copy(table, row, out, n)
             n += 1
             row += 1
         if i < len(before):
-            out_key_at[n], out_key_len[n] = more_key_at[i], more_key_len[i]
-            out_value_at[n], out_value_len[n] = more_value_at[i], more_value_len[i]
+            _copy(more, i, out, n)
             n += 1
             if instead[i] >= 0:
                 row += 1

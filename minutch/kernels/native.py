@@ -21,6 +21,8 @@ The names of types in a kernel's signature are all that is known of its argument
     Views           int32, n × 4: strings as Arrow's binary view has them (`arrow`)
     U8Rows, I64Rows array of two dimensions
 
+    a NamedTuple    of these, by its name in the kernel's module: arguments that belong together
+
 Arrays lie in memory row by row without gaps; whatever else is passed raises TypeError before the
 kernel runs. Kernels hold no policy, raise nothing and ask for no memory: what they can't make sense
 of they report by what they return, and room comes from their callers, or with a fixed size from the
@@ -30,8 +32,9 @@ stack (`scratch`).
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, update_wrapper
+from itertools import islice
 from typing import (
     Any,
     Final,
@@ -145,16 +148,24 @@ class Kernel:
         update_wrapper(self, function)
         self.function, self.kernel_kind = function, "kernel"
         self.module, self.name = function.__module__.rpartition(".")[2], function.__name__
-        *parameters, result = function.__annotations__.values()
-        self.parameters: tuple[str, ...] = tuple(parameters)
+        *arguments, result = function.__annotations__.values()
+        self._records: list[Any] = [_record(function, name) for name in arguments]
+        self._has_records = any(self._records)
+        self.parameters: tuple[str, ...] = tuple(
+            name
+            for argument, record in zip(arguments, self._records, strict=True)
+            for name in (_names(record) if record else [argument])
+        )
         self.result: str = result
-        self._is_array = [name not in SCALARS for name in parameters]
+        self._is_array = [name not in SCALARS for name in self.parameters]
         self._convert = _RESULTS[result]
         self._native: Any = None
 
     def __call__(self, *args: Any) -> Any:
         if self._native is None:
             self._native = self._load()
+        if self._has_records:
+            args = self.apart(args)
         if len(args) != len(self.parameters):
             self._fail(args)
         # An array goes as its object's address: the function that `build` makes checks it and reads
@@ -178,6 +189,28 @@ class Kernel:
         _check_layout()
         return find_kernel(self)
 
+    def apart(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments with the fields of records instead of them: as many as `parameters`."""
+        if len(args) != len(self._records):
+            self._fail(args)
+        found: list[Any] = []
+        for value, record in zip(args, self._records, strict=True):
+            if record is None:
+                found.append(value)
+            elif isinstance(value, record):
+                found += cast(tuple[Any, ...], value)
+            else:
+                self._fail(args)
+        return tuple(found)
+
+    def together(self, values: Iterable[Any]) -> list[Any]:
+        """The arguments again, from what `apart` made of them."""
+        rest = iter(values)
+        return [
+            record(*islice(rest, len(record._fields))) if record else next(rest)
+            for record in self._records
+        ]
+
     def shapes(self) -> list[Shape | None]:
         """Of each parameter, what an array has to be; None for numbers."""
         return [SHAPES.get(name) for name in self.parameters]
@@ -189,7 +222,7 @@ class Kernel:
         words = [ctypes.py_object if is_array else ctypes.c_int64 for is_array in self._is_array]
         return [ctypes.c_void_p, ctypes.c_void_p, *words]
 
-    def _fail(self, args: tuple[Any, ...]) -> NoReturn:
+    def _fail(self, args: Sequence[Any]) -> NoReturn:
         """Raise the error for arguments that are not those which the kernel takes."""
         found = ", ".join(map(_description, args))
         raise TypeError(
@@ -211,6 +244,16 @@ class Callback:
         from minutch.kernels.library import find_callback
 
         return find_callback(self)
+
+
+def _record(function: Callable[..., Any], name: str) -> Any:
+    """The NamedTuple that a kernel's argument is, by the name of its type; None for others."""
+    return None if name in SHAPES or name in SCALARS else function.__globals__[name]
+
+
+def _names(record: Any) -> list[str]:
+    """The names of the types of a record's fields."""
+    return [getattr(kind, "__forward_arg__", kind) for kind in record.__annotations__.values()]
 
 
 @cache

@@ -75,7 +75,7 @@ class Extractor:
         self, reader: TreeReader, data: bytes, *, marked: bool = False
     ) -> tuple[LexborHTMLParser, ParsedMarkup]:
         """Parses and reads a page by the kernel, or by a walk over the tree if the kernel can't."""
-        if not data.isascii() and not reader.is_utf8(data):
+        if not data.isascii():
             data = clean(data)
         document = plain_tree(data)
         page = reader.read(document, marked=marked)

@@ -65,10 +65,6 @@ class TreeReader:
             np.empty((size // _BYTES_PER_HEAD, kernels.HEAD_ROW), np.int64),
         )
 
-    def is_utf8(self, data: bytes) -> bool:
-        """Returns True for valid UTF-8, in less than half the time of decoding it."""
-        return bool(kernels.is_utf8(np.frombuffer(data, np.uint8)))
-
     def read(
         self, document: LexborHTMLParser, *, marked: bool = False, rewritten: bool = False
     ) -> ParsedMarkup | None:

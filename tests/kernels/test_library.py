@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from minutch.errors import MinutchError
-from minutch.kernels import find, library, link, native, simhash, sort
+from minutch.kernels import find, layout, library, link, native, simhash, sort
 from minutch.kernels.native import Kernel
+from tests.kernels import starts
 from tests.support.golden import PROJECT
 
 
@@ -42,6 +43,20 @@ def test_wrong_arrays_never_reach_a_kernel() -> None:
             find.running_sum(length, at)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"expected \(I32, I64\), found"):
         find.running_sum(np.zeros(3, np.int32))  # type: ignore[call-arg]
+
+
+def test_records_of_arrays_are_taken_as_such_alone() -> None:
+    records = layout.Places(*2 * (np.arange(2), np.zeros(2, np.int32)))
+    rows, before = np.array([-1]), np.array([2])
+    more = layout.Places(*(field[:1] + 7 for field in records))
+    out = layout.Places(*2 * (np.zeros(3, np.int64), np.zeros(3, np.int32)))
+    layout.put_in(records, more, rows, before, out)
+    assert out.key_at.tolist() == [0, 1, 7] and out.value_len.tolist() == [0, 0, 7]
+    for wrong in (tuple(out), None, more._replace(key_at=records.key_len)):
+        with pytest.raises(TypeError, match=r"put_in: expected \(I64, I32, I64, I32, I64"):
+            layout.put_in(records, more, rows, before, wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="put_in: expected"):
+        layout.put_in(*records, *more, rows, before, *out)  # type: ignore[call-arg]
 
 
 def test_arrays_that_cant_be_written_can_be_read() -> None:
@@ -200,3 +215,7 @@ def test_both_variants_of_a_kernel_do_the_same(monkeypatch: pytest.MonkeyPatch) 
         found.append((function._native.__name__, int(result[0])))
     (baseline, one), (newer, other) = found
     assert one == other and baseline != newer
+
+
+def test_workers_that_start_with_kernels_answer() -> None:
+    assert list(starts.start(20, 2)) == ["190 [0, 1, 2] True"]

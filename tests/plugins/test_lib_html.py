@@ -251,25 +251,6 @@ def test_any_bytes(data: bytes) -> None:
     compare(data)
 
 
-@settings(max_examples=500, deadline=None)
-@given(
-    st.lists(st.text(max_size=9).map(str.encode) | st.binary(max_size=5), max_size=5).map(b"".join)
-)
-def test_what_is_utf8(data: bytes) -> None:
-    assert READERS[0].is_utf8(data) == (data.decode("utf-8", "ignore").encode() == data)
-
-
-def test_what_is_utf8_to_the_last_character() -> None:
-    """Every lead byte with every second byte, and every length that is too short."""
-    for first in range(0x80, 0x100):
-        for second in range(0x100):
-            for rest in (b"", b"\x80", b"\xbf\x80", b"\xc0", b"\x80\x7f"):
-                data = bytes((first, second)) + rest
-                assert READERS[0].is_utf8(data) == (
-                    data.decode("utf-8", "ignore").encode() == data
-                ), data
-
-
 def test_damaged_pages() -> None:
     seeds = [path.read_bytes() for path in sorted(SITE.rglob("*.html"))]
     assert seeds

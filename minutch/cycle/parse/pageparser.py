@@ -22,7 +22,6 @@ from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_resul
 from minutch.cycle.parse.packing import DocumentPacker, PackedDocument, PartSettings
 from minutch.cycle.parse.pagerecords import PageRecords, PageRecordsMaker
 from minutch.cycle.parse.signature import from_conf as signature_from_conf
-from minutch.cycle.parse.signature import signatures
 from minutch.errors import FormatError, MinutchError
 from minutch.hadoop.formats.compress import codec
 from minutch.plugin.chains import ScoringFilters
@@ -166,10 +165,8 @@ class PageParser:
             for page, found in zip(pages, documents, strict=True)
             for document in found
         ]
-        digests = signatures(
-            self._signature, [(page.content, parse) for page, _, parse in described]
-        )
-        for (page, url, parse), digest in zip(described, digests, strict=True):
+        for page, url, parse in described:
+            digest = self._signature.calculate(page.content, parse.text)
             metadata = parse.data.content_meta
             metadata.set(SEGMENT_NAME_KEY, self._segment_name)
             metadata.set(SIGNATURE_KEY, digest.hex())

@@ -60,13 +60,14 @@ class Fields(NamedTuple):
         return cls(keys, values, count, _places(size(KEY)), numbers, places)
 
     @property
-    def columns(self) -> list[Any]:
-        """The arrays in the order in which kernels take them; scores as the bits that they are."""
-        numbers = [
+    def columns(self) -> kernels.Columns:
+        """The arrays as kernels take them; scores as the bits that they are."""
+        numbers: list[Any] = [
             column.view(np.int32) if name == "score" else column
             for name, column in self.numbers.items()
         ]
-        return [*numbers, *(array for pair in self.places.values() for array in pair)]
+        places = (array for pair in self.places.values() for array in pair)
+        return kernels.Columns(*numbers, *places)
 
     def first(self, count: int) -> Fields:
         """The first records."""
@@ -110,7 +111,7 @@ def scan(stretch: Stretch, names: Collection[str]) -> Fields | None:
         stretch.end - stretch.start
     ) // kernels.LEAST_RECORD + 1  # what is not written to takes no memory
     found = Fields.room(stretch.data, stretch.data, names, room)
-    count = kernels.scan(*stretch.place, *found.key_places, *found.columns)
+    count = kernels.scan(*stretch.place, *found.key_places, found.columns)
     return None if count < 0 else found.first(count)
 
 
@@ -125,7 +126,7 @@ def decode_values(batch: Batch, names: Collection[str], *, optional: bool = Fals
     zeros and nulls.
     """
     found = Fields.room(batch.keys, batch.values, {*names} - {KEY}, batch.size)
-    if not kernels.decode(batch.values, batch.value_at, batch.value_len, optional, *found.columns):
+    if not kernels.decode(batch.values, batch.value_at, batch.value_len, optional, found.columns):
         return None
     return found._replace(key_places=(batch.key_at, batch.key_len))
 
