@@ -134,7 +134,7 @@ __all__ = ["jobs", *_WHERE]  # noqa: PLE0604 - the table's keys are strings
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, when it is asked for: `import minutch` alone costs nothing."""
+    """Imports what is asked for, when it is asked for: `import minutch` alone costs nothing."""
     if name in _WHERE:
         return getattr(import_module(_WHERE[name]), name)
     if name == "jobs":

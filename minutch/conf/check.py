@@ -1,4 +1,4 @@
-"""What is probably wrong in a configuration, said before the first job.
+"""Finds probable mistakes in a configuration before the first job.
 
     wrong type          a property whose default is a truth value or a number, set to something else
                         error
@@ -86,9 +86,7 @@ _KINDS: Final = (
         "a number",
     ),
 )
-"""What a default looks like, what its property's values have to look like, and how that is
-called.
-"""
+"""Pattern of a default, pattern of the values that its property may have, name of the kind."""
 _TRUTHS: Final = {
     "yes": "true",
     "on": "true",
@@ -100,7 +98,7 @@ _TRUTHS: Final = {
 
 
 def check(conf: Configuration) -> None:
-    """Warn of what may be wrong. Raises ConfigError for a value that can't be right."""
+    """Warns of what may be wrong. Raises ConfigError for a value that can't be right."""
     for name in [name for name in conf if Path(conf.source(name) or "").name != DEFAULTS]:
         default = conf.default(name)
         if default is None:
@@ -159,7 +157,7 @@ def _is_set(conf: Configuration, name: str) -> bool:
 
 
 def resembling(word: str, known: list[str], likeness: float = 0.75) -> str | None:
-    """The one of `known` that resembles `word` most."""
+    """Returns the one of `known` that resembles `word` most."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(word, known, 1, likeness)), None)

@@ -1,5 +1,5 @@
-"""What values properties take, where their defaults don't tell: words, lists, sizes, patterns,
-networks.
+"""Lists the values that properties take, where their defaults do not show it: words, lists, sizes,
+patterns, networks.
 
 The one list of it. A property that is neither here nor has a truth value or a number for its
 default takes any text. `minutch/conf/check.py` goes by it before the first job; whoever reads such
@@ -34,7 +34,7 @@ def one_of(*words: str, ignore_case: bool = False) -> Kind:
 
 
 def some_of(*words: str, but: str = "") -> Kind:
-    """A list of some words, in front of which `but` may stand."""
+    """Returns a list of some words, in front of which `but` may stand."""
     return Kind(
         f"some of {', '.join(words)}",
         lambda value: all(item.removeprefix(but) in words for item in _items(value)),

@@ -121,7 +121,7 @@ class Token:
 
 
 def fail(text: str, position: int, problem: str) -> ExpressionError:
-    """The error for `problem` at `position` (0-based) of the expression `text`."""
+    """Returns the error for `problem` at `position` (0-based) of the expression `text`."""
     return ExpressionError(f"expression '{text}', character {position + 1}: {problem}")
 
 
@@ -143,7 +143,7 @@ def replace_dates(text: str) -> str:
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of `text`, the last one of kind `end`. Raises ExpressionError."""
+    """Returns the tokens of `text`, the last one of kind `end`. Raises ExpressionError."""
     if len(text) > MAX_LENGTH:
         raise ExpressionError(
             f"expression of {len(text)} characters: at most {MAX_LENGTH} are allowed"
@@ -199,8 +199,8 @@ def _integer(text: str, word: str, start: int) -> int:
 
 
 def _string(word: str) -> str:
-    """The string between the quotes; a backslash before the other kind of quote stays, as in
-    JEXL.
+    """Returns the string between the quotes; a backslash before the other kind of quote stays, as
+    in JEXL.
     """
     quote = word[0]
 
