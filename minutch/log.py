@@ -163,7 +163,7 @@ def configure(
     one.
 
     With `only_live`, `stream` gets progress and warnings only, and of these none about a single
-    page. Returns the handlers, for whoever wants to take them off again. Earlier handlers of the
+    page. Returns the handlers, so that they can be removed again. Earlier handlers of the
     root logger are closed.
     """
     processwide.change(log=LogSettings(level, log_file, only_live))

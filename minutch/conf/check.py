@@ -48,24 +48,29 @@ DIVIDED: Final = {"db.ignore.internal.links": "linkdb.ignore.internal.links"}
 
 UNLISTED: Final = frozenset(
     """
-    crawl.datum.processor.overdue.time.limit crawldb.inject.filter.normalize.all crawldb.url.normalizers.scope
-    creativecommons.exclude.unlicensed db.reader.stats.sort db.reader.topn db.reader.topn.min
-    db.signature.text_profile.sec_sort_lex deduplication.compare.order deduplication.group.mode doIndex
-    domain.statistics.mode fetcher.timelimit free.generator.filter free.generator.normalize generate.curTime
+    crawl.datum.processor.overdue.time.limit crawldb.inject.filter.normalize.all
+    crawldb.url.normalizers.scope creativecommons.exclude.unlicensed db.reader.stats.sort
+    db.reader.topn db.reader.topn.min db.signature.text_profile.sec_sort_lex
+    deduplication.compare.order deduplication.group.mode doIndex domain.statistics.mode
+    fetcher.timelimit free.generator.filter free.generator.normalize generate.curTime
     generate.expr generate.filter generate.max.num.segments generate.normalise generate.topN
-    hostdb.dump.field.header hostdb.dump.homepages hostdb.dump.hostnames hostdb.filter.expression
-    hostdb.reading.crawldb hostdb.url.limit http.auth.verbose http.tls.supported.cipher.suites
-    http.tls.supported.protocols index.metadata.multivalued.fields indexer.additional.params indexer.binary.base64
-    indexer.url.filters indexer.url.normalizers injector.current.time libselenium.page.load.delay
-    link.analyze.iteration link.analyze.normalize.score link.analyze.rank.one linkdb.regex linkdb.url.filters
-    linkdb.url.normalizer linkdb.url.normalizer.scope noCommit nutch.conf.uuid parsefilter.regex.file
-    parsefilter.regex.rules partition.url.seed segment.dump.dir segment.merger.filter segment.merger.normalizer
-    segment.merger.segmentName segment.merger.slice subcollection.metadata.source subcollections.config
-    urlfilter.automaton.rules urlfilter.domain.rules urlfilter.domaindenylist.file urlfilter.domaindenylist.rules
+    hostdb.dump.field.header hostdb.dump.homepages hostdb.dump.hostnames
+    hostdb.filter.expression hostdb.reading.crawldb hostdb.url.limit http.auth.verbose
+    http.tls.supported.cipher.suites http.tls.supported.protocols
+    index.metadata.multivalued.fields indexer.additional.params indexer.binary.base64
+    indexer.url.filters indexer.url.normalizers injector.current.time
+    libselenium.page.load.delay link.analyze.iteration link.analyze.normalize.score
+    link.analyze.rank.one linkdb.regex linkdb.url.filters linkdb.url.normalizer
+    linkdb.url.normalizer.scope noCommit nutch.conf.uuid parsefilter.regex.file
+    parsefilter.regex.rules partition.url.seed segment.dump.dir segment.merger.filter
+    segment.merger.normalizer segment.merger.segmentName segment.merger.slice
+    subcollection.metadata.source subcollections.config urlfilter.automaton.rules
+    urlfilter.domain.rules urlfilter.domaindenylist.file urlfilter.domaindenylist.rules
     urlfilter.prefix.rules urlfilter.regex.rules urlfilter.suffix.rules urlnormalizer.hosts.file
-    urlnormalizer.hosts.rules urlnormalizer.regex.rules urlnormalizer.slashes.file urlnormalizer.slashes.rules
-    warc.exporter.only.successful.responses webgraph.url.filters webgraph.url.normalizers
-    """.split()  # noqa: E501, SIM905
+    urlnormalizer.hosts.rules urlnormalizer.regex.rules urlnormalizer.slashes.file
+    urlnormalizer.slashes.rules warc.exporter.only.successful.responses webgraph.url.filters
+    webgraph.url.normalizers
+    """.split()  # noqa: SIM905
 )
 """Properties that Nutch reads and its nutch-default.xml does not list."""
 

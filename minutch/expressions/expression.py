@@ -102,7 +102,7 @@ def _compile(node: Node) -> Evaluate:
 
 
 def _null_on(failures: tuple[type[Exception], ...], run: Evaluate) -> Evaluate:
-    """`run`, with null in the place of `failures`."""
+    """Returns a function that runs `run` and gives null for `failures`."""
 
     def lenient(variables: Variables) -> object:
         try:

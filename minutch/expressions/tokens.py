@@ -95,11 +95,13 @@ OPERATORS: Final = (
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z", re.ASCII)
 _TOKEN = re.compile(
     r"""(?P<blank> \s+ | //[^\n]* | \#\#[^\n]* | /\*.*?\*/ )
-      | (?P<real> \d+ (?: \.\d+ (?:[eE][+-]?\d+)? [fFdDbB]? | [eE][+-]?\d+ [fFdDbB]? | [fFdDbB] (?![\w$]) ) )
+      | (?P<real> \d+ (?: \.\d+ (?:[eE][+-]?\d+)? [fFdDbB]?
+                       | [eE][+-]?\d+ [fFdDbB]?
+                       | [fFdDbB] (?![\w$]) ) )
       | (?P<integer> (?: 0[xX][0-9a-fA-F]+ | \d+ ) [lLhH]? )
       | (?P<string> '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )
       | (?P<name> [^\W\d][\w$]* | \$[\w$]* )
-      | (?P<op> """  # noqa: E501
+      | (?P<op> """
     + "|".join(re.escape(op) for op in OPERATORS)
     + r""" )""",
     re.VERBOSE | re.DOTALL,

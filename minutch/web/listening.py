@@ -54,7 +54,7 @@ def token_from(conf: Configuration, host: str) -> str | None:
     if not conf.get_boolean(AUTH_PROPERTY, True):
         if not is_local(host):
             raise ConfigError(f"{AUTH_PROPERTY}=false is for loopback alone, not for {host}")
-        log.warning("whoever can connect may start and stop jobs (%s=false)", AUTH_PROPERTY)
+        log.warning("anybody who can connect may start and stop jobs (%s=false)", AUTH_PROPERTY)
         return None
     token = conf.get(TOKEN_PROPERTY, "").strip()
     if token and (len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable()):

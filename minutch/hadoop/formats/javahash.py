@@ -361,7 +361,8 @@ def date_time_to_string(ms: int, between: str = " ") -> str:
     and time.
     """
     year, month, day, second = date_fields(ms)
-    return f"{year:04}-{month:02}-{day:02}{between}{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"  # noqa: E501
+    time = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+    return f"{year:04}-{month:02}-{day:02}{between}{time}"
 
 
 def date_fields(ms: int) -> tuple[int, int, int, int]:
