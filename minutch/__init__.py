@@ -2,13 +2,16 @@
 
 The life of a URL, in the order of the cycle:
 
-    inject         a line of a seed list becomes a record of the CrawlDb
-    generate       the best of the records that are due go into a new segment
-    fetch          the page is fetched, politely
-    parse          its text, metadata and links are extracted
-    updatedb       the record gets the result of the fetch, and links become records
-    invertlinks    the LinkDb gets the links to each page
-    dedup          all but one of the pages with equal content are marked as duplicates
+    inject       a line of a seed list becomes a record of the CrawlDb     cycle/crawldb/inject.py
+    generate     of what is due, the best go into a new segment
+                 cycle/fetchlist/generate.py
+    fetch        the page is fetched, politely                             cycle/fetch/fetcher.py
+    parse        its text, metadata and links are found
+                 cycle/parse/parsesegment.py
+    updatedb     the record learns what became of it, links become URLs    cycle/crawldb/updatedb.py
+    invertlinks  the LinkDb learns who links to the page
+                 cycle/linkdb/invertlinks.py
+    dedup        of equal pages all but one are marked as duplicates       cycle/crawldb/dedup.py
 
 `minutch/DESIGN.md` says how the rest is laid out, `minutch.commands.flow` lists all commands. From
 Python, each job is a function of databases, segments and options, which returns its counters:
@@ -26,9 +29,6 @@ Python, each job is a function of databases, segments and options, which returns
         minutch.updatedb(crawldb, [segment], context=context)
     db = minutch.CrawlDb(crawldb)
     fetched = [url for url, datum in db.items() if datum.status_name == "db_fetched"]
-
-Paths may be `hdfs://…` (`minutch.hadoop.stores.as_path`) after `minutch.job.set_up_process(conf)`,
-which applies what a configuration says of the whole process.
 
 `minutch.open` opens a whole crawl: its tables for Polars, Arrow and pandas, its jobs as methods
 (`minutch.api`). `minutch.jobs` runs a command by the words of its command line.
@@ -134,7 +134,7 @@ __all__ = ["jobs", *_WHERE]  # noqa: PLE0604 - the table's keys are strings
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what is asked for, when it is asked for: `import minutch` alone costs nothing."""
+    """Import what is asked for, when it is asked for: `import minutch` alone costs nothing."""
     if name in _WHERE:
         return getattr(import_module(_WHERE[name]), name)
     if name == "jobs":

@@ -315,7 +315,7 @@ def copies(path: Path) -> TypeGuard[StorePath]:
     return isinstance(path, StorePath) and not path.renames
 
 
-def near(path: Path) -> Path:
+def local_scratch(path: Path) -> Path:
     """Returns a folder on this machine for the scratch files of a job: the path itself, or the
     scratch folder of all stores.
     """
