@@ -36,7 +36,7 @@ def run(
     out: TextIO | None = None,
     err: TextIO | None = None,
 ) -> Counters:
-    """Run a command; returns all its counters. Raises MinutchError for what the command line says
+    """Runs a command; returns all its counters. Raises MinutchError for what the command line says
     as `error: …`.
     """
     command = flow.find(name)

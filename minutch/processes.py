@@ -41,8 +41,8 @@ _START: Final = (
 )
 """`python -m minutch`, but for the working folder, which is no place to take modules from."""
 _LOADED_FIRST: Final = "minutch.cycle.parse.preloaded"
-"""What a fork server loads before it forks, by name, as it lies far above this module: most workers
-parse.
+"""The module that a fork server imports before it forks, since most workers parse; by name, as it
+is far above this one.
 """
 
 _parents_ends: weakref.WeakSet[Connection] = weakref.WeakSet()
@@ -50,7 +50,7 @@ _parents_ends: weakref.WeakSet[Connection] = weakref.WeakSet()
 
 
 def may_fork() -> bool:
-    """Whether a fork of this process can work."""
+    """Returns whether a fork of this process can work."""
     return threading.active_count() == 1 and "polars" not in sys.modules
 
 
@@ -107,7 +107,7 @@ async def start_command(words: Sequence[str], *, limit: int) -> asyncio.subproce
 
 @contextlib.contextmanager
 def _deaf() -> Iterator[None]:
-    """Signals that a worker leaves to its parent are kept back from this thread."""
+    """Blocks the signals that a worker leaves to its parent in this thread."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _LEFT_TO_THE_PARENT)
     try:
         yield
@@ -138,7 +138,7 @@ def _work(main: Callable[..., None], *args: Any) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Let the system kill this process when its parent ends, whatever it is at: it holds copies of
+    """Lets the system kill this process when its parent ends, whatever it is at: it holds copies of
     open files.
 
     The system watches the thread that forked, so this is for forks, which are made by a process's

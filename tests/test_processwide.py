@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -16,6 +17,7 @@ from minutch.job import set_up_process
 from minutch.processes import may_fork, start_worker
 from minutch.urls.domains import domain_of
 from minutch.work.tables.parallel import workers
+from tests.support.golden import PROJECT
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +54,17 @@ def test_a_configuration_replaces_those_of_another(tmp_path: Path) -> None:
     set_up_process(Configuration.load([]))
     assert processwide.settings().suffix_list is None
     assert domain_of("a.b.example.org") == "example.org"
+
+
+def test_no_other_module_keeps_settings() -> None:
+    """No function of minutch or of a plugin assigns to a variable of its module."""
+    found = [
+        path.name
+        for folder in ("minutch", "plugins")
+        for path in (PROJECT / folder).rglob("*.py")
+        if any(isinstance(node, ast.Global) for node in ast.walk(ast.parse(path.read_bytes())))
+    ]
+    assert found == ["processwide.py"]
 
 
 def test_properties_of_file_systems() -> None:

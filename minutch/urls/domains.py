@@ -41,7 +41,7 @@ class SuffixRule:
 
     @property
     def printed(self) -> str:
-        """As EffectiveTLD.getSuffix gives it."""
+        """The rule as EffectiveTLD.getSuffix prints it."""
         return (
             f"*.{self.suffix}"
             if self.wildcard
@@ -77,7 +77,7 @@ class SuffixList:
                 self._rules[".".join(spelling)] = rule
 
     def find(self, host: str) -> tuple[int, SuffixRule] | None:
-        """Where the public suffix of `host` starts, and its rule; None if no rule fits."""
+        """Finds where the public suffix of `host` starts, and its rule; None if no rule fits."""
         at = 0
         while True:
             rule = self._rules.get(host[at:])
@@ -89,7 +89,7 @@ class SuffixList:
 
     @staticmethod
     def _with_wildcard(host: str, at: int, rule: SuffixRule) -> tuple[int, SuffixRule]:
-        """A wildcard's suffix takes one more label than its parent has."""
+        """Returns a wildcard's suffix takes one more label than its parent has."""
         return (host.rfind(".", 0, max(at - 1, 0)) + 1, rule) if rule.wildcard else (at, rule)
 
 
@@ -185,8 +185,8 @@ def is_same_domain(first: str | Url, second: str | Url) -> bool:
 
 
 def choose_representative(source: str, target: str, temporary: bool) -> str:
-    """Which of two URLs stands for a page that redirects (URLUtil.chooseRepr); the target where
-    either is no URL.
+    """Chooses which of two URLs stands for a page that redirects (URLUtil.chooseRepr); the target
+    where either is no URL.
 
     The target, unless both URLs are of one domain, and then
     - permanent redirect: the source if it is a root, else the target;

@@ -15,7 +15,7 @@ import pytest
 from minutch.cycle.fetch.remotesegment import copy_folder
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.checksum import read_file, write_file
-from minutch.hadoop.stores import StorePath, as_path, copies, is_local, near
+from minutch.hadoop.stores import StorePath, as_path, copies, is_local, local_scratch
 from tests.cycle.linkdb.test_jobs import segment
 from tests.properties.test_order import crawldb
 from tests.support.crawldbs import context
@@ -62,7 +62,7 @@ def test_what_a_name_stands_for() -> None:
     assert as_path(found) is found
     assert (found.scheme, found.renames, copies(found)) == ("s3a", False, True)
     assert not is_local(found)
-    assert near(Path("here")) == Path("here")
+    assert local_scratch(Path("here")) == Path("here")
     with pytest.raises(ConfigError, match="names no host or bucket"):
         as_path("hdfs:///crawl")
     with pytest.raises(ValueError, match="expected SCHEME://HOST/PATH"):

@@ -11,6 +11,6 @@ Begin with path, which is what jobs use.
 
 from __future__ import annotations
 
-from minutch.hadoop.stores.path import StorePath, as_path, copies, is_local, near
+from minutch.hadoop.stores.path import StorePath, as_path, copies, is_local, local_scratch
 
-__all__ = ["StorePath", "as_path", "copies", "is_local", "near"]
+__all__ = ["StorePath", "as_path", "copies", "is_local", "local_scratch"]

@@ -129,7 +129,7 @@ class StorePath(_PathForTypes):
 
     @property
     def renames(self) -> bool:
-        """Whether the store renames a folder in one step; others copy its files one by one."""
+        """True if the store renames a folder in one step; others copy its files one by one."""
         return self.scheme not in _NO_RENAME
 
     @property
@@ -145,16 +145,16 @@ class StorePath(_PathForTypes):
             return None
 
     def exists(self) -> bool:
-        """Whether there is a file or folder."""
+        """Returns whether there is a file or folder."""
         return self._look() is not None
 
     def is_dir(self) -> bool:
-        """Whether there is a folder."""
+        """Returns whether there is a folder."""
         found = self._look()
         return found is not None and found.is_folder
 
     def is_file(self) -> bool:
-        """Whether there is a file."""
+        """Returns whether there is a file."""
         found = self._look()
         return found is not None and not found.is_folder
 
@@ -306,16 +306,16 @@ def as_path(name: str | Path) -> Path:
 
 
 def is_local(path: Path) -> bool:
-    """Whether a path is on this machine."""
+    """Returns whether a path is on this machine."""
     return not isinstance(path, StorePath)
 
 
 def copies(path: Path) -> TypeGuard[StorePath]:
-    """Whether renaming a folder there means copying its files one by one."""
+    """Returns whether renaming a folder there means copying its files one by one."""
     return isinstance(path, StorePath) and not path.renames
 
 
-def near(path: Path) -> Path:
+def local_scratch(path: Path) -> Path:
     """Returns a folder on this machine for the scratch files of a job: the path itself, or the
     scratch folder of all stores.
     """

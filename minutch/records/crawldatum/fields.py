@@ -43,7 +43,7 @@ class Fields(NamedTuple):
     keys: Bytes
     values: Bytes
     size: int
-    """How many records there are."""
+    """Number of records."""
     key_places: Places
     numbers: dict[str, npt.NDArray[Any]]
     places: dict[str, Places]
@@ -70,11 +70,11 @@ class Fields(NamedTuple):
         return kernels.Columns(*numbers, *places)
 
     def first(self, count: int) -> Fields:
-        """The first records."""
+        """Returns the first records."""
         return self._chosen(slice(count), count)
 
     def filter(self, mask: npt.NDArray[np.bool_]) -> Fields:
-        """The records where `mask` is true."""
+        """Returns the records where `mask` is true."""
         return self._chosen(mask, int(np.count_nonzero(mask)))
 
     def _chosen(self, rows: Any, size: int) -> Fields:
@@ -89,8 +89,8 @@ class Fields(NamedTuple):
         )
 
     def column(self, name: str) -> pl.Series:
-        """A field as a column; strings are views into the records. A string without a byte is
-        null.
+        """Returns a field as a column; strings are views into the records. A string without a byte
+        is null.
         """
         if name == KEY:
             return string_column(KEY, self.keys, *self.key_places)
@@ -104,8 +104,8 @@ def _places(count: int) -> Places:
 
 
 def scan(stretch: Stretch, names: Collection[str]) -> Fields | None:
-    """The fields of all records of <Text, CrawlDatum> in a part of a file; None if something looks
-    wrong, or is old.
+    """Returns the fields of all records of <Text, CrawlDatum> in a part of a file; None if
+    something looks wrong, or is old.
     """
     room = (
         stretch.end - stretch.start
@@ -116,14 +116,14 @@ def scan(stretch: Stretch, names: Collection[str]) -> Fields | None:
 
 
 def decode(batch: Batch, names: Collection[str]) -> Fields:
-    """The fields of records. Raises FormatError, which names the key."""
+    """Returns the fields of records. Raises FormatError, which names the key."""
     found = decode_values(batch, names)
     return decode(_current(batch), names) if found is None else found
 
 
 def decode_values(batch: Batch, names: Collection[str], *, optional: bool = False) -> Fields | None:
-    """The same if all are of version 7, else None. If `optional`, a value without a byte gives
-    zeros and nulls.
+    """Returns the same if all are of version 7, else None. If `optional`, a value without a byte
+    gives zeros and nulls.
     """
     found = Fields.room(batch.keys, batch.values, {*names} - {KEY}, batch.size)
     if not kernels.decode(batch.values, batch.value_at, batch.value_len, optional, found.columns):
@@ -132,7 +132,7 @@ def decode_values(batch: Batch, names: Collection[str], *, optional: bool = Fals
 
 
 def _current(batch: Batch) -> Batch:
-    """The batch with every record in version 7, by the dataclass."""
+    """Returns the batch with every record in version 7, by the dataclass."""
     values = []
     for row in range(batch.size):
         try:

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from minutch.hadoop.stores import near
+from minutch.hadoop.stores import local_scratch
 from minutch.kernels import hash as hashes
 from minutch.kernels import ranges as kernels
 from minutch.kernels.arrow import from_series
@@ -171,7 +171,7 @@ class Shuffle:
 
     def _write_runs(self) -> None:
         if self._directory is None:
-            self._directory = make_folder(near(self._spill), SPILL)
+            self._directory = make_folder(local_scratch(self._spill), SPILL)
         frames_of = self._sorted(CacheRanges(self._frames, self._numbers, self.parts))
         self._frames, self._numbers = [], []
         for part in range(self.parts):
