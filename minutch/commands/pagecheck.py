@@ -106,8 +106,8 @@ class PageChecker(ABC):
         self._pool.close()
 
     def run(self) -> int:
-        """Show the page of the command line, or those that -stdin or -listen bring; the exit
-        code.
+        """Shows the page of the command line, or those that -stdin or -listen bring; returns the
+        exit code.
         """
         if not self._given.positional:
             return answer_lines(self._given, self.answer, self._context)
@@ -165,8 +165,8 @@ class PageChecker(ABC):
         self._context.err.write(f"{error}\n")
 
     async def _fetch(self, url: str) -> tuple[Content | None, CrawlDatum]:
-        """The page's content, after redirects if they are to be followed. Raises CheckFailed,
-        CheckError.
+        """Returns the page's content, after redirects if they are to be followed. Raises
+        CheckFailed, CheckError.
         """
         datum = CrawlDatum(
             metadata=_map_writable(self._given["-md"] or ()), fetch_time=self._context.clock.now()

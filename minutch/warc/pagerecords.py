@@ -79,8 +79,8 @@ def write_page(
     code: int | None = None,
     digest: str = "",
 ) -> str:
-    """A page as a response or resource record; returns its ID. `target` is its URI, `time` when it
-    was fetched (ms).
+    """Writes a page as a response or resource record; returns its ID. `target` is its URI, `time`
+    when it was fetched (ms).
 
     `code` is the HTTP status that a head is made of where none was stored; `digest` the page's,
     where it is known.
@@ -128,7 +128,7 @@ def write_revisit(
 
 
 def _head(content: Content, code: int | None) -> bytes:
-    """The HTTP head of a page, empty where there is none."""
+    """Returns the HTTP head of a page, empty where there is none."""
     length = len(content.content)
     head = fitted_head(content.metadata.first(RESPONSE_HEADERS_KEY) or "", length)
     if not head and code is not None:
@@ -137,7 +137,7 @@ def _head(content: Content, code: int | None) -> bytes:
 
 
 def _connection(metadata: Metadata) -> Iterator[tuple[str, str]]:
-    """The server's address, and which protocols were spoken (store.protocol.versions)."""
+    """Yields the server's address, and which protocols were spoken (store.protocol.versions)."""
     address = (metadata.first(IP_ADDRESS_KEY) or "").strip()
     if address:
         yield "WARC-IP-Address", address

@@ -84,7 +84,7 @@ class _Sorter:
         self.rows = []
 
     def sorted(self) -> Iterator[_Row]:
-        """All rows in order."""
+        """Yields all rows in order."""
         self.rows.sort()
         if not self.runs:
             return iter(self.rows)

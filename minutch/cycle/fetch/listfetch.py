@@ -106,7 +106,7 @@ class ListFetch:
         watcher: Watcher,
         serving: AbstractContextManager[None] | None = None,
     ) -> tuple[Ledger, FetchStats]:
-        """Fetch, or go on; the ledger is that of all runs, the stats are this one's. Raises
+        """Fetches, or goes on; the ledger is that of all runs, the stats are this one's. Raises
         StoreError, Interrupted.
 
         After a first signal (`interrupted`) some URLs may be left.
@@ -126,7 +126,7 @@ class ListFetch:
         return ledger, stats
 
     def close(self, listed: int) -> None:
-        """Put what was fetched into the segment; `listed` URLs are settled. Raises StoreError,
+        """Puts what was fetched into the segment; `listed` URLs are settled. Raises StoreError,
         FormatError.
         """
         finish(self.segment, self.work)
@@ -192,7 +192,7 @@ class ListFetch:
 
 
 def logs_in(work: Path) -> list[Path]:
-    """The logs of a fetch that works in a folder."""
+    """Returns the logs of a fetch that works in a folder."""
     return sorted(work.glob("log-*"))
 
 
@@ -228,7 +228,9 @@ def _run_together(
 
 @contextmanager
 def signals(first: Callable[[], None], second: Callable[[], None]) -> Iterator[None]:
-    """The first of SIGNALS calls `first`, all others `second`, both in the main thread."""
+    """Calls `first` for the first of SIGNALS and `second` for all others, both in the main
+    thread.
+    """
     seen = 0
 
     def on_signal(number: int, frame: FrameType | None) -> None:
@@ -252,7 +254,7 @@ def signals(first: Callable[[], None], second: Callable[[], None]) -> Iterator[N
 
 
 async def _run_with_signals(job: ListFetch, session: FetchSession, watcher: Watcher) -> None:
-    """Run; after the first signal what is in flight is finished, a second one ends it at once."""
+    """Runs; after the first signal what is in flight is finished, a second one ends it at once."""
     main = asyncio.ensure_future(session.run())
     running = asyncio.get_running_loop()
     seen = 0

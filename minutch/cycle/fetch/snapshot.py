@@ -100,7 +100,7 @@ def details_of(ledger: Ledger, stats: FetchStats, queues: FetchQueues, now: int)
 
 
 def together(snapshots: Sequence[Snapshot], total: int | None) -> Snapshot:
-    """The sum of several processes' states; `total` URLs in all."""
+    """Returns the sum of several processes' states; `total` URLs in all."""
     first, *others = snapshots
     result = replace(first, events=first.events.copy(), total=total)
     for other in others:

@@ -112,8 +112,8 @@ class CharsetDetector:
     def detect(
         self, data: bytes, header: str | None = None, media_type: str = "", tld: str = ""
     ) -> Charset:
-        """The charset of `data`; `header` is the value of Content-Type, `tld` the last label of the
-        host name.
+        """Returns the charset of `data`; `header` is the value of Content-Type, `tld` the last
+        label of the host name.
         """
         return self.detect_by(data, header, media_type, tld)[0]
 
@@ -148,8 +148,8 @@ def _byte_order_mark(data: bytes) -> Charset | None:
 
 
 def from_header(value: str) -> Charset | None:
-    """The charset that a Content-Type header names (EncodingDetector.parseCharacterEncoding), None
-    if unknown.
+    """Returns the charset that a Content-Type header names
+    (EncodingDetector.parseCharacterEncoding), None if unknown.
     """
     return _kept_from_header(value) if len(value) <= _LONGEST_KEPT else _from_header(value)
 
@@ -163,8 +163,8 @@ _kept_from_header = lru_cache(maxsize=512)(_from_header)
 
 
 def from_meta(data: bytes) -> Charset | None:
-    """The charset that a meta element names; a page that can be read so far is not in UTF-16, so
-    that means UTF-8.
+    """Returns the charset that a meta element names; a page that can be read so far is not in
+    UTF-16, so that means UTF-8.
     """
     head = data[:PRESCAN]
     tags = [match[1] for match in _META.finditer(head)] if b"<" in head else []
@@ -344,8 +344,8 @@ class Charset:
         return data.decode(self.codec, "replace").removeprefix("\ufeff")
 
     def to_utf8(self, data: bytes) -> bytes:
-        """The same in UTF-8; a page in UTF-8 stays as it is, malformed or not, but for surrogates
-        (see _SURROGATE).
+        """Returns the same in UTF-8; a page in UTF-8 stays as it is, malformed or not, but for
+        surrogates (see _SURROGATE).
         """
         if self.codec == "utf_8":
             data = data.removeprefix(codecs.BOM_UTF8)
@@ -369,8 +369,8 @@ LABELS = _read_table()
 
 @lru_cache(maxsize=512)
 def lookup(label: str) -> Charset | None:
-    """The charset that a header or a meta element calls `label`, in any case; None if nobody knows
-    it.
+    """Returns the charset that a header or a meta element calls `label`, in any case; None if
+    nobody knows it.
     """
     label = label.strip(_BLANKS).lower()
     return LABELS.get(label) or _beyond_the_standard(label)

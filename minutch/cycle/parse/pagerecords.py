@@ -124,8 +124,8 @@ class PageRecordsMaker:
         ]
 
     def records(self, url: str, parse: Parse, kept: Sequence[Outlink], now: int) -> PageRecords:
-        """The records of a page of which the links `kept` stay; `now` (ms) is the time that new
-        records carry.
+        """Returns the records of a page of which the links `kept` stay; `now` (ms) is the time that
+        new records carry.
         """
         data = parse.data
         signature = _signature(url, data)
@@ -169,8 +169,8 @@ class PageRecordsMaker:
     def _linked(
         self, url: str, data: ParseData, kept: Sequence[Outlink], now: int
     ) -> list[CrawlParseRecord]:
-        """A record for each link, with what the scoring filters give it, and what they give the
-        page itself.
+        """Returns a record for each link, with what the scoring filters give it, and what they give
+        the page itself.
         """
         if isinstance(kept, OutlinkRun):
             score = self._outlink_score(url, data, len(kept))
@@ -230,8 +230,8 @@ def _signature(url: str, data: ParseData) -> bytes:
 
 
 def _tag(data: ParseData) -> str:
-    """The entity tag of a page's content; empty if the page is not whole, which another request may
-    mend.
+    """Returns the entity tag of a page's content; empty if the page is not whole, which another
+    request may mend.
     """
     metadata = data.content_meta
     if "true" in (metadata.first(TRUNCATED_KEY), metadata.first(DAMAGED_KEY)):
@@ -240,6 +240,6 @@ def _tag(data: ParseData) -> str:
 
 
 def _fetched(data: ParseData, now: int) -> CrawlDatum:
-    """The record that makes a page found inside another one a fetched page."""
+    """Returns the record that makes a page found inside another one a fetched page."""
     time = data.content_meta.first(FETCH_TIME_KEY) or ""
     return CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=int(time) if time.isdecimal() else now)

@@ -109,8 +109,8 @@ class Sandbox(NamedTuple):
         return [kind for kind in KINDS if kind not in self.allowed]
 
     def close(self, keep: Iterable[int]) -> None:
-        """Give up all that is not needed, for good; of the open files those in `keep` stay, and
-        where logs go.
+        """Gives up all that is not needed, for good; of the open files only those in `keep` and
+        those of logs stay.
         """
         if not self.is_on:
             log.debug("parser.sandbox=false: this worker may do what its user may")
@@ -130,7 +130,7 @@ class Sandbox(NamedTuple):
             )
 
     def _filter(self) -> None:
-        """Filter the system calls of this process. Raises ImportError or OSError where that can't
+        """Filters the system calls of this process. Raises ImportError or OSError where that can't
         be done.
         """
         import seccompy

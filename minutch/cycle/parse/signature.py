@@ -46,7 +46,9 @@ class Signature(Protocol):
     """The class that `db.signature.class` names, made from the configuration."""
 
     def calculate(self, content: Content, text: str | None) -> bytes:
-        """The signature of a page: its content, and its parse text where it has been parsed."""
+        """Returns the signature of a page: its content, and its parse text where it has been
+        parsed.
+        """
 
 
 class MD5Signature:
@@ -63,7 +65,7 @@ class MD5Signature:
 
     @staticmethod
     def calculate_all(contents: Sequence[Content]) -> list[bytes]:
-        """The same for many pages, side by side in a kernel: in less than half the time."""
+        """Returns the same for many pages, side by side in a kernel: in less than half the time."""
         import numpy as np
 
         from minutch.kernels import md5 as kernels
@@ -129,7 +131,7 @@ CLASSES: dict[str, type[Signature]] = {
 
 
 def from_conf(conf: Configuration) -> Signature:
-    """The signature that the configuration names; ConfigError if there is no such class."""
+    """Reads the signature that the configuration names; ConfigError if there is no such class."""
     name = (conf.get(CLASS_PROPERTY) or "").strip() or _JAVA_PACKAGE + "MD5Signature"
     places = {java: f"{cls.__module__}:{cls.__name__}" for java, cls in CLASSES.items()}
     cls: type[Any] = class_named(
@@ -140,7 +142,7 @@ def from_conf(conf: Configuration) -> Signature:
 
 
 def signatures(signature: Signature, pages: Sequence[tuple[Content, Parse]]) -> list[bytes]:
-    """The signatures of pages and their parses, those of the usual kind all at once."""
+    """Returns the signatures of pages and their parses, those of the usual kind all at once."""
     if type(signature) is MD5Signature and len(pages) >= _MANY:
         return signature.calculate_all([content for content, _ in pages])
     return [signature.calculate(content, parse.text) for content, parse in pages]
@@ -162,7 +164,7 @@ def _quantum(top: int, rate: float) -> int:
 
 
 def _java_order(counts: Counter[str]) -> list[str]:
-    """The words in the order of a java.util.HashMap that got them as they came."""
+    """Returns the words in the order of a java.util.HashMap that got them as they came."""
     words = list(counts)
     return [words[i] for i in hash_map_order([string_hash(word) for word in words])]
 

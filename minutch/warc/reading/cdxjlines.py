@@ -60,8 +60,8 @@ class CdxjLine:
 
 
 def read_entries(path: Path) -> Iterator[tuple[int, CdxjLine | None]]:
-    """The lines of a file by number, None for those that say nothing. StoreError if it can't be
-    read.
+    """Yields the lines of a file by number, None for those that say nothing. StoreError if it can't
+    be read.
     """
     letters: list[str] = []
     try:
@@ -125,8 +125,8 @@ def _entry(fields: dict[str, Any]) -> CdxjLine | None:
 
 
 def archive_of(index: Path, filename: str, folders: tuple[Path, ...] = ()) -> Path | None:
-    """The archive that a line names: beside its index, in one of `folders`, or in `../archive/` as
-    a WACZ has it.
+    """Returns the archive that a line names: beside its index, in one of `folders`, or in
+    `../archive/` as a WACZ has it.
 
     None if it is not there. A name never leads out of these folders.
     """

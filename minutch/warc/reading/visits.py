@@ -92,7 +92,7 @@ class Visit:
 
 
 def warc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:  # noqa: C901 - one step a case
-    """The visits of a WARC file, and the records that belong to none."""
+    """Yields the visits of a WARC file, and the records that belong to none."""
     waiting: Visit | None = None
     request: Record | None = None
     for record in records:
@@ -132,7 +132,7 @@ def _took(block: bytes) -> int | None:
 
 
 def target_of(record: Record) -> str:
-    """The URL; some writers put it into angle brackets."""
+    """Returns the URL; some writers put it into angle brackets."""
     uri = record.fields.get("warc-target-uri", "")
     return uri[1:-1] if uri.startswith("<") and uri.endswith(">") else uri
 
@@ -200,7 +200,7 @@ def _names(record_id: str, url: str, date: str, digest: str) -> list[str]:
 
 
 def arc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:
-    """The visits of an ARC file, and the records that are none: the description of the file,
+    """Yields the visits of an ARC file, and the records that are none: the description of the file,
     answers of the DNS.
     """
     for record in records:
@@ -224,7 +224,9 @@ def arc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:
 
 
 def warc_time(text: str) -> int:
-    """A date of WARC's (ISO 8601, to the year or up to nanoseconds) in ms; 0 for what is none."""
+    """Returns a date of WARC's (ISO 8601, to the year or up to nanoseconds) in ms; 0 for what is
+    none.
+    """
     try:
         date = datetime.fromisoformat(text)
     except ValueError:
@@ -233,7 +235,7 @@ def warc_time(text: str) -> int:
 
 
 def arc_time(text: str) -> int:
-    """A date of 4 to 14 digits, in UTC, in ms; 0 for what is none."""
+    """Returns a date of 4 to 14 digits, in UTC, in ms; 0 for what is none."""
     if not _DIGITS.fullmatch(text):
         return 0
     try:
