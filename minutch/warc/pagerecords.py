@@ -1,14 +1,12 @@
-"""The WARC records of a fetched page.
+"""Writes the WARC records of a fetched page.
 
     response     the HTTP head as it was stored (store.http.headers), fitted to the body, and the
                  body
     resource     the body alone, where there is no head
-    revisit      the head alone: the page had the same bytes as when it was fetched before; nothing
-                 at all, if the server said so (304): the page then looks as it did, and what was
-                 said stands in the metadata record
-    request      as it was stored (store.http.request), where that is wished
-    metadata     of the fetch and of the parse: as fields, or {"contentMeta": …, "parseMeta": …} as
-                 JSON
+    revisit      the head alone, where the page had the same bytes as before; an empty block after a
+                 304, whose head stands in the metadata record
+    request      as it was stored (store.http.request)
+    metadata     of fetch and parse: as fields, or as {"contentMeta": …, "parseMeta": …} in JSON
     conversion   the text that parsing found
 
 Source: org.apache.nutch.tools.warc.WARCExporter (WARCReducer), tools.CommonCrawlFormatWARC; ISO

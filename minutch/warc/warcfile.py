@@ -2,18 +2,14 @@
 own, files by size.
 
     record  :=  "WARC/" version CRLF  (name ": " value CRLF)*  CRLF  block  CRLF CRLF
-    block   :=  head payload                the head is that of an HTTP message, empty for a
-            resource
+    block   :=  head payload        the head of an HTTP message, empty for a resource
 
-A record's ID is made of what it says, so that the same records get the same IDs each time, in
-whatever file they are.
+A record's ID is a hash of its contents, so that the same records always get the same IDs.
 
     with WarcFiles(open_file, compress=True, limit=1 << 30) as files:
-        files.begin_page()                      # a new file where the last one is full
-        id = files.write("response", date, target, body, "application/http; msgtype=response",
-        head=b"HTTP/1.1 200 …")
-        files.write("metadata", date, target, json, "application/json", more=[("WARC-Refers-To",
-        id)])
+        files.begin_page()      # opens a new file if the last one is full
+        id = files.write("response", time, target, body, RESPONSE, head=b"HTTP/1.1 200 …")
+        files.write("metadata", time, target, fields, FIELDS, more=[("WARC-Refers-To", id)])
 
 Source: ISO 28500:2009 (WARC 1.0) and 2017 (1.1), annex D for compression.
 """

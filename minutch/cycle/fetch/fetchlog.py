@@ -2,8 +2,8 @@
 begun.
 
     log      :=  magic(8) frame*                   the magic says how values are compressed
-    frame    :=  u8 1   u32 length of payload   u32 CRC-32 of all before and of the payload   u16
-             check   payload
+    frame    :=  u8 1   u32 length of payload   u32 CRC   u16 check   payload
+    CRC      :=  the CRC-32 of all before and of the payload
     check    :=  the lower half of the CRC-32 of the nine bytes before it
     payload  :=  u8 outcome   u16 number of listed URLs   (u32 length, URL)*   entry*
     entry    :=  u8 part   u32 length of key   u32 length of value   key (URL, UTF-8)   value
@@ -383,8 +383,12 @@ def frames(path: Path) -> Iterator[Frame]:
         ]
         yield Frame(outcome, listed, entries)
     for offset, size in scan.damage:
-        log.error("%s: damaged: no frame at offset %d; %d bytes are passed over, their URLs fetched again",  # noqa: E501
-                  path, offset, size)  # fmt: skip
+        log.error(
+            "%s: damaged: no frame at offset %d; %d bytes are skipped, their URLs fetched again",
+            path,
+            offset,
+            size,
+        )
 
 
 def cut(path: Path, at: int) -> None:

@@ -2,8 +2,8 @@
 and its own log.
 
     parent ── ("item", FOLLOW entry) ("finish",) ("stop",) ("hold", wanted) ──> child
-           <─ ("hand", owner, …) ("idle", received) ("tick", snapshot) ("done", outcomes, stats)
-           ("failed", error) ─
+           <─ ("hand", owner, …) ("idle", received) ("tick", snapshot) ─
+           <─ ("done", outcomes, stats) ("failed", error) ─
 
 A redirect or followed link to a host of another process goes to that process through the parent, so
 no host is ever asked by two. A child that has nothing left says how many items it has received;

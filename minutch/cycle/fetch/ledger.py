@@ -46,8 +46,11 @@ class Outcome(IntEnum):
         "hit_by_timelimit_total",
     )
     SKIPPED_EXCEPTIONS = (
-        9, "skipped (too many exceptions)", "too many exceptions in the queue", "above_exception_threshold_total",  # noqa: E501
-    )  # fmt: skip
+        9,
+        "skipped (too many exceptions)",
+        "too many exceptions in the queue",
+        "above_exception_threshold_total",
+    )
     SKIPPED_THROUGHPUT = (
         10,
         "skipped (too slow)",

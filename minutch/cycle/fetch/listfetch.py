@@ -1,12 +1,10 @@
-"""Fetches the URLs of fetch lists, in this process and those it starts, until each is settled in
-its log.
+"""Fetches the URLs of fetch lists, in this process and those it starts, until all are settled.
 
-    files of crawl_generate, logs of an earlier run ──> log-N of this one ──> part files, once all
-    is settled
+    crawl_generate, logs of an earlier run ──> logs of this run ──> part files, once all is settled
 
-It goes on where an earlier run was stopped, by whatever. The command does a whole segment so; where
-there are more machines, a task does one of its lists. The first signal finishes what is in flight,
-a second one stops at once; either way the URLs left are for the next run.
+It goes on where an earlier run was stopped, by whatever. `fetch` does a whole segment in this way;
+where there are more machines, a task does one of its lists. The first signal lets requests in
+flight finish, a second one stops at once; either way the next run fetches the URLs left.
 """
 
 from __future__ import annotations

@@ -243,8 +243,10 @@ class TaskFetch:
         begun = json.loads(path.read_text("utf-8"))
         log.info("Fetcher: going on with an unfinished fetch")
         if (begun["parse"], begun["content"]) != (settings.parse, settings.store_content):
-            log.warning("Fetcher: begun with fetcher.parse=%s and fetcher.store.content=%s, so it ends",  # noqa: E501
-                        *(str(begun[name]).lower() for name in ("parse", "content")))  # fmt: skip
+            log.warning(
+                "Fetcher: begun with fetcher.parse=%s and fetcher.store.content=%s, so it ends",
+                *(str(begun[name]).lower() for name in ("parse", "content")),
+            )
         return replace(settings, parse=begun["parse"], store_content=begun["content"])
 
 

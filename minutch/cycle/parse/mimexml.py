@@ -1,8 +1,8 @@
-"""Rule files for media types in Tika's XML format: a user's own tika-mimetypes.xml.
+"""Reads rule files for media types in Tika's XML format: a user's own tika-mimetypes.xml.
 
     <mime-type type="text/x-php" interpreted="true">
-      <alias type="…"/>  <sub-class-of type="…"/>  <glob pattern="*.php"/>  <root-XML localName="…"
-                         namespaceURI="…"/>
+      <alias type="…"/>  <sub-class-of type="…"/>  <glob pattern="*.php"/>
+      <root-XML localName="…" namespaceURI="…"/>
       <magic priority="50">
         <match value="&lt;?php" type="string" offset="0:64" mask="0xFF…"> <match …/> </match>
       </magic>

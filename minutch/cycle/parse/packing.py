@@ -1,10 +1,10 @@
-"""The records of a page's documents as the files of a segment hold them, and the part files that a
-parse writes.
+"""Packs the records of documents as the files of a segment hold them, and writes a parse's part
+files.
 
     text, data   a serialized ParseText and ParseData
     crawl        record*, as they lie in a SequenceFile without its markers
-    record       int length of key and value | int length of key | key: Text, the URL | value:
-                 CrawlDatum
+    record       int length of key and value | int length of key | key | value
+    key, value   Text, the URL; CrawlDatum
 
 Values are compressed where the files are compressed record by record.
 

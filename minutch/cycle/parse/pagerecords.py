@@ -1,14 +1,16 @@
 """Makes the records of a parsed page for its segment: text, data, and records for updatedb, in
 Nutch's order.
 
-    parse_text     the text                                      (not with parser.store.text =
-                   false)
-    crawl_parse    signature     the digest that the parse job (or the fetcher) put into the content
-                   metadata parse_metadata  the values that db.parsemeta.to.crawldb names; the
-                   entity tag of the page linked        the target of a meta refresh, with _repr_ if
-                   another URL stands for it linked        every outlink kept, with its share of the
-                   page's score …             what the scoring filters give back to the page itself
-                   fetch_success for a page found inside another one (a feed's entry)
+    parse_text     the text (unless parser.store.text = false)
+    crawl_parse    signature        the digest that the parse job (or the fetcher) put into the
+                                    content metadata
+                   parse_metadata   the values that db.parsemeta.to.crawldb names; the entity tag of
+                                    the page
+                   linked           the target of a meta refresh, with _repr_ if another URL stands
+                                    for it
+                   linked           every outlink kept, with its share of the page's score
+                   …                what the scoring filters give back to the page itself
+                   fetch_success    for a page found inside another one (a feed's entry)
     parse_data     status, title, the outlinks kept, metadata
 
 At most db.max.outlinks.per.page links are kept, in order; those longer than db.max.outlink.length

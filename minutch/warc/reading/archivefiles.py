@@ -1,9 +1,9 @@
-"""Archives on disk: which kind a file is, by its first bytes, and the visits in it.
+"""Finds archives on disk, recognizes their kind by their first bytes, and reads their visits.
 
-WARC, ARC      plain; gzip or zstd: a member a record, or one for all
-WACZ           a ZIP with WARC files in `archive/`, stored as they are
-CDXJ           lines that say where records lie (`cdxj`)
-a folder       all of these below it, in the order of their names
+WARC, ARC   plain; gzip or zstd: a member a record, or one for all
+WACZ        a ZIP with WARC files in `archive/`, stored as they are
+CDXJ        lines with the positions of records (`cdxjlines`)
+a folder    all of these below it, in the order of their names
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The bytes of an archive front to back, decompressed where it is compressed, through a window.
+"""Reads the bytes of an archive front to back, decompressed if need be, through a window.
 
-    file    :=  bytes                 plain: one member, the file itself
-             |  member*               a member a record as a rule, or one for all, or blocks of any
-                size
+    file  :=  bytes      plain: one member, the file itself
+           |  member*    as a rule a member a record, or one for all, or blocks of any size
 
 `window[at:]` is what was read and not yet used. Damage ends a member: what came before it is kept,
 and the next member is sought from behind the damaged one's head on, since decompressing may run on

@@ -1,13 +1,13 @@
-"""CDXJ and CDX: lines that say where the records of archives lie, sorted by URL and time. Pure but
-for reading lines.
+"""Reads CDXJ and CDX: lines with the positions of the records of archives, by URL and time.
 
-    CDXJ  :=  key " " time " " JSON            {"url": …, "mime": …, "status": …, "digest": …,
-          "length": …,
-                                                "offset": …, "filename": …}
-    CDX   :=  " CDX " letters LF line*         a word a letter: a URL, b time, m type, s status, k
-          digest, V offset,
-                                               g file name, S length
+    CDXJ  :=  key " " time " " JSON
+    JSON  :=  {"url": …, "mime": …, "status": …, "digest": …, "length": …, "offset": …,
+               "filename": …}
+    CDX   :=  " CDX " letters LF line*
+    line  :=  a word for each letter: a URL, b time, m type, s status, k digest, V offset,
+              g file name, S length
 
+Pure but for reading lines.
 Source: the CDXJ format of pywb and OutbackCDX; the Internet Archive's CDX legend.
 """
 

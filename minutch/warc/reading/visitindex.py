@@ -31,19 +31,22 @@ from minutch.warc.warcfile import target_uri
 
 _GRAMMARS: Final = {"warc": WARC, "arc": ARC}
 _SCHEMA: Final = """
-CREATE TABLE archive (number INTEGER PRIMARY KEY, path TEXT, grammar TEXT, compression TEXT, start INTEGER,
-                      "end" INTEGER, entry TEXT);
-CREATE TABLE visit (url INTEGER, time INTEGER, number INTEGER, archive INTEGER, offset INTEGER, inner INTEGER,
-                    PRIMARY KEY (url, time, number)) WITHOUT ROWID;
+CREATE TABLE archive (number INTEGER PRIMARY KEY, path TEXT, grammar TEXT, compression TEXT,
+                      start INTEGER, "end" INTEGER, entry TEXT);
+CREATE TABLE visit (url INTEGER, time INTEGER, number INTEGER, archive INTEGER, offset INTEGER,
+                    inner INTEGER, PRIMARY KEY (url, time, number)) WITHOUT ROWID;
 CREATE TABLE name (name INTEGER PRIMARY KEY, archive INTEGER, offset INTEGER, inner INTEGER);
 CREATE TABLE later (visit BLOB, key INTEGER);
-CREATE TABLE wanted (later INTEGER, rank INTEGER, name INTEGER, PRIMARY KEY (later, rank)) WITHOUT ROWID;
-"""  # noqa: E501
+CREATE TABLE wanted (later INTEGER, rank INTEGER, name INTEGER,
+                     PRIMARY KEY (later, rank)) WITHOUT ROWID;
+"""
 _PUT_OFF: Final = """
-SELECT later.visit, later.key, name.archive, name.offset, name.inner FROM later LEFT JOIN name ON name.name =
-    (SELECT wanted.name FROM wanted JOIN name USING (name) WHERE wanted.later = later.rowid ORDER BY rank LIMIT 1)
+SELECT later.visit, later.key, name.archive, name.offset, name.inner
+FROM later LEFT JOIN name ON name.name =
+    (SELECT wanted.name FROM wanted JOIN name USING (name)
+     WHERE wanted.later = later.rowid ORDER BY rank LIMIT 1)
 ORDER BY name.archive, name.offset, name.inner, later.rowid
-"""  # noqa: E501
+"""
 
 _HTTP: Final = re.compile(r"(?i)(https?)://([^/?#]*)([^#]*)")
 _PORTS: Final = {"http": ":80", "https": ":443"}

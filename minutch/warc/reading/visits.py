@@ -1,13 +1,12 @@
-"""The visits that an archive holds: what one request for a URL brought, put together from its
-records. Pure: no I/O.
+"""Joins the records of an archive to visits: what one request for a URL brought. Pure: no I/O.
 
-    response              the answer, with its head         request      goes with the answer next
-                          to it
-    resource              the content alone                 metadata     of an answer: how long it
-                          took
+    response                  the answer, with its head
+    resource                  the content alone
+    revisit                   "not modified" (304), or "the same content as another visit", which
+                              `refers_to` names
+    request                   goes with the answer next to it
+    metadata                  of an answer: how long it took
     warcinfo, conversion, …   no visit
-    revisit               "not modified" (304), or "the same content as another visit", which
-                          `refers_to` names
 
 Records of one visit stand together: a request counts for the answer to the same URL that stands
 beside it, metadata for the answer before it. Source: ISO 28500:2017, section 6; the profiles of

@@ -1,10 +1,10 @@
-"""zstd files, frame after frame, as archives have them: one frame a record, and a dictionary that
-all of them share.
+"""Reads zstd files as archives have them: one frame a record, and a dictionary that all share.
 
     file        :=  dictionary?  (frame | skippable)*
-    dictionary  :=  0x184D2A5D, uint32 size, size bytes       both little-endian; the bytes may be a
-                frame
+    dictionary  :=  0x184D2A5D, uint32 size, size bytes, which may be a frame
     skippable   :=  0x184D2A50 … 0x184D2A5F, uint32 size, size bytes: passed over
+
+Numbers are little-endian.
 
 A decoder of zstd says where data is wrong only by failing, and what it had of the same piece is
 lost then: so a frame that turns out to be damaged is decompressed once more, the piece with the
