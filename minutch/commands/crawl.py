@@ -85,7 +85,7 @@ _FLAGS = (
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """Run the command: exit code 0, or 255 and an error; `--status` serves a live page."""
+    """Runs the command: exit code 0, or 255 and an error; `--status` serves a live page."""
     crawl_dir, options, port = parse_options(args)
     if port is None:
         crawled = Crawler(crawl_dir, options, context).run()
@@ -99,7 +99,7 @@ def run(args: list[str], context: JobContext) -> int:
 
 @contextmanager
 def served(watch: Watch, context: JobContext, port: int, screen: Screen) -> Iterator[None]:
-    """Serve a crawl's live page at a port of this machine."""
+    """Serves a crawl's live page at a port of this machine."""
     with (
         closing(LiveServer(watch, context.conf, port, "--status")) as server,
         server.running(),
@@ -109,7 +109,7 @@ def served(watch: Watch, context: JobContext, port: int, screen: Screen) -> Iter
 
 
 def parse_options(args: Sequence[str]) -> tuple[Path, CrawlOptions, int | None]:
-    """Take the command line apart: the crawl's folder, options, the live page's port. Raises
+    """Takes the command line apart: the crawl's folder, options, the live page's port. Raises
     UsageError.
     """
     given = parse(args, _FLAGS, usage=USAGE, least=2, most=3)

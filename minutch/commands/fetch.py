@@ -19,7 +19,7 @@ FLAGS = (Flag("-threads", value="n", convert=int), Flag("-metrics", value="port"
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """Fetch a segment. Exit code 0; every failure is 255 as in Nutch."""
+    """Fetches a segment. Exit code 0; every failure is 255 as in Nutch."""
     given = parse(args, FLAGS, usage=USAGE, least=1)
     segment, port = as_path(given.positional[0]), given["-metrics"]
     watch: Watch | None = None

@@ -46,7 +46,7 @@ FLAGS: Final = (*PAGE_FLAGS, Flag("-forceAs", value="mimeType"))
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command."""
+    """Runs the command."""
     given = parse(args, FLAGS, usage=USAGE, least=0 if args else 1, most=1)
     options = PageCheckOptions(**page_options(given))
     with ParserChecker(context.conf, options, context.clock, given["-forceAs"]) as checker:
@@ -83,13 +83,13 @@ class Headers(Metadata):
     """
 
     def java_names(self) -> Iterator[str]:
-        """The names in alphabetic order."""
+        """Yields the names in alphabetic order."""
         return iter(sorted(self, key=str.lower))
 
 
 def _in_order(result: ParseResult) -> list[tuple[str, Parse]]:
-    """The documents of a page in the order of Java's HashMap<Text, …>, which ParseResult keeps them
-    in.
+    """Returns the documents of a page in the order of Java's HashMap<Text, …>, which ParseResult
+    keeps them in.
     """
     documents = list(result.items())
     return [documents[i] for i in hash_map_order([text_hash(encode_text(url)) for url in result])]

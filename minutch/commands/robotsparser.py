@@ -39,7 +39,9 @@ _FAILED = 255
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """Print `allowed`, `not allowed` or `allowlisted` for each URL; log what else the file says."""
+    """Prints `allowed`, `not allowed` or `allowlisted` for each URL; logs what else the file
+    says.
+    """
     source, listed, *agents = arguments.parse(args, (), usage=USAGE, least=2).positional
     conf = _with_agents(context.conf, agents[0] if agents else "")
     names = agent_names(conf)
@@ -68,8 +70,8 @@ def run(args: list[str], context: JobContext) -> int:
 
 
 def _with_agents(conf: Configuration, agents: str) -> Configuration:
-    """The configuration with a name for the crawler: the one given, that of the other agents, or
-    `*`.
+    """Returns the configuration with a name for the crawler: the one given, that of the other
+    agents, or `*`.
     """
     if agents:
         return conf.with_values(

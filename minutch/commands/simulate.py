@@ -80,7 +80,7 @@ SAMPLE: Final = 1_000_000
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command; exit code 0."""
+    """Runs the command; exit code 0."""
     given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
     plan = Plan(
         context.clock.now(),
@@ -114,7 +114,7 @@ def _picture(path: Path) -> WholeFile:
 
 
 def _asked(conf: Configuration, names: str | None) -> list[Asked]:
-    """The settings of the files first, then what is asked for."""
+    """Returns the settings of the files first, then what is asked for."""
     current = conf.of_files()
     found = [Asked.of(f"now: {_short(current)}", current)]
     for name in (
@@ -128,7 +128,7 @@ def _asked(conf: Configuration, names: str | None) -> list[Asked]:
 
 
 def _short(conf: Configuration) -> str:
-    """A schedule's short name."""
+    """Returns a schedule's short name."""
     name = conf.get_trimmed(PROPERTY) or SCHEDULES["default"]
     return next(
         (short for short, long in SCHEDULES.items() if long == name), name.rpartition(".")[2]

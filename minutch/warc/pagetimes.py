@@ -15,7 +15,7 @@ def fetch_time(content: Content) -> int | None:
 
 
 def http_time(text: str) -> int | None:
-    """A date of an HTTP header in ms since 1970; None if it is none."""
+    """Returns a date of an HTTP header in ms since 1970; None if it is none."""
     try:
         return int(parsedate_to_datetime(text).timestamp()) * 1000
     except (ValueError, TypeError, OverflowError, OSError, IndexError):

@@ -28,7 +28,7 @@ _SAMPLE: Final = 1000
 
 
 def check(conf: Configuration, seeds: Path | None) -> None:
-    """Raise MinutchError for a crawl that can't work; warn of what may be wrong."""
+    """Raises MinutchError for a crawl that can't work; warns of what may be wrong."""
     if not (conf.get_trimmed("http.agent.name") or ""):
         where = conf.file_to_edit("nutch-site.xml")
         raise ConfigError(

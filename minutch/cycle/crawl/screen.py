@@ -45,7 +45,7 @@ class Screen:
     """Where the crawl is, such as `round 1 of 3`."""
 
     def title(self, text: str) -> None:
-        """Begin a round."""
+        """Begins a round."""
         if self.context.watch is not None:
             self.context.watch.begin(text)
         self._say(text, BOLD)

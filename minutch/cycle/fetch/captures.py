@@ -64,7 +64,7 @@ def capture_of(
 
 
 def remembered(url: str, datum: CrawlDatum) -> Original | None:
-    """The last whole capture of a URL, as its entry has it."""
+    """Returns the last whole capture of a URL, as its entry has it."""
     words = str(datum.metadata.get(KEY, "")).split(" ")
     if len(words) != 3 or words[0] != _hash(url) or not (words[1].isascii() and words[1].isdigit()):
         return None
@@ -91,5 +91,5 @@ def robots_captures(contents: list[Content], now: int) -> Iterator[Capture]:
 
 
 def archiving(conf: Configuration) -> Configuration:
-    """The configuration for a fetch: what an archive needs to know is kept."""
+    """Returns the configuration for a fetch: what an archive needs to know is kept."""
     return conf.with_values(dict.fromkeys(IMPLIED, "true"))

@@ -84,7 +84,7 @@ class _Sorter:
         self.rows = []
 
     def sorted(self) -> Iterator[_Row]:
-        """All rows in order."""
+        """Yields all rows in order."""
         self.rows.sort()
         if not self.runs:
             return iter(self.rows)
@@ -197,9 +197,12 @@ def _collect(
                     sorter.add((place.key, next(numbers), number, place.offset, place.length))
     if settled < listed:
         raise FormatError(
-            f"{listed - settled} URLs are missing in the fetch log; run fetch on the same segment again to fetch them",  # noqa: E501
-            path=logs[0].parent, expected=listed, found=settled,
-        )  # fmt: skip
+            f"{listed - settled} URLs are missing in the fetch log;"
+            " run fetch on the same segment again to fetch them",
+            path=logs[0].parent,
+            expected=listed,
+            found=settled,
+        )
     return sorters
 
 

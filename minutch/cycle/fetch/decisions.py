@@ -72,7 +72,7 @@ def ending(code: int) -> Ending:
 
 
 def skipped_status(reason: str) -> ProtocolStatus:
-    """The status of a URL that was never asked for."""
+    """Returns the status of a URL that was never asked for."""
     return ProtocolStatus(protocol.NOTFETCHING, [reason])
 
 
@@ -92,7 +92,7 @@ class RedirectRules:
         self._keep = keep
 
     def target(self, url: str, location: str) -> str | None:
-        """The URL to fetch or write down instead, None if the redirect ends here."""
+        """Returns the URL to fetch or write down instead, None if the redirect ends here."""
         if len(location) > self._settings.max_length:
             return None
         try:
@@ -130,7 +130,8 @@ def _leads_in(url: str, new: str) -> bool:
 def redirect_datum(
     origin: CrawlDatum, fetch_status: int, representative: str | None, url: str, target: str
 ) -> CrawlDatum:
-    """The datum of a redirect's target: interval, score and metadata of where it comes from.
+    """Returns the datum of a redirect's target: interval, score and metadata of where it comes
+    from.
 
     A cookie goes along to the same host only, and not from https to http. Nutch takes it
     everywhere. An entity tag stays behind, and what is known of captures.
@@ -184,7 +185,9 @@ _FETCH: Final = Decision(Verdict.FETCH)
 def decide(
     allowed: bool, crawl_delay: float, *, defer: bool, unreachable: bool, settings: RobotsSettings
 ) -> Decision:
-    """The verdict on one URL. `crawl_delay` in ms, not positive if robots.txt names none."""
+    """Returns the verdict on one URL. `crawl_delay` in ms, not positive if robots.txt names
+    none.
+    """
     if defer:
         return Decision(Verdict.DEFER)
     if unreachable:

@@ -70,7 +70,7 @@ def fetch(
     watch: Watch | None = None,
     serving: Callable[[], AbstractContextManager[None]] | None = None,
 ) -> Counters:
-    """Fetch the pages of a segment and close it; returns the number of URLs by outcome.
+    """Fetches the pages of a segment and closes it; returns the number of URLs by outcome.
 
     `watch` sees what happens and may hold the fetch; without one, that of the context does.
     `serving` is entered while requests are made.
@@ -123,8 +123,8 @@ def fetch(
 def _job(
     path: Path, conf: Configuration, settings: FetchSettings, clock: Clock, *, watched: bool
 ) -> Iterator[ListFetch | TaskFetch]:
-    """The fetch, by this process or by tasks, while nobody else can have it. At a good end its logs
-    are removed.
+    """Yields the fetch, by this process or by tasks, under a lock. At a good end its logs are
+    removed.
     """
     if runs_here(conf):
         with fetched_here(path) as here, _working(Segment(here)) as work, cycles_seldom_sought():
@@ -172,8 +172,8 @@ def _check_agent(conf: Configuration) -> None:
 
 @contextmanager
 def _working(segment: Segment) -> Iterator[Path]:
-    """The folder of the logs, under a lock that keeps a second fetch off the segment; removed at a
-    good end.
+    """Yields the folder of the logs, under a lock that keeps a second fetch off the segment;
+    removed at a good end.
 
     It is renamed first: a fetch that is killed while it removes the logs leaves a finished segment,
     not half a log.

@@ -2,8 +2,8 @@
 begun.
 
     log      :=  magic(8) frame*                   the magic says how values are compressed
-    frame    :=  u8 1   u32 length of payload   u32 CRC-32 of all before and of the payload   u16
-             check   payload
+    frame    :=  u8 1   u32 length of payload   u32 CRC   u16 check   payload
+    CRC      :=  the CRC-32 of all before and of the payload
     check    :=  the lower half of the CRC-32 of the nine bytes before it
     payload  :=  u8 outcome   u16 number of listed URLs   (u32 length, URL)*   entry*
     entry    :=  u8 part   u32 length of key   u32 length of value   key (URL, UTF-8)   value
@@ -129,11 +129,11 @@ class Frame:
     """
 
     def add(self, part: Part, url: str, value: bytes) -> None:
-        """Append a record; the log compresses it."""
+        """Appends a record; the log compresses it."""
         self.entries.append(LogEntry(part, encode_text(url), value))
 
     def add_document(self, document: PackedDocument) -> None:
-        """Append the records of a parsed document, which are compressed already."""
+        """Appends the records of a parsed document, which are compressed already."""
         self.entries.append(LogEntry(Part.CRAWL_PARSE, document.url, document.crawl))
         self.entries.append(LogEntry(Part.PARSE_DATA, document.url, document.data))
         if document.text is not None:
@@ -186,13 +186,13 @@ class FetchLog:
         return scan.end
 
     def append(self, frame: Frame) -> None:
-        """Write one frame. Raises StoreError, with the log cut back to the frame before, if the
+        """Writes one frame. Raises StoreError, with the log cut back to the frame before, if the
         disk is full.
         """
         self._write(_frame(self.encode(frame)))
 
     def encode(self, frame: Frame) -> bytes:
-        """The payload of `frame`, its records compressed."""
+        """Returns the payload of `frame`, its records compressed."""
         pieces = [_HEAD.pack(frame.outcome, len(frame.listed))]
         for url in frame.listed:
             data = encode_text(url)
@@ -222,7 +222,7 @@ class FetchLog:
         self._file.seek(self.position)
 
     def sync(self) -> None:
-        """Bring what was written onto the medium (safe from another thread); nothing if all is
+        """Brings what was written onto the medium (safe from another thread); nothing if all is
         there.
         """
         written = self.position
@@ -231,7 +231,7 @@ class FetchLog:
             self._synced = written
 
     def close(self) -> None:
-        """Sync and close."""
+        """Syncs and closes."""
         self.sync()
         self._file.close()
 
@@ -248,8 +248,8 @@ class FetchLog:
 
 
 def _frame(payload: bytes) -> bytes:
-    """A payload behind its head. The checksums are libdeflate's (see `formats.compress` for what
-    ISA-L's cost).
+    """Returns a payload behind its head. The checksums are libdeflate's (see `formats.compress` for
+    what ISA-L's cost).
     """
     start = _TYPE_AND_LENGTH.pack(_TYPE, len(payload))
     crc = deflate.crc32(payload, deflate.crc32(start))
@@ -309,7 +309,7 @@ def _mapped(path: Path) -> mmap.mmap:
 
 
 def _let_go(data: bytes | mmap.mmap, start: int, end: int) -> None:
-    """Take a stretch that has been read out of this process's memory; the system may keep the
+    """Takes a stretch that has been read out of this process's memory; the system may keep the
     file's pages.
     """
     if isinstance(data, mmap.mmap) and hasattr(data, "madvise"):
@@ -318,7 +318,9 @@ def _let_go(data: bytes | mmap.mmap, start: int, end: int) -> None:
 
 
 def _length_at(data: bytes | mmap.mmap, at: int) -> int | None:
-    """The length of the payload by a good head of a frame at `at`; None if there is none."""
+    """Returns the length of the payload by a good head of a frame at `at`; None if there is
+    none.
+    """
     if at + _FRAME.size > len(data):
         return None
     kind, length, _, check = _FRAME.unpack_from(data, at)
@@ -359,7 +361,7 @@ def _next_frame(data: bytes | mmap.mmap, at: int) -> int:
 
 
 def log_codec(path: Path) -> str:
-    """The name of the codec that the values of a log are compressed by."""
+    """Returns the name of the codec that the values of a log are compressed by."""
     with path.open("rb") as file:
         magic = file.read(_MAGIC_SIZE)
     for name, known in _MAGICS.items():
@@ -369,8 +371,8 @@ def log_codec(path: Path) -> str:
 
 
 def frames(path: Path) -> Iterator[Frame]:
-    """All good frames with their entries' values as stored. Damage is logged, a torn end passed
-    over.
+    """Yields all good frames with their entries' values as stored. Damage is logged, a torn end
+    passed over.
     """
     scan = _Scan(path)
     for payload, at in scan.payloads():
@@ -381,12 +383,16 @@ def frames(path: Path) -> Iterator[Frame]:
         ]
         yield Frame(outcome, listed, entries)
     for offset, size in scan.damage:
-        log.error("%s: damaged: no frame at offset %d; %d bytes are passed over, their URLs fetched again",  # noqa: E501
-                  path, offset, size)  # fmt: skip
+        log.error(
+            "%s: damaged: no frame at offset %d; %d bytes are skipped, their URLs fetched again",
+            path,
+            offset,
+            size,
+        )
 
 
 def cut(path: Path, at: int) -> None:
-    """Forget the frame at `at` and all behind it."""
+    """Forgets the frame at `at` and all behind it."""
     with path.open("r+b") as file:
         file.truncate(at)
         os.fsync(file.fileno())

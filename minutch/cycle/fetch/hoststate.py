@@ -33,7 +33,7 @@ class FetchState(StateFile):
         super().__init__(folder / FILE_NAME, _SCHEMA, read_only=read_only)
 
     def forget_old(self, now: int) -> None:
-        """Remove what is of no use at `now` (ms) any more."""
+        """Removes what is of no use at `now` (ms) any more."""
         self.prune("busy", "until", now, MOST_HOSTS)
 
     def busy_hosts(self, now: int) -> dict[str, int]:

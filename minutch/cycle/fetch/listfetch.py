@@ -1,12 +1,10 @@
-"""Fetches the URLs of fetch lists, in this process and those it starts, until each is settled in
-its log.
+"""Fetches the URLs of fetch lists, in this process and those it starts, until all are settled.
 
-    files of crawl_generate, logs of an earlier run ──> log-N of this one ──> part files, once all
-    is settled
+    crawl_generate, logs of an earlier run ──> logs of this run ──> part files, once all is settled
 
-It goes on where an earlier run was stopped, by whatever. The command does a whole segment so; where
-there are more machines, a task does one of its lists. The first signal finishes what is in flight,
-a second one stops at once; either way the URLs left are for the next run.
+It goes on where an earlier run was stopped, by whatever. `fetch` does a whole segment in this way;
+where there are more machines, a task does one of its lists. The first signal lets requests in
+flight finish, a second one stops at once; either way the next run fetches the URLs left.
 """
 
 from __future__ import annotations
@@ -106,7 +104,7 @@ class ListFetch:
         watcher: Watcher,
         serving: AbstractContextManager[None] | None = None,
     ) -> tuple[Ledger, FetchStats]:
-        """Fetch, or go on; the ledger is that of all runs, the stats are this one's. Raises
+        """Fetches, or goes on; the ledger is that of all runs, the stats are this one's. Raises
         StoreError, Interrupted.
 
         After a first signal (`interrupted`) some URLs may be left.
@@ -126,7 +124,7 @@ class ListFetch:
         return ledger, stats
 
     def close(self, listed: int) -> None:
-        """Put what was fetched into the segment; `listed` URLs are settled. Raises StoreError,
+        """Puts what was fetched into the segment; `listed` URLs are settled. Raises StoreError,
         FormatError.
         """
         finish(self.segment, self.work)
@@ -192,7 +190,7 @@ class ListFetch:
 
 
 def logs_in(work: Path) -> list[Path]:
-    """The logs of a fetch that works in a folder."""
+    """Returns the logs of a fetch that works in a folder."""
     return sorted(work.glob("log-*"))
 
 
@@ -228,7 +226,9 @@ def _run_together(
 
 @contextmanager
 def signals(first: Callable[[], None], second: Callable[[], None]) -> Iterator[None]:
-    """The first of SIGNALS calls `first`, all others `second`, both in the main thread."""
+    """Calls `first` for the first of SIGNALS and `second` for all others, both in the main
+    thread.
+    """
     seen = 0
 
     def on_signal(number: int, frame: FrameType | None) -> None:
@@ -252,7 +252,7 @@ def signals(first: Callable[[], None], second: Callable[[], None]) -> Iterator[N
 
 
 async def _run_with_signals(job: ListFetch, session: FetchSession, watcher: Watcher) -> None:
-    """Run; after the first signal what is in flight is finished, a second one ends it at once."""
+    """Runs; after the first signal what is in flight is finished, a second one ends it at once."""
     main = asyncio.ensure_future(session.run())
     running = asyncio.get_running_loop()
     seen = 0

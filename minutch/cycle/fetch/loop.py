@@ -97,7 +97,9 @@ class FetchLoop:
     # -- running -----------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Fetch everything. Raises StoreError if the log can't be written; what is logged stays."""
+        """Fetches everything. Raises StoreError if the log can't be written; what is logged
+        stays.
+        """
         loop = asyncio.get_running_loop()
         self._end = loop.create_future()
         self._started = self.clock.monotonic()
@@ -116,7 +118,7 @@ class FetchLoop:
             await asyncio.gather(*helpers, *self._running, return_exceptions=True)
 
     def stop(self, outcome: Outcome) -> None:
-        """Begin nothing new; what is in flight is finished, the rest ends with `outcome`."""
+        """Begins nothing new; what is in flight is finished, the rest ends with `outcome`."""
         if self._stopping is None and not self._leaving:
             self._stopping = outcome
             try:
@@ -126,7 +128,7 @@ class FetchLoop:
             self._pump()
 
     def leave(self) -> None:
-        """Begin nothing new; what is in flight is finished, the rest is left to the next run, as
+        """Begins nothing new; what is in flight is finished, the rest is left to the next run, as
         after a kill.
         """
         self._leaving = True
@@ -134,7 +136,7 @@ class FetchLoop:
         self._pump()
 
     def hold(self, wanted: bool) -> None:
-        """Begin no request until this is called with False; limits of time move by as long as that
+        """Begins no request until this is called with False; limits of time move by as long as that
         takes.
         """
         now = self.clock.now()
@@ -178,7 +180,7 @@ class FetchLoop:
             self._abort(exc)
 
     def add(self, item: FetchItem) -> None:
-        """Queue an item that comes from elsewhere (a followed link, another process); both have it
+        """Queues an item that comes from elsewhere (a followed link, another process); both have it
         in their logs.
         """
         if self._leaving:
@@ -188,7 +190,7 @@ class FetchLoop:
             self._skip(item, outcome)
 
     def wake(self) -> None:
-        """Check again for something to do, once for all that happens meanwhile."""
+        """Checks again for something to do, once for all that happens meanwhile."""
         if not self._woken:
             self._woken = True
             asyncio.get_running_loop().call_soon(self._pump)
@@ -299,12 +301,12 @@ class FetchLoop:
     # -- what chains ask for (Handover) ------------------------------------------------------------
 
     def purged(self, items: list[FetchItem], outcome: Outcome, reason: str) -> None:
-        """Give up items that wait no longer."""
+        """Gives up items that wait no longer."""
         for item in items:
             self._skip(item, outcome, reason)
 
     def parsed(self, chain: RedirectChain, page: ParsedPage) -> None:
-        """Publish a parsed page, and queue its links that are to be followed now."""
+        """Publishes a parsed page, and queues its links that are to be followed now."""
         if self.settings.publish:
             for url, data in page.events:
                 self.hooks.publish("REPORT", url, data)
@@ -314,11 +316,11 @@ class FetchLoop:
                 self.add(item)
 
     def publish(self, kind: str, url: str, data: dict[str, object]) -> None:
-        """Pass an event on."""
+        """Passes an event on."""
         self.hooks.publish(kind, url, data)
 
     def hand_over(self, chain: RedirectChain, item: FetchItem) -> bool:
-        """Give a redirect's target to the process that owns its host, or to the next run."""
+        """Gives a redirect's target to the process that owns its host, or to the next run."""
         target = FetchItem(
             item.url, item.datum, item.queue_id, None, item.depth, chain.redirects + 1
         )
@@ -328,7 +330,7 @@ class FetchLoop:
         return True
 
     def busy_until(self, queue_id: str, time: int, now: int) -> None:
-        """Let a queue rest; if that takes longer than anybody waits, give it up."""
+        """Lets a queue rest, or gives it up if that takes longer than anybody waits."""
         self.hooks.busy_until(queue_id, time)
         self.queues.rest_until(queue_id, time, now)
         if time - now > self.settings.hung_after:
@@ -354,7 +356,7 @@ class FetchLoop:
     # -- time --------------------------------------------------------------------------------------
 
     def _set_timer(self, now: int) -> None:
-        """Wake up when a queue yields again and a thread is free for it."""
+        """Wakes up when a queue yields again and a thread is free for it."""
         ready, free = self.queues.next_ready(), self._free_at(now)
         if ready is None or free is None:
             return
@@ -436,7 +438,7 @@ class FetchLoop:
             self.stop(Outcome.SKIPPED_TIMEOUT)
 
     def _give_up_deferred(self, now: int) -> None:
-        """Leave hosts whose robots.txt defers visits to a later fetch, where this one waits for
+        """Leaves hosts whose robots.txt defers visits to a later fetch, where this one waits for
         nothing else.
         """
         wait = self.settings.robots.defer_wait
@@ -449,7 +451,7 @@ class FetchLoop:
             self.purged(dropped, Outcome.DEFERRED, ROBOTS_DEFER)
 
     def snapshot(self, pages: int = 0, size: int = 0, *, details: bool = False) -> Snapshot:
-        """The state of the fetch; `pages` and `size` are those of the last second."""
+        """Returns the state of the fetch; `pages` and `size` are those of the last second."""
         queues, stats, now = self.queues, self.stats, self.clock.now()
         return Snapshot(
             active=self._in_flight(),

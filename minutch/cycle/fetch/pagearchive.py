@@ -75,7 +75,7 @@ class _File:
         self._waiting.append(data)
 
     def flush(self) -> None:
-        """Write what waits. Raises StoreError, with the file as it was, if the disk is full."""
+        """Writes what waits. Raises StoreError, with the file as it was, if the disk is full."""
         data, self._waiting = b"".join(self._waiting), []
         try:
             done = 0
@@ -91,7 +91,7 @@ class _File:
         self.size += len(data)
 
     def sync(self) -> None:
-        """Bring what was written onto the medium; nothing for a file that is closed."""
+        """Brings what was written onto the medium; nothing for a file that is closed."""
         with self._lock:
             written = self.size
             if written > self._synced and not self._file.closed:
@@ -143,7 +143,7 @@ class PageArchive:
         return name, self._open
 
     def keep(self, frame: Frame) -> None:
-        """Write what was visited, and say in the frame where. Raises StoreError."""
+        """Writes what was visited, and says in the frame where. Raises StoreError."""
         captures, frame.captures = frame.captures, []
         if not captures:
             return
@@ -157,13 +157,13 @@ class PageArchive:
         frame.add(Part.WARC, self._files.name, _PLACE.pack(start, self._files.size))
 
     def sync(self) -> None:
-        """Bring what was written onto the medium (safe from another thread)."""
+        """Brings what was written onto the medium (safe from another thread)."""
         file = self._open
         if file is not None:
             file.sync()
 
     def close(self) -> None:
-        """Sync and close."""
+        """Syncs and closes."""
         self._files.close()
         self._open = None
 
@@ -215,7 +215,7 @@ def _number(name: str) -> int:
 
 
 def _names(segment: Segment, folder: Path, share: int) -> list[str]:
-    """The files of a process, in the order in which they were written."""
+    """Returns the files of a process, in the order in which they were written."""
     pattern = f"{_prefix(segment, share)}*.warc.gz"
     return sorted(
         {path.name for place in (folder, segment.path / WARC) for path in place.glob(pattern)},
@@ -236,13 +236,13 @@ class _Place(NamedTuple):
 
 
 def number_of(log: Path) -> int:
-    """The number that a log has, and the WARC files that belong to it."""
+    """Returns the number that a log has, and the WARC files that belong to it."""
     return int(log.name.rpartition("-")[2])
 
 
 def recover(segment: Segment, work: Path, logs: list[Path]) -> None:
-    """Make logs and WARC files of a broken fetch agree: cut off what is only in one of them, or not
-    whole.
+    """Makes logs and WARC files of a broken fetch agree: cuts off what is only in one of them, or
+    not whole.
     """
     folder = work / FOLDER
     for log in logs:
@@ -267,8 +267,8 @@ def _places(log: Path) -> Iterator[_Place]:
 
 
 def _whole(folder: Path, finished: Path, log: Path) -> list[_Place]:
-    """The places of the newest frames, after the log was cut at the first whose records can't be
-    read.
+    """Returns the places of the newest frames, after the log was cut at the first whose records
+    can't be read.
 
     What was not on the medium when power failed may be lost in any order. So the warcinfo record,
     too, is looked at, with the first frame of its file.
@@ -312,7 +312,7 @@ def _members_are_whole(read: Callable[[], bytes]) -> bool:
 
 
 def finish(segment: Segment, work: Path) -> None:
-    """Give the files their place in the segment."""
+    """Gives the files their place in the segment."""
     folder, place = work / FOLDER, segment.path / WARC
     paths = sorted(folder.glob("*.warc.gz"))
     if not paths:

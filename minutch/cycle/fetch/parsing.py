@@ -91,7 +91,9 @@ class FetchParser:
         return 0 if full else self._pages
 
     async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
-        """The records of a page that was fetched at `fetch_time`, from its serialized Content."""
+        """Returns the records of a page that was fetched at `fetch_time`, from its serialized
+        Content.
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[ParsedPage] = loop.create_future()
         item = pack_page(stored, fetch_time)
@@ -107,14 +109,14 @@ class FetchParser:
             self._pages -= 1
 
     def close(self) -> None:
-        """End the workers, whatever they are at."""
+        """Ends the workers, whatever they are at."""
         for batch in self._running.values():
             batch.forget()
         self._running.clear()
         self._pool.close()
 
     def _hand_out(self) -> None:
-        """Give a worker what waits, unless one that gets on is at work."""
+        """Gives a worker what waits, unless one that gets on is at work."""
         self._handing_out = False
         late = sum(batch.late for batch in self._running.values())
         if not self._waiting or len(self._running) > late or len(self._running) >= MOST_WORKERS:
@@ -161,7 +163,7 @@ class _Batch:
         self._timer = self._loop.call_later(POLL, self._look)
 
     def forget(self) -> None:
-        """Stop watching."""
+        """Stops watching."""
         self._loop.remove_reader(self._descriptor)
         self._timer.cancel()
 
@@ -252,7 +254,7 @@ class LinkFollower:
 
 
 def _java_order(urls: list[str], capacity: int) -> list[str]:
-    """The order in which a java.util.HashSet made for `capacity` entries gives them."""
+    """Returns the order in which a java.util.HashSet made for `capacity` entries gives them."""
     size = 1
     while size < max(capacity, 1):
         size *= 2
@@ -288,7 +290,7 @@ class FetchTask(ParseTask[ParsedPage]):
         self._events = events
 
     def run(self, item: bytes) -> ReadPage | FormatError:
-        """Parse a page. Its fetch status comes back afterwards: most parsers hand the page's own
+        """Parses a page. Its fetch status comes back afterwards: most parsers hand the page's own
         metadata on.
         """
         page = super().run(item)
@@ -329,8 +331,8 @@ class FetchTask(ParseTask[ParsedPage]):
 
 
 def _event(output: PageRecords, fetch_time: int) -> dict[str, object]:
-    """The data of a REPORT event (org.apache.nutch.fetcher.FetcherThreadEvent); the fetcher adds
-    the score.
+    """Returns the data of a REPORT event (org.apache.nutch.fetcher.FetcherThreadEvent); the fetcher
+    adds the score.
     """
     data = output.data
     return {

@@ -20,7 +20,7 @@ class ProtocolLookup:
         self._by_scheme: dict[str, Protocol] = {}
 
     def protocol_of(self, url: str) -> Protocol:
-        """The protocol of a URL. Raises ProtocolError if none takes it."""
+        """Returns the protocol of a URL. Raises ProtocolError if none takes it."""
         scheme = url[: url.find(":")]
         known = self._by_scheme.get(scheme)
         if known is not None:
@@ -31,7 +31,7 @@ class ProtocolLookup:
         return protocol
 
     async def addresses_of(self, url: str, host: str) -> list[str]:
-        """The addresses of a URL's host, as its protocol finds them; of an IPv6 address the
+        """Returns the addresses of a URL's host, as its protocol finds them; of an IPv6 address the
         brackets are no part.
         """
         try:
@@ -45,12 +45,12 @@ class ProtocolLookup:
             ]  # which names a queue too; why the URL can't be fetched is said when it is its turn
 
     def look_ahead(self, url: str) -> None:
-        """Let the protocol of a URL prepare for its host."""
+        """Lets the protocol of a URL prepare for its host."""
         try:
             self.protocol_of(url).look_ahead(url)
         except ProtocolError:
             return  # reported when the URL is fetched
 
     async def close(self) -> None:
-        """Close the protocols that were used."""
+        """Closes the protocols that were used."""
         await self._factory.close()

@@ -164,7 +164,7 @@ class FetchQueues:
     # -- in and out --------------------------------------------------------------------------------
 
     def add(self, item: FetchItem, now: int) -> QueuingStatus:
-        """Put `item` at the end of its queue, unless that is blocked."""
+        """Puts `item` at the end of its queue, unless that is blocked."""
         if item.queue_id in self.blocked:
             return QueuingStatus.ABOVE_EXCEPTION_THRESHOLD
         if item.queue_id in self.busy:
@@ -177,7 +177,9 @@ class FetchQueues:
         return QueuingStatus.SUCCESSFULLY_QUEUED
 
     def take(self, now: int) -> FetchItem | None:
-        """An item that may be fetched now, or None; it counts as in progress until `finish`."""
+        """Returns an item that may be fetched now, or None; it counts as in progress until
+        `finish`.
+        """
         self._forget_idle(now)
         while self._ready and self._ready[0][0] <= now:
             time, order, queue_id = heapq.heappop(self._ready)
@@ -220,7 +222,7 @@ class FetchQueues:
         self.in_progress += 1
 
     def queue(self, queue_id: str, now: int) -> FetchQueue:
-        """The queue of that name; a new one if there is none."""
+        """Returns the queue of that name; a new one if there is none."""
         queue = self.queues.get(queue_id)
         if queue is None:
             settings = self.settings
@@ -271,8 +273,8 @@ class FetchQueues:
         return []
 
     def exception(self, queue_id: str, now: int) -> list[FetchItem]:
-        """A fetch of this queue failed: back off, twice as long each time; give the queue up after
-        too many.
+        """Backs off after a failed fetch of this queue, twice as long each time; gives the queue up
+        after too many.
 
         Returns the items that were purged (FetchItemQueues.checkExceptionThreshold).
         """
@@ -381,7 +383,7 @@ class FetchQueues:
         return max((len(queue.items) * queue.delay for queue in self.queues.values()), default=0)
 
     def waiting(self) -> Iterator[FetchItem]:
-        """All items that wait."""
+        """Yields all items that wait."""
         for queue in self.queues.values():
             yield from queue.items
 

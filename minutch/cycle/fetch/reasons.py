@@ -65,8 +65,8 @@ _URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+")
 
 
 def http_code(datum: CrawlDatum) -> str:
-    """The code of the answer; empty if there was none: an entry keeps the code of an earlier
-    round.
+    """Returns the code of the answer; empty if there was none: an entry keeps the code of an
+    earlier round.
     """
     value, ended = datum.metadata.get(_CODE), datum.metadata.get(_PROTO_STATUS)
     return str(value) if value is not None and (ended is None or answered(ended)) else ""

@@ -75,7 +75,7 @@ class RedirectChain:
 
     @classmethod
     def of(cls, item: FetchItem) -> RedirectChain:
-        """The beginning: nothing recorded yet."""
+        """Returns a chain that has recorded nothing yet."""
         listed = [] if item.listed is None else [item.listed]
         known = item.datum.metadata.get(REPR_KEY)
         return cls(
@@ -105,7 +105,7 @@ class Handover(Protocol):
         ...
 
     def publish(self, kind: str, url: str, data: dict[str, object]) -> None:
-        """Pass an event to the publishers."""
+        """Passes an event to the publishers."""
         ...
 
     def hand_over(self, chain: RedirectChain, item: FetchItem) -> bool:
@@ -140,7 +140,7 @@ class ChainRunner:
     _no_robots: list[Content] | None = field(default=None, init=False)
 
     async def run(self, chain: RedirectChain) -> None:
-        """Fetch the chain's URL and what it redirects to; records everything in the chain's
+        """Fetches the chain's URL and what it redirects to; records everything in the chain's
         frame.
         """
         following = True
@@ -395,7 +395,7 @@ def _location(protocol_status: ProtocolStatus, page: ParsedPage | None) -> tuple
 
 
 def _header(content: Content | None, name: str) -> str | None:
-    """A response header, whatever its case."""
+    """Returns a response header, whatever its case."""
     if content is None:
         return None
     return next(
@@ -405,14 +405,14 @@ def _header(content: Content | None, name: str) -> str | None:
 
 
 def pack_follow(item: FetchItem) -> bytes:
-    """The value of a FOLLOW entry: depth, redirects so far and datum of an item that is still to be
-    fetched.
+    """Returns the value of a FOLLOW entry: depth, redirects so far and datum of an item that is
+    still to be fetched.
     """
     return _FOLLOW.pack(item.depth, item.redirects) + item.datum.to_bytes()
 
 
 def unpack_follow(url: str, value: bytes, queue_id: str) -> FetchItem:
-    """The item of a FOLLOW entry."""
+    """Returns the item of a FOLLOW entry."""
     depth, redirects = _FOLLOW.unpack_from(value)
     datum = status.CrawlDatum.from_bytes(value[_FOLLOW.size :])
     return FetchItem(url, datum, queue_id, None, depth, redirects)

@@ -26,8 +26,8 @@ _PIECE = 1 << 24
 
 @contextmanager
 def fetched_here(path: Path) -> Iterator[Path]:
-    """The folder to fetch a segment in; when the block ends its new parts are in the segment. On an
-    error it stays.
+    """Yields the folder to fetch a segment in; when the block ends its new parts are in the
+    segment. On an error it stays.
     """
     if is_local(path):
         yield path
@@ -81,7 +81,7 @@ def folder_of(path: Path, what: str = "") -> Path:
 
 
 def copy_folder(source: Path, target: Path) -> None:
-    """Copy a folder to or from another file system, without checksum siblings."""
+    """Copies a folder to or from another file system, without checksum siblings."""
     target.mkdir(exist_ok=True)
     for path in source.iterdir():
         if path.is_dir():

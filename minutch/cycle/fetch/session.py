@@ -49,7 +49,7 @@ class Share:
         return self.count == 1 or self.owner(queue_id) == self.index
 
     def owner(self, queue_id: str) -> int:
-        """The number of the process that has a queue."""
+        """Returns the number of the process that has a queue."""
         return (
             int.from_bytes(
                 blake2b(queue_id.encode("utf-8", "surrogateescape"), digest_size=8).digest()
@@ -71,7 +71,7 @@ class Resumed:
 
 
 def resume(logs: Iterable[Path]) -> Resumed:
-    """Read the logs of a broken fetch; nothing if there are none."""
+    """Reads the logs of a broken fetch; nothing if there are none."""
     result = Resumed()
     done: set[str] = set()
     for path in logs:
@@ -101,7 +101,7 @@ class FetchSession:
     addresses: HostAddresses | None = None
 
     async def run(self) -> None:
-        """Fetch; close connections and the log whatever happens."""
+        """Fetches; closes connections and the log whatever happens."""
         try:
             await self.loop.run()
         finally:
@@ -137,7 +137,7 @@ def open_session(
     run: RunState,
     hooks: Hooks,
 ) -> FetchSession:
-    """Put the parts together; adds the session's own functions to `hooks`."""
+    """Puts the parts together; adds the session's own functions to `hooks`."""
     now = clock.now()
     share, resumed, state = run.share, run.resumed, run.state
     follow = settings.parse and settings.follow.depth > 0
@@ -202,7 +202,7 @@ def open_session(
         state.forget_old(now)
 
     async def begin() -> None:
-        """Take up what an earlier run was to follow; let hosts rest that asked for it."""
+        """Takes up what an earlier run was to follow; lets hosts rest that asked for it."""
         await loop.runner.learn(resumed.follow)
         for item in _followed(resumed, key, share):
             queues.add(item, now)
@@ -248,7 +248,7 @@ def make_recorder(
 
 
 def outcome_counts(ledger: Ledger) -> dict[int, int]:
-    """The ledger as plain numbers, for the way between processes."""
+    """Returns the ledger as plain numbers, for the way between processes."""
     return {
         int(outcome): count
         for outcome, count in ledger.outcomes.items()

@@ -109,7 +109,7 @@ class RobotsSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> RobotsSettings:
-        """The part of FetcherThread's constructor that concerns robots.txt."""
+        """Reads the part of FetcherThread's constructor that concerns robots.txt."""
         server_delay = conf.get_float("fetcher.server.delay", 1.0)
         return cls(
             max_crawl_delay=conf.get_int("fetcher.max.crawl.delay", 30) * 1000,
@@ -136,7 +136,7 @@ class RedirectSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> RedirectSettings:
-        """The part of FetcherThread's constructor that concerns redirects."""
+        """Reads the part of FetcherThread's constructor that concerns redirects."""
         also = conf.get_boolean("db.ignore.also.redirects", True)
         length = conf.get_int("db.max.outlink.length", 4096)
         return cls(
@@ -161,7 +161,7 @@ class FollowSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> FollowSettings:
-        """The properties of FetcherThread.output that concern followed outlinks."""
+        """Reads the properties of FetcherThread.output that concern followed outlinks."""
         return cls(
             depth=conf.get_int("fetcher.follow.outlinks.depth", NEVER),
             per_page=conf.get_int("fetcher.follow.outlinks.num.links", 4),
@@ -271,7 +271,7 @@ class FetchSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration, now: int, threads: int | None = None) -> FetchSettings:
-        """All fetcher properties; `threads` overrides fetcher.threads.fetch (`-threads`)."""
+        """Reads all fetcher properties; `threads` overrides fetcher.threads.fetch (`-threads`)."""
         count = conf.get_int("fetcher.threads.fetch", 10) if threads is None else threads
         store_content = conf.get_boolean("fetcher.store.content", True)
         store_robots = conf.get_boolean("fetcher.store.robotstxt", False)
@@ -304,7 +304,7 @@ class FetchSettings:
 
 
 def share_of(settings: T, index: int, count: int) -> T:
-    """The settings of process `index` of `count`."""
+    """Returns the settings of process `index` of `count`."""
     changes: dict[str, Any] = {}
     for item in fields(settings):
         value = getattr(settings, item.name)

@@ -120,8 +120,8 @@ class TaskFetch:
         watcher: Watcher,
         serving: AbstractContextManager[None] | None = None,
     ) -> tuple[Ledger, FetchStats]:
-        """Fetch, or go on. The ledger is that of all lists and runs; after a signal some URLs may
-        be left.
+        """Fetches, or goes on. The ledger is that of all lists and runs; after a signal some URLs
+        may be left.
         """
         self._check()
         if self.settings.processes > 1:
@@ -176,8 +176,8 @@ class TaskFetch:
         return ledger, stats
 
     def _written(self, task: ListTask, fresh: Path) -> list[Fetched]:
-        """The results of all tasks, waited for in short steps: so signals are heard, whichever
-        thread has them.
+        """Returns the results of all tasks, waited for in short steps: so signals are heard,
+        whichever thread has them.
         """
         with ThreadPoolExecutor(1) as thread:
             writing = thread.submit(self.engine.write, task, self.lists, fresh, Counters(), None)
@@ -190,7 +190,7 @@ class TaskFetch:
             return writing.result()
 
     def close(self, listed: int) -> None:
-        """Move the parts of all lists into the segment. Done again after a kill, it goes on."""
+        """Moves the parts of all lists into the segment. Done again after a kill, it goes on."""
         for folder in (*_FOLDERS, WARC):
             self._gather(folder)
         if (self.work / WARC).is_dir():
@@ -199,7 +199,7 @@ class TaskFetch:
         self.segment.place(self.work, _FOLDERS)
 
     def _gather(self, folder: str) -> None:
-        """Bring what the lists have of a folder together, in the folder of that name in `work`."""
+        """Brings what the lists have of a folder together, in the folder of that name in `work`."""
         for place in self._places:
             own = place / folder
             if own.is_dir():
@@ -243,8 +243,10 @@ class TaskFetch:
         begun = json.loads(path.read_text("utf-8"))
         log.info("Fetcher: going on with an unfinished fetch")
         if (begun["parse"], begun["content"]) != (settings.parse, settings.store_content):
-            log.warning("Fetcher: begun with fetcher.parse=%s and fetcher.store.content=%s, so it ends",  # noqa: E501
-                        *(str(begun[name]).lower() for name in ("parse", "content")))  # fmt: skip
+            log.warning(
+                "Fetcher: begun with fetcher.parse=%s and fetcher.store.content=%s, so it ends",
+                *(str(begun[name]).lower() for name in ("parse", "content")),
+            )
         return replace(settings, parse=begun["parse"], store_content=begun["content"])
 
 
@@ -259,8 +261,8 @@ def _together(results: list[Fetched]) -> tuple[Ledger, FetchStats]:
 
 
 def one_attempt(conf: Configuration) -> Configuration:
-    """The configuration under which no list is fetched twice at a time: Spark's speculation would
-    be impolite.
+    """Returns the configuration under which no list is fetched twice at a time: Spark's speculation
+    would be impolite.
     """
     return (
         conf.with_values({_SPECULATION: "false"}).freeze()
@@ -346,14 +348,16 @@ class ListTask:
         return self.work / f"stopped-{part:05}"
 
     def _bring(self, here: Path, fresh: Path, place: Path) -> None:
-        """Copy the logs of a list that was stopped, and what belongs to them, into the segment."""
+        """Copies the logs of a list that was stopped, and what belongs to them, into the
+        segment.
+        """
         copy_folder(here, fresh)
         sync_tree(fresh)
         remove(place)
         fresh.rename(place)
 
     def _commit(self, fresh: Path, place: Path, result: Fetched) -> Fetched:
-        """Let a part count, unless another attempt's does."""
+        """Lets a part count, unless another attempt's does."""
         own = {"generated": result.generated, "outcomes": result.outcomes}
         (fresh / LEDGER).write_text(json.dumps(own), "utf-8")
         sync_tree(fresh)
@@ -380,7 +384,9 @@ def _done(place: Path) -> Fetched | None:
 
 @contextmanager
 def _working(path: Path, part: int) -> Iterator[Path]:
-    """The folder on this machine in which a list is fetched, while no other attempt is at it."""
+    """Yields the folder on this machine in which a list is fetched, while no other attempt is at
+    it.
+    """
     folder = folder_of(path, f"-{part:05}")
     name, here = folder / _NAME, folder / path.name
     with _patient(lambda: lock(folder)):
@@ -395,7 +401,7 @@ def _working(path: Path, part: int) -> Iterator[Path]:
 
 @contextmanager
 def _patient(locked: Callable[[], AbstractContextManager[Any]]) -> Iterator[None]:
-    """Hold a lock; wait if another has it. Not a MinutchError if that takes too long: it may work
+    """Holds a lock; waits if another has it. Not a MinutchError if that takes too long: it may work
     at another try.
     """
     for attempt in range(_WAIT + 1):
@@ -412,7 +418,7 @@ def _patient(locked: Callable[[], AbstractContextManager[Any]]) -> Iterator[None
 
 
 def _take_stopped(stopped: Path, here: Path) -> None:
-    """Bring the logs of a list that was stopped here, unless there are some that have more."""
+    """Brings the logs of a list that was stopped here, unless there are some that have more."""
     if stopped.is_dir() and _size(stopped) > _size(here):
         shutil.rmtree(here)
         copy_folder(stopped, here)
@@ -423,7 +429,7 @@ def _size(folder: Path) -> int:
 
 
 def _clear_own() -> None:
-    """Remove what is left on this machine of lists whose segments are fetched by now."""
+    """Removes what is left on this machine of lists whose segments are fetched by now."""
     for name in own_folder().glob(f"*/{_NAME}"):
         with suppress(OSError, MinutchError):
             segment = Segment(as_path(name.read_text("utf-8")))

@@ -51,7 +51,7 @@ class ParsePlugins:
 
 
 def read_parse_plugins(text: str, path: str) -> ParsePlugins:
-    """The file's content. Raises ConfigError."""
+    """Returns the file's content. Raises ConfigError."""
     try:
         root = ElementTree.fromstring(text.strip())
     except ElementTree.ParseError as error:
@@ -85,7 +85,7 @@ class ParserFactory:
         self._found: dict[str, list[Parser]] = {}
 
     def parsers(self, content_type: str) -> list[Parser]:
-        """The parsers for a type, best first. Raises ParserNotFound."""
+        """Returns the parsers for a type, best first. Raises ParserNotFound."""
         found = self._found.get(content_type)  # nearly always a type without parameters
         if found is None:
             name = clean_type(content_type)
@@ -170,14 +170,14 @@ class ParseUtil:
                 extension.instance()
 
     def parse(self, content: Content) -> ParseResult:
-        """The result of the first parser that succeeds. Raises ParserNotFound; all else is a failed
-        status.
+        """Returns the result of the first parser that succeeds. Raises ParserNotFound; all else is
+        a failed status.
         """
         return run_parsers(self.factory.parsers(content.content_type), content)
 
 
 def run_parsers(parsers: list[Parser], content: Content) -> ParseResult:
-    """Try parsers in turn (see the module)."""
+    """Tries parsers in turn (see the module)."""
     result: ParseResult | None = None
     reason = UNSUCCESSFUL
     for parser in parsers:
@@ -214,5 +214,5 @@ class ParseTimeout(BaseException):
 
 
 def failed_result(url: str, reason: str) -> ParseResult:
-    """A result that says why there is none (ParseStatus.getEmptyParseResult)."""
+    """Returns a result that says why there is none (ParseStatus.getEmptyParseResult)."""
     return ParseResult.of(url, Parse("", ParseData(ParseStatus.failed(FAILED_EXCEPTION, reason))))

@@ -67,8 +67,8 @@ class VerdictTable:
     def keep(
         self, pages: Sequence[tuple[str, OutlinkRun]], most: int, longest: int
     ) -> list[OutlinkRun]:
-        """The links kept of each page (URL and links): `most` at most, none longer than `longest`
-        characters.
+        """Returns the links kept of each page (URL and links): `most` at most, none longer than
+        `longest` characters.
         """
         data, table, selves = _laid_out(pages)
         self._make_room(int(table[:, 1].sum()), len(data))
@@ -103,7 +103,7 @@ class VerdictTable:
             self._arena = larger
 
     def _settle(self, first: int) -> None:
-        """Find the verdicts on the URLs from number `first` on."""
+        """Finds the verdicts on the URLs from number `first` on."""
         rows = (
             np.arange(first, int(self._state[0]))
             if self._sieve is None
@@ -143,8 +143,8 @@ class VerdictTable:
             self._state[1] = used + len(judged)
 
     def _sifted(self, sieve: PlainUrlAutomaton, first: int) -> Any:
-        """The numbers of the URLs from `first` on that the sieve says nothing about; the others are
-        settled.
+        """Returns the numbers of the URLs from `first` on that the sieve says nothing about; the
+        others are settled.
         """
         said = np.full(int(self._state[0]) - first, UNKNOWN, np.int64)
         rules = sieve.table, sieve.verdicts, sieve.cuts, sieve.squeezes, sieve.no_loops
@@ -158,7 +158,7 @@ class VerdictTable:
                 sieve.learn(self._string(self._outs[first + row]))
 
     def _string(self, place: Any) -> bytes:
-        """The string at a place (start and size) of the arena."""
+        """Returns the string at a place (start and size) of the arena."""
         start, size = place
         data: bytes = self._arena[start : start + size].tobytes()
         return data
@@ -191,7 +191,7 @@ class VerdictTable:
 
 
 def _decoded(urls: pl.Series) -> pl.Series:
-    """A Binary column as strings, null for what is not UTF-8."""
+    """Returns a Binary column as strings, null for what is not UTF-8."""
     import polars as pl
 
     try:
@@ -208,7 +208,9 @@ def _utf8(url: bytes) -> str | None:
 
 
 def _laid_out(pages: Sequence[tuple[str, OutlinkRun]]) -> tuple[Any, Any, Any]:
-    """The links of pages as `keep_links` takes them: data, the table of pages, their own URLs."""
+    """Returns the links of pages as `keep_links` takes them: data, the table of pages, their own
+    URLs.
+    """
     runs = [run.data for _, run in pages]
     own = [encode_text(url) for url, _ in pages]
     starts, own_starts = (accumulate(map(len, parts), initial=0) for parts in (runs, own))
@@ -218,7 +220,7 @@ def _laid_out(pages: Sequence[tuple[str, OutlinkRun]]) -> tuple[Any, Any, Any]:
 
 
 def _cut(kept: Any, counts: list[int], ends: list[int]) -> list[OutlinkRun]:
-    """The links of each page, of those that stand back to back in `kept`."""
+    """Returns the links of each page, of those that stand back to back in `kept`."""
     data = kept[: ends[-1] if ends else 0].tobytes()
     return [
         OutlinkRun(count, data[begin:end])

@@ -73,7 +73,7 @@ class TypeRegistry:
     """
 
     def prepare(self) -> TypeRegistry:
-        """Sort the magic rules by priority (the order within one stays), and by the byte that they
+        """Sorts the magic rules by priority (the order within one stays), and by the byte that they
         need.
         """
         self.magics.sort(key=lambda magic: -magic.priority)
@@ -88,8 +88,8 @@ class TypeRegistry:
         return self
 
     def canonical(self, name: str) -> str | None:
-        """The type's name without parameters, aliases resolved; None if it is not a media type at
-        all.
+        """Returns the type's name without parameters, aliases resolved; None if it is not a media
+        type at all.
         """
         match = _NAME.match(name)
         if not match:
@@ -121,8 +121,8 @@ class TypeRegistry:
         return parent == of
 
     def by_file_name(self, name: str) -> str:
-        """The type that a file name means: the whole name, else its longest known suffix, then both
-        in lower case.
+        """Returns the type of a file name: by the whole name, else by its longest known suffix,
+        then by both in lower case.
         """
         for candidate in (name, name.lower()):
             found = self.files.get(candidate) or self._by_suffix(candidate)
@@ -159,12 +159,12 @@ class TypeRegistry:
 
 
 def type_name(text: str) -> str:
-    """A type as Tika prints it: a blank before each parameter."""
+    """Returns a type as Tika prints it: a blank before each parameter."""
     return "; ".join(part.strip() for part in text.split(";"))
 
 
 def read_rules(text: str, path: str) -> TypeRegistry:
-    """The rules of conf/mime-types.txt. Raises ConfigError with file and line."""
+    """Returns the rules of conf/mime-types.txt. Raises ConfigError with file and line."""
     registry = TypeRegistry()
     reader = _add_type
     for number, line in _logical_lines(text):
@@ -273,7 +273,7 @@ def needed_byte(
 def bytes_test(
     pattern: Sequence[int | None], start: int, end: int, *, ignore_case: bool = False
 ) -> Test:
-    """A test for bytes (None: any) at an offset from `start` to `end`."""
+    """Returns a test for bytes (None: any) at an offset from `start` to `end`."""
     if None in pattern:
         source = b"".join(b"." if byte is None else re.escape(bytes([byte])) for byte in pattern)
         return regex_test(
@@ -292,8 +292,8 @@ def bytes_test(
 def regex_test(
     source: bytes, start: int, end: int, length: int | None = None, flags: re.RegexFlag = re.NOFLAG
 ) -> Test:
-    """A test for a regular expression that begins at an offset from `start` to `end`; `length` in
-    bytes if fixed.
+    """Returns a test for a regular expression that begins at an offset from `start` to `end`;
+    `length` in bytes if fixed.
     """
     compiled = re.compile(source, flags | re.DOTALL)
     if start == end:

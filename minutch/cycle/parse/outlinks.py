@@ -86,7 +86,8 @@ class OutlinkRules:
     def keep(
         self, pages: Sequence[tuple[str, OutlinkRun]], most: int, longest: int
     ) -> list[Sequence[Outlink]]:
-        """The links kept of many pages (URL and links), by kernels where no rule is about two URLs.
+        """Returns the links kept of many pages (URL and links), by kernels where no rule is about
+        two URLs.
 
         Of each page at most `most`, none of more than `longest` characters.
         """
@@ -97,7 +98,7 @@ class OutlinkRules:
     def keep_each(
         self, url: str, links: Iterable[Outlink], most: int, longest: int
     ) -> list[Outlink]:
-        """The same for one page, link by link."""
+        """Returns the same for one page, link by link."""
         origin = self.origin(url)
         kept: list[Outlink] = []
         for link in links:
@@ -130,7 +131,7 @@ class OutlinkRules:
         )
 
     def _judge_column(self, urls: pl.Series) -> pl.Series:
-        """A column of distinct links as they are to be stored, null where they are not."""
+        """Returns a column of distinct links as they are to be stored, null where they are not."""
         import polars as pl
 
         try:
@@ -171,7 +172,9 @@ class OutlinkRules:
         return exemptions is not None and exemptions.is_exempted(from_url, to_url)
 
     def _normalize_and_filter(self, url: str, scope: str) -> str | None:
-        """An error of a normalizer or filter rejects the link, as in Nutch."""
+        """Normalizes and filters a link; an error of a normalizer or filter rejects it, as in
+        Nutch.
+        """
         result: str | None = url
         try:
             if self._normalizes:

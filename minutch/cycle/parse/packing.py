@@ -1,10 +1,10 @@
-"""The records of a page's documents as the files of a segment hold them, and the part files that a
-parse writes.
+"""Packs the records of documents as the files of a segment hold them, and writes a parse's part
+files.
 
     text, data   a serialized ParseText and ParseData
     crawl        record*, as they lie in a SequenceFile without its markers
-    record       int length of key and value | int length of key | key: Text, the URL | value:
-                 CrawlDatum
+    record       int length of key and value | int length of key | key | value
+    key, value   Text, the URL; CrawlDatum
 
 Values are compressed where the files are compressed record by record.
 
@@ -77,7 +77,7 @@ class PartSettings:
         )
 
     def compression_of(self, folder: str) -> str:
-        """The compression of a folder."""
+        """Returns the compression of a folder."""
         return LAYOUTS[folder].compression or self.compression
 
     @property
@@ -125,11 +125,11 @@ class DocumentPacker:
         return cls(compress, compress, compress)
 
     def pack(self, output: PageRecords, *, is_extra: bool) -> PackedDocument:
-        """A document's records."""
+        """Returns a document's records."""
         return self.pack_all([(output, is_extra)])[0]
 
     def pack_all(self, outputs: Sequence[tuple[PageRecords, bool]]) -> list[PackedDocument]:
-        """The records of documents, each with whether it was found inside another page."""
+        """Returns the records of documents, each with whether it was found inside another page."""
         texts = iter(
             self._text([serialized(page.text) for page, _ in outputs if page.text is not None])
         )
@@ -147,7 +147,7 @@ class DocumentPacker:
         ]
 
     def crawl_records(self, entries: Sequence[CrawlParseRecord]) -> bytes:
-        """The records for crawl_parse, one after the other."""
+        """Returns the records for crawl_parse, one after the other."""
         return self._crawl_records([entries])[0]
 
     def _crawl_records(self, pages: Sequence[Sequence[CrawlParseRecord]]) -> list[bytes]:
@@ -185,7 +185,7 @@ def compressor(compression: str) -> Compress:
 
 
 def _compressed(values: Sequence[bytes]) -> list[bytes]:
-    """The values as zlib streams.
+    """Returns the values as zlib streams.
 
     A kernel is for the short ones; for the others ISA-L's level 1 takes a quarter of the time of
     zlib's default, and a twentieth more space.
@@ -211,7 +211,7 @@ def _short_streams(values: list[bytes]) -> list[bytes]:
 
 
 def _records(entries: Sequence[CrawlParseRecord], values: Sequence[bytes]) -> list[bytes]:
-    """The records of each entry, with its value."""
+    """Returns the records of each entry, with its value."""
     runs = [
         (entry.links, value)
         for entry, value in zip(entries, values, strict=True)
@@ -231,7 +231,9 @@ def _record(key: bytes, value: bytes) -> bytes:
 
 
 def linked_records(runs: Sequence[tuple[OutlinkRun, bytes]]) -> list[bytes]:
-    """A record for each link of each run, all of a run with the value that comes with it."""
+    """Returns a record for each link of each run, all of a run with the value that comes with
+    it.
+    """
     from minutch.kernels.outlinks import RECORD_HEAD
     from minutch.kernels.outlinks import linked_records as write_records
 
@@ -248,7 +250,7 @@ def linked_records(runs: Sequence[tuple[OutlinkRun, bytes]]) -> list[bytes]:
 
 
 def _cut(data: U8, bounds: Sequence[int]) -> list[bytes]:
-    """The strings between each bound and the next one."""
+    """Returns the strings between each bound and the next one."""
     return [data[start:end].tobytes() for start, end in pairwise(bounds)]
 
 
@@ -283,20 +285,20 @@ class _Files:
         return self.directory / folder / part_name(part)
 
     def map_file(self, folder: str, part: int) -> MapFileWriter:
-        """A new part."""
+        """Returns a new part."""
         value_class = LAYOUTS[folder].value_class
         return MapFileWriter(
             self.path(folder, part), TEXT, value_class, compression=self.compressions[folder]
         )
 
     def flat_file(self, folder: str, path: Path) -> SequenceFileWriter:
-        """A new file of records of a folder."""
+        """Returns a new file of records of a folder."""
         return SequenceFileWriter(
             path, TEXT, LAYOUTS[folder].value_class, compression=self.compressions[folder]
         )
 
     def part_of(self, url: bytes) -> int:
-        """The part that a page belongs to."""
+        """Returns the part that a page belongs to."""
         return partition(url, self.parts) if self.parts > 1 else 0
 
     def append(
@@ -306,7 +308,7 @@ class _Files:
         key: bytes,
         document: PackedDocument,
     ) -> None:
-        """Write a document's value for `folder`; `key` is its URL as a Text."""
+        """Writes a document's value for `folder`; `key` is its URL as a Text."""
         value = (document.text or b"") if folder == PARSE_TEXT else document.data
         writer.append_raw(key, value, compressed=self.compressions[folder] == RECORD)
 
@@ -349,7 +351,7 @@ class PartWriters:
                 stack.callback(writer.close)
 
     def write(self, document: PackedDocument) -> bool:
-        """Write a page's records; pages must come in the order of their URLs. False if there was
+        """Writes a page's records; pages must come in the order of their URLs. False if there was
         one of this URL.
         """
         if document.url == self._last:
@@ -410,8 +412,8 @@ def merge_kept(directory: Path, settings: PartSettings) -> int:
 
 
 def _first_of_each(kept: Iterable[Path]) -> Iterator[PackedDocument]:
-    """The pages that were kept, in the order of their URLs; of each URL the first, in the order of
-    their pages.
+    """Yields the pages that were kept, in the order of their URLs; of each URL the first, in the
+    order of their pages.
     """
     packed = (value for _, value in merge_records(map(_raw, kept)))
     last = None
@@ -422,7 +424,7 @@ def _first_of_each(kept: Iterable[Path]) -> Iterator[PackedDocument]:
 
 
 def _merge(files: _Files, folder: str, part: int, extra: Path) -> None:
-    """Rewrite one part with the pages that were kept for it; crawl_parse is in no order, and gets
+    """Rewrites one part with the pages that were kept for it; crawl_parse is in no order, and gets
     them at its end.
     """
     path = files.path(folder, part)
@@ -442,7 +444,7 @@ def _merge(files: _Files, folder: str, part: int, extra: Path) -> None:
 
 
 def _urls_and_values(path: Path) -> Iterator[tuple[bytes, bytes]]:
-    """The records of a file with their URLs in UTF-8 for keys."""
+    """Yields the records of a file with their URLs in UTF-8 for keys."""
     return ((DataInput(key).read_text_bytes(), value) for key, value in _raw(path))
 
 

@@ -133,8 +133,8 @@ class PageChecker(ABC):
         return self._signature.calculate(content, own.text if own else None)
 
     async def _fetch(self, url: str) -> tuple[Content | None, CrawlDatum]:
-        """Fetches a page, after redirects if they are to be followed. Raises CheckFailed,
-        CheckError.
+        """Returns the page's content, after redirects if they are to be followed. Raises
+        CheckFailed, CheckError.
         """
         metadata = {Text(key): Text(value) for key, value in self._options.metadata.items()}
         datum = CrawlDatum(metadata=MapWritable(metadata), fetch_time=self._clock.now())

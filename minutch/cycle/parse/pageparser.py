@@ -90,7 +90,7 @@ class PageParser:
         self.deletes_failed = conf.get_boolean("parser.delete.failed.parse", False)
 
     def read(self, content: Content) -> ParseResult | str:
-        """The first half: what the parsers make of a page, or why it is passed over."""
+        """Does the first half: lets the parsers read a page, or says why it is passed over."""
         reason = self.reason_to_skip(content)
         if reason:
             log.debug("%s: %s", content.url, reason)
@@ -114,14 +114,14 @@ class PageParser:
         ]
 
     def signature_of(self, content: Content) -> bytes:
-        """The signature of a page that was not parsed."""
+        """Returns the signature of a page that was not parsed."""
         return self._signature.calculate(content, "")
 
     def _finished(
         self, page: ReadPage, found: Documents, kept: Iterator[Sequence[Outlink]]
     ) -> PageResult:
-        """The records of a page's documents, whose links `kept` gives one document after the
-        other.
+        """Returns the records of a page's documents, whose links `kept` gives one document after
+        the other.
         """
         if isinstance(page.result, str):
             return PageResult([page.result], [])
@@ -136,7 +136,7 @@ class PageParser:
         return PageResult([MAJOR_NAMES[parse.data.status.major] for _, parse in found], outputs)
 
     def _documents(self, page: ReadPage) -> Documents:
-        """The documents of a page; a failed parse is empty."""
+        """Returns the documents of a page; a failed parse is empty."""
         if isinstance(page.result, str):
             return []
         return [(url, _emptied(url, parse)) for url, parse in page.result.items()]
@@ -179,7 +179,7 @@ class PageParser:
 
 
 def _emptied(url: str, parse: Parse) -> Parse:
-    """The parse, without text and data if it has failed."""
+    """Returns the parse, without text and data if it has failed."""
     status = parse.data.status
     if status.is_success:
         return parse
@@ -215,8 +215,8 @@ class ParseTask(Generic[R]):
 
     @abstractmethod
     def _page(self, item: bytes) -> ReadPage:
-        """The page in an item, not parsed yet unless nothing is to be parsed. Raises FormatError
-        for damage.
+        """Returns the page in an item, not parsed yet unless nothing is to be parsed. Raises
+        FormatError for damage.
         """
 
     @abstractmethod
@@ -228,7 +228,7 @@ class ParseTask(Generic[R]):
         """Makes the parent's result of an item that is no page."""
 
     def run(self, item: bytes) -> ReadPage | FormatError:
-        """Parse a page."""
+        """Parses a page."""
         try:
             page = self._page(item)
         except FormatError as error:
@@ -253,7 +253,7 @@ class ParseTask(Generic[R]):
         ]
 
     def fail(self, item: bytes, reason: str) -> R:
-        """The records of a page whose parser hangs, dies or takes too much memory."""
+        """Returns the records of a page whose parser hangs, dies or takes too much memory."""
         try:
             page = self._page(item)
         except FormatError as error:
@@ -280,7 +280,7 @@ class ParseTask(Generic[R]):
     def _documents(
         self, pages: Sequence[ReadPage], results: Sequence[PageResult]
     ) -> list[list[PackedDocument]]:
-        """The packed records of the documents of each page."""
+        """Returns the packed records of the documents of each page."""
         found = [
             (output, output.url != page.content.url)
             for page, result in zip(pages, results, strict=True)

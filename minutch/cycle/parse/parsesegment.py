@@ -125,7 +125,7 @@ class _Step:
     def _parse(
         self, task: Task, parts: range, records: Iterable[RawRecord], compression: str | None
     ) -> None:
-        """Write what becomes of pages; documents found inside others are kept."""
+        """Writes the records of pages; documents found inside others are kept."""
         counters = task.counters
         make_task = partial(
             SegmentTask, self.make_parser, self.settings, self.now, compression=compression
@@ -151,14 +151,14 @@ class _Step:
 
 
 def _values(records: Iterable[tuple[bytes, bytes]], keys: deque[bytes]) -> Iterator[bytes]:
-    """The values of records, one after the other; their keys are put down in `keys`."""
+    """Yields the values of records, one after the other; their keys are put down in `keys`."""
     for key, value in records:
         keys.append(key)
         yield value
 
 
 def _write(url: bytes, page: PackedPage, writers: PartWriters, counters: Counters) -> None:
-    """Write the documents of a page: its own, and those found inside it."""
+    """Writes the documents of a page: its own, and those found inside it."""
     for document in page.documents:
         if document.is_extra:
             writers.keep(document, url)

@@ -42,27 +42,30 @@ RUNS_PROGRAMS: Final = "parse-ext"
 """The plugin that can't do without processes."""
 
 _NEVER: Final = """
-    acct add_key bpf chroot clock_adjtime clock_settime delete_module fanotify_init finit_module fsconfig fsmount
-    fsopen fspick init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp kexec_file_load
-    kexec_load keyctl mount mount_setattr move_mount open_by_handle_at open_tree perf_event_open personality
-    pidfd_getfd pidfd_open pivot_root process_madvise process_vm_readv process_vm_writev ptrace quotactl reboot
-    request_key setdomainname sethostname setns settimeofday swapoff swapon syslog umount2 unshare userfaultfd vhangup
-"""  # noqa: E501
+    acct add_key bpf chroot clock_adjtime clock_settime delete_module fanotify_init finit_module
+    fsconfig fsmount fsopen fspick init_module io_uring_enter io_uring_register io_uring_setup
+    ioperm iopl kcmp kexec_file_load kexec_load keyctl mount mount_setattr move_mount
+    open_by_handle_at open_tree perf_event_open personality pidfd_getfd pidfd_open pivot_root
+    process_madvise process_vm_readv process_vm_writev ptrace quotactl reboot request_key
+    setdomainname sethostname setns settimeofday swapoff swapon syslog umount2 unshare userfaultfd
+    vhangup
+"""
 """Calls that no parser needs, whatever is allowed."""
 _REFUSED: Final = {
     NETWORK: "accept accept4 bind connect listen recvmmsg sendmmsg sendto socket socketpair",
     FILES: (
         """
-        chmod chown creat fchmod fchmodat fchmodat2 fchown fchownat fremovexattr fsetxattr futimesat lchown link
-        linkat lremovexattr lsetxattr mkdir mkdirat mknod mknodat mq_open mq_unlink msgget removexattr rename renameat
-        renameat2 rmdir semget setxattr shmget symlink symlinkat truncate unlink unlinkat utime utimensat utimes
-    """  # noqa: E501
+        chmod chown creat fchmod fchmodat fchmodat2 fchown fchownat fremovexattr fsetxattr futimesat
+        lchown link linkat lremovexattr lsetxattr mkdir mkdirat mknod mknodat mq_open mq_unlink
+        msgget removexattr rename renameat renameat2 rmdir semget setxattr shmget symlink symlinkat
+        truncate unlink unlinkat utime utimensat utimes
+    """
     ),
     PROCESSES: (
         """
-        execve execveat fork kill pidfd_send_signal prlimit64 rt_sigqueueinfo rt_tgsigqueueinfo setpgid setpriority
-        setrlimit tgkill tkill vfork
-    """  # noqa: E501
+        execve execveat fork kill pidfd_send_signal prlimit64 rt_sigqueueinfo rt_tgsigqueueinfo
+        setpgid setpriority setrlimit tgkill tkill vfork
+    """
     ),
 }
 """Calls by what they are for; `_add_rules` has those of which only some are refused."""
@@ -109,8 +112,8 @@ class Sandbox(NamedTuple):
         return [kind for kind in KINDS if kind not in self.allowed]
 
     def close(self, keep: Iterable[int]) -> None:
-        """Give up all that is not needed, for good; of the open files those in `keep` stay, and
-        where logs go.
+        """Gives up all that is not needed, for good; of the open files only those in `keep` and
+        those of logs stay.
         """
         if not self.is_on:
             log.debug("parser.sandbox=false: this worker may do what its user may")
@@ -130,7 +133,7 @@ class Sandbox(NamedTuple):
             )
 
     def _filter(self) -> None:
-        """Filter the system calls of this process. Raises ImportError or OSError where that can't
+        """Filters the system calls of this process. Raises ImportError or OSError where that can't
         be done.
         """
         import seccompy

@@ -41,7 +41,9 @@ class Signature(Protocol):
     """The class that `db.signature.class` names, made from the configuration."""
 
     def calculate(self, content: Content, text: str | None) -> bytes:
-        """The signature of a page: its content, and its parse text where it has been parsed."""
+        """Returns the signature of a page: its content, and its parse text where it has been
+        parsed.
+        """
 
 
 class MD5Signature:
@@ -107,7 +109,7 @@ CLASSES: dict[str, type[Signature]] = {
 
 
 def from_conf(conf: Configuration) -> Signature:
-    """The signature that the configuration names; ConfigError if there is no such class."""
+    """Reads the signature that the configuration names; ConfigError if there is no such class."""
     name = (conf.get(CLASS_PROPERTY) or "").strip() or _JAVA_PACKAGE + "MD5Signature"
     places = {java: f"{cls.__module__}:{cls.__name__}" for java, cls in CLASSES.items()}
     cls: type[Any] = class_named(
@@ -133,7 +135,7 @@ def _quantum(top: int, rate: float) -> int:
 
 
 def _java_order(counts: Counter[str]) -> list[str]:
-    """The words in the order of a java.util.HashMap that got them as they came."""
+    """Returns the words in the order of a java.util.HashMap that got them as they came."""
     words = list(counts)
     return [words[i] for i in hash_map_order([string_hash(word) for word in words])]
 

@@ -65,7 +65,7 @@ class SimHashSignature:
 
 
 def simhash(text: str) -> int | None:
-    """The SimHash of a text, from 0 to 2**64 - 1; None if there are no words in it."""
+    """Returns the SimHash of a text, from 0 to 2**64 - 1; None if there are no words in it."""
     units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), np.uint8)
     words = np.empty(len(units) // 2, np.uint64)
     count = kernels.word_hashes(units, _table(), words)

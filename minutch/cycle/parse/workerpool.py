@@ -120,10 +120,10 @@ class WorkerTask(Protocol[R]):
         """
 
     def finish(self, results: Any) -> list[R]:
-        """The results, made of what `run` has returned for the items of a batch."""
+        """Returns the results, made of what `run` has returned for the items of a batch."""
 
     def fail(self, item: bytes, reason: str) -> R:
-        """The result for an item on which the task could not be brought to an end."""
+        """Returns the result for an item on which the task could not be brought to an end."""
 
 
 @dataclass(slots=True)
@@ -229,7 +229,7 @@ def _serve(
 
 
 def _next_batch(channel: Channel) -> list[bytes] | None:
-    """The next items; None if the parent has hung up, be it in the middle of a batch."""
+    """Returns the next items; None if the parent has hung up, be it in the middle of a batch."""
     try:
         return channel.receive(sys.maxsize)
     except (EOFError, OSError):
@@ -248,7 +248,7 @@ def _attempt(task: WorkerTask[Any], item: bytes, timeout: float) -> tuple[Any, s
 
 
 def _set_alarm(seconds: float) -> None:
-    """Let the alarm go off in so many seconds, never for 0 or less."""
+    """Lets the alarm go off in so many seconds, never for 0 or less."""
     signal.setitimer(signal.ITIMER_REAL, max(0.0, seconds))
 
 
@@ -261,7 +261,7 @@ def _too_long(timeout: float) -> str:
 
 
 def _limit_memory(memory: int) -> None:
-    """Allow `memory` bytes more than are in use; where the system does not know such limits there
+    """Allows `memory` bytes more than are in use; where the system does not know such limits there
     is none.
     """
     if memory <= 0:
@@ -311,26 +311,26 @@ class WorkerPool(Generic[R]):
         self.close()
 
     def close(self) -> None:
-        """End all workers."""
+        """Ends all workers."""
         _end(self._idle, self._busy, self._lent)
 
     def run(self, item: bytes) -> R:
-        """The result for one item; several threads may call this at the same time."""
+        """Returns the result for one item; several threads may call this at the same time."""
         running = self.begin([item])
         while (results := self.collect(running)) is None:
             wait([running.connection], timeout=POLL)
         return results[0]
 
     def begin(self, items: list[bytes]) -> Running[R]:
-        """Give a batch to a worker of its own; `collect` has the results once its connection is
+        """Gives a batch to a worker of its own; `collect` has the results once its connection is
         readable.
         """
         batch: _Batch[R] = _Batch(0, items, [None] * len(items))
         return Running(batch, self._lend(batch))
 
     def collect(self, running: Running[R]) -> list[R] | None:
-        """The results of a batch; None if they are not there yet. To be asked every POLL seconds at
-        least.
+        """Returns the results of a batch; None if they are not there yet. To be asked every POLL
+        seconds at least.
         """
         worker, batch = running.worker, running.batch
         if (
@@ -363,14 +363,14 @@ class WorkerPool(Generic[R]):
         return worker
 
     def warm_up(self) -> None:
-        """Start a worker before there is work: as long as this process has one thread, that is a
+        """Starts a worker before there is work: as long as this process has one thread, that is a
         matter of moments.
         """
         with self._lock:
             self._idle.append(self._start())
 
     def map(self, items: Iterable[bytes]) -> Iterator[R]:
-        """The results in the order of the items. Items are taken a few batches ahead of the
+        """Yields the results in the order of the items. Items are taken a few batches ahead of the
         results.
         """
         waiting: Iterator[_Batch[R]] = _batches(items)
@@ -426,7 +426,7 @@ class WorkerPool(Generic[R]):
         return self._timeout > 0 and worker.is_stuck(self._timeout)
 
     def _receive(self, worker: _Worker[R], batch: _Batch[R]) -> None:
-        """Take what the worker has answered; whatever goes wrong with that, no worker is left
+        """Takes what the worker has answered; whatever goes wrong with that, no worker is left
         behind.
         """
         try:
@@ -436,7 +436,7 @@ class WorkerPool(Generic[R]):
             raise
 
     def _take(self, worker: _Worker[R], batch: _Batch[R]) -> None:
-        """Fill in what the worker has answered; if it does not answer, end it and fail the item
+        """Fills in what the worker has answered; if it does not answer, ends it and fails the item
         that it was at.
         """
         missing = batch.missing()
@@ -487,7 +487,7 @@ def _batches(items: Iterable[bytes]) -> Iterator[_Batch[R]]:
 
 
 def _processors() -> int:
-    """The number of processors that this process may use."""
+    """Returns the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -73,7 +73,7 @@ class SitemapOptions:
 def sitemap(
     crawldb: Path, options: SitemapOptions = SitemapOptions(), *, context: JobContext
 ) -> Counters:
-    """Put the URLs of sitemaps into the CrawlDb at `crawldb`, which is made if there is none.
+    """Puts the URLs of sitemaps into the CrawlDb at `crawldb`, which is made if there is none.
 
     Raises StoreError, LockedError, FormatError; a sitemap that can't be read is counted and logged.
     """
@@ -130,7 +130,7 @@ def sitemap(
 
 
 def _starts(files: list[Path], hosts: list[Path]) -> Iterator[str]:
-    """The lines of seed files, then the hosts of a HostDb."""
+    """Yields the lines of seed files, then the hosts of a HostDb."""
     for path in files:
         for lines in read_seeds(path):
             yield from lines["url"]
@@ -156,7 +156,7 @@ class _Collected:
         self._lock = Lock()
 
     def checked(self, url: str) -> str | None:
-        """The URL of a sitemap, normalized and filtered."""
+        """Returns the URL of a sitemap, normalized and filtered."""
         found: str | None = self._rules.apply(pl.Series([url]), Counters())[0]
         return found
 

@@ -58,15 +58,15 @@ class EntrySettings:
         )
 
     def interval(self, said: int | None) -> int:
-        """The interval of an entry."""
+        """Returns the interval of an entry."""
         return 0 if said is None else int(min(max(said, self.least_interval), self.most_interval))
 
 
 def entries(
     urls: pl.Series, said: Sequence[SitemapUrl], place: int, rules: EntrySettings
 ) -> pl.DataFrame:
-    """A table of SITEMAP_SCHEMA of `urls`, of which the sitemap has `said` this; null URLs are left
-    out.
+    """Returns a table of SITEMAP_SCHEMA of `urls`, of which the sitemap has `said` this; null URLs
+    are left out.
     """
     dates = [
         page.modified if page.modified is not None and page.modified <= rules.now else 0
@@ -96,7 +96,9 @@ def entries(
 def merge(
     old: pl.DataFrame, found: pl.DataFrame, rules: EntrySettings
 ) -> tuple[pl.DataFrame, Counters]:
-    """The entries with those of sitemaps (SITEMAP_SCHEMA) put in; both are sorted by key."""
+    """Returns the entries with those of sitemaps (SITEMAP_SCHEMA) put in; both are sorted by
+    key.
+    """
     old, counters = last_of_key(old), Counters()
     found = found.sort("key", "place")
     matched = match(found["key"], old["key"])

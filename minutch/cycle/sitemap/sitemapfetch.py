@@ -123,8 +123,8 @@ class SitemapFetcher:
     async def run(
         self, starts: Iterable[str], workers: int, found: Found, done: Callable[[], None]
     ) -> None:
-        """Follow `starts`, URLs and host names; `done` is called after each. Errors of `starts` end
-        it.
+        """Follows `starts`, URLs and host names; `done` is called after each. Errors of `starts`
+        end it.
         """
         numbered = iter(enumerate(starts))
 
@@ -147,12 +147,12 @@ class SitemapFetcher:
             await self._protocols.close()
 
     def sitemap_url(self, url: str) -> str | None:
-        """The URL of a sitemap as it is to be fetched, None if it is rejected."""
+        """Returns the URL of a sitemap as it is to be fetched, None if it is rejected."""
         return self._checked(url)
 
     async def named(self, host: str) -> list[str] | None:
-        """The sitemaps of a host: those that its robots.txt names, else the usual one; None if
-        filters reject it.
+        """Returns the sitemaps of a host: those that its robots.txt names, else the usual one; None
+        if filters reject it.
         """
         for scheme in SCHEMES:
             url = self._checked(f"{scheme}{host}/")
@@ -166,8 +166,8 @@ class SitemapFetcher:
         return list(rules.sitemaps) or usual
 
     async def read(self, url: str) -> Sitemap | SitemapIndex | None:
-        """A sitemap or an index, after redirects; None, counted and in the log, if there is none to
-        be had.
+        """Returns a sitemap or an index, after redirects; None, counted and in the log, if there is
+        none to be had.
         """
         fetched = await self._fetch(url)
         if fetched is None:
@@ -193,7 +193,7 @@ class SitemapFetcher:
             await asyncio.sleep(HELD_POLL)
 
     async def _fetch(self, url: str) -> tuple[str, Content] | None:
-        """The page at a URL and where it is; redirects are followed."""
+        """Returns the page at a URL and where it is; redirects are followed."""
         for _ in range(self._settings.most_redirects + 1):
             protocol = self._protocols.get_protocol(url)
             delay = await self._delay(url, protocol)
@@ -216,8 +216,8 @@ class SitemapFetcher:
         return None
 
     async def _delay(self, url: str, protocol: Protocol) -> int | None:
-        """The pause after this request, in ms; None if robots.txt, or its absence, forbids the
-        request.
+        """Returns the pause after this request, in ms; None if robots.txt, or its absence, forbids
+        the request.
         """
         await self._go_ahead()
         rules = await protocol.get_robot_rules(url, CrawlDatum(), None)
@@ -312,7 +312,7 @@ class Turns:
 
     @asynccontextmanager
     async def of(self, url: str, delay: int) -> AsyncIterator[None]:
-        """Wait for the turn of a URL's host; the next one begins `delay` ms after this one has
+        """Waits for the turn of a URL's host; the next one begins `delay` ms after this one has
         ended.
         """
         host = _host(url)

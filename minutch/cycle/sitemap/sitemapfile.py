@@ -58,7 +58,7 @@ _SPACES: Final = b" \t\n\x0b\x0c\r"
 def read_sitemap(
     content_type: str, content: bytes, url: str, *, strict: bool, most_bytes: int
 ) -> Sitemap | SitemapIndex:
-    """The sitemap or index with this media type and content at `url`. Raises ParseError.
+    """Returns the sitemap or index with this media type and content at `url`. Raises ParseError.
 
     `most_bytes` bounds what gzipped content may grow to.
     """

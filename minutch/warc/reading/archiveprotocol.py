@@ -35,8 +35,8 @@ def content_limit(conf: Configuration) -> int:
 
 
 def as_archived(conf: Configuration, files: Iterable[Path]) -> Configuration:
-    """A configuration in which archived answers are kept as they came, whatever is kept of fetched
-    ones.
+    """Returns a configuration in which archived answers are kept as they came, whatever is kept of
+    fetched ones.
     """
     return conf.with_values(
         {
@@ -52,7 +52,7 @@ def as_archived(conf: Configuration, files: Iterable[Path]) -> Configuration:
 
 
 def replays(conf: Configuration) -> Replays:
-    """The plugin that says what answers mean. PluginError if it is not there."""
+    """Returns the plugin that says what answers mean. PluginError if it is not there."""
     for extension in PluginRepository.of(conf).extensions(points.Protocol.point_id):
         if extension.plugin.id == PLUGIN:
             plugin = extension.instance()

@@ -1,8 +1,7 @@
-"""The bytes of an archive front to back, decompressed where it is compressed, through a window.
+"""Reads the bytes of an archive front to back, decompressed if need be, through a window.
 
-    file    :=  bytes                 plain: one member, the file itself
-             |  member*               a member a record as a rule, or one for all, or blocks of any
-                size
+    file  :=  bytes      plain: one member, the file itself
+           |  member*    as a rule a member a record, or one for all, or blocks of any size
 
 `window[at:]` is what was read and not yet used. Damage ends a member: what came before it is kept,
 and the next member is sought from behind the damaged one's head on, since decompressing may run on
@@ -53,12 +52,12 @@ class ByteSource(Protocol):
     """What is no member and was passed over by the last `next_member`."""
 
     def more(self) -> bool:
-        """Drop what is used of the window and put the next bytes behind the rest; False at the end
-        of the member.
+        """Drops what is used of the window and puts the next bytes behind the rest; False at the
+        end of the member.
         """
 
     def member(self) -> RecordPosition:
-        """The offset of the member."""
+        """Returns the offset of the member."""
 
     def place(self) -> RecordPosition:
         """Returns the position of `window[at]`."""
@@ -69,13 +68,13 @@ class ByteSource(Protocol):
         ...
 
     def go_to(self, place: RecordPosition) -> None:
-        """Make `place` the beginning of the window, which may be empty then."""
+        """Makes `place` the beginning of the window, which may be empty then."""
 
     def keep(self) -> None:
         """A record begins here: going back to it, or to a place in it, will be cheap."""
 
     def skip(self, count: int) -> int:
-        """Pass over bytes of this member; returns how many were there."""
+        """Passes over bytes of this member; returns how many were there."""
 
     def next_whole(self) -> bool:
         """Behind a good member: take all of the next one into the window, and True if it is good
@@ -83,7 +82,7 @@ class ByteSource(Protocol):
         """
 
     def next_member(self) -> bool:
-        """Go on with the next member; False at the end of the file. `damage` is empty again."""
+        """Goes on with the next member; False at the end of the file. `damage` is empty again."""
 
     def joins(self) -> bool:
         """At the end of a member: True if the next one goes on with the same record, and is in the
@@ -91,7 +90,7 @@ class ByteSource(Protocol):
         """
 
     def close(self) -> None:
-        """Close the file."""
+        """Closes the file."""
 
 
 class PlainSource:
@@ -190,17 +189,19 @@ class MemberSource(ABC):
 
     @abstractmethod
     def _open_member(self) -> None:
-        """Make ready to decompress the member that begins here."""
+        """Makes ready to decompress the member that begins here."""
 
     @abstractmethod
     def _inflate(self) -> bytes:
-        """The next bytes of the member, or none yet; `_ended` behind its last byte, and `damage`
-        says what is wrong.
+        """Returns the next bytes of the member, or none yet; `_ended` behind its last byte, and
+        `damage` says what is wrong.
         """
 
     @abstractmethod
     def _whole(self, data: bytes, at: int) -> tuple[bytes, int] | None:
-        """The member at `data[at]` and its compressed size, if it is whole, good and not large."""
+        """Returns the member at `data[at]` and its compressed size, if it is whole, good and not
+        large.
+        """
 
     @abstractmethod
     def _first_bytes(self, head: bytes) -> bytes:
@@ -221,14 +222,14 @@ class MemberSource(ABC):
             self._raw, self._raw_at, self._raw_start = b"", 0, offset
 
     def _read_from(self, offset: int) -> None:
-        """Read on from `offset`: little after a jump, more and more from there."""
+        """Reads on from `offset`: little after a jump, more and more from there."""
         self._unit = min(2 * self._unit, _READ) if offset == self._file.tell() else _LEAST
         self._file.seek(offset)
         self._raw = self._file.read(max(0, min(self._unit, self._end - offset)))
         self._view, self._raw_at, self._raw_start = memoryview(self._raw), 0, offset
 
     def _piece(self, size: int = PIECE) -> memoryview:
-        """The next compressed bytes; empty at the end."""
+        """Returns the next compressed bytes; empty at the end."""
         if self._raw_at >= len(self._raw):
             self._read_from(self._offset)
         piece = self._view[self._raw_at : self._raw_at + size]
@@ -279,8 +280,8 @@ class MemberSource(ABC):
         return True
 
     def next_member(self) -> bool:
-        """The next member: behind the last one, or, if that is damaged, where one is found that
-        holds a record.
+        """Returns the next member: behind the last one, or, if that is damaged, where one is found
+        that holds a record.
         """
         start: int | None = self._member + self.head_size if self.damage else self._offset
         assert start is not None
@@ -385,7 +386,7 @@ class MemberSource(ABC):
             pass
 
     def _go_back(self, place: RecordPosition) -> None:
-        """Go to the beginning of the member of `place`, or anywhere before that in it."""
+        """Goes to the beginning of the member of `place`, or anywhere before that in it."""
         self._begin(place.offset)
 
     def keep(self) -> None:  # noqa: B027 - a subclass may have nothing to do
@@ -406,7 +407,7 @@ class MemberSource(ABC):
 
 
 def _size(file: BinaryIO) -> int:
-    """The size of a file; it stands at its beginning then."""
+    """Returns the size of a file; it stands at its beginning then."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     return size

@@ -85,7 +85,7 @@ class GzipSource(MemberSource):
         return data
 
     def _again(self) -> bytes:
-        """Inflate this member once more, as far as it was read; returns what comes next of it."""
+        """Inflates this member once more, as far as it was read; returns what comes next of it."""
         window, at, marks = self.window, self.at, self._marks
         position, offset, inner = marks[-1]
         self._begin(offset, careful=True)

@@ -87,7 +87,7 @@ class Record:
         return len(self.block) < self.length
 
     def with_block(self, block: bytes) -> Record:
-        """The same record with another block, which is all of it."""
+        """Returns the same record with another block, which is all of it."""
         return Record(self.grammar, self.head, block, len(block), self.place)
 
 
@@ -121,7 +121,7 @@ class RecordReader:
         return self._source.end
 
     def at(self, place: RecordPosition) -> Record | None:
-        """The record at a place where there was one; None if it is not there any more."""
+        """Returns the record at a place where there was one; None if it is not there any more."""
         self._source.go_to(place)
         return self._record() if self._is_start() else None
 
@@ -157,7 +157,7 @@ class RecordReader:
     # -- where records begin -----------------------------------------------------------------------
 
     def _to_record(self) -> bool:
-        """Go to the next record; False at the end of the file."""
+        """Goes to the next record; False at the end of the file."""
         source = self._source
         while True:
             self._pass_blank()
@@ -182,7 +182,7 @@ class RecordReader:
         return found
 
     def _pass_blank(self) -> None:
-        """Pass over blank lines, at the end of a member up to its last byte, so that its checksum
+        """Passes over blank lines, at the end of a member up to its last byte, so that its checksum
         counts.
         """
         source = self._source
@@ -194,7 +194,7 @@ class RecordReader:
                 return
 
     def _pass_zeros(self) -> bool:
-        """Pass over zeros; False if they go on to the end, as some disks leave them: that is no
+        """Passes over zeros; False if they go on to the end, as some disks leave them: that is no
         damage.
         """
         source = self._source
@@ -216,7 +216,7 @@ class RecordReader:
         return found is not None
 
     def _seek_start(self) -> None:
-        """Go to where the next record may begin, here or later, or to the end of the member."""
+        """Goes to where the next record may begin, here or later, or to the end of the member."""
         source, seek = self._source, self._grammar.seek
         while True:
             found = seek.search(source.window, source.at)
@@ -231,7 +231,7 @@ class RecordReader:
     # -- one record --------------------------------------------------------------------------------
 
     def _record(self) -> Record | None:
-        """The record that begins here; None, and the damage is said, if it is not whole."""
+        """Returns the record that begins here; None, and the damage is said, if it is not whole."""
         source = self._source
         source.keep()
         place = source.place()
@@ -284,7 +284,7 @@ class RecordReader:
                 return None
 
     def _block(self, length: int) -> tuple[bytes, int]:
-        """The block up to the limit, and how many bytes of it are there."""
+        """Returns the block up to the limit, and how many bytes of it are there."""
         source = self._source
         at, end = source.at, source.at + length
         if end <= len(source.window) and length <= self._most:
@@ -332,8 +332,8 @@ class RecordReader:
         return source.window.startswith(tail, source.at)
 
     def _mended(self, record: Record, behind_head: RecordPosition, size: int) -> Record | None:
-        """The record as long as the HTTP answer in it says; else None, at the next record after its
-        head.
+        """Returns the record as long as the HTTP answer in it says; else None, at the next record
+        after its head.
         """
         source = self._source
         source.go_to(behind_head)
