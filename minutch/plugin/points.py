@@ -16,7 +16,7 @@
 
 An extension is created once per configuration, `cls(conf, parameters)`; `parameters` are those of
 `<implementation>` in plugin.xml. Where a job works on columns, each method for one record has a
-twin for a column. A class that has only the row method works there, too (the base class loops); one
+twin for a column. A class with only the row method works there as well (the base class loops); one
 that has both is fast in both (see `minutch.plugin.columns`).
 """
 
@@ -364,7 +364,7 @@ class IndexingFilter(ExtensionBase):
         """Returns the document with its fields, None to leave the page out of the index.
 
         `datum` is the entry of crawl_fetch with the CrawlDb's signature. A MinutchError leaves the
-        document out, too, and is counted as an error.
+        document out as well, and is counted as an error.
         """
 
     def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:

@@ -63,7 +63,7 @@ class CCIndexingFilter(IndexingFilter):
 
 
 def _features(license_url: str) -> list[str]:
-    """A licence, and the parts of the path of its URL after the first: by, sa, 4.0."""
+    """Returns a licence, and the parts of the path of its URL after the first: by, sa, 4.0."""
     try:
         names = parse_url(license_url).path.replace("-", "/").split("/")
     except UrlError:

@@ -172,13 +172,13 @@ def _offset(zone: str | None) -> int | None:
 
 
 def read_styles(text: str) -> list[DateStyle]:
-    """The styles of a file, one on each line; `#` begins a comment. Raises ValueError."""
+    """Returns the styles of a file, one on each line; `#` begins a comment. Raises ValueError."""
     lines = (line.strip() for line in text.splitlines() if not line.startswith("#"))
     return [DateStyle(line) for line in lines if line]
 
 
 def parse_date(text: str, styles: Sequence[DateStyle], now: int) -> int | None:
-    """The first style that fits; `now` (ms) decides about years of two digits. None if none
+    """Returns the first style that fits; `now` (ms) decides about years of two digits. None if none
     does.
     """
     moment = datetime.fromtimestamp(now / 1000, UTC)

@@ -63,7 +63,7 @@ class LocalIndexWriter(IndexWriter):
         return bytes(self.encode_columns(Documents.of(doc))[0])
 
     def encode_columns(self, documents: Documents) -> pl.Series:
-        """The JSON of each document."""
+        """Returns the JSON of each document."""
         return encoded(documents)
 
     def open(self) -> None:
@@ -98,8 +98,8 @@ class LocalIndexWriter(IndexWriter):
             raise
 
     def _clear(self, folder: Path) -> None:
-        """Remove the files of a job that was killed: tantivy would stop at those that it is to make
-        again.
+        """Removes the files of a job that was killed: tantivy would stop at those that it is to
+        make again.
         """
         self._committed(self._writer.garbage_collect_files)
         for path in folder.glob(".tmp*"):

@@ -189,9 +189,7 @@ def _update(server: SearchServer, body: bytes, params: Sequence[tuple[str, str]]
 
 
 def _update_patiently(server: SearchServer, body: bytes, params: Sequence[tuple[str, str]]) -> None:
-    """The same for an index that was there before: a SolrCloud that starts again answers 404 for
-    some seconds.
-    """
+    """Updates an existing index: a SolrCloud that restarts answers 404 for some seconds."""
     try:
         _update(server, body, params)
     except MissingError as error:

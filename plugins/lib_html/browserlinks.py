@@ -71,8 +71,8 @@ class BrowserLinks:
     def links(
         self, data: bytes, document: LexborHTMLParser, page: ParsedMarkup, read: Read
     ) -> list[Outlink]:
-        """The links of a page: its bytes in UTF-8, its tree, what was found in it; `read` is for
-        pages within it.
+        """Returns the links of a page: its bytes in UTF-8, its tree, what was found in it; `read`
+        is for pages within it.
         """
         found = dict.fromkeys(self._targets(data, document, page, read, 1))
         return [Outlink(target) for target in found if target and not target.startswith("#")]
@@ -104,7 +104,7 @@ class BrowserLinks:
             yield from self._targets(data, document, page, read, level)
 
     def _of_element(self, node: LexborNode, inside: list[bytes]) -> Iterator[str]:
-        """The links of one element; pages within it are added to `inside`."""
+        """Yields the links of one element; pages within it are added to `inside`."""
         tag = node.tag or ""
         if tag == "style" and "css" in self.kinds:
             yield from in_css(node.text())
@@ -193,7 +193,7 @@ def _selectors(places: Mapping[str, LinkAttribute]) -> Iterator[str]:
 
 
 def _elements(document: LexborHTMLParser, selector: str) -> Iterator[LexborNode]:
-    """The elements that match, and all that are in one of svg or math."""
+    """Yields the elements that match, and all that are in one of svg or math."""
     seen: set[int] = set()
     for node in document.css(selector):
         for inner in node.traverse() if node.tag in ("math", "svg") else (node,):
@@ -212,7 +212,7 @@ _SPECIAL: Final[Mapping[str, Callable[..., Iterator[str]]]] = {
 
 
 def _conditional_comments(data: bytes) -> Iterator[bytes]:
-    """The markup in comments that some browsers of old read: `<!--[if IE]>…<![endif]-->`."""
+    """Yields the markup in comments that some browsers of old read: `<!--[if IE]>…<![endif]-->`."""
     start = data.find(b"<!--[if")
     while start >= 0:
         end = data.find(b"-->", start)
@@ -224,14 +224,14 @@ def _conditional_comments(data: bytes) -> Iterator[bytes]:
 
 
 def _lost_frames(data: bytes) -> Iterator[bytes]:
-    """The frames of a page whose frameset browsers ignore, since something else comes first."""
+    """Yields the frames of a page whose frameset browsers ignore, as it comes too late."""
     frames = _FRAME.findall(data)
     if frames:
         yield b"<frameset>" + b"".join(frames)
 
 
 def _page_in_url(url: str) -> Iterator[bytes]:
-    """The page, or the image of markup, that a data: URL holds (RFC 2397)."""
+    """Yields the page, or the image of markup, that a data: URL holds (RFC 2397)."""
     match = _DATA.match(url)
     if match is None:
         return

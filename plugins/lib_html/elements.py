@@ -60,7 +60,7 @@ class Elements:
 
 
 def link_attributes(conf: Configuration) -> dict[str, str]:
-    """The elements whose links count: parser.html.form.use_action,
+    """Returns the elements whose links count: parser.html.form.use_action,
     parser.html.outlinks.ignore_tags.
     """
     attributes = dict(LINK_ATTRIBUTES)

@@ -17,7 +17,7 @@ from .metatags import read_refresh
 
 
 def header_links(metadata: Metadata) -> list[Outlink]:
-    """The links, not resolved, each target once."""
+    """Returns the links, not resolved, each target once."""
     return [Outlink(target) for target in dict.fromkeys(_targets(metadata)) if target]
 
 

@@ -128,7 +128,7 @@ class Limits:
 
 
 def _table_of_names() -> tuple[np.ndarray, np.ndarray]:
-    """The kernel's `hashes` and `name_flags`."""
+    """Returns the kernel's `hashes` and `name_flags`."""
     hashes, flags = np.zeros((2, kernels.SLOTS), np.int64)
     known: dict[str, int] = {}
     for flag, names in _NAMES.items():

@@ -75,7 +75,9 @@ KINDS: Final = frozenset(place.kind for place in PLACES.values()) | {
 
 
 def kinds_of(conf: Configuration) -> frozenset[str]:
-    """The kinds that a configuration asks for. Raises ConfigError for one that does not exist."""
+    """Returns the kinds that a configuration asks for. Raises ConfigError for one that does not
+    exist.
+    """
     kinds = set(KINDS) if conf.get_boolean(BROWSER_PROPERTY, False) else set()
     for name in conf.get_trimmed_strings(KINDS_PROPERTY):
         kind = name.removeprefix("-")

@@ -35,7 +35,7 @@ _PATH: Final = re.compile(
 
 
 def in_srcset(value: str) -> Iterator[str]:
-    """The URLs of the candidates, without their descriptors."""
+    """Yields the URLs of the candidates, without their descriptors."""
     at = 0
     while (match := _CANDIDATE.match(value, at)) is not None:
         url, at = match[1], match.end()

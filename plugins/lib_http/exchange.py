@@ -69,7 +69,7 @@ class Answer:
     """Where the document itself leads to (a script in a browser)."""
 
     def header(self, name: str) -> str | None:
-        """The value of a header, None if it is not there."""
+        """Returns the value of a header, None if it is not there."""
         return self.metadata.first(name)
 
     @property
@@ -92,8 +92,8 @@ def is_shorter(body: bytes, length: str | None) -> bool:
 
 
 def request_target(file: str) -> str:
-    """A URL's path and query as they stand in a request line: what would end the line, or a word in
-    it, is escaped.
+    """Returns a URL's path and query as they stand in a request line: what would end the line, or a
+    word in it, is escaped.
 
     No other character is touched: the filters and normalizers have had their say.
     """

@@ -58,7 +58,7 @@ _JAVA: Final[tuple[tuple[type[Exception], str, str | None], ...]] = (
 
 
 def java_text(error: Exception, url: str) -> str:
-    """The exception as Java would print it: class and message."""
+    """Returns the exception as Java would print it: class and message."""
     message = str(error)
     for kind, name, template in _JAVA:
         if isinstance(error, kind):
@@ -76,7 +76,9 @@ _CONNECT_ERRORS: Final = {
 
 
 def connect_error(number: int, message: str) -> httpx.ConnectError:
-    """The error for a connection that was not made, by the system's error number (0: unknown)."""
+    """Returns the error for a connection that was not made, by the system's error number (0:
+    unknown).
+    """
     if number == errno.EHOSTUNREACH:
         return NoRoute("No route to host")
     return httpx.ConnectError(_CONNECT_ERRORS.get(number, message))

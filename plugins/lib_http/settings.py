@@ -41,8 +41,8 @@ def agent_string(
     url: str | None,
     email: str | None,
 ) -> str:
-    """The User-Agent header: `name/version (description; url; email)`; a separator follows by
-    Nutch's rule.
+    """Returns the User-Agent header: `name/version (description; url; email)`; a separator follows
+    by Nutch's rule.
 
     The rule: `; ` comes before a property that is set, even to nothing.
     """
@@ -85,8 +85,8 @@ class ProxySettings:
         return cls(url, exceptions)
 
     def proxy_for(self, host: str) -> str:
-        """The proxy's URL, `""` if requests to `host` go straight. Exceptions may start or end with
-        `*`.
+        """Returns the proxy's URL, `""` if requests to `host` go straight. Exceptions may start or
+        end with `*`.
         """
         if not self.url or any(_matches(pattern, host) for pattern in self.exceptions):
             return ""
@@ -138,7 +138,7 @@ class HttpSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> HttpSettings:
-        """HttpBase.setConf."""
+        """Reads the properties (HttpBase.setConf)."""
         seconds = conf.get_int("http.time.limit", -1)
         timeout = conf.get_int("http.timeout", 10_000)
         if 0 <= seconds * 1000 < timeout:
@@ -179,16 +179,16 @@ class HttpSettings:
         )
 
     def user_agent(self) -> str:
-        """The agent string, one at random where they rotate."""
+        """Returns the agent string, one at random where they rotate."""
         agents = self.user_agents
         return agents[0] if len(agents) == 1 else random.choice(agents)
 
     def cookie_for(self, url: Url) -> str | None:
-        """The cookie of the file for this host."""
+        """Returns the cookie of the file for this host."""
         return self.cookies.get(url.host)
 
     def curl(self) -> CurlSettings:
-        """The part that the transport needs."""
+        """Returns the part that the transport needs."""
         pool = (
             {}
             if self.pool is None

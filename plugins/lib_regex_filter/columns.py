@@ -90,7 +90,7 @@ class _Column:
         )
 
     def _close(self, where: pl.Series) -> None:
-        """These URLs are rejected."""
+        """Marks URLs as rejected."""
         self.open &= ~self._mask(where)
 
     def _mask(self, where: pl.Series) -> pl.Series:

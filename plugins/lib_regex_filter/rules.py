@@ -85,7 +85,7 @@ class RuleFilter(ExtensionBase):
 
     @abstractmethod
     def rule_text(self) -> str:
-        """The rules of this configuration."""
+        """Returns the rules of this configuration."""
 
     def rule_source(self) -> str:
         """Name of the rules' file or property, for messages."""
@@ -93,10 +93,10 @@ class RuleFilter(ExtensionBase):
 
     @abstractmethod
     def compile(self, pattern: str) -> Matcher:
-        """Compile a pattern of the filter's syntax; ConfigError if it is malformed."""
+        """Compiles a pattern of the filter's syntax. Raises ConfigError if it is malformed."""
 
     def read_rules(self, text: str) -> list[RegexRule]:
-        """The rules of a file's text; ConfigError names the line that is not a rule."""
+        """Returns the rules of a file's text; ConfigError names the line that is not a rule."""
         rules: list[RegexRule] = []
         place: str | None = None
         for number, line in enumerate(rule_lines(text), 1):
@@ -127,14 +127,14 @@ class RuleFilter(ExtensionBase):
         return rule is not None and rule.accept
 
     def explain(self, url: str) -> str:
-        """The rule that decides about the URL: file, line and pattern."""
+        """Returns the rule that decides about the URL: file, line and pattern."""
         rule = self._deciding(url)
         if rule is None:
             return f"{self.source}: no rule takes it"
         return f"{self.source}:{rule.line}: {'+' if rule.accept else '-'}{rule.matcher.pattern}"
 
     def _deciding(self, url: str) -> RegexRule | None:
-        """The first rule that matches; None if none does, or one took too long."""
+        """Returns the first rule that matches; None if none does, or one took too long."""
         host = domain = None
         if self.has_places:
             host = host_of(url)
@@ -151,7 +151,7 @@ class RuleFilter(ExtensionBase):
         return None
 
     def note_timeout(self, rule: RegexRule, url: str) -> None:
-        """Count a rule that took too long."""
+        """Counts a rule that took too long."""
         self.timeouts += 1
         report = log.warning if self.timeouts == 1 else log.debug
         report(
@@ -183,7 +183,7 @@ class RuleFilter(ExtensionBase):
         return Verdicts(accepted, Alternation((rejected, left)), no_loops)  # type: ignore[arg-type]
 
     def filter_strings(self, urls: pl.Series) -> pl.Series:
-        """The column with null for URLs that don't pass."""
+        """Returns the column with null for URLs that don't pass."""
         from .columns import accepted
 
         return keep(urls, accepted(self, urls))

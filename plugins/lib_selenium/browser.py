@@ -39,7 +39,7 @@ class Browser:
 
     @contextlib.asynccontextmanager
     async def page(self, fetch: FetchLoad, agent: str, limit: int) -> AsyncIterator[Page]:
-        """A page in a context of its own, closed at the end."""
+        """Provides a page in a context of its own, closed at the end."""
         async with self._places:
             running = await self._browser()
             page = Page(running.connection, self._settings, fetch, agent, limit)
@@ -62,9 +62,7 @@ class Browser:
             return self._running
 
     async def _watch(self, browser: Chromium) -> None:
-        """End a browser that grows beyond its bound; the pages that are in it fail, the next one
-        gets a new browser.
-        """
+        """Ends a browser that exceeds its memory; its pages fail, the next gets a new browser."""
         limit = self._settings.memory_max
         while limit > 0 and not browser.connection.lost.is_set():
             used = await asyncio.to_thread(browser.memory)
@@ -90,6 +88,6 @@ class Browser:
                 await running.close()
 
     async def close(self) -> None:
-        """End the browser."""
+        """Ends the browser."""
         async with self._starting:
             await self._end()

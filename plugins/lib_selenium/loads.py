@@ -53,7 +53,7 @@ class Loads:
     reloads: int = 0
 
     def judge(self, event: dict[str, Any]) -> Verdict:
-        """The verdict on a request that the browser holds (Fetch.requestPaused)."""
+        """Returns the verdict on a request that the browser holds (Fetch.requestPaused)."""
         request, kind = event["request"], event.get("resourceType", "Other")
         url = request["url"].partition("#")[0]
         if kind == "Document" and event.get("frameId") == self.frame:

@@ -104,7 +104,7 @@ def _one_of(conf: Configuration, name: str, default: str, allowed: tuple[str, ..
 
 
 def _hub(conf: Configuration) -> str:
-    """The grid's URL (HttpWebClient.getDriverForPage)."""
+    """Returns the grid's URL (HttpWebClient.getDriverForPage)."""
     _one_of(conf, "selenium.grid.driver", "chrome", GRID_DRIVERS)
     scheme = conf.get("selenium.hub.protocol", "http").strip().lower()
     if scheme not in ("http", "https"):

@@ -45,7 +45,7 @@ class ExtParser(Parser):
         self._charset = charset
 
     def get_parse(self, content: Content) -> ParseResult:
-        """One document."""
+        """Returns the parse, of one document."""
         if not self._command:
             return _failed(
                 content, 0, f"No external command defined for contentType: {content.content_type}"
@@ -80,7 +80,7 @@ class ExtParser(Parser):
 
 
 def _words(command: str) -> list[str]:
-    """The command's words; a program in the plugin's folder by its full path."""
+    """Returns the command's words; a program in the plugin's folder by its full path."""
     words = shlex.split(command)
     if words and "/" in words[0]:
         own = Path(__file__).parent / words[0]

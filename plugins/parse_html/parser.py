@@ -24,5 +24,5 @@ class HtmlParser(Parser):
         self._pages = HtmlPages(conf)
 
     def get_parse(self, content: Content) -> ParseResult:
-        """One document under the content's URL; a malformed base URL is a failure."""
+        """Returns one document under the content's URL; a malformed base URL is a failure."""
         return self._pages.parse(content)

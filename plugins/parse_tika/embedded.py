@@ -41,7 +41,7 @@ _BROKEN: Final = (
 
 
 def embedded_texts(data: bytes) -> list[str]:
-    """The texts of the documents inside of a document."""
+    """Returns the texts of the documents inside of a document."""
     found: list[str] = []
     _collect(data, 1, found)
     return found

@@ -50,7 +50,7 @@ class ZipParser(Parser):
         return ParseUtil(self.conf)
 
     def get_parse(self, content: Content) -> ParseResult:
-        """One document for the archive."""
+        """Returns one document for the archive."""
         length = (content.metadata.first(_LENGTH) or "").strip()
         if length.isdecimal() and int(length) != len(content.content):
             reason = (

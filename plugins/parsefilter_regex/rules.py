@@ -38,7 +38,8 @@ class FieldRule:
 
 
 def read_rules(text: str) -> list[FieldRule]:
-    """The rules; of several for a field the last counts. A malformed line is reported and skipped.
+    """Returns the rules; of several for a field the last counts. A malformed line is reported and
+    skipped.
 
     One blank stands between the three. A rule for neither html nor text is reported and never
     matches.

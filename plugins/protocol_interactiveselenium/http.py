@@ -36,7 +36,7 @@ class Http(BrowserHttp):
         self.handlers = load(conf)
 
     async def work(self, page: Page, url: str, answer: Answer) -> Rendered:
-        """Each handler that wants the page gets it as it came."""
+        """Shows the page as it came to each handler that wants it."""
         handlers = [handler for handler in self.handlers if handler.should_process_url(url)]
         texts = []
         await page.show(url, answer)

@@ -103,8 +103,8 @@ class SimilarityScoringFilter(ScoringFilter):
 
 
 def cosine(one: Counter[str], other: Counter[str]) -> float:
-    """The cosine of the angle between two vectors in Java's 32-bit floats; 0 where one of them is
-    empty.
+    """Returns the cosine of the angle between two vectors in Java's 32-bit floats; 0 where one of
+    them is empty.
     """
     small, large = sorted((one, other), key=len)
     product = sum(count * large[term] for term, count in small.items())
@@ -116,7 +116,7 @@ def _norm(counts: Counter[str]) -> float:
 
 
 def _score_of(parse_data: ParseData) -> float | None:
-    """The page's score as `pass_score_after_parsing` left it; None if there is none."""
+    """Returns the page's score as `pass_score_after_parsing` left it; None if there is none."""
     text = parse_data.content_meta.first(SCORE_KEY)
     try:
         return None if text is None else float32(float(text))
@@ -140,6 +140,6 @@ def _sizes(conf: Configuration) -> tuple[int, int]:
 
 
 def _stopwords(text: str) -> list[str]:
-    """A word a line; lines that begin with # are comments."""
+    """Reads words, one a line; lines that begin with # are comments."""
     lines = (line.strip() for line in text.splitlines())
     return [line.lower() for line in lines if line and not line.startswith("#")]

@@ -62,7 +62,7 @@ class Subcollection:
         )
 
     def mask(self, urls: pl.Series) -> pl.Series:
-        """The same for a column."""
+        """Returns the same for a column."""
         white, black = (
             pl.Series(texts, dtype=pl.String).implode() for texts in (self.white, self.black)
         )
@@ -106,7 +106,7 @@ class SubcollectionIndexingFilter(IndexingFilter):
 
 
 def _read(conf: Configuration, ignores_case: bool) -> list[Subcollection]:
-    """The parts in the file. Of equal names the last one counts. Raises ConfigError."""
+    """Returns the parts in the file. Of equal names the last one counts. Raises ConfigError."""
     file = conf.get("subcollections.config") or FILE
     parts: dict[str, Subcollection] = {}
     for element in read_elements(conf, file).iter("subcollection"):

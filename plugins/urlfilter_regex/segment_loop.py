@@ -41,7 +41,7 @@ class SegmentLoop:
         )
 
     def search_column(self, urls: pl.Series, /) -> pl.Series:
-        """The same for a column; false for null."""
+        """Returns the same for a column; false for null."""
         import numpy as np
         import polars as pl
 

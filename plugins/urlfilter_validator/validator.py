@@ -57,7 +57,7 @@ def is_valid(url: str) -> bool:
 
 
 def fault(url: str) -> str:
-    """The first part of `url` that is not well-formed; empty if there is none."""
+    """Returns the first part of `url` that is not well-formed; empty if there is none."""
     match = _URL.fullmatch(url)
     if match is None or _VISIBLE.fullmatch(url) is None:
         return "characters outside of visible ASCII"

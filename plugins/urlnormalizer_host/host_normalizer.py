@@ -48,7 +48,7 @@ class HostURLNormalizer(URLNormalizer):
         return url if target is None else url.replace(host, target, 1)
 
     def target(self, host: str) -> str | None:
-        """The host to use instead; None if it stays."""
+        """Returns the host to use instead; None if it stays."""
         if host in self.targets:
             return self.targets[host]
         labels = split_labels(host)
