@@ -32,11 +32,13 @@ class CCIndexingFilter(IndexingFilter):
         self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
     ) -> NutchDocument | None:
         metadata = parse.data.parse_meta
-        license_url, place, kind = map(metadata.first, (LICENSE_URL, LICENSE_LOCATION, WORK_TYPE))
+        license_url, location, kind = map(
+            metadata.first, (LICENSE_URL, LICENSE_LOCATION, WORK_TYPE)
+        )
         for value in [] if license_url is None else _features(license_url):
             doc.add(FIELD, value)
-        if place is not None:
-            doc.add(FIELD, f"meta={place}")
+        if location is not None:
+            doc.add(FIELD, f"meta={location}")
         if kind is not None:
             doc.add(FIELD, kind)
         return doc
@@ -56,7 +58,8 @@ class CCIndexingFilter(IndexingFilter):
         )
         documents.add_rows(FIELD, found["row"], found["feature"])
         documents.add(
-            FIELD, map_distinct(pages.parse_meta(LICENSE_LOCATION), lambda place: f"meta={place}")
+            FIELD,
+            map_distinct(pages.parse_meta(LICENSE_LOCATION), lambda location: f"meta={location}"),
         )
         documents.add(FIELD, pages.parse_meta(WORK_TYPE))
         return None

@@ -68,19 +68,19 @@ class LocalIndexWriter(IndexWriter):
 
     def open(self) -> None:
         self._held = ExitStack()
-        place = LocalIndex(self.path)
-        if self.path.is_dir() and not place.exists() and any(self.path.iterdir()):
+        store = LocalIndex(self.path)
+        if self.path.is_dir() and not store.exists() and any(self.path.iterdir()):
             leftovers = [path.name for path in self.path.iterdir() if not path.name.startswith(".")]
             if leftovers:
                 raise IndexWriterError(f"{self.path} is no index: {leftovers[0]} is in it")
         try:
-            self._held.enter_context(place.lock())
-            if place.exists() and not self.conf.get_boolean(REBUILD_PROPERTY, False):
-                place.require()
-                folder = place.current
+            self._held.enter_context(store.lock())
+            if store.exists() and not self.conf.get_boolean(REBUILD_PROPERTY, False):
+                store.require()
+                folder = store.current
                 index = opened(folder)
             else:
-                folder = self._held.enter_context(place.replacement(keep_old=False))
+                folder = self._held.enter_context(store.replacement(keep_old=False))
                 index = created(folder)
             self._before, self._last = index.searcher(), ""
             self._writer = index.writer(

@@ -108,8 +108,8 @@ class SolrIndexWriter(IndexWriter):
 
     def open(self) -> None:
         self.abort()
-        places = [f"{url.rstrip('/')}/{quote(self.collection, safe='')}" for url in self.urls]
-        addresses = places if self.type == CLOUD else self.urls
+        collections = [f"{url.rstrip('/')}/{quote(self.collection, safe='')}" for url in self.urls]
+        addresses = collections if self.type == CLOUD else self.urls
         groups = [[url] for url in addresses] if self.type == HTTP else [addresses]
         secure = any(url.startswith("https:") for url in addresses)
         tls = tls_context(self._trusted, verify=self.verifies) if secure else None

@@ -23,7 +23,17 @@ from minutch.errors import ParseError
 from minutch.records.links import Outlink
 
 from .elements import Elements, is_nofollow
-from .linkkinds import CSS, LIKELY, MARKUP, PLACES, SRCSET, URL, URLS, LinkAttribute, kinds_of
+from .linkkinds import (
+    CSS,
+    LIKELY,
+    LINK_ATTRIBUTES,
+    MARKUP,
+    SRCSET,
+    URL,
+    URLS,
+    LinkAttribute,
+    kinds_of,
+)
 from .linkvalues import in_css, in_list, in_policy, in_srcset, in_text, is_likely
 from .metatags import read_refresh
 from .walk import ParsedMarkup
@@ -62,8 +72,12 @@ class BrowserLinks:
         self.kinds = kinds_of(conf)
         self._elements = elements
         self._ignored = frozenset(conf.get_strings("parser.html.outlinks.ignore_tags"))
-        self._places = {name: place for name, place in PLACES.items() if place.kind in self.kinds}
-        self._selector = ", ".join(_selectors(self._places))
+        self._attributes = {
+            name: attribute
+            for name, attribute in LINK_ATTRIBUTES.items()
+            if attribute.kind in self.kinds
+        }
+        self._selector = ", ".join(_selectors(self._attributes))
 
     def __bool__(self) -> bool:
         return bool(self.kinds)
@@ -114,12 +128,12 @@ class BrowserLinks:
         for name, value in attributes.items():
             if not value:
                 continue
-            place = self._places.get(name)
-            if place is not None and (not place.elements or tag in place.elements):
-                if place.holds == MARKUP:
+            attribute = self._attributes.get(name)
+            if attribute is not None and (not attribute.elements or tag in attribute.elements):
+                if attribute.holds == MARKUP:
                     inside.append(value.encode("utf-8", "replace"))
                 else:
-                    yield from _READERS[place.holds](value)
+                    yield from _READERS[attribute.holds](value)
             if "data" in self.kinds and value[:5].lower() == "data:":
                 inside += _page_in_url(value)
         special = _SPECIAL.get(tag)

@@ -32,7 +32,7 @@ def _place(kind: str, holds: str, elements: str = "") -> LinkAttribute:
     return LinkAttribute(kind, holds, frozenset(elements.split()))
 
 
-PLACES: Final[Mapping[str, LinkAttribute]] = {
+LINK_ATTRIBUTES: Final[Mapping[str, LinkAttribute]] = {
     "action": _place("form", URL, "isindex"),
     "archive": _place("media", URLS, "applet object"),
     "background": _place("background", URL),
@@ -59,7 +59,7 @@ PLACES: Final[Mapping[str, LinkAttribute]] = {
 }
 """Attribute → what it may hold. Others need a look at their element: `browserlinks` has them."""
 
-KINDS: Final = frozenset(place.kind for place in PLACES.values()) | {
+KINDS: Final = frozenset(attribute.kind for attribute in LINK_ATTRIBUTES.values()) | {
     "base",
     "comment",
     "data",

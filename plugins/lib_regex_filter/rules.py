@@ -65,11 +65,11 @@ class Matcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RegexRule:
-    """One line of the file; `place` is the host or domain of its block."""
+    """One line of the file; `site` is the host or domain of its block."""
 
     accept: bool
     matcher: Matcher
-    place: str | None
+    site: str | None
     line: int = 0
 
 
@@ -80,7 +80,7 @@ class RuleFilter(ExtensionBase):
         super().__init__(conf, parameters)
         self.source = self.rule_source()
         self.rules = self.read_rules(self.rule_text())
-        self.has_places = any(rule.place is not None for rule in self.rules)
+        self.has_sites = any(rule.site is not None for rule in self.rules)
         self.timeouts = 0
 
     @abstractmethod
@@ -98,17 +98,15 @@ class RuleFilter(ExtensionBase):
     def read_rules(self, text: str) -> list[RegexRule]:
         """Returns the rules of a file's text; ConfigError names the line that is not a rule."""
         rules: list[RegexRule] = []
-        place: str | None = None
+        site: str | None = None
         for number, line in enumerate(rule_lines(text), 1):
             sign = line[:1]
             if sign == ">":
-                place = line[1:].strip()
+                site = line[1:].strip()
             elif sign == "<":
-                place = None
+                site = None
             elif sign and sign in "+-":
-                rules.append(
-                    RegexRule(sign == "+", self._compiled(line[1:], number), place, number)
-                )
+                rules.append(RegexRule(sign == "+", self._compiled(line[1:], number), site, number))
             elif sign not in ("", " ", "#"):
                 raise ConfigError(
                     f"{self.source}, line {number}: a rule has to start with + - # > or <: {line}"
@@ -136,11 +134,11 @@ class RuleFilter(ExtensionBase):
     def _deciding(self, url: str) -> RegexRule | None:
         """Returns the first rule that matches; None if none does, or one took too long."""
         host = domain = None
-        if self.has_places:
+        if self.has_sites:
             host = host_of(url)
             domain = None if host is None else domain_of(host)
         for rule in self.rules:
-            if rule.place is not None and rule.place not in (host, domain):
+            if rule.site is not None and rule.site not in (host, domain):
                 continue
             try:
                 if rule.matcher.search(url):
@@ -175,7 +173,7 @@ class RuleFilter(ExtensionBase):
             if found is None or number == _MOST_SAID:
                 return Verdicts(accepted, rejected, no_loops)
             matched, is_exact = found
-            if is_exact and rule.place is None:
+            if is_exact and rule.site is None:
                 decided = Intersection(left, matched)
                 accepted = Alternation((accepted, decided)) if rule.accept else accepted  # type: ignore[arg-type]
                 rejected = rejected if rule.accept else Alternation((rejected, decided))  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ class Browser:
         else:
             find(settings.binary)
         self._settings = settings
-        self._places = asyncio.Semaphore(settings.pages)
+        self._slots = asyncio.Semaphore(settings.pages)
         self._starting = asyncio.Lock()
         self._running: Chromium | Remote | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -40,7 +40,7 @@ class Browser:
     @contextlib.asynccontextmanager
     async def page(self, fetch: FetchLoad, agent: str, limit: int) -> AsyncIterator[Page]:
         """Provides a page in a context of its own, closed at the end."""
-        async with self._places:
+        async with self._slots:
             running = await self._browser()
             page = Page(running.connection, self._settings, fetch, agent, limit)
             try:

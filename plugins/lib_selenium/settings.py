@@ -59,7 +59,7 @@ class BrowserSettings:
             else _without_styles(conf)
         ):
             not_loaded |= _STYLES
-        place = conf.get("screenshot.location", "").strip()
+        folder = conf.get("screenshot.location", "").strip()
         limit = conf.get_int("http.time.limit", -1)
         return cls(
             driver=driver,
@@ -75,7 +75,7 @@ class BrowserSettings:
             scripts=not html_unit or conf.get_boolean("htmlunit.enable.javascript", True),
             not_loaded=not_loaded,
             screenshots=conf.get_boolean("take.screenshot", False),
-            screenshot_folder=Path(place) if place else None,
+            screenshot_folder=Path(folder) if folder else None,
             handler_delay=max(conf.get_long("libselenium.page.load.delay", 3), 0),
             requests_max=max(conf.get_int("minutch.browser.requests.max", 200), 0),
             bytes_max=max(conf.get_size("minutch.browser.bytes.max", 1 << 25), 0),
