@@ -396,13 +396,13 @@ class IndexWriter(ExtensionBase):
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"encode": ("encode_columns",)}
 
     overwrites: bool = False
-    """Whether each job starts with an empty output, so that deletions alone would lose it."""
+    """True if each job starts with an empty output, which deletions alone would lose."""
     batch_documents: int = 1000
     """Most actions in a call of `write`; `configure` may set it."""
     batch_bytes: int = 1 << 24
     """Bytes of documents from which on a batch goes out."""
     retries: int = 10
-    """How often a batch is retried that the server is too busy for (IndexBusyError)."""
+    """Number of retries of a batch while the server is busy (IndexBusyError)."""
     backoff: float = 0.1
     """Seconds before the first retry, doubled each time; the server's own wish comes first."""
 

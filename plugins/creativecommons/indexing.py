@@ -1,4 +1,4 @@
-"""Index field `cc`: what is known of the licence of a page, and what kind of work it is.
+"""Index field `cc`: adds the licence of a page and its kind of work.
 
     license=URL, and each part of the licence's name: by, sa, 4.0
     meta=rdf, meta=rel or meta=a    where it was found

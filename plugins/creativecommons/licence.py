@@ -1,5 +1,4 @@
-"""creativecommons: the licence that a page is under, and what kind of work it is, as parse
-metadata.
+"""creativecommons: finds the licence of a page and its kind of work, as parse metadata.
 
     License-Url        https://creativecommons.org/licenses/by/4.0/
     License-Location   where it was found: rdf (RDF in a comment), rel (<a rel="license">) or a (any

@@ -1,5 +1,5 @@
-"""feed: RSS and Atom; each entry whose link passes normalizers and filters becomes a document of
-its own.
+"""feed: parses RSS and Atom; each entry whose link passes normalizers and filters becomes a
+document.
 
 An entry's text is parsed by the parser for its type, links included; author, tag, published,
 updated and feed go into its metadata. The feed itself has its description for text and no links.

@@ -1,4 +1,4 @@
-"""headings: the texts of HTML elements as parse metadata under the element's name.
+"""headings: stores the texts of HTML elements in the parse metadata under the element's name.
 
 `headings` lists the elements (h1,h2); the first of each counts, all with `headings.multivalued`.
 Source: org.apache.nutch.parse.headings.HeadingsParseFilter.

@@ -1,4 +1,4 @@
-"""index-anchor: the field `anchor`, with the texts of the links to a page.
+"""index-anchor: adds the field `anchor`, with the texts of the links to a page.
 
 Each text counts once for each host that uses it; with anchorIndexingFilter.deduplicate once in all,
 whatever its case. Source: org.apache.nutch.indexer.anchor.AnchorIndexingFilter,

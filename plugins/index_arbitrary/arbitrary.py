@@ -1,4 +1,4 @@
-"""index-arbitrary: fields whose values a Python function or class of the user's makes.
+"""index-arbitrary: adds fields whose values are made by a Python function or class of the user.
 
 index.arbitrary.function.count says how many there are; the settings of the first end in .0:
 

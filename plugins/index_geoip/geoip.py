@@ -1,5 +1,5 @@
-"""index-geoip: fields about where the server of a page stands, by its address (store.ip.address
-must be true).
+"""index-geoip: adds the location of a page's server, by its address (store.ip.address must be
+true).
 
     index.geoip.db.KIND              database files in MaxMind's format, in a configuration folder;
                                      KIND is anonymous, asn, city, connection, country, domain or

@@ -1,4 +1,4 @@
-"""index-links: the fields `outlinks` and `inlinks`, with the URLs of the links of a page and of
+"""index-links: adds the fields `outlinks` and `inlinks`, with the URLs of a page's links and of
 those to it.
 
 With index.links.outlinks.host.ignore and index.links.inlinks.host.ignore links within a host are

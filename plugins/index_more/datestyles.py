@@ -1,4 +1,5 @@
-"""Dates in the styles of date-styles.txt: patterns of java.text.SimpleDateFormat, read leniently.
+"""Parses dates in the styles of date-styles.txt: patterns of java.text.SimpleDateFormat, read
+leniently.
 
     EEE day of the week (has no weight)   MMM name of the month   MM, dd, HH, mm, ss, SSS numbers
     yyyy year   yy year of the last 80 or the next 20   zzz zone: GMT, EST, GMT+01:00, +0100   XXX

@@ -1,4 +1,4 @@
-"""index-more: dates, length and type of a page.
+"""index-more: adds dates, length and type of a page.
 
     lastModified     the Last-Modified header
     date             the same, else when the page was last changed, else when it was fetched

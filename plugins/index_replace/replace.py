@@ -1,4 +1,4 @@
-"""index-replace: replacements in fields by the rules of index.replace.regexp (see `rules`).
+"""index-replace: replaces text in fields by the rules of index.replace.regexp (see `rules`).
 
 It works on the fields that filters before it have made (indexingfilter.order). A field of which
 nothing is text stays as it is. A pattern that takes too long on a value fails for its document.

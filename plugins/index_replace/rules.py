@@ -1,4 +1,4 @@
-"""The rules of index-replace: which fields of which documents are changed, and how.
+"""Reads and applies the rules of index-replace: fields, documents and replacements.
 
     title=/pattern/replacement/2       in the field title, with flags (2: without case)
     title:short=/pattern/replacement/  the result goes into the field short

@@ -1,4 +1,4 @@
-"""indexer-cloudsearch: batches of documents for Amazon CloudSearch. Needs boto3 (extra
+"""indexer-cloudsearch: sends batches of documents to Amazon CloudSearch. Needs boto3 (extra
 `cloudsearch`).
 
     endpoint         the domain's document endpoint, as AWS shows it

@@ -1,4 +1,4 @@
-"""indexer-csv: documents as lines of a CSV file, byte for byte as Nutch writes it.
+"""indexer-csv: writes documents as lines of a CSV file, byte for byte as Nutch does.
 
     fields           columns, in order (id,title,content)
     charset          encoding of the file (UTF-8); what it lacks becomes a question mark

@@ -1,4 +1,5 @@
-"""indexer-dummy: a text file with a line for each action: `add TAB id`, `delete TAB id`, `commit`.
+"""indexer-dummy: writes a line for each action to a text file: `add TAB id`, `delete TAB id`,
+`commit`.
 
     path     the file
     delete   whether deletions are also written (false)

@@ -1,4 +1,4 @@
-"""indexer-kafka: a message in JSON for each document, to a topic of Apache Kafka. Needs
+"""indexer-kafka: sends each document as a message in JSON to a topic of Apache Kafka. Needs
 kafka-python (extra `kafka`).
 
     host              brokers to begin with, with commas between

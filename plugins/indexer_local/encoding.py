@@ -1,4 +1,4 @@
-"""Documents as tantivy's JSON: known fields by their names, all others below `other`. See
+"""Encodes documents as tantivy's JSON: known fields by their names, all others below `other`. See
 `minutch.inspect.search.fields`.
 """
 

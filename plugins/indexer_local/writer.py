@@ -1,5 +1,5 @@
-"""indexer-local: an index beside the crawl, without a server; `minutch search` and `minutch serve`
-look into it.
+"""indexer-local: writes an index beside the crawl, without a server; `minutch search` and `minutch
+serve` read it.
 
     path       folder of the index, below that of the crawl unless it is absolute (index);
                indexchecker, which knows no crawl, takes the working folder

@@ -1,4 +1,5 @@
-"""indexer-rabbit: messages in JSON to an exchange of RabbitMQ. Needs pika (extra `rabbitmq`).
+"""indexer-rabbit: sends documents as messages in JSON to an exchange of RabbitMQ. Needs pika (extra
+`rabbitmq`).
 
     server.uri                           amqp://user:password@host:port/virtualhost
     exchange.name                        where messages go; empty: the default exchange

@@ -1,4 +1,4 @@
-"""indexer-solr: documents into Apache Solr, as commands in JSON to its update handler.
+"""indexer-solr: sends documents to Apache Solr, as commands in JSON to its update handler.
 
     type                  http: each URL gets all documents; cloud: any node of a SolrCloud does;
                           lb: the URLs lead to one index and get batches in turn. A URL that can't

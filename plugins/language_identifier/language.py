@@ -1,5 +1,5 @@
-"""language-identifier: the language of an HTML page, as ISO 639-1 code in the parse metadata under
-`language`.
+"""language-identifier: detects the language of an HTML page and stores its ISO 639-1 code in the
+parse metadata as `language`.
 
 lang.extraction.policy lists how the language is found, in order:
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LANGUAGE = "language"
 CERTAIN = 0.95
-"""From this probability on a guess counts as sure."""
+"""Minimum probability of a guess that is accepted."""
 _SEPARATORS = re.compile(r"[, ;.()=]")
 
 

@@ -1,4 +1,4 @@
-"""A list of hosts, domains and public suffixes, one on each line; lines are lower-cased, `#` starts
+"""Reads a list of hosts, domains and public suffixes, one a line; lines are lower-cased, `#` starts
 a comment line.
 """
 

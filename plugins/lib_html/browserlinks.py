@@ -1,5 +1,5 @@
-"""Links of a page that a browser follows or loads and Nutch does not take: a second look at the
-tree, if asked for.
+"""Finds links that a browser follows or loads and Nutch does not, in a second pass over the tree,
+if configured.
 
 Each is one of the kinds of `linkkinds`. They come after the page's other links, each target once,
 without an anchor. As in the first walk, an element with rel=nofollow is passed over, and so is one

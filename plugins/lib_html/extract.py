@@ -1,4 +1,4 @@
-r"""Text, title and links of an HTML tree, as Nutch's DOMContentUtils takes them from its own.
+r"""Extracts text, title and links from an HTML tree, as Nutch's DOMContentUtils does.
 
 One walk over the tree collects everything:
 

@@ -1,4 +1,4 @@
-"""Links in the headers that came with a page: Link, Refresh and Content-Location.
+"""Finds links in the headers that came with a page: Link, Refresh and Content-Location.
 
 They are relative to the page's URL, whatever its base element says. Sources: RFC 8288 section 3.2,
 RFC 9110 section 8.7, HTML standard ("shared declarative refresh steps").

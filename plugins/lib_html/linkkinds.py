@@ -1,5 +1,5 @@
-"""The kinds of links that Nutch does not take, and where in a page they stand. The one home of that
-table.
+"""Lists the kinds of links that Nutch does not take, and the elements and attributes that have
+them.
 
 Properties: parser.html.outlinks.browser turns all kinds on; parser.html.outlinks.kinds names some
 of them, or takes some away (`-ping`). Nutch's own links are those of `elements`.

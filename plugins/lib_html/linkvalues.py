@@ -1,5 +1,4 @@
-"""The links in the values of attributes and headers, in style sheets and in text. All of them take
-time in proportion.
+"""Finds links in the values of attributes and headers, in style sheets and in text, in linear time.
 
 Sources: HTML standard (srcset), CSS Syntax Level 3 (strings, url(), comments), RFC 8288 section 3
 (Link).

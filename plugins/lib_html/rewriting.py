@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Final
 
 PREFIX: Final = b"x-"
-"""What names get before them; such an element means nothing to HTML."""
+"""The prefix of renamed elements, which HTML does not know."""
 
 _TEXTS: Final = (b"script", b"style", b"title", b"textarea")
 """Elements that hold text, however long."""

@@ -1,5 +1,5 @@
-"""The kernel `html` called for a page: the elements as tables, its buffers, and the strings that it
-found.
+"""Calls the kernel `html` for a page: passes the elements as tables and its buffers, and returns
+the strings found.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The walk over a page's tree in Python: the yardstick of the kernel `html`, and its substitute.
+"""Walks over a page's tree in Python: the reference for the kernel `html`, and its substitute.
 
 A page is walked here where the kernel can't be used or leaves the decision to Python's Unicode (see
 `extract`).
@@ -20,7 +20,7 @@ from .tree import RENAMED
 
 BLANKS: Final = " \t\n\x0b\f\r"
 TRIMMED: Final = "".join(map(chr, range(0x21)))
-"""What java.lang.String.trim takes off."""
+"""The characters that java.lang.String.trim removes."""
 BYTE_ORDER_MARK: Final = "\ufeff"
 
 _MARK: Final = "\0"

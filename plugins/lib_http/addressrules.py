@@ -1,4 +1,4 @@
-"""Decides which addresses may be connected to, so that no page leads into the own network.
+"""Decides which addresses may be connected to, so that no page reaches the internal network.
 
     http.filter.ipaddress.include   if set, only these; the one way to reach the special ranges
                                     below

@@ -1,4 +1,4 @@
-"""Fetches pages by HTTP: sends requests as Nutch words them, keeps answers as Nutch's records do.
+"""Fetches pages by HTTP: sends requests in Nutch's form, keeps answers as Nutch's records do.
 
 Every request (pages, robots.txt, sitemaps, login forms, loads of a browser) takes one way: an
 httpx.Request goes to the transport, an httpx.AsyncBaseTransport, which returns an httpx.Response.
@@ -70,7 +70,7 @@ _LONGEST_HOST: Final = 255
 _AGENT: Final = 2
 """The place of User-Agent among the headers of a request."""
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-"""What no header's value may hold; a line break would begin another header."""
+"""Characters that are removed from header values; a line break would begin another header."""
 _OK: Final = 200
 _UNAUTHORIZED: Final = 401
 _FIRST_REDIRECT: Final = 300
@@ -82,7 +82,7 @@ _REDIRECTS: Final = {
     304: codes.NOTMODIFIED,
     307: codes.TEMP_MOVED,
 }
-"""What a status from 300 to 399 means; the others are permanent."""
+"""The meaning of status codes from 300 to 399; the others are permanent redirects."""
 
 _ERRORS: Final[Mapping[int, tuple[int, str]]] = {
     400: (codes.GONE, "{url}"),

@@ -1,4 +1,4 @@
-"""httpclient-auth.xml: whose name and password are shown to a server that asks for them.
+"""Reads httpclient-auth.xml and chooses the name and password for a server that asks for them.
 
     <credentials username= password=>   (<authscope host= port= realm= scheme=/> | <default realm=
                                         scheme=/>)*
@@ -41,7 +41,7 @@ _CHALLENGE: Final = re.compile(r"(?:^|,)\s*([A-Za-z][\w-]*)(?:\s+|$)")
 _REALM: Final = re.compile(r"realm\s*=\s*(?:\"([^\"]*)\"|([^\s,]+))", re.IGNORECASE)
 _BASIC: Final = "http.auth.basic."
 SCHEMES: Final = ("digest", "basic")
-"""What we speak, best first."""
+"""The supported schemes, best first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,4 @@
-"""One place for a transfer: a libcurl handle that is used again and again, and what its current
-transfer has received.
+"""Holds a reusable libcurl handle, and the data that its current transfer has received.
 
 libcurl calls `_on_header` for each header line and `_on_body` for each piece of content; both
 refuse more when a bound is reached, which ends the transfer (error 23) without losing what came

@@ -1,4 +1,4 @@
-"""The transport over libcurl: takes an httpx.Request, returns an httpx.Response, bounded every way.
+"""Sends httpx requests by libcurl and returns httpx responses, within limits of size and time.
 
 A request may carry in its `extensions`
     target          bytes sent as the request target as they are (else the URL's path and query)

@@ -1,4 +1,4 @@
-"""HTTP dates as Nutch reads and writes them (org.apache.nutch.net.protocols.HttpDateFormat)."""
+"""Reads and writes HTTP dates as Nutch does (org.apache.nutch.net.protocols.HttpDateFormat)."""
 
 from __future__ import annotations
 

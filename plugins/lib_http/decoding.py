@@ -1,4 +1,4 @@
-"""Content codings undone within a limit: gzip, deflate (zlib-wrapped or raw), br and zstd.
+"""Decodes content codings within a limit: gzip, deflate (zlib-wrapped or raw), br and zstd.
 
 Each decoder yields as much as it can and stops at `limit` bytes, so a bomb costs no more than a
 page. Damaged or cut off data gives what came before the damage, as Nutch's

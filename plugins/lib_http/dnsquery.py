@@ -1,4 +1,4 @@
-"""Questions to DNS servers by c-ares (pycares), which says how long an answer holds; /etc/hosts
+"""Queries DNS servers by c-ares (pycares), which returns the lifetime of an answer; /etc/hosts
 comes first.
 
 c-ares says which sockets it waits on; they are watched by the running event loop. A timer gives it

@@ -1,4 +1,6 @@
-"""A request for libcurl (`Order`), what came back (`Reply`), and its use for a page (`Answer`)."""
+"""Defines a request for libcurl (`Order`), its response (`Reply`), and the answer for a page
+(`Answer`).
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ class Reply:
     tls: tuple[str, str, bool] | None = None
     """Protocol, cipher and whether the certificate was checked, where that is recorded."""
     decoded: bool = False
-    """Whether the content's codings are undone already, whatever the head says."""
+    """True if the content is decoded already, regardless of its head."""
 
 
 @dataclass(slots=True)
@@ -66,7 +68,7 @@ class Answer:
     base: str | None = None
     """The document's URL, where it is not the one that was asked for."""
     moved: str | None = None
-    """Where the document itself leads to (a script in a browser)."""
+    """URL that the document itself goes to (by a script in a browser)."""
 
     def header(self, name: str) -> str | None:
         """Returns the value of a header, None if it is not there."""

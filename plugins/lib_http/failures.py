@@ -1,4 +1,4 @@
-"""Failures on the way to a page: httpx exceptions, and their Java texts in Nutch's records.
+"""Defines the failures of a fetch: httpx exceptions, and their Java texts in Nutch's records.
 
 A failed fetch leaves a ProtocolStatus whose argument is the `toString` of a Java exception; the
 same failure gets the same words here, so that `_pst_` reads alike whoever fetched.

@@ -1,5 +1,5 @@
-"""Response headers as Nutch keeps them: names looked up without case, well-known names spelled
-right, last value wins.
+"""Keeps response headers as Nutch does: names are case-insensitive, well-known names are corrected,
+the last value wins.
 
 Source: org.apache.nutch.metadata.SpellCheckedMetadata, and the header loop of protocol-http's
 HttpResponse.

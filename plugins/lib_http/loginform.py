@@ -1,4 +1,4 @@
-"""Logging in by a web form, as httpclient-auth.xml describes it, and keeping the session's cookies.
+"""Logs in by a web form, as httpclient-auth.xml describes it, and keeps the session's cookies.
 
     <credentials authMethod="formAuth" loginUrl= loginFormId= loginRedirect="true|false">
       <loginPostData><field name= value=/>*</loginPostData>

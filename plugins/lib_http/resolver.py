@@ -1,5 +1,5 @@
-"""Addresses of hosts, kept for as long as their DNS records say, and looked up ahead of the
-requests that need them.
+"""Caches the addresses of hosts for the lifetime of their DNS records, and looks them up ahead of
+requests.
 
     http.dns.resolver           cares (lifetimes are known) or system (libcurl asks the C library,
                                 and knows none)

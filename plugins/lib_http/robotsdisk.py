@@ -1,5 +1,5 @@
-"""The robots.txt files of the last day on disk, in one file (minutch.state) that the processes of a
-fetch share.
+"""Caches the robots.txt files of the last day on disk, in one file (minutch.state) that the
+processes of a fetch share.
 
     robotstxt(key TEXT PRIMARY KEY, fetched REAL, code INTEGER, content BLOB, content_type TEXT, url
     TEXT,

@@ -1,4 +1,4 @@
-"""robots.txt: fetching it, following its redirects, and what its absence means (RFC 9309, section
+"""Fetches robots.txt, follows its redirects, and decides what its absence means (RFC 9309, section
 2.3.1).
 
     2xx                     the rules in it
@@ -55,7 +55,7 @@ SIGNAL_KEY: Final = "robotstxt.content-signal"
 """And each use of the content that it speaks of to this crawler: `search=yes`, `ai-train=no`."""
 _HTTP: Final = ("http://", "https://")
 _AFTER_SCHEME: Final = 8
-"""Where a slash of an http or https URL is none of those before the authority any more."""
+"""Index after the slashes before the authority in an http or https URL."""
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _OK: Final = 200
 _FORBIDDEN: Final = 403

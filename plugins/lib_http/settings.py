@@ -1,4 +1,4 @@
-"""The `http.*` and `store.*` properties that every HTTP protocol plugin obeys (HttpBase.setConf).
+"""Reads the `http.*` and `store.*` properties of all HTTP protocol plugins (HttpBase.setConf).
 
 Defaults are Nutch's, except that certificates are checked (`http.tls.certificates.check`) and that
 no page takes longer than five minutes where `http.time.limit` sets nothing.

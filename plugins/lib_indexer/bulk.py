@@ -1,5 +1,5 @@
-"""Documents into Elasticsearch or OpenSearch by the bulk API, which both have alike from version 7
-and 1 on.
+"""Sends documents to Elasticsearch or OpenSearch by the bulk API, which is the same in both from
+version 7 and 1 on.
 
     host                          names or addresses, with commas between; any of them is asked
     port                          9300

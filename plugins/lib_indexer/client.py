@@ -1,4 +1,4 @@
-"""Requests to search servers over HTTP: one of several servers that answers, and errors that say
+"""Sends requests to search servers over HTTP: to one of several that answers, with errors that say
 what to do.
 
     answer                                  what comes of it
@@ -42,7 +42,7 @@ MISSING: Final = 404
 REFUSED: Final = (400, 409, 413, 422)
 CONNECT_SECONDS: Final = 15.0
 TIMEOUT_SECONDS: Final = 120.0
-"""For an answer, unless a parameter says otherwise."""
+"""Time limit of an answer, unless a parameter sets another."""
 _LONGEST_REASON: Final = 500
 
 

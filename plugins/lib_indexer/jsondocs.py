@@ -1,4 +1,4 @@
-"""Documents as JSON objects, column by column.
+"""Encodes documents as JSON objects, column by column.
 
 A field with one value is that value, one with several an array; a field that a document lacks is
 left out. Dates are in UTC as Java's ISO_INSTANT prints them: 2026-11-22T16:00:00Z, with

@@ -1,5 +1,5 @@
-"""TLS for index writers: certificates that are trusted, and the one that the client shows, from PEM
-or Java's files.
+"""Configures TLS for index writers: trusted certificates and the client's own, from PEM or Java's
+files.
 
     trust store    PEM; JKS; PKCS12 (with the package cryptography, extra `keystores`)
     key store      PEM with key and certificates; PKCS12

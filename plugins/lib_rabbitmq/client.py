@@ -1,4 +1,4 @@
-"""A connection to RabbitMQ: an exchange and a queue declared and bound, messages sent, by pika.
+"""Connects to RabbitMQ: declares and binds an exchange and a queue, and sends messages, by pika.
 
 Waiting for the server has an end (`TIMEOUT`), also where it lets its clients wait because its
 memory or disk is full. Source: org.apache.nutch.rabbitmq.RabbitMQClient.
@@ -42,7 +42,7 @@ class Binding:
     key: str = ""
     """The routing key; empty: the queue's name."""
     arguments: Mapping[str, Value] = field(default_factory=dict)
-    """What headers a message has to have, for an exchange of type headers."""
+    """Headers that a message must have, for an exchange of type headers."""
 
     @classmethod
     def read(cls, prefix: str, values: Mapping[str, str]) -> Binding:

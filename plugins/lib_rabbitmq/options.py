@@ -1,4 +1,4 @@
-"""Options as Nutch's RabbitMQ plugins write them.
+"""Reads options as Nutch's RabbitMQ plugins write them.
 
     type=direct,durable=true                             exchanges
     durable=true,arguments={x-max-length:10;x-a:b}       queues

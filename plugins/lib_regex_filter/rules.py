@@ -1,4 +1,5 @@
-"""Filters by a list of patterns, the first match decides; the format of regex-urlfilter.txt.
+"""Filters URLs by a list of patterns, of which the first match decides; the format of
+regex-urlfilter.txt.
 
     file     = *( rule | block | end | comment )
     rule     = ( "+" | "-" ) pattern      accept, reject
@@ -44,7 +45,7 @@ class Matcher(Protocol):
     """One pattern; see `minutch.urls.javaregex.JavaRegex`."""
 
     is_loop_rule: bool
-    """Whether it matches the URLs in which a segment comes back at every second place."""
+    """True if it matches URLs in which a segment recurs at every second place."""
 
     @property
     def pattern(self) -> str: ...

@@ -1,5 +1,5 @@
-"""HTTP with a browser: a page is fetched once, as protocol-http would, and if it is HTML, the
-browser shows it.
+"""Fetches pages by HTTP with a browser: a page is fetched once, as by protocol-http, and shown in
+the browser if it is HTML.
 
     the answer is no 200, or no HTML     it stands as it came
     a script or refresh leads elsewhere  a redirect (temporarily moved) to there, which the fetcher

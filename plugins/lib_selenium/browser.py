@@ -1,4 +1,4 @@
-"""One browser for all pages of a process: started with the first of them, started again when it has
+"""Runs one browser for all pages of a process: it is started with the first, and again when it has
 ended.
 """
 

@@ -1,4 +1,4 @@
-"""Chromium on this machine: how it is found, started and ended, and what it may not do.
+"""Finds, starts and ends Chromium on this machine, and restricts it.
 
 The browser has no network at all: every name and address resolves to nothing, and WebRTC may use no
 UDP. What a page asks for comes to us over the DevTools pipe and is fetched by lib-http, which has

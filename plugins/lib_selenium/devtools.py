@@ -1,5 +1,5 @@
-"""The Chrome DevTools protocol: commands with their answers, and events, over a channel of JSON
-messages.
+"""Speaks the Chrome DevTools protocol: commands with their answers, and events, over a channel of
+JSON messages.
 
     {"id": 1, "method": "Page.navigate", "params": {…}, "sessionId": "…"}      a command
     {"id": 1, "result": {…}, "sessionId": "…"}                                its answer; `error` if

@@ -1,4 +1,4 @@
-"""Decides what a page in the browser may load. The only home of that decision; no I/O.
+"""Decides what a page in the browser may load. Pure: no I/O.
 
 GET, http or https                       robots.txt is asked, then lib-http fetches it
 other methods, other schemes             refused: a crawler only reads

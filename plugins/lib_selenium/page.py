@@ -1,5 +1,5 @@
-"""One page in the browser, in a context of its own: no cookie, no storage, no cache of another page
-is there.
+"""Shows a page in the browser, in a context of its own, without cookies, storage or cache of other
+pages.
 
 What the page asks for is held by the browser (Fetch.requestPaused) until `loads.py` has judged it
 and `fetch` has brought it. The page's text is read from a world that its scripts do not see, so
@@ -65,7 +65,7 @@ class Rendered:
     url: str
     """The document's URL, which scripts may have changed within the host."""
     moved: str | None = None
-    """Where a script or a refresh leads to instead."""
+    """URL that a script or a refresh goes to instead."""
 
 
 class Page:

@@ -1,4 +1,4 @@
-"""A browser of a Selenium grid: a session by the WebDriver protocol, then DevTools over the
+"""Uses a browser of a Selenium grid: a session by the WebDriver protocol, then DevTools over the
 WebSocket that it names.
 
 The session's capabilities say where: `se:cdp` (Selenium Grid 4), else the address in

@@ -1,5 +1,5 @@
-"""The properties of the protocol plugins with a browser (HttpWebClient and HtmlUnitWebDriver), read
-once.
+"""Reads the properties of the protocol plugins with a browser (HttpWebClient and
+HtmlUnitWebDriver).
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class BrowserSettings:
     load_delay: float = 3
     start_time: float = 45
     script_time: float = 3.5
-    """How long a script may keep a page from answering."""
+    """Time for which a script may keep a page from answering."""
     page_time: float = 300
-    """For a page with all its handlers."""
+    """Time limit of a page with all its handlers."""
     scripts: bool = True
     not_loaded: frozenset[str] = frozenset()
     """Kinds of resources, as DevTools calls them, that pages go without."""
     screenshots: bool = False
     screenshot_folder: Path | None = None
     handler_delay: float = 3
-    """How long handlers wait after a click."""
+    """Time that handlers wait after a click."""
     requests_max: int = 200
     bytes_max: int = 1 << 25
     memory_max: int = 2048 << 20

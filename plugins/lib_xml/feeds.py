@@ -1,4 +1,4 @@
-"""RSS (0.9 to 2.0, RDF included) and Atom as one kind of feed.
+"""Reads RSS (0.9 to 2.0, including RDF) and Atom as one kind of feed.
 
     RSS     channel: title, link, description; item: title, link (or guid), description,
             content:encoded, author or dc:creator, category, pubDate or dc:date

@@ -1,5 +1,5 @@
-"""XML from the web, read safely: no network, no entities but XML's own; broken XML is read as far
-as possible.
+"""Parses XML from the web safely: no network, no entities but XML's own; broken XML is parsed as
+far as possible.
 """
 
 from __future__ import annotations

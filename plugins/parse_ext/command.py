@@ -1,4 +1,4 @@
-"""parse-ext: parses content by a command of the user's; its output is the text, and the URLs in it
+"""parse-ext: parses content by a command of the user; its output is the text, and the URLs in it
 are the links.
 
 Parameters in plugin.xml, for each type: `command`, `timeout` (s, 30), `encoding` of the output

@@ -1,4 +1,4 @@
-"""parse-js: quoted strings in JavaScript that look like URLs are links, without an anchor.
+"""parse-js: takes quoted strings in JavaScript that look like URLs as links, without an anchor.
 
 A string counts if it has no blanks and, not at its ends, a slash or a dot. In HTML pages scripts,
 event attributes and `javascript:` links are searched, and what is found stands before the page's

@@ -1,4 +1,5 @@
-"""Text, title and links of office documents that are a zip of XML: OOXML, OpenDocument, EPUB.
+"""Extracts text, title and links of office documents that are a zip of XML: OOXML, OpenDocument,
+EPUB.
 
     word/document.xml                      paragraphs             a line each
     ppt/slides/slide*.xml                  slides                 a line for each paragraph

@@ -1,4 +1,4 @@
-"""parse-tika: the parser for every type that no other parser handles, under the id that Nutch's
+"""parse-tika: parses every type that no other parser handles, under the id that Nutch's
 configurations name.
 
     HTML, XHTML                  as parse-html; with tika.extractor=boilerpipe only the main text

@@ -1,5 +1,5 @@
-"""parse-zip: the members of an archive, each parsed by the parser for its type; their texts and
-links together.
+"""parse-zip: parses the members of an archive by the parsers for their types, and joins their texts
+and links.
 
 The type is that of name and content. The text has each member's name before its text. Members
 without a suffix, and those that no parser handles, are skipped. At most `MOST_MEMBERS` members and

@@ -1,4 +1,4 @@
-"""http and https answered from archives, as if they were the web: pages, redirects, robots.txt.
+"""Answers http and https from archives, as if they were the web: pages, redirects, robots.txt.
 
 `archive.files` names the archives (WARC, ARC, WACZ, CDXJ, folders of them). Of several visits to a
 URL the newest answers, or the newest up to `archive.until`. What is not there is 404. Nothing is

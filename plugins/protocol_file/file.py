@@ -1,4 +1,5 @@
-"""file: URLs: a file's content, a directory as a page of links, a symbolic link as a redirect.
+"""Reads file: URLs: a file's content, a directory as a page of links, a symbolic link as a
+redirect.
 
     200  file or directory            401  not readable            300  not the canonical path: a
          symbolic link, `..`

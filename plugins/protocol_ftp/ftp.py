@@ -62,7 +62,7 @@ from .listing import FtpEntry, facts, listed, page, parse_time
 log = logging.getLogger(__name__)
 
 ALL_TIMES: Final = 10
-"""So many times ftp.timeout one URL may take."""
+"""Time limit of a URL, as a multiple of ftp.timeout."""
 MOST_KEPT: Final = 64
 """Connections that wait for their server's next URL."""
 _THREADS: Final = 64
@@ -70,7 +70,7 @@ _NO_LINE: Final = ("\r", "\n", "\0")
 
 _STATUSES: Final = {304: codes.NOTMODIFIED, 401: codes.ACCESS_DENIED, 404: codes.NOTFOUND}
 _BROKEN: Final = (OSError, EOFError, ftplib.Error)
-"""What ends a dialogue."""
+"""The errors that end a dialogue."""
 
 
 class FtpFailure(httpx.TransportError):

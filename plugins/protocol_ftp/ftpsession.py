@@ -1,5 +1,5 @@
-"""One connection to an FTP server: the dialogue of RFC 959 by ftplib, within bounds that a hostile
-server can't move.
+"""Connects to an FTP server: the dialogue of RFC 959 by ftplib, within limits that a hostile server
+can't exceed.
 
 A data connection goes to the address of the control connection, whatever PASV names, and never to a
 port below 1024. Commands can't hold line ends. A reply of more than 256 KiB, and an answer that

@@ -1,4 +1,4 @@
-"""The entries of an FTP directory, and the page of links that stands for it.
+"""Reads the entries of an FTP directory, and makes a page of links of them.
 
 Names are bytes to FTP; here they are strings with a character for each byte (Latin-1). Servers that
 know MLSD (RFC 3659) are asked in its words, with times in UTC; of others the output of LIST is

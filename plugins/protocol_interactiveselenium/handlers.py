@@ -1,4 +1,4 @@
-"""Handlers: what is done with a page in the browser before it is read
+"""Defines handlers, which process a page in the browser before it is read
 (interactiveselenium.handlers).
 
     DefaultHandler                     nothing

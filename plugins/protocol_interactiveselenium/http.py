@@ -1,4 +1,4 @@
-"""protocol-interactiveselenium: pages after handlers have worked on them in the browser.
+"""protocol-interactiveselenium: fetches pages and has handlers process them in the browser.
 
 The content is what the handlers return, one after the other; for one that returns nothing, the
 document as it leaves it. Source: HttpResponse of protocol-interactiveselenium, whose pages are

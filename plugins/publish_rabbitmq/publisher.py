@@ -1,4 +1,4 @@
-"""publish-rabbitmq: each event of a fetch (fetcher.publisher=true) as a message of JSON for
+"""publish-rabbitmq: sends each event of a fetch (fetcher.publisher=true) as a message of JSON to
 RabbitMQ.
 
     {"eventType": "END", "eventData": {"status": "success"}, "url": "http://…", "timestamp":

@@ -1,4 +1,4 @@
-"""scoring-depth: counts how many links a page is away from its seed, and stops at a maximum.
+"""scoring-depth: counts the links between a page and its seed, and stops at a maximum.
 
     _depth_      IntWritable in a CrawlDatum's metadata, 1 for a seed; a string in the content's and
                  parse's metadata

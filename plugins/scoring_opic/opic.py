@@ -1,4 +1,4 @@
-"""scoring-opic: a page passes its score on to the pages that it links to, in equal shares.
+"""scoring-opic: passes the score of a page on to the pages that it links to, in equal shares.
 
 New pages start at 0; each link found adds its share. All arithmetic is Java's, in 32-bit floats,
 link by link. Source: org.apache.nutch.scoring.opic.OPICScoringFilter, a variant of On-Line Page

@@ -1,5 +1,5 @@
-"""scoring-orphan: pages that no link has been found to for a long time are marked as gone, then as
-orphans.
+"""scoring-orphan: marks pages as gone, then as orphans, if no link to them has been found for a
+long time.
 
     _orphan_   IntWritable in a CrawlDatum's metadata: seconds since the epoch when updatedb last
                saw a link to the page

@@ -1,4 +1,4 @@
-"""subcollection: names of parts of the crawl, by what stands in the URL, in the field
+"""subcollection: adds names of parts of the crawl, by strings in the URL, as the field
 `subcollection`.
 
     <subcollections>
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 FILE = "subcollections.xml"
 BLANKS = "".join(map(chr, range(33)))
-"""What java.lang.String.trim takes away."""
+"""The characters that java.lang.String.trim removes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The pattern language of urlfilter-automaton: regular expressions in the strict sense, which match
+"""Parses the patterns of urlfilter-automaton: regular expressions in the strict sense, which match
 whole strings.
 
     union     = inter [ "|" union ]             either

@@ -1,4 +1,4 @@
-"""urlfilter-fast: paths to reject, by host and domain (fast-urlfilter.txt).
+"""urlfilter-fast: rejects paths by host and domain (fast-urlfilter.txt).
 
     file     = *( section rule* )             "#" starts a comment anywhere
     section  = ( "Host" | "Domain" ) name     "Domain ." is for all

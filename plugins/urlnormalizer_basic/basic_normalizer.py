@@ -1,4 +1,4 @@
-"""urlnormalizer-basic: one spelling for each URL.
+"""urlnormalizer-basic: brings each URL to one spelling.
 
 - scheme and host in lower case; percent-encoding in the host decoded; the default port dropped
 - no fragment; for http and https no user info

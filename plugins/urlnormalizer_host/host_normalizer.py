@@ -1,4 +1,4 @@
-"""urlnormalizer-host: one host name in place of others (host-urlnormalizer.txt).
+"""urlnormalizer-host: replaces host names by others (host-urlnormalizer.txt).
 
 Lines `host target`; the host may be `*.domain`, which stands for every host below it, not for the
 domain itself. The host as such is looked up first, then the domains above it, the shortest (of two

@@ -1,4 +1,4 @@
-"""urlnormalizer-protocol: the scheme that a host's URLs get (protocols.txt).
+"""urlnormalizer-protocol: sets the scheme of URLs by host (protocols.txt).
 
 Lines `host scheme`, a blank or a tab between them; the host may be `*.domain`, which stands for the
 domain and every host below it. A URL with a port stays. Properties: urlnormalizer.protocols.rules

@@ -1,4 +1,5 @@
-"""urlnormalizer-regex: replacements by Java's regular expressions, in order (regex-normalize.xml).
+"""urlnormalizer-regex: applies replacements by Java's regular expressions, in order
+(regex-normalize.xml).
 
     <regex-normalize>
       <regex><pattern>…</pattern><substitution>…</substitution></regex> …
