@@ -151,10 +151,10 @@ class LocalIndexWriter(IndexWriter):
             self._writer.rollback()
             del self._writer
         if hasattr(self, "_held"):
-            self._release(IndexWriterError("given up"))
+            self._release(IndexWriterError("aborted"))
 
     def _release(self, error: BaseException) -> None:
-        """Let go of what is held, and remove what is half done."""
+        """Releases locks and removes incomplete files."""
         self._held.__exit__(type(error), error, error.__traceback__)
 
     def describe(self) -> dict[str, tuple[str, object]]:

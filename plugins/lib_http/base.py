@@ -86,7 +86,7 @@ _REDIRECTS: Final = {
 
 _ERRORS: Final[Mapping[int, tuple[int, str]]] = {
     400: (codes.GONE, "{url}"),
-    401: (codes.ACCESS_DENIED, "Authentication required: {given}"),
+    401: (codes.ACCESS_DENIED, "Authentication required: {text}"),
     404: (codes.NOTFOUND, "{url}"),
     410: (codes.GONE, "Http: {code} url={url}"),
 }
@@ -419,7 +419,7 @@ def _put_versions(metadata: Metadata, reply: Reply) -> None:
     metadata.set(PROTOCOL_VERSIONS_KEY, ",".join(versions))
 
 
-def _status(answer: Answer, url: Url, given: str) -> ProtocolStatus:
+def _status(answer: Answer, url: Url, text: str) -> ProtocolStatus:
     """Returns the ProtocolStatus of an answer. Raises UrlError for a redirect to what is no URL."""
     code = answer.code
     if answer.moved is not None:
@@ -433,7 +433,7 @@ def _status(answer: Answer, url: Url, given: str) -> ProtocolStatus:
         target = parse(answer.location, url)
         return ProtocolStatus(_REDIRECTS.get(code, codes.MOVED), [str(target)])
     status, template = _ERRORS.get(code, _OTHER)
-    return ProtocolStatus(status, [template.format(code=code, url=url, given=given)])
+    return ProtocolStatus(status, [template.format(code=code, url=url, text=text)])
 
 
 def _error_text(error: Exception, url: str) -> str:

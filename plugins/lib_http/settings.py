@@ -209,19 +209,19 @@ class HttpSettings:
 
 
 def _pool(conf: Configuration) -> tuple[int, int] | None:
-    """http.connection.pool.okhttp: pools, connections in each, seconds. One pool here, as large as
-    all of them.
+    """Reads http.connection.pool.okhttp (pools, connections in each, seconds); returns the size of
+    one pool as large as all of them, and the seconds.
     """
-    given = conf.get_trimmed_strings("http.connection.pool.okhttp")
-    if not given:
+    values = conf.get_trimmed_strings("http.connection.pool.okhttp")
+    if not values:
         return None
-    if len(given) != 3 or not all(part.isdecimal() and int(part) for part in given):
+    if len(values) != 3 or not all(part.isdecimal() and int(part) for part in values):
         log.warning(
-            "http.connection.pool.okhttp: expected pools, size and seconds, found %s: left out",
-            ",".join(given),
+            "http.connection.pool.okhttp: expected pools, size and seconds, found %s: ignored",
+            ",".join(values),
         )
         return None
-    pools, size, seconds = map(int, given)
+    pools, size, seconds = map(int, values)
     return pools * size, seconds
 
 

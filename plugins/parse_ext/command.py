@@ -36,7 +36,7 @@ class ExtParser(Parser):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        self._command = _words(parameters.get("command", ""))
+        self._command = _arguments(parameters.get("command", ""))
         self._timeout = int(parameters.get("timeout") or TIMEOUT)
         name = parameters.get("encoding") or "utf-8"
         charset = from_header(f"charset={name}")
@@ -79,7 +79,7 @@ class ExtParser(Parser):
         return ParseResult.of(content.url, Parse(text, data))
 
 
-def _words(command: str) -> list[str]:
+def _arguments(command: str) -> list[str]:
     """Returns the command's words; a program in the plugin's folder by its full path."""
     words = shlex.split(command)
     if words and "/" in words[0]:

@@ -52,8 +52,8 @@ def parse_time(text: str) -> int | None:
 def facts(lines: Iterable[str]) -> Iterator[FtpEntry]:
     """Yields the entries in what MLSD gives: `type=file;size=12;modify=20260101120000; name`."""
     for line in lines:
-        given, _, name = line.partition(" ")
-        fact = dict(part.lower().partition("=")[::2] for part in given.split(";") if part)
+        pairs, _, name = line.partition(" ")
+        fact = dict(part.lower().partition("=")[::2] for part in pairs.split(";") if part)
         if fact.get("type") in ("file", "dir") and _is_name(name):
             size = fact.get("size", "0")
             number = int(size) if size.isascii() and size.isdecimal() and len(size) < 19 else 0

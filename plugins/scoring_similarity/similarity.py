@@ -125,15 +125,15 @@ def _score_of(parse_data: ParseData) -> float | None:
 
 
 def _sizes(conf: Configuration) -> tuple[int, int]:
-    """scoring.similarity.ngrams: shortest and longest run of words; one number stands for both.
-    ConfigError.
+    """Reads scoring.similarity.ngrams: shortest and longest run of words, or one number for both.
+    Raises ConfigError.
     """
-    given = conf.get_trimmed_strings("scoring.similarity.ngrams", ["1", "1"])
-    numbers = [int(text) if text.isdecimal() and len(text) < 3 else 0 for text in given]
+    values = conf.get_trimmed_strings("scoring.similarity.ngrams", ["1", "1"])
+    numbers = [int(text) if text.isdecimal() and len(text) < 3 else 0 for text in values]
     if not 1 <= len(numbers) <= 2 or not all(1 <= number <= _MOST_WORDS for number in numbers):
         expected = f"one or two numbers from 1 to {_MOST_WORDS}, as 1,1"
         raise ConfigError(
-            f"scoring.similarity.ngrams: expected {expected}, found {','.join(given)!r}"
+            f"scoring.similarity.ngrams: expected {expected}, found {','.join(values)!r}"
         )
     shortest, longest = numbers[0], numbers[-1]
     return (1, 1) if shortest == 1 else (shortest, max(shortest, longest))
