@@ -26,8 +26,8 @@ def run(args: list[str], context: JobContext) -> int:
     """Checks each URL that is read."""
     if not args:
         fail("", USAGE)
-    given = parse(args, FLAGS, usage=USAGE, most=0)
-    checker = filterchecker(context.conf, given["-filterName"])
+    arguments = parse(args, FLAGS, usage=USAGE, most=0)
+    checker = filterchecker(context.conf, arguments["-filterName"])
     names = "".join(f"{name} " for name in checker.plugins)
     context.print(f"Checking combination of these URLFilters: {names}")
-    return answer_lines(given, checker.check, context)
+    return answer_lines(arguments, checker.check, context)

@@ -30,7 +30,7 @@ FLAGS: Final = (*PAGE_FLAGS, Flag("-doIndex"))
 
 def run(args: list[str], context: JobContext) -> int:
     """Checks one page, or those of stdin or of connections."""
-    given = parse(args, FLAGS, usage=USAGE, least=0 if args else 1, most=1)
-    options = IndexCheckOptions(**page_options(given), do_index=given["-doIndex"])
+    arguments = parse(args, FLAGS, usage=USAGE, least=0 if args else 1, most=1)
+    options = IndexCheckOptions(**page_options(arguments), do_index=arguments["-doIndex"])
     with IndexChecker(context.conf, options, context.clock) as checker:
-        return show_pages(checker, given, context)
+        return show_pages(checker, arguments, context)

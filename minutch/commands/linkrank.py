@@ -16,8 +16,8 @@ FLAGS: Final = (Flag("-webgraphdb", value="webgraphdb"),)
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the job and reports its counters."""
-    given = parse(args, FLAGS, usage=USAGE, most=0)
-    if given["-webgraphdb"] is None:
+    arguments = parse(args, FLAGS, usage=USAGE, most=0)
+    if arguments["-webgraphdb"] is None:
         fail("", USAGE)
-    context.report("LinkRank", linkrank(Path(given["-webgraphdb"]), context=context))
+    context.report("LinkRank", linkrank(Path(arguments["-webgraphdb"]), context=context))
     return 0

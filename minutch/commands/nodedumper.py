@@ -36,22 +36,28 @@ FLAGS: Final = (
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the job and reports its counters."""
-    given = parse(args, FLAGS, usage=USAGE, most=0)
-    if given["-webgraphdb"] is None or given["-output"] is None:
+    arguments = parse(args, FLAGS, usage=USAGE, most=0)
+    if arguments["-webgraphdb"] is None or arguments["-output"] is None:
         fail("say what to read and where to write: -webgraphdb and -output" if args else "", USAGE)
-    group = given["-group"]
+    group = arguments["-group"]
     if group is not None and (group[0] not in ("host", "domain") or group[1] not in ("sum", "max")):
         fail(f"-group: expected host or domain, and sum or max, found {' '.join(group)}", USAGE)
-    top = given.get("-topn", ALL)
+    top = arguments.get("-topn", ALL)
     if top < 0:
         fail(f"-topn: expected a number from 0 on, found {top}", USAGE)
     options = NodeDumperOptions(
-        number=("inlinks" if given["-inlinks"] else "outlinks" if given["-outlinks"] else "scores"),
+        number=(
+            "inlinks"
+            if arguments["-inlinks"]
+            else "outlinks"
+            if arguments["-outlinks"]
+            else "scores"
+        ),
         topn=top,
         group=group,
-        as_eff=given["-asEff"],
-        as_sequence_file=given["-asSequenceFile"],
+        as_eff=arguments["-asEff"],
+        as_sequence_file=arguments["-asSequenceFile"],
     )
-    graph, output = Path(given["-webgraphdb"]), Path(given["-output"])
+    graph, output = Path(arguments["-webgraphdb"]), Path(arguments["-output"])
     context.report("NodeDumper", nodedumper(graph, output, options, context=context))
     return 0

@@ -32,9 +32,9 @@ def run(args: list[str], context: JobContext) -> int:
     """Normalizes each URL that is read."""
     if not args:
         fail("", USAGE)
-    given = parse(args, FLAGS, usage=USAGE, most=0)
-    scope = given.get("-scope", SCOPE_DEFAULT)
-    checker = normalizerchecker(context.conf, given["-normalizer"], scope)
+    arguments = parse(args, FLAGS, usage=USAGE, most=0)
+    scope = arguments.get("-scope", SCOPE_DEFAULT)
+    checker = normalizerchecker(context.conf, arguments["-normalizer"], scope)
     names = "".join(f"{name} " for name in checker.plugins)
     context.print(f"Checking combination of these URLNormalizers: {names}")
-    return answer_lines(given, checker.check, context)
+    return answer_lines(arguments, checker.check, context)

@@ -23,29 +23,29 @@ PAGE_FLAGS: Final = (
 )
 
 
-def page_options(given: Arguments) -> dict[str, Any]:
+def page_options(arguments: Arguments) -> dict[str, Any]:
     """Returns the values of the flags as those of PageCheckOptions."""
-    pairs = (value.partition("=") for value in given["-md"] or ())
+    pairs = (value.partition("=") for value in arguments["-md"] or ())
     return {
-        "normalize": given["-normalize"],
-        "follow_redirects": given["-followRedirects"],
-        "check_robots": given["-checkRobotsTxt"],
-        "dump_text": given["-dumpText"],
+        "normalize": arguments["-normalize"],
+        "follow_redirects": arguments["-followRedirects"],
+        "check_robots": arguments["-checkRobotsTxt"],
+        "dump_text": arguments["-dumpText"],
         "metadata": {key: value for key, _, value in pairs},
     }
 
 
-def show_pages(checker: PageChecker, given: Arguments, context: JobContext) -> int:
+def show_pages(checker: PageChecker, arguments: Arguments, context: JobContext) -> int:
     """Checks the page of the command line, or those of -stdin or -listen; returns the exit code."""
-    if given.positional:
+    if arguments.positional:
         try:
-            context.print(checker.check(given.positional[0]))
+            context.print(checker.check(arguments.positional[0]))
         except CheckFailed as error:
             context.err.write(f"{error}\n")
             context.print("")
             return FAILED
         return 0
-    return answer_lines(given, page_answers(checker, context.err), context)
+    return answer_lines(arguments, page_answers(checker, context.err), context)
 
 
 def page_answers(checker: PageChecker, err: TextIO) -> Callable[[str], str]:

@@ -31,19 +31,19 @@ FLAGS: Final = (
 
 def run(args: list[str], context: JobContext) -> int:
     """Prints a record, nothing for an unknown host; or runs the job and reports its counters."""
-    given = parse(args, FLAGS, usage=USAGE, least=1, most=2)
-    hostdb, rest = Path(given.positional[0]), given.positional[1:]
-    if given["-get"] is not None:
-        datum = HostDb(hostdb).get(_host(given["-get"]))
+    arguments = parse(args, FLAGS, usage=USAGE, least=1, most=2)
+    hostdb, rest = Path(arguments.positional[0]), arguments.positional[1:]
+    if arguments["-get"] is not None:
+        datum = HostDb(hostdb).get(_host(arguments["-get"]))
         if datum is not None:
             context.print(datum)
         return 0
     if not rest:
         fail("say what to read: -get, or a folder to write to" if len(args) > 1 else "", USAGE)
     options = ReadHostDbOptions(
-        homepages=given["-dumpHomepages"],
-        hostnames=given["-dumpHostnames"],
-        expression=given["-expr"],
+        homepages=arguments["-dumpHomepages"],
+        hostnames=arguments["-dumpHostnames"],
+        expression=arguments["-expr"],
     )
     context.report("ReadHostDb", readhostdb(hostdb, Path(rest[0]), options, context=context))
     return 0

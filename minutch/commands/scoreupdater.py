@@ -17,9 +17,11 @@ FLAGS: Final = (Flag("-crawldb", value="crawldb"), Flag("-webgraphdb", value="we
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the job and reports its counters."""
-    given = parse(args, FLAGS, usage=USAGE, most=0)
-    if given["-crawldb"] is None or given["-webgraphdb"] is None:
+    arguments = parse(args, FLAGS, usage=USAGE, most=0)
+    if arguments["-crawldb"] is None or arguments["-webgraphdb"] is None:
         fail("say both: -crawldb and -webgraphdb" if args else "", USAGE)
-    counters = scoreupdater(Path(given["-crawldb"]), Path(given["-webgraphdb"]), context=context)
+    counters = scoreupdater(
+        Path(arguments["-crawldb"]), Path(arguments["-webgraphdb"]), context=context
+    )
     context.report("ScoreUpdater", counters)
     return 0

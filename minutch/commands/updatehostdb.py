@@ -41,22 +41,24 @@ CHECKS: Final = {"new": "-checkNew", "known": "-checkKnown", "failed": "-checkFa
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the job and reports its counters."""
-    given = parse(args, FLAGS, usage=USAGE, most=0)
-    if given["-hostdb"] is None:
+    arguments = parse(args, FLAGS, usage=USAGE, most=0)
+    if arguments["-hostdb"] is None:
         fail("hostDb is mandatory" if args else "", USAGE)
     sources = {
-        name: None if given[f"-{name}"] is None else Path(given[f"-{name}"])
+        name: None if arguments[f"-{name}"] is None else Path(arguments[f"-{name}"])
         for name in ("crawldb", "tophosts")
     }
     options = UpdateHostDbOptions(
         check=frozenset(
-            kind for kind, switch in CHECKS.items() if given["-checkAll"] or given[switch]
+            kind for kind, switch in CHECKS.items() if arguments["-checkAll"] or arguments[switch]
         ),
-        force=given["-force"],
-        filtering=given["-filter"],
-        normalize=given["-normalize"],
-        url_limit=given["-urlLimit"],
+        force=arguments["-force"],
+        filtering=arguments["-filter"],
+        normalize=arguments["-normalize"],
+        url_limit=arguments["-urlLimit"],
         **sources,
     )
-    context.report("UpdateHostDb", updatehostdb(Path(given["-hostdb"]), options, context=context))
+    context.report(
+        "UpdateHostDb", updatehostdb(Path(arguments["-hostdb"]), options, context=context)
+    )
     return 0

@@ -29,14 +29,16 @@ FLAGS: Final = (
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the job and reports its counters."""
-    given = parse(args, FLAGS, usage=USAGE, most=0)
-    segments = [Path(name) for name in given.get("-segment", [])]
+    arguments = parse(args, FLAGS, usage=USAGE, most=0)
+    segments = [Path(name) for name in arguments.get("-segment", [])]
     segments += [
         segment.path
-        for folder in given.get("-segmentDir", [])
+        for folder in arguments.get("-segmentDir", [])
         for segment in segments_in(Path(folder))
     ]
-    if given["-webgraphdb"] is None or (given["-segment"] is None and given["-segmentDir"] is None):
+    if arguments["-webgraphdb"] is None or (
+        arguments["-segment"] is None and arguments["-segmentDir"] is None
+    ):
         fail(
             (
                 "say which webgraph, and which segments: -webgraphdb, -segment or -segmentDir"
@@ -45,7 +47,7 @@ def run(args: list[str], context: JobContext) -> int:
             ),
             USAGE,
         )
-    options = WebGraphOptions(normalize=given["-normalize"], filtering=given["-filter"])
-    counters = webgraph(Path(given["-webgraphdb"]), segments, options, context=context)
+    options = WebGraphOptions(normalize=arguments["-normalize"], filtering=arguments["-filter"])
+    counters = webgraph(Path(arguments["-webgraphdb"]), segments, options, context=context)
     context.report("WebGraph", counters)
     return 0

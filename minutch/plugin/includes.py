@@ -34,7 +34,7 @@ NUTCH_PLUGINS = frozenset(_NUTCH.split())
 
 _MAX = 1000
 _CLOSE = 0.85
-"""From this likeness on (difflib's ratio) an id is offered in the place of another."""
+"""Minimum similarity (difflib's ratio) at which an id is suggested."""
 _BEFORE_GROUP = re.compile(r"(?:[^\\(\[]|\\.)*\((?!\?(?!:))")
 
 

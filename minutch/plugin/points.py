@@ -16,7 +16,7 @@
 
 An extension is created once per configuration, `cls(conf, parameters)`; `parameters` are those of
 `<implementation>` in plugin.xml. Where a job works on columns, each method for one record has a
-twin for a column. A class that has only the row method works there, too (the base class loops); one
+twin for a column. A class with only the row method works there as well (the base class loops); one
 that has both is fast in both (see `minutch.plugin.columns`).
 """
 
@@ -364,7 +364,7 @@ class IndexingFilter(ExtensionBase):
         """Returns the document with its fields, None to leave the page out of the index.
 
         `datum` is the entry of crawl_fetch with the CrawlDb's signature. A MinutchError leaves the
-        document out, too, and is counted as an error.
+        document out as well, and is counted as an error.
         """
 
     def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
@@ -396,13 +396,13 @@ class IndexWriter(ExtensionBase):
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"encode": ("encode_columns",)}
 
     overwrites: bool = False
-    """Whether each job starts with an empty output, so that deletions alone would lose it."""
+    """True if each job starts with an empty output, which deletions alone would lose."""
     batch_documents: int = 1000
     """Most actions in a call of `write`; `configure` may set it."""
     batch_bytes: int = 1 << 24
     """Bytes of documents from which on a batch goes out."""
     retries: int = 10
-    """How often a batch is retried that the server is too busy for (IndexBusyError)."""
+    """Number of retries of a batch while the server is busy (IndexBusyError)."""
     backoff: float = 0.1
     """Seconds before the first retry, doubled each time; the server's own wish comes first."""
 

@@ -46,10 +46,10 @@ class UrlShortcut:
 
         Also returns the number of URLs that filters reject without being asked.
         """
-        said = self._said(urls) if len(urls) >= _FEW and not urls.null_count() else None
-        if said is None:
+        decisions = self._decisions(urls) if len(urls) >= _FEW and not urls.null_count() else None
+        if decisions is None:
             return ask(urls), 0
-        asked, rejected = said == ASK, said == REJECT
+        asked, rejected = decisions == ASK, decisions == REJECT
         if asked.all():
             return ask(urls), 0
         count = int(np.count_nonzero(rejected))
@@ -59,21 +59,21 @@ class UrlShortcut:
             passed = answers.zip_with(pl.Series(asked), passed)
         return passed.alias(urls.name), count
 
-    def _said(self, urls: pl.Series) -> Codes | None:
+    def _decisions(self, urls: pl.Series) -> Codes | None:
         """Returns KEEP, REJECT or ASK for each URL; None if nothing can be decided."""
         with self._lock:
-            sieve = self._sieve
-        if sieve is None:
+            automaton = self._automaton
+        if automaton is None:
             return None
-        strings, said = from_series(urls), np.empty(len(urls), np.int8)
-        row, rules = 0, (sieve.table, sieve.verdicts, sieve.no_loops)
-        while (row := sift_column(strings.views, strings.addresses, row, said, *rules)) >= 0:
+        strings, decisions = from_series(urls), np.empty(len(urls), np.int8)
+        row, rules = 0, (automaton.table, automaton.verdicts, automaton.no_loops)
+        while (row := sift_column(strings.views, strings.addresses, row, decisions, *rules)) >= 0:
             with self._lock:
-                sieve.learn(urls[row].encode())
-        return said
+                automaton.learn(urls[row].encode())
+        return decisions
 
     @cached_property
-    def _sieve(self) -> PlainUrlAutomaton | None:
+    def _automaton(self) -> PlainUrlAutomaton | None:
         normalizers = self._normalizers.untouched() if self._normalizers is not None else []
         filters = self._filters.verdicts() if self._filters is not None else []
         return (

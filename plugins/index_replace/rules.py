@@ -1,4 +1,4 @@
-"""The rules of index-replace: which fields of which documents are changed, and how.
+"""Reads and applies the rules of index-replace: fields, documents and replacements.
 
     title=/pattern/replacement/2       in the field title, with flags (2: without case)
     title:short=/pattern/replacement/  the result goes into the field short
@@ -43,7 +43,7 @@ class Replacer:
     replacement: Replacement
 
     def replace(self, value: str) -> str:
-        """The value with all replacements. Raises TimeoutError."""
+        """Returns the value with all replacements. Raises TimeoutError."""
         return self.regex.replace_all(value, self.replacement)
 
     def touches(self, values: pl.Series) -> pl.Series:
@@ -73,7 +73,7 @@ class RuleSet:
 
 
 def read_rules(text: str) -> list[RuleSet]:
-    """All rules, those by host first, as they are applied."""
+    """Returns all rules, those by host first, as they are applied."""
     sets = [RuleSet(HOST, JavaRegex(".*"))]
     for line in rule_lines(text):
         name, equals, value = line.strip().partition("=")
@@ -113,7 +113,7 @@ def _replacer(name: str, value: str, line: str) -> Replacer | None:
 
 
 def _with_flags(pattern: str, flags: int) -> str:
-    """The pattern with its flags in front."""
+    """Returns the pattern with its flags in front."""
     if flags & _LITERAL:
         pattern = "\\Q" + pattern.replace("\\E", "\\E\\\\E\\Q") + "\\E"
     letters = "".join(letter for bit, letter in _FLAGS.items() if flags & bit)

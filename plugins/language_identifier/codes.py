@@ -1,4 +1,4 @@
-"""ISO 639-1 codes by themselves and by their ISO 639-2 codes (terminology and bibliography).
+"""Lists ISO 639-1 codes with their ISO 639-2 codes (terminology and bibliography).
 
 One word of `_TABLE` is a language: the code of two letters, then those of three.
 """

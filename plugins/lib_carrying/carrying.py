@@ -1,5 +1,5 @@
-"""Metadata travels with a page: from the CrawlDb through content and parse to the pages that it
-links to.
+"""Carries metadata of a page from the CrawlDb through content and parse to the pages that it links
+to.
 
 What scoring-metadata and urlmeta share. Source:
 org.apache.nutch.scoring.metadata.MetadataScoringFilter.

@@ -1,4 +1,4 @@
-"""Pages whose tree would take more time than a page is worth are refused before it is built.
+"""Refuses pages whose tree would take too much time, before it is built.
 
 Lexbor looks through all open elements at many a tag, and through all attributes of an element at
 each further one: a page of a megabyte can take minutes. How deep a tree would be is measured by the
@@ -129,7 +129,7 @@ class Limits:
 
 
 def _table_of_names() -> tuple[np.ndarray, np.ndarray]:
-    """The kernel's `hashes` and `name_flags`."""
+    """Returns the kernel's `hashes` and `name_flags`."""
     hashes, flags = np.zeros((2, kernels.SLOTS), np.int64)
     known: dict[str, int] = {}
     for flag, names in _NAMES.items():

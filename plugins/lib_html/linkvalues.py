@@ -1,5 +1,4 @@
-"""The links in the values of attributes and headers, in style sheets and in text. All of them take
-time in proportion.
+"""Finds links in the values of attributes and headers, in style sheets and in text, in linear time.
 
 Sources: HTML standard (srcset), CSS Syntax Level 3 (strings, url(), comments), RFC 8288 section 3
 (Link).
@@ -35,7 +34,7 @@ _PATH: Final = re.compile(
 
 
 def in_srcset(value: str) -> Iterator[str]:
-    """The URLs of the candidates, without their descriptors."""
+    """Yields the URLs of the candidates, without their descriptors."""
     at = 0
     while (match := _CANDIDATE.match(value, at)) is not None:
         url, at = match[1], match.end()

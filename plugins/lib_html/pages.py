@@ -67,7 +67,9 @@ class HtmlPages:
     def parse(
         self, content: Content, text_of: Callable[[bytes, ParsedMarkup], str | bytes] | None = None
     ) -> ParseResult:
-        """The parse of a page; `text_of` its markup in UTF-8 takes the place of all of its text."""
+        """Returns the parse of a page; `text_of` its markup in UTF-8 takes the place of all of its
+        text.
+        """
         try:
             base = parse_url(content.base)
         except UrlError as error:
@@ -105,7 +107,7 @@ class HtmlPages:
     def _outlinks(
         self, content: Content, markup: bytes, document: LexborHTMLParser, page: ParsedMarkup
     ) -> Sequence[Outlink]:
-        """The links of a page with absolute URLs, without those that can't be resolved.
+        """Returns the links of a page with absolute URLs, without those that can't be resolved.
 
         A base element that is not a URL is ignored.
         """
@@ -133,6 +135,6 @@ def _status(tags: HTMLMetaTags) -> ParseStatus:
 
 
 def failed(url: str, error: Exception) -> ParseResult:
-    """The parse of a page that could not be parsed (ParseStatus.getEmptyParseResult)."""
+    """Returns the parse of a page that could not be parsed (ParseStatus.getEmptyParseResult)."""
     status = ParseStatus.failed(parsestatus.FAILED_EXCEPTION, str(error))
     return ParseResult.of(url, Parse("", ParseData(status=status)))

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Final
 
 PREFIX: Final = b"x-"
-"""What names get before them; such an element means nothing to HTML."""
+"""The prefix of renamed elements, which HTML does not know."""
 
 _TEXTS: Final = (b"script", b"style", b"title", b"textarea")
 """Elements that hold text, however long."""
@@ -31,7 +31,7 @@ _BLANKS: Final = b" \t\n\x0b\f\r"
 
 
 def rewrite(data: bytes) -> bytes:
-    """The page with other names where they have to be; takes one pass."""
+    """Returns the page with other names where they have to be; takes one pass."""
     return b"".join(_Rewriter(data).pieces())
 
 
@@ -44,7 +44,7 @@ class _Rewriter:
         self._next: dict[bytes, int] = {}
 
     def pieces(self) -> Iterator[bytes]:
-        """The page in pieces."""
+        """Yields the page in pieces."""
         data, done, at = self._data, 0, 0
         while (match := _TAG.search(self._lower, at)) is not None:
             closes, name = match.groups()

@@ -127,7 +127,7 @@ class _Check:
             attribute = self._word(attribute + kernels.ATTRIBUTE_NEXT)
 
     def _name(self, entry: int) -> str | None:
-        """A name that Lexbor has no number for; None if it is long."""
+        """Returns a name that Lexbor has no number for; None if it is long."""
         size = self._word(entry + kernels.ENTRY_LENGTH)
         return self._bytes(entry, size).decode() if size <= kernels.SHORT_NAME else None
 

@@ -1,4 +1,4 @@
-"""httpclient-auth.xml: whose name and password are shown to a server that asks for them.
+"""Reads httpclient-auth.xml and chooses the name and password for a server that asks for them.
 
     <credentials username= password=>   (<authscope host= port= realm= scheme=/> | <default realm=
                                         scheme=/>)*
@@ -41,7 +41,7 @@ _CHALLENGE: Final = re.compile(r"(?:^|,)\s*([A-Za-z][\w-]*)(?:\s+|$)")
 _REALM: Final = re.compile(r"realm\s*=\s*(?:\"([^\"]*)\"|([^\s,]+))", re.IGNORECASE)
 _BASIC: Final = "http.auth.basic."
 SCHEMES: Final = ("digest", "basic")
-"""What we speak, best first."""
+"""The supported schemes, best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Scope:
 
 
 def challenges(headers: Iterable[str]) -> list[Challenge]:
-    """Each challenge in WWW-Authenticate headers; one header may hold several."""
+    """Returns each challenge in WWW-Authenticate headers; one header may hold several."""
     found = []
     for header in headers:
         starts = [match for match in _CHALLENGE.finditer(header) if "=" not in match[0]]
@@ -110,7 +110,7 @@ class Credentials:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> Credentials:
-        """The file that http.auth.file names, if it is there, and http.auth.basic.*. Raises
+        """Returns the file that http.auth.file names, if it is there, and http.auth.basic.*. Raises
         ConfigError.
         """
         path = conf.resource(conf.get("http.auth.file", "httpclient-auth.xml"))
@@ -163,8 +163,8 @@ class Credentials:
 def authorized(
     auth: httpx.Auth, request: httpx.Request, challenge: Challenge | None
 ) -> Generator[httpx.Request, httpx.Response, None]:
-    """The requests to send, one after the other, with the answers sent in; `challenge` came with an
-    earlier 401.
+    """Yields the requests to send, one after the other, with the answers sent in; `challenge` came
+    with an earlier 401.
     """
     flow = auth.auth_flow(request)
     following = next(flow)
@@ -188,7 +188,7 @@ def _server(url: Url) -> tuple[str, str, int]:
 
 
 def _scopes_of_realms(conf: Configuration) -> list[Scope]:
-    """The scopes of http.auth.basic.REALM.user and .password (HttpBasicAuthentication)."""
+    """Returns the scopes of http.auth.basic.REALM.user and .password (HttpBasicAuthentication)."""
     found = []
     for name in conf:
         realm = name.removeprefix(_BASIC).removesuffix(".user")
@@ -199,7 +199,7 @@ def _scopes_of_realms(conf: Configuration) -> list[Scope]:
 
 
 def read_credentials(path: Path) -> tuple[list[Scope], list[LoginForm]]:
-    """Read the file. Raises ConfigError that names it."""
+    """Reads the file. Raises ConfigError that names it."""
     try:
         root = ElementTree.parse(path).getroot()
     except (ElementTree.ParseError, OSError) as exc:

@@ -1,4 +1,6 @@
-"""A request for libcurl (`Order`), what came back (`Reply`), and its use for a page (`Answer`)."""
+"""Defines a request for libcurl (`Order`), its response (`Reply`), and the answer for a page
+(`Answer`).
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ class Reply:
     tls: tuple[str, str, bool] | None = None
     """Protocol, cipher and whether the certificate was checked, where that is recorded."""
     decoded: bool = False
-    """Whether the content's codings are undone already, whatever the head says."""
+    """True if the content is decoded already, regardless of its head."""
 
 
 @dataclass(slots=True)
@@ -66,10 +68,10 @@ class Answer:
     base: str | None = None
     """The document's URL, where it is not the one that was asked for."""
     moved: str | None = None
-    """Where the document itself leads to (a script in a browser)."""
+    """URL that the document itself goes to (by a script in a browser)."""
 
     def header(self, name: str) -> str | None:
-        """The value of a header, None if it is not there."""
+        """Returns the value of a header, None if it is not there."""
         return self.metadata.first(name)
 
     @property
@@ -92,8 +94,8 @@ def is_shorter(body: bytes, length: str | None) -> bool:
 
 
 def request_target(file: str) -> str:
-    """A URL's path and query as they stand in a request line: what would end the line, or a word in
-    it, is escaped.
+    """Returns a URL's path and query as they stand in a request line: what would end the line, or a
+    word in it, is escaped.
 
     No other character is touched: the filters and normalizers have had their say.
     """

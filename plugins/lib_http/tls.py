@@ -105,7 +105,7 @@ class TlsSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> TlsSettings:
-        """The two properties. Raises ConfigError if they leave nothing."""
+        """Reads the two properties. Raises ConfigError if they leave nothing."""
         versions = sorted(_versions(conf.get_trimmed_strings("http.tls.supported.protocols")))
         suites = [
             openssl_name(name)
@@ -135,8 +135,8 @@ class TlsSettings:
         return ciphers
 
     def context(self, *, verify: bool, ca_file: str) -> ssl.SSLContext:
-        """A context of Python's for these settings. Python (before 3.15) does not choose among the
-        suites of 1.3.
+        """Returns a context of Python's for these settings. Python (before 3.15) does not choose
+        among the suites of 1.3.
         """
         context = ssl.create_default_context(cafile=ca_file or None)
         if not verify:

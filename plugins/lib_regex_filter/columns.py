@@ -49,7 +49,7 @@ class _Column:
         self.urls = urls
         self.nothing = pl.repeat(False, len(urls), eager=True)
         self.open = ~self.nothing
-        self.hosts = host_column(urls).str.to_lowercase() if rules.has_places else None
+        self.hosts = host_column(urls).str.to_lowercase() if rules.has_sites else None
         self.domains = None if self.hosts is None else domain_column(self.hosts)
 
     def decide(self) -> pl.Series:
@@ -62,9 +62,9 @@ class _Column:
         return passed
 
     def _in_place(self, rule: RegexRule) -> pl.Series:
-        if rule.place is None or self.hosts is None or self.domains is None:
+        if rule.site is None or self.hosts is None or self.domains is None:
             return self.open
-        return ((self.hosts == rule.place) | (self.domains == rule.place)).fill_null(False)
+        return ((self.hosts == rule.site) | (self.domains == rule.site)).fill_null(False)
 
     def _matched(self, rule: RegexRule, due: pl.Series) -> pl.Series:
         """Returns which of the remaining URLs match; where Polars can't decide, each URL that may
@@ -90,7 +90,7 @@ class _Column:
         )
 
     def _close(self, where: pl.Series) -> None:
-        """These URLs are rejected."""
+        """Marks URLs as rejected."""
         self.open &= ~self._mask(where)
 
     def _mask(self, where: pl.Series) -> pl.Series:

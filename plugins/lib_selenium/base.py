@@ -1,5 +1,5 @@
-"""HTTP with a browser: a page is fetched once, as protocol-http would, and if it is HTML, the
-browser shows it.
+"""Fetches pages by HTTP with a browser: a page is fetched once, as by protocol-http, and shown in
+the browser if it is HTML.
 
     the answer is no 200, or no HTML     it stands as it came
     a script or refresh leads elsewhere  a redirect (temporarily moved) to there, which the fetcher
@@ -61,7 +61,7 @@ class BrowserHttp(HttpBase):
         self._warned = False
 
     async def answer(self, url: Url, datum: CrawlDatum) -> Answer:
-        """The page as the browser shows it. Raises httpx.TransportError."""
+        """Returns the page as the browser shows it. Raises httpx.TransportError."""
         answer = await self.fetch(url, datum)
         kind = (answer.header("Content-Type") or "").lower()
         if answer.code != _OK or not any(html in kind for html in _HTML):
@@ -105,7 +105,7 @@ class BrowserHttp(HttpBase):
         )
 
     async def close(self) -> None:
-        """End the browser, then close all connections."""
+        """Ends the browser, then closes all connections."""
         await self.browser.close()
         await super().close()
 
@@ -121,7 +121,7 @@ class BrowserHttp(HttpBase):
         return await self.fetch(parsed, datum, most)
 
     def _rendered(self, answer: Answer, shown: Rendered, kind: str) -> Answer:
-        """The answer with the document in place of what came; as it came, where it leads
+        """Returns the answer with the document in place of what came; as it came, where it leads
         elsewhere.
         """
         if shown.moved is not None:

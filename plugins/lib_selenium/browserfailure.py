@@ -1,4 +1,4 @@
-"""The failure of a page in the browser."""
+"""Defines the failure of a page in the browser."""
 
 from __future__ import annotations
 

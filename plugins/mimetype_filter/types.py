@@ -1,4 +1,4 @@
-"""mimetype-filter: only documents of some media types are indexed.
+"""mimetype-filter: indexes only documents of some media types.
 
 The file that mimetype.filter.file names has a line `-` (nothing but the types that follow) or `+`
 (all but those), and the beginnings of types, one on each line: `text/html`, `image/`. `#` begins a

@@ -31,7 +31,7 @@ class TextParser(Parser):
         self._charsets = CharsetDetector(conf)
 
     def get_parse(self, content: Content) -> ParseResult:
-        """One document, always a success."""
+        """Returns one document, always a success."""
         header = content.metadata.first(CONTENT_TYPE_KEY)
         charset = self._charsets.detect(content.content, header, content.content_type)
         text = charset.decode(content.content)

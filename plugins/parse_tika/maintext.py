@@ -1,4 +1,4 @@
-"""The main text of an HTML page, without navigation, advertisements and footers
+"""Extracts the main text of an HTML page, without navigation, advertisements and footers
 (tika.extractor=boilerpipe).
 
     tika.extractor.boilerpipe.algorithm    one of ALGORITHMS

@@ -5,7 +5,7 @@ listed word.
                                        text
     parsefilter.naivebayes.wordlist    words, one a line; a URL that has one keeps its link
 
-Of a text only the letters A to Z and blanks count. Training is cheap and done anew at each start;
+Of a text only the letters A to Z and blanks count. Training is cheap and repeated at each start;
 Nutch keeps a file `naivebayes-model` in its working directory and never looks at the examples
 again.
 
@@ -40,8 +40,8 @@ _OTHER: Final = re.compile(r"[^a-zA-Z ]")
 
 
 def words_of(text: str) -> list[str]:
-    """The words that count; two blanks in a row have an empty one between them, as in Nutch, but
-    none ends a text.
+    """Returns the words that count; two blanks in a row have an empty one between them, as in
+    Nutch, but none ends a text.
     """
     return _OTHER.sub("", text).lower().rstrip(" ").split(" ")
 
@@ -136,8 +136,8 @@ def _read(conf: Configuration, key: str, name: str) -> str:
 
 
 def _examples(text: str, name: str) -> list[tuple[bool, str]]:
-    """The examples of a training file; a line that is none is reported and left out. ConfigError
-    without any.
+    """Returns the examples of a training file; a line that is none is reported and left out.
+    ConfigError without any.
     """
     found = []
     for number, line in enumerate(text.splitlines(), 1):

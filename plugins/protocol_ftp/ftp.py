@@ -62,7 +62,7 @@ from .listing import FtpEntry, facts, listed, page, parse_time
 log = logging.getLogger(__name__)
 
 ALL_TIMES: Final = 10
-"""So many times ftp.timeout one URL may take."""
+"""Time limit of a URL, as a multiple of ftp.timeout."""
 MOST_KEPT: Final = 64
 """Connections that wait for their server's next URL."""
 _THREADS: Final = 64
@@ -70,7 +70,7 @@ _NO_LINE: Final = ("\r", "\n", "\0")
 
 _STATUSES: Final = {304: codes.NOTMODIFIED, 401: codes.ACCESS_DENIED, 404: codes.NOTFOUND}
 _BROKEN: Final = (OSError, EOFError, ftplib.Error)
-"""What ends a dialogue."""
+"""The errors that end a dialogue."""
 
 
 class FtpFailure(httpx.TransportError):
@@ -101,7 +101,7 @@ class Ftp(Protocol):
     # -- the extension point -----------------------------------------------------------------------
 
     async def get_protocol_output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
-        """Fetch a file or a directory (Ftp.getProtocolOutput)."""
+        """Fetches a file or a directory (Ftp.getProtocolOutput)."""
         try:
             parsed = parse(url)
             answer = await self._fetch(parsed, datum, self.limit)
@@ -119,7 +119,7 @@ class Ftp(Protocol):
     async def get_robot_rules(
         self, url: str, datum: CrawlDatum, robots_content: list[Content] | None
     ) -> RobotRules:
-        """The rules in the /robots.txt of the server."""
+        """Returns the rules in the /robots.txt of the server."""
         return await self.robots.rules(url, robots_content)
 
     def known_robots(self, url: str, folder: Path) -> KnownRobots | None:
@@ -131,7 +131,7 @@ class Ftp(Protocol):
         return self.rules.refusal(address)
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         self.robots.close()
         if self.names is not None:
             self.names.close()
@@ -169,8 +169,8 @@ class Ftp(Protocol):
     async def _talk(
         self, exchange: _Exchange, addresses: list[str], host: str, port: int
     ) -> Answer:
-        """Run an exchange in a thread, for so long. Raises httpx.TransportError, or one of
-        _BROKEN.
+        """Runs an exchange in a thread, up to the time limit. Raises httpx.TransportError, or one
+        of _BROKEN.
         """
         task = asyncio.get_running_loop().run_in_executor(
             self._threads, exchange.run, addresses, port
@@ -187,7 +187,7 @@ class Ftp(Protocol):
         return answer
 
     def _waiting(self, host: str, port: int) -> Session | None:
-        """The connection that waits for this server, if it is not too old."""
+        """Returns the connection that waits for this server, if it is not too old."""
         until, session = self._kept.pop((host, port), (0.0, None))
         if session is not None and until <= time.monotonic():
             self._threads.submit(session.leave)
@@ -205,7 +205,7 @@ class Ftp(Protocol):
             self._threads.submit(self._kept.pop(next(iter(self._kept)))[1].leave)
 
     async def _addresses(self, host: str) -> list[str]:
-        """The addresses of a host. Raises UnknownHost."""
+        """Returns the addresses of a host. Raises UnknownHost."""
         try:
             return [str(ip_address(host))]
         except ValueError:
@@ -223,7 +223,9 @@ class Ftp(Protocol):
         return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
     def _allowed(self, addresses: list[str]) -> list[str]:
-        """The addresses that may be connected to. Raises ForbiddenAddress if there are none."""
+        """Returns the addresses that may be connected to. Raises ForbiddenAddress if there are
+        none.
+        """
         allowed = [address for address in addresses if self.rules.accepts(address)]
         if not allowed:
             raise ForbiddenAddress(addresses[0])
@@ -246,13 +248,13 @@ class _Exchange:
         self._is_cut = False
 
     def cut(self) -> None:
-        """End it, from another thread."""
+        """Ends the exchange, from another thread."""
         self._is_cut = True
         if self.session is not None:
             self.session.cut()
 
     def run(self, addresses: list[str], port: int) -> Answer:
-        """The answer. Raises httpx.ConnectError, httpx.ConnectTimeout, or one of _BROKEN."""
+        """Returns the answer. Raises ConnectError, ConnectTimeout (httpx), or one of _BROKEN."""
         try:
             session = self.session or self._connect(addresses, port)
             answer = self._directory(session) if self.path.endswith("/") else self._file(session)
@@ -268,7 +270,7 @@ class _Exchange:
         return answer
 
     def _connect(self, addresses: list[str], port: int) -> Session:
-        """A connection to the first address that answers, logged in. Raises as `run`, and
+        """Returns a connection to the first address that answers, logged in. Raises as `run`, and
         Refused.
         """
         failure: Exception = httpx.ConnectError("")
@@ -383,7 +385,7 @@ def _status(answer: Answer, url: str) -> ProtocolStatus:
 
 
 def _java_text(error: httpx.TransportError | UrlError, url: str) -> str:
-    """The failure as Java would print it."""
+    """Returns the failure as Java would print it."""
     if isinstance(error, FtpFailure):
         return f"org.apache.nutch.protocol.ftp.FtpException: {error}"
     return java_text(error, url)

@@ -1,4 +1,4 @@
-"""Handlers: what is done with a page in the browser before it is read
+"""Defines handlers, which process a page in the browser before it is read
 (interactiveselenium.handlers).
 
     DefaultHandler                     nothing
@@ -77,7 +77,9 @@ OWN: Final[dict[str, type[DefaultHandler]]] = {
 
 
 def load(conf: Configuration) -> list[Handler]:
-    """The handlers that the configuration names. Raises ConfigError for one that is not there."""
+    """Returns the handlers that the configuration names. Raises ConfigError for one that is not
+    there.
+    """
     names = conf.get_trimmed_strings(PROPERTY, ["DefaultHandler"])
     return [_make(conf, name) for name in names if name]
 

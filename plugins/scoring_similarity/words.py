@@ -1,4 +1,4 @@
-"""Text as counted terms: what a page and the gold standard are compared by.
+"""Counts the terms of a text, for the comparison of a page with the gold standard.
 
     words     Unicode's word boundaries (UAX 29), in lower case, what has no letter or digit left
               out

@@ -1,4 +1,4 @@
-"""urlfilter-automaton: `+` and `-` rules whose patterns match whole URLs in linear time
+"""urlfilter-automaton: applies `+` and `-` rules whose patterns match whole URLs in linear time
 (automaton-urlfilter.txt).
 
 Properties: urlfilter.automaton.rules (inline), urlfilter.automaton.file.

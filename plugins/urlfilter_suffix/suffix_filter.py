@@ -1,4 +1,4 @@
-"""urlfilter-suffix: URLs by how they end (suffix-urlfilter.txt).
+"""urlfilter-suffix: accepts or rejects URLs by their ends (suffix-urlfilter.txt).
 
     file   = *( mode | suffix | comment )
     mode   = ( "+" | "-" ) [ "P" ] [ "I" ]

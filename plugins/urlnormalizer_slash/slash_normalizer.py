@@ -1,4 +1,4 @@
-"""urlnormalizer-slash: paths with a slash at the end, or without, by host (slashes.txt).
+"""urlnormalizer-slash: adds or removes the slash at the end of paths, by host (slashes.txt).
 
 Lines `host sign`, a blank or a tab between them: `+` adds the slash (unless the path ends like a
 file name), anything else removes it. The path `/` stays. Properties: urlnormalizer.slashes.rules

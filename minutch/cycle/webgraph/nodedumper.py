@@ -133,7 +133,7 @@ Rows = Iterator[tuple[pl.DataFrame, int]]
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """The selection of the first `topn` pages or groups, or so many of each value."""
+    """The selection of the first `topn` pages or groups, or that number for each value."""
 
     topn: int
     per_value: bool
