@@ -35,15 +35,15 @@ from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.spans import Span, SpannedFile, batchwise
 
 
-class Entries:
+class EntryRows:
     """CrawlDatums with their URLs, as far as they were asked for."""
 
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
 
-    def filter(self, mask: pl.Series) -> Entries:
+    def filter(self, mask: pl.Series) -> EntryRows:
         """The entries where `mask` is true."""
-        return Entries(self._fields.filter(mask.to_numpy()))
+        return EntryRows(self._fields.filter(mask.to_numpy()))
 
     @once
     def key(self) -> pl.Series:
@@ -120,7 +120,7 @@ class EntriesTable(Table):
             return batchwise(decode)(file, span) if whole is None else [whole]
 
         def read(file: SpannedFile, span: Span) -> Iterable[pl.DataFrame]:
-            return (self.make(Entries(some), request) for some in found(file, span))
+            return (self.make(EntryRows(some), request) for some in found(file, span))
 
         return piecewise(self._paths(), CRAWL_DATUM, read, request)
 

@@ -58,21 +58,21 @@ _HEAD: Final = 1024
 _REDIRECTS: Final = (codes.MOVED, codes.TEMP_MOVED)
 
 
-class Fetches:
+class FetchRows:
     """The fetches in a stretch of a segment."""
 
     def __init__(self, stretch: Stretch, frame: pl.DataFrame) -> None:
         self._stretch, self.frame = stretch, frame
 
     @classmethod
-    def read(cls, stretch: Stretch) -> Fetches:
+    def read(cls, stretch: Stretch) -> FetchRows:
         """All of them. Raises FormatError."""
         frame = stretch.read(CRAWL_FETCH, crawldatum_columns.decode)
         return cls(stretch, empty(CRAWLDB_SCHEMA) if frame is None else frame)
 
-    def filter(self, mask: pl.Series) -> Fetches:
+    def filter(self, mask: pl.Series) -> FetchRows:
         """Those where `mask` is true."""
-        return Fetches(self._stretch, self.frame.filter(mask))
+        return FetchRows(self._stretch, self.frame.filter(mask))
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -249,4 +249,4 @@ class PagesTable(Table):
             *(folder for name, folder in self.folders.items() if name in request.needed),
         ]
         pieces = stretches(self._segments, folders, request.pruning, stored=CONTENT)
-        return each(lambda stretch: self.make(Fetches.read(stretch), request), pieces)
+        return each(lambda stretch: self.make(FetchRows.read(stretch), request), pieces)

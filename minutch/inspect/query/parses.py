@@ -40,7 +40,7 @@ UNKNOWN: Final = "unknown"
 PARSE_STATUS: Final = pl.Enum([*MAJOR_NAMES, UNKNOWN])
 
 
-class Parses:
+class ParseRows:
     """The parses in a stretch of a segment."""
 
     def __init__(self, stretch: Stretch, frame: pl.DataFrame, parsed: pl.DataFrame | None) -> None:
@@ -49,7 +49,7 @@ class Parses:
     @classmethod
     def read(
         cls, stretch: Stretch, columns: Collection[str], parsed: pl.DataFrame | None
-    ) -> Parses:
+    ) -> ParseRows:
         """All of them, with those of `columns` that are in parse_data. Raises FormatError."""
         wanted = {name: make for name, make in _FROM_DATA.items() if name in columns}
 
@@ -64,9 +64,9 @@ class Parses:
             stretch, empty(pl.Schema({"key": pl.Binary()})) if frame is None else frame, parsed
         )
 
-    def filter(self, mask: pl.Series) -> Parses:
+    def filter(self, mask: pl.Series) -> ParseRows:
         """Those where `mask` is true."""
-        return Parses(self._stretch, self._frame.filter(mask), self._parsed)
+        return ParseRows(self._stretch, self._frame.filter(mask), self._parsed)
 
     def __len__(self) -> int:
         return len(self._frame)
@@ -203,4 +203,4 @@ class ParsesTable(Table):
     def _read_stretch(
         self, request: Request, parsed: pl.DataFrame | None, stretch: Stretch
     ) -> pl.DataFrame:
-        return self.make(Parses.read(stretch, request.needed, parsed), request)
+        return self.make(ParseRows.read(stretch, request.needed, parsed), request)
