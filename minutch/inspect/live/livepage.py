@@ -1,4 +1,4 @@
-"""The live page: a `Watch` in, HTML out. Pure.
+"""Makes the live page: a `Watch` in, HTML out. Pure.
 
 It is whole without scripts, and asks for itself anew every few seconds. With scripts it replaces
 what has changed (elements with `data-live`). All texts go through `markup`, which escapes them;
@@ -39,7 +39,7 @@ POLICY: Final = (
 
 
 def page(watch: Watch) -> Markup:
-    """The page."""
+    """Returns the page."""
     state, rounds = watch.fetch, list(watch.rounds)
     head = element(
         "head",
@@ -76,7 +76,7 @@ def page(watch: Watch) -> Markup:
 
 
 def _live(tag: str, name: str, *children: Child, class_: str | None = None) -> Markup:
-    """An element that the script keeps up to date."""
+    """Makes an element that the script keeps up to date."""
     return element(tag, *children, id=name, class_=class_, data_live=True)
 
 
@@ -112,7 +112,9 @@ def _state(watch: Watch) -> Iterable[Child]:
 
 
 def _is_other_step(watch: Watch) -> bool:
-    """Whether a step runs that can't be held midway, as a fetch can, and that of sitemaps."""
+    """Returns True if a step runs that can't be paused midway, as a fetch or that of sitemaps
+    can.
+    """
     return watch.step not in ("", "sitemap") and watch.fetch is None
 
 
@@ -272,7 +274,7 @@ def _hosts(watch: Watch) -> Iterable[Markup]:
 def _table(
     name: str, label: str, columns: Sequence[str], rows: Sequence[Sequence[str | bool]], empty: str
 ) -> Markup:
-    """Columns of numbers have names that begin with a `#`."""
+    """Makes a table; names of columns of numbers begin with a `#`."""
     styles = ["number" if column.startswith("# ") else "name" for column in columns]
     head = [
         element("th", column.removeprefix("# "), scope="col", class_=style)

@@ -21,12 +21,12 @@ _PATIENCE: Final = 5.0
 
 
 class LiveServer:
-    """Has its port from the beginning, and answers while `running`. Raises MinutchError,
-    ConfigError.
+    """A server that has its port from the beginning, and answers while `running`. Raises
+    MinutchError, ConfigError.
     """
 
     def __init__(self, watch: Watch, conf: Configuration, port: int, option: str) -> None:
-        """`option` is what chose the port; 0 takes a free one."""
+        """Takes the port that `option` chose; 0 takes a free one."""
         token = token_from(conf, HOST)
         self._watch = watch
         self._listener = listen(HOST, port, option)
@@ -46,7 +46,7 @@ class LiveServer:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Answer from a thread."""
+        """Answers from a thread."""
         from minutch.inspect.live.liveapp import make
 
         uvicorn = server(make(self._watch, self._access), patience=1)
@@ -64,5 +64,5 @@ class LiveServer:
             thread.join(_PATIENCE)
 
     def close(self) -> None:
-        """Give the port back."""
+        """Releases the port."""
         self._listener.close()
