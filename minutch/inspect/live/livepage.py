@@ -1,8 +1,8 @@
 """Makes the live page: a `Watch` in, HTML out. Pure.
 
-It is whole without scripts, and asks for itself anew every few seconds. With scripts it replaces
+It is complete without scripts, and reloads itself every few seconds. With scripts it replaces
 what has changed (elements with `data-live`). All texts go through `markup`, which escapes them;
-what a page may do stands in POLICY.
+POLICY says what a page may do.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _live(tag: str, name: str, *children: Child, class_: str | None = None) -> M
     return element(tag, *children, id=name, class_=class_, data_live=True)
 
 
-# -- what it is at ---------------------------------------------------------------------------------
+# -- the current step ------------------------------------------------------------------------------
 
 
 def _short(watch: Watch, state: Snapshot | None) -> str:
@@ -96,7 +96,7 @@ def _state(watch: Watch) -> Iterable[Child]:
         text = (
             "Pauses when this step has ended. "
             if _is_other_step(watch)
-            else "Paused: nothing new is asked for. "
+            else "Paused: nothing new is fetched. "
         )
         yield element("span", text, class_="paused")
     if watch.stopping:

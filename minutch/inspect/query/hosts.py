@@ -5,7 +5,7 @@ column         HostDb                                   CrawlDb: entries by stat
 redirects      temporary and permanent ones             db_redir_temp, db_redir_perm
 duplicates     null: the HostDb does not count them     db_duplicate
 homepage       null for none                            null
-score          as it is there                           null
+score          as in the HostDb                         null
 """
 
 from __future__ import annotations

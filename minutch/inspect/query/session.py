@@ -3,8 +3,8 @@ needs.
 
 In SQL a status is a text, so that LIKE and functions of texts work on it, and a time has no zone:
 it is in UTC. Polars was chosen over DuckDB by measurement: both wait for the files to be decoded,
-but Polars takes the rows as they come, where DuckDB holds all of them first, and it is there
-already.
+but Polars takes the rows as they come, where DuckDB holds all of them first, and minutch needs
+Polars anyway.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Table(ABC):
     """A table of a crawl. `columns` are its columns, in order."""
 
     name: str
-    """As which SQL knows it."""
+    """The name in SQL."""
     columns: ClassVar[Mapping[str, Column]]
     cheapest: ClassVar[str] = "url"
     """The column that is made when rows are only counted."""

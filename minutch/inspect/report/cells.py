@@ -20,7 +20,7 @@ from minutch.web.htmlbuilder import Child, Markup, element, joined
 e = element
 
 MOST_LETTERS: Final = 160
-"""Of a text from the web, shown."""
+"""Characters of a text from the web that are shown."""
 _SCHEMES: Final = ("http", "https")
 _NONE: Final = "–"
 _SIZES: Final = ("B", "kB", "MB", "GB", "TB", "PB", "EB")

@@ -41,7 +41,7 @@ class Depths:
         )
         asked = pl.col("status").cast(pl.String).is_in(["db_unfetched", "db_orphan"]).not_()
         self.is_whole = not joined.select((asked & pl.col("first").is_null()).any()).item()
-        """Whether the segments of all fetches are there."""
+        """True if the segments of all fetches exist."""
         self._known = np.full(len(self._ids), _NEVER, np.int32)
         self._links: list[tuple[Numbers, Numbers]] = []
 

@@ -120,7 +120,9 @@ def _some(addresses: list[str], count: int) -> Markup:
 
 def _places(row: Mapping[str, Any]) -> Markup:
     pairs = list(zip(row["pages"], row["anchors"], strict=False))[:MOST_EXAMPLES]
-    shown = [joined(cells.address(page), " “", cells.words(anchor), "”") if anchor else cells.address(page)  # noqa: E501
-             for page, anchor in pairs]  # fmt: skip
+    shown = [
+        joined(cells.address(page), *((" “", cells.words(anchor), "”") if anchor else ()))
+        for page, anchor in pairs
+    ]
     more = row["links"] - len(shown)
     return cells.several([*shown, *([f"and {cells.count(more)} more"] if more > 0 else [])])

@@ -40,14 +40,14 @@ class Pages:
     """The pages at the beginning of a forecast."""
 
     entries: pl.DataFrame
-    """Of CRAWLDB_SCHEMA."""
+    """Entries of CRAWLDB_SCHEMA."""
     rate: Floats
     """Changes a day, > 0."""
     age: Floats
     """Days since the last fetch."""
     hashes: Bits
     ranks: NDArray[np.uint64]
-    """By which they are chosen: ascending."""
+    """The order in which they are chosen: ascending."""
 
     def __len__(self) -> int:
         return len(self.entries)

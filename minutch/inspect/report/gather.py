@@ -39,7 +39,7 @@ MOST: Final = 100
 MOST_HOSTS: Final = 200
 _MOST_OTHERS: Final = 5
 _RESPONSES, _HOSTS = 3, 10
-"""Where so many hosts have answered so often, others are not called slow."""
+"""If this many hosts have this many answers, hosts with fewer answers are not called slow."""
 _NO_IDS: Final[Ids] = np.empty(0, np.uint64)
 _PARSED: Final = {
     "id": pl.UInt64,

@@ -19,7 +19,7 @@ Row = Mapping[str, Any]
 MOST_PLACES: Final = 80
 """Rounds of a plot; where there are more, several stand together."""
 MOST_ROWS: Final = 20
-"""Of a list, shown."""
+"""Rows of a list that are shown."""
 NAMES: Final = {
     "fetched": "fetched",
     "unchanged": "not modified",

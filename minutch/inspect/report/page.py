@@ -23,7 +23,7 @@ from minutch.web.htmlbuilder import Markup, element, joined
 e = element
 
 MARK: Final = "<!DOCTYPE html>\n<!-- minutch report 1 -->\n"
-"""How a report begins."""
+"""The beginning of a report."""
 _FACTS: Final = '<script type="application/json" id="facts">'
 _END: Final = "</script>"
 SECTIONS: Final = (

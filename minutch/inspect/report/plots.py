@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from minutch.web.htmlbuilder import Markup, element, joined
+from minutch.web.htmlbuilder import Markup, element
 
 e = element
 
@@ -31,7 +31,7 @@ _WIDE: Final = 0.78
 _WIDEST: Final = 12
 """Percent of the plot that a column takes at most."""
 _MANY: Final = 40
-"""From so many columns on they touch each other."""
+"""Number of columns from which on they touch each other."""
 
 Number = Callable[[float], str]
 
@@ -153,9 +153,11 @@ def bar(parts: Sequence[tuple[float, str]]) -> Markup:
 
 def legend(series: Sequence[Series]) -> Markup:
     """Lists the colours and their names."""
-    square = (joined(e("svg", e("rect", width="100%", height="100%", class_=one.kind), aria_hidden="true"), one.name)  # noqa: E501
-              for one in series)  # fmt: skip
-    return e("ul", *(e("li", one) for one in square), class_="legend")
+    items = []
+    for one in series:
+        square = e("rect", width="100%", height="100%", class_=one.kind)
+        items.append(e("li", e("svg", square, aria_hidden="true"), one.name))
+    return e("ul", *items, class_="legend")
 
 
 def ticks(top: float) -> list[float]:

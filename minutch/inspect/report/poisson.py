@@ -11,7 +11,7 @@ exp(-rate × age). Held for the days from a to b after its fetch, it is expected
 `best` is the bound of Cho and Garcia-Molina: the most that any plan with as many fetches can reach,
 be it drawn up by somebody who knows all rates. Over `days` with k fetches of a page whose copy is
 `age` old, equal stretches y = (days + age) / (k + 1) are best, the first of which has begun `age`
-ago (one that is longer than y begins anew at once: y = days / k). One more fetch is worth (1 - (1 +
+ago (one that is longer than y restarts at once: y = days / k). One more fetch is worth (1 - (1 +
 x) exp(-x)) / rate days, x = rate × y, which falls with k: so in the best plan it is worth the same
 for all pages that are fetched at all, a Lagrange multiplier, found by halving. Numbers of fetches
 may be fractions there, which only raises the bound. Nothing that was seen helps to foresee changes

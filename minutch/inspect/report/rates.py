@@ -40,7 +40,7 @@ Bits = NDArray[np.uint64]
 POINTS: Final = 64
 """Rates of the grid."""
 TURNS: Final = 200
-"""Of the expectation maximization."""
+"""Number of steps of the expectation maximization."""
 LEARN_FROM: Final = 50_000
 """Pages whose fetches the weights are made of, at most; the first ones by their hash."""
 _ROWS: Final = 1 << 16

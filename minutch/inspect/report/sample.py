@@ -1,7 +1,7 @@
 """Samples the pages of a simulation from a CrawlDb, and reads what fetches saw of them from the
 segments.
 
-Where there are more pages than wished, those with the lowest hashes are taken: the same at each
+If there are more pages than requested, those with the lowest hashes are taken: the same at each
 run, and in bounded memory.
 """
 
@@ -28,7 +28,7 @@ HELD: Final = (status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED, status.ST
 """Statuses of entries of whose page a crawl has a copy."""
 DAY: Final = 86_400_000
 _SPARE: Final = 2
-"""How many times the wished pages are kept before some are dropped."""
+"""Multiple of the requested pages that is kept before some are dropped."""
 _SEEN: Final = ("fetch_success", "fetch_notmodified")
 
 
@@ -39,11 +39,11 @@ class Sample:
     entries: pl.DataFrame
     hashes: Bits
     ranks: Ranks
-    """By which generate takes them: ascending."""
+    """The order in which generate takes them: ascending."""
     pages: int
     """All entries that have a copy."""
     others: int
-    """Those that have none."""
+    """Number of entries without a copy."""
 
     @property
     def share(self) -> float:
@@ -92,7 +92,7 @@ class PageHistory:
 
     watched: Observations
     last: NDArray[np.int64]
-    """When each page was seen last (ms); 0 where the segments do not say."""
+    """The time each page was seen last (ms); 0 if the segments do not tell."""
 
 
 def history(crawl: Crawl, sample: Sample) -> PageHistory:

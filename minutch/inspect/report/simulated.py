@@ -18,7 +18,7 @@ from minutch.terminal import counted
 from minutch.web.htmlbuilder import Markup, element, joined
 
 MARKS: Final = "*o+x#@%&"
-"""Of schedules in a plot made of letters."""
+"""Letters of schedules in a plot."""
 _LINE: Final = 80
 _WIDTH, _HEIGHT = 64, 10
 """Letters of the plot."""
@@ -73,7 +73,7 @@ class Simulated:
     watched: int
     """Pages that were fetched more than once."""
     fetches: int
-    """Of these, those that tell whether the page had changed."""
+    """Number of their fetches that tell if the page had changed."""
     changes: int
     always: int
     """Pages that every fetch found changed: nobody can know how much more often they change."""
@@ -288,15 +288,19 @@ def svg(found: Simulated) -> str:
     legend = second + _PANEL + 50
     height = legend + 22 * len(found.outcomes) + 10
     title = f"What fetch schedules would do in {counted(found.options.days, 'days')}"
+    said = "Copies fresh; dashed: at best with as many fetches"
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + element(
         "svg",
         element("title", title),
         element("style", Markup(_style())),
         element("rect", width="760", height=str(height), class_="paper"),
-        _panel("Copies fresh; dashed: at best with as many fetches", _TOP, low, high, "{:.0%}", fresh, found.options.days),  # noqa: E501
+        _panel(said, _TOP, low, high, "{:.0%}", fresh, found.options.days),
         *(_best(outcome, number, low, high) for number, outcome in enumerate(found.outcomes)),
         _panel("Fetches a day", second, 0.0, most, "{:,.0f}", fetches, found.options.days),
-        *(_entry(outcome.name, number, legend + 22 * number) for number, outcome in enumerate(found.outcomes)),  # noqa: E501
+        *(
+            _entry(outcome.name, number, legend + 22 * number)
+            for number, outcome in enumerate(found.outcomes)
+        ),
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 760 {height}",
         role="img",

@@ -16,7 +16,7 @@ from minutch.inspect.report.groupcounts import ROWS, Aggregate, GroupCounts, buc
 from minutch.inspect.report.ids import ID
 
 ROW_BYTES: Final = 160
-"""Of a fetch in memory while it is counted."""
+"""Memory of a fetch while it is counted."""
 SIZE_BOUNDS: Final = (
     1000,
     2000,

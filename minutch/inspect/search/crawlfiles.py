@@ -49,7 +49,7 @@ class Stored:
     """Milliseconds since the epoch."""
     original_type: str
     is_text_only: bool
-    """Whether this is the text that parsing has found, as a browser can't safely show the page."""
+    """True for the text that parsing has found, if a browser can't safely show the page."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
     crawl/index/.locked               while somebody writes
 
 tantivy reads what it has written itself and little else. An index of another version, or of other
-fields, is made anew from the segments, with `minutch.index.local.rebuild` (see `rebuild_command`).
+fields, is made again from the segments, with `minutch.index.local.rebuild` (see `rebuild_command`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class LocalIndex(Database):
             raise StoreError(
                 f"{self.path} was written by another version ({self._made_by()}; this one has"
                 f" format {FORMAT}, tantivy {version('tantivy')})",
-                hint=f"make it anew from the segments: {self.rebuild_command()}",
+                hint=f"make it again from the segments: {self.rebuild_command()}",
             )
 
     def _is_compatible(self) -> bool:

@@ -89,7 +89,7 @@ class Results:
     hosts: list[tuple[str, int]]
     """Hosts with their numbers of hits, most first."""
     notes: list[str]
-    """What of the query made no sense."""
+    """Errors in the query."""
 
 
 def search(index: Path, query: str, options: SearchOptions = _DEFAULTS) -> Results:
