@@ -22,7 +22,7 @@ from minutch.cycle.crawl.screen import Screen
 from minutch.cycle.crawldb.nearduplicates import MOST_BITS
 from minutch.cycle.fetch.watch import Watch
 from minutch.hadoop.stores import as_path
-from minutch.inspect.live.liveserver import LiveServer
+from minutch.inspect.live.liveserver import LiveServer, LiveSettings
 from minutch.job import JobContext
 
 USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
@@ -101,7 +101,9 @@ def run(args: list[str], context: JobContext) -> int:
 def served(watch: Watch, context: JobContext, port: int, screen: Screen) -> Iterator[None]:
     """Serves a crawl's live page at a port of this machine."""
     with (
-        closing(LiveServer(watch, context.conf, port, "--status")) as server,
+        closing(
+            LiveServer(watch, LiveSettings.from_conf(context.conf), port, "--status")
+        ) as server,
         server.running(),
     ):
         screen.note(server.says)

@@ -24,8 +24,9 @@ from minutch.web.listening import LAST_PORT, is_local, listen, server
 USAGE: Final = """serve <crawl> [-port <port>] [-host <host>] [-index <index>]
 \tcrawl\tthe folder of a crawl
 \t-port <port>\tthe port to listen on; 8080 is the default, 0 takes a free one
-\t-host <host>\tthe host to listen on; localhost is the default. Whoever can connect can read all of the crawl
-\t-index <index>\tthe index, if it is not the folder `index` of the crawl"""  # noqa: E501
+\t-host <host>\tthe host to listen on; localhost is the default.
+                Whoever can connect can read all of the crawl
+\t-index <index>\tthe index, if it is not the folder `index` of the crawl"""
 FLAGS: Final = (
     Flag("-port", value="port", convert=int, aliases=("--port",)),
     Flag("-host", value="host", aliases=("--host",)),

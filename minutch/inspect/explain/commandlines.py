@@ -12,7 +12,7 @@ from minutch.cycle.fetchlist.select import NO_LIMIT
 from minutch.cycle.fetchlist.selector import GenerateOptions
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9 .,:;'=_()*<>/?&%+~@-]*")
-"""What stands between double quotes as it is."""
+"""Text that needs no escapes between double quotes."""
 
 
 def generate_arguments(options: GenerateOptions) -> list[str]:

@@ -76,7 +76,7 @@ class HostFacts:
     """Why the address guard refuses it."""
     max_count: int = -1
     known: str = ""
-    """What the HostDb says."""
+    """The HostDb's record, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Visit:
     title: str = ""
     outlinks: int | None = None
     in_crawldb: bool | None = None
-    """Whether the entry of the CrawlDb is as this visit, or a later one, has left it."""
+    """True if the CrawlDb's entry comes from this visit or a later one."""
 
 
 @dataclass(frozen=True, slots=True)

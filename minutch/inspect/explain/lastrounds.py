@@ -24,7 +24,7 @@ MOST: Final = 10
 """Hosts that are listed at most."""
 MOST_REASONS: Final = 20
 ROUNDS: Final = 5
-"""How many of the last rounds are looked at, where more than the last one is."""
+"""Number of last rounds that statistics are made of."""
 
 
 def fetched_in(segments: Sequence[Segment]) -> list[Segment]:

@@ -36,7 +36,7 @@ from minutch.work.tables.frame import decode_keys, empty
 MOST: Final = 10
 """Hosts and folders that are listed at most."""
 LARGE: Final = 100
-"""From how many unfetched pages on a folder is worth a line."""
+"""Number of unfetched pages from which on a folder is listed."""
 _MOST_FOLDERS: Final = 1000
 """Folders that are kept of each stretch of the CrawlDb."""
 _COMPACT: Final = 500_000

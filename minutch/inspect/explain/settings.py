@@ -25,7 +25,7 @@ class ExplainOptions:
     """Options of explain."""
 
     generate: GenerateOptions = field(default_factory=GenerateOptions)
-    """What generate would be given."""
+    """Options of generate."""
     quick: bool = False
     """Leaves out what has no index: referring segments, redirects, pages of the same content."""
     resolve: Resolve | None = None
@@ -37,7 +37,7 @@ class ExplainSettings:
     """Settings and plugins of the jobs that a URL passes through."""
 
     normalizers: Mapping[str, URLNormalizers]
-    """Those of each scope."""
+    """Normalizers by scope."""
     filters: URLFilters
     update: UpdateSettings
     fetch: FetchSettings

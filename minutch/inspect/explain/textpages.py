@@ -302,7 +302,7 @@ _ONE: Final = {
     "fetches ": "fetch ",
     "redirect ": "redirects ",
 }
-"""How the text of a line begins, and how it does where there is one."""
+"""The beginning of a line's text -> its form for a count of one."""
 
 
 def _in_number(line: OverviewLine) -> str:

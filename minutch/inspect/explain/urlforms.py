@@ -22,9 +22,7 @@ SCOPES: Final = (
     chains.SCOPE_INDEXER,
     chains.SCOPE_DEFAULT,
 )
-"""In the order in which a URL meets them; the first one decides under which name a seed is
-known.
-"""
+"""Scopes in the order in which a URL meets them; the first one decides the name of a seed."""
 
 
 def normal_forms(normalizers: Mapping[str, URLNormalizers], url: str) -> tuple[NormalForm, ...]:

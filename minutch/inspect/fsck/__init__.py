@@ -1,4 +1,4 @@
-"""Checks whether a crawl's folders are whole and agree, and mends what can be mended.
+"""Checks whether a crawl's folders are whole and agree, and repairs what can be repaired.
 
 Begin with `crawlcheck.py`, which goes through the databases and segments; the other modules each
 check one thing and yield problems.

@@ -1,4 +1,5 @@
-"""fsck: whether the folders of a crawl are whole and agree with each other; what is wrong where.
+"""fsck: checks whether the folders of a crawl are whole and agree with each other, and repairs
+them.
 
 Looks at every record of the databases and segments: checksums, order and partition of keys,
 repeated keys, indexes; then at the segments against each other and the CrawlDb, at half-done
@@ -75,7 +76,7 @@ def fsck(crawl: Path, options: FsckOptions = _DEFAULTS, *, context: JobContext) 
 
 
 def problems(crawl: Path) -> Iterator[Problem]:
-    """All that is wrong in a crawl's folder. Raises StoreError where there is none."""
+    """Yields all that is wrong in a crawl's folder. Raises StoreError if there is no crawl."""
     names = (CRAWLDB, LINKDB, SEGMENTS, HOSTDB)
     graphs = [WebGraph(path) for path in sorted(crawl.glob("*/")) if (path / OUTLINKS).is_dir()]
     if not graphs and not any((crawl / name).is_dir() for name in names):
@@ -110,8 +111,8 @@ def _databases(crawldb: CrawlDb, linkdb: LinkDb, hostdb: HostDb) -> Iterator[Pro
 
 
 def _webgraph(graph: WebGraph) -> Iterator[Problem]:
-    """A WebGraph's databases, which share its folder and its lock; links alone have several entries
-    for a page.
+    """Checks a WebGraph's databases, which share its folder and its lock; only links have several
+    entries for a page.
     """
     yield from leftovers.locks(graph.path)
     yield from leftovers.in_database(graph.outlinks.path)
@@ -126,7 +127,7 @@ def _webgraph(graph: WebGraph) -> Iterator[Problem]:
 
 
 def _segment(segment: Segment, crawldb: CrawlDb | None) -> Iterator[Problem]:
-    """A segment by itself, and against the CrawlDb if that is whole."""
+    """Checks a segment, and compares it with the CrawlDb if that is whole."""
     if not any(segment.path.iterdir()):
         return
     yield from leftovers.locks(segment.path / "_fetch")

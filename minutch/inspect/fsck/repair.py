@@ -1,5 +1,4 @@
-"""Mends what is wrong with a crawl without losing a record, or losing those that can't be read if
-that is wished.
+"""Repairs a crawl without losing a record, or by dropping those that can't be read.
 
 Records are taken as they are stored, one by one, and sorted on disk: a repair is rare, and of any
 kind of record.
@@ -33,13 +32,13 @@ from minutch.work.tables.wholefile import WholeFile
 
 @dataclass
 class Dropped:
-    """What a repair could not keep, for people."""
+    """Descriptions of what a repair could not keep."""
 
     lines: list[str] = field(default_factory=list)
 
 
 def remove(problem: Problem) -> None:
-    """Remove a leftover."""
+    """Removes a leftover."""
     if problem.path.is_dir():
         shutil.rmtree(problem.path)
     else:
@@ -47,30 +46,29 @@ def remove(problem: Problem) -> None:
 
 
 def put_in_place(problem: Problem) -> None:
-    """Put segments that are not in their places there."""
+    """Moves segments into their places."""
     finish_others(problem.path.parent)
 
 
 def make_index(problem: Problem) -> None:
-    """Make the index of a MapFile from its data."""
+    """Makes the index of a MapFile from its data."""
     rebuild_index(problem.path.parent)
     sync_path(problem.path.parent)
 
 
 def write_checksums(problem: Problem) -> None:
-    """Write a file again, as it is, with its checksums."""
+    """Rewrites a file as it is, with its checksums."""
     with problem.path.open("rb") as source, WholeFile(problem.path, sums=True) as target:
         while piece := source.read(1 << 20):
             target.write(piece)
 
 
 def rewrite(folder: Path, *, drop: bool) -> Dropped:
-    """Sort and partition the records of all parts in `folder` again; with `drop`, those that
-    can be read.
+    """Sorts and partitions the records of all parts in `folder` again; with `drop`, those that can
+    be read.
 
-    The new parts take the place of the old ones at once. Keys that come twice are kept, unless
-    `drop`: then the last one stays. Raises FormatError for records that can't be read,
-    LockedError.
+    The new parts replace the old ones at once. Keys that come twice are kept, unless `drop`: then
+    the last one stays. Raises FormatError for records that can't be read, LockedError.
     """
     dropped = Dropped()
     if folder.name in LAYOUTS:
@@ -85,7 +83,7 @@ def rewrite(folder: Path, *, drop: bool) -> Dropped:
 
 
 def _lock_of(database: Database) -> AbstractContextManager[object]:
-    """The lock of a database; of a WebGraph's links that of the whole graph."""
+    """Returns the lock of a database; of a WebGraph's links that of the whole graph."""
     graph = WebGraph(database.path.parent)
     return graph.lock() if graph.outlinks.path == database.path else database.lock()
 
@@ -127,8 +125,8 @@ def _sorted(
     drop: bool,
     dropped: Dropped,
 ) -> Iterator[Record]:
-    """The records of part `number` in order, sorted on disk in `fresh`; with `distinct`, the last
-    one of each key.
+    """Yields the records of part `number` in order, sorted on disk in `fresh`; with `distinct`, the
+    last one of each key.
     """
 
     def mine() -> Iterator[Record]:
@@ -154,8 +152,8 @@ def _url(key: bytes) -> bytes:
 
 
 def _records(path: Path, drop: bool, dropped: Dropped) -> Iterator[Record]:
-    """The records of a part; with `drop`, whatever the checksums say, and after damage those
-    behind a marker.
+    """Yields the records of a part; with `drop`, whatever the checksums say, and after damage those
+    behind the next sync marker.
     """
     data = data_file(path)
     with SequenceFileReader(data, verify=not drop) as reader:

@@ -1,6 +1,4 @@
-"""The links of a crawl as a graph: of pages, or of hosts with the number of links from one to the
-other.
-"""
+"""Makes a graph of a crawl's links: of pages, or of hosts with the number of links between them."""
 
 from __future__ import annotations
 
@@ -11,8 +9,8 @@ from minutch.urls.hostcolumns import hosts_of
 
 
 def edges(crawl: Crawl, *, by_host: bool) -> pl.LazyFrame:
-    """`source`, `target` and, of pages, `anchor`; of hosts `weight`. Links within a host are left
-    out there.
+    """Returns `source`, `target` and, of pages, `anchor`; of hosts `weight`, without links within a
+    host.
     """
     links = crawl.tables["links"].scan().rename({"from_url": "source", "url": "target"})
     if not by_host:

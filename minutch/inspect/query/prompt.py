@@ -1,5 +1,4 @@
-"""A prompt for statements: with a history that stays, completion of tables, columns and words of
-SQL.
+"""Runs a prompt for statements, with a history and completion of tables, columns and words of SQL.
 
 A statement ends in a semicolon and may take several lines. `.tables` lists the tables, `.columns
 TABLE` the columns of one, `.quit` or the end of the input ends.
@@ -72,7 +71,7 @@ _HELP: Final = """A statement ends in a semicolon:
 
 
 def completions(tables: Mapping[str, Table]) -> list[str]:
-    """All words that can be completed."""
+    """Returns all words that can be completed."""
     columns = {name for table in tables.values() for name in table.schema}
     return sorted({*_WORDS, *_DOTS, *tables, *columns})
 
@@ -129,7 +128,7 @@ def _run_dot_command(word: str, tables: Mapping[str, Table], show: Callable[[str
 
 @contextmanager
 def line_editing(words: Iterable[str]) -> Iterator[None]:
-    """Edit lines with readline, where Python has it: history and completion."""
+    """Edits lines with readline, if Python has it: history and completion."""
     try:
         import readline
     except ImportError:

@@ -1,4 +1,4 @@
-"""Searches in the local index: hits with their snippets, how many there are, and on which hosts."""
+"""Searches the local index: hits with snippets, their number, and their hosts."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Hit:
         return dict(_fields(self.stored))
 
     def as_json(self) -> str:
-        """The hit on one line; words that were searched for stand in <b> in the snippet, whose text
-        is escaped.
+        """Returns the hit on one line; matched words stand in <b> in the snippet, whose text is
+        escaped.
         """
         marked = "".join(
             f"<b>{html.escape(text)}</b>" if found else html.escape(text)
@@ -80,7 +80,7 @@ _DEFAULTS: Final = SearchOptions()
 
 @dataclass(frozen=True)
 class Results:
-    """What a search found."""
+    """The results of a search."""
 
     hits: list[Hit]
     count: int
@@ -89,7 +89,7 @@ class Results:
     hosts: list[tuple[str, int]]
     """Hosts with their numbers of hits, most first."""
     notes: list[str]
-    """What of the query made no sense."""
+    """Errors in the query."""
 
 
 def search(index: Path, query: str, options: SearchOptions = _DEFAULTS) -> Results:
@@ -100,7 +100,7 @@ def search(index: Path, query: str, options: SearchOptions = _DEFAULTS) -> Resul
 
 
 class Searcher:
-    """Searches in an index as it was left by a commit; any number of threads may. Raises
+    """A searcher of an index as a commit has left it; any number of threads may use it. Raises
     StoreError, FormatError.
     """
 
@@ -112,7 +112,7 @@ class Searcher:
         self.languages = self._shares()
 
     def _shares(self) -> dict[str, float]:
-        """The languages with a stemmer, and the share that each has of all documents."""
+        """Returns the languages with a stemmer, and the share of all documents of each."""
         shares: dict[str, float] = {}
         for lang, count in self._searcher.terms_with_prefix("lang", ""):
             code = stemmer_of(lang)
@@ -121,12 +121,12 @@ class Searcher:
         return shares
 
     def newest(self) -> Searcher:
-        """This one, or one for the commit that has come since."""
+        """Returns this one, or one for a later commit."""
         return self if self.place.state() == self._state else Searcher(self.place.path)
 
     @property
     def count(self) -> int:
-        """How many documents there are."""
+        """Number of documents."""
         return int(self._searcher.num_docs)
 
     def search(self, text: str, options: SearchOptions = _DEFAULTS) -> Results:
@@ -188,12 +188,12 @@ def _unscored(query: tantivy.Query) -> tantivy.Query:
 
 
 def _those_of(base: str, stored: dict[str, list[Any]]) -> list[str]:
-    """The fields of a document that are `base` in some language."""
+    """Returns the fields of a document that are `base` in some language."""
     return [name for name in stored if name == base or name.startswith(f"{base}_")]
 
 
 def _fields(stored: dict[str, list[Any]]) -> Iterator[tuple[str, list[Any]]]:
-    """A document's fields under the names that they came with."""
+    """Yields a document's fields under the names that they came with."""
     for name, values in stored.items():
         base, _, code = name.partition("_")
         if name == OTHER:
@@ -209,7 +209,7 @@ def _fields(stored: dict[str, list[Any]]) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _plain(value: Any) -> Any:
-    """A stored value as it came; dates as RFC 3339."""
+    """Returns a stored value as it came; dates as RFC 3339."""
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value.microsecond // 1000:03d}Z"
     if isinstance(value, bytes):
@@ -218,7 +218,7 @@ def _plain(value: Any) -> Any:
 
 
 class _Marker:
-    """Makes the snippets of one search."""
+    """A maker of the snippets of one search."""
 
     def __init__(
         self, searcher: tantivy.Searcher, query: tantivy.Query, schema: tantivy.Schema
@@ -227,8 +227,8 @@ class _Marker:
         self._generators: dict[str, tantivy.SnippetGenerator] = {}
 
     def snippet(self, name: str, document: tantivy.Document) -> list[Piece]:
-        """The best piece of a field, in pieces; its beginning where nothing in it was searched
-        for.
+        """Returns the best passage of a field, in pieces; its beginning if nothing in it
+        matches.
         """
         if name not in self._generators:
             made = tantivy.SnippetGenerator.create(self._searcher, self._query, self._schema, name)
@@ -243,8 +243,8 @@ class _Marker:
 
 
 def marked(fragment: str, ranges: Sequence[tuple[int, int]]) -> list[Piece]:
-    """A stored text as it was, in pieces; `ranges` count bytes. Of a character stored twice, one
-    mark is enough.
+    """Returns a stored text as it was, in pieces; `ranges` count bytes. Of a character stored
+    twice, one mark is enough.
     """
     data = fragment.encode()
     marks: list[bool] = []
@@ -263,7 +263,7 @@ def marked(fragment: str, ranges: Sequence[tuple[int, int]]) -> list[Piece]:
 
 
 def _cut(data: bytes, ranges: Sequence[tuple[int, int]]) -> Iterator[bytes]:
-    """What lies between the ranges, and in them, by turns."""
+    """Yields what lies between the ranges, and in them, by turns."""
     at = 0
     for start, end in sorted(ranges):
         yield data[at : max(start, at)]
@@ -273,7 +273,7 @@ def _cut(data: bytes, ranges: Sequence[tuple[int, int]]) -> Iterator[bytes]:
 
 
 def _joined(characters: Sequence[Piece]) -> list[Piece]:
-    """Characters as pieces of equal kind, white space as single blanks."""
+    """Joins characters into pieces of equal kind, white space into single blanks."""
     pieces: list[Piece] = []
     for character, found in characters:
         if pieces and pieces[-1][1] == found:

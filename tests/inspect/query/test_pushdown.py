@@ -17,7 +17,7 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.store import Segment
 from minutch.inspect.query import skipping
 from minutch.inspect.query.crawl import Crawl
-from minutch.inspect.query.crawldb import CrawlDbTable, Entries
+from minutch.inspect.query.crawldb import CrawlDbTable, EntryRows
 from minutch.inspect.query.predicates import EVERYWHERE, Pruning, intersection, pruning_of, union
 from minutch.inspect.query.session import plain
 from minutch.inspect.query.table import Request
@@ -141,13 +141,13 @@ def test_blocks_of_other_hosts_and_urls_are_not_read(
     crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
-    make = Entries.__init__
+    make = EntryRows.__init__
 
-    def counting(self: Entries, fields: Fields) -> None:
+    def counting(self: EntryRows, fields: Fields) -> None:
         seen.append(fields.size)
         make(self, fields)
 
-    monkeypatch.setattr(Entries, "__init__", counting)
+    monkeypatch.setattr(EntryRows, "__init__", counting)
     table = crawl.crawldb
 
     def read(condition: pl.Expr) -> int:
