@@ -194,9 +194,9 @@ def readdb_top(
     require_absent(output)
     db.require_parts()
 
-    def highest_in(task: Task, place: FileOrSplit) -> pl.DataFrame:
+    def highest_in(task: Task, piece: FileOrSplit) -> pl.DataFrame:
         def wanted() -> Iterator[pl.DataFrame]:
-            for frame in scan(place):
+            for frame in scan(piece):
                 task.advance(len(frame))
                 yield frame.filter(~(pl.col("score") < float32(least))).select("key", "score")
 
