@@ -1,9 +1,4 @@
-"""domainstats: how many pages of each host, domain, public suffix or top-level domain were fetched.
-
-The lines FETCHED and NOT_FETCHED have the sums. Fetched pages of a host without a public suffix (an
-address) count in these alone when counted by suffix or tld. Source:
-org.apache.nutch.util.DomainStatistics.
-"""
+"""Reads the arguments of `minutch domainstats`; `cycle.crawldb.domainstats` does the work."""
 
 from __future__ import annotations
 
@@ -37,11 +32,11 @@ def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 and an error; 0, as in Nutch, after a line that lacks
     arguments.
     """
-    given = parse(args, FLAGS, usage=USAGE, least=3, most=4)
-    inputs, out, mode, *parts = given.positional
+    arguments = parse(args, FLAGS, usage=USAGE, least=3, most=4)
+    inputs, out, mode, *parts = arguments.positional
     one_of("mode", mode, tuple(MODES))
     number = positive("numOfReducers", parts[0]) if parts else 1
-    options = DomainstatsOptions(mode, number, given["-json"])
+    options = DomainstatsOptions(mode, number, arguments["-json"])
     counters = domainstats(paths(inputs), as_path(out), options, context=context)
     context.report("DomainStatistics", counters)
     return 0

@@ -1,9 +1,4 @@
-"""protocolstats: how often each status code of HTTP stands in the crawldb; entries without one
-count as UNFETCHED.
-
-The fetcher keeps the code of a page's last fetch in its metadata (`nutch.protocol.code`).
-Source: org.apache.nutch.util.ProtocolStatusStatistics.
-"""
+"""Reads the arguments of `minutch protocolstats`; `cycle.crawldb.protocolstats` does the work."""
 
 from __future__ import annotations
 
@@ -31,10 +26,10 @@ def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 and an error; 0, as in Nutch, after a line that lacks
     arguments.
     """
-    given = parse(args, FLAGS, usage=USAGE, least=2, most=3)
-    inputs, out, *parts = given.positional
+    arguments = parse(args, FLAGS, usage=USAGE, least=2, most=3)
+    inputs, out, *parts = arguments.positional
     number = positive("numOfReducer", parts[0]) if parts else 1
-    options = ProtocolstatsOptions(number, given["-json"])
+    options = ProtocolstatsOptions(number, arguments["-json"])
     counters = protocolstats(paths(inputs), as_path(out), options, context=context)
     context.report("ProtocolStatistics", counters)
     return 0

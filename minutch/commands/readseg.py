@@ -1,10 +1,7 @@
-"""`minutch readseg`: list segments, dump one as text, or show all that a segment holds of one URL.
+"""Reads the arguments of `minutch readseg`, and prints what `cycle.segment.readseg` finds.
 
-Different from Nutch on purpose: -list sorts by name and shows `?` for folders that are not there
-instead of ending in an error; in a dump, the parts of one URL follow each other in a fixed order;
--get does not wait five seconds.
-
-Source: org.apache.nutch.segment.SegmentReader.
+Different from Nutch on purpose: -list sorts by name and shows `?` for folders that do not exist
+instead of ending in an error; -get does not wait five seconds.
 """
 
 from __future__ import annotations
@@ -39,7 +36,8 @@ log = logging.getLogger(__name__)
 USAGE = """SegmentReader (-dump ... | -list ... | -get ...) [general options]
 
 General options, all to leave something out or to decode:
-\t-nocontent -nofetch -nogenerate -noparse -noparsedata -noparsetext\twithout this folder of the segment
+\t-nocontent -nofetch -nogenerate -noparse -noparsedata -noparsetext\twithout this folder of the \
+segment
 \t-recode\tdecode each page in its own charset, as parsing found it, not in UTF-8
 
 SegmentReader -dump <segment_dir> <output> [general options]
@@ -49,7 +47,7 @@ SegmentReader -list (<segment_dir1> ... | -dir <segments>) [general options]
 \tprints a line of counts for each segment, or for each one in the folder <segments>
 
 SegmentReader -get <segment_dir> <keyValue> [general options]
-\tprints what the segment holds of the URL <keyValue>"""  # noqa: E501
+\tprints what the segment holds of the URL <keyValue>"""
 
 _SWITCHES = {
     "-nocontent": CONTENT,
@@ -67,30 +65,30 @@ def run(args: list[str], context: JobContext) -> int:
     mode = _MODES.get(args[0]) if len(args) > 1 else None
     if mode is None:
         fail(f"unknown operation {args[0]}" if len(args) > 1 else "", USAGE)
-    given = parse(args[1:], FLAGS, usage=USAGE)
-    folders = [folder for switch, folder in _SWITCHES.items() if not given[switch]]
-    mode(given, ReadsegOptions(folders, recode=given["-recode"] or None), context)
+    arguments = parse(args[1:], FLAGS, usage=USAGE)
+    folders = [folder for switch, folder in _SWITCHES.items() if not arguments[switch]]
+    mode(arguments, ReadsegOptions(folders, recode=arguments["-recode"] or None), context)
     return 0
 
 
-def _require(given: Arguments, *names: str) -> list[str]:
+def _require(arguments: Arguments, *names: str) -> list[str]:
     for position, name in enumerate(names):
-        if len(given.positional) <= position:
+        if len(arguments.positional) <= position:
             fail(f"Missing required argument: <{name}>", USAGE)
-    return given.positional
+    return arguments.positional
 
 
 # -dump
 
 
-def _run_dump(given: Arguments, options: ReadsegOptions, context: JobContext) -> None:
-    segment, output = _require(given, "segment_dir", "output")[:2]
+def _run_dump(arguments: Arguments, options: ReadsegOptions, context: JobContext) -> None:
+    segment, output = _require(arguments, "segment_dir", "output")[:2]
     readseg_dump(as_path(segment), as_path(output), options, context=context)
 
 
-def _run_list(given: Arguments, options: ReadsegOptions, context: JobContext) -> None:
-    segments = [Segment(as_path(word)) for word in given.positional]
-    for directory in given.get("-dir", []):
+def _run_list(arguments: Arguments, options: ReadsegOptions, context: JobContext) -> None:
+    segments = [Segment(as_path(word)) for word in arguments.positional]
+    for directory in arguments.get("-dir", []):
         segments += segments_in(as_path(directory))
     context.print("NAME\t\tGENERATED\tFETCHER START\t\tFETCHER END\t\tFETCHED\tPARSED")
     for segment in segments:
@@ -118,8 +116,8 @@ def _time(ms: int) -> str:
 # -get
 
 
-def _run_get(given: Arguments, options: ReadsegOptions, context: JobContext) -> None:
-    segment, url = _require(given, "segment_dir", "keyValue")[:2]
+def _run_get(arguments: Arguments, options: ReadsegOptions, context: JobContext) -> None:
+    segment, url = _require(arguments, "segment_dir", "keyValue")[:2]
     for text in readseg_get(as_path(segment), url, options, context=context):
         context.print(text)
 

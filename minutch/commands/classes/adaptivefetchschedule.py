@@ -18,5 +18,5 @@ def run(args: list[str], context: JobContext) -> int:
     """Runs the command; returns 0."""
     parse(args, FLAGS, usage=USAGE, most=0)
     page = CrawlDatum(STATUS_DB_UNFETCHED, 30 * SECONDS_PER_DAY, 1.0)
-    simulate(AdaptiveFetchSchedule(context.conf), "", page, context)
+    simulate(AdaptiveFetchSchedule(context.conf), "", page, context.print)
     return 0

@@ -24,7 +24,7 @@ def run(args: list[str], context: JobContext) -> int:
         MimeAdaptiveFetchSchedule(context.conf),
         "http://www.example.com",
         page,
-        context,
+        context.print,
         missed="\t missed",
     )
     return 0

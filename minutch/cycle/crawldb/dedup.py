@@ -25,8 +25,8 @@ from minutch.cycle.crawldb.pagesignatures import (
     FETCHED,
     IS_SIMHASH,
     compared,
-    signed_in,
-    signed_pages,
+    pages_in,
+    pages_with_signature,
 )
 from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, patch
 from minutch.cycle.crawldb.store import CrawlDb
@@ -110,8 +110,8 @@ def _found(
     compared.
     """
 
-    def pages(task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
-        for table in signed_in(place, group, where):
+    def pages(task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
+        for table in pages_in(piece, group, where):
             yield table.select(
                 key=pl.col("signature") + pl.col("group"),
                 url="url",
@@ -135,7 +135,7 @@ def _find_near(db: CrawlDb, group: str, order: Sequence[str], bits: int) -> Iter
     but not its URL.
     """
     where = FETCHED & IS_SIMHASH
-    pages = compared(signed_pages(db, group, where), grouped=group != "none")
+    pages = compared(pages_with_signature(db, group, where), grouped=group != "none")
     if pages.is_empty():
         log.warning(
             "no page has a SimHash: see db.signature.class, and fetch or parse again; equal"
@@ -147,7 +147,7 @@ def _find_near(db: CrawlDb, group: str, order: Sequence[str], bits: int) -> Iter
     goes = np.zeros(len(pages), np.bool_)
     goes[rows[leaders != nearduplicates.NO_LEADER]] = True
     at = 0
-    for table in signed_pages(db, group, where):
+    for table in pages_with_signature(db, group, where):
         yield table["url"].filter(pl.Series(goes[at : at + len(table)]))
         at += len(table)
 

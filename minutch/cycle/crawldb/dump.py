@@ -1,7 +1,8 @@
 """readdb -dump and -topN: the entries of a CrawlDb, or some of them, written to part files in a new
 folder.
 
-    -dump    one file per partition; `ReaddbDumpOptions` says which entries, `dumpformats` how they look
+    -dump    one file per partition; `ReaddbDumpOptions` says which entries, `dumpformats` how they
+             look
     -topN    one file: score TAB URL, the highest score first, equal ones in the order of the URLs
 
 Source: org.apache.nutch.crawl.CrawlDbReader (processDumpJob, CrawlDbDumpMapper, processTopNJob,
@@ -198,9 +199,9 @@ def readdb_top(
     require_absent(output)
     db.require_parts()
 
-    def highest_in(task: Task, place: FileOrSplit) -> pl.DataFrame:
+    def highest_in(task: Task, piece: FileOrSplit) -> pl.DataFrame:
         def wanted() -> Iterator[pl.DataFrame]:
-            for frame in scan(place):
+            for frame in scan(piece):
                 task.advance(len(frame))
                 yield frame.filter(~(pl.col("score") < float32(least))).select("key", "score")
 

@@ -16,7 +16,13 @@ import polars as pl
 
 from minutch.cycle.crawldb import nearduplicates
 from minutch.cycle.crawldb.duplicates import may_repeat
-from minutch.cycle.crawldb.pagesignatures import FETCHED, IS_SIMHASH, MARKED, compared, signed_pages
+from minutch.cycle.crawldb.pagesignatures import (
+    FETCHED,
+    IS_SIMHASH,
+    MARKED,
+    compared,
+    pages_with_signature,
+)
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.kernels.native import Flags
 from minutch.work.tables.frame import decode_keys
@@ -77,7 +83,7 @@ def _equal(db: CrawlDb, group: str, order: Sequence[str], where: pl.Expr) -> pl.
     """Returns the members of groups with equal signatures."""
     hashes = [
         table.select((pl.col("signature") + pl.col("group")).hash())
-        for table in signed_pages(db, group, where)
+        for table in pages_with_signature(db, group, where)
     ]
     repeats = may_repeat(pl.concat(hashes).to_series()) if hashes else pl.Series(dtype=pl.Boolean)
     pages = _chosen(db, group, where, repeats.to_numpy())
@@ -92,7 +98,7 @@ def _equal(db: CrawlDb, group: str, order: Sequence[str], where: pl.Expr) -> pl.
 
 def _near(db: CrawlDb, group: str, order: Sequence[str], where: pl.Expr, bits: int) -> pl.DataFrame:
     """Returns the members of groups whose SimHashes differ in at most `bits` bits."""
-    table = compared(signed_pages(db, group, where), grouped=group != "none")
+    table = compared(pages_with_signature(db, group, where), grouped=group != "none")
     rows, leaders = _leaders(table, order, bits)
     goes = leaders != nearduplicates.NO_LEADER
     chosen = np.zeros(len(table), np.bool_)
@@ -101,9 +107,9 @@ def _near(db: CrawlDb, group: str, order: Sequence[str], where: pl.Expr, bits: i
 
 
 def _chosen(db: CrawlDb, group: str, where: pl.Expr, mask: Flags) -> pl.DataFrame:
-    """Returns the pages of signed_pages that `mask` says."""
+    """Returns the pages of pages_with_signature that `mask` says."""
     tables, at = [], 0
-    for table in signed_pages(db, group, where):
+    for table in pages_with_signature(db, group, where):
         tables.append(table.filter(pl.Series(mask[at : at + len(table)])))
         at += len(table)
     return pl.concat(tables)

@@ -110,11 +110,11 @@ def _count_groups(
 ) -> Counts:
     """Counts each name; returns a table of `key` and `count`, sorted by key."""
 
-    def count_in(task: Task, place: FileOrSplit) -> Counts:
-        return _summed(_counted(read(place), count, task))
+    def count_in(task: Task, piece: FileOrSplit) -> Counts:
+        return _summed(_counted(read(piece), count, task))
 
-    places = engine.splits(path for db in dbs for path in db.parts())
-    return _summed(engine.map(count_in, places, counters, progress)).sort("key")
+    pieces = engine.splits(path for db in dbs for path in db.parts())
+    return _summed(engine.map(count_in, pieces, counters, progress)).sort("key")
 
 
 def _counted(tables: Iterator[pl.DataFrame], count: Count, task: Task) -> Iterator[Counts]:

@@ -1,12 +1,11 @@
 """inject: puts seed URLs into the CrawlDb.
 
     in the CrawlDb   in the seeds   what is written
-    yes              no             the entry as it was
+    yes              no             the old entry
     no               yes            a new one, db_unfetched, due now
-    yes              yes            the entry as it was; with -update also the seed's metadata, and
-                     its score and
-                                    interval if they are not the defaults; with -overwrite the new
-                                    one
+    yes              yes            the old entry; with -update also the seed's metadata, and its
+                                    score and interval if they are not the defaults; with
+                                    -overwrite the new one
 
 Of a URL that is in the seeds more than once the last line counts (files by name, lines in their
 order). Where a CrawlDb has two entries of one URL, the last one counts. Every seed leaves through

@@ -53,7 +53,7 @@ PURGED_GONE: Final = "gone entries removed"
 PURGED_ORPHANS: Final = "orphaned entries removed"
 
 T = TypeVar("T", pl.DataFrame, Patched)
-Step = Callable[[tuple[pl.DataFrame, ...]], tuple[T, Counters]]
+RangeFunction = Callable[[tuple[pl.DataFrame, ...]], tuple[T, Counters]]
 """A job's function of the rows of a range of keys, one table per source: returns new entries and
 counts.
 """
@@ -190,18 +190,18 @@ class EntrySources:
     def _shuffled(self) -> AbstractContextManager[Source]:
         scan_entries, entry_filter, engine = self._scan, self._filter, self._engine
 
-        def read(task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
-            return _entries(scan_entries, entry_filter, place, task.counters)
+        def read(task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
+            return _entries(scan_entries, entry_filter, piece, task.counters)
 
-        places = engine.splits(path for db in self._dbs for path in db.parts())
-        return engine.shuffle(read, places, self._schema, None, spill=self._spill, share=2)
+        pieces = engine.splits(path for db in self._dbs for path in db.parts())
+        return engine.shuffle(read, pieces, self._schema, None, spill=self._spill, share=2)
 
 
 def _entries(
-    scan: Scan, entry_filter: EntryFilter, place: FileOrSplit, counters: Counters
+    scan: Scan, entry_filter: EntryFilter, piece: FileOrSplit, counters: Counters
 ) -> Iterator[pl.DataFrame]:
     """Yields the entries of a part file that pass, in its order."""
-    return (entry_filter.apply(frame, counters) for frame in scan(place))
+    return (entry_filter.apply(frame, counters) for frame in scan(piece))
 
 
 def rewrite(
@@ -209,7 +209,7 @@ def rewrite(
     engine: Engine,
     output: OutputSettings,
     sources: Sequence[Source],
-    step: Step[pl.DataFrame],
+    step: RangeFunction[pl.DataFrame],
     progress: Progress,
 ) -> Counters:
     """Replaces `db` by the results of `step` on the rows of each partition, of all `sources`. The
@@ -226,7 +226,7 @@ def patch(
     engine: Engine,
     output: OutputSettings,
     sources: Sequence[Source],
-    step: Step[Patched],
+    step: RangeFunction[Patched],
     progress: Progress,
 ) -> Counters:
     """Does the same as `rewrite` for a `step` that changes rows of packed tables: all other
@@ -240,7 +240,7 @@ def _replace(
     engine: Engine,
     output: OutputSettings,
     sources: Sequence[Source],
-    step: Step[T],
+    step: RangeFunction[T],
     progress: Progress,
     open_writer: Callable[[Path, int, Compression], TableWriter[T]],
 ) -> Counters:

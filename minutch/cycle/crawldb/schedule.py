@@ -225,7 +225,8 @@ class AbstractFetchSchedule:
             datum.fetch_time = now
 
     # -- tables ------------------------------------------------------------------------------------
-    # `frame` has the columns of CRAWLDB_SCHEMA (others stay as they are); the other arguments are columns beside it.  # noqa: E501
+    # `frame` has the columns of CRAWLDB_SCHEMA (others stay as they are); the other arguments are
+    # columns beside it.
 
     def initialize_schedule_columns(self, frame: pl.DataFrame, now: int) -> pl.DataFrame:
         return frame.with_columns(

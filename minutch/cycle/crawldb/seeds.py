@@ -259,14 +259,14 @@ def _with_metadata(
     """
     extras = lines.select(pl.col("line", "extra").gather(special))
     texts = extras.unique("extra", keep="first", maintain_order=True)
-    given = [parse_metadata(extra, f"{path}:{number}") for number, extra in texts.iter_rows()]
+    parsed = [parse_metadata(extra, f"{path}:{number}") for number, extra in texts.iter_rows()]
     read = pl.DataFrame(
         {
             "extra": texts["extra"],
-            "score": _column(given, "score", defaults.score, pl.Float32),
-            "fetch_interval": _column(given, "interval", defaults.interval, pl.Int32),
+            "score": _column(parsed, "score", defaults.score, pl.Float32),
+            "fetch_interval": _column(parsed, "interval", defaults.interval, pl.Int32),
             "metadata": pl.Series(
-                [g.metadata.to_bytes() if g.metadata else None for g in given], dtype=pl.Binary
+                [g.metadata.to_bytes() if g.metadata else None for g in parsed], dtype=pl.Binary
             ),
         }
     )
@@ -276,9 +276,9 @@ def _with_metadata(
 
 
 def _column(
-    given: list[SeedMetadata], name: str, default: float, dtype: type[pl.DataType]
+    parsed: list[SeedMetadata], name: str, default: float, dtype: type[pl.DataType]
 ) -> pl.Series:
-    values = (getattr(metadata, name) for metadata in given)
+    values = (getattr(metadata, name) for metadata in parsed)
     found = [default if value is None else value for value in values]
     return pl.Series(
         [float32(value) for value in found] if dtype is pl.Float32 else found, dtype=dtype

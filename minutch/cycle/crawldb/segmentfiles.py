@@ -38,8 +38,8 @@ def merge_files(
     CrawlDb is then as before.
     """
 
-    def read(task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
-        for frame in scan_packed(place):
+    def read(task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
+        for frame in scan_packed(piece):
             yield entry_filter.apply(frame, task.counters)
             task.advance(len(frame))
 

@@ -66,9 +66,9 @@ def readdb_stats(
     db, engine, hosts = CrawlDb(crawldb), engine_of(context.conf), options.hosts
     total = Statistics(hosts=hosts, quantiles=_wanted_quantiles(context.conf))
 
-    def count(task: Task, place: FileOrSplit) -> Statistics:
+    def count(task: Task, piece: FileOrSplit) -> Statistics:
         found = Statistics(hosts=hosts)
-        for frame in scan(place):
+        for frame in scan(piece):
             found.add(frame)
             task.advance(len(frame))
         return found

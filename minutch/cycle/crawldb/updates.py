@@ -127,12 +127,12 @@ def split_by_status(old: pl.DataFrame, segment: pl.DataFrame) -> tuple[pl.DataFr
     """Separates entries from updates by their status, not by the file they come from, as Nutch
     does.
     """
-    entries, strays = (pl.Series(_is_db(frame["status"].to_numpy())) for frame in (old, segment))
-    if entries.all() and not strays.any():
+    entries, misplaced = (pl.Series(_is_db(frame["status"].to_numpy())) for frame in (old, segment))
+    if entries.all() and not misplaced.any():
         return old, segment
     return (
-        sort_by_key(pl.concat([old.filter(entries), segment.filter(strays)])),
-        sort_by_key(pl.concat([old.filter(~entries), segment.filter(~strays)])),
+        sort_by_key(pl.concat([old.filter(entries), segment.filter(misplaced)])),
+        sort_by_key(pl.concat([old.filter(~entries), segment.filter(~misplaced)])),
     )
 
 

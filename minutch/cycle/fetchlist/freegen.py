@@ -16,7 +16,6 @@ from typing import Final
 
 import polars as pl
 
-from minutch.conf import Configuration
 from minutch.cycle.crawldb.scoring import injected_scores
 from minutch.cycle.crawldb.seeds import read_seeds, seed_files
 from minutch.cycle.fetchlist.lists import FetchListWriter
@@ -71,17 +70,16 @@ def freegen(
     found = pl.concat(columns) if columns else pl.Series(dtype=pl.String)
     distinct = found.unique(maintain_order=True)
     counters.add(REPEATED, len(found) - len(distinct))
-    entries = injected_scores(
-        _entries(distinct, conf, context.clock.now()), ScoringFilters(conf), counters
-    )
+    interval = conf.get_int("db.fetch.interval.default", 0)
+    entries = _entries(distinct, interval, context.clock.now())
+    entries = injected_scores(entries, ScoringFilters(conf), counters)
     counters.add(SELECTED, len(entries))
     writer = FetchListWriter.from_conf(segments, conf, fetchers=options.fetchers, seed=None)
     return writer.write(entries, context.clock), counters
 
 
-def _entries(urls: pl.Series, conf: Configuration, now: int) -> pl.DataFrame:
+def _entries(urls: pl.Series, interval: int, now: int) -> pl.DataFrame:
     """Returns new entries of CRAWLDB_SCHEMA: no status, due now."""
-    interval = conf.get_int("db.fetch.interval.default", 0)
     values = {
         "status": 0,
         "fetch_time": now,

@@ -69,10 +69,10 @@ def mark(
     schema, budget = pl.Schema({"key": pl.Binary()}), engine.memory // 4
     with (
         EntrySources([db], engine, EntryFilter(), spill=db.path) as old,
-        Shuffle(engine.parts, schema, budget=budget, spill=db.path) as marks,
+        Shuffle(engine.parts, schema, budget=budget, spill=db.path) as keys,
     ):
-        marks.add(selected.to_frame("key"))
-        sources = [*old.sources, engine.local_source(marks)]
+        keys.add(selected.to_frame("key"))
+        sources = [*old.sources, engine.local_source(keys)]
         rewrite(db, engine, output, sources, step, progress)
 
 

@@ -44,7 +44,7 @@ HOSTDB_PROPERTY: Final = "generate.hostdb"
 _MS_PER_DAY: Final = 86_400_000
 
 
-class Chosen(NamedTuple):
+class SelectedEntries(NamedTuple):
     """The entries that get a place, with their `segment` (from 1); where there is none, when one
     will be due (ms).
     """
@@ -148,34 +148,38 @@ class Selector:
 
         return list(chain.from_iterable(for_each(look_into, db.require_parts())))
 
-    def choose(self, db: CrawlDb, engine: Engine, counters: Counters, progress: Progress) -> Chosen:
+    def choose(
+        self, db: CrawlDb, engine: Engine, counters: Counters, progress: Progress
+    ) -> SelectedEntries:
         """Returns the entries that get a place; `counters` counts all others.
 
         Raises StoreError, FormatError.
         """
-        places = engine.splits(db.require_parts())
-        placed = engine.select(self._find, places, self, due.SCHEMA, counters, progress)
-        counters.add(select.NOT_IN_TOP, placed.left)
-        if len(placed.rows):
+        pieces = engine.splits(db.require_parts())
+        selected = engine.select(self._find, pieces, self, due.SCHEMA, counters, progress)
+        counters.add(select.NOT_IN_TOP, selected.left)
+        if len(selected.rows):
             if self.hostdb is not None and self.hosts is None:
-                self.hosts = self._limits(self.hostdb, [placed.rows])
-            return Chosen(placed.rows, None)
-        times = list(engine.map(self._next_due, places, Counters(), progress))
-        return Chosen(placed.rows, min((time for time in times if time is not None), default=None))
+                self.hosts = self._limits(self.hostdb, [selected.rows])
+            return SelectedEntries(selected.rows, None)
+        times = list(engine.map(self._next_due, pieces, Counters(), progress))
+        return SelectedEntries(
+            selected.rows, min((time for time in times if time is not None), default=None)
+        )
 
-    def _find(self, task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
-        for frame in scan(place):
+    def _find(self, task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
+        for frame in scan(piece):
             found = self.due_in(frame)
             task.counters.merge(found.counters)
             task.advance(len(frame))
             yield found.entries
 
-    def _next_due(self, task: Task, place: FileOrSplit) -> int | None:
+    def _next_due(self, task: Task, piece: FileOrSplit) -> int | None:
         """Returns the time (ms) when the next entry of a place will be due."""
-        times = [self.due_in(frame).next_due for frame in scan(place)]
+        times = [self.due_in(frame).next_due for frame in scan(piece)]
         return min((time for time in times if time is not None), default=None)
 
-    # -- the rules of the contest for places: see `engine.interface.SelectionRules` --
+    # -- the rules by which entries compete for places: `engine.interface.SelectionRules` --
 
     @property
     def groups(self) -> int:

@@ -59,7 +59,7 @@ class NewLinks:
 class _Stored(NamedTuple):
     """A part of a LinkDb, or a stretch of one, and the layout of its records."""
 
-    place: FileOrSplit
+    source: FileOrSplit
     layout: str
 
 
@@ -135,7 +135,7 @@ def _sources(
     pieces: list[_Stored | FileOrSplit] = [] if new is None else [*new.pieces]
     if chain.normalizes or not all(is_partitioned(db, engine.parts) for db in stored):
         pieces[:0] = [
-            _Stored(place, db.layout) for db in stored for place in engine.splits(db.parts())
+            _Stored(source, db.layout) for db in stored for source in engine.splits(db.parts())
         ]
     else:
         sources += [
@@ -152,7 +152,7 @@ def _sources(
             assert new is not None
             yield from new.read(task, piece)
             return
-        for table in _links(piece.layout, chain, piece.place, task.counters):
+        for table in _links(piece.layout, chain, piece.source, task.counters):
             yield table
             task.advance(len(table))
 
@@ -162,10 +162,10 @@ def _sources(
 
 
 def _links(
-    layout: str, chain: UrlChain, place: FileOrSplit, counters: Counters
+    layout: str, chain: UrlChain, source: FileOrSplit, counters: Counters
 ) -> Iterator[pl.DataFrame]:
     """Yields the links of a LinkDb that pass `chain`, in tables of LINKS_SCHEMA, in its order."""
-    for table in scan_inlinks(place, layout):
+    for table in scan_inlinks(source, layout):
         yield chain.apply(
             table.filter(pl.col("from_url").is_not_null()).select(LINKS_SCHEMA.names()), counters
         )

@@ -68,8 +68,8 @@ def invertlinks(
         return Counters()
     paths = [part for segment in segments for part in Segment(segment).parts(PARSE_DATA)]
 
-    def read(task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
-        for found in scan_links(place, rules):
+    def read(task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
+        for found in scan_links(piece, rules):
             task.counters.merge(found.counters)
             yield found.links
             task.advance(found.pages)

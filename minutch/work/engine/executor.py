@@ -206,14 +206,14 @@ class ShuffleTask(_Wrapped):
 
 
 RANK: Final = "key"
-"""The column by which a contest's rows are sorted on their way: ranks as bytes."""
+"""The column by which rows are sorted on their way: ranks as bytes."""
 URL: Final = "url"
 """The name of `key` until then."""
 
 
 @dataclass(frozen=True)
 class RankTask(ShuffleTask):
-    """The way into a contest: rows up to the rank `last` to the contest that they are in, to be
+    """The way into a selection: rows up to the rank `last` to their group, to be
     sorted by rank.
     """
 
@@ -250,7 +250,7 @@ class RankTask(ShuffleTask):
 
 @dataclass(frozen=True)
 class SelectTask(_Wrapped):
-    """A contest: its rows in, of `total` in all contests; what has become of them out."""
+    """A selection: the rows of a group in, of `total` in all; the selected ones out."""
 
     total: int
 
@@ -272,7 +272,7 @@ class SelectTask(_Wrapped):
 
 
 def _windows(tables: Iterator[pl.DataFrame], room: int) -> Iterator[pl.DataFrame]:
-    """Yields tables of a contest as its rules know them, put together to about `room` rows; at
+    """Yields tables of a group as the rules know them, put together to about `room` rows; at
     least one.
     """
     held: list[pl.DataFrame] = []

@@ -10,8 +10,8 @@ A job is a few verbs, and knows nothing of who does them:
               part files
     stream    a function of an item; its results, in order, as they come: not all have to be there
               at a time
-    contest   a function of a piece of the input that gives rows, of which the best get places by
-              the rules of a rules
+    select    a function of a piece of the input that gives rows, of which the best get places by
+              the rules of a selection
     write     a function of some partitions, as many as the engine likes: it finds its input itself,
               in files that are in order already, and writes their part files
 
@@ -164,8 +164,8 @@ class Selection(Protocol):
 
 
 class SelectionRules(Protocol):
-    """The rules by which rows compete for places: in one rules, or in several, each with places
-    of its own.
+    """The rules by which rows compete for places: all together, or in groups with places of their
+    own.
     """
 
     @property

@@ -18,8 +18,8 @@ ALL: Final = (1 << 63) - 1
 """More rows than there are."""
 _ROOM: Final = 4
 _MORE_ROOM: Final = 200_000
-"""So many times the places there are, and some more rows, compete at a time: the shares of contests
-may differ much.
+"""Rows that compete at a time: a multiple of the places, and some more, as the shares of groups
+differ.
 """
 _SAMPLES: Final = 1024
 """Ranks of a sketch."""

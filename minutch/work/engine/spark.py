@@ -5,7 +5,7 @@
               of their rows
     reduce    a Spark task for each partition, to which its entries of all shuffles come
     stream    some items at a time, a Spark task for each
-    contest   as shuffle, of the best rows as a sample says, sorted by rank; then a Spark task for
+    select    as shuffle, of the best rows as a sample says, sorted by rank; then a Spark task for
               each rules
     write     a Spark task for each partition
 
@@ -82,7 +82,7 @@ JARS: Final = "spark.executor.extraClassPath"
 HOST: Final = "spark.driver.host"
 
 MORE: Final = 8
-"""So many times the rows compete in a contest that has to begin again."""
+"""Factor by which more rows compete in a selection that has to begin again."""
 AHEAD: Final = 2
 """Items of a stream for each core that are worked on at a time."""
 
@@ -197,7 +197,7 @@ class SparkEngine:
     ) -> Iterator[Shuffled]:
         """Shuffles on Spark; rows that do not fit into memory go to the executors' own disks."""
         task = ShuffleTask(self._setup, Packed.of(read), next(_numbers), self.parts)
-        yield self._spread(self._pieces(pieces).mapPartitions(task), task, schema, progress)
+        yield self._partitioned(self._pieces(pieces).mapPartitions(task), task, schema, progress)
 
     @contextmanager
     def regroup(
@@ -213,9 +213,9 @@ class SparkEngine:
         assert isinstance(source, _Rows), "all shuffles of a job are of one engine"
         packed = Packed.of((function, source.travelling, self._budget))
         task = RegroupTask(self._setup, packed, next(_numbers), self.parts)
-        yield self._spread(source.entries.mapPartitionsWithIndex(task), task, schema, None)
+        yield self._partitioned(source.entries.mapPartitionsWithIndex(task), task, schema, None)
 
-    def _spread(
+    def _partitioned(
         self, made: Any, task: ShuffleTask, schema: pl.Schema, progress: Progress | None
     ) -> _Rows:
         """Sends entries to their partitions at once; Spark holds them."""
@@ -236,8 +236,10 @@ class SparkEngine:
         entries = [
             ((part, number, at, 0), packed_table(table)) for at, (part, table) in enumerate(tables)
         ]
-        spread = self._context.parallelize(entries, rows.parts).partitionBy(rows.parts, part_of)
-        return _Rows(number, rows.schema, spread, rows.rows)
+        partitioned = self._context.parallelize(entries, rows.parts).partitionBy(
+            rows.parts, part_of
+        )
+        return _Rows(number, rows.schema, partitioned, rows.rows)
 
     def reduce(
         self,
@@ -311,7 +313,7 @@ class SparkEngine:
             columns = {RANK: pl.Binary()} | {
                 URL if name == "key" else name: kind for name, kind in schema.items()
             }
-            return self._spread(
+            return self._partitioned(
                 self._pieces(pieces).mapPartitions(task), task, pl.Schema(columns), progress
             )
 

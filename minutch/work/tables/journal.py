@@ -32,7 +32,7 @@ Move = tuple[StorePath, StorePath | None]
 
 def begin(folder: StorePath, moves: Iterable[Move]) -> None:
     """Does these moves, for `folder` or in it. Raises FileExistsError where it has a journal."""
-    own = Owner.current().line.decode().strip()
+    own = Owner.current().content.decode().strip()
     pending = PendingMoves(
         own, [(_name(folder, source), _name(folder, target)) for source, target in moves]
     )

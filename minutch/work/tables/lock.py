@@ -83,7 +83,7 @@ class Owner:
         return self.host == socket.gethostname()
 
     @property
-    def line(self) -> bytes:
+    def content(self) -> bytes:
         """The content of its lock file."""
         return f"{self.pid} {self.host} {self.started}\n".encode()
 
@@ -201,7 +201,7 @@ def _lock_file(descriptor: int) -> bool:
 
 
 def _write_owner(descriptor: int) -> None:
-    text = Owner.current().line
+    text = Owner.current().content
     os.pwrite(descriptor, text, 0)
     os.ftruncate(descriptor, len(text))
     os.fsync(descriptor)  # an empty file, which a power cut may leave, is nobody's
@@ -221,7 +221,7 @@ def _is_at(descriptor: int, path: Path) -> bool:
 @contextmanager
 def _lock_in_store(path: StorePath, force: bool) -> Iterator[None]:
     """Locks by the file alone, in a remote store."""
-    own = Owner.current().line
+    own = Owner.current().content
     while True:
         try:
             path.create(own)
