@@ -1,7 +1,7 @@
-"""The formats of the commands `export` and `import`, and their modules.
+"""Lists the modules that read or write each format, for the commands `export` and `import`.
 
-A module has USAGE, FLAGS and `run(args, context) -> exit code`, like a command; args are the words
-after the format.
+A module has USAGE, FLAGS and `run(args, context) -> exit code`, as a command has; args are the
+words after the format.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from minutch.job import JobContext
 
 @dataclass(frozen=True)
 class FileFormat:
-    """A format: its module, which is imported when it is used, and a line of help."""
+    """A format: the module, imported only when it is needed, and a line that describes it."""
 
     module: str
     help: str

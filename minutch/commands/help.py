@@ -1,4 +1,4 @@
-"""Help texts, made from `flow` and from the usages of the commands, in 80 columns.
+"""Builds help texts from `flow` and the usages of the commands, in 80 columns.
 
 A usage is written as Nutch writes it: the class and its arguments, then a line for each, its name
 and what it means between tabs or two blanks. Here the class becomes the command, and the lines a
@@ -26,7 +26,7 @@ GENERAL = (
 
 
 def overview() -> str:
-    """Every command and every page of the docs with a line."""
+    """Returns a line for every command and every page of the docs."""
     lines = ["Usage: minutch COMMAND [-D name=value]... [arguments]", ""]
     width = max(map(len, flow.commands())) + 4
     for group, title in flow.GROUPS.items():
@@ -75,7 +75,7 @@ def describe(command: flow.Command, format_name: str = "") -> str:
 
 
 def usage_of(command: flow.Command) -> str:
-    """The usage that the command's module has."""
+    """Returns the usage in the command's module."""
     return str(getattr(importlib.import_module(command.module), "USAGE", command.name))
 
 
@@ -105,7 +105,7 @@ def _usage_lines(usage: str, name: str) -> list[str]:
 
 
 def _block(lines: list[str], entries: list[tuple[str, str]]) -> list[str]:
-    """A table, with an empty line before it."""
+    """Returns a table, with an empty line before it."""
     return [
         *([""] if entries and lines and lines[-1] and not lines[-1].endswith(":") else []),
         *_table(entries),
@@ -126,7 +126,7 @@ def _table(entries: list[tuple[str, str]]) -> list[str]:
 
 
 def _entry(term: str, text: str, width: int) -> list[str]:
-    """A name and its meaning, from column `width` on; below the name if that is too long."""
+    """Returns a name and its meaning, from column `width` on, or below a name that is too long."""
     lines = [
         line
         for part in text.split("\n")
