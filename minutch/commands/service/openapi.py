@@ -27,40 +27,117 @@ class Operation:
 
 
 OPERATIONS: Final = (
-    Operation("GET", "/admin", "Configurations and jobs of the service, and its start time", "admin"),  # noqa: E501
-    Operation("GET", "/admin/stop", "Stop the service; by force if jobs run", "admin_stop", ("force",), "", TEXT),  # noqa: E501
+    Operation(
+        "GET", "/admin", "Configurations and jobs of the service, and its start time", "admin"
+    ),
+    Operation(
+        "GET",
+        "/admin/stop",
+        "Stop the service; by force if jobs run",
+        "admin_stop",
+        query=("force",),
+        answer=TEXT,
+    ),
     Operation("GET", "/config", "Names of all configurations", "configs"),
-    Operation("POST", "/config/create", "Create a configuration", "config_create", (),
-              '{"configId": "mine", "force": false, "params": {"http.agent.name": "my-crawler"}}', TEXT),  # noqa: E501
-    Operation("GET", "/config/{configId}", "All properties of a configuration; passwords are hidden", "config"),  # noqa: E501
+    Operation(
+        "POST",
+        "/config/create",
+        "Create a configuration",
+        "config_create",
+        body='{"configId": "mine", "force": false, "params": {"http.agent.name": "my-crawler"}}',
+        answer=TEXT,
+    ),
+    Operation(
+        "GET",
+        "/config/{configId}",
+        "All properties of a configuration; passwords are hidden",
+        "config",
+    ),
     Operation("DELETE", "/config/{configId}", "Delete a configuration", "config_delete"),
-    Operation("GET", "/config/{configId}/{propertyId}", "One property", "config_property", (), "", TEXT),  # noqa: E501
-    Operation("PUT", "/config/{configId}/{propertyId}", "Set one property", "config_set", (), "value", TEXT),  # noqa: E501
-    Operation("POST", "/db/crawldb", "Statistics, one entry, a dump or the top of a crawldb", "crawldb", (),  # noqa: E501
-              '{"crawlId": "crawl", "type": "stats", "args": {}}'),
-    Operation("GET", "/db/fetchdb", "Pages of the last segment fetched, with their links", "fetchdb",  # noqa: E501
-              ("from", "to")),
-    Operation("GET", "/job", "All jobs", "jobs", ("crawlId",)),
-    Operation("POST", "/job/create", "Start a job", "job_create", (),
-              '{"crawlId": "crawl", "type": "GENERATE", "confId": "default", "args": {"topN": "1000"}}'),  # noqa: E501
-    Operation("GET", "/job/{id}", "One job", "job", ("crawlId",)),
-    Operation("GET", "/job/{id}/stop", "Stop a job gracefully", "job_stop", ("crawlId",)),
-    Operation("GET", "/job/{id}/abort", "End a job at once", "job_abort", ("crawlId",)),
+    Operation(
+        "GET", "/config/{configId}/{propertyId}", "One property", "config_property", answer=TEXT
+    ),
+    Operation(
+        "PUT",
+        "/config/{configId}/{propertyId}",
+        "Set one property",
+        "config_set",
+        body="value",
+        answer=TEXT,
+    ),
+    Operation(
+        "POST",
+        "/db/crawldb",
+        "Statistics, one entry, a dump or the top of a crawldb",
+        "crawldb",
+        body='{"crawlId": "crawl", "type": "stats", "args": {}}',
+    ),
+    Operation(
+        "GET",
+        "/db/fetchdb",
+        "Pages of the last segment fetched, with their links",
+        "fetchdb",
+        query=("from", "to"),
+    ),
+    Operation("GET", "/job", "All jobs", "jobs", query=("crawlId",)),
+    Operation(
+        "POST",
+        "/job/create",
+        "Start a job",
+        "job_create",
+        body='{"crawlId": "crawl", "type": "GENERATE", "confId": "default", '
+        '"args": {"topN": "1000"}}',
+    ),
+    Operation("GET", "/job/{id}", "One job", "job", query=("crawlId",)),
+    Operation("GET", "/job/{id}/stop", "Stop a job gracefully", "job_stop", query=("crawlId",)),
+    Operation("GET", "/job/{id}/abort", "End a job at once", "job_abort", query=("crawlId",)),
     Operation("GET", "/seed", "All seed lists created here", "seeds"),
-    Operation("POST", "/seed/create", "Create a seed list; the response is its folder", "seed_create", (),  # noqa: E501
-              '{"name": "mine", "seedUrls": [{"url": "https://www.example.org/"}]}', TEXT),
-    Operation("POST", "/reader/sequence/read", "Records of a SequenceFile", "read_sequence",
-              ("nrows", "start", "end", "count"), '{"path": "crawl/crawldb/current/part-r-00000/data"}'),  # noqa: E501
+    Operation(
+        "POST",
+        "/seed/create",
+        "Create a seed list; the response is its folder",
+        "seed_create",
+        body='{"name": "mine", "seedUrls": [{"url": "https://www.example.org/"}]}',
+        answer=TEXT,
+    ),
+    Operation(
+        "POST",
+        "/reader/sequence/read",
+        "Records of a SequenceFile",
+        "read_sequence",
+        query=("nrows", "start", "end", "count"),
+        body='{"path": "crawl/crawldb/current/part-r-00000/data"}',
+    ),
     Operation("GET", "/reader/link", "Fields of link records", "link_schema"),
-    Operation("POST", "/reader/link/read", "Links of a WebGraph", "read_link", ("nrows", "start", "end", "count"),  # noqa: E501
-              '{"path": "crawl/webgraph/outlinks/current/part-r-00000/data"}'),
+    Operation(
+        "POST",
+        "/reader/link/read",
+        "Links of a WebGraph",
+        "read_link",
+        query=("nrows", "start", "end", "count"),
+        body='{"path": "crawl/webgraph/outlinks/current/part-r-00000/data"}',
+    ),
     Operation("GET", "/reader/node", "Fields of node records", "node_schema"),
-    Operation("POST", "/reader/node/read", "Nodes of a WebGraph", "read_node", ("nrows", "start", "end", "count"),  # noqa: E501
-              '{"path": "crawl/webgraph/nodes/part-r-00000/data"}'),
-    Operation("GET", "/services/commoncrawldump/{crawlId}", "Dumps in the Common Crawl's format", "dumps"),  # noqa: E501
-    Operation("POST", "/services/commoncrawldump", "Make a dump; the response is its folder", "dump_create", (),  # noqa: E501
-              '{"crawlId": "crawl", "args": {}}', TEXT),
-)  # fmt: skip
+    Operation(
+        "POST",
+        "/reader/node/read",
+        "Nodes of a WebGraph",
+        "read_node",
+        query=("nrows", "start", "end", "count"),
+        body='{"path": "crawl/webgraph/nodes/part-r-00000/data"}',
+    ),
+    Operation(
+        "GET", "/services/commoncrawldump/{crawlId}", "Dumps in the Common Crawl's format", "dumps"
+    ),
+    Operation(
+        "POST",
+        "/services/commoncrawldump",
+        "Make a dump; the response is its folder",
+        "dump_create",
+        body='{"crawlId": "crawl", "args": {}}',
+        answer=TEXT,
+    ),
+)
 """Every path of the service, in the order of Nutch's resources."""
 
 
