@@ -1,4 +1,4 @@
-"""Fetches and parses one page for parsechecker and indexchecker; nothing is stored.
+"""What parsechecker and indexchecker share: one page is fetched and parsed, and nothing is stored.
 
 Pages are parsed in a process of their own, within parser.timeout. Source:
 org.apache.nutch.util.AbstractChecker, and what ParserChecker and IndexingFiltersChecker have in
@@ -22,7 +22,7 @@ from minutch.commands.lineserver import LINE_FLAGS, answer_lines
 from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
 from minutch.cycle.parse.mime import MimeUtil
-from minutch.cycle.parse.signature import from_conf as signature_from_conf
+from minutch.cycle.parse.signature import make_signature
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from minutch.errors import MinutchError
 from minutch.hadoop.formats.writables import MapWritable, Text, Writable
@@ -89,7 +89,7 @@ class PageChecker(ABC):
         self._protocols = ProtocolFactory(conf)
         self._normalizers = URLNormalizers(conf, SCOPE_DEFAULT) if given["-normalize"] else None
         self._scoring = ScoringFilters(conf)
-        self._signature = signature_from_conf(conf)
+        self._signature = make_signature(conf)
         self._mime = MimeUtil(conf)
         self._follows = given["-followRedirects"]
         self._most_redirects = conf.get_int("http.redirect.max", _MOST_REDIRECTS)
@@ -106,8 +106,8 @@ class PageChecker(ABC):
         self._pool.close()
 
     def run(self) -> int:
-        """Shows the page of the command line, or those that -stdin or -listen bring; returns the
-        exit code.
+        """Show the page of the command line, or those that -stdin or -listen bring; the exit
+        code.
         """
         if not self._given.positional:
             return answer_lines(self._given, self.answer, self._context)
@@ -116,7 +116,7 @@ class PageChecker(ABC):
         return code
 
     def answer(self, url: str) -> str:
-        """Returns the text for one page of many, empty for one that can't be had; connections wait
+        """What is shown of one page of many, nothing for one that can't be had; connections wait
         for one another.
         """
         with self._turn:
@@ -143,10 +143,10 @@ class PageChecker(ABC):
 
     @abstractmethod
     def _shown(self, content: Content, datum: CrawlDatum) -> str:
-        """Returns the text for a page that was fetched."""
+        """What is shown of a page that was fetched."""
 
     def _parsed(self, content: Content, datum: CrawlDatum) -> ParseResult:
-        """Parses a page. Raises CheckError where there is no parser."""
+        """What parsing makes of a page. Raises CheckError where there is no parser."""
         if is_truncated(content):
             log.warning("Content is truncated, parse may fail!")
         self._score(partial(self._scoring.pass_score_before_parsing, content.url, datum, content))
@@ -165,8 +165,8 @@ class PageChecker(ABC):
         self._context.err.write(f"{error}\n")
 
     async def _fetch(self, url: str) -> tuple[Content | None, CrawlDatum]:
-        """Returns the page's content, after redirects if they are to be followed. Raises
-        CheckFailed, CheckError.
+        """The page's content, after redirects if they are to be followed. Raises CheckFailed,
+        CheckError.
         """
         datum = CrawlDatum(
             metadata=_map_writable(self._given["-md"] or ()), fetch_time=self._context.clock.now()
@@ -237,7 +237,7 @@ class CheckFailed(MinutchError):
 
 
 class CheckError(MinutchError):
-    """Raised if no protocol or no parser takes the page, or its URL is none: Nutch ends with an
+    """There is no protocol or no parser for the page, or its URL is none: Nutch ends with an
     exception.
     """
 

@@ -28,7 +28,8 @@ from minutch.records import crawldatum as status
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import RESPONSE_CODE_KEY
-from minutch.warc.pagerecords import (
+from minutch.warc.pagetimes import fetch_time
+from minutch.warc.pagewriter import (
     IDENTICAL,
     NOT_MODIFIED,
     Original,
@@ -38,7 +39,6 @@ from minutch.warc.pagerecords import (
     write_request,
     write_revisit,
 )
-from minutch.warc.pagetimes import fetch_time
 from minutch.warc.targeturi import NO_URI, uri_of
 from minutch.warc.warcfile import (
     DEFAULT_LIMIT,
