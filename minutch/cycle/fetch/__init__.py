@@ -18,4 +18,5 @@ may be asked) and `fetchlog` (what a kill leaves behind).
     `ledger`, `stats`, `snapshot`        count outcomes, requests and the state of a running fetch
     `display`, `watch`, `publishers`     show it, and tell other programs
     `outcomes`, `reasons`                summarize a fetched segment; explain failures
+    `robotscheck`                        checks URLs against a robots.txt
 """
