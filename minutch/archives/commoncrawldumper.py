@@ -45,8 +45,8 @@ from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.records.content import Content
 from minutch.warc.localhost import local_host
-from minutch.warc.pagerecords import write_page, write_request
 from minutch.warc.pagetimes import fetch_time
+from minutch.warc.pagewriter import write_page, write_request
 from minutch.warc.targeturi import NO_URI, uri_of
 from minutch.warc.warcfile import DEFAULT_LIMIT, Output, WarcFiles, level_of
 from minutch.warc.warcinfo import CrawlerIdentity, crawler_info

@@ -46,7 +46,7 @@ FLAGS: Final = (*PAGE_FLAGS, Flag("-forceAs", value="mimeType"))
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """Runs the command."""
+    """The command."""
     given = parse(args, FLAGS, usage=USAGE, least=0 if args else 1, most=1)
     options = PageCheckOptions(**page_options(given))
     with ParserChecker(context.conf, options, context.clock, given["-forceAs"]) as checker:
@@ -78,18 +78,18 @@ class ParserChecker(PageChecker):
 
 
 class Headers(Metadata):
-    """The headers that came over HTTP, before a segment has stored them (CaseInsensitiveMetadata, a
-    tree without case).
+    """What came over HTTP, before a segment has stored it (CaseInsensitiveMetadata, a tree without
+    case).
     """
 
     def java_names(self) -> Iterator[str]:
-        """Yields the names in alphabetic order."""
+        """The names in alphabetic order."""
         return iter(sorted(self, key=str.lower))
 
 
 def _in_order(result: ParseResult) -> list[tuple[str, Parse]]:
-    """Returns the documents of a page in the order of Java's HashMap<Text, …>, which ParseResult
-    keeps them in.
+    """The documents of a page in the order of Java's HashMap<Text, …>, which ParseResult keeps them
+    in.
     """
     documents = list(result.items())
     return [documents[i] for i in hash_map_order([text_hash(encode_text(url)) for url in result])]

@@ -29,7 +29,8 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import RESPONSE_CODE_KEY
 from minutch.warc.localhost import local_host
-from minutch.warc.pagerecords import (
+from minutch.warc.pagetimes import fetch_time
+from minutch.warc.pagewriter import (
     IDENTICAL,
     NOT_MODIFIED,
     Original,
@@ -39,7 +40,6 @@ from minutch.warc.pagerecords import (
     write_request,
     write_revisit,
 )
-from minutch.warc.pagetimes import fetch_time
 from minutch.warc.targeturi import NO_URI, uri_of
 from minutch.warc.warcfile import (
     V1_0,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from minutch.archives.web.cdxjindex import field
 from minutch.archives.web.companions import CompanionFiles
-from minutch.warc.pagerecords import LANGUAGE
+from minutch.warc.pagewriter import LANGUAGE
 from minutch.warc.warcfile import WrittenRecord
 
 

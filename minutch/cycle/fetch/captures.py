@@ -24,8 +24,8 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import CAPTURE, Metadata
 from minutch.records.protocolstatus import ProtocolStatus
-from minutch.warc.pagerecords import IDENTICAL, NOT_MODIFIED, Original
 from minutch.warc.pagetimes import fetch_time, http_time
+from minutch.warc.pagewriter import IDENTICAL, NOT_MODIFIED, Original
 from minutch.warc.warcfile import sha1_digest
 
 IMPLIED: Final = (

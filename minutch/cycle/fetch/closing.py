@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from minutch.cycle.fetch.fetchlog import Part, log_codec, places
+from minutch.cycle.fetch.fetchlog import Part, log_codec, positions
 from minutch.cycle.parse.packing import unpack_records
 from minutch.cycle.segment.store import (
     CONTENT,
@@ -189,7 +189,7 @@ def _collect(
     numbers = count()
     settled = 0
     for number, path in enumerate(logs):
-        for count_listed, found, _ in places(path):
+        for count_listed, found, _ in positions(path):
             settled += count_listed
             for place in found:
                 sorter = sorters.get(place.part)

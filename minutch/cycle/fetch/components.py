@@ -16,8 +16,7 @@ from minutch.cycle.fetch.protocols import ProtocolLookup
 from minutch.cycle.fetch.publishers import Publishers
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.parse.pageparser import PageParser
-from minutch.cycle.parse.signature import Signature
-from minutch.cycle.parse.signature import from_conf as signature_from_conf
+from minutch.cycle.parse.signature import Signature, make_signature
 from minutch.cycle.parse.workerpool import PoolSettings
 from minutch.plugin.chains import (
     SCOPE_DEFAULT,
@@ -73,7 +72,7 @@ class FetchComponents:
     @cached_property
     def signature(self) -> Signature:
         """The signature of pages that are not parsed."""
-        return signature_from_conf(self._conf)
+        return make_signature(self._conf)
 
     def publishers(self, clock: Clock) -> Publishers:
         """Makes the publishers."""

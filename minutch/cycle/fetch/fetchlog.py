@@ -48,7 +48,7 @@ from minutch.work.tables.install import sync_path
 if TYPE_CHECKING:
     from minutch.records.content import Content
     from minutch.records.crawldatum import CrawlDatum
-    from minutch.warc.pagerecords import Original
+    from minutch.warc.pagewriter import Original
 
 log = logging.getLogger(__name__)
 
@@ -140,7 +140,7 @@ class Frame:
             self.entries.append(LogEntry(Part.PARSE_TEXT, document.url, document.text))
 
 
-class EntryPlace(NamedTuple):
+class EntryPosition(NamedTuple):
     """The position of an entry's value in the log, by which it can be copied later without being
     kept.
     """
@@ -398,7 +398,7 @@ def cut(path: Path, at: int) -> None:
         os.fsync(file.fileno())
 
 
-def places(path: Path) -> Iterator[tuple[int, list[EntryPlace], int]]:
+def positions(path: Path) -> Iterator[tuple[int, list[EntryPosition], int]]:
     """Yields for each good frame, in order, the number of listed URLs that it settles, the
     positions of its entries, and its own offset.
     """
@@ -407,7 +407,7 @@ def places(path: Path) -> Iterator[tuple[int, list[EntryPlace], int]]:
         yield (
             len(listed),
             [
-                EntryPlace(part, key, at + offset, length)
+                EntryPosition(part, key, at + offset, length)
                 for part, key, offset, length in _read_entries(path, payload, start, at)
             ],
             at - _FRAME.size,

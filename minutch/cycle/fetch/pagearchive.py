@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 from isal import isal_zlib
 
 from minutch.clock import Clock
-from minutch.cycle.fetch.fetchlog import Capture, Frame, Part, cut, places
+from minutch.cycle.fetch.fetchlog import Capture, Frame, Part, cut, positions
 from minutch.cycle.fetch.settings import WarcSettings
 from minutch.cycle.segment.store import WARC, Segment
 from minutch.errors import StoreError
@@ -31,7 +31,7 @@ from minutch.hadoop.formats.writables import Text
 from minutch.records.metadata import RESPONSE_CODE_KEY, RESPONSE_HEADERS_KEY
 from minutch.warc.httpheaders import status_of
 from minutch.warc.localhost import local_host
-from minutch.warc.pagerecords import (
+from minutch.warc.pagewriter import (
     NOT_MODIFIED,
     write_fetch_data,
     write_page,
@@ -218,7 +218,7 @@ def _names(segment: Segment, folder: Path, share: int) -> list[str]:
     """Returns the files of a process, in the order in which they were written."""
     pattern = f"{_prefix(segment, share)}*.warc.gz"
     return sorted(
-        {path.name for place in (folder, segment.path / WARC) for path in place.glob(pattern)},
+        {path.name for each in (folder, segment.path / WARC) for path in each.glob(pattern)},
         key=_number,
     )
 
@@ -226,7 +226,7 @@ def _names(segment: Segment, folder: Path, share: int) -> list[str]:
 # -- after a kill, and at the end ------------------------------------------------------------------
 
 
-class _Place(NamedTuple):
+class _Position(NamedTuple):
     """The position of a frame's WARC records; `frame` is the offset of the frame in the log."""
 
     frame: int
@@ -257,42 +257,44 @@ def recover(segment: Segment, work: Path, logs: list[Path]) -> None:
                 os.truncate(path, last.end)
 
 
-def _places(log: Path) -> Iterator[_Place]:
+def _positions(log: Path) -> Iterator[_Position]:
     with log.open("rb") as file:
-        for _, found, frame in places(log):
+        for _, found, frame in positions(log):
             for entry in found:
                 if entry.part is Part.WARC:
                     file.seek(entry.offset)
-                    yield _Place(frame, entry.key.decode(), *_PLACE.unpack(file.read(entry.length)))
+                    yield _Position(
+                        frame, entry.key.decode(), *_PLACE.unpack(file.read(entry.length))
+                    )
 
 
-def _whole(folder: Path, finished: Path, log: Path) -> list[_Place]:
-    """Returns the places of the newest frames, after the log was cut at the first whose records
+def _whole(folder: Path, finished: Path, log: Path) -> list[_Position]:
+    """Returns the positions of the newest frames, after the log was cut at the first whose records
     can't be read.
 
     What was not on the medium when power failed may be lost in any order. So the warcinfo record,
     too, is looked at, with the first frame of its file.
     """
-    found = [*deque(_places(log), maxlen=_NEWEST)]
+    found = [*deque(_positions(log), maxlen=_NEWEST)]
     ends = {found[0].name: found[0].start} if len(found) == _NEWEST else {}
-    for number, place in enumerate(found):
-        if not _is_whole(folder, finished, place._replace(start=ends.get(place.name, 0))):
-            cut(log, place.frame)
+    for number, position in enumerate(found):
+        if not _is_whole(folder, finished, position._replace(start=ends.get(position.name, 0))):
+            cut(log, position.frame)
             return found[:number]
-        ends[place.name] = place.end
+        ends[position.name] = position.end
     return found
 
 
-def _is_whole(folder: Path, finished: Path, place: _Place) -> bool:
+def _is_whole(folder: Path, finished: Path, position: _Position) -> bool:
     """Tells whether the records at a position can be read; those of finished files can."""
-    path = folder / place.name
+    path = folder / position.name
     if not path.exists():
-        return (finished / place.name).exists()
-    if path.stat().st_size < place.end:
+        return (finished / position.name).exists()
+    if path.stat().st_size < position.end:
         return False
     with path.open("rb") as file:
-        file.seek(place.start)
-        return _members_are_whole(lambda: file.read(min(_CHUNK, place.end - file.tell())))
+        file.seek(position.start)
+        return _members_are_whole(lambda: file.read(min(_CHUNK, position.end - file.tell())))
 
 
 def _members_are_whole(read: Callable[[], bytes]) -> bool:
@@ -312,14 +314,14 @@ def _members_are_whole(read: Callable[[], bytes]) -> bool:
 
 
 def finish(segment: Segment, work: Path) -> None:
-    """Gives the files their place in the segment."""
-    folder, place = work / FOLDER, segment.path / WARC
+    """Moves the files into the segment."""
+    folder, target = work / FOLDER, segment.path / WARC
     paths = sorted(folder.glob("*.warc.gz"))
     if not paths:
         return
-    place.mkdir(exist_ok=True)
+    target.mkdir(exist_ok=True)
     for path in paths:
-        path.rename(place / path.name)
-    sync_path(place)
+        path.rename(target / path.name)
+    sync_path(target)
     sync_path(segment.path)
     folder.rmdir()

@@ -159,7 +159,7 @@ def open_session(
     fetch_log = FetchLog(log_path, stored_codec(settings.compression))
     ledger, stats = Ledger(), FetchStats()
     if follow:
-        from minutch.cycle.fetch.parsing import LinkFollower
+        from minutch.cycle.fetch.fetchparser import LinkFollower
 
         follower = LinkFollower(settings.follow, queues, key, stats)
         hooks.parsed = lambda chain, page: follower.follow(chain, page, clock.now())
@@ -234,7 +234,7 @@ def make_recorder(
     mime, signature = components.mime, components.signature
     parser: PageParser | None = None
     if settings.parse:
-        from minutch.cycle.fetch.parsing import FetchParser
+        from minutch.cycle.fetch.fetchparser import FetchParser
 
         parser = FetchParser(components.parser_factory(segment_name), components.pool, settings)
     return Recorder(

@@ -1,6 +1,6 @@
 """Decides about the links of many pages at once: kernels look verdicts up in a table and fill it.
 
-Of links that no page had before a sieve tells the ordinary ones; the others reach normalizers and
+An automaton decides about new links that are plain; the others reach normalizers and
 filters, one by one where they are few, else as a column. A property test holds this together with
 `outlinks.OutlinkRules.accept`, the rules for single links. Polars is loaded when a column is to be
 judged, not before: a process that was copied while Polars has threads is not safe.
@@ -34,7 +34,7 @@ _FEW: Final = 2048
 10 ms).
 """
 _LEARNT: Final = 16
-"""URLs by which a sieve learns before all are tried again."""
+"""URLs by which a automaton learns before all are tried again."""
 
 
 class VerdictTable:
@@ -42,18 +42,18 @@ class VerdictTable:
 
     `judge` gives a column of URLs as they are to be stored, null for those that are not.
     `judge_one` does so for one; it is asked where there are few, and about URLs that are not UTF-8.
-    `sieve` knows some of the answers.
+    `automaton` decides about plain URLs.
     """
 
     def __init__(
         self,
         judge: Callable[[pl.Series], pl.Series],
         judge_one: Callable[[str], str | None],
-        sieve: PlainUrlAutomaton | None = None,
+        automaton: PlainUrlAutomaton | None = None,
     ) -> None:
         self._judge = judge
         self._judge_one = judge_one
-        self._sieve = sieve
+        self._automaton = automaton
         self._clear(_REMEMBERED)
 
     def _clear(self, capacity: int) -> None:
@@ -106,8 +106,8 @@ class VerdictTable:
         """Finds the verdicts on the URLs from number `first` on."""
         rows = (
             np.arange(first, int(self._state[0]))
-            if self._sieve is None
-            else self._sifted(self._sieve, first)
+            if self._automaton is None
+            else self._undecided(self._automaton, first)
         )
         if len(rows) < _FEW:
             self._settle_each(rows.tolist())
@@ -142,12 +142,18 @@ class VerdictTable:
             self._outs[number] = used, len(judged)
             self._state[1] = used + len(judged)
 
-    def _sifted(self, sieve: PlainUrlAutomaton, first: int) -> Any:
-        """Returns the numbers of the URLs from `first` on that the sieve says nothing about; the
+    def _undecided(self, automaton: PlainUrlAutomaton, first: int) -> Any:
+        """Returns the numbers of the URLs from `first` on that the automaton does not decide; the
         others are settled.
         """
         said = np.full(int(self._state[0]) - first, UNKNOWN, np.int64)
-        rules = sieve.table, sieve.verdicts, sieve.cuts, sieve.squeezes, sieve.no_loops
+        rules = (
+            automaton.table,
+            automaton.verdicts,
+            automaton.cuts,
+            automaton.squeezes,
+            automaton.no_loops,
+        )
         while True:
             self._grow(int(self._urls[first : int(self._state[0]), 1].sum()))
             sift(self._arena, self._urls, self._outs, first, said, *rules, self._state)
@@ -155,7 +161,7 @@ class VerdictTable:
             if not len(missing):
                 return first + np.flatnonzero(said == ASK)
             for row in missing[:_LEARNT]:
-                sieve.learn(self._string(self._outs[first + row]))
+                automaton.learn(self._string(self._outs[first + row]))
 
     def _string(self, place: Any) -> bytes:
         """Returns the string at a place (start and size) of the arena."""

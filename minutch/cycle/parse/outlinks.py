@@ -114,9 +114,9 @@ class OutlinkRules:
         from minutch.cycle.parse.linkverdicts import VerdictTable
 
         judge_one = partial(self._normalize_and_filter, scope=SCOPE_OUTLINK)
-        return VerdictTable(self._judge_column, judge_one, self._sieve())
+        return VerdictTable(self._judge_column, judge_one, self._plain_automaton())
 
-    def _sieve(self) -> PlainUrlAutomaton | None:
+    def _plain_automaton(self) -> PlainUrlAutomaton | None:
         """Combines the verdicts of all normalizers and filters on plain links; None if one of them
         can't give any.
         """

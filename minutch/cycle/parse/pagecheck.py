@@ -20,7 +20,7 @@ from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
 from minutch.cycle.parse.mime import MimeUtil
-from minutch.cycle.parse.signature import from_conf as signature_from_conf
+from minutch.cycle.parse.signature import make_signature
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from minutch.errors import MinutchError
 from minutch.hadoop.formats.writables import MapWritable, Text, Writable
@@ -90,7 +90,7 @@ class PageChecker(ABC):
         self._protocols = ProtocolFactory(conf)
         self._normalizers = URLNormalizers(conf, SCOPE_DEFAULT) if options.normalize else None
         self._scoring = ScoringFilters(conf)
-        self._signature = signature_from_conf(conf)
+        self._signature = make_signature(conf)
         self._mime = MimeUtil(conf)
         self._follows = options.follow_redirects
         self._most_redirects = conf.get_int("http.redirect.max", _MOST_REDIRECTS)
@@ -133,8 +133,8 @@ class PageChecker(ABC):
         return self._signature.calculate(content, own.text if own else None)
 
     async def _fetch(self, url: str) -> tuple[Content | None, CrawlDatum]:
-        """Returns the page's content, after redirects if they are to be followed. Raises
-        CheckFailed, CheckError.
+        """The page's content, after redirects if they are to be followed. Raises CheckFailed,
+        CheckError.
         """
         metadata = {Text(key): Text(value) for key, value in self._options.metadata.items()}
         datum = CrawlDatum(metadata=MapWritable(metadata), fetch_time=self._clock.now())

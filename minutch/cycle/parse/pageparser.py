@@ -1,10 +1,10 @@
-"""Fetched pages through the parse step: is a page to be parsed, its parse, its signature, its
-records.
+"""Takes fetched pages through the parse step: whether to parse, the parse, signature, records.
 
 `PageParser` is the step. `ParseTask` is the task of the workers that run it: bytes in, the packed
 records of a page's documents out; the parse job (`SegmentTask`) and the fetcher
-(minutch.cycle.fetch.parsing) say how they hand pages over and what else they want to know. Source:
-org.apache.nutch.parse.ParseSegment (map, isTruncated) and the parsing half of FetcherThread.output.
+(`minutch.cycle.fetch.fetchparser`) define how they hand pages over and what else they want to know.
+Source: org.apache.nutch.parse.ParseSegment (map, isTruncated) and the parsing half of
+FetcherThread.output.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
 from minutch.cycle.parse.packing import DocumentPacker, PackedDocument, PartSettings
 from minutch.cycle.parse.pagerecords import PageRecords, PageRecordsMaker
-from minutch.cycle.parse.signature import from_conf as signature_from_conf
+from minutch.cycle.parse.signature import make_signature
 from minutch.errors import FormatError, MinutchError
 from minutch.hadoop.formats.compress import codec
 from minutch.plugin.chains import ScoringFilters
@@ -83,7 +83,7 @@ class PageParser:
         self._segment_name = segment_name
         self._fetching = fetching
         self._parsers = ParseUtil(conf)
-        self._signature = signature_from_conf(conf)
+        self._signature = make_signature(conf)
         self._scoring = ScoringFilters(conf)
         self._output = PageRecordsMaker(conf, self._scoring, filtered=False if fetching else None)
         self._skips_truncated = conf.get_boolean("parser.skip.truncated", True)

@@ -108,7 +108,7 @@ CLASSES: dict[str, type[Signature]] = {
 }
 
 
-def from_conf(conf: Configuration) -> Signature:
+def make_signature(conf: Configuration) -> Signature:
     """Reads the signature that the configuration names; ConfigError if there is no such class."""
     name = (conf.get(CLASS_PROPERTY) or "").strip() or _JAVA_PACKAGE + "MD5Signature"
     places = {java: f"{cls.__module__}:{cls.__name__}" for java, cls in CLASSES.items()}

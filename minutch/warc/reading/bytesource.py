@@ -176,7 +176,7 @@ class MemberSource(ABC):
         self._raw, self._raw_at, self._raw_start = b"", 0, start
         self._view = memoryview(b"")
         self._unit = _LEAST
-        self._marks: list[tuple[int, int, int]] = []
+        self._member_starts: list[tuple[int, int, int]] = []
         """Members in the window: position in it, offset in the file, bytes of the member before
         that position.
         """
@@ -242,7 +242,7 @@ class MemberSource(ABC):
         self._seek(offset)
         self._member, self._ended, self.damage = offset, False, ""
         self.window, self.at = b"", 0
-        self._marks = [(0, offset, 0)]
+        self._member_starts = [(0, offset, 0)]
         self._open_member()
 
     def more(self) -> bool:
@@ -255,11 +255,11 @@ class MemberSource(ABC):
         return bool(data)
 
     def _drop(self) -> None:
-        at, marks = self.at, self._marks
-        while len(marks) > 1 and marks[1][0] <= at:
-            marks.pop(0)
-        self._marks = [
-            (max(0, pos - at), offset, inner + max(0, at - pos)) for pos, offset, inner in marks
+        at, starts = self.at, self._member_starts
+        while len(starts) > 1 and starts[1][0] <= at:
+            starts.pop(0)
+        self._member_starts = [
+            (max(0, pos - at), offset, inner + max(0, at - pos)) for pos, offset, inner in starts
         ]
         self.window, self.at = self.window[at:], 0
 
@@ -276,7 +276,7 @@ class MemberSource(ABC):
         self.window, size = found
         self._raw_at += size
         self._member, self.at = offset, 0
-        self._marks = [(0, offset, 0)]
+        self._member_starts = [(0, offset, 0)]
         return True
 
     def next_member(self) -> bool:
@@ -350,9 +350,9 @@ class MemberSource(ABC):
         ):
             return False
         self._drop()
-        rest, marks = self.window, self._marks
+        rest, starts = self.window, self._member_starts
         self._begin(self._offset)
-        self.window, self._marks = rest, [*marks, (len(rest), self._member, 0)]
+        self.window, self._member_starts = rest, [*starts, (len(rest), self._member, 0)]
         return self.more()
 
     def _begins_record(self, offset: int) -> bool:
@@ -366,7 +366,9 @@ class MemberSource(ABC):
         return RecordPosition(self._member)
 
     def place(self) -> RecordPosition:
-        position, offset, inner = next(mark for mark in reversed(self._marks) if mark[0] <= self.at)
+        position, offset, inner = next(
+            start for start in reversed(self._member_starts) if start[0] <= self.at
+        )
         return RecordPosition(offset, inner + self.at - position)
 
     @property

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch import parsing
+from minutch.cycle.fetch import fetchparser
 from minutch.cycle.fetch.components import FetchComponents
-from minutch.cycle.fetch.parsing import FetchParser, FetchTask, pack_page
+from minutch.cycle.fetch.fetchparser import FetchParser, FetchTask, pack_page
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.segment.store import Segment
 from minutch.errors import ParseError
@@ -246,18 +246,18 @@ async def test_batches_form_while_the_worker_is_busy(trap: dict[str, str]) -> No
     begin = parser._pool.begin
     parser._pool.begin = lambda items: (asked.append(len(items)), begin(items))[1]  # type: ignore[assignment,method-assign,func-returns-value]
     try:
-        given = [fetched_page(f"http://h/{n}", b"good") for n in range(parsing.BATCH + 2)]
+        given = [fetched_page(f"http://h/{n}", b"good") for n in range(fetchparser.BATCH + 2)]
         pages = await asyncio.gather(*(parser.parse(*item) for item in given))
     finally:
         parser.close()
     assert all(found.status is not None and found.status.is_success for found in pages)
-    assert asked == [parsing.BATCH, 2]
+    assert asked == [fetchparser.BATCH, 2]
 
 
 async def test_while_one_worker_hangs_another_works(
     trap: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parsing, "LATE", 0.1)
+    monkeypatch.setattr(fetchparser, "LATE", 0.1)
     conf = conf_for().with_values(trap | {"parser.timeout": "600"})
     parser = fetch_parser(conf)
     try:
