@@ -224,7 +224,7 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 example="minutch simulate crawl/ -schedule adaptive -days 90"),
         Command("fsck", "",
                 reads="crawl folder", writes="",
-                help="whether databases and segments are whole and agree; -repair mends them",
+                help="checks if databases and segments are whole and agree; -repair repairs them",
                 example="minutch fsck crawl/"),
         Command("unlock", "",
                 reads="crawl folder or database", writes="",
