@@ -1,10 +1,9 @@
 """fsck: checks whether the folders of a crawl are whole and agree with each other, and repairs
 them.
 
-Looks at every record of the databases and segments: checksums, order and partition of keys,
-repeated keys, indexes; then at the segments against each other and the CrawlDb, at half-done
-rounds, locks and leftovers. With -repair it mends what can be mended without losing a record; with
--drop also what can't, and says what was dropped.
+Reads every record of the databases and segments: checksums, order and partition of keys, repeated
+keys, indexes; then compares the segments with each other and with the CrawlDb, and looks for
+unfinished rounds, locks and leftovers.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def _check_part(path: Path, order: _Order, check: Check | None) -> Iterator[Prob
     if sums is not None and not unreadable:
         yield Problem(data, sums.what_is_wrong, Remedy.CHECKSUMS, sums.offset, folder=order.folder)
     yield from problems
-    if path.is_dir() and not problems and sums is None:  # else it shows once that is mended
+    if path.is_dir() and not problems and sums is None:  # otherwise it shows after the repair
         yield from _check_index(path)
 
 
