@@ -96,7 +96,8 @@ def segment(tmp_path: Path) -> Segment:
 def test_a_file_is_named_and_laid_out_as_those_of_2012(segment: Segment, tmp_path: Path) -> None:
     counters = exported(segment.path, tmp_path / "out")
     assert counters == {
-        "pages written": 4, "pages without content": 1, "pages without a fetch time": 0, "pages without a URI": 1,  # noqa: E501
+        "pages written": 4, "pages without content": 1, "pages without a fetch time": 0,
+        "pages without a URI": 1,
         "ARC files": 1,
     }  # fmt: skip
     (path,) = (tmp_path / "out").rglob("*.arc.gz")

@@ -1,4 +1,4 @@
-"""What WARC files say of the crawler."""
+"""The description of the crawler in WARC files."""
 
 from minutch.conf import Configuration
 from minutch.warc.warcfile import V1_1

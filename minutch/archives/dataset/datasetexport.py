@@ -53,8 +53,8 @@ from minutch.work.tables.textparts import output_folder, require_absent
 log = logging.getLogger(__name__)
 URLS: Final = 25_000
 TEXTS: Final = "texts"
-_NO_FETCH: Final = "URLs left out: no fetch, found inside another page"
-_FOLLOWED: Final = "redirects told with the page that they led to"
+_NO_FETCH: Final = "URLs omitted: not fetched, found inside another page"
+_FOLLOWED: Final = "redirects merged into the records of their targets"
 _GZIP: Final = "org.apache.hadoop.io.compress.GzipCodec"
 _TARGET, _SOURCE, _ARCHIVE_INFO = "target", "source", "archive info"
 FOLDERS: Final = (CRAWL_FETCH, CONTENT, PARSE_DATA, PARSE_TEXT)

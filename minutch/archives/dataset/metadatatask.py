@@ -40,9 +40,9 @@ WRITTEN_HTML: Final = "HTML pages"
 WRITTEN_FEED: Final = "feeds"
 WRITTEN_OTHER: Final = "other pages"
 WRITTEN_FAILURE: Final = "failures"
-NOT_ATTEMPTED: Final = "URLs left out: never asked for"
-UNREADABLE: Final = "URLs left out: unreadable records"
-FAILED: Final = "pages that could not be read, without content"
+NOT_ATTEMPTED: Final = "URLs omitted: never requested"
+UNREADABLE: Final = "URLs omitted: unreadable records"
+FAILED: Final = "unreadable pages, written without content"
 
 
 class UrlRecords(NamedTuple):

@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 SEGMENTS: Final = "segments"
 LISTED: Final = "entries of fetch lists"
 WRITTEN: Final = "pages written"
-NOT_EXPRESSIBLE: Final = "pages left out: redirects, and what was not asked for"
+NOT_EXPRESSIBLE: Final = "pages omitted: redirects, and URLs not requested"
 NOT_FETCHED: Final = "entries of fetch lists without a fetch"
 
 _OLD_FOLDERS: Final = {

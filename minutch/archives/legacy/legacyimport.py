@@ -59,8 +59,8 @@ from minutch.work.tables.workfolders import work_folder
 log = logging.getLogger(__name__)
 SEGMENTS: Final = "segments"
 LISTED: Final = "entries of fetch lists"
-ANCHORS: Final = "anchors in fetch lists, which have no place"
-REPEATED: Final = "pages left out: their URL was there"
+ANCHORS: Final = "anchors in fetch lists, which are lost"
+REPEATED: Final = "pages omitted: repeated URLs"
 PARSED: Final = "parsed pages"
 _MERGED: Final = (CRAWL_GENERATE, CRAWL_FETCH, CRAWL_PARSE)
 _DATE: Final = re.compile(r"\d{14}")

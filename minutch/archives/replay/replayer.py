@@ -48,16 +48,16 @@ log = logging.getLogger(__name__)
 
 VISITS: Final = "visits"
 ROBOTS: Final = "robots.txt"
-NOT_WANTED: Final = "not asked for"
+NOT_WANTED: Final = "not selected"
 FILTERED: Final = "filtered"
-OTHER_METHOD: Final = "answers to other requests than GET"
-UNRESOLVED: Final = "the same as a visit that is not there"
+OTHER_METHOD: Final = "responses to other requests than GET"
+UNRESOLVED: Final = "revisits of missing visits"
 TOO_MANY: Final = "more visits to a URL than segments"
-NO_VISIT: Final = "records of no visit"
+NO_VISIT: Final = "records that belong to no visit"
 DAMAGED: Final = "damaged places"
 BESIDE: Final = (NO_VISIT, DAMAGED)
 """Counters that are not results of visits."""
-NOWHERE: Final = "index lines that lead nowhere"
+NOWHERE: Final = "index lines without a record"
 _HEAD_ROOM: Final = 1 << 20
 _MOST: Final = 0x7FFF_FFFF
 

@@ -31,7 +31,7 @@ from minutch.warc.warcfile import PAYLOAD_DIGEST, sha1_digest
 log = logging.getLogger(__name__)
 
 INDEXED: Final = "records in the index"
-NOT_INDEXED: Final = "records that no index has"
+NOT_INDEXED: Final = "records that are not indexed"
 SHARED: Final = "records that share a gzip member or zstd frame"
 DAMAGED: Final = "damaged places"
 _GET: Final = "GET"

@@ -216,8 +216,10 @@ def test_pages(segment: Segment, tmp_path: Path) -> None:
     found = lines(exported(segment, tmp_path / "out") / "metadata-00000")
     first = found[URL]
     assert list(first) == [
-        "attempt_time", "disposition", "redirect_from", "server_ip", "http_result", "http_headers", "content_len",  # noqa: E501
-        "mime_type", "download_size", "md5", "charset_detected", "charset_detector", "text_simhash", "parsed_as",  # noqa: E501
+        "attempt_time", "disposition", "redirect_from", "server_ip", "http_result", "http_headers",
+        "content_len",
+        "mime_type", "download_size", "md5", "charset_detected", "charset_detector",
+        "text_simhash", "parsed_as",
         "content",
     ]  # fmt: skip
     assert first["attempt_time"] == TIME
@@ -294,9 +296,9 @@ def test_every_url_leaves_through_one_counter(segment: Segment, tmp_path: Path) 
         "feeds": 2,
         "other pages": 4,
         "failures": 5,
-        "redirects told with the page that they led to": 1,
-        "URLs left out: never asked for": 1,
-        "URLs left out: no fetch, found inside another page": 1,
+        "redirects merged into the records of their targets": 1,
+        "URLs omitted: never requested": 1,
+        "URLs omitted: not fetched, found inside another page": 1,
     }
     assert sum(counters.values()) - counters["texts"] == len(PAGES) + len(write_extra)
 
@@ -421,7 +423,7 @@ def test_a_page_that_ends_its_worker_is_told_without_content() -> None:
     record = json.loads(line.metadata)
     check(record)
     assert "md5" in record and "content" not in record
-    assert (line.text, line.counter) == (None, "pages that could not be read, without content")
+    assert (line.text, line.counter) == (None, "unreadable pages, written without content")
 
 
 def test_a_page_that_the_parse_refused_is_not_read(tmp_path: Path) -> None:

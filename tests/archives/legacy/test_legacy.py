@@ -65,7 +65,7 @@ LIST = [entry(C), entry(A), entry(B, retries=1), entry(D)]
 
 
 def outputs(version: int) -> list[FetcherOutput]:
-    """In the order in which they came: A fetched, C gone, B to be tried again, D not to be
+    """Returns records in order of arrival: A fetched, C gone, B to be tried again, D not to be
     fetched.
     """
     a = FetcherOutput(entry(A), md5(HTML).digest(), codes.SUCCESS, DATE + 1000, version=version)
@@ -271,8 +271,8 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     write(old, "fetchlist", FetchListEntry(True, Page(A), ["one", "two"]), entry(B))
     write(old, "fetcher", *(FetcherOutput(entry(A), fetch_date=DATE + i) for i in range(2)))
     counters = import_legacy([old], tmp_path / "crawl/segments", context=context())
-    assert counters["anchors in fetch lists, which have no place"] == 2
-    assert counters["pages left out: their URL was there"] == 1
+    assert counters["anchors in fetch lists, which are lost"] == 2
+    assert counters["pages omitted: repeated URLs"] == 1
     assert (
         counters["entries of fetch lists"],
         counters["fetch_success"],

@@ -48,7 +48,8 @@ FIRST = {
         "filename": "example.arc.gz",
     },
     "warcio/example-resource.warc.gz": {
-        "url": "http://example.com/", "mime": "text/html", "digest": "sha1:YXLHEZO6YIEPLHABGCQ2TM24WROPX6ZG",  # noqa: E501
+        "url": "http://example.com/", "mime": "text/html",
+        "digest": "sha1:YXLHEZO6YIEPLHABGCQ2TM24WROPX6ZG",
         "length": "977", "offset": "802", "filename": "example-resource.warc.gz",
     },
 }  # fmt: skip
@@ -154,7 +155,7 @@ def test_arc_files_too(tmp_path: Path) -> None:
 
 
 def test_the_files_that_the_fetcher_wrote(tmp_path: Path) -> None:
-    """Of all segments in one index; their revisits are resolved by it."""
+    """One index covers those of all segments, and resolves their revisits."""
     folders = [segment / WARC for segment in archived_crawl().segments]
     counters = exported("cdxj", *folders, archived_crawl().folder / "x.cdxj")
     found = entries(archived_crawl().folder / "x.cdxj")

@@ -304,9 +304,8 @@ def test_each_capture_once_and_revisits_of_what_was_before(tmp_path: Path) -> No
         ("revisit", "05"),
         ("revisit", "06"),
     ]
-    assert [counters[name] for name in (webarchive.PAGES, webarchive.TWICE, webarchive.SAME, webarchive.UNCHANGED)] == [  # noqa: E501
-        2, 1, 1, 1,
-    ]  # fmt: skip
+    names = (webarchive.PAGES, webarchive.TWICE, webarchive.SAME, webarchive.UNCHANGED)
+    assert [counters[name] for name in names] == [2, 1, 1, 1]
     assert all(fields["WARC-Refers-To-Date"] == found[2][2] for _, _, _, fields, _ in found[3:])
 
 
