@@ -87,7 +87,7 @@ _capsule_pointer.restype = ctypes.c_void_p
 _capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 _held: dict[int, tuple[Any, ...]] = {}
-"""What the arrays that Polars was given stand on; first a flag that Polars sets when it lets go of
+"""The owners of the memory that Polars was given; first a flag that Polars sets when it lets go of
 the array.
 """
 _tokens = count(1)

@@ -54,7 +54,7 @@ _LETTERS: Final = {
 }
 """Kind of element → its letters: long and long long may have the same size."""
 _NEEDED: Final = {"memcpy", "memmove", "memset", "memcmp"}
-"""What the library needs of the process that loads it: functions of its C library."""
+"""The functions that the library needs of the process that loads it: functions of its C library."""
 _SOURCES: Final = Path(__file__).parents[2]
 _WORKER: Final = """
 import sys

@@ -57,7 +57,9 @@ def _literal_codes() -> tuple[list[int], list[int]]:
 
 
 def _length_codes() -> tuple[list[int], list[int]]:
-    """For each match length: the code with its extra bits behind it, and how many bits that is."""
+    """Return, for each match length, the code with its extra bits behind it, and how many bits that
+    is.
+    """
     codes, sizes = _literal_codes()
     whole, bits = [0] * (_MAX_MATCH + 1), [0] * (_MAX_MATCH + 1)
     length = 3
@@ -72,8 +74,8 @@ def _length_codes() -> tuple[list[int], list[int]]:
 
 
 def _distance_codes() -> tuple[list[int], list[int]]:
-    """For each distance up to SHORT: the code with its extra bits behind it, and how many bits that
-    is.
+    """Return, for each distance up to SHORT, the code with its extra bits behind it, and how many
+    bits that is.
     """
     whole, bits = [0] * (SHORT + 1), [0] * (SHORT + 1)
     distance, symbol = 1, 0

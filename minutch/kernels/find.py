@@ -42,8 +42,8 @@ cache.
 
 @inner
 def verified(buf: U8, good: Int, end: Int, sums: U8, size: Int, crc32: Int) -> Int:
-    """How far the bytes are good, when they are so before `good`, a chunk's begin: some chunks of
-    `size` bytes further.
+    """Check how far the bytes are good, when they are so before `good`, a chunk's begin: some
+    chunks of `size` bytes further.
 
     `sums` has the CRCs of all chunks, or nothing: then there is nothing to compare. -1 if one is
     not the right one.
@@ -185,8 +185,8 @@ def blocks_having(
 
 @kernel
 def extent(at: I64, length: I32, least: Int, found: I64) -> None:
-    """Where the strings of at least `least` bytes begin and end altogether, and how many they are,
-    into `found`.
+    """Find where the strings of at least `least` bytes begin and end altogether, and how many they
+    are, into `found`.
     """
     found[:] = 0
     for i in range(len(at)):
@@ -241,7 +241,7 @@ def running_sum(length: I32, at: I64) -> Int:
 
 @kernel
 def vints(buf: U8, values: I32) -> Bool:
-    """As many VInts that are not negative as `values` holds; False unless they use up `buf`."""
+    """Read VInts that are not negative into all of `values`; False unless they use up `buf`."""
     at = int64(0)
     for i in range(len(values)):
         value, at = vint_at(buf, at, len(buf))

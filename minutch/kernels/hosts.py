@@ -37,7 +37,7 @@ def is_host_byte(byte: Word) -> Bool:
 
 @inlined
 def ends_site(at: Int, end: Int) -> Bool:
-    """Whether host and port are over at an address."""
+    """Tell whether host and port are over at an address."""
     if at == end:
         return True
     byte = load8(at)

@@ -50,8 +50,8 @@ ELEMENT, TEXT = 1, 3
 LINK, SEPARATOR, SILENT, NEEDS_CONTENT, BODY, META, BASE, TITLE, IMAGE, REWRITE, REWRITE_FILLED = (
     1 << bit for bit in range(11)
 )
-"""What is special about an element. The last two: the page is to be rewritten if it has one, or one
-with content.
+"""Flags of elements that are special. The last two: the page is to be rewritten if it has one, or
+one with content.
 """
 
 NAME, CONTENT, HTTP_EQUIV, HREF, SRC, ACTION, REL, METHOD, ALT = range(9)
@@ -61,7 +61,7 @@ HEAD_SLOTS = 4
 """The first four are read of meta and base elements."""
 
 DONE, FULL, REWRITTEN, UNSURE = range(4)
-"""How a walk ends: well; for want of room; at markup to be rewritten; at something that needs
+"""Ends of a walk: well; for want of room; at markup to be rewritten; at something that needs
 Python's Unicode.
 """
 TEXT_SIZE, RUN_SIZE, LINKS, HEADS, TITLE_START, TITLE_END, SIDE_SIZE = range(7)
@@ -95,7 +95,7 @@ def is_blank(byte: Int | Word) -> Bool:
 
 @inner
 def find_name(entry: Int, names: U8Rows, sizes: I64) -> Int:
-    """Which of the names stands in an entry of Lexbor's; -1 if none does."""
+    """Find which of the names stands in an entry of Lexbor's; -1 if none does."""
     size = at(entry + ENTRY_LENGTH)
     if size > SHORT_NAME:
         return -1
@@ -130,7 +130,7 @@ def read_attributes(element: Int, slots: I64, names: U8Rows, sizes: I64, values:
 
 @inlined
 def is_word(byte: Int) -> Bool:
-    """Whether an ASCII character is one of a word, for `\\b`."""
+    """Tell whether an ASCII character is one of a word, for `\\b`."""
     lower = byte | 32
     return (lower >= 97 and lower <= 122) or (byte >= 48 and byte <= 57) or byte == 95
 
@@ -159,7 +159,7 @@ def says_nofollow(data: Int, size: Int) -> Int:
 
 @inlined
 def says_post(data: Int, size: Int) -> Bool:
-    """Whether a form's method is post."""
+    """Tell whether a form's method is post."""
     return size == 4 and (load32(data) | uint64(0x20202020)) == 0x74736F70
 
 
@@ -175,7 +175,7 @@ def trimmed(data: U8, start: Int, end: Int) -> tuple[Int, Int]:
 
 @inner
 def has_more_than_blanks(data: Int, size: Int) -> Bool:
-    """Whether java.lang.String.trim would leave anything."""
+    """Tell whether java.lang.String.trim would leave anything."""
     i = 0
     while i < size and load8(data + i) <= 32:
         i += 1

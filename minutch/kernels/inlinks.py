@@ -30,7 +30,7 @@ from minutch.kernels.primitives import call7, copy_bytes, load8, load64, scratch
 from minutch.kernels.seeded import string_hash
 
 DIFFERENT, SAME, UNKNOWN = 0, 1, 2
-"""What `compare_hosts` says: the hosts differ, they are the same, or a URL is not plain enough to
+"""Results of `compare_hosts`: the hosts differ, they are the same, or a URL is not plain enough to
 tell.
 """
 
@@ -44,8 +44,8 @@ _HTTP: Final = uint64(int.from_bytes(b"http", "little"))
 
 @inner
 def _plain_host(address: Int, size: Int) -> Int:
-    """Where the host of a plain http(s) URL starts and how long it is, as start << 32 | length; -1
-    for other URLs.
+    """Find where the host of a plain http(s) URL starts and how long it is, as start << 32 |
+    length; -1 for other URLs.
     """
     if size < 8 or load64(address) & uint64(0xFFFFFFFF) != _HTTP:
         return int64(-1)
@@ -81,7 +81,7 @@ def _plain_host(address: Int, size: Int) -> Int:
 def compare_hosts(
     from_views: Views, from_addresses: U64, to_views: Views, to_addresses: U64, found: I8
 ) -> None:
-    """For each row whether both URLs have the same host, in any case: DIFFERENT, SAME or
+    """Tell for each row whether both URLs have the same host, in any case: DIFFERENT, SAME or
     UNKNOWN.
     """
     last_address, last_host = int64(0), int64(-1)
@@ -100,9 +100,7 @@ def compare_hosts(
 
 @inner
 def _compared(page: Int, page_host: Int, target: Int, size: Int) -> Int:
-    """What `compare_hosts` says of the URLs at two addresses; that of the page has its host at
-    `page_host`.
-    """
+    """Compare the hosts of the URLs at two addresses; the page's is at `page_host`."""
     host = _plain_host(target, size)
     if host < 0 or page_host < 0:
         return UNKNOWN
@@ -236,7 +234,7 @@ def spread(
 
 @inner
 def _is_equal(views: Views, addresses: U64, i: Int, j: Int) -> Int:
-    """Whether two strings of a column are equal, compared from the end, where URLs differ."""
+    """Tell whether two strings of a column are equal, compared from the end, where URLs differ."""
     size = int64(views[i, 0])
     if size != views[j, 0] or views[i, 1] != views[j, 1]:
         return False
@@ -298,7 +296,7 @@ def merge_in(
     rows: U32,
     starts: I64,
 ) -> Int:
-    """As `merge`, with room for four times and twice the rows.
+    """Do the same as `merge`, with room for four times and twice the rows.
 
     `slots` is a hash table of the links of one record: their places in it, -1 where there is none.
     """

@@ -96,7 +96,7 @@ def _interpreted(function: Any) -> Any:
 
 
 def _counterpart(name: str, value: Any) -> Any:
-    """What a global of a module's kernels is when they are interpreted."""
+    """The counterpart of a global of a module's kernels when they are interpreted."""
     if isinstance(value, np.ndarray):
         return _Array(value)
     if isinstance(value, type) and issubclass(value, np.integer):
@@ -120,7 +120,7 @@ def _fits(value: Any, shape: Any) -> bool:
 
 
 def function_of(kernel: Any) -> Callable[..., int]:
-    """What stands for the C function of a `native.Kernel`: takes the same, and returns the same
+    """The substitute for the C function of a `native.Kernel`: takes the same, and returns the same
     status.
     """
     function, shapes = _interpreted(kernel.function), kernel.shapes()

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 FOLDER: Final = Path(__file__).parent
 PATH: Final = FOLDER / f"_kernels.{sys.platform}-{platform.machine().lower()}.so"
 PREFIX: Final = "minutch_"
-"""What the names of the library's own symbols begin with."""
+"""The prefix of the library's own symbols."""
 MARK: Final = PREFIX + "digest"
 """The symbol of the digest of the sources."""
 DIGEST_SIZE: Final = 16
 BASELINE: Final = "x86-64" if platform.machine().lower() in {"x86_64", "amd64"} else "generic"
 """The processor that all kernels are compiled for, by LLVM's name."""
 NEWER: Final = "x86-64-v3"
-"""What nearly all x86-64 processors since 2015 are."""
+"""The level that nearly all x86-64 processors since 2015 have."""
 FASTER_ON_NEWER: Final = ("simhash", "sort")
 """Modules that are compiled for NEWER too: 1.8 and 1.1 times as fast there. Others gain nothing."""
 PROCESSORS: Final = Path("/proc/cpuinfo")
@@ -58,7 +58,7 @@ _NOT_COMPILED: Final = (
 
 @cache
 def is_interpreted() -> bool:
-    """Whether kernels are to be interpreted: MINUTCH_KERNELS=python."""
+    """Tell whether kernels are to be interpreted: MINUTCH_KERNELS=python."""
     return os.environ.get("MINUTCH_KERNELS") == "python"
 
 
@@ -92,7 +92,7 @@ def symbol(function: Kernel | Callback, processor: str = BASELINE) -> str:
 
 @cache
 def is_newer() -> bool:
-    """Whether this processor is a NEWER one; where the system doesn't tell, it is not."""
+    """Tell whether this processor is a NEWER one; where the system doesn't tell, it is not."""
     try:
         with PROCESSORS.open(encoding="ascii", errors="replace") as lines:
             flags = next((line for line in lines if line.startswith("flags")), "")
@@ -102,7 +102,7 @@ def is_newer() -> bool:
 
 
 def is_built() -> bool:
-    """Whether the library is there and made of these sources."""
+    """Tell whether the library is there and made of these sources."""
     try:
         return _mark(ctypes.CDLL(str(PATH))) == digest()
     except (OSError, ValueError):

@@ -89,8 +89,8 @@ def status_end(at: Int, end: Int) -> Int:
 
 @inner
 def value_place(kind: Int, at: Int, end: Int) -> tuple[Int, Int]:
-    """Where the value of a kind begins that is stored at an address, and its size; -1 if it can't
-    be passed over.
+    """Find where the value of a kind begins that is stored at an address, and its size; -1 if it
+    can't be passed over.
     """
     if kind == TEXT:
         size, start = text_size(at, end)

@@ -52,7 +52,7 @@ SIZE, LIVE, LISTED, PENDING, TABLES, MARK, DEEPEST, SCRATCH = range(8)
 the stack, open tables, where the list's last marker is, the most that was open at a time."""
 
 FINE, TOO_DEEP, TOO_MANY_ATTRIBUTES, TOO_MANY_COPIES = range(4)
-"""How a measurement ends."""
+"""Ends of a measurement."""
 SLOTS = 512
 """Of the table of names: slot of a name's hash, or the next free one."""
 SEED, PRIME, MASK = 0x11C9DC5, 0x01000193, 0x7FFFFFFF
@@ -77,13 +77,13 @@ def lower(byte: Int) -> Int:
 
 @inlined
 def ends_name(byte: Int) -> Bool:
-    """Whether a tag's name ends before this byte."""
+    """Tell whether a tag's name ends before this byte."""
     return bool(_ENDS_NAME[byte])
 
 
 @inlined
 def next_of(data: U8, at: Int, byte: Int) -> Int:
-    """Where a byte comes next, from `at` on; the size of the data if it does not."""
+    """Find where a byte comes next, from `at` on; the size of the data if it does not."""
     size, pattern = data.size, uint64(byte) * _ONES
     while at + 8 <= size:
         word = load64(data.ctypes.data + at) ^ pattern
@@ -98,7 +98,7 @@ def next_of(data: U8, at: Int, byte: Int) -> Int:
 
 @inlined
 def flags_of(hash: Int, hashes: I64, flags: I64) -> Int:
-    """What is known of a name."""
+    """Look up the flags of a name."""
     slot = hash & (SLOTS - 1)
     while hashes[slot] != 0:
         if hashes[slot] == hash:
@@ -311,7 +311,7 @@ def close(name: Int, flags: Int, stack: I64Rows, formats: I64Rows, state: I64) -
 
 @inner
 def skip_raw(data: U8, at: Int, start: Int, end: Int) -> Int:
-    """Where the end tag of an element with text begins; its name stands from `start` to `end`."""
+    """Find the end tag of an element with text; its name stands from `start` to `end`."""
     while at + 2 + end - start <= data.size:
         if data[at] == 60 and data[at + 1] == 47:
             same = True
@@ -328,7 +328,7 @@ def skip_raw(data: U8, at: Int, start: Int, end: Int) -> Int:
 
 @inner
 def skip_comment(data: U8, at: Int) -> Int:
-    """Where a comment ends whose two dashes begin at `at`."""
+    """Find where a comment ends whose two dashes begin at `at`."""
     while at + 2 < data.size:
         if data[at] == 45 and data[at + 1] == 45:
             if data[at + 2] == 62:
@@ -341,8 +341,8 @@ def skip_comment(data: U8, at: Int) -> Int:
 
 @inlined
 def skip_attributes(data: U8, at: Int, state: I64) -> Int:
-    """Where a tag ends, after its `>`; `state[SCRATCH]` gets the number of attributes, -1 minus it
-    after a slash.
+    """Find where a tag ends, after its `>`; `state[SCRATCH]` gets the number of attributes, -1
+    minus it after a slash.
     """
     size, count, slash = data.size, 0, False
     while at < size:
@@ -385,8 +385,8 @@ def measure(
     state: I64,
     most_attributes: Int,
 ) -> Int:
-    """How the page's tree would be; `state` (zeros at first) is as it was when the measurement
-    ended.
+    """Measure the tree that a page would have; `state` (zeros at first) is as it was when the
+    measurement ended.
 
     hashes, name_flags   what is known of names: SLOTS of each
     stack, formats       room for one more than may be open

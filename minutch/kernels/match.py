@@ -80,7 +80,7 @@ def sort_runs(group: I64, values: F32, order: I64) -> None:
 
 @kernel
 def sort_runs_in(group: I64, values: F32, order: I64, spare: I64) -> None:
-    """As `sort_runs`, with room for as many rows."""
+    """Do the same as `sort_runs`, with room for as many rows."""
     n = len(group)
     start = 0
     while start < n:

@@ -110,7 +110,7 @@ uint64 = cast(Callable[[SupportsInt], Word], np.uint64)
 
 
 class Shape(NamedTuple):
-    """What an array has to be."""
+    """The type and the dimensions that an array must have."""
 
     dtype: np.dtype[Any]
     dimensions: int
@@ -132,9 +132,9 @@ SHAPES: dict[str, Shape] = {
 """Name of an array's type → its shape."""
 SCALARS = ("Int", "Bool")
 WRONG_ARRAY: Final = 1
-"""What a kernel's function returns for an argument that is no array of the right kind."""
+"""The status of a kernel's function for an argument that is no array of the right kind."""
 DATA_OFFSET: Final = 16
-"""Where in struct PyArrayObject the pointer to the elements is."""
+"""The offset of the pointer to the elements in struct PyArrayObject."""
 _NDARRAY = id(np.ndarray)
 _RESULTS: dict[str, Callable[[int], object]] = {"None": lambda _: None, "Bool": bool, "Int": int}
 
@@ -212,12 +212,12 @@ class Kernel:
         ]
 
     def shapes(self) -> list[Shape | None]:
-        """Of each parameter, what an array has to be; None for numbers."""
+        """The shape of each parameter; None for numbers."""
         return [SHAPES.get(name) for name in self.parameters]
 
     def types(self) -> list[Any]:
-        """What ctypes hands to the C function: where the result goes, the type of arrays, the
-        arguments.
+        """The types that ctypes hands to the C function: where the result goes, the type of arrays,
+        the arguments.
         """
         words = [ctypes.py_object if is_array else ctypes.c_int64 for is_array in self._is_array]
         return [ctypes.c_void_p, ctypes.c_void_p, *words]

@@ -53,7 +53,7 @@ def _address(buf: U8, at: Int) -> Int:
 
 @inlined
 def _equal(a: U8, at: Int, b: U8, bt: Int, size: Int) -> Bool:
-    """Whether two strings of one size are equal."""
+    """Tell whether two strings of one size are equal."""
     return compare(_address(a, at), size, _address(b, bt), size) == 0
 
 
@@ -91,7 +91,7 @@ def _verdict(
 
 @inner
 def _is_longer(data: U8, at: Int, size: Int, longest: Int) -> Bool:
-    """Whether a string has more characters than `longest`."""
+    """Tell whether a string has more characters than `longest`."""
     if size <= longest:
         return False
     characters = 0

@@ -74,7 +74,9 @@ def split(
     content_at: I64,
     parse_at: I64,
 ) -> Bool:
-    """Where the parts of each ParseData lie; the Metadata of the parse goes to the record's end."""
+    """Find where the parts of each ParseData lie; the Metadata of the parse goes to the record's
+    end.
+    """
     for i in range(len(at)):
         end = at[i] + length[i]
         p = after_status(buf, at[i], end)
@@ -102,7 +104,8 @@ def split(
 
 @kernel
 def first_values(buf: U8, at: I64, end: Int, name: U8, value_at: I64, value_len: I32) -> None:
-    """Where the first value of `name` lies in each Metadata; its length is -1 where there is none.
+    """Find where the first value of `name` lies in each Metadata; its length is -1 where there is
+    none.
 
     The records have been passed over by `split`.
     """
@@ -134,8 +137,8 @@ def first_values(buf: U8, at: I64, end: Int, name: U8, value_at: I64, value_len:
 
 @kernel
 def count_values(buf: U8, at: I64, end: Int, name: U8, first: I64, count: I64) -> Int:
-    """Where the values of `name` begin in each Metadata, and how many there are; returns how many
-    in all.
+    """Find where the values of `name` begin in each Metadata, and how many there are; returns how
+    many in all.
 
     The records have been passed over by `split`.
     """

@@ -23,7 +23,7 @@ def content_metadata(buf: U8, at: Int, end: Int) -> Int:
 
 @inner
 def is_name(buf: U8, at: Int, end: Int, name: U8) -> Bool:
-    """Whether the Text at `at`, which is inside, is `name`."""
+    """Tell whether the Text at `at`, which is inside, is `name`."""
     size, at = vint_at(buf, at, end)
     if size != len(name):
         return False
@@ -62,8 +62,8 @@ def only_value(buf: U8, p: Int, end: Int, name: U8) -> tuple[Int, Int]:
 
 @kernel
 def find_value(buf: U8, at: I64, length: I32, name: U8, place: I64, size: I32, single: U8) -> None:
-    """Where the only value of `name` lies in the content metadata of each record, as a serialized
-    Text.
+    """Find where the only value of `name` lies in the content metadata of each record, as a
+    serialized Text.
 
     Where it has none or several, where the metadata lie, and `single` is 0. The size is -1 for a
     record that is not as it should be.

@@ -100,7 +100,7 @@ def scratch32(size: Int) -> I32:
 
 @primitive
 def scratch64(size: Int) -> I64:
-    """As `scratch32`, of 64 bits each."""
+    """Zeros of 64 bits each, otherwise as `scratch32`."""
     return np.zeros(int(size), np.int64)
 
 

@@ -59,7 +59,9 @@ def group_by(
     starts: I64,
     order: U32,
 ) -> None:
-    """As `group`; `words` gets of each border what comes after the prefix that all share."""
+    """Do the same as `group`; `words` gets of each border what comes after the prefix that all
+    share.
+    """
     ranges = len(borders) + 1
     starts[:] = 0
     prefix, shared = int64(0), int64(0)

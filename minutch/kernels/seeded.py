@@ -16,7 +16,7 @@ from minutch.kernels.native import Int, Word, inlined, inner, int64, uint64
 from minutch.kernels.primitives import folded_product, load8, load64
 
 SEED: Final = secrets.randbits(63)
-"""For all tables of this process, and of those that are copies of it."""
+"""The seed of all tables of this process, and of those that are copies of it."""
 _ODD: Final = uint64(0x8BB8_4B93_962E_ACC9)
 _OTHER: Final = uint64(0x2D35_8DCC_AA6C_78A5)
 _BYTE: Final = uint64(8)

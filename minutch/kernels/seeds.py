@@ -38,8 +38,8 @@ def trimmed(start: Int, end: Int) -> tuple[Int, Int]:
 def find_seeds(
     text: U8, number: Int, line: U64, url_at: I64, url_len: I32, extra_at: I64, extra_len: I32
 ) -> Int:
-    """Where URLs, and what stands after the first tab (length -1: no tab), lie in `text`, the lines
-    of which end in LF.
+    """Find where URLs, and what stands after the first tab (length -1: no tab), lie in `text`, the
+    lines of which end in LF.
 
     `number` is that of the first line. Arrays have room for all lines; returns how many of them
     hold a seed.

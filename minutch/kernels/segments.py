@@ -23,7 +23,7 @@ _SLASH = ord("/")
 
 @kernel
 def find_loops(views: Views, addresses: U64, loops: Flags) -> None:
-    """Whether in each string a, x, a, y, a follow each other as whole segments, none of them
+    """Tell whether in each string a, x, a, y, a follow each other as whole segments, none of them
     empty.
     """
     for i in range(len(loops)):

@@ -59,7 +59,7 @@ def run(data: U8, start: Int, end: Int, table: I32) -> Int:
 
 @inner
 def find_fragment(data: U8, start: Int, end: Int) -> Int:
-    """Where the fragment begins, `end` if there is none."""
+    """Find where the fragment begins, `end` if there is none."""
     at = start
     while at < end and data[at] != _HASH:
         at += 1
@@ -103,8 +103,8 @@ def step(state: Int, byte: Int, table: I32) -> Int:
 
 @inner
 def run_on(at: Int, end: Int, state: Int, table: I32) -> Int:
-    """As `run`, from a state, for a string between two addresses; URLs with a fragment end
-    nowhere.
+    """Do the same as `run`, from a state, for a string between two addresses; URLs with a fragment
+    end nowhere.
     """
     while at < end and state > DEAD:
         state = step(state, int64(load8(at)), table)

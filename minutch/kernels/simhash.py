@@ -126,8 +126,8 @@ def sweep(
     blocked: Flags,
     leaders: I64,
 ) -> None:
-    """For each undecided row: is there a better one of its group, with the same key, within `bits`
-    bits of it?
+    """Look, for each undecided row, for a better one of its group, with the same key, within `bits`
+    bits of it.
 
     `order` has the numbers of rows, those of one key together and in ascending order; `keys` and
     `words` what each of them has, in that order; the other arrays are by row. Lower ranks are

@@ -78,7 +78,7 @@ def move(source: Int, target: Int) -> None:
 
 @inner
 def before(a: Int, b: Int) -> Int:
-    """Whether entry `a` comes before `b`: by word, then by row, so that the sort is stable."""
+    """Tell whether entry `a` comes before `b`: by word, then by row, so that the sort is stable."""
     x, y = load64(a), load64(b)
     return x < y or (x == y and load32(a + _ROW) < load32(b + _ROW))
 
@@ -94,7 +94,7 @@ def swap(a: Int, b: Int) -> None:
 
 @kernel
 def sort_entries(views: Views, addresses: U64, order: U32, memory: U8) -> Int:
-    """As `sort_order`, in `memory` of ROOM bytes for each row and one more.
+    """Do the same as `sort_order`, in `memory` of ROOM bytes for each row and one more.
 
     It has the entries, as many to spare, and a stack of ranges that are still to be sorted: they
     share no row, and only those with more than `_COMPARE_TO` are put there. Leaves the entries at

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Tag(IntEnum):
-    """What is known of an element by its name; a name's flags are a sum of these."""
+    """A property that an element has by its name; a name's flags are a sum of these."""
 
     VOID = 1 << 0
     """It has no content: br, img and their like."""

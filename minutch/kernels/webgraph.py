@@ -148,7 +148,7 @@ def _number(buf: U8, at: Int, size: Int) -> Int:
 def content_times(
     buf: U8, at: I64, length: I32, name: U8, start: Int, links: I64, times: I64
 ) -> Int:
-    """Of each ParseData from number `start` on, count the outlinks and read the number under `name`
+    """Count the outlinks of each ParseData from number `start` on, and read the number under `name`
     in the content's metadata, its first value, or NO_TIME.
 
     Returns the number of a record that it can't read, or -1.
