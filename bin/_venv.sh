@@ -1,7 +1,7 @@
-# Sourced by the scripts beside it: finds Python, keeps .venv in step with pyproject.toml.
+# Sourced by the scripts beside it: finds Python and keeps .venv up to date with pyproject.toml.
 #
 #   prepare [extra]     makes .venv if it is missing; installs minutch (with an extra of pyproject.toml: test, dev) if it
-#                       isn't installed yet or pyproject.toml has changed; compiles kernels whose sources have changed
+#                       isn't installed yet or pyproject.toml has changed; compiles kernels if their sources have
 #
 # Sets $home and $python, exports MINUTCH_HOME.
 
@@ -29,7 +29,7 @@ say() {
     echo "minutch: $*" >&2
 }
 
-# Says which step pip is at, by the lines it prints, and keeps these in the log.
+# Reports the steps of pip by the lines that it prints; all of them go to the log.
 follow() {
     local log=$1 line
     while IFS= read -r line; do
@@ -37,7 +37,7 @@ follow() {
         case $line in
             *"Installing build dependencies: started"*) say "  fetching the build backend" ;;
             *"Installing backend dependencies: started"*) say "  fetching the compiler of kernels (Numba)" ;;
-            *"Building editable for minutch"*": started"*) say "  compiling and linking kernels (about 20 s)" ;;
+            *"Preparing editable metadata"*": started"*) say "  compiling and linking kernels (about 20 s)" ;;
             *"Installing collected packages:"*) say "  installing packages" ;;
             "Collecting "*) line=${line#Collecting } && say "  fetching ${line%%[ <>=!~;(]*}" ;;
         esac

@@ -2,18 +2,15 @@
 
 The life of a URL, in the order of the cycle:
 
-    inject       a line of a seed list becomes a record of the CrawlDb     cycle/crawldb/inject.py
-    generate     of what is due, the best go into a new segment
-                 cycle/fetchlist/generate.py
-    fetch        the page is fetched, politely                             cycle/fetch/fetcher.py
-    parse        its text, metadata and links are found
-                 cycle/parse/parsesegment.py
-    updatedb     the record learns what became of it, links become URLs    cycle/crawldb/updatedb.py
-    invertlinks  the LinkDb learns who links to the page
-                 cycle/linkdb/invertlinks.py
-    dedup        of equal pages all but one are marked as duplicates       cycle/crawldb/dedup.py
+    inject       adds the URLs of a seed list to the CrawlDb         cycle/crawldb/inject.py
+    generate     selects the best of the due pages for a segment     cycle/fetchlist/generate.py
+    fetch        fetches them politely                               cycle/fetch/fetcher.py
+    parse        extracts text, metadata and links                   cycle/parse/parsesegment.py
+    updatedb     updates the CrawlDb with the results and links      cycle/crawldb/updatedb.py
+    invertlinks  records in the LinkDb which pages link to a page    cycle/linkdb/invertlinks.py
+    dedup        marks all but one of equal pages as duplicates      cycle/crawldb/dedup.py
 
-`minutch/DESIGN.md` says how the rest is laid out, `minutch.commands.flow` lists all commands. From
+`minutch/DESIGN.md` describes the layout of the code, `minutch.commands.flow` lists all commands. In
 Python, each job is a function of databases, segments and options, which returns its counters:
 
     import minutch
@@ -30,8 +27,8 @@ Python, each job is a function of databases, segments and options, which returns
     db = minutch.CrawlDb(crawldb)
     fetched = [url for url, datum in db.items() if datum.status_name == "db_fetched"]
 
-`minutch.open` opens a whole crawl: its tables for Polars, Arrow and pandas, its jobs as methods
-(`minutch.api`). `minutch.jobs` runs a command by the words of its command line.
+`minutch.open` opens a crawl: its tables for Polars, Arrow and pandas, its jobs as methods
+(`minutch.api`). `minutch.jobs` runs a command with the arguments of its command line.
 """
 
 from __future__ import annotations
@@ -43,15 +40,53 @@ if TYPE_CHECKING:
     from minutch import jobs as jobs
     from minutch.api import Crawl as Crawl
     from minutch.api import open_crawl as open  # noqa: F401 - see __getattr__
+    from minutch.archives.arcexporter import ArcExportOptions as ArcExportOptions
+    from minutch.archives.arcexporter import export_arc as export_arc
+    from minutch.archives.commoncrawldumper import CommonCrawlDumpOptions as CommonCrawlDumpOptions
+    from minutch.archives.commoncrawldumper import commoncrawldump as commoncrawldump
+    from minutch.archives.dataset.datasetexport import DatasetOptions as DatasetOptions
+    from minutch.archives.dataset.datasetexport import export_commoncrawl as export_commoncrawl
+    from minutch.archives.filedumper import FileDumpOptions as FileDumpOptions
+    from minutch.archives.filedumper import dump as dump
+    from minutch.archives.legacy.legacyexport import LegacyExportOptions as LegacyExportOptions
+    from minutch.archives.legacy.legacyexport import export_legacy as export_legacy
+    from minutch.archives.legacy.legacyimport import LegacyImportOptions as LegacyImportOptions
+    from minutch.archives.legacy.legacyimport import import_legacy as import_legacy
+    from minutch.archives.replay.archiveimport import arc2segment as arc2segment
+    from minutch.archives.replay.archiveimport import import_archives as import_archives
+    from minutch.archives.replay.replayer import ImportOptions as ImportOptions
+    from minutch.archives.replay.visitfilter import VisitFilter as VisitFilter
+    from minutch.archives.warcexporter import NutchWarcOptions as NutchWarcOptions
+    from minutch.archives.warcexporter import export_nutch_warc as export_nutch_warc
+    from minutch.archives.web.webarchivejobs import WebArchiveOptions as WebArchiveOptions
+    from minutch.archives.web.webarchivejobs import export_cdxj as export_cdxj
+    from minutch.archives.web.webarchivejobs import export_wacz as export_wacz
+    from minutch.archives.web.webarchivejobs import export_warc as export_warc
+    from minutch.archives.web.webarchivejobs import export_wat as export_wat
+    from minutch.archives.web.webarchivejobs import export_wet as export_wet
     from minutch.clock import FakeClock as FakeClock
     from minutch.clock import SystemClock as SystemClock
     from minutch.conf import Configuration as Configuration
     from minutch.cycle.crawl.crawler import crawl as crawl
     from minutch.cycle.crawl.options import CrawlOptions as CrawlOptions
+    from minutch.cycle.crawldb.crawlcomplete import CrawlcompleteOptions as CrawlcompleteOptions
+    from minutch.cycle.crawldb.crawlcomplete import crawlcomplete as crawlcomplete
     from minutch.cycle.crawldb.dedup import DedupOptions as DedupOptions
     from minutch.cycle.crawldb.dedup import dedup as dedup
+    from minutch.cycle.crawldb.domainstats import DomainstatsOptions as DomainstatsOptions
+    from minutch.cycle.crawldb.domainstats import domainstats as domainstats
+    from minutch.cycle.crawldb.dump import ReaddbDumpOptions as ReaddbDumpOptions
+    from minutch.cycle.crawldb.dump import TopOptions as TopOptions
+    from minutch.cycle.crawldb.dump import readdb_dump as readdb_dump
+    from minutch.cycle.crawldb.dump import readdb_top as readdb_top
     from minutch.cycle.crawldb.inject import InjectOptions as InjectOptions
     from minutch.cycle.crawldb.inject import inject as inject
+    from minutch.cycle.crawldb.mergedb import MergeOptions as MergeOptions
+    from minutch.cycle.crawldb.mergedb import mergedb as mergedb
+    from minutch.cycle.crawldb.protocolstats import ProtocolstatsOptions as ProtocolstatsOptions
+    from minutch.cycle.crawldb.protocolstats import protocolstats as protocolstats
+    from minutch.cycle.crawldb.stats import StatsOptions as StatsOptions
+    from minutch.cycle.crawldb.stats import readdb_stats as readdb_stats
     from minutch.cycle.crawldb.store import CrawlDb as CrawlDb
     from minutch.cycle.crawldb.updatedb import UpdateOptions as UpdateOptions
     from minutch.cycle.crawldb.updatedb import updatedb as updatedb
@@ -61,6 +96,8 @@ if TYPE_CHECKING:
     from minutch.cycle.fetchlist.freegen import freegen as freegen
     from minutch.cycle.fetchlist.generate import generate as generate
     from minutch.cycle.fetchlist.selector import GenerateOptions as GenerateOptions
+    from minutch.cycle.hostdb.dump import ReadHostDbOptions as ReadHostDbOptions
+    from minutch.cycle.hostdb.dump import readhostdb as readhostdb
     from minutch.cycle.hostdb.store import HostDb as HostDb
     from minutch.cycle.hostdb.update import UpdateHostDbOptions as UpdateHostDbOptions
     from minutch.cycle.hostdb.update import updatehostdb as updatehostdb
@@ -68,17 +105,46 @@ if TYPE_CHECKING:
     from minutch.cycle.index.clean import clean as clean
     from minutch.cycle.index.indexing import IndexOptions as IndexOptions
     from minutch.cycle.index.indexing import index as index
+    from minutch.cycle.linkdb.dump import LinkDumpOptions as LinkDumpOptions
+    from minutch.cycle.linkdb.dump import readlinkdb_dump as readlinkdb_dump
     from minutch.cycle.linkdb.invertlinks import InvertOptions as InvertOptions
     from minutch.cycle.linkdb.invertlinks import invertlinks as invertlinks
+    from minutch.cycle.linkdb.mergelinkdb import mergelinkdb as mergelinkdb
     from minutch.cycle.linkdb.store import LinkDb as LinkDb
     from minutch.cycle.parse.parsesegment import ParseOptions as ParseOptions
     from minutch.cycle.parse.parsesegment import parse as parse
     from minutch.cycle.segment.mergesegs import MergesegsOptions as MergesegsOptions
     from minutch.cycle.segment.mergesegs import mergesegs as mergesegs
+    from minutch.cycle.segment.readseg import ReadsegOptions as ReadsegOptions
+    from minutch.cycle.segment.readseg import readseg_dump as readseg_dump
+    from minutch.cycle.segment.readseg import readseg_get as readseg_get
+    from minutch.cycle.segment.readseg import readseg_list as readseg_list
     from minutch.cycle.segment.store import Segment as Segment
     from minutch.cycle.sitemap.processor import SitemapOptions as SitemapOptions
     from minutch.cycle.sitemap.processor import sitemap as sitemap
+    from minutch.cycle.webgraph.build import WebGraphOptions as WebGraphOptions
+    from minutch.cycle.webgraph.build import webgraph as webgraph
+    from minutch.cycle.webgraph.linkrank import linkrank as linkrank
+    from minutch.cycle.webgraph.nodedumper import NodeDumperOptions as NodeDumperOptions
+    from minutch.cycle.webgraph.nodedumper import nodedumper as nodedumper
+    from minutch.cycle.webgraph.scoreupdater import scoreupdater as scoreupdater
+    from minutch.cycle.webgraph.store import WebGraph as WebGraph
     from minutch.errors import MinutchError as MinutchError
+    from minutch.inspect.explain.explainer import explain as explain
+    from minutch.inspect.explain.explainer import overview as overview
+    from minutch.inspect.explain.settings import ExplainOptions as ExplainOptions
+    from minutch.inspect.fsck.crawlcheck import FsckOptions as FsckOptions
+    from minutch.inspect.fsck.crawlcheck import fsck as fsck
+    from minutch.inspect.query.graphexport import GraphOptions as GraphOptions
+    from minutch.inspect.query.graphexport import export_edges as export_edges
+    from minutch.inspect.query.graphexport import export_graphml as export_graphml
+    from minutch.inspect.query.parquetexport import ParquetOptions as ParquetOptions
+    from minutch.inspect.query.parquetexport import export_parquet as export_parquet
+    from minutch.inspect.query.session import sql as sql
+    from minutch.inspect.report.reportfile import ReportOptions as ReportOptions
+    from minutch.inspect.report.reportfile import report as report
+    from minutch.inspect.search.results import SearchOptions as SearchOptions
+    from minutch.inspect.search.results import search as search
     from minutch.job import Counters as Counters
     from minutch.job import JobContext as JobContext
     from minutch.records.crawldatum import CrawlDatum as CrawlDatum
@@ -98,6 +164,7 @@ _WHERE = {
     "MinutchError": "minutch.errors",
     "Segment": "minutch.cycle.segment.store",
     "SystemClock": "minutch.clock",
+    "WebGraph": "minutch.cycle.webgraph.store",
     "inject": "minutch.cycle.crawldb.inject",
     "InjectOptions": "minutch.cycle.crawldb.inject",
     "generate": "minutch.cycle.fetchlist.generate",
@@ -116,16 +183,84 @@ _WHERE = {
     "DedupOptions": "minutch.cycle.crawldb.dedup",
     "updatehostdb": "minutch.cycle.hostdb.update",
     "UpdateHostDbOptions": "minutch.cycle.hostdb.update",
+    "readhostdb": "minutch.cycle.hostdb.dump",
+    "ReadHostDbOptions": "minutch.cycle.hostdb.dump",
     "sitemap": "minutch.cycle.sitemap.processor",
     "SitemapOptions": "minutch.cycle.sitemap.processor",
+    "webgraph": "minutch.cycle.webgraph.build",
+    "WebGraphOptions": "minutch.cycle.webgraph.build",
+    "linkrank": "minutch.cycle.webgraph.linkrank",
+    "scoreupdater": "minutch.cycle.webgraph.scoreupdater",
+    "nodedumper": "minutch.cycle.webgraph.nodedumper",
+    "NodeDumperOptions": "minutch.cycle.webgraph.nodedumper",
     "index": "minutch.cycle.index.indexing",
     "IndexOptions": "minutch.cycle.index.indexing",
     "clean": "minutch.cycle.index.clean",
     "CleanOptions": "minutch.cycle.index.clean",
     "mergesegs": "minutch.cycle.segment.mergesegs",
     "MergesegsOptions": "minutch.cycle.segment.mergesegs",
+    "ArcExportOptions": "minutch.archives.arcexporter",
+    "export_arc": "minutch.archives.arcexporter",
+    "commoncrawldump": "minutch.archives.commoncrawldumper",
+    "CommonCrawlDumpOptions": "minutch.archives.commoncrawldumper",
+    "DatasetOptions": "minutch.archives.dataset.datasetexport",
+    "export_commoncrawl": "minutch.archives.dataset.datasetexport",
+    "dump": "minutch.archives.filedumper",
+    "FileDumpOptions": "minutch.archives.filedumper",
+    "export_legacy": "minutch.archives.legacy.legacyexport",
+    "LegacyExportOptions": "minutch.archives.legacy.legacyexport",
+    "import_legacy": "minutch.archives.legacy.legacyimport",
+    "LegacyImportOptions": "minutch.archives.legacy.legacyimport",
+    "arc2segment": "minutch.archives.replay.archiveimport",
+    "import_archives": "minutch.archives.replay.archiveimport",
+    "ImportOptions": "minutch.archives.replay.replayer",
+    "VisitFilter": "minutch.archives.replay.visitfilter",
+    "export_nutch_warc": "minutch.archives.warcexporter",
+    "NutchWarcOptions": "minutch.archives.warcexporter",
+    "export_cdxj": "minutch.archives.web.webarchivejobs",
+    "export_wacz": "minutch.archives.web.webarchivejobs",
+    "export_warc": "minutch.archives.web.webarchivejobs",
+    "export_wat": "minutch.archives.web.webarchivejobs",
+    "export_wet": "minutch.archives.web.webarchivejobs",
+    "WebArchiveOptions": "minutch.archives.web.webarchivejobs",
+    "export_edges": "minutch.inspect.query.graphexport",
+    "export_graphml": "minutch.inspect.query.graphexport",
+    "GraphOptions": "minutch.inspect.query.graphexport",
+    "export_parquet": "minutch.inspect.query.parquetexport",
+    "ParquetOptions": "minutch.inspect.query.parquetexport",
+    "mergedb": "minutch.cycle.crawldb.mergedb",
+    "MergeOptions": "minutch.cycle.crawldb.mergedb",
+    "mergelinkdb": "minutch.cycle.linkdb.mergelinkdb",
+    "readdb_stats": "minutch.cycle.crawldb.stats",
+    "StatsOptions": "minutch.cycle.crawldb.stats",
+    "readdb_dump": "minutch.cycle.crawldb.dump",
+    "ReaddbDumpOptions": "minutch.cycle.crawldb.dump",
+    "readdb_top": "minutch.cycle.crawldb.dump",
+    "TopOptions": "minutch.cycle.crawldb.dump",
+    "readlinkdb_dump": "minutch.cycle.linkdb.dump",
+    "LinkDumpOptions": "minutch.cycle.linkdb.dump",
+    "readseg_dump": "minutch.cycle.segment.readseg",
+    "readseg_get": "minutch.cycle.segment.readseg",
+    "readseg_list": "minutch.cycle.segment.readseg",
+    "ReadsegOptions": "minutch.cycle.segment.readseg",
+    "domainstats": "minutch.cycle.crawldb.domainstats",
+    "DomainstatsOptions": "minutch.cycle.crawldb.domainstats",
+    "protocolstats": "minutch.cycle.crawldb.protocolstats",
+    "ProtocolstatsOptions": "minutch.cycle.crawldb.protocolstats",
+    "crawlcomplete": "minutch.cycle.crawldb.crawlcomplete",
+    "CrawlcompleteOptions": "minutch.cycle.crawldb.crawlcomplete",
     "crawl": "minutch.cycle.crawl.crawler",
     "CrawlOptions": "minutch.cycle.crawl.options",
+    "explain": "minutch.inspect.explain.explainer",
+    "overview": "minutch.inspect.explain.explainer",
+    "ExplainOptions": "minutch.inspect.explain.settings",
+    "fsck": "minutch.inspect.fsck.crawlcheck",
+    "FsckOptions": "minutch.inspect.fsck.crawlcheck",
+    "report": "minutch.inspect.report.reportfile",
+    "ReportOptions": "minutch.inspect.report.reportfile",
+    "search": "minutch.inspect.search.results",
+    "SearchOptions": "minutch.inspect.search.results",
+    "sql": "minutch.inspect.query.session",
 }
 """Public name → its module; the imports above say the same to type checkers (tests/test_api.py).
 """
@@ -134,7 +269,7 @@ __all__ = ["jobs", *_WHERE]  # noqa: PLE0604 - the table's keys are strings
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, when it is asked for: `import minutch` alone costs nothing."""
+    """Imports a name when it is first used, so that `import minutch` alone is fast."""
     if name in _WHERE:
         return getattr(import_module(_WHERE[name]), name)
     if name == "jobs":

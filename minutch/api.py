@@ -29,7 +29,7 @@ from minutch.cycle.crawl.options import CrawlOptions
 from minutch.cycle.crawldb.inject import InjectOptions, inject
 from minutch.errors import MinutchError
 from minutch.inspect.query import crawl as query
-from minutch.job import CLEAR, Counters, JobContext
+from minutch.job import CLEAR, Counters, JobContext, set_up_process
 
 
 class Crawl(query.Crawl):
@@ -46,8 +46,9 @@ class Crawl(query.Crawl):
 
     @property
     def context(self) -> JobContext:
-        """A new context for a job: the crawl's configuration, and streams to show it on."""
+        """A new context for a job, with the configuration and output streams of the crawl."""
         conf = self.conf.with_values({}).freeze()
+        set_up_process(conf)
         if self.quiet:
             return JobContext(conf, out=StringIO(), err=StringIO(), stdin=StringIO())
         return JobContext(conf, out=sys.stdout, err=progress_stream(), stdin=StringIO())
@@ -57,7 +58,7 @@ class Crawl(query.Crawl):
         seeds: str | PathLike[str] | Iterable[str],
         options: InjectOptions = InjectOptions(),  # noqa: B008 - it is frozen
     ) -> Counters:
-        """Put URLs into the CrawlDb: a seed list (a file or a folder of them), or the URLs, each
+        """Puts URLs into the CrawlDb: a seed list (a file or a folder of them), or the URLs, each
         perhaps with metadata. Returns the job's counters.
         """
         crawldb = self.path / query.CRAWLDB
@@ -69,7 +70,7 @@ class Crawl(query.Crawl):
             return inject(crawldb, Path(folder), options, context=self.context)
 
     def round(self, options: CrawlOptions = CrawlOptions()) -> Counters:  # noqa: B008 - frozen
-        """Do one round: see `run`."""
+        """Does one round: see `run`."""
         return self.run(1, options)
 
     def run(
@@ -77,7 +78,7 @@ class Crawl(query.Crawl):
         rounds: int = 1,
         options: CrawlOptions = CrawlOptions(),  # noqa: B008 - it is frozen
     ) -> Counters:
-        """Do rounds of the whole cycle, generate to dedup, until nothing is due.
+        """Does rounds of the whole cycle, generate to dedup, until nothing is due.
 
         `options` are those of `minutch crawl`, but for their number of rounds, which is `rounds`. A
         round that was broken off is finished first. Returns the counters of all steps.
@@ -100,12 +101,13 @@ def open_crawl(
     conf: Configuration | Mapping[str, str] | None = None,
     quiet: bool = False,
 ) -> Crawl:
-    """The crawl in a folder. `create` makes one where there is none; else that is a StoreError.
+    """Returns the crawl in a folder. `create` makes one where there is none; else that is a
+    StoreError.
 
     `conf` is what jobs are configured with: a Configuration, or properties on top of the shipped
     ones. `quiet` jobs show nothing.
     """
-    given = (
+    configuration = (
         conf
         if isinstance(conf, Configuration)
         else Configuration.load([], overrides=dict(conf or {}))
@@ -113,8 +115,8 @@ def open_crawl(
     folder = Path(path)
     if create and (not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))):
         folder.mkdir(parents=True, exist_ok=True)
-        return Crawl(folder, given, quiet=quiet)
-    return Crawl(query.open_crawl(folder).path, given, quiet=quiet)
+        return Crawl(folder, configuration, quiet=quiet)
+    return Crawl(query.open_crawl(folder).path, configuration, quiet=quiet)
 
 
 def _line(url: str) -> str:
@@ -124,17 +126,15 @@ def _line(url: str) -> str:
 
 
 def progress_stream() -> TextIO:
-    """Where progress goes: sys.stderr, or in a notebook a line of the cell's output that changes in
-    its place.
+    """Returns the stream for progress: sys.stderr, or in a notebook a line of the cell's output
+    that is replaced.
     """
     handle = _notebook_display()
     return sys.stderr if handle is None else cast(TextIO, LiveLine(handle))
 
 
 def _notebook_display() -> Callable[[str], None] | None:
-    """What shows a text in a notebook's cell in the place of the one before; None where this is no
-    notebook.
-    """
+    """Returns a function that replaces the text in a notebook's cell; None outside of notebooks."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None or not hasattr(shell, "kernel"):
@@ -161,7 +161,7 @@ class LiveLine(TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Take text; what comes after the last line feed is the live line."""
+        """Takes text; what comes after the last line feed is the live line."""
         _, cleared, after = text.rpartition(CLEAR)
         *whole, self._line = (after if cleared else self._line + text).split("\n")
         for line in whole:
@@ -169,5 +169,5 @@ class LiveLine(TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Show the live line."""
+        """Shows the live line."""
         self._show(self._line)

@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What a job needs of time."""
+    """A source of time for a job."""
 
     def now(self) -> int:
         """Milliseconds since the epoch, as java.lang.System.currentTimeMillis."""
@@ -63,6 +63,6 @@ class FakeClock:
         return self._monotonic
 
     def advance(self, seconds: float) -> None:
-        """Move both times forward by `seconds`."""
+        """Moves both times forward by `seconds`."""
         self._now += round(seconds * 1000)
         self._monotonic += seconds

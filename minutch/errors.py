@@ -94,8 +94,8 @@ class FormatError(MinutchError):
         self.found = found
 
     def at(self, path: str | Path, base: int = 0) -> FormatError:
-        """The same error, with the file named and the offset counted from the file's start; for
-        re-raising.
+        """Returns the same error, with the file named and the offset counted from the file's start;
+        for re-raising.
         """
         if not self.path:
             self.path = str(path)
@@ -103,7 +103,7 @@ class FormatError(MinutchError):
         return self
 
     def within(self, path: str | Path) -> FormatError:
-        """The same error, in a file of which only a part has been named; for re-raising."""
+        """Returns the same error, in a file of which only a part has been named; for re-raising."""
         self.path = f"{path}, {self.path}" if self.path else str(path)
         return self
 

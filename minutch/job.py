@@ -1,4 +1,4 @@
-"""What a job is given (`JobContext`) and what it gives back (`Counters`); progress while it runs.
+"""Defines what a job gets (`JobContext`) and returns (`Counters`), and shows its progress.
 
 A job never looks at argv, environment, working directory or the process's streams: all it needs is
 here. Progress shows only in jobs that take longer than a second: a live line in a terminal, a log
@@ -13,10 +13,10 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import partial
 from types import TracebackType
 from typing import Protocol, Self, TextIO
 
+from minutch import processwide
 from minutch.clock import Clock, SystemClock
 from minutch.conf import Configuration
 from minutch.hadoop.stores import hadoop
@@ -44,11 +44,11 @@ class Counters(dict[str, int]):
     """Named counts of a job in the order of their first mention; the job's result."""
 
     def add(self, name: str, count: int = 1) -> None:
-        """Count `count` more under `name`; a count of zero still makes the name appear."""
+        """Counts `count` more under `name`; a count of zero still makes the name appear."""
         self[name] = self.get(name, 0) + count
 
     def merge(self, other: Mapping[str, int]) -> None:
-        """Add up the counts of another part of the job."""
+        """Adds up the counts of another part of the job."""
         for name, count in other.items():
             self.add(name, count)
 
@@ -64,29 +64,31 @@ class JobWatch(Protocol):
 
     @property
     def stopping(self) -> bool:
-        """Whether the job is to end after this round."""
+        """True if the job is to end after this round."""
         ...
 
     @property
     def paused(self) -> bool:
-        """Whether the job is held."""
+        """True if the job is held."""
         ...
 
     def wait_while_paused(self) -> None:
-        """Wait until the job may go on."""
+        """Waits until the job may go on."""
 
     def begin(self, title: str) -> None:
-        """Note that a round begins."""
+        """Notes that a round begins."""
 
     def running(self, step: str, place: str) -> AbstractContextManager[None]:
-        """A context manager for the time that a step runs; `place` is such as `round 1 of 3`."""
+        """Returns a context manager for the time that a step runs; `place` is such as `round 1 of
+        3`.
+        """
         ...
 
     def row(self, step: str, seconds: float, result: str) -> None:
-        """Note that a step has ended."""
+        """Notes that a step has ended."""
 
     def ended(self, statuses: Mapping[str, int]) -> None:
-        """Note that a round has ended, with the CrawlDb's entries by status."""
+        """Notes that a round has ended, with the CrawlDb's entries by status."""
 
 
 @dataclass
@@ -99,25 +101,22 @@ class JobContext:
     err: TextIO = field(default_factory=lambda: sys.stderr)
     stdin: TextIO = field(default_factory=lambda: sys.stdin)
     reports: dict[str, Counters] = field(default_factory=dict)
-    """What the job has reported, by title; crawl shows it."""
+    """Counters that the job has reported, by title; crawl shows them."""
     label: str = ""
-    """What progress is shown under, instead of the job's name."""
+    """Label of the progress, instead of the job's name."""
     verbose: bool = False
     watch: JobWatch | None = None
     """Sees the job from outside, and may hold it."""
     colour: bool = False
-    """Whether `out` takes colours."""
+    """True if `out` takes colours."""
 
     def __post_init__(self) -> None:
-        """Let plugins, which know the configuration, see the job's clock; and file systems the
-        configuration.
-        """
+        """Lets plugins, which know the configuration, see the job's clock."""
         self.conf.clock = self.clock
-        hadoop.use(partial(hadoop.settings_of, self.conf))
 
     def print(self, *values: object, end: str = "\n", style: str = "") -> None:
-        """Data for the user: to `out`, put together as the built-in print does; `style` is a
-        terminal's colour.
+        """Writes data for the user to `out`, formatted like the built-in print; `style` is a
+        terminal colour.
         """
         if self.out.isatty() and self.err.isatty():
             raw(self.out).write(CLEAR)
@@ -127,7 +126,8 @@ class JobContext:
         self.out.write(end)
 
     def progress(self, name: str, total: Total = None, unit: str = "records") -> Progress:
-        """A context manager that reports how far the job is; `total` in `unit`, None if unknown.
+        """Returns a context manager that reports how far the job is; `total` in `unit`, None if
+        unknown.
 
         A function is asked for the total once progress shows, so that a short job need not know.
         """
@@ -136,11 +136,22 @@ class JobContext:
         )
 
     def report(self, title: str, counters: Mapping[str, int]) -> None:
-        """Print a job's counters, one line each, as its last words, and keep them in `reports`."""
+        """Prints a job's counters at its end, one line each, and keeps them in `reports`."""
         self.reports[title] = Counters(counters)
         width = max(map(len, counters), default=0)
         for name, count in counters.items():
             counters_log.info("%s: %-*s %d", title, width, name, count)
+
+
+def set_up_process(conf: Configuration) -> None:
+    """Applies those settings of a configuration that hold for the whole process: the public suffix
+    list, and Hadoop's properties for paths like hdfs://.
+
+    Programs call it before they run jobs; the command line, `minutch.open` and `minutch.jobs` do.
+    """
+    processwide.change(
+        stores=hadoop.settings_of(conf), suffix_list=conf.resource("effective_tld_names.dat")
+    )
 
 
 class Progress:
@@ -191,8 +202,8 @@ class Progress:
 
     @property
     def total(self) -> int | None:
-        """Records in all, as far as known; an estimate that was too low gives way to what is
-        done.
+        """Number of all records as far as it is known; grows with the records done where the
+        estimate was too low.
         """
         if callable(self._total):
             self._total = self._total() or None
@@ -200,12 +211,12 @@ class Progress:
 
     @property
     def known_total(self) -> int | None:
-        """`total`, if nobody has to look for it."""
+        """The total, if no function has to be called for it."""
         return None if self._total is None or callable(self._total) else max(self._total, self.done)
 
     def expect(self, more: Callable[[], int]) -> None:
-        """So many records are to come after those that are done; `more` is asked once progress
-        shows, 0: unknown.
+        """Announces more records after those that are done; `more` is called once progress shows, 0
+        means unknown.
         """
         done, before = self.done, self._total
 
@@ -221,7 +232,7 @@ class Progress:
         return self._clock.monotonic() - self._started
 
     def advance(self, count: int = 1) -> None:
-        """`count` more records are done. Cheap enough for every record, better called per batch."""
+        """Counts more records as done. Cheap enough for every record, better called per batch."""
         self.done += count
         now = self._clock.monotonic()
         if now - self._started < SHOW_AFTER:
@@ -253,9 +264,7 @@ class Progress:
 
 
 def live_line(stream: TextIO, text: str) -> None:
-    """Put `text` into a terminal's last line, in the place of the one before; nothing where
-    `stream` is no terminal.
-    """
+    """Replaces a terminal's last line by `text`; does nothing where `stream` is no terminal."""
     if stream.isatty():
         raw(stream).write(CLEAR)
         stream.write(text[: shutil.get_terminal_size().columns - 1])

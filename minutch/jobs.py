@@ -22,7 +22,7 @@ from minutch.clock import Clock, SystemClock
 from minutch.commands import flow
 from minutch.conf import Configuration
 from minutch.errors import MinutchError
-from minutch.job import Counters, JobContext
+from minutch.job import Counters, JobContext, set_up_process
 
 NOTHING_DUE = 1
 """generate's exit code when it made no segment: no error."""
@@ -36,13 +36,14 @@ def run(
     out: TextIO | None = None,
     err: TextIO | None = None,
 ) -> Counters:
-    """Run a command; returns all its counters. Raises MinutchError for what the command line says
+    """Runs a command; returns all its counters. Raises MinutchError for what the command line says
     as `error: …`.
     """
     command = flow.find(name)
     if command is None:
         raise MinutchError(f"there is no command {name}")
     used = (conf or Configuration.load([])).with_values({}).freeze()
+    set_up_process(used)
     context = JobContext(
         used, clock or SystemClock(), out or io.StringIO(), err or io.StringIO(), io.StringIO()
     )

@@ -18,7 +18,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from minutch import processwide
 from minutch.job import CLEAR
+from minutch.processwide import LogSettings
 from minutch.terminal import raw, visible, visible_line
 
 log = logging.getLogger(__name__)
@@ -70,14 +72,16 @@ def _is_live(record: logging.LogRecord) -> bool:
 
 
 def _kind(where: str, message: str) -> str | None:
-    """What a message about a single page is about, without the URL; None for any other."""
+    """Returns the subject of a message about a single page, without the URL; None for any other
+    message.
+    """
     if where in _NAMED or not _URL.search(message):
         return None
     return " ".join(_URL.sub("", message).split()).strip(" :,")
 
 
 def complaints(log_file: Path, offset: int) -> Counter[str]:
-    """How often a log says what about single pages, from `offset` on."""
+    """Counts the messages about single pages in a log, by subject, from `offset` on."""
     found: Counter[str] = Counter()
     with log_file.open("rb") as stream:
         stream.seek(offset)
@@ -90,7 +94,7 @@ def complaints(log_file: Path, offset: int) -> Counter[str]:
 
 
 class _TerminalHandler(logging.StreamHandler[TextIO]):
-    """Takes a live line away before it writes."""
+    """A handler that clears the live line before it writes."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
@@ -103,8 +107,8 @@ class _TerminalHandler(logging.StreamHandler[TextIO]):
 
 
 class _FileHandler(logging.FileHandler):
-    """Says once that the file can't be written, and goes on without it: no job fails for its
-    log.
+    """A handler that says once that the file cannot be written, and goes on without it: no job
+    fails because of its log.
     """
 
     def handleError(self, record: logging.LogRecord) -> None:
@@ -125,7 +129,7 @@ class _FileHandler(logging.FileHandler):
 
 
 class _ShortFormatter(_Formatter):
-    """For people who look on: `warning: …`."""
+    """A formatter for people who watch: `warning: …`."""
 
     def format(self, record: logging.LogRecord) -> str:
         if record.levelno < logging.WARNING:
@@ -136,22 +140,16 @@ class _ShortFormatter(_Formatter):
         )
 
 
-configured: tuple[int, Path | None, bool] | None = None
-"""Level, file and `only_live` of the last `configure`: what a process that is started afresh takes
-over.
-"""
-
-
 def log_to(path: Path, stream: TextIO) -> Path | None:
-    """Log to a file as well, unless there is one already or nothing was configured; returns the
-    file in use.
+    """Also logs to a file, unless there is one or the log is not configured; returns the file in
+    use.
     """
-    if configured is None:
+    used = processwide.settings().log
+    if used is None:
         return None
-    level, log_file, only_live = configured
-    if log_file is None:
-        configure(stream, level=level, log_file=path, only_live=only_live)
-    return log_file or path
+    if used.file is None:
+        configure(stream, level=used.level, log_file=path, only_live=used.only_live)
+    return used.file or path
 
 
 def configure(
@@ -161,14 +159,14 @@ def configure(
     log_file: Path | None = None,
     only_live: bool = False,
 ) -> list[logging.Handler]:
-    """Send everything of `level` and above to `stream`, and to `log_file` (appended) if given.
+    """Sends everything of `level` and above to `stream`, and appends it to `log_file` if there is
+    one.
 
     With `only_live`, `stream` gets progress and warnings only, and of these none about a single
-    page. Returns the handlers, for whoever wants to take them off again. Earlier handlers of the
+    page. Returns the handlers, so that they can be removed again. Earlier handlers of the
     root logger are closed.
     """
-    global configured  # noqa: PLW0603
-    configured = level, log_file, only_live
+    processwide.change(log=LogSettings(level, log_file, only_live))
     root = logging.getLogger()
     for handler in list(root.handlers):
         root.removeHandler(handler)

@@ -23,7 +23,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from minutch import log
+from minutch import log, processwide
+from minutch.processwide import ProcessSettings
 
 if TYPE_CHECKING:
     import asyncio
@@ -40,8 +41,8 @@ _START: Final = (
 )
 """`python -m minutch`, but for the working folder, which is no place to take modules from."""
 _LOADED_FIRST: Final = "minutch.cycle.parse.preloaded"
-"""What a fork server loads before it forks, by name, as it lies far above this module: most workers
-parse.
+"""The module that a fork server imports before it forks, since most workers parse; by name, as it
+is far above this one.
 """
 
 _parents_ends: weakref.WeakSet[Connection] = weakref.WeakSet()
@@ -49,7 +50,7 @@ _parents_ends: weakref.WeakSet[Connection] = weakref.WeakSet()
 
 
 def may_fork() -> bool:
-    """Whether a fork of this process can work."""
+    """Returns whether a fork of this process can work."""
     return threading.active_count() == 1 and "polars" not in sys.modules
 
 
@@ -70,7 +71,7 @@ def start_worker(
     _parents_ends.add(ours)
     process = context.Process(
         target=_forked if forks else _served,
-        args=(os.getpid() if forks else log.configured, main, theirs, *args),
+        args=(os.getpid() if forks else processwide.settings(), main, theirs, *args),
         name=name,
         daemon=daemon,
     )
@@ -106,7 +107,7 @@ async def start_command(words: Sequence[str], *, limit: int) -> asyncio.subproce
 
 @contextlib.contextmanager
 def _deaf() -> Iterator[None]:
-    """Signals that a worker leaves to its parent are kept back from this thread."""
+    """Blocks the signals that a worker leaves to its parent in this thread."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _LEFT_TO_THE_PARENT)
     try:
         yield
@@ -122,12 +123,10 @@ def _forked(parent: int, main: Callable[..., None], *args: Any) -> None:
     _work(main, *args)
 
 
-def _served(
-    logging: tuple[int, Path | None, bool] | None, main: Callable[..., None], *args: Any
-) -> None:
-    if logging is not None:
-        level, log_file, only_live = logging
-        log.configure(sys.stderr, level=level, log_file=log_file, only_live=only_live)
+def _served(settings: ProcessSettings, main: Callable[..., None], *args: Any) -> None:
+    processwide.use(settings)
+    if used := settings.log:
+        log.configure(sys.stderr, level=used.level, log_file=used.file, only_live=used.only_live)
     _work(main, *args)
 
 
@@ -139,7 +138,7 @@ def _work(main: Callable[..., None], *args: Any) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Let the system kill this process when its parent ends, whatever it is at: it holds copies of
+    """Lets the system kill this process when its parent ends, whatever it is at: it holds copies of
     open files.
 
     The system watches the thread that forked, so this is for forks, which are made by a process's

@@ -35,8 +35,8 @@ def scratch(purpose: str, directory: str | Path | None = None) -> Iterator[Path]
 
 
 def make(purpose: str, directory: str | Path | None = None) -> Path:
-    """A new, empty folder that only this user may read, in `directory` or the system's temporary
-    folder.
+    """Returns a new, empty folder that only this user may read, in `directory` or the system's
+    temporary folder.
     """
     prefix = f"minutch-{purpose}-"
     parent = Path(directory or tempfile.gettempdir())
@@ -56,14 +56,14 @@ def make(purpose: str, directory: str | Path | None = None) -> Path:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder that `make` made, with all that is in it."""
+    """Removes a folder that `make` made, with all that is in it."""
     shutil.rmtree(folder, ignore_errors=True)
     if (descriptor := _held.pop(folder, None)) is not None:
         os.close(descriptor)
 
 
 def _is_left(folder: Path) -> bool:
-    """Whether a folder is this user's, and its process is gone."""
+    """Returns whether a folder is this user's, and its process is gone."""
     try:
         found = folder.lstat()
         if folder.is_symlink() or found.st_uid != os.getuid():

@@ -1,5 +1,4 @@
-"""What is remembered from run to run beside Nutch's own files, in SQLite: a cache that may be lost
-at any time.
+"""Keeps a cache from run to run in SQLite, beside Nutch's own files; it may be lost at any time.
 
 Losing it costs a few requests, nothing else, so nothing here raises. A file that turns out to be
 damaged, at whatever moment, is put aside under `<name>.damaged` and a new one takes its place; the
@@ -58,7 +57,7 @@ class StateFile:
         return self._connect(_IN_MEMORY)
 
     def _look(self) -> sqlite3.Connection | None:
-        """The file, to be read; None if it can't be."""
+        """Returns the file, to be read; None if it can't be."""
         if not self.path.is_file():
             return None
         db = None
@@ -112,11 +111,11 @@ class StateFile:
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows of a query; none if they can't be read."""
+        """Returns the rows of a query; none if they can't be read."""
         return self._do(lambda db: db.execute(sql, values).fetchall()) or []
 
     def write(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Execute a statement for each of `rows`, all or none."""
+        """Executes a statement for each of `rows`, all or none."""
         values = list(rows)
 
         def execute(db: sqlite3.Connection) -> None:
@@ -126,7 +125,7 @@ class StateFile:
         self._do(execute)
 
     def prune(self, table: str, column: str, before: float, most: int) -> None:
-        """Remove the rows of a table whose `column` (a time) is `before` or earlier, and all but
+        """Removes the rows of a table whose `column` (a time) is `before` or earlier, and all but
         the `most` latest.
         """
         self.write(f"DELETE FROM {table} WHERE {column} <= ?", [(before,)])
@@ -153,7 +152,7 @@ class StateFile:
         return None
 
     def close(self) -> None:
-        """Close the file; what is asked afterwards is not known."""
+        """Closes the file; what is asked afterwards is not known."""
         if self._db is not None:
             self._db.close()
             self._db = None
@@ -171,5 +170,5 @@ class StateFile:
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether the file itself is at fault, rather than a lock, the disk or the folder."""
+    """Returns whether the file itself is at fault, rather than a lock, the disk or the folder."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE

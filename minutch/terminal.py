@@ -1,5 +1,5 @@
-"""What may reach a terminal or a log: text. Control characters from pages, URLs and headers are
-made visible there.
+"""Escapes text for terminals and logs: control characters of pages, URLs and headers become
+visible.
 
     \\x1b, \\r, \\x9b, …      as `\\x1b`: terminals take them for commands (ECMA-48: C0, DEL, C1)
     U+2028, U+202E, …      as `\\u202e`: line ends, and marks that turn the direction of writing
@@ -27,18 +27,18 @@ YELLOW: Final = "\x1b[33m"
 PLAIN: Final = "\x1b[0m"
 """Our own colours, for `raw` streams; the last ends the others."""
 _PLURALS: Final = {"ies": "y", "ches": "ch", "s": ""}
-"""How words end where there are several, and where there is one."""
+"""Endings of words in the plural and in the singular."""
 _FIRST_BYTE: Final = 0xDC80
 _LAST_BYTE: Final = 0xDCFF
 
 
 def visible(text: str) -> str:
-    """The text with every control character written out, but for tabs and line feeds."""
+    """Returns the text with every control character written out, but for tabs and line feeds."""
     return _COMMANDS.sub(_written_out, text)
 
 
 def visible_line(text: str) -> str:
-    """The same for a single line: line feeds are written out, too."""
+    """Returns the same for a single line: line feeds are written out, too."""
     return visible(text).replace("\n", "\\n")
 
 
@@ -78,12 +78,12 @@ class _Guarded:
 
 
 def guard(stream: TextIO) -> TextIO:
-    """The stream for text from anywhere: guarded if it is a terminal."""
+    """Returns the stream for text from anywhere: guarded if it is a terminal."""
     if isinstance(stream, _Guarded) or not stream.isatty():
         return stream
     return cast(TextIO, _Guarded(stream))
 
 
 def raw(stream: TextIO) -> TextIO:
-    """The stream for our own control sequences."""
+    """Returns the stream for our own control sequences."""
     return stream.raw if isinstance(stream, _Guarded) else stream

@@ -1,5 +1,5 @@
-"""For all tests: Hypothesis gives the same examples at every run, a slow machine is no failure, and
-no variable of the environment brings in somebody's own configuration.
+"""Settings of all tests: Hypothesis gives the same examples at every run, a slow machine is no
+failure, and no variable of the environment brings in somebody's own configuration.
 
 Tests that need more golden files than the subset in tests/golden/data are skipped where only that
 is there.
@@ -33,7 +33,7 @@ for variable in ("MINUTCH_HOME", "NUTCH_CONF_DIR", "NUTCH_LOG_DIR", "NUTCH_LOGFI
 
 
 def pytest_collection_finish() -> None:
-    """From here on Python looks for cycles again, and no more at the tests themselves."""
+    """Turns the garbage collector on again, and exempts the collected tests from it."""
     gc.freeze()
     gc.enable()
 

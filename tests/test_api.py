@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import minutch
+from minutch.records.crawldatum import CrawlDatum
+from tests.support.crawldbs import write_db
 from tests.support.golden import GOLDEN
 
 
@@ -42,6 +44,19 @@ def test_a_job_is_a_function(tmp_path: Path) -> None:
     options = minutch.GenerateOptions(top_n=1)
     made = minutch.generate(crawldb, segments, options, context=context)
     assert [path.parent for path in made.segments] == [segments]
+
+
+def test_a_crawl_is_looked_at_by_functions(tmp_path: Path) -> None:
+    write_db(tmp_path / "crawldb", [("http://a.example/", CrawlDatum(1))])
+    context = minutch.JobContext(minutch.Configuration.load([]), out=io.StringIO())
+    rows = minutch.sql(tmp_path, "select url, fetch_time from crawldb", context=context).collect()
+    assert rows["url"].to_list() == ["http://a.example/"]
+    found = minutch.explain(tmp_path, "http://a.example/", context=context)
+    assert found.entry is not None and found.entry.status == "db_unfetched"
+    assert minutch.overview(tmp_path, context=context).urls == 1
+    assert minutch.fsck(tmp_path, context=context).found == []
+    options = minutch.ReportOptions(file=tmp_path / "report.html")
+    assert minutch.report(tmp_path, options, context=context).facts.total("urls") == 1
 
 
 def test_the_import_alone_is_light() -> None:

@@ -22,7 +22,7 @@ Run = Callable[[list[str], JobContext], int]
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Run], None]]:
-    """Puts a function of the test's in the place of `minutch inject`."""
+    """Replaces `minutch inject` with a function of the test's."""
     monkeypatch.setattr(cli, "_set_up_log", lambda environment, verbose, only_live: None)
 
     def use(run: Run) -> None:
@@ -56,9 +56,9 @@ def test_a_command_that_knows_no_other_file_systems(capsys: pytest.CaptureFixtur
     assert (
         cli.main(["webgraph", "-webgraphdb", "hdfs://host/graph", "-segmentDir", "segments"]) == 254
     )
-    error = "error: webgraph works on this machine's files alone, not on hdfs://host/graph\n"
+    error = "error: webgraph works with local files only, not with hdfs://host/graph\n"
     assert capsys.readouterr().err == error
-    assert flow.commands().keys() >= flow.FAR_COMMANDS
+    assert flow.commands().keys() >= flow.REMOTE_COMMANDS
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +71,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("genrate", 1, "there is no command genrate", "did you mean generate?"),
         ("xyzzy", 1, "there is no command xyzzy", "`minutch` alone lists the commands"),
-        ("solrindex", 255, "solrindex is no command any more", "its successor is index"),
+        ("solrindex", 255, "solrindex is no longer a command", "its successor is index"),
     ],
 )
 def test_unknown_commands(

@@ -108,9 +108,11 @@ def test_modules_are_named_like_their_commands() -> None:
 def test_commands_have_nutchs_names_and_classes() -> None:
     for command in flow.commands().values():
         if command.name in OWN:
-            assert command.nutch_class == ""
+            assert command.nutch_class == "", command.name
         else:
-            assert command.nutch_class.removeprefix("org.apache.nutch.") == NUTCH[command.name]
+            name = command.name
+            assert name in NUTCH, f"{name}: add it to OWN or, with Nutch's class, to NUTCH above"
+            assert command.nutch_class.removeprefix("org.apache.nutch.") == NUTCH[name]
 
 
 def test_classes_that_are_run_by_their_names() -> None:
@@ -128,7 +130,7 @@ def test_commands_that_are_missing_are_named() -> None:
 
 
 def test_every_command_of_nutch_is_here() -> None:
-    """Those of the list of its usages, by their names and by their classes."""
+    """Nutch's list of commands is found by name and by class."""
     path = SHARED / "nutch" / "commands.md"
     if not path.is_file():
         pytest.skip("the list of Nutch's commands is not beside this checkout")

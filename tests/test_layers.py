@@ -29,31 +29,36 @@ RUN = (*flow.commands().values(), *flow.CLASSES)
 COMMANDS = {command.module for command in RUN}
 
 PLUGIN_MAY = {
-    "plugin.points",
-    "plugin.columns",
-    "plugin.documents",
-    "plugin.parameters",
-    "records",
-    "urls",
+    "clock",
     "conf",
     "errors",
-    "log",
-    "clock",
-    "state",
+    "expressions",
+    "hadoop",
+    "kernels",
+    "plugin",
+    "records",
     "scratch",
+    "state",
+    "urls",
 }
-PLUGIN_MAY |= {f"hadoop.formats.{name}" for name in ("writables", "javahash", "zstd")} | {
-    "work.tables.wholefile"
+"""Boxes of minutch that every plugin may import: the extension points, and the ground."""
+PLUGIN_MAY_TOO = {
+    "cycle.parse": {
+        "feed",
+        "index_more",
+        "lib_html",
+        "mimetype_filter",
+        "parse_ext",
+        "parse_text",
+        "parse_tika",
+        "parse_zip",
+    },
+    "inspect.search": {"indexer_local"},
+    "warc.reading": {"protocol_archive"},
+    "work.tables.wholefile": {"indexer_csv", "indexer_dummy"},
 }
-PLUGIN_MAY |= {f"cycle.parse.{name}" for name in ("charset", "dispatch", "mime", "textlinks")} | {
-    "plugin.chains"
-}
-PLUGIN_MAY |= {"kernels", "expressions", "inspect.search.fields", "inspect.search.localindex"}
-PLUGIN_MAY |= {"warc.reading.archiveindex", "warc.reading.visits", "hadoop.stores"}
-"""What a plugin may import of minutch. Metadata's values are Hadoop's Writables, scores Java's
-32-bit floats; parsers need what Nutch offers them in its core: EncodingDetector, OutlinkExtractor,
-HtmlParseFilters; those of containers (feed, zip) ParserFactory and MimeUtil, too; protocol-archive
-what archives hold."""
+"""What else some plugins import: parsers what Nutch's core offers them (EncodingDetector, MimeUtil,
+OutlinkExtractor, ParserFactory), writers and protocol-archive the files that they write or read."""
 
 
 def box_of(module: str) -> str:
@@ -182,15 +187,31 @@ def test_plugins_import_what_they_may(module: str) -> None:
     package = module if (PROJECT / Path(*module.split("."))).is_dir() else module.rpartition(".")[0]
     for other in imports(source(files("plugins")[module]), package):
         if other.startswith("minutch"):
-            name = other.removeprefix("minutch.")
-            may = PLUGIN_MAY
-            allowed = any(name == one or name.startswith(f"{one}.") for one in may)
-            assert allowed, f"{module} imports {other}"
+            more = {one for one, folders in PLUGIN_MAY_TOO.items() if folder in folders}
+            assert _is_in(other, PLUGIN_MAY | more), f"{module} imports {other}"
         elif other.startswith("plugins"):
             target = [*other.split("."), folder][1]
             assert target == folder or target in required, (
                 f"{module} imports {other}, not in plugin.xml's requires"
             )
+
+
+def test_plugins_need_what_they_may_import() -> None:
+    used: dict[str, set[str]] = {}
+    for module, tree in sources("plugins").items():
+        used.setdefault(module.split(".")[1], set()).update(imports(tree, module))
+    everything = set().union(*used.values())
+    assert [
+        one for one in PLUGIN_MAY if not any(_is_in(other, {one}) for other in everything)
+    ] == []
+    for one, folders in PLUGIN_MAY_TOO.items():
+        assert {f for f, names in used.items() if any(_is_in(n, {one}) for n in names)} == folders
+
+
+def _is_in(module: str, names: set[str]) -> bool:
+    """Returns True for a module of minutch that is one of `names` or below one of them."""
+    own = module.removeprefix("minutch.")
+    return any(own == name or own.startswith(f"{name}.") for name in names)
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:

@@ -36,5 +36,6 @@ def test_a_folder_introduces_itself(folder: Path) -> None:
     text = introduction(folder)
     assert 3 <= len(text.splitlines()) <= 30, "its purpose, the order to read it in, its modules"
     named = [name for group in _NAMED.findall(text) for name in re.findall(r"`(\w+)`", group)]
-    assert sorted(set(named)) == sorted(contents(folder))
+    assert contents(folder) - set(named) == set(), "modules that the docstring does not name yet"
+    assert set(named) - contents(folder) == set(), "names of modules that are gone"
     assert len(named) == len(set(named)), "each once"

@@ -26,6 +26,7 @@ case "$*" in
         [ -z "${{PIP_FAILS:-}}" ] || {{ echo "no such package"; exit 1; }}
         echo "  Installing build dependencies: started"
         echo "  Installing backend dependencies: started"
+        echo "  Preparing editable metadata (pyproject.toml): started"
         echo "Collecting httpx>=0.28 (from minutch==0.1.0)"
         echo "  Building editable for minutch (pyproject.toml): started"
         echo "Installing collected packages: httpx, minutch" ;;
@@ -78,7 +79,9 @@ class Checkout:
         (self.home / "minutch/kernels/find.py").write_text(source)
 
     def calls(self) -> list[str]:
-        """What the fake was called with since last asked, look-ups of versions left out."""
+        """Returns the arguments of the fake's calls since the last look; look-ups of versions are
+        left out.
+        """
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         self.log.unlink(missing_ok=True)
         return [line for line in lines if " -c " not in line]
@@ -158,8 +161,8 @@ def test_every_step_of_the_installation_is_said(checkout: Checkout) -> None:
         "minutch: installing what it needs into .venv (once; takes a minute or so)",
         "minutch:   fetching the build backend",
         "minutch:   fetching the compiler of kernels (Numba)",
-        "minutch:   fetching httpx",
         "minutch:   compiling and linking kernels (about 20 s)",
+        "minutch:   fetching httpx",
         "minutch:   installing packages",
         "minutch: installed",
     ]

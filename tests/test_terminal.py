@@ -1,4 +1,4 @@
-"""What reaches terminals and logs: text, whatever pages, URLs and headers hold."""
+"""Holds what reaches terminals and logs to text, whatever pages, URLs and headers contain."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.conf import Configuration
 from minutch.cycle.fetch.display import Display
 from minutch.cycle.segment.store import CONTENT, part_writer
 from minutch.job import CLEAR
@@ -101,7 +100,7 @@ def test_nobody_writes_a_line_of_the_log(logged: Path) -> None:
 
 
 def in_a_terminal(*words: str) -> bytes:
-    """What a command writes to a terminal of its own, without minutch's own colours."""
+    """Returns what a command writes to a terminal of its own, without minutch's own colours."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "minutch", *words],
@@ -133,7 +132,7 @@ def test_what_a_segment_holds_is_shown_in_a_terminal_as_text(tmp_path: Path) -> 
     )
     page.metadata.set("Server", HOSTILE)
     segment = tmp_path / "20261121130501"
-    with part_writer(segment, CONTENT, 0, Configuration()) as append:
+    with part_writer(segment, CONTENT, 0) as append:
         append(page.url, page)
     words = ["readseg", "-get", str(segment), page.url]
     shown = in_a_terminal(*words)

@@ -1,22 +1,22 @@
-"""A crawl as files for other programs, and such files made into segments again.
+"""Exports of a crawl for other programs, and imports of their files.
 
-Everything here reads segments that are fetched, mostly without their CrawlDb. Begin with
-`captures.py`, through which all exports read segments; then take the format that you need.
+Most exports read fetched segments, without a CrawlDb. Begin with `captures.py`, through which all
+exports read segments; then continue with the format that you need.
 
     `captures`            finds the segments to export, and reads them URL by URL
     `web`                 web archives: WARC with its index, WACZ, WAT, WET
-    `replay`              archives made into segments, as if their pages had been fetched
+    `replay`              segments made of archives, as if their pages had been fetched
     `dataset`             texts and metadata as in Common Crawl's data set of 2012
-    `legacy`              segments of Nutch 0.4 to 0.7: read, and written
-    `arcexporter`         ARC files, as the Internet Archive and Common Crawl wrote until 2012
-    `warcexporter`        WARC files as Nutch's WARCExporter writes them
+    `legacy`              segments of Nutch 0.4 to 0.7: reading and writing
+    `arcexporter`         writes ARC files, the format of archives until 2012
+    `warcexporter`        writes WARC files as Nutch's WARCExporter does
 
-The dump commands write each page as a file of its own.
+The dump commands write each page to a file of its own.
 
-    `filedumper`          pages as they came
-    `commoncrawldumper`   pages as CBOR documents, or all of them in WARC files
+    `filedumper`          writes the content of pages
+    `commoncrawldumper`   writes CBOR documents of pages, or WARC files
     `commoncrawlformat`   makes the CBOR document of a page
-    `pagefiles`           puts files into the output folder, all at once at the end
-    `pagenames`           makes safe file names of URLs
-    `mediatypes`          chooses and counts pages by media type
+    `pagefiles`           collects files, and moves them to the output folder at the end
+    `pagenames`           makes safe file names from URLs
+    `mediatypes`          counts and selects pages by media type
 """

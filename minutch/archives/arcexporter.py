@@ -1,24 +1,26 @@
-"""export arc: the pages of segments as ARC files, where Common Crawl put them.
+"""Writes the pages of segments to ARC files, in the folders of Common Crawl.
 
-    <out>/segment/<segment's time, ms>/<first page's time, ms>_<number>.arc.gz     -layout
-    parse-output (2012)
-    <out>/<yyyy>/<MM>/<dd>/<number>/<first page's time, ms>_<number>.arc.gz        -layout crawl-001
-    (2008 to 2010)
+    -layout parse-output (2012)
+    <out>/segment/<time of the segment, ms>/<time of the first page, ms>_<number>.arc.gz
 
-An ARC record has the answer of the server, so pages without content have none. The head is as it
-was stored (store.http.headers), fitted to the body; where none was stored, one is made and says so
-(`X-Crawler-Head`). ARC keeps neither requests, nor that a page is cut off, nor milliseconds.
+    -layout crawl-001 (2008 to 2010)
+    <out>/<yyyy>/<MM>/<dd>/<number>/<time of the first page, ms>_<number>.arc.gz
+
+An ARC record is the response of a server, so pages without content have none. Its head is the
+stored one (store.http.headers), adjusted to the body; if none was stored, a generated head says so
+(`X-Crawler-Head`). ARC records neither requests, nor truncation, nor milliseconds.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.captures import Capture, captures
+from minutch.archives.captures import Capture, captures, find_segments
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, Segment
 from minutch.hadoop.formats.writables import Text
 from minutch.job import Counters, JobContext
@@ -45,24 +47,35 @@ _CODE: Final = Text(RESPONSE_CODE_KEY)
 _BY_STATUS: Final = {STATUS_FETCH_REDIR_PERM: 301, STATUS_FETCH_REDIR_TEMP: 302}
 
 
-def export(
-    segments: Sequence[Segment],
+@dataclass(frozen=True, slots=True)
+class ArcExportOptions:
+    """Options of export arc."""
+
+    layout: str = PARSE_OUTPUT
+    """Layout of folders: PARSE_OUTPUT or CRAWL_001."""
+    limit: int = DEFAULT_LIMIT
+    """Size in bytes after which the next file begins."""
+
+
+def export_arc(
+    paths: Sequence[Path],
     out: Path,
-    context: JobContext,
+    options: ArcExportOptions = ArcExportOptions(),
     *,
-    layout: str = PARSE_OUTPUT,
-    size: int = DEFAULT_LIMIT,
+    context: JobContext,
 ) -> Counters:
-    """Write the pages of `segments` to ARC files in the new directory `out`. StoreError if it
-    exists already.
+    """Writes the pages of the segments at `paths` to ARC files in the new folder `out`.
+
+    Raises StoreError if there are no segments or `out` exists, FormatError for damage.
     """
+    segments = find_segments(paths)
     require_absent(out)
     counters = Counters(dict.fromkeys((WRITTEN, NO_CONTENT, NO_TIME, NO_URI, FILES), 0))
     with output_folder(out) as work, context.progress("arc", unit="pages") as progress:
         for segment in segments:
             log.info("arc: adding segment: %s", segment.path)
-            place = _SegmentFiles(work, layout, segment, counters)
-            with ArcFiles(place.open_file, limit=size) as files:
+            folder = _SegmentFolder(work, options.layout, segment, counters)
+            with ArcFiles(folder.open_file, limit=options.limit) as files:
                 for capture in captures([segment], [CONTENT], if_there=[CRAWL_FETCH]):
                     counters.add(_write(files, capture))
                     progress.advance()
@@ -70,8 +83,8 @@ def export(
     return counters
 
 
-class _SegmentFiles:
-    """Where the files of a segment go."""
+class _SegmentFolder:
+    """The output folder of a segment."""
 
     def __init__(self, work: Path, layout: str, segment: Segment, counters: Counters) -> None:
         self._work, self._layout, self._segment, self._counters = work, layout, segment, counters
@@ -91,7 +104,7 @@ class _SegmentFiles:
 
 
 def _segment_millis(name: str, time: int) -> int:
-    """A segment's name (yyyyMMddHHmmss, local time) as a time in ms; for other names, `time`."""
+    """Converts a segment's name (yyyyMMddHHmmss, local time) to ms; returns `time` for others."""
     try:
         return int(datetime.strptime(name[:14], "%Y%m%d%H%M%S").timestamp() * 1000)
     except ValueError:
@@ -99,7 +112,7 @@ def _segment_millis(name: str, time: int) -> int:
 
 
 def _write(files: ArcFiles, capture: Capture) -> str:
-    """The record of a page; returns what is counted."""
+    """Writes the record of a page; returns the name of the counter."""
     content, datum = capture.content, capture.datum
     if content is None:
         return NO_CONTENT
@@ -121,14 +134,14 @@ def _write(files: ArcFiles, capture: Capture) -> str:
 
 
 def _time(content: Content, datum: CrawlDatum | None) -> int | None:
-    """When the page was fetched, in ms; of a robots.txt, which has no record of a fetch, as its
-    metadata says.
+    """Time of the fetch (ms): from its record, or, for a robots.txt without one, from the page's
+    metadata.
     """
     return fetch_time(content) if datum is None else datum.fetch_time
 
 
 def _code(datum: CrawlDatum | None) -> int:
-    """The HTTP status of a page that was kept."""
+    """HTTP status of a page."""
     known = "" if datum is None else str(datum.metadata.get(_CODE, ""))
     if known.isascii() and known.isdigit() and len(known) == 3:
         return int(known)

@@ -1,4 +1,4 @@
-"""The segments that an export reads, and the pages in them."""
+"""Finds the segments that an export reads, and reads the pages in them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
-from minutch.cycle.segment.store import (
-    CONTENT,
-    CRAWL_GENERATE,
-    LAYOUTS,
-    Segment,
-    decode,
-    segments_in,
-)
+from minutch.cycle.segment.store import CONTENT, CRAWL_GENERATE, LAYOUTS, Segment, segments_in
+from minutch.cycle.segment.storedrecords import decode
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javaio import decode_text
 from minutch.hadoop.formats.writables import lookup
@@ -33,11 +27,11 @@ _SEGMENTS: Final = "segments"
 
 
 def segments_at(paths: Sequence[Path], needs: Sequence[str] = ()) -> list[Segment]:
-    """The segments at `paths`, in the folders there, and of the crawls there, in the order of their
-    names.
+    """Returns the segments at `paths`, in the order of their names within each path.
 
-    In a folder those that have not all of `needs`, as they are not fetched yet, are left out with a
-    warning. StoreError if nothing is left.
+    A path is a segment, a folder of segments, or the folder of a crawl. Segments in a folder that
+    lack one of the folders `needs` (they are not fetched yet) are skipped with a warning. Raises
+    StoreError if none is left.
     """
     found: list[Segment] = []
     for path in paths:
@@ -58,7 +52,7 @@ def _some(found: list[Segment], paths: Sequence[Path]) -> list[Segment]:
 
 
 def _has(segment: Segment, needs: Sequence[str]) -> bool:
-    """Whether a segment has all folders that are needed; a warning if not."""
+    """Returns whether a segment has all folders that are needed; logs a warning if not."""
     missing = next((folder for folder in needs if not segment.has(folder)), None)
     if missing is not None:
         log.warning("%s has no %s: skipped", segment.path, missing)
@@ -66,16 +60,16 @@ def _has(segment: Segment, needs: Sequence[str]) -> bool:
 
 
 def find_segments(paths: Iterable[Path]) -> list[Segment]:
-    """Those of the segments at `paths` that have content.
+    """Returns the segments at `paths` (see `segments_at`) that have content.
 
-    What is not fetched yet is left out with a warning; StoreError if nothing is left.
+    Segments not yet fetched are skipped with a warning. Raises StoreError if none is left.
     """
-    given = list(paths)
-    return _some([segment for segment in segments_at(given) if _has(segment, (CONTENT,))], given)
+    paths = list(paths)
+    return _some([segment for segment in segments_at(paths) if _has(segment, (CONTENT,))], paths)
 
 
 def pages(segment: Segment) -> Iterator[tuple[str, Content]]:
-    """URL and content of each page, in the order in which they lie."""
+    """Yields URL and content of each page, in the order of the part files."""
     for url, value in segment.records(CONTENT):
         if isinstance(value, Content):
             yield url, value
@@ -83,7 +77,7 @@ def pages(segment: Segment) -> Iterator[tuple[str, Content]]:
 
 @dataclass(slots=True)
 class Capture:
-    """What a segment holds of one URL: the last record of each folder, None where there is none."""
+    """The records of one URL in a segment: the last one of each folder, None if it has none."""
 
     url: str
     content: Content | None = None
@@ -91,16 +85,15 @@ class Capture:
     parse_data: ParseData | None = None
     parse_text: ParseText | None = None
     listed: CrawlDatum | None = None
-    """The entry of the fetch list."""
+    """Entry of the fetch list."""
 
 
 def captures(
     segments: Sequence[Segment], folders: Iterable[str], *, if_there: Iterable[str] = ()
 ) -> Iterator[Capture]:
-    """What `folders` of the segments hold, URL by URL, and of each URL in the order of the
-    segments.
+    """Yields the captures in `folders` of the segments, by URL, then in the order of the segments.
 
-    Folders `if_there` may be missing; StoreError for another one that is.
+    The folders `if_there` may be missing; raises StoreError for any other that is.
     """
     streams = [
         _records(segment, number, folder)
@@ -113,7 +106,7 @@ def captures(
             for n, segment in enumerate(segments)
             if segment.has(folder)
         ]
-    for (url, number), group in groupby(merge(*streams, key=_place), key=_place):
+    for (url, number), group in groupby(merge(*streams, key=_url_and_number), key=_url_and_number):
         capture = Capture(decode_text(url))
         for _, _, folder, data in group:
             path = segments[number].path / folder
@@ -133,7 +126,7 @@ def captures(
         yield capture
 
 
-_place = itemgetter(0, 1)
+_url_and_number = itemgetter(0, 1)
 
 
 def _records(segment: Segment, number: int, folder: str) -> Iterator[tuple[bytes, int, str, bytes]]:

@@ -1,14 +1,15 @@
-"""The document that commoncrawldump makes of a page: JSON, as one CBOR string. Pure: no I/O.
+"""Makes the document of a page for commoncrawldump: JSON, in a CBOR string. Pure: no I/O.
 
     document  :=  d9 d9 f7 (self-described CBOR)  text string: the JSON, pretty-printed
-    string    :=  definite length up to 3996 UTF-16 units, else chunks of so many: 7f chunk* ff
+    string    :=  definite length up to 3996 UTF-16 units, else chunks of that length:
+                  7f chunk* ff
 
-    url, timestamp (Last-Modified), request {method, client, headers, body}, response {status,
-    server, headers, body},
+    url, timestamp (Last-Modified),
+    request {method, client, headers, body}, response {status, server, headers, body},
     key, imported (Date), inlinks (with a LinkDb)
 
-As in Nutch, `url` has `?`, `%` and `+` encoded, and `body` is the record as text: the page, decoded
-as UTF-8, behind its metadata. `key` is the URL as it is.
+As in Nutch, `url` has `?`, `%` and `+` encoded, and `body` is the text of the record: its metadata,
+then the page, decoded as UTF-8. `key` is the unchanged URL.
 
 Source: org.apache.nutch.tools.AbstractCommonCrawlFormat.getJsonData, CommonCrawlFormatJackson,
 CommonCrawlDataDumper.serializeCBORData; Jackson's CBORGenerator; RFC 8949, sections 3 and 3.4.6.
@@ -35,7 +36,7 @@ _TEXT: Final = 0x60
 _CHUNKED_TEXT: Final = b"\x7f"
 _BREAK: Final = b"\xff"
 CHUNK: Final = 3996
-"""UTF-16 units of a string that Jackson writes in one piece."""
+"""Maximum length of a string that Jackson writes in one piece, in UTF-16 units."""
 
 _PATH: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.!~*'():@&=$,;/"
@@ -43,24 +44,50 @@ _PATH: Final = frozenset(
 _ALREADY_NAMED: Final = {"content-encoding", "content-type", "date", "server"}
 
 
-@dataclass(frozen=True)
-class CommonCrawlFormat:
-    """What the command line and the machine say of all documents."""
+@dataclass(frozen=True, slots=True)
+class Crawler:
+    """The crawler, as documents describe it."""
 
-    conf: Configuration
+    agent_name: str = ""
+    email: str = ""
+    version: str = ""
+    accept: str = ""
+    accept_language: str = ""
+    robots_agents: str = ""
     host: str = ""
     address: str = ""
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, host: str, address: str) -> Crawler:
+        """Reads the configuration; `host` and `address` are those of this machine."""
+        return cls(
+            agent_name=conf.get("http.agent.name") or "",
+            email=conf.get("http.agent.email") or "",
+            version=conf.get("http.agent.version") or "",
+            accept=conf.get("http.accept") or "",
+            accept_language=conf.get("http.accept.language") or "",
+            robots_agents=conf.get("http.robots.agents") or "",
+            host=host,
+            address=address,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CommonCrawlFormat:
+    """A maker of documents."""
+
+    crawler: Crawler = Crawler()
     key_prefix: str = ""
     epoch_dates: bool = False
-    """Dates in ms since 1970 (-SimpleDateFormat); those that are none become null."""
+    """Write dates as ms since 1970 (-SimpleDateFormat), invalid ones as null."""
     arrays: bool = False
-    """Headers as lists of pairs (-jsonArray)."""
+    """Write headers as lists of pairs (-jsonArray)."""
     reverse_key: bool = False
 
     def document(
         self, url: str, content: Content, epoch: int, inlinks: Sequence[str] | None = None
     ) -> str:
-        """A page as JSON; `epoch` is the time that is part of a reversed key."""
+        """Returns a page as JSON; `epoch` is the time in a reversed key."""
         prefix = f"{self.key_prefix}-" if self.key_prefix else ""
         key = reversed_key(url, epoch) if self.reverse_key else url
         result: dict[str, Json] = {
@@ -76,14 +103,19 @@ class CommonCrawlFormat:
         return pretty(result)
 
     def _request(self) -> Json:
-        get: Callable[[str], str] = lambda name: self.conf.get(name) or ""  # noqa: E731
-        contact = {"name": get("http.agent.name"), "email": get("http.agent.email")}
-        client: dict[str, Json] = {"hostname": self.host, "address": self.address}
-        client |= {"software": get("http.agent.version"), "robots": "CLASSIC", "contact": contact}
-        headers = [("Accept", get("http.accept")), ("Accept-Encoding", "")]
-        headers += [
-            ("Accept-Language", get("http.accept.language")),
-            ("User-Agent", get("http.robots.agents")),
+        crawler = self.crawler
+        client: dict[str, Json] = {
+            "hostname": crawler.host,
+            "address": crawler.address,
+            "software": crawler.version,
+            "robots": "CLASSIC",
+            "contact": {"name": crawler.agent_name, "email": crawler.email},
+        }
+        headers = [
+            ("Accept", crawler.accept),
+            ("Accept-Encoding", ""),
+            ("Accept-Language", crawler.accept_language),
+            ("User-Agent", crawler.robots_agents),
         ]
         return {"method": "GET", "client": client, "headers": self._headers(headers), "body": None}
 
@@ -115,9 +147,7 @@ class CommonCrawlFormat:
 
 
 def page_epoch(content: Content, now: int) -> int:
-    """When a page was sent, in ms, to the second: its Date, else when it was fetched, else
-    `now`.
-    """
+    """Returns the time of a page (ms), to the second: its Date, else its fetch time, else `now`."""
     time = http_time(content.metadata.first("Date") or "")
     if time is None:
         time = fetch_time(content)
@@ -125,7 +155,7 @@ def page_epoch(content: Content, now: int) -> int:
 
 
 def reversed_key(url: str, epoch: int) -> str:
-    """`com_example_www_<sha1 of the URL>_<epoch>`."""
+    """Returns `com_example_www_<sha1 of the URL>_<epoch>`."""
     try:
         labels = reversed(split_labels(parse(url).host))
     except UrlError:
@@ -134,12 +164,12 @@ def reversed_key(url: str, epoch: int) -> str:
 
 
 def encoded_path(url: str) -> str:
-    """The URL encoded as if all of it were a path (URIUtil.encodePath of Commons HttpClient 3)."""
+    """Encodes a URL as if it were all path (URIUtil.encodePath of Commons HttpClient 3)."""
     return "".join(chr(byte) if byte in _PATH else f"%{byte:02X}" for byte in encode_text(url))
 
 
 def cbor_document(text: str) -> bytes:
-    """A string as a CBOR document."""
+    """Returns a string as a CBOR document."""
     units = valid(text).encode("utf-16-le")
     if len(units) <= 2 * CHUNK:
         return _SELF_DESCRIBED + _text_string(units)

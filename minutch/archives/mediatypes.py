@@ -1,5 +1,5 @@
-"""How many pages have which media type, by their content alone: what `dump` and `commoncrawldump`
-choose by and print.
+"""Counts pages by media type, which `dump` and `commoncrawldump` select by and print. The type is
+detected from the content alone.
 
 Source: org.apache.nutch.util.DumpFileUtil.displayFileTypes.
 """
@@ -8,41 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from minutch.conf import Configuration
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.hadoop.formats.javahash import names_order
 from minutch.job import Counters
 
 
-class MediaTypes:
-    """Counts pages by type. `wanted` are the types to choose; None takes every page."""
+class MediaTypeCounts:
+    """Numbers of pages by media type, in total and of the types to select."""
 
-    def __init__(self, conf: Configuration, wanted: Collection[str] | None) -> None:
-        self._mime = MimeUtil(conf)
+    def __init__(self, mime: MimeUtil, wanted: Collection[str] | None) -> None:
+        """`wanted` are the types to select; None selects all."""
+        self._mime = mime
         self._wanted = None if wanted is None else frozenset(wanted)
         self.total = Counters()
-        self.chosen = Counters()
+        self.selected = Counters()
 
-    def chooses(self, content: bytes) -> bool:
-        """Count a page; whether it is one of those wanted."""
+    def add(self, content: bytes) -> bool:
+        """Counts a page; returns whether its type is selected."""
         name = self._mime.by_content(content)
         self.total.add(name)
         if self._wanted is not None and name not in self._wanted:
             return False
-        self.chosen.add(name)
+        self.selected.add(name)
         return True
 
-    def text(self, *, with_chosen: bool = True) -> str:
-        """Both tables, or the first one, in the order of Nutch's HashMap."""
+    def text(self, *, with_selected: bool = True) -> str:
+        """Returns both tables, or the first one, in the order of Nutch's HashMap."""
         lines = [
             "",
             "TOTAL Stats:",
             *_table(self.total),
             f"Total count: {sum(self.total.values())}",
         ]
-        if with_chosen and self.chosen:
-            lines += ["", "FILTERED Stats:", *_table(self.chosen)]
-            lines.append(f"Total filtered count: {sum(self.chosen.values())}")
+        if with_selected and self.selected:
+            lines += ["", "FILTERED Stats:", *_table(self.selected)]
+            lines.append(f"Total filtered count: {sum(self.selected.values())}")
         return "\n".join((*lines, ""))
 
 

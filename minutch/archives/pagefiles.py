@@ -1,9 +1,9 @@
-"""A folder of files named after URLs, one for each page: whole files, and no page in another one's
-place.
+"""Writes a folder of files named after URLs, one for each page. Files are complete, and no page
+overwrites another.
 
-Files are written into a hidden folder and moved into place at the end. The output folder may exist,
-as in Nutch: files that are there stay as they are. Names are compared without regard to case, as
-some file systems do. The table of names lies on disk, so that memory does not grow with the pages.
+Files are written to a hidden folder and moved to the output folder at the end. As in Nutch, this
+may exist; its files are not changed. Names are compared case-insensitively, as in some file
+systems. The table of names is on disk, so memory does not grow with the pages.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _WORK: Final = ".pages-"
 
 
 class PageFile(NamedTuple):
-    """Where a page's file is or would be, and whether it is this page's first one and not there
-    yet.
+    """The name of a page's file, and whether the file is new: neither in the output folder nor
+    claimed before.
     """
 
     name: str
@@ -34,7 +34,7 @@ class PageFile(NamedTuple):
 
 
 class PageFiles:
-    """The files of one run. See `page_files`."""
+    """A writer of the files of one run. See `page_files`."""
 
     def __init__(self, out: Path, work: Path) -> None:
         self.out = out
@@ -46,11 +46,11 @@ class PageFiles:
         self._names.execute("CREATE TABLE names (name TEXT PRIMARY KEY, url BLOB) WITHOUT ROWID")
 
     def close(self) -> None:
-        """Close the table of names."""
+        """Closes the table of names."""
         self._names.close()
 
     def claim(self, name: str, url: str) -> PageFile:
-        """The name for a page's file: `name`, or a longer one where that is another page's."""
+        """Returns the name of a page's file: `name`, or a longer one if another page has that."""
         key = encode_text(url)
         while True:
             owner = self._owner(name.lower(), key)
@@ -61,7 +61,7 @@ class PageFiles:
             name = longer_name(name, url)
 
     def _owner(self, name: str, key: bytes) -> bytes | None:
-        """Whose a name is; None if it becomes `key`'s by this."""
+        """Returns the page that has a name; None if it was free, and is now that of `key`."""
         try:
             taken = self._names.execute("SELECT url FROM names WHERE name = ?", (name,)).fetchone()
             if taken is not None:
@@ -74,14 +74,14 @@ class PageFiles:
         return None
 
     def add(self, name: str, url: str, data: bytes) -> PageFile:
-        """A page's file, unless there is one."""
-        place = self.claim(name, url)
-        if place.is_new:
-            self.path(place.name).write_bytes(data)
-        return place
+        """Writes a page's file unless it exists."""
+        file = self.claim(name, url)
+        if file.is_new:
+            self.path(file.name).write_bytes(data)
+        return file
 
     def path(self, name: str) -> Path:
-        """Where a file of a claimed name is to be written; its folder is there."""
+        """Returns the temporary path of a file with a claimed name; creates its folder."""
         path = self._files / name
         if path.parent not in self._made:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ class PageFiles:
         return path
 
     def install(self) -> None:
-        """Move all files into place."""
+        """Moves all files to the output folder."""
         sync_tree(self._files)
         if not self.out.exists():
             self._files.rename(self.out)
@@ -107,8 +107,8 @@ class PageFiles:
 
 @contextmanager
 def page_files(out: Path) -> Iterator[PageFiles]:
-    """Files for the folder `out`, which they reach when the block ends; an error in it leaves `out`
-    as it was.
+    """Opens a writer of files, which are moved to `out` when the block ends; an error leaves `out`
+    unchanged.
     """
     if out.exists() and not out.is_dir():
         raise StoreError(f"Output directory {out} is not a directory")

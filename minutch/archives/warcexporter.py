@@ -1,31 +1,35 @@
-"""warc: the pages of segments as WARC files (org.apache.nutch.tools.warc.WARCExporter).
+"""Writes the pages of segments to WARC files, as Nutch's `warc` does.
 
     <output>/part-r-00000.seg-NNNNN.attempt-00000.warc[.gz]
 
-`warc.output.segment.size` says after how many bytes the next file begins; with
-`mapreduce.output.fileoutputformat .compress` each record is a gzip member. Each fetch of a page is
-a capture: a page of two segments is written twice.
+`warc.output.segment.size` is the size in bytes after which the next file begins; with
+`mapreduce.output.fileoutputformat.compress`, each record is a gzip member. Each fetch of a page is
+a capture: a page in two segments is written twice.
 
-Different from Nutch on purpose: `WARC-IP-Address` is the address, not `IP`; cut-off pages are
-marked; resource records have a type, and all records digests; what no URI may hold is encoded,
-where Nutch left the page out; of a page in several segments Nutch wrote one fetch, by chance.
+Different from Nutch on purpose: `WARC-IP-Address` is the address, not `IP`; truncated pages are
+marked; resource records have a type, and all records digests; characters that a URI may not contain
+are encoded, where Nutch omitted the page; of a page in several segments, Nutch wrote an arbitrary
+fetch only.
+
+Source: org.apache.nutch.tools.warc.WARCExporter.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from minutch.archives.captures import Capture, captures
 from minutch.conf import Configuration
-from minutch.cycle.segment.store import Segment
+from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.checksum import ChecksumWriter
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import STATUS_FETCH_NOTMODIFIED, STATUS_FETCH_SUCCESS
-from minutch.warc.pagerecords import write_page, write_parse_data, write_parse_text
+from minutch.warc.pagewriter import write_page, write_parse_data, write_parse_text
 from minutch.warc.targeturi import NO_URI, uri_of
 from minutch.warc.warcfile import DEFAULT_LIMIT, Output, WarcFiles, level_of
 from minutch.work.tables.compression import is_compressed
@@ -34,6 +38,7 @@ from minutch.work.tables.textparts import output_folder, require_absent
 
 log = logging.getLogger(__name__)
 SIZE_PROPERTY: Final = "warc.output.segment.size"
+ONLY_SUCCESSFUL_PROPERTY: Final = "warc.exporter.only.successful.responses"
 WRITTEN: Final = "pages written"
 NO_CONTENT: Final = "pages without content"
 NO_DATUM: Final = "pages without a fetch record"
@@ -42,37 +47,73 @@ RECORDS: Final = "WARC records"
 _SUCCESSFUL: Final = (STATUS_FETCH_SUCCESS, STATUS_FETCH_NOTMODIFIED)
 
 
-def export(
-    segments: Sequence[Segment],
-    out: Path,
-    folders: Sequence[str],
-    context: JobContext,
-    *,
-    only_successful: bool = False,
-) -> Counters:
-    """Write what `folders` of `segments` hold to WARC files in the new directory `out`.
+@dataclass(frozen=True, slots=True)
+class NutchWarcOptions:
+    """Options of warc."""
 
-    StoreError if `out` exists or a segment lacks a folder, FormatError for damage.
+    parse_data: bool = False
+    """Write a metadata record for each parsed page."""
+    parse_text: bool = False
+    """Write the text of each parsed page, as a conversion record."""
+    only_successful: bool = False
+    """Omit pages that were neither fetched nor unchanged; the property
+    warc.exporter.only.successful.responses does so, too.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """The configuration of WARC files."""
+
+    compress: bool
+    limit: int
+    level: int
+    only_successful: bool
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> _Settings:
+        """Reads the configuration. Raises ConfigError for a negative size."""
+        limit = conf.get_int(SIZE_PROPERTY, DEFAULT_LIMIT) or DEFAULT_LIMIT
+        if limit < 0:
+            raise ConfigError(f"{SIZE_PROPERTY}: expected a number of bytes, found {limit}")
+        only_successful = conf.get_boolean(ONLY_SUCCESSFUL_PROPERTY, False)
+        return cls(is_compressed(conf), limit, level_of(conf), only_successful)
+
+
+def export_nutch_warc(
+    segments: Sequence[Path],
+    out: Path,
+    options: NutchWarcOptions = NutchWarcOptions(),
+    *,
+    context: JobContext,
+) -> Counters:
+    """Writes the pages of `segments` to WARC files in the new folder `out`.
+
+    Raises StoreError if `out` exists or a segment lacks a folder, FormatError for damage.
+    """
+    opened = [Segment(path) for path in segments]
+    settings = _Settings.from_conf(context.conf)
+    only_successful = options.only_successful or settings.only_successful
+    folders = [CONTENT, CRAWL_FETCH]
+    folders += [PARSE_DATA] * options.parse_data + [PARSE_TEXT] * options.parse_text
     require_absent(out)
-    compress = is_compressed(context.conf)
-    limit = _limit(context.conf)
-    for segment in segments:
+    for segment in opened:
         for folder in folders:
             segment.parts(folder)
     counters = Counters(dict.fromkeys((WRITTEN, NO_CONTENT, NO_DATUM, NO_SUCCESS, NO_URI), 0))
     with output_folder(out) as work, context.progress("warc", unit="pages") as progress:
 
         def open_file(number: int) -> tuple[str, Output]:
-            name = f"part-r-00000.seg-{number:05}.attempt-00000.warc{'.gz' if compress else ''}"
+            suffix = ".warc.gz" if settings.compress else ".warc"
+            name = f"part-r-00000.seg-{number:05}.attempt-00000{suffix}"
             return name, ChecksumWriter(work / name)
 
         with WarcFiles(
-            open_file, compress=compress, limit=limit, level=level_of(context.conf)
+            open_file, compress=settings.compress, limit=settings.limit, level=settings.level
         ) as files:
-            for segment in segments:
+            for segment in opened:
                 log.info("warc-exporter: adding segment: %s", segment.path)
-            for capture in captures(segments, folders):
+            for capture in captures(opened, folders):
                 counters.add(_write(files, capture, only_successful))
                 progress.advance()
             counters.add(RECORDS, files.records)
@@ -80,15 +121,8 @@ def export(
     return counters
 
 
-def _limit(conf: Configuration) -> int:
-    limit = conf.get_int(SIZE_PROPERTY, DEFAULT_LIMIT) or DEFAULT_LIMIT
-    if limit < 0:
-        raise ConfigError(f"{SIZE_PROPERTY}: expected a number of bytes, found {limit}")
-    return limit
-
-
 def _write(files: WarcFiles, capture: Capture, only_successful: bool) -> str:
-    """The records of a capture; returns what is counted."""
+    """Writes the records of a capture; returns the name of the counter."""
     content, datum = capture.content, capture.datum
     if content is None:
         log.debug("Missing content for %s", capture.url)

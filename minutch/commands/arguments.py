@@ -1,14 +1,13 @@
-"""Nutch-style command lines: words with one dash, some with values, in any order among the
-positional ones.
+"""Parses command lines in the style of Nutch: options begin with a dash, some have values, and they
+may be anywhere among the positional arguments.
 
-    USAGE = "CrawlDb <crawldb> (-dir <segments> | <seg1> <seg2> ...) [-force] [-normalize] [-filter]
-    [-noAdditions]"
-    FLAGS = (Flag("-dir", "segments", repeats=True), Flag("-force"), …)
-    given = parse(args, FLAGS, usage=USAGE, least=1)
-    given["-force"], given["-dir"], given.positional
+    USAGE = "CrawlDb <crawldb> (-dir <segments> | <seg1> <seg2> ...) [-force]"
+    FLAGS = (Flag("-dir", "segments", repeats=True), Flag("-force"))
+    arguments = parse(args, FLAGS, usage=USAGE, least=1)
+    arguments["-force"], arguments["-dir"], arguments.positional
 
-`--json` means `-json`, and the other way round. A wrong line raises UsageError with the usage. The
-exit code that Nutch's command has for it stands in `flow`.
+`--json` and `-json` are the same. A wrong command line raises UsageError with the usage; its exit
+code, which is that of Nutch's command, is in `flow`.
 """
 
 from __future__ import annotations
@@ -26,14 +25,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Flag:
-    """One flag.
+    """An option.
 
-    `value` names its value in messages; without one it is a switch. Several values have several
-    names, those in brackets may be missing: `nnnn out_dir [min]`, `[bits]`; the flag's value is
-    then a tuple of those given (of `[bits]`, if the next word is one). `convert` makes the value
-    (ValueError: a usage error), or, a tuple, each of several. `many` takes all words up to the next
-    flag. A flag given twice keeps the last value; with `many` or `repeats` all of them, as a list.
-    `aliases` are other spellings, `choices` the values allowed.
+    `value` names its value in messages; an option without one is a switch. Several values have
+    several names, optional ones in brackets: `nnnn out_dir [min]`, `[bits]`; the value is then a
+    tuple of those given (for `[bits]`, if the next word can be converted). `convert` converts a
+    word to the value (its ValueError is a usage error); a tuple has a function for each value.
+    `many` takes all words up to the next option. Of a repeated option the last value counts; with
+    `many` or `repeats` the value is a list of all. `aliases` are alternative names, `choices` the
+    values allowed.
     """
 
     name: str
@@ -46,21 +46,22 @@ class Flag:
 
     @property
     def names(self) -> list[str]:
-        """The names of its values."""
+        """Names of the values."""
         return (self.value or "").split()
 
     @property
     def is_list(self) -> bool:
-        """Whether its values are collected."""
+        """Whether the value is a list."""
         return self.many or self.repeats
 
 
 @dataclass
 class Arguments:
-    """A command line taken apart: `given["-topN"]` is the value, None (or False for a switch) if
-    not given.
+    """A parsed command line: `arguments["-topN"]` is the value of an option, None (False for a
+    switch) if it is missing.
 
-    `in_order` has the flags with their values as they stood, positional words under "".
+    `in_order` has options and values in the order of the command line; positional arguments have
+    the name "".
     """
 
     positional: list[str] = field(default_factory=list)
@@ -71,13 +72,13 @@ class Arguments:
         return self.values[name]
 
     def get(self, name: str, default: Any) -> Any:
-        """The value of a flag, `default` if it was not given."""
+        """Returns the value of an option, `default` if it is missing."""
         value = self.values[name]
         return default if value is None else value
 
 
 def fail(message: str, usage: str) -> NoReturn:
-    """Raise UsageError; without a message the usage is all there is to say."""
+    """Raises UsageError; an empty message shows the usage only."""
     raise UsageError(message, usage)
 
 
@@ -91,12 +92,12 @@ def parse(
     ignore_case: bool = False,
     lenient: bool = False,
 ) -> Arguments:
-    """Take a command line apart.
+    """Parses a command line.
 
-    `least` and `most` bound the positional arguments. A word that starts with a dash and is no flag
-    is an error (a lone `-` and negative numbers are positional); with `lenient`, where Nutch
-    ignores what it does not know, a warning. `ignore_case` compares flags as Injector does, not as
-    Generator. Raises UsageError.
+    `least` and `most` bound the number of positional arguments. An unknown word with a dash is an
+    error (a single `-` and negative numbers are positional); with `lenient`, for commands of Nutch
+    that ignore unknown options, a warning. `ignore_case` compares options case-insensitively, as
+    Injector does, but not Generator. Raises UsageError.
     """
     return _Parser(flags, usage, ignore_case, lenient).parse(args, least, most)
 
@@ -113,7 +114,9 @@ class _Parser:
         words = list(args)
         while words:
             word = words.pop(0)
-            flag = self.known.get(self.fold(word)) or self.known.get(_other_dashes(self.fold(word)))
+            flag = self.known.get(self.fold(word)) or self.known.get(
+                _other_spelling(self.fold(word))
+            )
             if flag is not None:
                 self.put(flag, self.take(flag, words))
             elif not _looks_like_flag(word):
@@ -137,7 +140,7 @@ class _Parser:
         log.warning("%s (ignored)", problem)
 
     def take(self, flag: Flag, words: list[str]) -> Any:
-        """The value that follows a flag, taken off `words`."""
+        """Removes the value of an option from the beginning of `words`."""
         if flag.value is None:
             return True
         if flag.many:
@@ -185,8 +188,8 @@ class _Parser:
         self.result.in_order.append((flag.name, value))
 
 
-def _other_dashes(word: str) -> str:
-    """`--long` for `-long` and the other way round; a word without a dash is what it is."""
+def _other_spelling(word: str) -> str:
+    """Returns `--long` for `-long`, and vice versa; other words unchanged."""
     return word[1:] if word.startswith("--") else f"-{word}" if word.startswith("-") else word
 
 

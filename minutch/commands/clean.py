@@ -17,8 +17,8 @@ FLAGS: Final = (Flag("-noCommit"),)
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the job and reports its counters."""
-    given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
-    options = CleanOptions(no_commit=given["-noCommit"])
-    counters = clean(Path(given.positional[0]), options, context=context)
+    arguments = parse(args, FLAGS, usage=USAGE, least=1, most=1)
+    options = CleanOptions(no_commit=arguments["-noCommit"])
+    counters = clean(Path(arguments.positional[0]), options, context=context)
     context.report("CleaningJob", counters)
     return 0

@@ -1,21 +1,20 @@
-"""The command line: `minutch COMMAND [-D name=value]... [arguments]`.
+"""Runs the command line: `minutch COMMAND [-D name=value]... [arguments]`.
 
-The only module that looks at argv, the environment, the working directory and the process's
-streams.
+The only module that reads argv, the environment, the working directory and the process's streams.
 
     -D name=value, -Dname=value   a property, anywhere
-    -conf FILE                    one more configuration file
-    -fs -jt -files -libjars -archives VALUE   Hadoop's other options: taken and ignored
+    -conf FILE                    an additional configuration file
+    -fs -jt -files -libjars -archives VALUE    Hadoop's other options, which are ignored
     -v                            before or after the command: debug log, tracebacks
     -h, --help                    anywhere: the command's help
-    NUTCH_CONF_DIR                folders with configuration files, separated by colons; then
-                                  ./conf, then the shipped
-    MINUTCH_HOME                  where the shipped conf/ and plugins/ lie
+    NUTCH_CONF_DIR                folders of configuration files, separated by colons;
+                                  ./conf and the shipped folder follow
+    MINUTCH_HOME                  the folder of the shipped conf/ and plugins/
     NUTCH_LOG_DIR, NUTCH_LOGFILE  a log file besides stderr (its name: hadoop.log)
 
-Exit codes are those of Nutch's command: 0 done, 255 (Java's -1) failed, 1 for generate when nothing
-is due and for `minutch` alone (`flow` has them all). An error is one line, `error: …`, perhaps with
-another, `hint: …`, and nothing comes after it.
+Exit codes are those of Nutch's commands: 0 done, 255 (Java's -1) failed, 1 for generate if nothing
+is due and for `minutch` alone (`flow` has them all). An error is a line `error: …`, possibly with a
+line `hint: …`, at the end of the output.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _HELP = ("-h", "-help", "--help")
 
 @dataclass
 class Invocation:
-    """A command line without the options that every command has."""
+    """A command line, with the options of every command taken off."""
 
     args: list[str] = field(default_factory=list)
     overrides: dict[str, str] = field(default_factory=dict)
@@ -49,13 +48,10 @@ class Invocation:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code. Terminals are shown text only, from whomever it
-    comes.
-    """
+    """Runs a command; returns its exit code. Terminals receive no control characters of pages."""
     sys.stdout, sys.stderr = guard(sys.stdout), guard(sys.stderr)
-    os.environ.setdefault(
-        "OPENBLAS_NUM_THREADS", "1"
-    )  # NumPy starts threads for algebra that no job has
+    # NumPy would start threads for linear algebra, which no job needs.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = list(sys.argv[1:] if argv is None else argv)
     verbose = "-v" in words[:2]
     if verbose:
@@ -66,27 +62,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return flow.NOBODY_READS
-    except (Exception, KeyboardInterrupt) as exc:  # noqa: BLE001 - said in a line, whatever it is
+        return flow.BROKEN_PIPE
+    except (Exception, KeyboardInterrupt) as exc:  # noqa: BLE001 - reported in a line
         return _failed(exc, flow.find(name), verbose)
     return code & 0xFF
 
 
 def _dispatch(name: str, rest: Sequence[str], verbose: bool) -> int:
     if name in ("", *_HELP, "help"):
-        return _help(rest[0] if name == "help" and rest else "", 0 if name else 1)
+        return _help(rest if name == "help" else [], 0 if name else 1)
     if name in ("-version", "--version", "version"):
         return _say(f"minutch {__version__}", 0)
     return run_command(name, rest, os.environ, verbose=verbose)
 
 
-def _help(topic: str, code: int) -> int:
+def _help(topic: Sequence[str], code: int) -> int:
+    """Prints the overview, a page of the docs, or the help of a command or one of its formats."""
     from minutch.commands import pages
     from minutch.commands.help import describe, overview
 
-    if page := pages.find(topic):
+    if not topic:
+        return _say(overview(), code)
+    if page := pages.find(topic[0]):
         return _say(pages.rendered(page), code)
-    return _say(describe(_command(topic, pages.names())) if topic else overview(), code)
+    return _say(describe(_command(topic[0], pages.names()), *topic[1:2]), code)
 
 
 def _say(text: str, code: int) -> int:
@@ -95,7 +94,7 @@ def _say(text: str, code: int) -> int:
 
 
 def _failed(exc: BaseException, command: flow.Command | None, verbose: bool) -> int:
-    """Say in a line or two what went wrong; returns the exit code."""
+    """Reports an error in a line or two; returns the exit code."""
     expected = isinstance(exc, MinutchError | OSError | KeyboardInterrupt)
     if verbose or not expected:
         import traceback
@@ -109,25 +108,23 @@ def _failed(exc: BaseException, command: flow.Command | None, verbose: bool) -> 
     if isinstance(exc, KeyboardInterrupt):
         _complain(
             "interrupted",
-            "the same command goes on where this one stopped" if _goes_on(command) else "",
+            "the same command continues where this one stopped" if _resumes(command) else "",
         )
         return flow.INTERRUPTED
     hint = exc.hint if isinstance(exc, MinutchError) else ""
     if not expected:
-        hint = "this is a bug in minutch; the lines above belong into its report"
+        hint = "this is a bug in minutch; please include the lines above in a report"
     _complain(_one_line(exc), hint)
     own = exc.exit_code if isinstance(exc, MinutchError) else flow.FAILED
     return command.error_exit if command and own == flow.FAILED else own
 
 
-def _goes_on(command: flow.Command | None) -> bool:
+def _resumes(command: flow.Command | None) -> bool:
     return command is not None and command.name in ("crawl", "fetch")
 
 
 def _complain(message: str, hint: str, usage: str = "") -> None:
-    """The last words: `error:` and `hint:` on stderr; the usage alone where nothing else is wrong
-    than its absence.
-    """
+    """Prints `error:` and `hint:` to stderr; or the usage, if there is no message."""
     sys.stdout.flush()
     if not message:
         print(f"Usage: {usage}", file=sys.stderr)
@@ -140,7 +137,7 @@ def _complain(message: str, hint: str, usage: str = "") -> None:
 
 
 def _wrapped(text: str, indent: int) -> str:
-    """Broken between words in a terminal, one line in a pipe."""
+    """Wraps text in a terminal; leaves it on a line in a pipe."""
     import shutil
     import textwrap
 
@@ -164,17 +161,17 @@ def _one_line(error: BaseException) -> str:
 
 
 def _command(name: str, pages: Sequence[str] = ()) -> flow.Command:
-    """Returns the command of that name. UsageError says what there is instead, also of `pages`."""
+    """Returns the command of a name. Raises UsageError, with similar commands and `pages`."""
     command = flow.find(name)
     if command is not None:
         return command
     if name in flow.REPLACED:
         raise MinutchError(
-            f"{name} is no command any more", hint=f"its successor is {flow.REPLACED[name]}"
+            f"{name} is no longer a command", hint=f"its successor is {flow.REPLACED[name]}"
         )
     ended = flow.ended(name)
     if ended is not None:
-        raise MinutchError(f"{name} is no command any more", hint=ended)
+        raise MinutchError(f"{name} is no longer a command", hint=ended)
     missing = flow.missing(name)
     if missing is not None:
         raise UsageError(
@@ -188,11 +185,11 @@ def _command(name: str, pages: Sequence[str] = ()) -> flow.Command:
 def run_command(
     name: str, words: Sequence[str], environment: Mapping[str, str], *, verbose: bool = False
 ) -> int:
-    """Find the command, set up configuration and log, run it. Raises MinutchError."""
+    """Finds a command, sets up configuration and log, and runs it. Raises MinutchError."""
     command = _command(name)
     invocation = parse_generic(words)
     if any(word in _HELP for word in invocation.args):
-        return _help(command.name, 0)
+        return _help([command.name, *invocation.args[:1]], 0)
     _set_up_log(environment, verbose, only_live=command.live and not verbose)
     conf = load_configuration(invocation, environment)
     return run_job(command, invocation.args, conf, verbose=verbose)
@@ -201,21 +198,17 @@ def run_command(
 def run_job(
     command: flow.Command, args: list[str], conf: Configuration, *, verbose: bool = False
 ) -> int:
-    """Import the command's module and run it with the process's streams."""
+    """Imports the command's module, and runs it with the process's streams."""
     import importlib
 
-    from minutch.job import JobContext
+    from minutch.job import JobContext, set_up_process
 
-    far = next((word for word in args if word.startswith(flow.FAR)), None)
-    if far is not None and command.name not in flow.FAR_COMMANDS:
-        raise ConfigError(f"{command.name} works on this machine's files alone, not on {far}")
+    remote = next((word for word in args if word.startswith(flow.REMOTE_PREFIXES)), None)
+    if remote is not None and command.name not in flow.REMOTE_COMMANDS:
+        raise ConfigError(f"{command.name} works with local files only, not with {remote}")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
-    suffixes = conf.resource("effective_tld_names.dat")
-    if suffixes is not None:
-        from minutch.urls.domains import use_list
-
-        use_list(suffixes)
+    set_up_process(conf)
     module = importlib.import_module(command.module)
     context = JobContext(conf.freeze(), out=sys.stdout, err=_stderr(os.environ), stdin=sys.stdin)
     context.verbose, context.colour = verbose, _has_colour(sys.stdout)
@@ -223,8 +216,9 @@ def run_job(
 
 
 def parse_generic(words: Sequence[str]) -> Invocation:
-    """Take Hadoop's generic options off a command line (GenericOptionsParser). Raises
-    UsageError.
+    """Takes Hadoop's generic options off a command line (GenericOptionsParser).
+
+    Raises UsageError.
     """
     result = Invocation()
     rest = list(words)
@@ -267,11 +261,11 @@ def _define(text: str, result: Invocation) -> None:
     if equals and name.strip():
         result.overrides[name] = value
     else:
-        raise UsageError(f"-D takes name=value, found {text!r}")
+        raise UsageError(f"-D: expected name=value, found {text!r}")
 
 
 def load_configuration(invocation: Invocation, environment: Mapping[str, str]) -> Configuration:
-    """The configuration that environment and command line ask for."""
+    """Loads the configuration that environment and command line specify."""
     from minutch.conf import HOME, Configuration
     from minutch.conf.check import check
 
@@ -296,7 +290,7 @@ def load_configuration(invocation: Invocation, environment: Mapping[str, str]) -
 
 
 def _system_properties(environment: Mapping[str, str]) -> dict[str, str]:
-    """What Java would answer for the system properties that configuration files use."""
+    """Returns the values of Java's system properties that configuration files use."""
     return {
         "user.dir": os.getcwd(),  # noqa: PTH109 - a string is wanted
         "user.home": environment.get("HOME", "/"),
@@ -305,8 +299,8 @@ def _system_properties(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-class _Dumb:
-    """A terminal that can only print lines: no terminal, for those who ask."""
+class _DumbTerminal:
+    """A terminal that can only print lines, which claims to be none."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -319,7 +313,9 @@ class _Dumb:
 
 
 def _stderr(environment: Mapping[str, str]) -> TextIO:
-    return cast(TextIO, _Dumb(sys.stderr)) if environment.get("TERM") == "dumb" else sys.stderr
+    return (
+        cast(TextIO, _DumbTerminal(sys.stderr)) if environment.get("TERM") == "dumb" else sys.stderr
+    )
 
 
 def _set_up_log(environment: Mapping[str, str], verbose: bool, *, only_live: bool = False) -> None:

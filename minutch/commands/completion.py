@@ -1,4 +1,4 @@
-"""completion: scripts by which a shell completes commands, their options, pages of the docs, and
+"""completion: prints scripts by which a shell completes commands, options, pages of the docs, and
 files.
 
 The options are those that the commands' usages name.
@@ -56,7 +56,7 @@ compdef _minutch minutch"""
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command."""
+    """Runs the command. Exit code 0."""
     shell = "".join(parse(args, (), usage=USAGE, least=1, most=1).positional)
     if shell not in SHELLS:
         fail(f"no completion for {shell!r}, only for {', '.join(SHELLS)}", USAGE)
@@ -65,13 +65,13 @@ def run(args: list[str], context: JobContext) -> int:
 
 
 def options_of(command: flow.Command) -> list[str]:
-    """The options that a command's usage names, and those of every command."""
+    """Returns the options that a command's usage names, and those of every command."""
     found = [word for word in _OPTION.findall(usage_of(command)) if not word.startswith("-D")]
     return list(dict.fromkeys([*found, "-D", "--help"]))
 
 
 def _subjects() -> list[str]:
-    """What `minutch help` explains."""
+    """Returns the names that `minutch help` explains."""
     return [*flow.commands(), *pages.names()]
 
 

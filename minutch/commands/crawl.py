@@ -22,7 +22,7 @@ from minutch.cycle.crawl.screen import Screen
 from minutch.cycle.crawldb.nearduplicates import MOST_BITS
 from minutch.cycle.fetch.watch import Watch
 from minutch.hadoop.stores import as_path
-from minutch.inspect.live.liveserver import LiveServer
+from minutch.inspect.live.liveserver import LiveServer, LiveSettings
 from minutch.job import JobContext
 
 USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
@@ -85,7 +85,7 @@ _FLAGS = (
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """Run the command: exit code 0, or 255 and an error; `--status` serves a live page."""
+    """Runs the command: exit code 0, or 255 and an error; `--status` serves a live page."""
     crawl_dir, options, port = parse_options(args)
     if port is None:
         crawled = Crawler(crawl_dir, options, context).run()
@@ -99,9 +99,11 @@ def run(args: list[str], context: JobContext) -> int:
 
 @contextmanager
 def served(watch: Watch, context: JobContext, port: int, screen: Screen) -> Iterator[None]:
-    """Serve a crawl's live page at a port of this machine."""
+    """Serves a crawl's live page at a port of this machine."""
     with (
-        closing(LiveServer(watch, context.conf, port, "--status")) as server,
+        closing(
+            LiveServer(watch, LiveSettings.from_conf(context.conf), port, "--status")
+        ) as server,
         server.running(),
     ):
         screen.note(server.says)
@@ -109,7 +111,7 @@ def served(watch: Watch, context: JobContext, port: int, screen: Screen) -> Iter
 
 
 def parse_options(args: Sequence[str]) -> tuple[Path, CrawlOptions, int | None]:
-    """Take the command line apart: the crawl's folder, options, the live page's port. Raises
+    """Takes the command line apart: the crawl's folder, options, the live page's port. Raises
     UsageError.
     """
     given = parse(args, _FLAGS, usage=USAGE, least=2, most=3)

@@ -1,9 +1,4 @@
-"""crawlcomplete: how many pages of each host or domain are fetched, and how many are not yet.
-
-Different from Nutch on purpose: -numReducers gives the number of files (Nutch reads another
-option's value in its place and fails), and an unknown mode is an error. Source:
-org.apache.nutch.util.CrawlCompletionStats.
-"""
+"""Reads the arguments of `minutch crawlcomplete`; `cycle.crawldb.crawlcomplete` does the work."""
 
 from __future__ import annotations
 
@@ -11,12 +6,8 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
-from minutch.cycle.crawldb.crawlcomplete import crawlcomplete
-from minutch.cycle.crawldb.groupcounts import (
-    crawldbs,
-    one_of,
-    positive,
-)
+from minutch.commands.countargs import one_of, paths, positive
+from minutch.cycle.crawldb.crawlcomplete import CrawlcompleteOptions, crawlcomplete
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 
@@ -46,15 +37,14 @@ def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 and an error; 0, as in Nutch, after a line that lacks
     options.
     """
-    given = parse(args, FLAGS, usage=USAGE, most=0)
-    lacking = [name for name in ("-inputDirs", "-outputDir", "-mode") if given[name] is None]
+    arguments = parse(args, FLAGS, usage=USAGE, most=0)
+    lacking = [name for name in ("-inputDirs", "-outputDir", "-mode") if arguments[name] is None]
     if lacking:
         fail(f"missing: {', '.join(lacking)}" if args else "", USAGE)
-    mode = one_of("-mode", given["-mode"], ("host", "domain"))
-    parts = positive("-numReducers", given.get("-numReducers", "1"))
-    dbs, out = crawldbs(given["-inputDirs"]), as_path(given["-outputDir"])
-    context.report(
-        "CrawlCompletionStats",
-        crawlcomplete(dbs, out, mode, context, parts=parts, as_json=given["-json"]),
-    )
+    mode = one_of("-mode", arguments["-mode"], ("host", "domain"))
+    parts = positive("-numReducers", arguments.get("-numReducers", "1"))
+    options = CrawlcompleteOptions(mode, parts, arguments["-json"])
+    crawldbs, output = paths(arguments["-inputDirs"]), as_path(arguments["-outputDir"])
+    counters = crawlcomplete(crawldbs, output, options, context=context)
+    context.report("CrawlCompletionStats", counters)
     return 0

@@ -6,19 +6,19 @@ from minutch.commands.arguments import Arguments, fail
 from minutch.cycle.crawldb import duplicates, nearduplicates
 
 
-def criteria_given(given: Arguments, usage: str) -> list[str]:
-    """The criteria of -compareOrder. Raises UsageError."""
-    order: str = given.get("-compareOrder", duplicates.DEFAULT_ORDER)
+def criteria(arguments: Arguments, usage: str) -> list[str]:
+    """Returns the criteria of -compareOrder. Raises UsageError."""
+    order: str = arguments.get("-compareOrder", duplicates.DEFAULT_ORDER)
     if not all(name in order for name in duplicates.REQUIRED):
         fail("DeduplicationJob: compareOrder must contain score, fetchTime and urlLength.", usage)
     return order.split(",")
 
 
-def bits_given(given: Arguments, usage: str) -> int | None:
-    """The bits of -near; None if it was not given. Raises UsageError."""
-    if given["-near"] is None:
+def near_bits(arguments: Arguments, usage: str) -> int | None:
+    """Returns the bits of -near; None if it was not given. Raises UsageError."""
+    if arguments["-near"] is None:
         return None
-    bits: int = (*given["-near"], nearduplicates.DEFAULT_BITS)[0]
+    bits: int = (*arguments["-near"], nearduplicates.DEFAULT_BITS)[0]
     if not 0 <= bits <= nearduplicates.MOST_BITS:
         fail(f"-near: expected 0 to {nearduplicates.MOST_BITS} bits, found {bits}", usage)
     return bits

@@ -1,9 +1,4 @@
-"""domainstats: how many pages of each host, domain, public suffix or top-level domain were fetched.
-
-The lines FETCHED and NOT_FETCHED have the sums. Fetched pages of a host without a public suffix (an
-address) count in these alone when counted by suffix or tld. Source:
-org.apache.nutch.util.DomainStatistics.
-"""
+"""Reads the arguments of `minutch domainstats`; `cycle.crawldb.domainstats` does the work."""
 
 from __future__ import annotations
 
@@ -11,13 +6,9 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, parse
-from minutch.cycle.crawldb.domainstats import domainstats
-from minutch.cycle.crawldb.groupcounts import (
-    MODES,
-    crawldbs,
-    one_of,
-    positive,
-)
+from minutch.commands.countargs import one_of, paths, positive
+from minutch.cycle.crawldb.domainstats import DomainstatsOptions, domainstats
+from minutch.cycle.crawldb.groupcounts import MODES
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 
@@ -41,12 +32,11 @@ def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 and an error; 0, as in Nutch, after a line that lacks
     arguments.
     """
-    given = parse(args, FLAGS, usage=USAGE, least=3, most=4)
-    inputs, out, mode, *parts = given.positional
+    arguments = parse(args, FLAGS, usage=USAGE, least=3, most=4)
+    inputs, out, mode, *parts = arguments.positional
     one_of("mode", mode, tuple(MODES))
     number = positive("numOfReducers", parts[0]) if parts else 1
-    counters = domainstats(
-        crawldbs(inputs), as_path(out), mode, context, parts=number, as_json=given["-json"]
-    )
+    options = DomainstatsOptions(mode, number, arguments["-json"])
+    counters = domainstats(paths(inputs), as_path(out), options, context=context)
     context.report("DomainStatistics", counters)
     return 0

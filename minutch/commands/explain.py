@@ -1,26 +1,28 @@
-"""explain: why a URL was, or was not, fetched, and what comes next; without a URL what is left to
-do in a crawl.
+"""`minutch explain`: says why a URL was, or was not, fetched, and what comes next.
 
-Everything is read, nothing written, no host is asked. What generate, fetch and updatedb would do is
-decided by their own code.
+Without a URL it says what is left to do in a crawl.
+
+It reads, writes nothing and asks no host. The decisions of generate, fetch and updatedb are taken
+by their own code.
 """
 
 from __future__ import annotations
 
 import re
-import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from minutch.commands.arguments import Arguments, Flag, fail, parse
 from minutch.cycle.fetchlist import select
-from minutch.cycle.fetchlist.selector import HOSTDB_PROPERTY, GenerateOptions, Selector
+from minutch.cycle.fetchlist.selector import GenerateOptions
 from minutch.errors import StoreError
-from minutch.inspect.explain import words
-from minutch.inspect.explain.about import Crawl, Explainer
-from minutch.inspect.explain.overview import Overseer
-from minutch.inspect.explain.typed import to_json
+from minutch.inspect.explain.access import addresses_of
+from minutch.inspect.explain.explainer import explain, overview
+from minutch.inspect.explain.facts import Explanation, Overview
+from minutch.inspect.explain.factsjson import to_json
+from minutch.inspect.explain.settings import ExplainOptions
+from minutch.inspect.explain.textpages import explanation_lines, overview_lines
 from minutch.job import JobContext
 
 USAGE: Final = """explain <url> [<crawl>] [options]
@@ -60,46 +62,24 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: exit code 0 for an answer, whatever it is; 255 for an error."""
+    """Runs the command. Exit code 0 for an answer, whatever it is."""
     given = parse(args, FLAGS, usage=USAGE, most=2)
-    url, folder = _subject(given.positional)
-    options = _options(given, context)
-    crawl = Crawl(folder)
+    url, crawl = _url_and_crawl(given.positional)
+    options = _options(given)
+    facts: Explanation | Overview
     if url is None:
-        choice = Selector(context.conf, options, context.clock.now())
-        overview = Overseer(
-            crawl, context.conf, choice, _arguments(given), context.clock.now()
-        ).overview()
-        return _print(overview, words.crawl_page(overview), given["-json"], context)
-    explainer = Explainer(
-        crawl,
-        context.conf,
-        options,
-        context.clock.now(),
-        look=not given["-quick"],
-        resolve=_addresses if given["-resolve"] else None,
-    )
-    found = explainer.explain(url)
-    return _print(found, words.page(found), given["-json"], context)
-
-
-def _print(facts: object, lines: Iterable[str], as_json: bool, context: JobContext) -> int:
-    for line in [to_json(facts)] if as_json else lines:
+        facts = overview(crawl, options, context=context)
+        lines = overview_lines(facts)
+    else:
+        facts = explain(crawl, url, options, context=context)
+        lines = explanation_lines(facts)
+    for line in [to_json(facts)] if given["-json"] else lines:
         context.print(line)
     return 0
 
 
-def _arguments(given: Arguments) -> list[str]:
-    """generate's options as they were given."""
-    words: list[str] = []
-    for name, value in given.in_order:
-        if name not in ("", "-json", "-quick", "-resolve"):
-            words += [name] if value is True else [name, str(value)]
-    return words
-
-
-def _subject(words: Sequence[str]) -> tuple[str | None, Path]:
-    """The URL, if there is one, and the folder of the crawl."""
+def _url_and_crawl(words: Sequence[str]) -> tuple[str | None, Path]:
+    """Returns the URL, if there is one, and the folder of the crawl."""
     if words and not words[0].strip():
         fail("the URL is empty", USAGE)
     if len(words) > 1:
@@ -113,24 +93,16 @@ def _subject(words: Sequence[str]) -> tuple[str | None, Path]:
     return words[0], Path(DEFAULT_CRAWL)
 
 
-def _options(given: Arguments, context: JobContext) -> GenerateOptions:
-    hostdb = given["-hostdb"] or context.conf.get_trimmed(HOSTDB_PROPERTY)
+def _options(given: Arguments) -> ExplainOptions:
     if given.get("-maxNumSegments", 1) < 1:
         fail("-maxNumSegments: expected at least 1", USAGE)
-    return GenerateOptions(
+    generate = GenerateOptions(
         top_n=given.get("-topN", select.NO_LIMIT),
         add_days=given.get("-adddays", 0),
         filtering=not given["-noFilter"],
         normalize=not given["-noNorm"],
         max_segments=given.get("-maxNumSegments", 1),
         expression=given["-expr"],
-        hostdb=Path(hostdb) if hostdb else None,
+        hostdb=Path(given["-hostdb"]) if given["-hostdb"] else None,
     )
-
-
-def _addresses(host: str) -> list[str]:
-    try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return []
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+    return ExplainOptions(generate, given["-quick"], addresses_of if given["-resolve"] else None)

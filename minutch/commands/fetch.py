@@ -8,7 +8,7 @@ from minutch.commands.arguments import Flag, parse
 from minutch.cycle.fetch.fetcher import FetchOptions, fetch
 from minutch.cycle.fetch.watch import Watch
 from minutch.hadoop.stores import as_path
-from minutch.inspect.live.liveserver import LiveServer
+from minutch.inspect.live.liveserver import LiveServer, LiveSettings
 from minutch.job import JobContext
 
 USAGE = """Fetcher <segment> [-threads n] [-metrics port]
@@ -19,7 +19,7 @@ FLAGS = (Flag("-threads", value="n", convert=int), Flag("-metrics", value="port"
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """Fetch a segment. Exit code 0; every failure is 255 as in Nutch."""
+    """Fetches a segment. Exit code 0; every failure is 255 as in Nutch."""
     given = parse(args, FLAGS, usage=USAGE, least=1)
     segment, port = as_path(given.positional[0]), given["-metrics"]
     watch: Watch | None = None
@@ -27,7 +27,9 @@ def run(args: list[str], context: JobContext) -> int:
         server: LiveServer | None = None
         if port is not None and context.watch is None:
             watch = Watch(f"fetch {segment}", context.clock)
-            server = stack.enter_context(closing(LiveServer(watch, context.conf, port, "-metrics")))
+            server = stack.enter_context(
+                closing(LiveServer(watch, LiveSettings.from_conf(context.conf), port, "-metrics"))
+            )
             context.print(server.says)
             context.out.flush()
         context.reports["Fetcher"] = fetch(

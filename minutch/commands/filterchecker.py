@@ -1,23 +1,20 @@
-"""`minutch filterchecker`: which URLs pass the filters (org.apache.nutch.net.URLFilterChecker).
-
-Prints a line `+url` or `-url` for each.
-"""
+"""`minutch filterchecker`: shows which URLs pass the URL filters (Nutch: URLFilterChecker)."""
 
 from __future__ import annotations
 
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.commands.lineserver import LINE_FLAGS, answer_lines
 from minutch.job import JobContext
-from minutch.plugin.chains import URLFilters
-from minutch.plugin.repository import only
+from minutch.plugin.urlcheckers import filterchecker
 
 USAGE = """\
-URLFilterChecker [-Dproperty=value]... [-filterName filterName] (-stdin | -listen <port> [-keepClientCnxOpen])
+URLFilterChecker [-Dproperty=value]... [-filterName filterName] \
+(-stdin | -listen <port> [-keepClientCnxOpen])
 
-  -filterName <name>    the filter to check, by the id of its plugin (a pattern) or by its class; else all
+  -filterName <name>    only this filter, by the id of its plugin (a pattern) or by its class
   -stdin                read URLs from stdin, one on each line
   -listen <port>        read them from connections to this port
-  -keepClientCnxOpen    more than one on each connection"""  # noqa: E501
+  -keepClientCnxOpen    more than one on each connection"""
 
 FLAGS = (
     Flag("-filterName", value="filterName"),
@@ -26,19 +23,11 @@ FLAGS = (
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """Check each URL that comes in."""
+    """Checks each URL that is read."""
     if not args:
         fail("", USAGE)
-    given = parse(args, FLAGS, usage=USAGE, most=0)
-    conf = context.conf
-    if given["-filterName"] is not None:
-        conf = only(conf, given["-filterName"], "urlfilter.order")
-    filters = URLFilters(conf)
-    names = "".join(f"{type(url_filter).__name__} " for url_filter in filters.filters)
+    arguments = parse(args, FLAGS, usage=USAGE, most=0)
+    checker = filterchecker(context.conf, arguments["-filterName"])
+    names = "".join(f"{name} " for name in checker.plugins)
     context.print(f"Checking combination of these URLFilters: {names}")
-
-    def check(line: str) -> str:
-        passed = filters.filter(line)
-        return f"-{line}" if passed is None else f"+{passed}"
-
-    return answer_lines(given, check, context)
+    return answer_lines(arguments, checker.check, context)

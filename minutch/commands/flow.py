@@ -1,13 +1,12 @@
-"""The flow of a crawl as one table: every command, what it reads, what it writes, and where it is
-written.
+"""Lists all commands in the order of a crawl: input, output, help and module of each.
 
     seed list → inject → crawldb → generate → crawl_generate → fetch → content → parse → parse_data
                             ↑                                                               │
                             └──────────────────── updatedb ←───────────────────────────────┤
                                                                  linkdb ← invertlinks ←─────┘
 
-The CLI, the help, the table in docs/crawling and the tests all go by it. Exit codes have their home
-here, too.
+The command line, its help, the table in docs/crawling and tests use this table. Exit codes are
+defined here, too.
 """
 
 from __future__ import annotations
@@ -18,23 +17,23 @@ from dataclasses import dataclass
 FAILED = 255
 """Exit code of a command that failed; Java's -1."""
 FAILED_LATE = 254
-"""That of some of Nutch's commands whose arguments were right; Java's -2."""
+"""Exit code of some of Nutch's commands that fail after reading their arguments; Java's -2."""
 UNKNOWN = 1
-"""Exit code for a command that does not exist."""
+"""Exit code of an unknown command."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C (128 + SIGINT)."""
-NOBODY_READS = 141
-"""Exit code when whoever read the output has gone (128 + SIGPIPE)."""
+BROKEN_PIPE = 141
+"""Exit code if the reader of the output has closed it (128 + SIGPIPE)."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """One command; its module is imported only when the command runs.
+    """A command, whose module is imported when it runs.
 
-    `java` is its class in Nutch, without the package. `place` is its module in `minutch.commands`,
-    where that is not named like the command. `usage_exit` is the exit code for wrong arguments,
-    `error_exit` that for other errors. A `live` command shows its progress itself: of the log only
-    warnings go to the terminal.
+    `java` is its class in Nutch, without the package. `module_name` is its module in
+    `minutch.commands`, if that differs from the command's name. `usage_exit` is the exit code for
+    wrong arguments, `error_exit` that for other errors. A `live` command shows progress itself, so
+    the terminal shows no log but warnings.
     """
 
     name: str
@@ -43,19 +42,19 @@ class Command:
     writes: str
     help: str
     example: str = ""
-    place: str = ""
+    module_name: str = ""
     usage_exit: int = FAILED
     error_exit: int = FAILED
     live: bool = False
 
     @property
     def module(self) -> str:
-        """Names the module that has `USAGE` and `run(args, context) -> exit code`."""
-        return f"minutch.commands.{self.place or self.name}"
+        """Name of the module, which has `USAGE`, `FLAGS` and `run(args, context) -> exit code`."""
+        return f"minutch.commands.{self.module_name or self.name}"
 
     @property
     def nutch_class(self) -> str:
-        """Names the class that Nutch runs; empty where Nutch has no such command."""
+        """Name of the class that Nutch runs; empty if Nutch lacks the command."""
         return f"org.apache.nutch.{self.java}" if self.java else ""
 
 
@@ -70,18 +69,18 @@ CHECKS = "checks"
 SHELL = "shell"
 
 GROUPS = {
-    WHOLE: "All of it",
+    WHOLE: "The whole crawl",
     CRAWL: "The crawl cycle, in order",
     DATABASES: "Databases",
     SCORES: "Scores from links, in order",
     INDEX: "The index",
     SEGMENTS: "Segments and files",
     EXPORT: "Pages for other programs",
-    CHECKS: "Looking at one thing",
+    CHECKS: "Checks and explanations",
     SHELL: "The installation",
 }
 
-FAR = (
+REMOTE_PREFIXES = (
     "hdfs://",
     "viewfs://",
     "webhdfs://",
@@ -92,8 +91,8 @@ FAR = (
     "ofs://",
     "o3fs://",
 )
-"""How paths on Hadoop's file systems begin (`minutch.hadoop.stores`)."""
-FAR_COMMANDS = frozenset(
+"""Prefixes of paths on Hadoop's file systems (`minutch.hadoop.stores`)."""
+REMOTE_COMMANDS = frozenset(
     (
         "crawl",
         "inject",
@@ -116,29 +115,29 @@ FAR_COMMANDS = frozenset(
         "crawlcomplete",
     )
 )
-"""The commands that take such paths."""
+"""Commands that accept such paths."""
 
 # fmt: off
 COMMANDS: dict[str, tuple[Command, ...]] = {
     WHOLE: (
         Command("init", "",
                 reads="", writes="conf/, seeds/",
-                help="make a folder for a crawl: settings, URL rules and a seed list to fill in",
+                help="create a folder for a crawl: settings, URL rules and a seed list to fill in",
                 example="minutch init my-crawl"),
         Command("crawl", "",
                 reads="seed list", writes="crawldb, linkdb, segments",
-                help="rounds of generate, fetch, parse, updatedb, invertlinks, dedup",
+                help="run rounds of generate, fetch, parse, updatedb, invertlinks, dedup",
                 example="minutch crawl seeds/ crawl/ 3",
                 usage_exit=1, live=True),
     ),
     CRAWL: (
         Command("inject", "crawl.Injector",
                 reads="seed list, crawldb", writes="crawldb",
-                help="put the URLs of a seed list into the crawldb",
+                help="add the URLs of a seed list to the crawldb",
                 example="minutch inject crawl/crawldb seeds/"),
         Command("generate", "crawl.Generator",
                 reads="crawldb", writes="segment: crawl_generate",
-                help="make a segment with the list of pages that are due",
+                help="make a segment with the fetch list of the pages that are due",
                 example="minutch generate crawl/crawldb crawl/segments -topN 1000"),
         Command("freegen", "tools.FreeGenerator",
                 reads="URL list", writes="segment: crawl_generate",
@@ -150,15 +149,15 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 example="minutch fetch crawl/segments/20260101120000"),
         Command("parse", "parse.ParseSegment",
                 reads="segment: content", writes="segment: crawl_parse, parse_data, parse_text",
-                help="find text, metadata and links in the fetched pages",
+                help="extract text, metadata and links from the fetched pages",
                 example="minutch parse crawl/segments/20260101120000"),
         Command("updatedb", "crawl.CrawlDb",
                 reads="segments: crawl_fetch, crawl_parse; crawldb", writes="crawldb",
-                help="bring the results of segments into the crawldb",
+                help="update the crawldb with the results of segments",
                 example="minutch updatedb crawl/crawldb -dir crawl/segments"),
         Command("invertlinks", "crawl.LinkDb",
                 reads="segments: parse_data; linkdb", writes="linkdb",
-                help="collect who links to each page",
+                help="collect the links to each page",
                 example="minutch invertlinks crawl/linkdb -dir crawl/segments"),
         Command("dedup", "crawl.DeduplicationJob",
                 reads="crawldb", writes="crawldb",
@@ -169,7 +168,7 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
     DATABASES: (
         Command("readdb", "crawl.CrawlDbReader",
                 reads="crawldb", writes="stdout or a folder",
-                help="statistics, dump, top pages or one entry of a crawldb",
+                help="show statistics, a dump, the top pages or one entry of a crawldb",
                 example="minutch readdb crawl/crawldb -stats"),
         Command("mergedb", "crawl.CrawlDbMerger",
                 reads="crawldbs", writes="crawldb",
@@ -177,7 +176,7 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 example="minutch mergedb all/crawldb one/crawldb two/crawldb"),
         Command("readlinkdb", "crawl.LinkDbReader",
                 reads="linkdb", writes="stdout or a folder",
-                help="dump of a linkdb, or the links to one page",
+                help="dump a linkdb, or show the links to one page",
                 example="minutch readlinkdb crawl/linkdb -url https://www.example.org/"),
         Command("mergelinkdb", "crawl.LinkDbMerger",
                 reads="linkdbs", writes="linkdb",
@@ -185,46 +184,46 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 example="minutch mergelinkdb all/linkdb one/linkdb two/linkdb"),
         Command("updatehostdb", "hostdb.UpdateHostDb",
                 reads="crawldb, hostdb, scores of hosts", writes="hostdb",
-                help="count pages by host, and look hosts up in the DNS",
+                help="count pages by host, and look up hosts in the DNS",
                 example="minutch updatehostdb -hostdb crawl/hostdb -crawldb crawl/crawldb"),
         Command("readhostdb", "hostdb.ReadHostDb",
                 reads="hostdb", writes="stdout or a folder",
-                help="dump of a hostdb, or the record of one host",
+                help="dump a hostdb, or show the record of one host",
                 example="minutch readhostdb crawl/hostdb -get www.example.org"),
         Command("sitemap", "util.SitemapProcessor",
                 reads="sitemaps; hostdb, URL list; crawldb", writes="crawldb",
-                help="put the URLs of sitemaps into the crawldb",
+                help="add the URLs of sitemaps to the crawldb",
                 example="minutch sitemap crawl/crawldb -sitemapUrls sitemaps/"),
         Command("domainstats", "util.DomainStatistics",
                 reads="crawldbs", writes="text files",
-                help="how many pages of each host, domain or suffix were fetched",
+                help="count the fetched pages of each host, domain or suffix",
                 example="minutch domainstats crawl/crawldb stats host",
                 usage_exit=0),
         Command("protocolstats", "util.ProtocolStatusStatistics",
                 reads="crawldbs", writes="text files",
-                help="how often each status code of HTTP came",
+                help="count the status codes of HTTP",
                 example="minutch protocolstats crawl/crawldb codes",
                 usage_exit=0),
         Command("crawlcomplete", "util.CrawlCompletionStats",
                 reads="crawldbs", writes="text files",
-                help="how many pages of each host or domain are fetched, and how many not yet",
+                help="count the fetched and unfetched pages of each host or domain",
                 example="minutch crawlcomplete -inputDirs db1,db2 -outputDir done -mode host",
                 usage_exit=0),
         Command("report", "",
                 reads="crawl folder", writes="HTML file",
-                help="what came of a crawl: one page with plots and tables",
+                help="write a page about a crawl, with plots and tables",
                 example="minutch report crawl/"),
         Command("sql", "",
                 reads="crawl folder", writes="stdout or a file",
-                help="questions about a crawl in SQL, answered from its files",
+                help="query a crawl in SQL, from its files",
                 example='minutch sql crawl "select host, count(*) from pages group by host"'),
         Command("simulate", "",
                 reads="crawldb, segments", writes="",
-                help="what fetch schedules would do in the next months, by the changes seen so far",
+                help="show how fetch schedules would work, given the changes seen so far",
                 example="minutch simulate crawl/ -schedule adaptive -days 90"),
         Command("fsck", "",
                 reads="crawl folder", writes="",
-                help="whether databases and segments are whole and agree; -repair mends them",
+                help="check databases and segments; -repair mends them",
                 example="minutch fsck crawl/"),
         Command("unlock", "",
                 reads="crawl folder or database", writes="",
@@ -234,7 +233,7 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
     SCORES: (
         Command("webgraph", "scoring.webgraph.WebGraph",
                 reads="segments: parse_data; webgraphdb", writes="webgraphdb",
-                help="make the graph of links between pages, or add segments to it",
+                help="build the graph of links between pages, or add segments to it",
                 example="minutch webgraph -webgraphdb crawl/graph -segmentDir crawl/segments",
                 error_exit=FAILED_LATE),
         Command("linkrank", "scoring.webgraph.LinkRank",
@@ -244,11 +243,11 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 error_exit=FAILED_LATE),
         Command("scoreupdater", "scoring.webgraph.ScoreUpdater",
                 reads="webgraphdb, crawldb", writes="crawldb",
-                help="put these scores into the crawldb",
+                help="write these scores to the crawldb",
                 example="minutch scoreupdater -crawldb crawl/crawldb -webgraphdb crawl/graph"),
         Command("nodedumper", "scoring.webgraph.NodeDumper",
                 reads="webgraphdb", writes="a folder",
-                help="the pages, hosts or domains with most links or the highest scores",
+                help="list the pages, hosts or domains with the most links or highest scores",
                 example="minutch nodedumper -topn 20 -webgraphdb crawl/graph -output top/",
                 error_exit=FAILED_LATE),
     ),
@@ -259,16 +258,16 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 example="minutch index crawl/crawldb -linkdb crawl/linkdb -dir crawl/segments"),
         Command("clean", "indexer.CleaningJob",
                 reads="crawldb", writes="index writers",
-                help="delete from the index what is gone or a duplicate",
+                help="delete gone pages and duplicates from the index",
                 example="minutch clean crawl/crawldb",
                 usage_exit=1),
         Command("search", "",
                 reads="local index", writes="stdout",
-                help="find pages in the local index of a crawl",
+                help="search the local index of a crawl",
                 example="minutch search crawl/index words"),
         Command("serve", "",
                 reads="crawl folder", writes="",
-                help="a search page for a crawl, with cached pages, links and history",
+                help="serve a search page for a crawl, with cached pages, links and history",
                 example="minutch serve crawl/ -port 8080"),
     ),
     SEGMENTS: (
@@ -278,7 +277,7 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 example="minutch readseg -list -dir crawl/segments"),
         Command("mergesegs", "segment.SegmentMerger",
                 reads="segments", writes="segments",
-                help="merge segments into one or several; of each page the newest stays",
+                help="merge segments into one or several, with the newest version of each page",
                 example="minutch mergesegs crawl/merged -dir crawl/segments"),
         Command("text", "",
                 reads="any Hadoop file", writes="stdout",
@@ -288,58 +287,58 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
     EXPORT: (
         Command("dump", "tools.FileDumper",
                 reads="segments: content", writes="a folder",
-                help="each page as a file of its own",
+                help="write the content of each page to a file of its own",
                 example="minutch dump -outputDir pages/ -segment crawl/segments"),
         Command("commoncrawldump", "tools.CommonCrawlDataDumper",
                 reads="segments: content; linkdb", writes="a folder",
-                help="each page with its headers as CBOR, or all of them as WARC",
+                help="write each page with its headers as CBOR, or all pages as WARC",
                 example="minutch commoncrawldump -outputDir pages/ -segment crawl/segments"),
         Command("warc", "tools.warc.WARCExporter",
                 reads="segments: content, crawl_fetch", writes="WARC files",
-                help="the pages of segments as a web archive",
+                help="write the pages of segments as a web archive, as Nutch does",
                 example="minutch warc archive/ -dir crawl/segments -includeParseText"),
         Command("export", "",
                 reads="segments", writes="files of another format",
-                help="segments as an archive, or in another format",
+                help="write segments, or the tables of a crawl, in another format",
                 example="minutch export warc crawl/segments/* archive/"),
         Command("import", "",
                 reads="files of another format", writes="segments",
-                help="an archive as segments, as if its pages had been fetched",
+                help="make segments of an archive, as if its pages had been fetched",
                 example="minutch import warc archive/*.warc.gz crawl/segments",
-                place="import_"),
+                module_name="import_"),
         Command("arc2segment", "",
                 reads="ARC files", writes="segments: content, crawl_fetch",
-                help="the pages of ARC files as a segment",
+                help="make segments of the pages in ARC files",
                 example="minutch arc2segment arcs/ crawl/segments"),
     ),
     CHECKS: (
         Command("explain", "",
                 reads="crawldb, linkdb, segments", writes="stdout",
-                help="why a URL was not fetched, or what is left to do in a crawl",
+                help="explain why a URL was not fetched, or what is left to do in a crawl",
                 example="minutch explain https://www.example.org/ crawl/"),
         Command("parsechecker", "parse.ParserChecker",
                 reads="a URL", writes="stdout",
-                help="fetch and parse one page and show what comes out",
+                help="fetch and parse one page, and show the result",
                 example="minutch parsechecker -dumpText https://www.example.org/"),
         Command("indexchecker", "indexer.IndexingFiltersChecker",
                 reads="a URL", writes="stdout",
-                help="fetch and parse one page and show the document that would be indexed",
+                help="fetch and parse one page, and show the document to index",
                 example="minutch indexchecker https://www.example.org/"),
         Command("filterchecker", "net.URLFilterChecker",
                 reads="URLs on stdin", writes="stdout",
-                help="which URLs pass the filters",
+                help="show which URLs pass the filters",
                 example="echo https://www.example.org/ | minutch filterchecker -stdin"),
         Command("normalizerchecker", "net.URLNormalizerChecker",
                 reads="URLs on stdin", writes="stdout",
-                help="what the normalizers make of URLs",
+                help="show how the normalizers change URLs",
                 example="echo HTTP://www.Example.org:80/a/.. | minutch normalizerchecker -stdin"),
         Command("robotsparser", "protocol.RobotRulesParser",
                 reads="robots.txt, URL list", writes="stdout",
-                help="which URLs a robots.txt allows",
+                help="show which URLs a robots.txt allows",
                 example="minutch robotsparser https://www.example.org/robots.txt urls.txt bot"),
         Command("showproperties", "tools.ShowProperties",
                 reads="configuration", writes="stdout",
-                help="all properties, their values, and which of them this version acts on",
+                help="list all properties, their values, and which of them this version uses",
                 example="minutch showproperties | grep fetcher"),
         Command("plugin", "plugin.PluginRepository",
                 reads="plugins", writes="stdout",
@@ -349,12 +348,12 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
     SHELL: (
         Command("completion", "",
                 reads="", writes="stdout",
-                help="a script that completes commands and options in bash, zsh or fish",
+                help="print a script that completes commands and options in bash, zsh or fish",
                 example='eval "$(minutch completion bash)"',
                 usage_exit=1),
         Command("startserver", "service.NutchServer",
                 reads="crawl folders", writes="crawl folders",
-                help="Nutch's REST service: start, watch and stop jobs over HTTP",
+                help="start Nutch's REST service, which runs jobs for HTTP clients",
                 example="minutch startserver -port 8081",
                 usage_exit=1),
     ),
@@ -363,84 +362,84 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
 CLASSES: tuple[Command, ...] = (
     Command("scoring.webgraph.LinkDumper", "scoring.webgraph.LinkDumper",
             reads="webgraphdb", writes="webgraphdb: linkdump",
-            help="for each page the nodes that link to it, to look into",
+            help="dump the nodes that link to each page, for look-ups",
             example="minutch scoring.webgraph.LinkDumper -webgraphdb crawl/graph",
-            place="classes.linkdumper", error_exit=FAILED_LATE),
+            module_name="classes.linkdumper", error_exit=FAILED_LATE),
     Command("scoring.webgraph.LinkDumper$Reader", "scoring.webgraph.LinkDumper$Reader",
             reads="webgraphdb: linkdump", writes="stdout",
-            help="the nodes that link to a page",
+            help="show the nodes that link to a page",
             example="minutch 'scoring.webgraph.LinkDumper$Reader' crawl/graph http://x/",
-            place="classes.linkdumpreader", usage_exit=0),
+            module_name="classes.linkdumpreader", usage_exit=0),
     Command("scoring.webgraph.NodeReader", "scoring.webgraph.NodeReader",
             reads="webgraphdb", writes="stdout",
-            help="the node of a page: numbers of links and score",
+            help="show the node of a page: numbers of links, and score",
             example="minutch scoring.webgraph.NodeReader -webgraphdb graph -url http://x/",
-            place="classes.nodereader", usage_exit=0),
+            module_name="classes.nodereader", usage_exit=0),
     Command("scoring.webgraph.LoopReader", "scoring.webgraph.LoopReader",
             reads="webgraphdb: loops", writes="stdout",
-            help="the loop that a page is in, as older Nutch found it",
+            help="show the loop of a page, as found by older versions of Nutch",
             example="minutch scoring.webgraph.LoopReader -webgraphdb graph -url http://x/",
-            place="classes.loopreader", usage_exit=0),
+            module_name="classes.loopreader", usage_exit=0),
     Command("crawl.AdaptiveFetchSchedule", "crawl.AdaptiveFetchSchedule",
             reads="", writes="stdout",
-            help="when the adaptive schedule fetches a page that changes every 30 days",
+            help="show when the adaptive schedule fetches a page that changes every 30 days",
             example="minutch crawl.AdaptiveFetchSchedule",
-            place="classes.adaptivefetchschedule"),
+            module_name="classes.adaptivefetchschedule"),
     Command("crawl.MimeAdaptiveFetchSchedule", "crawl.MimeAdaptiveFetchSchedule",
             reads="", writes="stdout",
-            help="the same of the schedule that goes by media type",
+            help="show the same for the schedule by media type",
             example="minutch crawl.MimeAdaptiveFetchSchedule",
-            place="classes.mimeadaptivefetchschedule"),
+            module_name="classes.mimeadaptivefetchschedule"),
     Command("crawl.TextProfileSignature", "crawl.TextProfileSignature",
             reads="a folder of texts", writes="stdout",
-            help="the text profile signature of each file",
+            help="print the text profile signature of each file",
             example="minutch crawl.TextProfileSignature texts/",
-            place="classes.textprofilesignature"),
+            module_name="classes.textprofilesignature"),
     Command("util.EncodingDetector", "util.EncodingDetector",
             reads="an HTML file", writes="stdout",
-            help="the charset of a page",
+            help="detect the charset of a page",
             example="minutch util.EncodingDetector page.html",
-            place="classes.encodingdetector", usage_exit=1),
+            module_name="classes.encodingdetector", usage_exit=1),
     Command("util.URLUtil", "util.URLUtil",
             reads="a URL", writes="stdout",
-            help="the registered domain of a URL",
+            help="print the registered domain of a URL",
             example="minutch util.URLUtil https://www.example.co.uk/",
-            place="classes.urlutil", usage_exit=0),
+            module_name="classes.urlutil", usage_exit=0),
     Command("tools.arc.ArcSegmentCreator", "tools.arc.ArcSegmentCreator",
             reads="ARC files", writes="segments: content, crawl_fetch",
-            help="the pages of ARC files as a segment",
+            help="make segments of the pages in ARC files",
             example="minutch tools.arc.ArcSegmentCreator arcs/ crawl/segments",
-            place="arc2segment"),
+            module_name="arc2segment"),
     Command("tools.ResolveUrls", "tools.ResolveUrls",
             reads="URL list", writes="stdout",
-            help="which hosts have an address",
+            help="check which hosts have an address",
             example="minutch tools.ResolveUrls -urls urls.txt",
-            place="classes.resolveurls"),
+            module_name="classes.resolveurls"),
 )
-"""Commands that Nutch runs by the names of their classes alone."""
+"""Commands that Nutch runs by class name only."""
 # fmt: on
 
 REPLACED = {"solrindex": "index", "solrdedup": "dedup", "solrclean": "clean"}
-"""Commands that Nutch refuses too, and their successors."""
+"""Commands that Nutch has removed, too, and their successors."""
 
 ENDED = {
     "tools.DmozParser": "the directory closed in 2017; `minutch inject` takes any list of URLs",
 }
-"""Classes whose subject is no more, and what to do instead."""
+"""Classes that have no purpose any more, and alternatives."""
 
 MISSING = {
     "junit": ("org.junit.runner.JUnitCore", "there is no Java here; `bin/test` runs the tests"),
 }
-"""Commands of Nutch that this version lacks: their classes, and what there is instead."""
+"""Commands of Nutch that this version lacks: their classes, and alternatives."""
 
 
 def commands() -> dict[str, Command]:
-    """All commands by name."""
+    """Returns all commands by name."""
     return {command.name: command for group in COMMANDS.values() for command in group}
 
 
 def find(name: str) -> Command | None:
-    """The command of a name or of one of Nutch's class names, with or without its package."""
+    """Returns the command of a name, or of a class of Nutch, with or without its package."""
     for command in (*commands().values(), *CLASSES):
         java = command.nutch_class
         if name == command.name or (
@@ -451,8 +450,8 @@ def find(name: str) -> Command | None:
 
 
 def missing(name: str) -> tuple[str, str] | None:
-    """A command of Nutch that is not here, by name or class: its name, and what there is
-    instead.
+    """Returns name and alternative of a command of Nutch that this version lacks, by name or
+    class.
     """
     for command, (java, instead) in MISSING.items():
         if name.removeprefix("org.apache.nutch.") in (command, java):
@@ -461,12 +460,12 @@ def missing(name: str) -> tuple[str, str] | None:
 
 
 def ended(name: str) -> str | None:
-    """What to do instead of a class whose subject is no more; None for any other name."""
+    """Returns the alternative to a class that has no purpose any more; None for other names."""
     return ENDED.get(name.removeprefix("org.apache.nutch."))
 
 
 def suggestions(name: str, others: Sequence[str] = ()) -> list[str]:
-    """Returns commands, and names among `others`, that come close to `name`."""
+    """Returns commands, and names among `others`, that are similar to `name`."""
     from difflib import get_close_matches
 
     return get_close_matches(name.lower(), [*commands(), *others], 3, 0.6)

@@ -1,4 +1,4 @@
-"""Which module reads or writes which format: the commands `export` and `import` hand over to it.
+"""Lists the modules that read or write each format, for the commands `export` and `import`.
 
 A module has USAGE, FLAGS and `run(args, context) -> exit code`, as a command has; args are the
 words after the format.
@@ -16,7 +16,7 @@ from minutch.job import JobContext
 
 @dataclass(frozen=True)
 class FileFormat:
-    """One format: the module, imported only when it is asked for, and what it is, in a line."""
+    """A format: the module, imported only when it is needed, and a line that describes it."""
 
     module: str
     help: str
@@ -25,7 +25,7 @@ class FileFormat:
 EXPORTS: Mapping[str, FileFormat] = {
     "arc": FileFormat(
         "minutch.commands.exports.arc",
-        "ARC files, version 1, as the Common Crawl data set of 2012 has them",
+        "ARC files of version 1, as in the Common Crawl data set of 2012",
     ),
     "cdxj": FileFormat("minutch.commands.exports.cdxj", "the index of a web archive"),
     "commoncrawl": FileFormat(
@@ -36,23 +36,25 @@ EXPORTS: Mapping[str, FileFormat] = {
         "minutch.commands.exports.edges",
         "the links between pages or hosts as CSV, for Gephi and networkx",
     ),
-    "graphml": FileFormat("minutch.commands.exports.graphml", "the same as GraphML"),
+    "graphml": FileFormat(
+        "minutch.commands.exports.graphml", "the links between pages or hosts as GraphML"
+    ),
     "legacy": FileFormat(
-        "minutch.commands.exports.legacy", "segments as Nutch 0.4 or 0.5 had them"
+        "minutch.commands.exports.legacy", "segments in the formats of Nutch 0.4 and 0.5"
     ),
     "parquet": FileFormat(
         "minutch.commands.exports.parquet", "the tables of a crawl, for DuckDB, Spark and pandas"
     ),
     "wacz": FileFormat(
         "minutch.commands.exports.wacz",
-        "a web archive with index and list of pages in one file, for replay",
+        "a web archive with its index and page list in one file, for replay",
     ),
     "warc": FileFormat(
-        "minutch.commands.exports.warc", "a web archive: requests, responses, revisits, text"
+        "minutch.commands.exports.warc", "a web archive: requests, responses, revisits, texts"
     ),
     "wat": FileFormat(
         "minutch.commands.exports.wat",
-        "what is known of each record of a web archive, as JSON (Common Crawl)",
+        "metadata of each record of a web archive as JSON (Common Crawl)",
     ),
     "wet": FileFormat("minutch.commands.exports.wet", "the text of pages (Common Crawl)"),
 }
@@ -63,35 +65,40 @@ IMPORTS: Mapping[str, FileFormat] = {
     ),
     "arc": FileFormat(
         "minutch.commands.imports.archives",
-        "ARC files, as the Internet Archive and Common Crawl wrote until 2012",
+        "ARC files, the format of the Internet Archive and Common Crawl until 2012",
     ),
     "wacz": FileFormat("minutch.commands.imports.archives", "WACZ files: the WARC files in them"),
     "cdxj": FileFormat(
         "minutch.commands.imports.archives",
-        "CDXJ or CDX files: the records that they lead to, and no others",
+        "CDXJ or CDX files: the records that they refer to",
     ),
     "legacy": FileFormat(
-        "minutch.commands.imports.legacy", "segments of Nutch 0.4 to 0.7; makes a CrawlDb, too"
+        "minutch.commands.imports.legacy", "segments of Nutch 0.4 to 0.7; also makes a CrawlDb"
     ),
 }
 
 
+FORMATS: Mapping[str, Mapping[str, FileFormat]] = {"export": EXPORTS, "import": IMPORTS}
+"""Formats by command."""
+
+
 def usage(command: str, rest: str, formats: Mapping[str, FileFormat]) -> str:
-    """The usage of `export` or `import`."""
+    """Returns the usage of `export` or `import`."""
     lines = [f"  {name:<12} {format.help}" for name, format in formats.items()]
     return "\n".join(
         [
             f"{command} <format> {rest}",
             *lines,
-            f"`minutch {command} <format>` shows a format's options",
+            "",
+            f"`minutch help {command} <format>` shows the options of a format.",
         ]
     )
 
 
-def hand_over(
+def run_format(
     args: list[str], formats: Mapping[str, FileFormat], usage: str, context: JobContext
 ) -> int:
-    """Run the module of the format that the first word names. Raises UsageError."""
+    """Runs the module of the format that the first word names. Raises UsageError."""
     if not args:
         fail("", usage)
     name, *rest = args

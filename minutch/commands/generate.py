@@ -1,12 +1,4 @@
-"""generate: make segments with the lists of pages that are due, best first.
-
-Every entry of the CrawlDb leaves through one counter: selected, or the reason why not. Where
-nothing is selected the job says so, with the reasons, and exits with 1. Entries are read partition
-by partition; `due` finds those that may be fetched, `select` gives them places, `lists` writes
-them.
-
-Source: org.apache.nutch.crawl.Generator.
-"""
+"""Reads the arguments of `minutch generate`; `cycle.fetchlist.generate` does the work."""
 
 from __future__ import annotations
 
@@ -22,17 +14,20 @@ from minutch.job import JobContext
 
 log = logging.getLogger(__name__)
 
-USAGE: Final = """Generator <crawldb> <segments_dir> [-hostdb <hostdb>] [-force] [-topN N] [-numFetchers numFetchers] \
+USAGE: Final = """Generator <crawldb> <segments_dir> [-hostdb <hostdb>] [-force] [-topN N] \
+[-numFetchers numFetchers] \
 [-expr <expr>] [-adddays <numDays>] [-noFilter] [-noNorm] [-maxNumSegments <num>]
 \t-hostdb <hostdb>\tthe HostDb whose facts generate.max.count.expr and generate.fetch.delay.expr use
 \t-force\tgo past another's lock on the CrawlDb
 \t-topN N\tat most N pages in each segment, those with the highest scores
-\t-numFetchers numFetchers\tparts of a fetch list; always one in local mode, unless minutch.engine=spark
-\t-expr <expr>\tonly pages for which the expression is true, such as "score > 0.5 && status == 'db_unfetched'"
+\t-numFetchers numFetchers\tparts of a fetch list; always one in local mode, unless \
+minutch.engine=spark
+\t-expr <expr>\tonly pages for which the expression is true, such as "score > 0.5 && status == \
+'db_unfetched'"
 \t-adddays <numDays>\ttake the pages that will be due in so many days
 \t-noFilter\tdon't apply URL filters
 \t-noNorm\tdon't normalize URLs when counting the pages of a host
-\t-maxNumSegments <num>\tmake up to so many segments"""  # noqa: E501
+\t-maxNumSegments <num>\tmake up to so many segments"""
 
 FLAGS: Final = (
     Flag("-hostdb", value="hostdb"),
@@ -49,20 +44,20 @@ FLAGS: Final = (
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, 1 where nothing is due (no segment is made), 255 for an error."""
-    given = parse(args, FLAGS, usage=USAGE, least=2, most=2)
-    hostdb = given["-hostdb"] or context.conf.get_trimmed(HOSTDB_PROPERTY)
+    arguments = parse(args, FLAGS, usage=USAGE, least=2, most=2)
+    hostdb = arguments["-hostdb"] or context.conf.get_trimmed(HOSTDB_PROPERTY)
     options = GenerateOptions(
-        top_n=given.get("-topN", NO_LIMIT),
-        add_days=given.get("-adddays", 0),
-        filtering=not given["-noFilter"],
-        normalize=not given["-noNorm"],
-        max_segments=given.get("-maxNumSegments", 1),
-        expression=given["-expr"],
+        top_n=arguments.get("-topN", NO_LIMIT),
+        add_days=arguments.get("-adddays", 0),
+        filtering=not arguments["-noFilter"],
+        normalize=not arguments["-noNorm"],
+        max_segments=arguments.get("-maxNumSegments", 1),
+        expression=arguments["-expr"],
         hostdb=as_path(hostdb) if hostdb else None,
-        force=given["-force"],
-        fetchers=given["-numFetchers"],
+        force=arguments["-force"],
+        fetchers=arguments["-numFetchers"],
     )
-    crawldb, segments = map(as_path, given.positional)
+    crawldb, segments = map(as_path, arguments.positional)
     result = generate(crawldb, segments, options, context=context)
     context.report("Generator", result.counters)
     return 0 if result.segments else 1

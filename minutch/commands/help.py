@@ -1,4 +1,4 @@
-"""Help texts, made from `flow` and from the usages of the commands, in 80 columns.
+"""Builds help texts from `flow` and the usages of the commands, in 80 columns.
 
 A usage is written as Nutch writes it: the class and its arguments, then a line for each, its name
 and what it means between tabs or two blanks. Here the class becomes the command, and the lines a
@@ -11,7 +11,7 @@ import importlib
 import re
 import textwrap
 
-from minutch.commands import flow, pages
+from minutch.commands import flow, formats, pages
 
 WIDTH = 80
 _TERM = 26
@@ -26,7 +26,7 @@ GENERAL = (
 
 
 def overview() -> str:
-    """Every command and every page of the docs with a line."""
+    """Returns a line for every command and every page of the docs."""
     lines = ["Usage: minutch COMMAND [-D name=value]... [arguments]", ""]
     width = max(map(len, flow.commands())) + 4
     for group, title in flow.GROUPS.items():
@@ -44,15 +44,21 @@ def overview() -> str:
     return "\n".join(lines)
 
 
-def describe(command: flow.Command) -> str:
-    """Purpose, usage, options and an example of one command."""
-    usage = usage_of(command)
+def describe(command: flow.Command, format_name: str = "") -> str:
+    """Returns purpose, usage, options and an example of a command, or of a format of it."""
+    file_format = formats.FORMATS.get(command.name, {}).get(format_name)
+    name, text, module = command.name, command.help, command.module
+    if file_format is not None:
+        name, text, module = f"{name} {format_name}", file_format.help, file_format.module
+    usage = _usage(module, name)
     lines = [
-        *textwrap.wrap(f"minutch {command.name}: {command.help}", WIDTH),
+        *textwrap.wrap(f"minutch {name}: {text}", WIDTH),
         "",
         *_usage_lines(usage, command.name),
     ]
     lines += ["", "For every command:", *_table(list(GENERAL)), ""]
+    if file_format is not None:
+        return "\n".join([*lines, f"More:    minutch help {pages.about(name)}"])
     for title, what in (
         ("Reads", command.reads),
         ("Writes", command.writes),
@@ -67,8 +73,12 @@ def describe(command: flow.Command) -> str:
 
 
 def usage_of(command: flow.Command) -> str:
-    """The usage that the command's module has."""
-    return str(getattr(importlib.import_module(command.module), "USAGE", command.name))
+    """Returns the usage in the command's module."""
+    return _usage(command.module, command.name)
+
+
+def _usage(module: str, name: str) -> str:
+    return str(getattr(importlib.import_module(module), "USAGE", name))
 
 
 def _usage_lines(usage: str, name: str) -> list[str]:
@@ -97,7 +107,7 @@ def _usage_lines(usage: str, name: str) -> list[str]:
 
 
 def _block(lines: list[str], entries: list[tuple[str, str]]) -> list[str]:
-    """A table, with an empty line before it."""
+    """Returns a table, with an empty line before it."""
     return [
         *([""] if entries and lines and lines[-1] and not lines[-1].endswith(":") else []),
         *_table(entries),
@@ -118,7 +128,7 @@ def _table(entries: list[tuple[str, str]]) -> list[str]:
 
 
 def _entry(term: str, text: str, width: int) -> list[str]:
-    """A name and its meaning, from column `width` on; below the name if that is too long."""
+    """Returns a name and its meaning, from column `width` on, or below a name that is too long."""
     lines = [
         line
         for part in text.split("\n")

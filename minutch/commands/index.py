@@ -13,7 +13,8 @@ from minutch.job import JobContext
 
 log = logging.getLogger(__name__)
 
-USAGE: Final = """RangeIndexer (<crawldb> | -nocrawldb) (<segment> ... | -dir <segments>) [general options]
+USAGE: Final = """Indexer (<crawldb> | -nocrawldb) (<segment> ... | -dir <segments>) \
+[general options]
 
 Index given segments using configured indexer plugins
 
@@ -41,7 +42,7 @@ General options:
 \t-normalize\tnormalize URLs before indexing
 \t-addBinaryContent\tindex raw/binary content in field `binaryContent`
 \t-base64   \tuse Base64 encoding for binary content
-"""  # noqa: E501
+"""
 
 FLAGS: Final = (
     Flag("-nocrawldb"),
@@ -58,12 +59,12 @@ FLAGS: Final = (
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """Runs the job on all segments that are complete, and reports its counters."""
-    given = parse(args, FLAGS, usage=USAGE, least=0 if args else 1)
-    places = [as_path(place) for place in given.positional]
-    crawldb = None if given["-nocrawldb"] or not places else places.pop(0)
-    segments = [Segment(place) for place in places]
-    for directory in given["-dir"] or ():
+    """Runs the job on all complete segments and reports its counters."""
+    arguments = parse(args, FLAGS, usage=USAGE, least=0 if args else 1)
+    paths = [as_path(name) for name in arguments.positional]
+    crawldb = None if arguments["-nocrawldb"] or not paths else paths.pop(0)
+    segments = [Segment(path) for path in paths]
+    for directory in arguments["-dir"] or ():
         segments += segments_in(as_path(directory))
     for segment in segments:
         segment.check()
@@ -73,14 +74,14 @@ def run(args: list[str], context: JobContext) -> int:
     if not segments:
         fail("No indexable segments passed as arguments. At least one segment is required!", USAGE)
     options = IndexOptions(
-        linkdb=None if given["-linkdb"] is None else as_path(given["-linkdb"]),
-        delete_gone=given["-deleteGone"],
-        filter=given["-filter"],
-        normalize=given["-normalize"],
-        add_binary_content=given["-addBinaryContent"],
-        base64=given["-base64"],
-        no_commit=given["-noCommit"],
-        params=given["-params"],
+        linkdb=None if arguments["-linkdb"] is None else as_path(arguments["-linkdb"]),
+        delete_gone=arguments["-deleteGone"],
+        filtering=arguments["-filter"],
+        normalize=arguments["-normalize"],
+        add_binary_content=arguments["-addBinaryContent"],
+        base64=arguments["-base64"],
+        no_commit=arguments["-noCommit"],
+        params=arguments["-params"],
     )
     counters = index(crawldb, [segment.path for segment in segments], options, context=context)
     context.report("Indexer", counters)

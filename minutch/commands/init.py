@@ -1,10 +1,10 @@
-"""init: a folder to crawl from, with settings, URL rules and a seed list to fill in.
+"""init: makes a folder to crawl from, with settings, URL rules and a seed list to fill in.
 
     conf/nutch-site.xml         the settings that most crawls change, each with a comment
     conf/regex-urlfilter.txt    the shipped rules
     seeds/seeds.txt             where URLs go
 
-Files that are there already stay as they are.
+Existing files stay as they are.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ RULES = "regex-urlfilter.txt"
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command. Raises StoreError if the files can't be written."""
+    """Runs the command. Exit code 0. Raises StoreError if a file can't be written."""
     given = parse(args, (), usage=USAGE, most=1)
     folder = Path(given.positional[0] if given.positional else ".")
     rules = (context.conf.home / "conf" / RULES).read_text(encoding="utf-8")
@@ -124,7 +124,7 @@ def run(args: list[str], context: JobContext) -> int:
 
 
 def _write(path: Path, text: str) -> bool:
-    """Write a file unless it is there; whether it was written."""
+    """Writes a file unless it exists. Returns True if it was written."""
     try:
         clear(path.parent, f".{path.name}-")
         if path.is_file():

@@ -1,17 +1,4 @@
-"""inject: put seed URLs into the CrawlDb.
-
-    in the CrawlDb   in the seeds   what is written
-    yes              no             the entry as it was
-    no               yes            a new one, db_unfetched, due now
-    yes              yes            the entry as it was; with -update also the seed's metadata, and
-                     its score and
-                                    interval if they are not the defaults; with -overwrite the new
-                                    one
-
-Of a URL that is in the seeds more than once the last line counts (files by name, lines in their
-order). Where a CrawlDb has two entries of one URL, the last one counts. Every seed leaves through
-one counter. Source: org.apache.nutch.crawl.Injector.
-"""
+"""Reads the arguments of `minutch inject`; `cycle.crawldb.inject` does the work."""
 
 from __future__ import annotations
 
@@ -28,18 +15,21 @@ FLAGS: Final = tuple(
     map(Flag, ("-overwrite", "-update", "-noFilter", "-noNormalize", "-filterNormalizeAll"))
 )
 
-USAGE: Final = """Injector [-D...] <crawldb> <url_dir> [-overwrite|-update] [-noFilter] [-noNormalize] \
+USAGE: Final = """Injector [-D...] <crawldb> <url_dir> [-overwrite|-update] [-noFilter] \
+[-noNormalize] \
 [-filterNormalizeAll]
 
   <crawldb>\tthe CrawlDb; made if there is none
-  <url_dir>\ta seed file, or a directory of seed files: a URL per line, perhaps followed by metadata,
+  <url_dir>\ta seed file, or a directory of seed files: a URL per line, perhaps followed by \
+metadata,
            \tkey=value between tabs. Blank lines and lines that begin with # are skipped.
            \tThree keys have a meaning of their own:
            \t\tnutch.score: the score of the URL
            \t\tnutch.fetchInterval: its fetch interval in seconds
            \t\tnutch.fetchInterval.fixed: a fetch interval that adaptive schedules leave alone
            \tExample:
-           \t http://www.nutch.org/ \\t nutch.score=10 \\t nutch.fetchInterval=2592000 \\t userType=open_source
+           \t http://www.nutch.org/ \\t nutch.score=10 \\t nutch.fetchInterval=2592000 \\t \
+userType=open_source
 
  -overwrite\treplace entries of the CrawlDb by the seeds (goes before -update)
  -update   \tmerge seeds into entries of the CrawlDb, whose metadata stays
@@ -49,22 +39,22 @@ USAGE: Final = """Injector [-D...] <crawldb> <url_dir> [-overwrite|-update] [-no
            \tnormalize and filter the entries of the CrawlDb, too
  -D...     \tset a property (property=value)
  -Ddb.update.purge.404=true
-           \tremove entries that are gone (404) from the CrawlDb"""  # noqa: E501
+           \tremove entries that are gone (404) from the CrawlDb"""
 
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 (and an error) where the CrawlDb stays as it was."""
-    given = parse(args, FLAGS, usage=USAGE, least=2, most=2, ignore_case=True)
-    crawldb, url_dir = map(as_path, given.positional)
+    arguments = parse(args, FLAGS, usage=USAGE, least=2, most=2, ignore_case=True)
+    crawldb, url_dir = map(as_path, arguments.positional)
     counters = inject(
         crawldb,
         url_dir,
         InjectOptions(
-            overwrite=given["-overwrite"],
-            update=given["-update"],
-            normalize=not given["-noNormalize"],
-            filtering=not given["-noFilter"],
-            filter_normalize_all=given["-filterNormalizeAll"],
+            overwrite=arguments["-overwrite"],
+            update=arguments["-update"],
+            normalize=not arguments["-noNormalize"],
+            filtering=not arguments["-noFilter"],
+            filter_normalize_all=arguments["-filterNormalizeAll"],
         ),
         context=context,
     )

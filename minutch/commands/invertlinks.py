@@ -1,10 +1,4 @@
-"""invertlinks: collect the links to each page from the parsed pages of segments, into the LinkDb.
-
-Where there is a LinkDb, its links and the new ones are merged; the URLs of both are normalized and
-filtered. Which links count is decided in `rules`; `build` says in which order they stand.
-
-Source: org.apache.nutch.crawl.LinkDb.
-"""
+"""Reads the arguments of `minutch invertlinks`; `cycle.linkdb.invertlinks` does the work."""
 
 from __future__ import annotations
 
@@ -19,13 +13,14 @@ from minutch.job import JobContext
 
 log = logging.getLogger(__name__)
 
-USAGE: Final = """LinkDb <linkdb> (-dir <segmentsDir> | <seg1> <seg2> ...) [-force] [-noNormalize] [-noFilter]
+USAGE: Final = """LinkDb <linkdb> (-dir <segmentsDir> | <seg1> <seg2> ...) [-force] [-noNormalize] \
+[-noFilter]
 \tlinkdb\tthe LinkDb to make or to add to
 \t-dir segmentsDir\tthe directory of the segments
 \tseg1 seg2 ...\tthe segments
 \t-force\tgo past another's lock on the LinkDb
 \t-noNormalize\tdon't normalize the URLs of links
-\t-noFilter\tdon't filter the URLs of links"""  # noqa: E501
+\t-noFilter\tdon't filter the URLs of links"""
 
 FLAGS: Final = (
     Flag("-dir", value="segmentsDir", repeats=True),
@@ -37,9 +32,9 @@ FLAGS: Final = (
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 (and an error) where the LinkDb stays as it was."""
-    given = parse(args, FLAGS, usage=USAGE, least=1, ignore_case=True)
-    linkdb, *segments = map(as_path, given.positional)
-    directories = given.get("-dir", [])
+    arguments = parse(args, FLAGS, usage=USAGE, least=1, ignore_case=True)
+    linkdb, *segments = map(as_path, arguments.positional)
+    directories = arguments.get("-dir", [])
     if not segments and not directories:
         fail("no segments given", USAGE)
     segments += [
@@ -49,9 +44,9 @@ def run(args: list[str], context: JobContext) -> int:
         linkdb,
         segments,
         InvertOptions(
-            normalize=not given["-noNormalize"],
-            filtering=not given["-noFilter"],
-            force=given["-force"],
+            normalize=not arguments["-noNormalize"],
+            filtering=not arguments["-noFilter"],
+            force=arguments["-force"],
         ),
         context=context,
     )

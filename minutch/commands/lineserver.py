@@ -31,7 +31,7 @@ LINE_FLAGS = (
 
 
 def answer_lines(given: Arguments, answer: Callable[[str], str], context: JobContext) -> int:
-    """Answer each line of stdin, or of connections if `given` (values of LINE_FLAGS) says so;
+    """Answers each line of stdin, or of connections if `given` (values of LINE_FLAGS) says so;
     returns the exit code.
     """
     if given["-listen"] is not None:

@@ -1,15 +1,4 @@
-"""mergesegs: make one segment of several, or slices of it.
-
-Of what the segments hold of a URL the newest stays, as `merging` decides; the folders that all
-segments have are merged. Records that stay are copied as they are stored, but for ParseData, which
-names its segment. The URLs that normalizers and filters reject go, as do those that a
-SegmentMergeFilter drops (asked with -filter).
-
-Different from Nutch on purpose: a folder that is merged is there even if nothing is left for it, so
-that a slice without pages that could be parsed counts as parsed.
-
-Source: org.apache.nutch.segment.SegmentMerger.
-"""
+"""Reads the arguments of `minutch mergesegs`; `cycle.segment.mergesegs` does the work."""
 
 from __future__ import annotations
 
@@ -24,13 +13,15 @@ from minutch.job import JobContext
 
 log = logging.getLogger(__name__)
 
-USAGE: Final = """SegmentMerger output_dir (-dir segments | seg1 seg2 ...) [-filter] [-normalize] [-slice NNNN]
-\toutput_dir\tthe directory in which the merged segment, or its slices, are made; it may not exist yet
+USAGE: Final = """SegmentMerger output_dir (-dir segments | seg1 seg2 ...) [-filter] [-normalize] \
+[-slice NNNN]
+\toutput_dir\tthe directory in which the merged segment, or its slices, are made; it may not exist \
+yet
 \t-dir segments\tall segments in this directory
 \tseg1 seg2 ...\tthe segments to merge
 \t-filter\t\tleave out URLs that the filters reject
 \t-normalize\tnormalize the URLs
-\t-slice NNNN\tmake several segments, each with NNNN URLs"""  # noqa: E501
+\t-slice NNNN\tmake several segments, each with NNNN URLs"""
 
 FLAGS: Final = (
     Flag("-dir", "segments", repeats=True),
@@ -42,20 +33,20 @@ FLAGS: Final = (
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 and an error; then there is no output."""
-    given = parse(args, FLAGS, usage=USAGE, least=1)
-    output, *paths = map(as_path, given.positional)
+    arguments = parse(args, FLAGS, usage=USAGE, least=1)
+    output, *paths = map(as_path, arguments.positional)
     segments = list(paths)
-    for directory in given.get("-dir", []):
+    for directory in arguments.get("-dir", []):
         segments += [segment.path for segment in segments_in(as_path(directory))]
     if not segments:
-        fail("No input segments." if given["-dir"] else "", USAGE)
+        fail("No input segments." if arguments["-dir"] else "", USAGE)
     counters = mergesegs(
         output,
         segments,
         MergesegsOptions(
-            filtering=given["-filter"],
-            normalize=given["-normalize"],
-            slice_size=given["-slice"] or 0,
+            filtering=arguments["-filter"],
+            normalize=arguments["-normalize"],
+            slice_size=arguments["-slice"] or 0,
         ),
         context=context,
     )

@@ -44,7 +44,9 @@ _FENCED = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def find(name: str) -> str | None:
-    """The page that `minutch help NAME` shows. None: there is none, or a command has that name."""
+    """Returns the page that `minutch help NAME` shows. None: there is none, or a command has that
+    name.
+    """
     topic = name.removeprefix(PREFIX)
     if topic in TOPICS and (topic != name or flow.find(name) is None):
         return topic
@@ -63,13 +65,13 @@ def text(topic: str) -> str:
 
 
 def purpose(topic: str) -> str:
-    """The sentence that a page begins with."""
+    """Returns the sentence that a page begins with."""
     return _plain(" ".join(text(topic).split("\n\n")[1].split()))
 
 
 def about(command: str) -> str | None:
-    """The page to read about a command, by the name to ask for it: the one of that name, or the
-    first that uses it.
+    """Returns the page to read about a command, by the name to ask for it: the one of that name, or
+    the first that uses it.
     """
     if command in TOPICS:
         return f"{PREFIX}{command}"
@@ -87,7 +89,7 @@ def _commands(topic: str) -> list[str]:
 
 
 def rendered(topic: str) -> str:
-    """A page as plain text."""
+    """Returns a page as plain text."""
     lines = [line for block in _blocks(text(topic).splitlines()) for line in [*_shown(block), ""]]
     return "\n".join(lines).rstrip()
 
@@ -126,7 +128,7 @@ def _shown(block: list[str]) -> list[str]:
 
 
 def _items(block: list[str]) -> Iterator[list[str]]:
-    """A paragraph, or the items of a list."""
+    """Yields a paragraph, or the items of a list."""
     starts = [bool(_ITEM.match(line)) for line in block]
     numbers = [sum(starts[: index + 1]) for index in range(len(block))]
     for _, group in groupby(zip(numbers, block, strict=True), key=lambda pair: pair[0]):

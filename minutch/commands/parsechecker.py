@@ -13,9 +13,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from minutch.commands.arguments import Arguments, Flag, parse
-from minutch.commands.pagecheck import PAGE_FLAGS, PageChecker
+from minutch.clock import Clock
+from minutch.commands.arguments import Flag, parse
+from minutch.commands.pageflags import PAGE_FLAGS, page_options, show_pages
 from minutch.conf import Configuration
+from minutch.cycle.parse.pagecheck import PageChecker, PageCheckOptions
 from minutch.hadoop.formats.javahash import hash_map_order, text_hash
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.job import JobContext
@@ -46,16 +48,23 @@ FLAGS: Final = (*PAGE_FLAGS, Flag("-forceAs", value="mimeType"))
 def run(args: list[str], context: JobContext) -> int:
     """The command."""
     given = parse(args, FLAGS, usage=USAGE, least=0 if args else 1, most=1)
-    with ParserChecker(context.conf, given, context) as checker:
-        return checker.run()
+    options = PageCheckOptions(**page_options(given))
+    with ParserChecker(context.conf, options, context.clock, given["-forceAs"]) as checker:
+        return show_pages(checker, given, context)
 
 
 class ParserChecker(PageChecker):
     """Shows what parsing finds."""
 
-    def __init__(self, conf: Configuration, given: Arguments, context: JobContext) -> None:
-        super().__init__(conf, given, context)
-        self.force_as = given["-forceAs"]
+    def __init__(
+        self,
+        conf: Configuration,
+        options: PageCheckOptions,
+        clock: Clock,
+        force_as: str | None = None,
+    ) -> None:
+        super().__init__(conf, options, clock)
+        self.force_as = force_as
 
     def _shown(self, content: Content, datum: CrawlDatum) -> str:
         result = self._parsed(content, datum)
@@ -63,7 +72,7 @@ class ParserChecker(PageChecker):
         output = []
         for url, parsed in _in_order(result):
             self._score(partial(self._scoring.pass_score_after_parsing, url, content, parsed))
-            text = parsed.text if self._given["-dumpText"] else ""
+            text = parsed.text if self._options.dump_text else ""
             output.append(f"{url}\n{_as_fetched(url, parsed.data)}\n{text}")
         return "".join(output)
 

@@ -1,9 +1,4 @@
-"""protocolstats: how often each status code of HTTP stands in the crawldb; entries without one
-count as UNFETCHED.
-
-The fetcher keeps the code of a page's last fetch in its metadata (`nutch.protocol.code`).
-Source: org.apache.nutch.util.ProtocolStatusStatistics.
-"""
+"""Reads the arguments of `minutch protocolstats`; `cycle.crawldb.protocolstats` does the work."""
 
 from __future__ import annotations
 
@@ -11,8 +6,8 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, parse
-from minutch.cycle.crawldb.groupcounts import crawldbs, positive
-from minutch.cycle.crawldb.protocolstats import protocolstats
+from minutch.commands.countargs import paths, positive
+from minutch.cycle.crawldb.protocolstats import ProtocolstatsOptions, protocolstats
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 
@@ -31,11 +26,10 @@ def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 and an error; 0, as in Nutch, after a line that lacks
     arguments.
     """
-    given = parse(args, FLAGS, usage=USAGE, least=2, most=3)
-    inputs, out, *parts = given.positional
+    arguments = parse(args, FLAGS, usage=USAGE, least=2, most=3)
+    inputs, out, *parts = arguments.positional
     number = positive("numOfReducer", parts[0]) if parts else 1
-    counters = protocolstats(
-        crawldbs(inputs), as_path(out), context, parts=number, as_json=given["-json"]
-    )
+    options = ProtocolstatsOptions(number, arguments["-json"])
+    counters = protocolstats(paths(inputs), as_path(out), options, context=context)
     context.report("ProtocolStatistics", counters)
     return 0

@@ -1,4 +1,4 @@
-"""readdb: look into a CrawlDb: statistics, one URL, a dump, the highest scores.
+"""Reads the arguments of `minutch readdb`, and prints statistics, entries or groups of a CrawlDb.
 
     -stats [-sort]                              the table of `stats`, on standard output
     -url <url>                                  one entry, on standard output
@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from minutch.commands.arguments import Arguments, Flag, fail, parse
-from minutch.commands.dedupargs import bits_given, criteria_given
+from minutch.commands.dedupargs import criteria, near_bits
 from minutch.commands.lineserver import LINE_FLAGS, answer_lines
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.hadoop.stores import as_path
@@ -31,7 +31,8 @@ from minutch.records.crawldatum import STATUS_NAMES
 
 log = logging.getLogger(__name__)
 
-USAGE: Final = """CrawlDbReader <crawldb> (-stats | -dump <out_dir> | -topN <nnnn> <out_dir> [<min>] | -url <url> | \
+USAGE: Final = """CrawlDbReader <crawldb> (-stats | -dump <out_dir> | -topN <nnnn> <out_dir> \
+[<min>] | -url <url> | \
 -listen <port>)
 \t<crawldb>\tthe CrawlDb to read
 \t-stats [-sort] \tprint statistics
@@ -47,13 +48,16 @@ USAGE: Final = """CrawlDbReader <crawldb> (-stats | -dump <out_dir> | -topN <nnn
 \t\t[-expr <expr>]\tonly entries for which the JEXL expression is true
 \t\t[-sample <fraction>]\tonly a sample of about this size; the same URLs each time
 \t-url <url>\tprint the entry of <url>
-\t-topN <nnnn> <out_dir> [<min>]\twrite the <nnnn> URLs with the highest scores to a file in <out_dir>
+\t-topN <nnnn> <out_dir> [<min>]\twrite the <nnnn> URLs with the highest scores to a file in \
+<out_dir>
 \t\t[<min>]\tonly scores from this one up
-\t-duplicates [-near [bits]]\tprint the groups of duplicates, the largest first: their size, the page that stays, \
+\t-duplicates [-near [bits]]\tprint the groups of duplicates, the largest first: their size, the \
+page that stays, \
 and each page that dedup marks or has marked, by how many bits its signature differs
 \t\t[-near [bits]], [-group <none|host|domain>], [-compareOrder <criteria>]\tas for dedup
 \t-stdin\tprint the entries of URLs that come on standard input, one on each line
-\t-listen <port> [-keepClientCnxOpen]\tanswer URLs that come over connections to <port> on this machine"""  # noqa: E501
+\t-listen <port> [-keepClientCnxOpen]\tanswer URLs that come over connections to <port> on this \
+machine"""
 
 
 def run(args: list[str], context: JobContext) -> int:
@@ -66,80 +70,73 @@ def run(args: list[str], context: JobContext) -> int:
         fail("", USAGE)
     commands = [_COMMANDS[args[start]] for start in starts]
     words = [args[start:end] for start, end in pairwise([*starts, len(args)])]
-    given = [
+    parsed = [
         parse(own, command.flags, usage=USAGE, most=0)
         for command, own in zip(commands, words, strict=True)
     ]
-    for command, arguments in zip(commands, given, strict=True):
+    for command, arguments in zip(commands, parsed, strict=True):
         command.run(CrawlDb(as_path(path)), arguments, context)
     return 0
 
 
-def _stats(db: CrawlDb, given: Arguments, context: JobContext) -> None:
-    from minutch.cycle.crawldb.stats import statistics
+def _stats(db: CrawlDb, arguments: Arguments, context: JobContext) -> None:
+    from minutch.cycle.crawldb.stats import StatsOptions, readdb_stats
 
-    log.info("CrawlDb statistics start: %s", db.path)
-    stats = statistics(db, context, hosts=given["-sort"])
+    stats = readdb_stats(db.path, StatsOptions(hosts=arguments["-sort"]), context=context)
     context.print(f"Statistics for CrawlDb: {db.path}")
-    for line in stats.lines(context.conf):
+    for line in stats.lines():
         context.print(line)
-    log.info("CrawlDb statistics: done")
 
 
-def _url(db: CrawlDb, given: Arguments, context: JobContext) -> None:
-    context.print(answer(db, given["-url"]), end="")
+def _url(db: CrawlDb, arguments: Arguments, context: JobContext) -> None:
+    context.print(answer(db, arguments["-url"]), end="")
 
 
 def answer(db: CrawlDb, url: str) -> str:
-    """The entry of a URL as text."""
+    """Returns the entry of a URL as text."""
     datum = db.get(url)
     return f"URL: {url}\n{'not found' if datum is None else datum}\n"
 
 
-def _listen(db: CrawlDb, given: Arguments, context: JobContext) -> None:
+def _listen(db: CrawlDb, arguments: Arguments, context: JobContext) -> None:
     db.require_parts()
-    answer_lines(given, lambda line: answer(db, line), context)
+    answer_lines(arguments, lambda line: answer(db, line), context)
 
 
-def _dump(db: CrawlDb, given: Arguments, context: JobContext) -> None:
-    from minutch.cycle.crawldb.dump import Selection, dump
+def _dump(db: CrawlDb, arguments: Arguments, context: JobContext) -> None:
+    from minutch.cycle.crawldb.dump import ReaddbDumpOptions, readdb_dump
     from minutch.cycle.crawldb.dumpformats import FORMATS
 
-    kind = given.get("-format", "normal")
+    kind = arguments.get("-format", "normal")
     if kind not in FORMATS:
         fail(f"-format: expected one of {', '.join(FORMATS)}, found {kind!r}", USAGE)
-    selection = Selection(
-        *(given[name] for name in ("-regex", "-retry", "-status", "-expr", "-sample"))
+    options = ReaddbDumpOptions(
+        kind, *(arguments[name] for name in ("-regex", "-retry", "-status", "-expr", "-sample"))
     )
-    log.info("CrawlDb dump: starting")
-    log.info("CrawlDb db: %s", db.path)
-    counters = dump(db, as_path(given["-dump"]), context, kind, selection)
+    counters = readdb_dump(db.path, as_path(arguments["-dump"]), options, context=context)
     context.report("CrawlDb dump", counters)
-    log.info("CrawlDb dump: done")
 
 
-def _top(db: CrawlDb, given: Arguments, context: JobContext) -> None:
-    from minutch.cycle.crawldb.dump import write_top
+def _top(db: CrawlDb, arguments: Arguments, context: JobContext) -> None:
+    from minutch.cycle.crawldb.dump import TopOptions, readdb_top
 
     try:
-        number, out, *least = given["-topN"]
-        count, minimum = int(number), float(*least)
+        number, out, *least = arguments["-topN"]
+        options = TopOptions(int(number), float(*least))
     except (TypeError, ValueError):
-        fail(f"-topN: expected <nnnn> <out_dir> [<min>], found {' '.join(given['-topN'])!r}", USAGE)
-    log.info("CrawlDb topN: starting (topN=%d, min=%s)", count, minimum)
-    log.info("CrawlDb db: %s", db.path)
-    written = write_top(db, count, minimum, as_path(out), context)
-    log.info("CrawlDb topN: done, %d URLs", written)
+        words = " ".join(arguments["-topN"])
+        fail(f"-topN: expected <nnnn> <out_dir> [<min>], found {words!r}", USAGE)
+    readdb_top(db.path, as_path(out), options, context=context)
 
 
-def _duplicates(db: CrawlDb, given: Arguments, context: JobContext) -> None:
+def _duplicates(db: CrawlDb, arguments: Arguments, context: JobContext) -> None:
     from minutch.cycle.crawldb.duplicategroups import groups
     from minutch.cycle.crawldb.pagesignatures import GROUPS
 
     group, order, near = (
-        given.get("-group", "none"),
-        criteria_given(given, USAGE),
-        bits_given(given, USAGE),
+        arguments.get("-group", "none"),
+        criteria(arguments, USAGE),
+        near_bits(arguments, USAGE),
     )
     if group not in GROUPS:
         fail(f"-group: expected none, host or domain, found {group!r}", USAGE)

@@ -1,10 +1,7 @@
-"""`minutch readseg`: list segments, dump one as text, or show all that a segment holds of one URL.
+"""Reads the arguments of `minutch readseg`, and prints what `cycle.segment.readseg` finds.
 
-Different from Nutch on purpose: -list sorts by name and shows `?` for folders that are not there
-instead of ending in an error; in a dump, the parts of one URL follow each other in a fixed order;
--get does not wait five seconds.
-
-Source: org.apache.nutch.segment.SegmentReader.
+Different from Nutch on purpose: -list sorts by name and shows `?` for folders that do not exist
+instead of ending in an error; -get does not wait five seconds.
 """
 
 from __future__ import annotations
@@ -13,7 +10,13 @@ import logging
 from collections.abc import Callable
 
 from minutch.commands.arguments import Arguments, Flag, fail, parse
-from minutch.cycle.segment.readseg import RECODE_PROPERTY, SegmentCounts, counts_of, dump, get
+from minutch.cycle.segment.readseg import (
+    ReadsegOptions,
+    SegmentCounts,
+    readseg_dump,
+    readseg_get,
+    readseg_list,
+)
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,
@@ -33,7 +36,8 @@ log = logging.getLogger(__name__)
 USAGE = """SegmentReader (-dump ... | -list ... | -get ...) [general options]
 
 General options, all to leave something out or to decode:
-\t-nocontent -nofetch -nogenerate -noparse -noparsedata -noparsetext\twithout this folder of the segment
+\t-nocontent -nofetch -nogenerate -noparse -noparsedata -noparsetext\twithout this folder of the \
+segment
 \t-recode\tdecode each page in its own charset, as parsing found it, not in UTF-8
 
 SegmentReader -dump <segment_dir> <output> [general options]
@@ -43,7 +47,7 @@ SegmentReader -list (<segment_dir1> ... | -dir <segments>) [general options]
 \tprints a line of counts for each segment, or for each one in the folder <segments>
 
 SegmentReader -get <segment_dir> <keyValue> [general options]
-\tprints what the segment holds of the URL <keyValue>"""  # noqa: E501
+\tprints what the segment holds of the URL <keyValue>"""
 
 _SWITCHES = {
     "-nocontent": CONTENT,
@@ -54,7 +58,6 @@ _SWITCHES = {
     "-noparsetext": PARSE_TEXT,
 }
 FLAGS = (*map(Flag, _SWITCHES), Flag("-recode"), Flag("-dir", value="segments", repeats=True))
-DUMP_NAME_PROPERTY = "segment.dump.dir"
 
 
 def run(args: list[str], context: JobContext) -> int:
@@ -62,51 +65,42 @@ def run(args: list[str], context: JobContext) -> int:
     mode = _MODES.get(args[0]) if len(args) > 1 else None
     if mode is None:
         fail(f"unknown operation {args[0]}" if len(args) > 1 else "", USAGE)
-    given = parse(args[1:], FLAGS, usage=USAGE)
-    folders = [folder for switch, folder in _SWITCHES.items() if not given[switch]]
-    mode(given, folders, context)
+    arguments = parse(args[1:], FLAGS, usage=USAGE)
+    folders = [folder for switch, folder in _SWITCHES.items() if not arguments[switch]]
+    mode(arguments, ReadsegOptions(folders, recode=arguments["-recode"] or None), context)
     return 0
 
 
-def _recode(given: Arguments, context: JobContext) -> bool:
-    return bool(given["-recode"]) or bool(context.conf.get_boolean(RECODE_PROPERTY, False))
-
-
-def _require(given: Arguments, *names: str) -> list[str]:
+def _require(arguments: Arguments, *names: str) -> list[str]:
     for position, name in enumerate(names):
-        if len(given.positional) <= position:
+        if len(arguments.positional) <= position:
             fail(f"Missing required argument: <{name}>", USAGE)
-    return given.positional
+    return arguments.positional
 
 
 # -dump
 
 
-def _run_dump(given: Arguments, folders: list[str], context: JobContext) -> None:
-    segment, output = _require(given, "segment_dir", "output")[:2]
-    dump(
-        Segment(as_path(segment)),
-        as_path(output),
-        folders,
-        name=context.conf.get(DUMP_NAME_PROPERTY) or "dump",
-        parts=context.conf.get_int("mapreduce.job.reduces", 1) or 1,
-        recode=_recode(given, context),
-    )
+def _run_dump(arguments: Arguments, options: ReadsegOptions, context: JobContext) -> None:
+    segment, output = _require(arguments, "segment_dir", "output")[:2]
+    readseg_dump(as_path(segment), as_path(output), options, context=context)
 
 
-def _run_list(given: Arguments, folders: list[str], context: JobContext) -> None:
-    segments = [Segment(as_path(word)) for word in given.positional]
-    for directory in given.get("-dir", []):
+def _run_list(arguments: Arguments, options: ReadsegOptions, context: JobContext) -> None:
+    segments = [Segment(as_path(word)) for word in arguments.positional]
+    for directory in arguments.get("-dir", []):
         segments += segments_in(as_path(directory))
     context.print("NAME\t\tGENERATED\tFETCHER START\t\tFETCHER END\t\tFETCHED\tPARSED")
     for segment in segments:
-        context.print(_list_line(segment.name, counts_of(segment, folders)))
+        context.print(_list_line(segment.name, readseg_list(segment.path, options)))
 
 
 def _list_line(name: str, stats: SegmentCounts) -> str:
+    start = "?\t" if stats.start is None else _time(stats.start)
+    end = "?" if stats.end is None else _time(stats.end)
     return (
-        f"{name}\t{_count(stats.generated)}\t\t{'?	' if stats.start is None else _time(stats.start)}\t"  # noqa: E501
-        f"{'?' if stats.end is None else _time(stats.end)}\t{_count(stats.fetched)}\t{_count(stats.parsed)}"  # noqa: E501
+        f"{name}\t{_count(stats.generated)}\t\t{start}\t{end}\t{_count(stats.fetched)}\t"
+        f"{_count(stats.parsed)}"
     )
 
 
@@ -122,13 +116,13 @@ def _time(ms: int) -> str:
 # -get
 
 
-def _run_get(given: Arguments, folders: list[str], context: JobContext) -> None:
-    segment, url = _require(given, "segment_dir", "keyValue")[:2]
-    for text in get(Segment(as_path(segment)), url, folders, recode=_recode(given, context)):
+def _run_get(arguments: Arguments, options: ReadsegOptions, context: JobContext) -> None:
+    segment, url = _require(arguments, "segment_dir", "keyValue")[:2]
+    for text in readseg_get(as_path(segment), url, options, context=context):
         context.print(text)
 
 
-_MODES: dict[str, Callable[[Arguments, list[str], JobContext], None]] = {
+_MODES: dict[str, Callable[[Arguments, ReadsegOptions, JobContext], None]] = {
     "-dump": _run_dump,
     "-list": _run_list,
     "-get": _run_get,

@@ -1,4 +1,4 @@
-"""`minutch search`: find pages in the local index (indexer-local)."""
+"""`minutch search`: finds pages in the local index (indexer-local)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ from pathlib import Path
 from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
-from minutch.inspect.search.results import DEEPEST, Hit, Piece, Results, Searcher
+from minutch.inspect.search.results import (
+    DEEPEST,
+    Hit,
+    Piece,
+    Results,
+    SearchOptions,
+    search,
+)
 from minutch.job import JobContext
 from minutch.terminal import BOLD, PLAIN, counted, raw, visible_line
 
 USAGE: Final = """search <index> <query> [-n <hits>] [-from <hit>] [-json]
 \tindex\tan index of indexer-local, or the folder of a crawl that has one
-\tquery\twords, "phrases", title:word, date:2024, -without; all words have to be there; quote it for the shell
+\tquery\twords, "phrases", title:word, date:2024, -without; all words have to be there;
+                quote it for the shell
 \t-n <hits>\thow many hits to show; 10 is the default
 \t-from <hit>\tthe number of the first one; 1 is the default
-\t-json\teach hit as JSON on a line, with all fields of the document"""  # noqa: E501
+\t-json\teach hit as JSON on a line, with all fields of the document"""
 FLAGS: Final = (
     Flag("-n", value="hits", convert=int),
     Flag("-from", value="hit", convert=int),
@@ -24,38 +32,30 @@ FLAGS: Final = (
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: exit code 0, 1 if nothing is found."""
+    """Runs the command. Exit code 0, 1 if nothing is found."""
     given = parse(args, FLAGS, usage=USAGE, least=2)
     index, *words = given.positional
     count, first = given.get("-n", 10), given.get("-from", 1)
     if not 0 < count <= DEEPEST or first < 1:
         fail(f"-n and -from: expected 1 to {DEEPEST}", USAGE)
-    searcher = Searcher(index_of(Path(index)))
-    results = searcher.search(" ".join(words), limit=count, offset=first - 1)
+    results = search(Path(index), " ".join(words), SearchOptions(count, first - 1))
     if given["-json"]:
         for hit in results.hits:
             context.print(hit.as_json())
     else:
-        _show(results, searcher.count, first, context)
+        _show(results, first, context)
     return 0 if results.hits else 1
 
 
-def index_of(path: Path) -> Path:
-    """The index at a path: itself, or the one of the crawl there."""
-    inside = path / "index"
-    return inside if inside.is_dir() and not (path / "current").exists() else path
-
-
-def _show(results: Results, documents: int, first: int, context: JobContext) -> None:
+def _show(results: Results, first: int, context: JobContext) -> None:
+    documents = counted(results.documents, "documents")
     if not results.hits:
-        context.print(f"nothing found in {counted(documents, 'documents')}")
+        context.print(f"nothing found in {documents}")
     for place, hit in enumerate(results.hits, first):
         _show_hit(place, hit, context)
     if results.hits:
         last = first + len(results.hits) - 1
-        context.print(
-            f"{first:,} to {last:,} of {results.count:,} found in {counted(documents, 'documents')}"
-        )
+        context.print(f"{first:,} to {last:,} of {results.count:,} found in {documents}")
 
 
 def _show_hit(number: int, hit: Hit, context: JobContext) -> None:
@@ -72,9 +72,7 @@ def _show_hit(number: int, hit: Hit, context: JobContext) -> None:
 
 
 def _show_piece(piece: Piece, context: JobContext) -> None:
-    """A piece of a snippet; what was searched for is bold, or between asterisks where there are no
-    colours.
-    """
+    """Shows a piece of a snippet; what was searched for is bold, or between asterisks."""
     text, found = visible_line(piece[0]), piece[1]
     if found and context.colour:
         raw(context.out).write(BOLD)

@@ -1,5 +1,5 @@
-"""`minutch serve`: a search page for the local index of a crawl, and what the crawl's files hold of
-each hit.
+"""`minutch serve`: serves a search page for the local index of a crawl, and what the crawl's files
+hold of each hit.
 
 It listens on loopback unless -host says otherwise, and shows a commit of the index as soon as there
 is one.
@@ -24,8 +24,9 @@ from minutch.web.listening import LAST_PORT, is_local, listen, server
 USAGE: Final = """serve <crawl> [-port <port>] [-host <host>] [-index <index>]
 \tcrawl\tthe folder of a crawl
 \t-port <port>\tthe port to listen on; 8080 is the default, 0 takes a free one
-\t-host <host>\tthe host to listen on; localhost is the default. Whoever can connect can read all of the crawl
-\t-index <index>\tthe index, if it is not the folder `index` of the crawl"""  # noqa: E501
+\t-host <host>\tthe host to listen on; localhost is the default.
+                Whoever can connect can read all of the crawl
+\t-index <index>\tthe index, if it is not the folder `index` of the crawl"""
 FLAGS: Final = (
     Flag("-port", value="port", convert=int, aliases=("--port",)),
     Flag("-host", value="host", aliases=("--host",)),
@@ -35,7 +36,7 @@ DEFAULT_PORT: Final = 8080
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: runs until it is stopped; exit code 0."""
+    """Runs until it is stopped. Exit code 0."""
     given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
     crawl, port = Path(given.positional[0]), given.get("-port", DEFAULT_PORT)
     if not 0 <= port <= LAST_PORT:

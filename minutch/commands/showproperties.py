@@ -1,5 +1,5 @@
-"""`minutch showproperties`: every property with its value, and the reason at those that have no
-effect here.
+"""`minutch showproperties`: prints every property with its value, and the reason why some have no
+effect.
 
 Matched: org.apache.nutch.tools.ShowProperties (its columns: name, value, value after expansion);
 the mark is ours.
@@ -16,7 +16,7 @@ _RULE = "=" * 80
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """Print the table; arguments are ignored, as Nutch does."""
+    """Prints the table; arguments are ignored, as in Nutch."""
     conf = context.conf
     context.print(f"{'conf.name':<32}  {'conf.value':>24}  {'substituted.value':>20}")
     context.print(_RULE)
@@ -26,7 +26,7 @@ def run(args: list[str], context: JobContext) -> int:
 
 
 def line(name: str, raw: str, value: str) -> str:
-    """One property; the third column only where expansion changed the value."""
+    """Returns the line of one property; with a third column only if expansion changed the value."""
     text = f"{name}  {value:>{max(1, 78 - len(name))}}"
     if raw != value:
         text = f"{name}  {raw:>{max(1, 58 - len(name))}}  {value:>18}"

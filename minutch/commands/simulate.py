@@ -19,8 +19,8 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb.schedule import PROPERTY
 from minutch.errors import StoreError
 from minutch.inspect.query.crawl import open_crawl
-from minutch.inspect.report.forecast import Plan
-from minutch.inspect.report.simulate import Asked, simulate
+from minutch.inspect.report.forecast import ForecastOptions
+from minutch.inspect.report.simulate import Candidate, simulate
 from minutch.inspect.report.simulated import as_json, svg, text
 from minutch.job import JobContext
 from minutch.work.tables.wholefile import WholeFile
@@ -80,22 +80,22 @@ SAMPLE: Final = 1_000_000
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command; exit code 0."""
+    """Runs the command; exit code 0."""
     given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
-    plan = Plan(
+    options = ForecastOptions(
         context.clock.now(),
         given.get("-days", DAYS),
         given.get("-rounds", 1),
         given["-budget"],
         given.get("-seed", 0),
     )
-    if plan.days > MOST_DAYS or plan.rounds > MOST_ROUNDS:
+    if options.days > MOST_DAYS or options.rounds > MOST_ROUNDS:
         fail(f"expected at most {MOST_DAYS} days and {MOST_ROUNDS} rounds a day", USAGE)
-    asked = _asked(context.conf, given["-schedule"])
+    candidates = _candidates(context.conf, given["-schedule"])
     crawl = open_crawl(given.positional[0])
     most, assumed = given.get("-sample", SAMPLE), given["-assume"]
     with nullcontext() if given["-svg"] is None else _picture(Path(given["-svg"])) as picture:
-        found = simulate(crawl, asked, plan, most=most, assumed=assumed, context=context)
+        found = simulate(crawl, candidates, options, most=most, assumed=assumed, context=context)
         if picture is not None:
             picture.write(svg(found).encode())
     if given["-json"]:
@@ -113,22 +113,22 @@ def _picture(path: Path) -> WholeFile:
         raise StoreError(f"can't write {path}: {exc.strerror or exc}") from exc
 
 
-def _asked(conf: Configuration, names: str | None) -> list[Asked]:
-    """The settings of the files first, then what is asked for."""
+def _candidates(conf: Configuration, names: str | None) -> list[Candidate]:
+    """Returns the settings of the files first, then those that the command line names."""
     current = conf.of_files()
-    found = [Asked.of(f"now: {_short(current)}", current)]
+    found = [Candidate.from_conf(f"now: {_short(current)}", current)]
     for name in (
         [] if names is None else [name.strip() for name in names.split(",") if name.strip()]
     ):
         chosen = conf.with_values({PROPERTY: SCHEDULES.get(name.lower(), name)})
-        found.append(Asked.of(_short(chosen), chosen))
+        found.append(Candidate.from_conf(_short(chosen), chosen))
     if names is None and any(conf.source(name) == "command line" for name in conf):
-        found.append(Asked.of(_short(conf), conf))
+        found.append(Candidate.from_conf(_short(conf), conf))
     return found
 
 
 def _short(conf: Configuration) -> str:
-    """A schedule's short name."""
+    """Returns a schedule's short name."""
     name = conf.get_trimmed(PROPERTY) or SCHEDULES["default"]
     return next(
         (short for short, long in SCHEDULES.items() if long == name), name.rpartition(".")[2]

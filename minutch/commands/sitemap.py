@@ -44,7 +44,7 @@ FLAGS: Final = (
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: exit code 0, or 255 and an error; the CrawlDb is then as before."""
+    """Runs the command: exit code 0, or 255 and an error; the CrawlDb is then as before."""
     given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
     if given["-hostdb"] is None and given["-sitemapUrls"] is None:
         fail("neither -hostdb nor -sitemapUrls is given", USAGE)

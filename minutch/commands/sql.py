@@ -1,4 +1,4 @@
-"""`minutch sql`: questions about a crawl in SQL, answered from its files."""
+"""`minutch sql`: answers questions about a crawl in SQL from its files."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from minutch.terminal import counted
 
 USAGE: Final = """sql <crawl> ["<statement>"] [-csv | -json | -parquet <file>]
 \tcrawl\tthe folder of a crawl
-\tstatement\ta question: "select status, count(*) from crawldb group by status"; without one there is a prompt,
-\t\tor statements are read from standard input. The tables are crawldb, linkdb, links, pages, parses, hosts
-\t\tand duplicates; `show tables` lists them, `select * from pages limit 1` shows the columns of one
+\tstatement\ta question: "select status, count(*) from crawldb group by status";
+                without one there is a prompt, or statements are read from standard input.
+                The tables are crawldb, linkdb, links, pages, parses, hosts and duplicates;
+                `show tables` lists them, `select * from pages limit 1` shows the columns of one
 \t-csv\tthe rows as CSV
 \t-json\teach row as an object of JSON on a line
-\t-parquet <file>\tthe rows into a Parquet file"""  # noqa: E501
+\t-parquet <file>\tthe rows into a Parquet file"""
 FLAGS: Final = (Flag("-csv"), Flag("-json"), Flag("-parquet", "file"))
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: exit code 0; 255 and an error."""
+    """Runs the command. Exit code 0."""
     given = parse(args, FLAGS, usage=USAGE, least=1, most=2)
     if sum(bool(given[name]) for name in ("-csv", "-json", "-parquet")) > 1:
         fail("one of -csv, -json and -parquet", USAGE)
@@ -48,7 +49,7 @@ def run(args: list[str], context: JobContext) -> int:
             answer(statement)
     elif context.stdin.isatty():
         with line_editing(completions(session.tables)):
-            converse(input, session.tables, answer, context)
+            converse(input, session.tables, answer, context.print, context.err.write)
     else:
         for statement in statements(context.stdin.read()):
             answer(statement)
@@ -56,18 +57,14 @@ def run(args: list[str], context: JobContext) -> int:
 
 
 class Answers:
-    """Answers statements in one form: text unless `form` is csv or json, or there is a `file` to
-    write.
-    """
+    """A printer of answers: as a table of text, as csv or json (`form`), or into a `file`."""
 
     def __init__(self, session: Session, context: JobContext, form: str, file: str | None) -> None:
         self._session, self._context, self._form = session, context, form
         self._file = None if file is None else Path(file)
 
     def __call__(self, statement: str) -> None:
-        """Print, or write, what a statement asks for. Raises QueryError and what reading the files
-        raises.
-        """
+        """Prints or writes the rows of a statement. Raises QueryError, StoreError, FormatError."""
         rows = self._session.query(statement)
         try:
             if self._file is not None:
@@ -89,7 +86,7 @@ class Answers:
             self._context.print(text, end="")
 
     def _print_table(self, rows: pl.LazyFrame) -> None:
-        """All rows; in a terminal the first ones, cut to its width."""
+        """Prints all rows, or in a terminal the first ones, cut to its width."""
         terminal = self._context.out.isatty()
         if not terminal:
             frame = rows.collect(engine="streaming")

@@ -1,8 +1,8 @@
-"""startserver: Nutch's REST service. See `minutch/commands/service/__init__.py`.
+"""startserver: runs Nutch's REST service (`minutch/commands/service/`).
 
-It listens on loopback and asks for a token, which is made and printed at the start unless
-minutch.service.token has one. Source: org.apache.nutch.service.NutchServer (until Nutch 1.22),
-which listens for everybody's requests without asking.
+It listens on the loopback interface and requires a token, which is generated and printed at the
+start unless minutch.service.token has one. Source: org.apache.nutch.service.NutchServer (until
+Nutch 1.22), which accepts requests from anywhere without authentication.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from minutch.web.listening import LAST_PORT, is_local, is_made, listen, server, 
 
 USAGE: Final = """NutchServer [-help] [-host <host>] [-port <port>] [-root <folder>]
 \t-help\tshow this help
-\t-host <host>\tthe host to listen on; localhost is the default
-\t-port <port>\tthe port to listen on; 8081 is the default, 0 takes a free one
-\t-root <folder>\twhere crawls lie; no path of a client leads outside; the working folder is the default"""  # noqa: E501
+\t-host <host>\tthe host to listen on (localhost)
+\t-port <port>\tthe port to listen on (8081); 0: a free one
+\t-root <folder>\tthe folder of crawls (the working folder); clients can't access files outside"""
 
 FLAGS: Final = (
     Flag("-host", value="host"),
@@ -41,16 +41,14 @@ HOSTS_PROPERTY: Final = "minutch.service.hosts"
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: runs until it is stopped; exit code 0."""
-    given = parse(args, FLAGS, usage=USAGE, most=0)
-    port = DEFAULT_PORT if given["-port"] is None else given["-port"]
+    """Runs the service until it is stopped; returns 0."""
+    arguments = parse(args, FLAGS, usage=USAGE, most=0)
+    port = DEFAULT_PORT if arguments["-port"] is None else arguments["-port"]
     if not 0 <= port <= LAST_PORT:
         fail(f"-port: expected 0 to {LAST_PORT}, found {port}", USAGE)
-    host, folder = given.get("-host", "localhost"), Path(given.get("-root", "."))
+    host, folder = arguments.get("-host", "localhost"), Path(arguments.get("-root", "."))
     if not folder.is_dir():
-        raise MinutchError(
-            f"{folder}: no such folder", hint="-root names the folder that crawls lie in"
-        )
+        raise MinutchError(f"{folder}: no such folder", hint="-root is the folder of crawls")
     token = token_from(context.conf, host)
     listener = listen(host, port)
     try:

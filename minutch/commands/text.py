@@ -1,4 +1,4 @@
-"""`minutch text PATH... [-json]`: print SequenceFiles, MapFiles and whole folders of them.
+"""`minutch text PATH... [-json]`: prints SequenceFiles, MapFiles and whole folders of them.
 
 Folders, JSON and both layouts of Inlinks go beyond the command of Hadoop's that does the same for
 single files.
@@ -29,8 +29,8 @@ FLAGS = (Flag("-json"),)
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """Print all paths; 0 if all could be read, 1 if not (the errors are logged, the other files
-    still printed).
+    """Prints all paths. Exit code 0, 1 if some could not be read: errors are logged, the other
+    files are still printed.
     """
     given = parse(args, FLAGS, usage=USAGE, least=1)
     failed = 0
@@ -51,7 +51,7 @@ def _print(path: Path, context: JobContext, *, as_json: bool) -> None:
 
 
 def _decoders(path: Path) -> text.Decoders:
-    """Inlinks are printed in the layout that their file has."""
+    """Returns a decoder for Inlinks that prints them in the layout of their file."""
     if not text.is_sequence_file(path):
         return {}
     with SequenceFileReader(path) as reader:
@@ -63,7 +63,7 @@ def _decoders(path: Path) -> text.Decoders:
 
 def _inlinks_decoder(layout: str) -> text.Decoder:
     class InlinksOfLayout(Inlinks):
-        """Inlinks that print as the Nutch that wrote them prints them."""
+        """Inlinks that are printed as the Nutch that wrote them prints them."""
 
         __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""unlock: remove the locks of a crawl folder or database whose owners no longer run.
+"""Removes the locks of a crawl folder or database whose owners no longer run.
 
 A lock of a running process stays. One of another machine or without an owner (Nutch writes such)
 can't be judged from here: -force removes it, too.
@@ -16,23 +16,24 @@ from minutch.work.tables.lock import LOCK_NAME, Owner
 
 USAGE = """unlock <crawl_dir or database> ... [-force]
   <crawl_dir or database>  its lock, and those of the databases and segments in it
-  -force                   also remove locks of other machines, of unknown owners and of running processes"""  # noqa: E501
+  -force                   also remove locks of other machines, of unknown owners and of running \
+processes"""
 
 FLAGS = (Flag("-force"),)
 
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: 0 if no lock is left. Raises LockedError for the first that is."""
-    given = parse(args, FLAGS, usage=USAGE, least=1)
+    arguments = parse(args, FLAGS, usage=USAGE, least=1)
     left = []
-    for folder in map(Path, given.positional):
+    for folder in map(Path, arguments.positional):
         if not folder.is_dir():
             raise StoreError(f"{folder}: no such folder")
         locks = list(_locks(folder))
         if not locks:
             context.print(f"{folder}: not locked")
         for path in locks:
-            left += _unlock(path, context, force=given["-force"])
+            left += _unlock(path, context, force=arguments["-force"])
     if left:
         raise LockedError(
             "; ".join(left),
@@ -42,15 +43,15 @@ def run(args: list[str], context: JobContext) -> int:
 
 
 def _locks(folder: Path) -> Iterator[Path]:
-    """The lock files of a folder and of those in it, two levels down (segments of a crawl, the
-    fetcher's in them).
+    """Yields the lock files of a folder and of those in it, two levels down (segments of a crawl,
+    the fetcher's in them).
     """
     for pattern in ("", "*/", "*/*/", "*/*/*/"):
         yield from sorted(folder.glob(f"{pattern}{LOCK_NAME}"))
 
 
 def _unlock(path: Path, context: JobContext, *, force: bool) -> list[str]:
-    """Remove a lock; why not, if it has to stay."""
+    """Removes a lock; returns the reason if it has to stay."""
     owner = Owner.parse(path.read_text(encoding="utf-8", errors="replace"))
     if force or (owner is not None and owner.is_gone()):
         path.unlink(missing_ok=True)

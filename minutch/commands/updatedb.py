@@ -1,9 +1,4 @@
-"""updatedb: merge the results of segments (fetches, parses, links) into the CrawlDb.
-
-Every URL of the CrawlDb and of the segments' crawl_fetch and crawl_parse leaves through one
-counter: by the status of its new entry, or by the reason why it has none. `transitions` decides
-which. Source: org.apache.nutch.crawl.CrawlDb.
-"""
+"""Reads the arguments of `minutch updatedb`; `cycle.crawldb.updatedb` does the work."""
 
 from __future__ import annotations
 
@@ -18,14 +13,15 @@ from minutch.job import JobContext
 
 log = logging.getLogger(__name__)
 
-USAGE: Final = """CrawlDb <crawldb> (-dir <segments> | <seg1> <seg2> ...) [-force] [-normalize] [-filter] [-noAdditions]
+USAGE: Final = """CrawlDb <crawldb> (-dir <segments> | <seg1> <seg2> ...) [-force] [-normalize] \
+[-filter] [-noAdditions]
 \tcrawldb\tthe CrawlDb to update; made if there is none
 \t-dir segments\tthe directory of the segments to update from
 \tseg1 seg2 ...\tthe segments to update from
 \t-force\tgo past another's lock on the CrawlDb
 \t-normalize\tnormalize the URLs of the CrawlDb and the segments (seldom needed)
 \t-filter\tfilter the URLs of the CrawlDb and the segments
-\t-noAdditions\tupdate known URLs only, add none"""  # noqa: E501
+\t-noAdditions\tupdate known URLs only, add none"""
 
 FLAGS: Final = (
     Flag("-dir", value="segments", repeats=True),
@@ -35,18 +31,18 @@ FLAGS: Final = (
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 (and an error) where the CrawlDb stays as it was."""
-    given = parse(args, FLAGS, usage=USAGE, least=1)
-    crawldb, *segments = map(as_path, given.positional)
-    for directory in given.get("-dir", ()):
+    arguments = parse(args, FLAGS, usage=USAGE, least=1)
+    crawldb, *segments = map(as_path, arguments.positional)
+    for directory in arguments.get("-dir", ()):
         segments += [segment.path for segment in segments_in(as_path(directory))]
     counters = updatedb(
         crawldb,
         list(dict.fromkeys(segments)),
         UpdateOptions(
-            normalize=given["-normalize"] or None,
-            filtering=given["-filter"] or None,
-            additions=False if given["-noAdditions"] else None,
-            force=given["-force"],
+            normalize=arguments["-normalize"] or None,
+            filtering=arguments["-filter"] or None,
+            additions=False if arguments["-noAdditions"] else None,
+            force=arguments["-force"],
         ),
         context=context,
     )

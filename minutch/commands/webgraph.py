@@ -1,38 +1,22 @@
-"""webgraph: make the graph of links that linkrank works on, or add segments to it.
-
-Three databases come of it (see `store`): the links of each page's newest version, as `rules` lets
-them count; the same links by the page that they lead to; and a node for each page at either end,
-with its numbers of links and score 0.
-
-A page is as old as its fetch: the time that stands in its parse (fetcher.parse=true leaves one),
-else that of the job. With link.delete.gone, pages that were gone or redirected are taken out,
-unless a later segment has links of them. The three databases are all written before the first takes
-its place.
-
-Source: org.apache.nutch.scoring.webgraph.WebGraph.
-"""
+"""`minutch webgraph`: makes a graph of links, or adds segments to it (Nutch: WebGraph)."""
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.cycle.segment.store import segments_in
-from minutch.cycle.webgraph.build import webgraph
-from minutch.cycle.webgraph.store import WebGraph
+from minutch.cycle.webgraph.build import WebGraphOptions, webgraph
 from minutch.job import JobContext
 
-log = logging.getLogger(__name__)
-
-USAGE: Final = """WebGraph -webgraphdb <webgraphdb> (-segment <segment> ... | -segmentDir <segmentDir>) \
-[-normalize] [-filter]
+USAGE: Final = """WebGraph -webgraphdb <webgraphdb> (-segment <segment> ... | \
+-segmentDir <segmentDir>) [-normalize] [-filter]
 \t-webgraphdb <webgraphdb>\tthe webgraph to make or to add to
 \t-segment <segment> ...\tthe segments
 \t-segmentDir <segmentDir>\tthe directory of the segments
-\t-n, -normalize\tnormalize the URLs of links, old ones too
-\t-f, -filter\tfilter the URLs of links, old ones too"""  # noqa: E501
+\t-n, -normalize\tnormalize the URLs of links, existing ones too
+\t-f, -filter\tfilter the URLs of links, existing ones too"""
 
 FLAGS: Final = (
     Flag("-webgraphdb", value="webgraphdb"),
@@ -44,17 +28,17 @@ FLAGS: Final = (
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: exit code 0; 255 for wrong arguments, 254 (and an error) where the webgraph
-    stays as it was.
-    """
-    given = parse(args, FLAGS, usage=USAGE, most=0)
-    segments = [Path(name) for name in given.get("-segment", [])]
+    """Runs the job and reports its counters."""
+    arguments = parse(args, FLAGS, usage=USAGE, most=0)
+    segments = [Path(name) for name in arguments.get("-segment", [])]
     segments += [
         segment.path
-        for folder in given.get("-segmentDir", [])
+        for folder in arguments.get("-segmentDir", [])
         for segment in segments_in(Path(folder))
     ]
-    if given["-webgraphdb"] is None or (given["-segment"] is None and given["-segmentDir"] is None):
+    if arguments["-webgraphdb"] is None or (
+        arguments["-segment"] is None and arguments["-segmentDir"] is None
+    ):
         fail(
             (
                 "say which webgraph, and which segments: -webgraphdb, -segment or -segmentDir"
@@ -63,9 +47,7 @@ def run(args: list[str], context: JobContext) -> int:
             ),
             USAGE,
         )
-    graph = WebGraph(Path(given["-webgraphdb"]))
-    counters = webgraph(
-        graph, segments, context, normalize=given["-normalize"], filtering=given["-filter"]
-    )
+    options = WebGraphOptions(normalize=arguments["-normalize"], filtering=arguments["-filter"])
+    counters = webgraph(Path(arguments["-webgraphdb"]), segments, options, context=context)
     context.report("WebGraph", counters)
     return 0

@@ -1,4 +1,4 @@
-"""What is probably wrong in a configuration, said before the first job.
+"""Finds probable mistakes in a configuration before the first job.
 
     wrong type          a property whose default is a truth value or a number, set to something else
                         error
@@ -48,24 +48,29 @@ DIVIDED: Final = {"db.ignore.internal.links": "linkdb.ignore.internal.links"}
 
 UNLISTED: Final = frozenset(
     """
-    crawl.datum.processor.overdue.time.limit crawldb.inject.filter.normalize.all crawldb.url.normalizers.scope
-    creativecommons.exclude.unlicensed db.reader.stats.sort db.reader.topn db.reader.topn.min
-    db.signature.text_profile.sec_sort_lex deduplication.compare.order deduplication.group.mode doIndex
-    domain.statistics.mode fetcher.timelimit free.generator.filter free.generator.normalize generate.curTime
+    crawl.datum.processor.overdue.time.limit crawldb.inject.filter.normalize.all
+    crawldb.url.normalizers.scope creativecommons.exclude.unlicensed db.reader.stats.sort
+    db.reader.topn db.reader.topn.min db.signature.text_profile.sec_sort_lex
+    deduplication.compare.order deduplication.group.mode doIndex domain.statistics.mode
+    fetcher.timelimit free.generator.filter free.generator.normalize generate.curTime
     generate.expr generate.filter generate.max.num.segments generate.normalise generate.topN
-    hostdb.dump.field.header hostdb.dump.homepages hostdb.dump.hostnames hostdb.filter.expression
-    hostdb.reading.crawldb hostdb.url.limit http.auth.verbose http.tls.supported.cipher.suites
-    http.tls.supported.protocols index.metadata.multivalued.fields indexer.additional.params indexer.binary.base64
-    indexer.url.filters indexer.url.normalizers injector.current.time libselenium.page.load.delay
-    link.analyze.iteration link.analyze.normalize.score link.analyze.rank.one linkdb.regex linkdb.url.filters
-    linkdb.url.normalizer linkdb.url.normalizer.scope noCommit nutch.conf.uuid parsefilter.regex.file
-    parsefilter.regex.rules partition.url.seed segment.dump.dir segment.merger.filter segment.merger.normalizer
-    segment.merger.segmentName segment.merger.slice subcollection.metadata.source subcollections.config
-    urlfilter.automaton.rules urlfilter.domain.rules urlfilter.domaindenylist.file urlfilter.domaindenylist.rules
+    hostdb.dump.field.header hostdb.dump.homepages hostdb.dump.hostnames
+    hostdb.filter.expression hostdb.reading.crawldb hostdb.url.limit http.auth.verbose
+    http.tls.supported.cipher.suites http.tls.supported.protocols
+    index.metadata.multivalued.fields indexer.additional.params indexer.binary.base64
+    indexer.url.filters indexer.url.normalizers injector.current.time
+    libselenium.page.load.delay link.analyze.iteration link.analyze.normalize.score
+    link.analyze.rank.one linkdb.regex linkdb.url.filters linkdb.url.normalizer
+    linkdb.url.normalizer.scope noCommit nutch.conf.uuid parsefilter.regex.file
+    parsefilter.regex.rules partition.url.seed segment.dump.dir segment.merger.filter
+    segment.merger.normalizer segment.merger.segmentName segment.merger.slice
+    subcollection.metadata.source subcollections.config urlfilter.automaton.rules
+    urlfilter.domain.rules urlfilter.domaindenylist.file urlfilter.domaindenylist.rules
     urlfilter.prefix.rules urlfilter.regex.rules urlfilter.suffix.rules urlnormalizer.hosts.file
-    urlnormalizer.hosts.rules urlnormalizer.regex.rules urlnormalizer.slashes.file urlnormalizer.slashes.rules
-    warc.exporter.only.successful.responses webgraph.url.filters webgraph.url.normalizers
-    """.split()  # noqa: E501, SIM905
+    urlnormalizer.hosts.rules urlnormalizer.regex.rules urlnormalizer.slashes.file
+    urlnormalizer.slashes.rules warc.exporter.only.successful.responses webgraph.url.filters
+    webgraph.url.normalizers
+    """.split()  # noqa: SIM905
 )
 """Properties that Nutch reads and its nutch-default.xml does not list."""
 
@@ -86,9 +91,7 @@ _KINDS: Final = (
         "a number",
     ),
 )
-"""What a default looks like, what its property's values have to look like, and how that is
-called.
-"""
+"""Pattern of a default, pattern of the values that its property may have, name of the kind."""
 _TRUTHS: Final = {
     "yes": "true",
     "on": "true",
@@ -100,7 +103,7 @@ _TRUTHS: Final = {
 
 
 def check(conf: Configuration) -> None:
-    """Warn of what may be wrong. Raises ConfigError for a value that can't be right."""
+    """Warns of what may be wrong. Raises ConfigError for a value that can't be right."""
     for name in [name for name in conf if Path(conf.source(name) or "").name != DEFAULTS]:
         default = conf.default(name)
         if default is None:
@@ -159,7 +162,7 @@ def _is_set(conf: Configuration, name: str) -> bool:
 
 
 def resembling(word: str, known: list[str], likeness: float = 0.75) -> str | None:
-    """The one of `known` that resembles `word` most."""
+    """Returns the one of `known` that resembles `word` most."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(word, known, 1, likeness)), None)

@@ -43,8 +43,8 @@ def _home() -> Path:
 
 
 HOME = _home()
-"""Where the shipped conf/ and plugins/ lie: the checkout, or `_home` in the package where a wheel
-was installed.
+"""The folder with the shipped conf/ and plugins/: the checkout, or `_home` in an installed
+package.
 """
 
 DEFAULTS = "nutch-default.xml"
@@ -127,7 +127,7 @@ class Configuration:
         system: Mapping[str, str] = MappingProxyType({}),
         home: Path = HOME,
     ) -> Configuration:
-        """Read all resources (see the module docstring).
+        """Reads all resources (see the module docstring).
 
         `extra` are `-conf` files, `overrides` what `-D` gave. `environment` answers `${env.NAME}`;
         `system` stands for Java's system properties (`user.home`, `user.dir`, …), which come before
@@ -152,16 +152,16 @@ class Configuration:
         return conf
 
     def of_files(self) -> Configuration:
-        """A copy, not frozen, with what the files say, and nothing of what the command line or a
-        program has set.
+        """Returns a copy, not frozen, with the values from files only, without those that the
+        command line or a program has set.
         """
         copy = self.with_values({})
         copy._values, copy._sources = map(dict, self._files)  # noqa: SLF001 - its own kind
         return copy
 
     def add_resource(self, path: Path) -> list[Property]:
-        """Read one XML file over what is there; final properties stay. Returns what the file
-        has.
+        """Reads one XML file over the present values; final properties stay. Returns the file's
+        properties.
         """
         self._refuse_if_frozen(str(path))
         items = read_properties(path)
@@ -178,14 +178,14 @@ class Configuration:
             self._final.add(name)
 
     def set(self, name: str, value: str, source: str = "program") -> None:
-        """Set one property. Raises ConfigError once the configuration is frozen."""
+        """Sets one property. Raises ConfigError once the configuration is frozen."""
         self._refuse_if_frozen(name)
         name = _key(name)
         self._values[name] = value
         self._sources[name] = source
 
     def freeze(self) -> Configuration:
-        """From here on nothing changes; returns self."""
+        """Forbids further changes; returns self."""
         self._frozen = True
         return self
 
@@ -194,7 +194,7 @@ class Configuration:
             raise ConfigError(f"the configuration is frozen, can't set {what}")
 
     def with_values(self, values: Mapping[str, str]) -> Configuration:
-        """A changed copy, not frozen; the original stays as it is."""
+        """Returns a changed copy, not frozen."""
         copy = Configuration()
         copy._values = self._values | {_key(name): value for name, value in values.items()}
         copy._sources = self._sources | dict.fromkeys(map(_key, values), "program")
@@ -206,7 +206,7 @@ class Configuration:
         return copy
 
     def in_folders(self, home: Path, conf_dirs: Sequence[Path]) -> Configuration:
-        """The same on another machine, where its folders lie elsewhere."""
+        """Returns a copy for another machine, with its folders."""
         copy = self.with_values({})
         copy.home, copy._dirs = home, tuple(conf_dirs)  # noqa: SLF001 - its own kind
         return copy.freeze()
@@ -223,15 +223,15 @@ class Configuration:
         return len(self._values)
 
     def items(self) -> list[tuple[str, str]]:
-        """All properties with their expanded values, in order of name."""
+        """Returns all properties with their expanded values, in order of name."""
         return [(name, self.expand(self._values[name])) for name in sorted(self._values)]
 
     def raw(self, name: str) -> str | None:
-        """The value as written, variables and all."""
+        """Returns the value as written, with its variables."""
         return self._values.get(_key(name))
 
     def source(self, name: str) -> str | None:
-        """Where the value comes from: a file, `command line` or `program`."""
+        """Returns the origin of a value: a file, `command line` or `program`."""
         return self._sources.get(_key(name))
 
     @property
@@ -240,8 +240,8 @@ class Configuration:
         return self._defaults
 
     def default(self, name: str) -> str | None:
-        """The shipped default of a property, as written; None for a property that is not among the
-        shipped ones.
+        """Returns the shipped default of a property, as written; None for a property that is not
+        among the shipped ones.
         """
         return self._defaults.get(_key(name))
 
@@ -253,12 +253,14 @@ class Configuration:
     def get(self, name: str, default: str | None) -> str | None: ...
 
     def get(self, name: str, default: str | None = None) -> str | None:
-        """The value, expanded and not trimmed."""
+        """Returns the value, expanded and not trimmed."""
         value = self._values.get(_key(name))
         return default if value is None else self.expand(value)
 
     def get_trimmed(self, name: str) -> str | None:
-        """The value without blanks and control characters at its ends (java.lang.String.trim)."""
+        """Returns the value without blanks and control characters at its ends
+        (java.lang.String.trim).
+        """
         value = self.get(name)
         return None if value is None else value.strip(_JAVA_BLANKS)
 
@@ -268,7 +270,7 @@ class Configuration:
     def get_int(self, name: str, default: int) -> int: ...
 
     def get_int(self, name: str, default: int | None = None) -> int | None:
-        """A 32-bit number, decimal or `0x…`. Raises ConfigError for anything else."""
+        """Returns a 32-bit number, decimal or `0x…`. Raises ConfigError for anything else."""
         return self._integer(name, default, 32)
 
     @overload
@@ -277,7 +279,7 @@ class Configuration:
     def get_long(self, name: str, default: int) -> int: ...
 
     def get_long(self, name: str, default: int | None = None) -> int | None:
-        """A 64-bit number, decimal or `0x…`. Raises ConfigError for anything else."""
+        """Returns a 64-bit number, decimal or `0x…`. Raises ConfigError for anything else."""
         return self._integer(name, default, 64)
 
     def _integer(self, name: str, default: int | None, bits: int) -> int | None:
@@ -299,7 +301,9 @@ class Configuration:
     def get_float(self, name: str, default: float) -> float: ...
 
     def get_float(self, name: str, default: float | None = None) -> float | None:
-        """A number as java.lang.Float.parseFloat reads it (`1.0f`, `NaN`), rounded to 32 bits."""
+        """Returns a number as java.lang.Float.parseFloat reads it (`1.0f`, `NaN`), rounded to 32
+        bits.
+        """
         value = self.get_double(name)
         if value is None:
             value = default
@@ -311,8 +315,8 @@ class Configuration:
     def get_double(self, name: str, default: float) -> float: ...
 
     def get_double(self, name: str, default: float | None = None) -> float | None:
-        """A number as java.lang.Double.parseDouble reads it. Raises ConfigError for anything
-        else.
+        """Returns a number as java.lang.Double.parseDouble reads it. Raises ConfigError for
+        anything else.
         """
         text = self.get_trimmed(name)
         if text is None:
@@ -338,8 +342,8 @@ class Configuration:
     def get_size(self, name: str, default: int) -> int: ...
 
     def get_size(self, name: str, default: int | None = None) -> int | None:
-        """A number of bytes with an optional binary prefix, `512m`, `1.5g` (Hadoop's getLongBytes,
-        with fractions).
+        """Returns a number of bytes with an optional binary prefix, `512m`, `1.5g` (Hadoop's
+        getLongBytes, with fractions).
         """
         text = self.get_trimmed(name)
         if not text:
@@ -350,12 +354,12 @@ class Configuration:
         return int(Decimal(match[1]) * (1 << 10 * " kmgtpe".index(match[2].lower() or " ")))
 
     def get_strings(self, name: str, default: Sequence[str] = ()) -> list[str]:
-        """What stands between commas, blanks kept, empty items left out; `default` if not set."""
+        """Splits a value at commas. Blanks are kept, empty items left out; `default` if not set."""
         value = self.get(name)
         return list(default) if value is None else [item for item in value.split(",") if item]
 
     def get_trimmed_strings(self, name: str, default: Sequence[str] = ()) -> list[str]:
-        """What stands between commas or line ends, without blanks around; `default` if not set."""
+        """Splits a value at commas and line ends, and strips the items; `default` if not set."""
         value = self.get_trimmed(name)
         if value is None:
             return list(default)
@@ -365,8 +369,8 @@ class Configuration:
         return items
 
     def get_word(self, name: str, default: str) -> str:
-        """The trimmed value of a property of `minutch.conf.kinds`. Raises ConfigError for one that
-        does not belong.
+        """Returns the trimmed value of a property of `minutch.conf.kinds`. Raises ConfigError for
+        one that does not belong.
         """
         value = self.get_trimmed(name) or default
         if not KINDS[name].fits(value):
@@ -374,15 +378,15 @@ class Configuration:
         return value
 
     def wrong(self, name: str, expected: str, found: str) -> ConfigError:
-        """The error for a value that can't be: where it is from, the property, what is allowed,
-        what was found.
+        """Returns the error for a wrong value: it names the property, its origin, what is allowed
+        and what was found.
         """
         return ConfigError(f"{name} ({self.source(name)}): expected {expected}, found {found!r}")
 
     # -- variables ---------------------------------------------------------------------------------
 
     def expand(self, text: str) -> str:
-        """Put in `${name}`, innermost first, at most twenty times, ConfigError after that.
+        """Replaces `${name}`, innermost first, at most twenty times; then raises ConfigError.
 
         Configuration.substituteVars: at the first unknown name the text is returned as far as it
         got, at a value that holds its own name as it was given. `${env.NAME}`,
@@ -433,13 +437,15 @@ class Configuration:
         return self._dirs
 
     def resource(self, name: str) -> Path | None:
-        """The rule file of that name in the configuration folders (an absolute path is taken as it
-        is).
+        """Returns the rule file of that name in the configuration folders (an absolute path is
+        taken as it is).
         """
         return _first(self._dirs or (HOME / "conf",), name)
 
     def file_to_edit(self, name: str) -> str:
-        """Where the user's own file of that name is, or is to be made, for messages."""
+        """Returns the path of the user's own file of that name, existing or to be made, for
+        messages.
+        """
         own = [folder for folder in self._dirs[:-1] if folder.is_dir()]
         found = _first(own, name)
         if found is None and not own and self.home.name == "_home":
@@ -447,8 +453,8 @@ class Configuration:
         return str(found or (own[0] if own else self.home / "conf") / name)
 
     def read_resource(self, name: str) -> str:
-        """The text of a rule file (UTF-8, any line ends). Raises ConfigError if it can't be found
-        or read.
+        """Returns the text of a rule file (UTF-8, any line ends). Raises ConfigError if it can't be
+        found or read.
         """
         path = self.resource(name)
         if path is None:

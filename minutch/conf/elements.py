@@ -13,7 +13,7 @@ from minutch.errors import ConfigError
 
 
 def read_elements(conf: Configuration, name: str) -> ElementTree.Element:
-    """The root of the configuration file `name`. Raises ConfigError with file and line."""
+    """Returns the root of the configuration file `name`. Raises ConfigError with file and line."""
     text, path = conf.read_resource(name), conf.resource(name)
     try:
         root = ElementTree.fromstring(text)
@@ -25,5 +25,7 @@ def read_elements(conf: Configuration, name: str) -> ElementTree.Element:
 
 
 def parameters_of(element: ElementTree.Element) -> dict[str, str]:
-    """The `<param name="…" value="…"/>` below an element; of equal names the last one counts."""
+    """Returns the `<param name="…" value="…"/>` below an element; of equal names the last one
+    counts.
+    """
     return {param.get("name", ""): param.get("value", "") for param in element.iter("param")}

@@ -1,10 +1,10 @@
-"""What values properties take, where their defaults don't tell: words, lists, sizes, patterns,
-networks.
+"""Lists the values that properties take, where their defaults do not show it: words, lists, sizes,
+patterns, networks.
 
-The one list of it. A property that is neither here nor has a truth value or a number for its
-default takes any text. `minutch/conf/check.py` goes by it before the first job; whoever reads such
-a property raises `conf.wrong` for the same reason. What needs more than a look at the text
-(classes, expressions, rule files) is said by its reader alone.
+This is the only such list. A property that is not in it, and has neither a truth value nor a number
+as its default, takes any text. `minutch/conf/check.py` checks values before the first job, and
+`conf.wrong` is raised for the same reason where they are read. Values that need more than a look at
+the text (classes, expressions, rule files) are checked only there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def one_of(*words: str, ignore_case: bool = False) -> Kind:
 
 
 def some_of(*words: str, but: str = "") -> Kind:
-    """A list of some words, in front of which `but` may stand."""
+    """Returns a list of some words, in front of which `but` may stand."""
     return Kind(
         f"some of {', '.join(words)}",
         lambda value: all(item.removeprefix(but) in words for item in _items(value)),

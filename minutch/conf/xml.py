@@ -38,7 +38,7 @@ class Property(NamedTuple):
 
 
 def read_properties(path: Path, depth: int = 0) -> list[Property]:
-    """All properties of a file in order. Raises ConfigError with file and line."""
+    """Returns all properties of a file in order. Raises ConfigError with file and line."""
     try:
         data = path.read_bytes()
     except OSError as exc:

@@ -59,7 +59,7 @@ class Expression:
         self._run = _compile(self.tree)
 
     def evaluate(self, variables: Variables) -> object:
-        """The value of the expression; None where it has none, or can't be computed."""
+        """Returns the value of the expression; None where it has none, or can't be computed."""
         try:
             return self._run(variables)
         except _Returned as found:
@@ -68,13 +68,13 @@ class Expression:
             return None
 
     def matches(self, variables: Variables) -> bool:
-        """Whether the value is true itself: numbers and strings don't count
+        """Returns whether the value is true itself: numbers and strings don't count
         (CrawlDatum.execute).
         """
         return self.evaluate(variables) is True
 
     def names(self) -> frozenset[str]:
-        """The variables (with their dots) that the expression uses."""
+        """Returns the variables (with their dots) that the expression uses."""
         return frozenset(_names(self.tree))
 
     def __repr__(self) -> str:
@@ -82,8 +82,8 @@ class Expression:
 
 
 def compile_expression(text: str) -> Expression:
-    """The compiled expression; dates in `text` become milliseconds. Raises ExpressionError with the
-    position.
+    """Returns the compiled expression; dates in `text` become milliseconds. Raises ExpressionError
+    with the position.
     """
     return Expression(text)
 
@@ -102,7 +102,7 @@ def _compile(node: Node) -> Evaluate:
 
 
 def _null_on(failures: tuple[type[Exception], ...], run: Evaluate) -> Evaluate:
-    """`run`, with null in the place of `failures`."""
+    """Returns a function that runs `run` and gives null for `failures`."""
 
     def lenient(variables: Variables) -> object:
         try:

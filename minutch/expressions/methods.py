@@ -1,5 +1,5 @@
-"""What expressions may call of strings, numbers and the configuration, by Java's names; each a pure
-function.
+"""Defines the methods that expressions may call on strings, numbers and the configuration, under
+Java's names; each is a pure function.
 
 A position outside the string, or an argument of the wrong kind, raises `Failure`, as Java's methods
 throw.

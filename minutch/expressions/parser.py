@@ -64,7 +64,7 @@ _CONSTANTS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null
 
 
 def parse(text: str) -> Node:
-    """The tree of `text`. Raises ExpressionError."""
+    """Returns the tree of `text`. Raises ExpressionError."""
     return _Parser(text).parse()
 
 
@@ -93,7 +93,7 @@ class _Parser:
         return first if len(statements) == 1 else Block(statements)
 
     def statements(self) -> tuple[Node, ...]:
-        """All statements up to the end of the script or block."""
+        """Returns all statements up to the end of the script or block."""
         found: list[Node] = []
         for _ in range(MAX_TERMS):
             while self.accept(";"):
@@ -121,7 +121,7 @@ class _Parser:
         return found
 
     def choice(self) -> Node:
-        """What follows an `if`."""
+        """Parses what follows an `if`."""
         self.expect("(")
         condition = self.expression()
         self.expect(")")
@@ -132,7 +132,7 @@ class _Parser:
         return If(condition, yes, no)
 
     def simple(self) -> Node:
-        """An expression that is a statement."""
+        """Returns an expression that is a statement."""
         found = self.expression()
         is_last = (self.token.kind, self.token.text) in {("end", ""), ("op", "}"), ("name", "else")}
         if self.accept(";") is None and not is_last:
@@ -182,7 +182,7 @@ class _Parser:
         return left
 
     def binary(self, loosest: int) -> Node:
-        """An operand and the operators after it that bind at least as tightly as level
+        """Returns an operand and the operators after it that bind at least as tightly as level
         `loosest`.
         """
         left = self.unary()

@@ -95,11 +95,13 @@ OPERATORS: Final = (
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z", re.ASCII)
 _TOKEN = re.compile(
     r"""(?P<blank> \s+ | //[^\n]* | \#\#[^\n]* | /\*.*?\*/ )
-      | (?P<real> \d+ (?: \.\d+ (?:[eE][+-]?\d+)? [fFdDbB]? | [eE][+-]?\d+ [fFdDbB]? | [fFdDbB] (?![\w$]) ) )
+      | (?P<real> \d+ (?: \.\d+ (?:[eE][+-]?\d+)? [fFdDbB]?
+                       | [eE][+-]?\d+ [fFdDbB]?
+                       | [fFdDbB] (?![\w$]) ) )
       | (?P<integer> (?: 0[xX][0-9a-fA-F]+ | \d+ ) [lLhH]? )
       | (?P<string> '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )
       | (?P<name> [^\W\d][\w$]* | \$[\w$]* )
-      | (?P<op> """  # noqa: E501
+      | (?P<op> """
     + "|".join(re.escape(op) for op in OPERATORS)
     + r""" )""",
     re.VERBOSE | re.DOTALL,
@@ -121,7 +123,7 @@ class Token:
 
 
 def fail(text: str, position: int, problem: str) -> ExpressionError:
-    """The error for `problem` at `position` (0-based) of the expression `text`."""
+    """Returns the error for `problem` at `position` (0-based) of the expression `text`."""
     return ExpressionError(f"expression '{text}', character {position + 1}: {problem}")
 
 
@@ -143,7 +145,7 @@ def replace_dates(text: str) -> str:
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of `text`, the last one of kind `end`. Raises ExpressionError."""
+    """Returns the tokens of `text`, the last one of kind `end`. Raises ExpressionError."""
     if len(text) > MAX_LENGTH:
         raise ExpressionError(
             f"expression of {len(text)} characters: at most {MAX_LENGTH} are allowed"
@@ -199,8 +201,8 @@ def _integer(text: str, word: str, start: int) -> int:
 
 
 def _string(word: str) -> str:
-    """The string between the quotes; a backslash before the other kind of quote stays, as in
-    JEXL.
+    """Returns the string between the quotes; a backslash before the other kind of quote stays, as
+    in JEXL.
     """
     quote = word[0]
 

@@ -1,4 +1,4 @@
-"""How operators work on values: numbers, strings, booleans and null, with the conversions of JEXL's
+"""Applies operators to values: numbers, strings, booleans and null, with the conversions of JEXL's
 arithmetic.
 
 `Failure` is raised where there is no result (null operands, words as numbers, division by zero);
@@ -143,7 +143,7 @@ def equal(left: object, right: object) -> bool:
 
 
 def _exact(value: int | float | str) -> Number:
-    """An integer, or a string as a number of any kind ("" is 0), for equality."""
+    """Returns an integer, or a string as a number of any kind ("" is 0), for equality."""
     return value if not isinstance(value, str) else real_of(value) if value else 0
 
 
@@ -181,7 +181,7 @@ def matches(left: object, right: object) -> bool:
 
 @lru_cache(maxsize=256)
 def regex(pattern: str) -> JavaRegex:
-    """A compiled regular expression. Raises Failure for a broken one."""
+    """Returns a compiled regular expression. Raises Failure for a broken one."""
     try:
         return JavaRegex(pattern, MAX_SECONDS)
     except ConfigError as exc:
@@ -254,7 +254,7 @@ def _bits(function: Callable[[int, int], int]) -> Callable[[object, object], obj
 
 
 def _signed(value: int) -> int:
-    """The low 64 bits of `value`, as a signed number."""
+    """Returns the low 64 bits of `value`, as a signed number."""
     return ((value + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
 
 

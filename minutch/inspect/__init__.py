@@ -1,4 +1,4 @@
-"""What people look at: everything here reads a crawl, and changes nothing but what `fsck` mends.
+"""Shows a crawl to people. Everything here only reads, except that `fsck` repairs.
 
 Begin with `query`: the others ask their questions of its tables.
 

@@ -12,7 +12,7 @@ databases go through. An installation compiles them into one library.
     `crawldatum`, `maps`, `parsedata`, `parsemeta`, `webgraph`    records taken apart and written
     `links`, `inlinks`, `outlinks`           links out of pages and into them
     `sort`, `ranges`, `match`, `distinct`    order, cut and compare columns
-    `hash`, `seeded`, `md5`, `simhash`       hashes
+    `hash`, `seeded`, `simhash`              hashes
     `hosts`, `resolve`, `sieve`, `segments`, `seeds`    URLs in bulk
-    `html`, `markup`                         pages
+    `html`, `markup`, `tags`                 pages
 """

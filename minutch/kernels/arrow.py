@@ -24,6 +24,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from minutch.kernels.library import is_interpreted
+
 Bytes = npt.NDArray[np.uint8]
 Views = npt.NDArray[np.int32]
 
@@ -85,7 +87,7 @@ _capsule_pointer.restype = ctypes.c_void_p
 _capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 _held: dict[int, tuple[Any, ...]] = {}
-"""What the arrays that Polars was given stand on; first a flag that Polars sets when it lets go of
+"""The owners of the memory that Polars was given; first a flag that Polars sets when it lets go of
 the array.
 """
 _tokens = count(1)
@@ -148,14 +150,30 @@ def to_series(
     is_text: bool = False,
 ) -> pl.Series:
     """A Binary column over `views` (int32, n × 4), whose strings lie in `buffers`; nothing is
-    copied.
+    copied, unless kernels are interpreted.
 
     `valid` is a bitmap of the rows that are not null, lowest bit first. The column keeps the arrays
     alive. With `is_text`, all strings being UTF-8, which nobody will look at again, it is a String
     column.
     """
+    if is_interpreted():
+        copied = pl.Series(name, _copies(views, buffers, valid), dtype=pl.Binary)
+        return copied.cast(pl.String) if is_text else copied
     _let_go()
     return pl.Series(_Export(views, buffers, valid, _TEXT if is_text else _BINARY)).alias(name)
+
+
+def _copies(views: Views, buffers: Sequence[Bytes], valid: Bytes | None) -> list[bytes | None]:
+    """The strings one by one: without compiled code, nobody hears when Polars lets go of memory."""
+    copies: list[bytes | None] = []
+    for row, (size, _, buffer, at) in enumerate(views.tolist()):
+        if valid is not None and not valid[row >> 3] >> (row & 7) & 1:
+            copies.append(None)
+        elif size <= INLINE:
+            copies.append(views[row].tobytes()[4 : 4 + size])
+        else:
+            copies.append(buffers[buffer][at : at + size].tobytes())
+    return copies
 
 
 class Strings(NamedTuple):

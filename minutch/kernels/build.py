@@ -4,8 +4,9 @@
                                         (`wheel`)
 
 The one module, with `intrinsics`, that needs Numba and llvmlite, in processes of its own: one for
-each core. Each module of kernels becomes an object file that stands for itself, as what it calls of
-other modules is compiled into it. `link` makes one library of them.
+each core, and one for the modules that are compiled for newer processors too. Each module of
+kernels becomes an object file that stands for itself, as what it calls of other modules is compiled
+into it. `link` makes one library of them.
 
 A kernel is the C function `minutch_<module>_<name>(int64_t *result, ndarray type, words...) ->
 int32_t`: it takes integers as they are and arrays as the addresses of NumPy's array objects (struct
@@ -18,7 +19,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import platform
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -54,13 +54,13 @@ _LETTERS: Final = {
 }
 """Kind of element → its letters: long and long long may have the same size."""
 _NEEDED: Final = {"memcpy", "memmove", "memset", "memcmp"}
-"""What the library needs of the process that loads it: functions of its C library."""
+"""The functions that the library needs of the process that loads it: functions of its C library."""
 _SOURCES: Final = Path(__file__).parents[2]
 _WORKER: Final = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from minutch.kernels.build import write_objects
-write_objects(sys.argv[2], sys.argv[3:])
+write_objects(*sys.argv[2:4], sys.argv[4:])
 """
 
 
@@ -68,15 +68,16 @@ def build(target: Path = library.PATH) -> None:
     """Compile all kernels and link them. Raises MinutchError with what the compiler or the linker
     said.
     """
-    names = sorted(
-        library.modules(), key=library.size_of, reverse=True
-    )  # so that shares take alike
+    names = sorted(library.modules(), key=library.size_of, reverse=True)  # for equal shares
     count = min(len(names), os.cpu_count() or 1)
+    shares = [(library.BASELINE, names[first::count]) for first in range(count)]
+    if library.BASELINE == "x86-64":
+        shares.append((library.NEWER, list(library.FASTER_ON_NEWER)))
     with TemporaryDirectory(prefix="minutch-kernels-") as folder:
         worker = [sys.executable, "-c", _WORKER, str(_SOURCES), folder]
         running = [
-            Popen([*worker, *names[first::count]], stdout=PIPE, stderr=STDOUT)
-            for first in range(count)
+            Popen([*worker, processor, *share], stdout=PIPE, stderr=STDOUT)
+            for processor, share in shares
         ]
         try:
             for process in running:
@@ -92,19 +93,27 @@ def build(target: Path = library.PATH) -> None:
         link(sorted(Path(folder).glob("*.o")), target)
 
 
-def write_objects(folder: str, names: list[str]) -> None:
-    """Write the object code of modules of kernels to files in a folder; with the first module, the
-    library's mark.
+def write_objects(folder: str, processor: str, names: list[str]) -> None:
+    """Write the object code of modules of kernels to files in a folder, for one processor in each
+    process; with the first module, the library's mark.
     """
+    config = _numba().config
+    config.CPU_NAME, config.CPU_FEATURES = processor, ""
     for name in names:
-        (Path(folder) / f"{name}.o").write_bytes(compile_module(name))
-    if library.modules()[0] in names:
+        (Path(folder) / f"{name}.{_processor()}.o").write_bytes(compile_module(name))
+    if library.modules()[0] in names and _processor() == library.BASELINE:
         (Path(folder) / "mark.o").write_bytes(_emit(_mark()))
 
 
-def processor() -> str:
-    """The processor that kernels are compiled for, by LLVM's name."""
-    return "x86-64" if platform.machine().lower() in {"x86_64", "amd64"} else "generic"
+def _processor() -> str:
+    """The processor that this process compiles for."""
+    return str(_numba().config.CPU_NAME)
+
+
+def _numba() -> Any:
+    import numba
+
+    return numba
 
 
 def compile_module(name: str) -> bytes:
@@ -126,7 +135,7 @@ def compile_module(name: str) -> bytes:
         if callback.module == name:
             compiled = _numba().cfunc("void(int64)", **_options())(callback.function)
             whole.link_in(llvm.parse_assembly(compiled.inspect_llvm()))
-            whole.get_function(compiled.native_name).name = library.symbol(callback)
+            whole.get_function(compiled.native_name).name = library.symbol(callback, _processor())
     for found in (*whole.functions, *whole.global_variables):
         if not found.is_declaration and not found.name.startswith(library.PREFIX):
             found.linkage = "internal"
@@ -138,15 +147,6 @@ def compile_module(name: str) -> bytes:
             f"kernels of {name} need more than there will be: {', '.join(sorted(unknown))}"
         )
     return code
-
-
-@cache
-def _numba() -> Any:
-    import numba
-
-    config: Any = numba.config
-    config.CPU_NAME, config.CPU_FEATURES = processor(), ""
-    return numba
 
 
 def _options() -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _emit(module: Any) -> bytes:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=processor(), opt=3, reloc="pic", codemodel="default"
+        cpu=_processor(), opt=3, reloc="pic", codemodel="default"
     )
     tuning = llvm.create_pipeline_tuning_options(speed_level=3)
     passes = llvm.create_pass_builder(machine, tuning)
@@ -282,6 +282,10 @@ def _arguments(kernel: native.Kernel) -> Any:
         )
         for name in kernel.parameters
     ]
+    arranged = [
+        types.BaseTuple.from_types(tuple(kind), type(kind)) if isinstance(kind, tuple) else kind
+        for kind in kernel.together(kinds)
+    ]
     word = ir.IntType(64)
 
     def load(builder: Any, address: Any, offset: int) -> Any:
@@ -290,7 +294,7 @@ def _arguments(kernel: native.Kernel) -> Any:
         )
 
     def arguments(typingctx: Any, words: Any) -> Any:
-        result: Any = cast(Any, types).Tuple(kinds)
+        result: Any = cast(Any, types).Tuple(arranged)
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             values = []
@@ -303,6 +307,10 @@ def _arguments(kernel: native.Kernel) -> Any:
                     data = builder.inttoptr(load(builder, value, _DATA), pointer)
                     value = array_of(context, builder, kind, data, shape)
                 values.append(value)
+            values = [
+                context.make_tuple(builder, kind, value) if isinstance(value, tuple) else value
+                for kind, value in zip(arranged, kernel.together(values), strict=True)
+            ]
             return context.make_tuple(builder, result, values)
 
         return result(types.int64), codegen
@@ -322,9 +330,8 @@ def _with_words(kernel: native.Kernel, entry: str) -> Any:
     callee = ir.Function(module, ir.FunctionType(status, [word] * 2), entry)
     check = ir.Function(module, ir.FunctionType(ir.IntType(8), [word] * 5), _check()[0])
     names = kernel.parameters
-    function = ir.Function(
-        module, ir.FunctionType(status, [word] * (2 + len(names))), library.symbol(kernel)
-    )
+    kind = ir.FunctionType(status, [word] * (2 + len(names)))
+    function = ir.Function(module, kind, library.symbol(kernel, _processor()))
     result, ndarray, *words = function.args
     builder = ir.IRBuilder(function.append_basic_block())
     room = builder.alloca(ir.ArrayType(word, len(names)))

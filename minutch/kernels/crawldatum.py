@@ -7,7 +7,7 @@ for single records.
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
 from minutch.kernels.find import records, verified
 from minutch.kernels.memory import int_at, long_at, put_int
@@ -22,6 +22,8 @@ from minutch.kernels.native import (
     Views,
     inlined,
     inner,
+    int8,
+    int64,
     kernel,
     string_at,
 )
@@ -41,6 +43,21 @@ def put_long(buf: U8, at: Int, value: Int) -> None:
     put_int(buf, at + 4, value)
 
 
+class Columns(NamedTuple):
+    """The fields of many records. A column without room is not wanted."""
+
+    status: U8
+    fetch_time: I64
+    modified_time: I64
+    retries: I8
+    interval: I32
+    score_bits: I32
+    signature_at: I64
+    signature_len: I32
+    metadata_at: I64
+    metadata_len: I32
+
+
 @inner
 def decode_rows(
     buf: U8,
@@ -49,16 +66,7 @@ def decode_rows(
     count: Int,
     row: Int,
     optional: Bool,
-    status: U8,
-    fetch_time: I64,
-    modified_time: I64,
-    retries: I8,
-    interval: I32,
-    score_bits: I32,
-    signature_at: I64,
-    signature_len: I32,
-    metadata_at: I64,
-    metadata_len: I32,
+    columns: Columns,
 ) -> Bool:
     """Fill rows from `row` on from the first `count` values; see `decode`."""
     for k in range(count):
@@ -68,23 +76,23 @@ def decode_rows(
         empty = optional and size == 0
         if not empty and (size < FIXED_SIZE + 1 or buf[p] != 7):
             return False
-        if len(status):
-            status[i] = 0 if empty else buf[p + 1]
-        if len(fetch_time):
-            fetch_time[i] = 0 if empty else long_at(buf, p + 2)
-        if len(retries):
-            retries[i] = 0 if empty else np.int8(buf[p + 10])
-        if len(interval):
-            interval[i] = 0 if empty else int_at(buf, p + 11)
-        if len(score_bits):
-            score_bits[i] = 0 if empty else int_at(buf, p + 15)
-        if len(modified_time):
-            modified_time[i] = 0 if empty else long_at(buf, p + 19)
-        if len(signature_at) or len(metadata_at):
-            signature, entries = np.int64(0), np.int64(0)
-            flag = np.int64(FIXED_SIZE)
+        if len(columns.status):
+            columns.status[i] = 0 if empty else buf[p + 1]
+        if len(columns.fetch_time):
+            columns.fetch_time[i] = 0 if empty else long_at(buf, p + 2)
+        if len(columns.retries):
+            columns.retries[i] = 0 if empty else int8(buf[p + 10])
+        if len(columns.interval):
+            columns.interval[i] = 0 if empty else int_at(buf, p + 11)
+        if len(columns.score_bits):
+            columns.score_bits[i] = 0 if empty else int_at(buf, p + 15)
+        if len(columns.modified_time):
+            columns.modified_time[i] = 0 if empty else long_at(buf, p + 19)
+        if len(columns.signature_at) or len(columns.metadata_at):
+            signature, entries = int64(0), int64(0)
+            flag = int64(FIXED_SIZE)
             if not empty:
-                signature = max(np.int64(np.int8(buf[p + 27])), np.int64(0))
+                signature = max(int64(int8(buf[p + 27])), int64(0))
                 flag = FIXED_SIZE + signature
                 if size <= flag:
                     return False
@@ -94,12 +102,12 @@ def decode_rows(
                         return False
                 elif size != flag + 1:
                     return False
-            if len(signature_at):
-                signature_at[i] = p + FIXED_SIZE
-                signature_len[i] = signature
-            if len(metadata_at):
-                metadata_at[i] = p + flag + 1
-                metadata_len[i] = size - flag - 1 if entries > 0 else 0
+            if len(columns.signature_at):
+                columns.signature_at[i] = p + FIXED_SIZE
+                columns.signature_len[i] = signature
+            if len(columns.metadata_at):
+                columns.metadata_at[i] = p + flag + 1
+                columns.metadata_len[i] = size - flag - 1 if entries > 0 else 0
     return True
 
 
@@ -109,21 +117,12 @@ def decode(
     at: I64,
     length: I32,
     optional: Bool,
-    status: U8,
-    fetch_time: I64,
-    modified_time: I64,
-    retries: I8,
-    interval: I32,
-    score_bits: I32,
-    signature_at: I64,
-    signature_len: I32,
-    metadata_at: I64,
-    metadata_len: I32,
+    columns: Columns,
 ) -> Bool:
     """Fill the columns from the values at offsets `at` of `buf`; False if one of them is not a
     plain version 7.
 
-    A column without room is not wanted. Where values are `optional`, one without a byte gives
+    Where values are `optional`, one without a byte gives
     zeros.
     """
     return decode_rows(
@@ -133,16 +132,7 @@ def decode(
         len(at),
         0,
         optional,
-        status,
-        fetch_time,
-        modified_time,
-        retries,
-        interval,
-        score_bits,
-        signature_at,
-        signature_len,
-        metadata_at,
-        metadata_len,
+        columns,
     )
 
 
@@ -157,16 +147,7 @@ def scan(
     crc32: Int,
     key_at: I64,
     key_len: I32,
-    status: U8,
-    fetch_time: I64,
-    modified_time: I64,
-    retries: I8,
-    interval: I32,
-    score_bits: I32,
-    signature_at: I64,
-    signature_len: I32,
-    metadata_at: I64,
-    metadata_len: I32,
+    columns: Columns,
 ) -> Int:
     """`find.walk` and `decode` in one: a record is decoded while it is in the cache, and only its
     columns are kept.
@@ -176,16 +157,16 @@ def scan(
     """
     found_at, found_len = scratch64(AT_A_TIME), scratch32(AT_A_TIME)
     value_at, value_len = scratch64(AT_A_TIME), scratch32(AT_A_TIME)
-    row = np.int64(0)
+    row = int64(0)
     at, good = start, start // chunk * chunk
     while at < end:
         good = verified(buf, good, end, sums, chunk, crc32)
         if good < 0:
             return -1
-        count = np.int64(AT_A_TIME)
+        count = int64(AT_A_TIME)
         while count == AT_A_TIME:
             count, at = records(
-                buf, at, min(good, end), sync, np.int64(0), found_at, found_len, value_at, value_len
+                buf, at, min(good, end), sync, int64(0), found_at, found_len, value_at, value_len
             )
             if count < 0 or not decode_rows(
                 buf,
@@ -194,16 +175,7 @@ def scan(
                 count,
                 row,
                 False,
-                status,
-                fetch_time,
-                modified_time,
-                retries,
-                interval,
-                score_bits,
-                signature_at,
-                signature_len,
-                metadata_at,
-                metadata_len,
+                columns,
             ):
                 return -1
             if len(key_at):
@@ -229,7 +201,7 @@ def plain(buf: U8, at: I64, length: I32, status: U8, fetch_time: I64, score_bits
         status[i] = buf[p + 1]
         fetch_time[i] = long_at(buf, p + 2)
         score_bits[i] = int_at(buf, p + 15)
-        flag = FIXED_SIZE + np.int64(np.int8(buf[p + 27]))
+        flag = FIXED_SIZE + int64(int8(buf[p + 27]))
         if flag < FIXED_SIZE or flag >= size:
             return False
         if size == flag + 1:
@@ -250,7 +222,7 @@ def map_size(buf: U8, at: Int, end: Int) -> Int:
     for _ in range(classes):
         if at + 3 > end:
             return -1
-        at += 3 + (np.int64(buf[at + 1]) << 8 | buf[at + 2])
+        at += 3 + (int64(buf[at + 1]) << 8 | buf[at + 2])
     return int_at(buf, at) if at + 4 <= end else -1
 
 
@@ -272,7 +244,7 @@ def encode(
     """Write the records to the offsets `at` of `buf`; empty signatures and metadata stand for
     none.
     """
-    target = np.int64(buf.ctypes.data)
+    target = int64(buf.ctypes.data)
     for i in range(len(at)):
         p = at[i]
         buf[p] = 7
@@ -282,13 +254,13 @@ def encode(
         put_int(buf, p + 11, interval[i])
         put_int(buf, p + 15, score_bits[i])
         put_long(buf, p + 19, modified_time[i])
-        size = np.int64(signatures[i, 0])
+        size = int64(signatures[i, 0])
         buf[p + 27] = size
         p += FIXED_SIZE
         if size:
             copy_bytes(target + p, string_at(signatures, signature_addresses, i), size)
             p += size
-        size = np.int64(metadata[i, 0])
+        size = int64(metadata[i, 0])
         buf[p] = size > 0
         if size:
             copy_bytes(target + p + 1, string_at(metadata, metadata_addresses, i), size)
@@ -299,10 +271,10 @@ def copy_scored(value_at: I64, value_len: I32, rows: I64, score_bits: I32, out: 
     """Copy the values of some rows into `out`, one after the other, with other scores; their places
     are those then.
     """
-    used = np.int64(0)
+    used = int64(0)
     for i in range(len(rows)):
         row = rows[i]
-        copy_bytes(np.int64(out.ctypes.data) + used, value_at[row], np.int64(value_len[row]))
-        value_at[row] = np.int64(out.ctypes.data) + used
+        copy_bytes(int64(out.ctypes.data) + used, value_at[row], int64(value_len[row]))
+        value_at[row] = int64(out.ctypes.data) + used
         put_int(out, used + 15, score_bits[i])
-        used += np.int64(value_len[row])
+        used += int64(value_len[row])

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from minutch.kernels.native import I32, I64, U8, Int, inner, kernel
+from minutch.kernels.native import I32, I64, U8, Int, Word, inner, int64, kernel, uint64
 from minutch.kernels.primitives import call7, copy_bytes, load8, load64, scratch64, store32, store64
 
 SHORT: Final = 2048
@@ -57,7 +57,9 @@ def _literal_codes() -> tuple[list[int], list[int]]:
 
 
 def _length_codes() -> tuple[list[int], list[int]]:
-    """For each match length: the code with its extra bits behind it, and how many bits that is."""
+    """Return, for each match length, the code with its extra bits behind it, and how many bits that
+    is.
+    """
     codes, sizes = _literal_codes()
     whole, bits = [0] * (_MAX_MATCH + 1), [0] * (_MAX_MATCH + 1)
     length = 3
@@ -72,8 +74,8 @@ def _length_codes() -> tuple[list[int], list[int]]:
 
 
 def _distance_codes() -> tuple[list[int], list[int]]:
-    """For each distance up to SHORT: the code with its extra bits behind it, and how many bits that
-    is.
+    """Return, for each distance up to SHORT, the code with its extra bits behind it, and how many
+    bits that is.
     """
     whole, bits = [0] * (SHORT + 1), [0] * (SHORT + 1)
     distance, symbol = 1, 0
@@ -103,10 +105,10 @@ def new_places() -> I64:
 
 
 @inner
-def _checksum(source: Int, size: Int) -> Int:
+def _checksum(source: Int, size: Int) -> Word:
     """Adler-32."""
-    low, high = np.uint64(1), np.uint64(0)
-    at = np.int64(0)
+    low, high = uint64(1), uint64(0)
+    at = int64(0)
     while at < size:
         end = min(size, at + _ADLER_RUN)
         while at + 4 <= end:
@@ -116,22 +118,22 @@ def _checksum(source: Int, size: Int) -> Int:
                 load8(source + at + 2),
                 load8(source + at + 3),
             )
-            high += np.uint64(4) * low + np.uint64(4) * a + np.uint64(3) * b + np.uint64(2) * c + d
+            high += uint64(4) * low + uint64(4) * a + uint64(3) * b + uint64(2) * c + d
             low += a + b + c + d
             at += 4
         while at < end:
             low += load8(source + at)
             high += low
             at += 1
-        low %= np.uint64(_MODULUS)
-        high %= np.uint64(_MODULUS)
-    return high << np.uint64(16) | low
+        low %= uint64(_MODULUS)
+        high %= uint64(_MODULUS)
+    return high << uint64(16) | low
 
 
 @inner
 def _put_checksum(target: Int, source: Int, size: Int) -> Int:
     """The string's checksum at the address `target`; returns the address after it."""
-    value = np.int64(_checksum(source, size))
+    value = int64(_checksum(source, size))
     store32(
         target, value >> 24 | (value >> 8 & 0xFF00) | (value & 0xFF00) << 8 | (value & 0xFF) << 24
     )
@@ -143,9 +145,7 @@ def finish_stored(target: Int, size: Int) -> Int:
     """Make the `size` (below 65,536) bytes at `target + BEFORE` a stream from `target` on; returns
     its length.
     """
-    store32(
-        target, np.int64(0x010178) | (size & 0xFF) << 24
-    )  # zlib's header; the one block, stored
+    store32(target, int64(0x010178) | (size & 0xFF) << 24)  # zlib's header; the one block, stored
     store32(target + 3, size | (~size & 0xFFFF) << 16)
     return _put_checksum(target + BEFORE + size, target + BEFORE, size) - target
 
@@ -157,27 +157,27 @@ def _compressed(source: Int, size: Int, target: Int, places: I64) -> Int:
     """
     base = places[-1]  # places of this string are counted from here
     places[-1] = base + size + 1
-    store32(target, np.int64(0x0178))
+    store32(target, int64(0x0178))
     at = target + 2
     limit = target + 7 + size
-    word, used = np.uint64(3), np.uint64(3)
-    position = np.int64(0)
+    word, used = uint64(3), uint64(3)
+    position = int64(0)
     while position < size:
         if at + 8 > limit:
-            return np.int64(-1)
-        length = np.int64(0)
-        distance = np.int64(0)
+            return int64(-1)
+        length = int64(0)
+        distance = int64(0)
         if position + 8 <= size:
-            four = load64(source + position) & np.uint64(0xFFFFFFFF)
-            slot = np.int64(
-                (four * np.uint64(0x9E3779B1) & np.uint64(0xFFFFFFFF)) >> np.uint64(32 - _HASH_BITS)
+            four = load64(source + position) & uint64(0xFFFFFFFF)
+            slot = int64(
+                (four * uint64(0x9E3779B1) & uint64(0xFFFFFFFF)) >> uint64(32 - _HASH_BITS)
             )
             other = places[slot] - base - 1
             places[slot] = base + 1 + position
-            if other >= 0 and load64(source + other) & np.uint64(0xFFFFFFFF) == four:
+            if other >= 0 and load64(source + other) & uint64(0xFFFFFFFF) == four:
                 distance = position - other
-                longest = min(size - position, np.int64(_MAX_MATCH))
-                length = np.int64(_MIN_MATCH)
+                longest = min(size - position, int64(_MAX_MATCH))
+                length = int64(_MIN_MATCH)
                 while length < longest and load8(source + other + length) == load8(
                     source + position + length
                 ):
@@ -193,14 +193,14 @@ def _compressed(source: Int, size: Int, target: Int, places: I64) -> Int:
             word |= _LITERAL[byte] << used
             used += _LITERAL_BITS[byte]
             position += 1
-        store64(at, np.int64(word))
-        at += np.int64(used >> np.uint64(3))
-        word >>= used & np.uint64(56)
-        used &= np.uint64(7)
-    end = at + (np.int64(used) + _END_OF_BLOCK_BITS + 7 >> 3)  # the code of the end is zeros
+        store64(at, int64(word))
+        at += int64(used >> uint64(3))
+        word >>= used & uint64(56)
+        used &= uint64(7)
+    end = at + (int64(used) + _END_OF_BLOCK_BITS + 7 >> 3)  # the code of the end is zeros
     if end >= limit:
-        return np.int64(-1)
-    store32(at, np.int64(word))
+        return int64(-1)
+    store32(at, int64(word))
     return _put_checksum(end, source, size) - target
 
 
@@ -231,11 +231,11 @@ def deflate(
 
     Long ones are for libdeflate; `out_at` and `out_len` get where the streams lie.
     """
-    target = np.int64(out.ctypes.data)
+    target = int64(out.ctypes.data)
     places = scratch64(_PLACES)
-    end = np.int64(0)
+    end = int64(0)
     for i in range(len(at)):
-        size = np.int64(length[i])
+        size = int64(length[i])
         out_at[i] = end
         out_len[i] = deflate_one(
             at[i], size, target + end, len(out) - end, places, compressor, function

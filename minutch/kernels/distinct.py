@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from minutch.kernels.memory import compare
-from minutch.kernels.native import I32, U32, U64, Int, Views, kernel, string_at
+from minutch.kernels.native import I32, U32, U64, Int, Views, int64, kernel, string_at
 from minutch.kernels.seeded import string_hash
 
 
@@ -20,18 +18,17 @@ def number(
     `hashes` has room for each string. `seed` as in `seeded`.
     """
     mask = len(slots) - 1
-    count = np.int64(0)
+    count = int64(0)
     for i in range(len(views)):
-        size, at = np.int64(views[i, 0]), string_at(views, addresses, i)
+        size, at = int64(views[i, 0]), string_at(views, addresses, i)
         code = string_hash(at, size, seed)
-        slot = np.int64(code) & mask
+        slot = int64(code) & mask
         while slots[slot]:
-            known = np.int64(slots[slot]) - 1
-            row = np.int64(rows[known])
+            known = int64(slots[slot]) - 1
+            row = int64(rows[known])
             if (
                 hashes[known] == code
-                and compare(string_at(views, addresses, row), np.int64(views[row, 0]), at, size)
-                == 0
+                and compare(string_at(views, addresses, row), int64(views[row, 0]), at, size) == 0
             ):
                 numbers[i] = known
                 break

@@ -11,8 +11,6 @@ by record, which names the error.
 
 from __future__ import annotations
 
-import numpy as np
-
 from minutch.kernels.memory import compare, int_at, vint_at, word_at
 from minutch.kernels.native import (
     I32,
@@ -26,8 +24,11 @@ from minutch.kernels.native import (
     callback,
     inlined,
     inner,
+    int64,
     kernel,
     string_at,
+    uint8,
+    uint32,
 )
 from minutch.kernels.primitives import call7, load32, load64, store64
 from minutch.kernels.sums import first_bad_sum
@@ -41,8 +42,8 @@ cache.
 
 @inner
 def verified(buf: U8, good: Int, end: Int, sums: U8, size: Int, crc32: Int) -> Int:
-    """How far the bytes are good, when they are so before `good`, a chunk's begin: some chunks of
-    `size` bytes further.
+    """Check how far the bytes are good, when they are so before `good`, a chunk's begin: some
+    chunks of `size` bytes further.
 
     `sums` has the CRCs of all chunks, or nothing: then there is nothing to compare. -1 if one is
     not the right one.
@@ -77,7 +78,7 @@ def records(
         if length == -1:
             if at + MARKER_SIZE > end:
                 break
-            if compare(np.int64(buf.ctypes.data) + at + 4, 16, sync.ctypes.data, 16) != 0:
+            if compare(int64(buf.ctypes.data) + at + 4, 16, sync.ctypes.data, 16) != 0:
                 return -1, at
             at += MARKER_SIZE
             continue
@@ -106,7 +107,7 @@ def release(array: Int) -> None:
     Sets the integer that its private data (at 72) points to, and clears the pointer to itself (at
     64).
     """
-    store64(np.int64(load64(array + 72)), 1)
+    store64(int64(load64(array + 72)), 1)
     store64(array + 64, 0)
 
 
@@ -130,7 +131,7 @@ def walk(
     Fills the arrays (key_at: where the URL starts, after its length). Returns how many there are:
     -1 if the bytes make no sense or a sum is wrong, -2 if the arrays are too short.
     """
-    n = np.int64(0)
+    n = int64(0)
     at, good = start, start // size * size
     while at < end:
         good = verified(buf, good, end, sums, size, crc32)
@@ -165,14 +166,14 @@ def blocks_having(
     Block i lies between bounds[i] and bounds[i + 1], counted from `start`. Blocks without a flag
     are not looked at.
     """
-    data = np.int64(buf.ctypes.data)
+    data = int64(buf.ctypes.data)
     for i in range(len(found)):
         if not found[i]:
             continue
         low, high = start + bounds[i], start + bounds[i + 1]
         if len(sums) and first_bad_sum(buf, low // size, -(-high // size), size, sums, crc32) >= 0:
             return False
-        word = np.int64(words.ctypes.data)
+        word = int64(words.ctypes.data)
         has_one = False
         for k in range(len(word_ends)):
             length = words.ctypes.data + word_ends[k] - word
@@ -184,8 +185,8 @@ def blocks_having(
 
 @kernel
 def extent(at: I64, length: I32, least: Int, found: I64) -> None:
-    """Where the strings of at least `least` bytes begin and end altogether, and how many they are,
-    into `found`.
+    """Find where the strings of at least `least` bytes begin and end altogether, and how many they
+    are, into `found`.
     """
     found[:] = 0
     for i in range(len(at)):
@@ -203,9 +204,9 @@ def put_view(views: Views, i: Int, buf: U8, start: Int, size: Int, base: Int) ->
     """
     views[i, 0] = size
     if size > 12:
-        views[i, 1] = np.uint32(load32(np.int64(buf.ctypes.data) + start))
+        views[i, 1] = uint32(load32(int64(buf.ctypes.data) + start))
         views[i, 2] = 0
-        views[i, 3] = np.uint32(start - base)
+        views[i, 3] = uint32(start - base)
     else:
         views[i, 1] = word_at(buf, start, size)
         views[i, 2] = word_at(buf, start + 4, size - 4)
@@ -223,15 +224,15 @@ def fill_views(
     """
     for i in range(len(at)):
         size = length[i]
-        put_view(views, i, buf, at[i], np.int64(size) if size >= least else np.int64(0), base)
+        put_view(views, i, buf, at[i], int64(size) if size >= least else int64(0), base)
         if size >= least and len(valid):
-            valid[i >> 3] |= np.uint8(1 << (i & 7))
+            valid[i >> 3] |= uint8(1 << (i & 7))
 
 
 @kernel
 def running_sum(length: I32, at: I64) -> Int:
     """The offsets of strings that lie one after the other; returns the offset after the last."""
-    total = np.int64(0)
+    total = int64(0)
     for i in range(len(length)):
         at[i] = total
         total += length[i]
@@ -240,8 +241,8 @@ def running_sum(length: I32, at: I64) -> Int:
 
 @kernel
 def vints(buf: U8, values: I32) -> Bool:
-    """As many VInts that are not negative as `values` holds; False unless they use up `buf`."""
-    at = np.int64(0)
+    """Read VInts that are not negative into all of `values`; False unless they use up `buf`."""
+    at = int64(0)
     for i in range(len(values)):
         value, at = vint_at(buf, at, len(buf))
         if value < 0:
@@ -279,6 +280,6 @@ def out_of_order(views: Views, addresses: U64) -> Int:
     """
     for i in range(1, len(views)):
         a, b = string_at(views, addresses, i - 1), string_at(views, addresses, i)
-        if compare(a, np.int64(views[i - 1, 0]), b, np.int64(views[i, 0])) > 0:
+        if compare(a, int64(views[i - 1, 0]), b, int64(views[i, 0])) > 0:
             return i
     return -1

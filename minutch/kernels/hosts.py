@@ -4,11 +4,23 @@ the path.
 
 from __future__ import annotations
 
-import numpy as np
-
 from minutch.kernels.find import put_view
 from minutch.kernels.memory import compare
-from minutch.kernels.native import I32, I64, U8, Bool, Int, Views, inlined, inner, kernel
+from minutch.kernels.native import (
+    I32,
+    I64,
+    U8,
+    Bool,
+    Int,
+    Views,
+    Word,
+    inlined,
+    inner,
+    int64,
+    kernel,
+    uint8,
+    uint64,
+)
 from minutch.kernels.primitives import copy_bytes, load8, load32
 
 _SLASH, _COLON, _QUESTION, _HASH = ord("/"), ord(":"), ord("?"), ord("#")
@@ -17,15 +29,15 @@ _HTTP = 0x70747468
 
 
 @inlined
-def is_host_byte(byte: Int) -> Bool:
+def is_host_byte(byte: Word) -> Bool:
     """A letter, a digit, `.`, `_` or `-`."""
-    lower = byte | np.uint64(32)
+    lower = byte | uint64(32)
     return 97 <= lower <= 122 or 48 <= byte <= 57 or byte in (45, 46, 95)
 
 
 @inlined
 def ends_site(at: Int, end: Int) -> Bool:
-    """Whether host and port are over at an address."""
+    """Tell whether host and port are over at an address."""
     if at == end:
         return True
     byte = load8(at)
@@ -40,10 +52,10 @@ def plain_host(at: Int, end: Int) -> tuple[Int, Int]:
     plain := http[s]:// | letters, digits, `.`, `_`, `-` | [: up to 5 digits] | end or one of / ? #
     """
     if end - at < 8 or load32(at) != _HTTP:
-        return at, np.int64(-1)
+        return at, int64(-1)
     p = at + (5 if load8(at + 4) == 115 else 4)
     if p + 3 > end or load8(p) != _COLON or load8(p + 1) != _SLASH or load8(p + 2) != _SLASH:
-        return at, np.int64(-1)
+        return at, int64(-1)
     start = p + 3
     p = start
     while p < end and is_host_byte(load8(p)):
@@ -55,8 +67,8 @@ def plain_host(at: Int, end: Int) -> tuple[Int, Int]:
         while p < end and 48 <= load8(p) <= 57:
             p += 1
         if p == digits or p - digits > _MOST_DIGITS:
-            return at, np.int64(-1)
-    return start, size if size > 0 and ends_site(p, end) else np.int64(-1)
+            return at, int64(-1)
+    return start, size if size > 0 and ends_site(p, end) else int64(-1)
 
 
 @inner
@@ -74,11 +86,11 @@ def put_hosts(
     """The hosts of the first `count` URLs as rows from `row` on; `used` bytes of `out` are used.
     See `find_hosts`.
     """
-    target = np.int64(out.ctypes.data)
-    last, size = used, np.int64(0)
+    target = int64(out.ctypes.data)
+    last, size = used, int64(0)
     url, site = (
         base,
-        np.int64(0),
+        int64(0),
     )  # the URL before that had a host, and its bytes up to the host's end
     for k in range(count):
         i = row + k
@@ -91,15 +103,15 @@ def put_hosts(
         ):
             start, found = plain_host(here, end)
             if found < 0:
-                put_view(views, i, out, used, np.int64(0), np.int64(0))
+                put_view(views, i, out, used, int64(0), int64(0))
                 continue
             if found != size or compare(start, found, target + last, size) != 0:
                 copy_bytes(target + used, start, found)
                 last, size = used, found
                 used += found
             url, site = here, start + size - here
-        put_view(views, i, out, last, size, np.int64(0))
-        valid[i >> 3] |= np.uint8(1 << (i & 7))
+        put_view(views, i, out, last, size, int64(0))
+        valid[i >> 3] |= uint8(1 << (i & 7))
     return used
 
 
@@ -112,4 +124,4 @@ def find_hosts(base: Int, at: I64, length: I32, out: U8, views: Views, valid: U8
     URL is plain its bit is set in `valid`; the views of the others are empty. Returns how many
     bytes of `out` are used.
     """
-    return put_hosts(base, at, length, len(at), np.int64(0), out, np.int64(0), views, valid)
+    return put_hosts(base, at, length, len(at), int64(0), out, int64(0), views, valid)

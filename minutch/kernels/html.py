@@ -15,7 +15,20 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.memory import HIGH_BITS, first_marked, put_vint
-from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, U8Rows, inlined, inner, kernel
+from minutch.kernels.native import (
+    I64,
+    U8,
+    Bool,
+    I64Rows,
+    Int,
+    U8Rows,
+    Word,
+    inlined,
+    inner,
+    int64,
+    kernel,
+    uint64,
+)
 from minutch.kernels.primitives import copy_bytes, load8, load32, load64, store8, store64
 
 LOCAL_NAME, NEXT, PARENT, FIRST_CHILD, TYPE = 8, 40, 56, 64, 88
@@ -37,8 +50,8 @@ ELEMENT, TEXT = 1, 3
 LINK, SEPARATOR, SILENT, NEEDS_CONTENT, BODY, META, BASE, TITLE, IMAGE, REWRITE, REWRITE_FILLED = (
     1 << bit for bit in range(11)
 )
-"""What is special about an element. The last two: the page is to be rewritten if it has one, or one
-with content.
+"""Flags of elements that are special. The last two: the page is to be rewritten if it has one, or
+one with content.
 """
 
 NAME, CONTENT, HTTP_EQUIV, HREF, SRC, ACTION, REL, METHOD, ALT = range(9)
@@ -48,7 +61,7 @@ HEAD_SLOTS = 4
 """The first four are read of meta and base elements."""
 
 DONE, FULL, REWRITTEN, UNSURE = range(4)
-"""How a walk ends: well; for want of room; at markup to be rewritten; at something that needs
+"""Ends of a walk: well; for want of room; at markup to be rewritten; at something that needs
 Python's Unicode.
 """
 TEXT_SIZE, RUN_SIZE, LINKS, HEADS, TITLE_START, TITLE_END, SIDE_SIZE = range(7)
@@ -64,68 +77,25 @@ if it has none.
 
 _NOFOLLOW = np.frombuffer(b"nofollow", np.uint8)
 _BLANK, _BREAK = 1, 2
-_FIRST_PRINTED = np.uint64(0x2121212121212121)
+_FIRST_PRINTED = uint64(0x2121212121212121)
 """The character after the last that may be a blank, in each byte."""
 
 
 @inlined
 def at(address: Int) -> Int:
     """The word at an address."""
-    return np.int64(load64(address))
+    return int64(load64(address))
 
 
 @inlined
-def is_blank(byte: Int) -> Bool:
+def is_blank(byte: Int | Word) -> Bool:
     """Java's `\\s`."""
     return byte == 32 or (byte >= 9 and byte <= 13)
 
 
-@inlined
-def _has_high_bit(address: Int) -> Bool:
-    """Whether one of the 32 bytes at an address is not ASCII."""
-    first, second = (
-        load64(address) | load64(address + 8),
-        load64(address + 16) | load64(address + 24),
-    )
-    return (first | second) & HIGH_BITS != 0
-
-
-@kernel
-def is_utf8(data: U8) -> Bool:
-    """Whether these are bytes of UTF-8, as the standard has it: no surrogates, nothing longer than
-    it has to be.
-    """
-    i, size = 0, data.size
-    while i < size:
-        first = data[i]
-        if first < 0x80:
-            while i + 32 <= size and not _has_high_bit(data.ctypes.data + i):
-                i += 32
-            if i == size:
-                return True
-            high = load64(data.ctypes.data + i) & HIGH_BITS if i + 8 <= size else np.uint64(0x8000)
-            i += first_marked(high) if high != 0 else 8
-            continue
-        i += 1
-        if first < 0xC2 or first > 0xF4 or i == size:
-            return False
-        low = 0xA0 if first == 0xE0 else 0x90 if first == 0xF0 else 0x80
-        high = 0x9F if first == 0xED else 0x8F if first == 0xF4 else 0xBF
-        if data[i] < low or data[i] > high:
-            return False
-        following = 1 if first < 0xE0 else 2 if first < 0xF0 else 3
-        if i + following > size:
-            return False
-        for k in range(1, following):
-            if data[i + k] & 0xC0 != 0x80:
-                return False
-        i += following
-    return True
-
-
 @inner
 def find_name(entry: Int, names: U8Rows, sizes: I64) -> Int:
-    """Which of the names stands in an entry of Lexbor's; -1 if none does."""
+    """Find which of the names stands in an entry of Lexbor's; -1 if none does."""
     size = at(entry + ENTRY_LENGTH)
     if size > SHORT_NAME:
         return -1
@@ -150,7 +120,7 @@ def read_attributes(element: Int, slots: I64, names: U8Rows, sizes: I64, values:
         name = at(attribute + ATTRIBUTE_QUALIFIED)
         if name == 0:
             name = at(attribute + LOCAL_NAME)
-        slot = np.int64(slots[name]) if name < slots.size else find_name(name, names, sizes)
+        slot = int64(slots[name]) if name < slots.size else find_name(name, names, sizes)
         if slot >= 0:
             value = at(attribute + ATTRIBUTE_VALUE)
             values[slot, 0] = at(value + STRING_DATA) if value != 0 else 0
@@ -160,7 +130,7 @@ def read_attributes(element: Int, slots: I64, names: U8Rows, sizes: I64, values:
 
 @inlined
 def is_word(byte: Int) -> Bool:
-    """Whether an ASCII character is one of a word, for `\\b`."""
+    """Tell whether an ASCII character is one of a word, for `\\b`."""
     lower = byte | 32
     return (lower >= 97 and lower <= 122) or (byte >= 48 and byte <= 57) or byte == 95
 
@@ -173,13 +143,13 @@ def says_nofollow(data: Int, size: Int) -> Int:
     for start in range(size - 7):
         same = True
         for k in range(8):
-            if (load8(data + start + k) | 32) != _NOFOLLOW[k]:
+            if (load8(data + start + k) | uint64(32)) != _NOFOLLOW[k]:
                 same = False
                 break
         if not same:
             continue
-        before = np.int64(load8(data + start - 1)) if start > 0 else 32
-        after = np.int64(load8(data + start + 8)) if start + 8 < size else 32
+        before = int64(load8(data + start - 1)) if start > 0 else 32
+        after = int64(load8(data + start + 8)) if start + 8 < size else 32
         if before >= 128 or after >= 128:
             return -1
         if not is_word(before) and not is_word(after):
@@ -189,8 +159,8 @@ def says_nofollow(data: Int, size: Int) -> Int:
 
 @inlined
 def says_post(data: Int, size: Int) -> Bool:
-    """Whether a form's method is post."""
-    return size == 4 and (load32(data) | 0x20202020) == 0x74736F70
+    """Tell whether a form's method is post."""
+    return size == 4 and (load32(data) | uint64(0x20202020)) == 0x74736F70
 
 
 @inner
@@ -205,7 +175,7 @@ def trimmed(data: U8, start: Int, end: Int) -> tuple[Int, Int]:
 
 @inner
 def has_more_than_blanks(data: Int, size: Int) -> Bool:
-    """Whether java.lang.String.trim would leave anything."""
+    """Tell whether java.lang.String.trim would leave anything."""
     i = 0
     while i < size and load8(data + i) <= 32:
         i += 1
@@ -368,7 +338,7 @@ def walk(
     node = root
     while True:
         kind = load32(node + TYPE)
-        child = np.int64(0)
+        child = int64(0)
         if kind == TEXT:
             data, size = (
                 at(node + TEXT_STRING + STRING_DATA),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from minutch.kernels.memory import compare
-from minutch.kernels.native import I32, I64, U8, Int, kernel
+from minutch.kernels.native import I32, I64, U8, Int, int64, kernel
 from minutch.kernels.primitives import call7, scratch64
 
 
@@ -28,13 +26,13 @@ def inflate(
     if one is damaged.
     """
     counts = scratch64(2)
-    source = np.int64(buf.ctypes.data)
-    target = np.int64(out.ctypes.data)
-    count_at = np.int64(counts.ctypes.data)
-    end = out_at[first - 1] + out_len[first - 1] if first else np.int64(0)
+    source = int64(buf.ctypes.data)
+    target = int64(out.ctypes.data)
+    count_at = int64(counts.ctypes.data)
+    end = out_at[first - 1] + out_len[first - 1] if first else int64(0)
     for i in range(first, len(at)):
         if i and length[i] == length[i - 1]:
-            size = np.int64(length[i])
+            size = int64(length[i])
             if compare(source + at[i], size, source + at[i - 1], size) == 0:
                 out_at[i], out_len[i] = out_at[i - 1], out_len[i - 1]
                 continue

@@ -21,14 +21,16 @@ from minutch.kernels.native import (
     Views,
     inlined,
     inner,
+    int64,
     kernel,
     string_at,
+    uint64,
 )
 from minutch.kernels.primitives import call7, copy_bytes, load8, load64, scratch64, store32, store64
 from minutch.kernels.seeded import string_hash
 
 DIFFERENT, SAME, UNKNOWN = 0, 1, 2
-"""What `compare_hosts` says: the hosts differ, they are the same, or a URL is not plain enough to
+"""Results of `compare_hosts`: the hosts differ, they are the same, or a URL is not plain enough to
 tell.
 """
 
@@ -37,30 +39,30 @@ _HOST_BYTES: Final = np.zeros(256, np.uint8)
 """The lower-case form of each byte that a plain host may have, 0 for others."""
 for _byte in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._":
     _HOST_BYTES[_byte] = bytes((_byte,)).lower()[0]
-_HTTP: Final = np.uint64(int.from_bytes(b"http", "little"))
+_HTTP: Final = uint64(int.from_bytes(b"http", "little"))
 
 
 @inner
 def _plain_host(address: Int, size: Int) -> Int:
-    """Where the host of a plain http(s) URL starts and how long it is, as start << 32 | length; -1
-    for other URLs.
+    """Find where the host of a plain http(s) URL starts and how long it is, as start << 32 |
+    length; -1 for other URLs.
     """
-    if size < 8 or load64(address) & np.uint64(0xFFFFFFFF) != _HTTP:
-        return np.int64(-1)
-    at = np.int64(5) if load8(address + 4) == 115 else np.int64(4)
+    if size < 8 or load64(address) & uint64(0xFFFFFFFF) != _HTTP:
+        return int64(-1)
+    at = int64(5) if load8(address + 4) == 115 else int64(4)
     if (
         load8(address + at) != 58
         or load8(address + at + 1) != 47
         or at + 3 > size
         or load8(address + at + 2) != 47
     ):
-        return np.int64(-1)
+        return int64(-1)
     start = at + 3
     end = start
     while end < size and _HOST_BYTES[load8(address + end)]:
         end += 1
     if end == start:
-        return np.int64(-1)
+        return int64(-1)
     after = end
     if after < size and load8(address + after) == 58:
         after += 1
@@ -69,9 +71,9 @@ def _plain_host(address: Int, size: Int) -> Int:
             after += 1
             digits += 1
         if digits == 0 or digits > 5:
-            return np.int64(-1)
+            return int64(-1)
     if after < size and load8(address + after) not in (47, 63, 35):
-        return np.int64(-1)
+        return int64(-1)
     return (start << 32) | (end - start)
 
 
@@ -79,10 +81,10 @@ def _plain_host(address: Int, size: Int) -> Int:
 def compare_hosts(
     from_views: Views, from_addresses: U64, to_views: Views, to_addresses: U64, found: I8
 ) -> None:
-    """For each row whether both URLs have the same host, in any case: DIFFERENT, SAME or
+    """Tell for each row whether both URLs have the same host, in any case: DIFFERENT, SAME or
     UNKNOWN.
     """
-    last_address, last_host = np.int64(0), np.int64(-1)
+    last_address, last_host = int64(0), int64(-1)
     for i in range(len(found)):
         from_address, to_address = (
             string_at(from_views, from_addresses, i),
@@ -91,16 +93,14 @@ def compare_hosts(
         if i == 0 or from_address != last_address:
             last_address, last_host = (
                 from_address,
-                _plain_host(from_address, np.int64(from_views[i, 0])),
+                _plain_host(from_address, int64(from_views[i, 0])),
             )
-        found[i] = _compared(last_address, last_host, to_address, np.int64(to_views[i, 0]))
+        found[i] = _compared(last_address, last_host, to_address, int64(to_views[i, 0]))
 
 
 @inner
 def _compared(page: Int, page_host: Int, target: Int, size: Int) -> Int:
-    """What `compare_hosts` says of the URLs at two addresses; that of the page has its host at
-    `page_host`.
-    """
+    """Compare the hosts of the URLs at two addresses; the page's is at `page_host`."""
     host = _plain_host(target, size)
     if host < 0 or page_host < 0:
         return UNKNOWN
@@ -120,7 +120,7 @@ def _put_view(views: Views, row: Int, address: Int, size: Int, at: Int) -> None:
     """The view (see `arrow`) of a string, which lies at `at` of the column's one buffer unless it
     is short.
     """
-    view = np.int64(views.ctypes.data) + 16 * row
+    view = int64(views.ctypes.data) + 16 * row
     store64(view, 0)
     store64(view + 8, 0)
     store32(view, size)
@@ -159,8 +159,8 @@ def spread(
     record, 2 where the outputs have none, -1 for a record that is damaged or unusual.
     """
     counts = scratch64(2)
-    count_at, source = np.int64(counts.ctypes.data), np.int64(buf.ctypes.data)
-    data, target = np.int64(scratch.ctypes.data), np.int64(out.ctypes.data)
+    count_at, source = int64(counts.ctypes.data), int64(buf.ctypes.data)
+    data, target = int64(scratch.ctypes.data), int64(out.ctypes.data)
     while state[0] < len(at):
         i = state[0]
         code = call7(
@@ -183,7 +183,7 @@ def spread(
             return -1
         links = int_at(scratch, p)
         p += 4
-        page, page_size = string_at(pages, page_addresses, i), np.int64(pages[i, 0])
+        page, page_size = string_at(pages, page_addresses, i), int64(pages[i, 0])
         row, used = state[1], state[4]
         if links < 0 or row + min(links, end) > len(found) or used + page_size + end > len(out):
             return -1 if links < 0 else 2
@@ -205,7 +205,7 @@ def spread(
                 if p < 0:
                     return -1
             same = (
-                np.int64(DIFFERENT)
+                int64(DIFFERENT)
                 if unwanted == UNKNOWN
                 else _compared(page, page_host, data + url, size)
             )
@@ -234,8 +234,8 @@ def spread(
 
 @inner
 def _is_equal(views: Views, addresses: U64, i: Int, j: Int) -> Int:
-    """Whether two strings of a column are equal, compared from the end, where URLs differ."""
-    size = np.int64(views[i, 0])
+    """Tell whether two strings of a column are equal, compared from the end, where URLs differ."""
+    size = int64(views[i, 0])
     if size != views[j, 0] or views[i, 1] != views[j, 1]:
         return False
     one, other = string_at(views, addresses, i), string_at(views, addresses, j)
@@ -296,22 +296,22 @@ def merge_in(
     rows: U32,
     starts: I64,
 ) -> Int:
-    """As `merge`, with room for four times and twice the rows.
+    """Do the same as `merge`, with room for four times and twice the rows.
 
     `slots` is a hash table of the links of one record: their places in it, -1 where there is none.
     """
-    used, count, place = np.int64(0), np.int64(0), np.int64(0)
+    used, count, place = int64(0), int64(0), int64(0)
     while place < len(order):
         last: Int = place
         while last < len(order) and (
             last == place or _is_equal(keys, key_addresses, order[place], order[last])
         ):
             last += 1
-            far = np.int64(order[min(last + 2 * AHEAD, len(order) - 1)])
+            far = int64(order[min(last + 2 * AHEAD, len(order) - 1)])
             ask_for_view(keys, far)
             ask_for_view(urls, far)
             ask_for_view(anchors, far)
-            near = np.int64(order[min(last + AHEAD, len(order) - 1)])
+            near = int64(order[min(last + AHEAD, len(order) - 1)])
             ask_for_string(keys, key_addresses, near)
             ask_for_string(urls, url_addresses, near)
             ask_for_string(anchors, anchor_addresses, near)
@@ -322,7 +322,7 @@ def merge_in(
                 rows[used] = order[place]
                 used += 1
         else:
-            size = np.int64(4)
+            size = int64(4)
             while size < 2 * (last - place):
                 size *= 2
             for k in range(size):
@@ -330,15 +330,13 @@ def merge_in(
             for now in range(place, last):
                 if used - begin >= limit:
                     break
-                row = np.int64(order[now])
-                mixed = string_hash(
-                    string_at(urls, url_addresses, row), np.int64(urls[row, 0]), seed
-                )
+                row = int64(order[now])
+                mixed = string_hash(string_at(urls, url_addresses, row), int64(urls[row, 0]), seed)
                 anchor = string_at(anchors, anchor_addresses, row)
-                mixed = string_hash(anchor, np.int64(anchors[row, 0]), np.int64(mixed))
-                slot: Int = np.int64(mixed & np.uint64(size - 1))
+                mixed = string_hash(anchor, int64(anchors[row, 0]), int64(mixed))
+                slot: Int = int64(mixed & uint64(size - 1))
                 while slots[slot] >= 0:
-                    twin = np.int64(rows[begin + slots[slot]])
+                    twin = int64(rows[begin + slots[slot]])
                     if (
                         hashes[slots[slot]] == mixed
                         and _is_equal(anchors, anchor_addresses, twin, row)

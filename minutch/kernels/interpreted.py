@@ -1,8 +1,8 @@
 """Kernels run from their Python sources, on NumPy: slow, for debugging (`MINUTCH_KERNELS=python`).
 
 A kernel's code runs with other globals than its module's: what it calls is interpreted too, and
-`np` makes numbers that count as compiled ones do. Machine integers of up to 64 signed bits are
-Python's, uint64 is NumPy's, which wraps; elements of arrays are read as such, and cut to their type
+`int64` and its like make numbers that wrap as compiled ones do. Machine integers of up to 64 signed
+bits are Python's, uint64 is NumPy's; elements of arrays are read as such, and cut to their type
 when they are stored.
 """
 
@@ -11,15 +11,10 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from types import FunctionType, SimpleNamespace
+from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
-
-NOTHING: Final = ctypes.cast(ctypes.CDLL(None).labs, ctypes.c_void_p).value or 0
-"""A C function without effect, in place of callbacks: those must not wait for Python's lock, so
-memory stays held.
-"""
 
 
 def _signed(bits: int) -> Callable[[Any], int]:
@@ -52,8 +47,6 @@ _NUMBERS: Final[dict[str, Any]] = {
     "bool": bool,
 }
 """Name of a type → what makes a number of it."""
-_NUMPY: Final = SimpleNamespace(**_NUMBERS)
-"""What kernels have for `np`."""
 
 
 class _Array:
@@ -99,14 +92,15 @@ def _interpreted(function: Any) -> Any:
             names |= {
                 name: _counterpart(name, value) for name, value in vars(sys.modules[module]).items()
             }
-            names["np"] = _NUMPY
     return _functions[function]
 
 
 def _counterpart(name: str, value: Any) -> Any:
-    """What a global of a module's kernels is when they are interpreted."""
+    """The counterpart of a global of a module's kernels when they are interpreted."""
     if isinstance(value, np.ndarray):
         return _Array(value)
+    if isinstance(value, type) and issubclass(value, np.integer):
+        return _NUMBERS[value.__name__]
     kind = getattr(value, "kernel_kind", None)
     if kind == "kernel":
         return _interpreted(value.function)
@@ -126,7 +120,7 @@ def _fits(value: Any, shape: Any) -> bool:
 
 
 def function_of(kernel: Any) -> Callable[..., int]:
-    """What stands for the C function of a `native.Kernel`: takes the same, and returns the same
+    """The substitute for the C function of a `native.Kernel`: takes the same, and returns the same
     status.
     """
     function, shapes = _interpreted(kernel.function), kernel.shapes()
@@ -141,7 +135,7 @@ def function_of(kernel: Any) -> Callable[..., int]:
             else:
                 return int(kernel.WRONG)
         with np.errstate(over="ignore"):
-            found = function(*given)
+            found = function(*kernel.together(given))
         if found is not None:
             ctypes.c_int64.from_address(result).value = _NUMBERS["int64"](found)
         return 0

@@ -4,48 +4,46 @@ they are due.
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
 from minutch.kernels.find import MARKER_SIZE
 from minutch.kernels.memory import compare, put_int, put_vint, vint_size
-from minutch.kernels.native import I32, I64, U8, Int, kernel
+from minutch.kernels.native import I32, I64, U8, Int, inlined, int64, kernel
 from minutch.kernels.primitives import copy_bytes
 
 
+class Places(NamedTuple):
+    """Records by the addresses and lengths of their keys and values."""
+
+    key_at: I64
+    key_len: I32
+    value_at: I64
+    value_len: I32
+
+
+@inlined
+def _copy(source: Places, row: Int, target: Places, to: Int) -> None:
+    """Copy the places of a record."""
+    target.key_at[to], target.key_len[to] = source.key_at[row], source.key_len[row]
+    target.value_at[to], target.value_len[to] = source.value_at[row], source.value_len[row]
+
+
 @kernel
-def put_in(
-    key_at: I64,
-    key_len: I32,
-    value_at: I64,
-    value_len: I32,
-    more_key_at: I64,
-    more_key_len: I32,
-    more_value_at: I64,
-    more_value_len: I32,
-    instead: I64,
-    before: I64,
-    out_key_at: I64,
-    out_key_len: I32,
-    out_value_at: I64,
-    out_value_len: I32,
-) -> None:
+def put_in(table: Places, more: Places, instead: I64, before: I64, out: Places) -> None:
     """Put more records between those of a table: record i before row before[i], which it replaces
     if instead[i] >= 0.
 
-    `before` ascends; records come as the places of their keys and values, the table's and the
-    result's alike.
+    `before` ascends.
     """
-    row, n = np.int64(0), np.int64(0)
+    row, n = int64(0), int64(0)
     for i in range(len(before) + 1):
-        end = before[i] if i < len(before) else len(key_at)
+        end = before[i] if i < len(before) else len(table.key_at)
         while row < end:
-            out_key_at[n], out_key_len[n] = key_at[row], key_len[row]
-            out_value_at[n], out_value_len[n] = value_at[row], value_len[row]
+            _copy(table, row, out, n)
             n += 1
             row += 1
         if i < len(before):
-            out_key_at[n], out_key_len[n] = more_key_at[i], more_key_len[i]
-            out_value_at[n], out_value_len[n] = more_value_at[i], more_value_len[i]
+            _copy(more, i, out, n)
             n += 1
             if instead[i] >= 0:
                 row += 1
@@ -80,18 +78,18 @@ def lay_out(
     shift = state[POSITION] - used
     last_sync, count, due = state[LAST_SYNC], state[COUNT], state[INDEX_DUE]
     last_indexed, indexed = state[INDEX_POSITION], state[INDEXED]
-    target = np.int64(out.ctypes.data)
-    room = np.int64(len(out)) - MARKER_SIZE
+    target = int64(out.ctypes.data)
+    room = int64(len(out)) - MARKER_SIZE
     while row < len(key_at):
-        key, key_size = key_at[row], np.int64(key_len[row])
-        value, value_size = value_at[row], np.int64(value_len[row])
+        key, key_size = key_at[row], int64(key_len[row])
+        value, value_size = value_at[row], int64(value_len[row])
         prefix = vint_size(key_size)
         if used + 8 + prefix + key_size + value_size > room:
             break
         if (
             index_interval
             and row
-            and compare(key_at[row - 1], np.int64(key_len[row - 1]), key, key_size) > 0
+            and compare(key_at[row - 1], int64(key_len[row - 1]), key, key_size) > 0
         ):
             state[DESCENT] = row
             break
@@ -139,12 +137,12 @@ def index_entries(
     Stops after the one with which Texts and positions (8 bytes each), and `held` bytes before them,
     come to `most`. Returns the number after it; `used` tells the bytes written to either.
     """
-    lengths, texts, number = np.int64(0), np.int64(0), first
+    lengths, texts, number = int64(0), int64(0), first
     while number < len(rows) and held < most:
-        size = np.int64(key_len[rows[number]])
+        size = int64(key_len[rows[number]])
         start = texts
         texts = put_vint(keys, texts, size)
-        copy_bytes(np.int64(keys.ctypes.data) + texts, key_at[rows[number]], size)
+        copy_bytes(int64(keys.ctypes.data) + texts, key_at[rows[number]], size)
         texts += size
         lengths = put_vint(sizes, lengths, texts - start)
         held += texts - start + 8

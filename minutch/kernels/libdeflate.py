@@ -78,7 +78,7 @@ class _Inflater:
         self._data, self._address = b"", 0
 
     def inflate(self, data: bytes, at: int) -> tuple[bytes, int] | None:
-        """What is in the piece at `at`, and how many bytes it takes.
+        """Inflate the piece at `at`; returns its content, and how many bytes it takes.
 
         None if it is damaged, goes on behind `data`, or holds more than there is room for.
         """

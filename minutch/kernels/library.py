@@ -25,10 +25,19 @@ if TYPE_CHECKING:
 FOLDER: Final = Path(__file__).parent
 PATH: Final = FOLDER / f"_kernels.{sys.platform}-{platform.machine().lower()}.so"
 PREFIX: Final = "minutch_"
-"""What the names of the library's own symbols begin with."""
+"""The prefix of the library's own symbols."""
 MARK: Final = PREFIX + "digest"
 """The symbol of the digest of the sources."""
 DIGEST_SIZE: Final = 16
+BASELINE: Final = "x86-64" if platform.machine().lower() in {"x86_64", "amd64"} else "generic"
+"""The processor that all kernels are compiled for, by LLVM's name."""
+NEWER: Final = "x86-64-v3"
+"""The level that nearly all x86-64 processors since 2015 have."""
+FASTER_ON_NEWER: Final = ("simhash", "sort")
+"""Modules that are compiled for NEWER too: 1.8 and 1.1 times as fast there. Others gain nothing."""
+PROCESSORS: Final = Path("/proc/cpuinfo")
+_NEWER_HAS: Final = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}
+"""The flags in PROCESSORS that tell NEWER from the processors before it."""
 _HINT: Final = (
     "`pip install` of the checkout makes them, as bin/minutch does, or `python -m"
     " minutch.kernels.build` where Numba is installed; MINUTCH_KERNELS=python does without them,"
@@ -49,7 +58,7 @@ _NOT_COMPILED: Final = (
 
 @cache
 def is_interpreted() -> bool:
-    """Whether kernels are to be interpreted: MINUTCH_KERNELS=python."""
+    """Tell whether kernels are to be interpreted: MINUTCH_KERNELS=python."""
     return os.environ.get("MINUTCH_KERNELS") == "python"
 
 
@@ -75,13 +84,25 @@ def digest() -> bytes:
     return hashlib.blake2b(b"".join(_sources().values()), digest_size=DIGEST_SIZE).digest()
 
 
-def symbol(function: Kernel | Callback) -> str:
-    """The name of a kernel's C function."""
-    return f"{PREFIX}{function.module}_{function.name}"
+def symbol(function: Kernel | Callback, processor: str = BASELINE) -> str:
+    """The name of the C function of a kernel that is compiled for a processor."""
+    variant = "" if processor == BASELINE else processor.replace("-", "_") + "_"
+    return f"{PREFIX}{variant}{function.module}_{function.name}"
+
+
+@cache
+def is_newer() -> bool:
+    """Tell whether this processor is a NEWER one; where the system doesn't tell, it is not."""
+    try:
+        with PROCESSORS.open(encoding="ascii", errors="replace") as lines:
+            flags = next((line for line in lines if line.startswith("flags")), "")
+    except OSError:
+        return False
+    return set(flags.split()) >= _NEWER_HAS
 
 
 def is_built() -> bool:
-    """Whether the library is there and made of these sources."""
+    """Tell whether the library is there and made of these sources."""
     try:
         return _mark(ctypes.CDLL(str(PATH))) == digest()
     except (OSError, ValueError):
@@ -97,6 +118,7 @@ def load() -> ctypes.CDLL | None:
     """
     if is_interpreted():
         return None
+    is_newer()
     try:
         found = ctypes.CDLL(str(PATH))
         mark = _mark(found)
@@ -118,7 +140,8 @@ def find_kernel(kernel: Kernel) -> Any:
         from minutch.kernels.interpreted import function_of
 
         return function_of(kernel)
-    found = loaded[symbol(kernel)]
+    is_faster = kernel.module in FASTER_ON_NEWER and is_newer()
+    found = loaded[symbol(kernel, NEWER if is_faster else BASELINE)]
     found.restype, found.argtypes = ctypes.c_int32, kernel.types()
     return found
 
@@ -128,7 +151,5 @@ def find_callback(callback: Callback) -> int:
     """The address of a callback's C function."""
     loaded = load()
     if loaded is None:
-        from minutch.kernels.interpreted import NOTHING
-
-        return NOTHING
+        raise MinutchError(f"{callback.name}: no C function where kernels are interpreted")
     return ctypes.cast(loaded[symbol(callback)], ctypes.c_void_p).value or 0

@@ -8,8 +8,6 @@ the error.
 
 from __future__ import annotations
 
-import numpy as np
-
 from minutch.kernels.deflate import BEFORE, deflate_one, finish_stored
 from minutch.kernels.memory import int_at, put_int, put_vint, vint_at, vint_size
 from minutch.kernels.native import (
@@ -24,6 +22,7 @@ from minutch.kernels.native import (
     Views,
     inlined,
     inner,
+    int64,
     kernel,
     string_at,
 )
@@ -98,7 +97,7 @@ def after_status(buf: U8, at: Int, end: Int) -> Int:
 def first_outlink(buf: U8, at: Int, end: Int) -> Int:
     """The offset of the number of outlinks in the ParseData at `at`; -1 if it makes no sense."""
     title = after_status(buf, at, end)
-    return skip_text(buf, title, end) if title >= 0 else np.int64(-1)
+    return skip_text(buf, title, end) if title >= 0 else int64(-1)
 
 
 @kernel
@@ -111,7 +110,7 @@ def count_links(
     `parse_data`: the records are ParseData, not Inlinks; `flag`: a boolean and perhaps a map follow
     each anchor.
     """
-    total = np.int64(0)
+    total = int64(0)
     for i in range(len(at)):
         end = at[i] + length[i]
         start = first_outlink(buf, at[i], end) if parse_data else at[i]
@@ -163,7 +162,7 @@ def read_links(
 
     With `empty_row` a record without links gets one row, with -1 as the length of its URL.
     """
-    row = np.int64(0)
+    row = int64(0)
     for i in range(len(first)):
         p = first[i]
         if empty_row and count[i] == 0:
@@ -195,7 +194,7 @@ def read_links(
 @inlined
 def ask_for_view(views: Views, row: Int) -> None:
     """Have the view of a row fetched into the cache: `ask_for_string` will want it."""
-    prefetch(np.int64(views.ctypes.data) + 16 * row)
+    prefetch(int64(views.ctypes.data) + 16 * row)
 
 
 @inlined
@@ -237,28 +236,28 @@ def take_links(
     their links' strings; a URL of length -1 is no link. `present` tells the rows that are links,
     `maps` may be empty: no metadata. `sums` gets the sum of the lengths and the longest.
     """
-    total, longest = np.int64(0), np.int64(0)
+    total, longest = int64(0), int64(0)
     for i in range(len(length)):
-        size = np.int64(4)
-        take_view(keys, np.int64(rows[starts[i]]), own_keys, i)
+        size = int64(4)
+        take_view(keys, int64(rows[starts[i]]), own_keys, i)
         for place in range(starts[i], starts[i + 1]):
-            far = np.int64(rows[min(place + AHEAD, len(rows) - 1)])
+            far = int64(rows[min(place + AHEAD, len(rows) - 1)])
             ask_for_view(keys, far)
             ask_for_view(urls, far)
             ask_for_view(anchors, far)
-            row, at = np.int64(rows[place]), place - starts[0]
+            row, at = int64(rows[place]), place - starts[0]
             if not present[row]:
                 own_urls[at, 0] = -1
                 continue
             take_view(urls, row, own_urls, at)
             take_view(anchors, row, own_anchors, at)
-            url, anchor = np.int64(urls[row, 0]), np.int64(anchors[row, 0])
+            url, anchor = int64(urls[row, 0]), int64(anchors[row, 0])
             size += vint_size(url) + url + vint_size(anchor) + anchor
             if flag:
                 size += 1
                 if len(maps):
                     take_view(maps, row, own_maps, at)
-                    size += np.int64(maps[row, 0])
+                    size += int64(maps[row, 0])
         length[i] = size
         total += size
         longest = max(longest, size)
@@ -270,7 +269,7 @@ def put_string(buf: U8, target: Int, at: Int, views: Views, addresses: U64, row:
     """Store a string as a Text at `at` of `buf`, whose address is `target`; returns the offset
     after it.
     """
-    size = np.int64(views[row, 0])
+    size = int64(views[row, 0])
     at = put_vint(buf, at, size)
     copy_bytes(target + at, string_at(views, addresses, row), size)
     return at + size
@@ -302,14 +301,14 @@ def write_inlinks(
     in the last bytes of `out`, as many as the longest takes. `at` and `length` get the places of
     the streams.
     """
-    target = np.int64(out.ctypes.data)
-    longest = np.int64(0)
+    target = int64(out.ctypes.data)
+    longest = int64(0)
     for i in range(len(length)):
-        longest = max(longest, np.int64(length[i]))
+        longest = max(longest, int64(length[i]))
     scratch = len(out) - longest
-    end = np.int64(0)
+    end = int64(0)
     for i in range(len(length)):
-        size = np.int64(length[i])
+        size = int64(length[i])
         is_stored = starts[i + 1] - starts[i] == 1 and size < 0x10000
         begin = end + BEFORE if is_stored else scratch
         p = begin + 4
@@ -325,7 +324,7 @@ def write_inlinks(
             p = put_string(out, target, p, urls, url_addresses, row)
             p = put_string(out, target, p, anchors, anchor_addresses, row)
             if flag:
-                extra = np.int64(maps[row, 0]) if len(maps) else np.int64(0)
+                extra = int64(maps[row, 0]) if len(maps) else int64(0)
                 out[p] = extra > 0
                 p += 1
                 if extra:

@@ -9,10 +9,23 @@ them. A map that has anything else, or makes no sense, is reported as a whole; i
 
 from __future__ import annotations
 
-import numpy as np
-
 from minutch.kernels.memory import compare
-from minutch.kernels.native import I32, I64, U8, U64, Int, Views, inlined, inner, kernel, string_at
+from minutch.kernels.native import (
+    I32,
+    I64,
+    U8,
+    U64,
+    Int,
+    Views,
+    inlined,
+    inner,
+    int8,
+    int32,
+    int64,
+    kernel,
+    string_at,
+    uint64,
+)
 from minutch.kernels.primitives import copy_bytes, load8
 
 TEXT, FLOAT, INT, LONG, BOOLEAN, NULL, MD5, STATUS, ODD = (
@@ -34,8 +47,8 @@ taken apart.
 @inlined
 def word_of(at: Int) -> Int:
     """The big-endian int at an address."""
-    high = load8(at) << np.uint64(24) | load8(at + 1) << np.uint64(16)
-    return np.int64(np.int32(high | load8(at + 2) << np.uint64(8) | load8(at + 3)))
+    high = load8(at) << uint64(24) | load8(at + 1) << uint64(16)
+    return int64(int32(high | load8(at + 2) << uint64(8) | load8(at + 3)))
 
 
 @inner
@@ -43,16 +56,16 @@ def text_size(at: Int, end: Int) -> tuple[Int, Int]:
     """The size of the Text at an address, and where its bytes begin; -1 if it is not inside."""
     if at >= end:
         return -1, at
-    first = np.int64(np.int8(load8(at)))
+    first = int64(int8(load8(at)))
     at += 1
     size = first
     if first < 0:
         more = -112 - first
         if more < 1 or more > 4 or at + more > end:
             return -1, at
-        size = np.int64(0)
+        size = int64(0)
         for _ in range(more):
-            size = size << 8 | np.int64(load8(at))
+            size = size << 8 | int64(load8(at))
             at += 1
     return (size, at) if at + size <= end else (-1, at)
 
@@ -76,26 +89,26 @@ def status_end(at: Int, end: Int) -> Int:
 
 @inner
 def value_place(kind: Int, at: Int, end: Int) -> tuple[Int, Int]:
-    """Where the value of a kind begins that is stored at an address, and its size; -1 if it can't
-    be passed over.
+    """Find where the value of a kind begins that is stored at an address, and its size; -1 if it
+    can't be passed over.
     """
     if kind == TEXT:
         size, start = text_size(at, end)
         return start, size
-    size = np.int64(-1)
+    size = int64(-1)
     if kind in (INT, FLOAT):
-        size = np.int64(4)
+        size = int64(4)
     elif kind == LONG:
-        size = np.int64(8)
+        size = int64(8)
     elif kind == BOOLEAN:
-        size = np.int64(1)
+        size = int64(1)
     elif kind == NULL:
-        size = np.int64(0)
+        size = int64(0)
     elif kind == MD5:
-        size = np.int64(16)
+        size = int64(16)
     elif kind == STATUS:
         size = status_end(at, end) - at
-    return (at, size) if size >= 0 and at + size <= end else (at, np.int64(-1))
+    return (at, size) if size >= 0 and at + size <= end else (at, int64(-1))
 
 
 @inner
@@ -103,7 +116,7 @@ def which_name(at: Int, size: Int, names: U8, ends: I64) -> Int:
     """The number of the name at an address among `names`, which end at `ends`; -1 if it is none of
     them.
     """
-    start = np.int64(0)
+    start = int64(0)
     for i in range(len(ends)):
         if ends[i] - start == size and compare(at, size, names.ctypes.data + start, size) == 0:
             return i
@@ -118,14 +131,14 @@ def classes_end(at: Int, end: Int, status: U8) -> tuple[Int, Int]:
     """
     if at >= end:
         return -1, 0
-    count = np.int64(load8(at))
+    count = int64(load8(at))
     at += 1
-    found = np.int64(0)
+    found = int64(0)
     for _ in range(count):
         if at + 3 > end:
             return -1, 0
-        number = np.int64(load8(at))
-        size = np.int64(load8(at + 1) << np.uint64(8) | load8(at + 2))
+        number = int64(load8(at))
+        size = int64(load8(at + 1) << uint64(8) | load8(at + 2))
         at += 3
         if at + size > end:
             return -1, 0
@@ -158,36 +171,36 @@ def find_entries(
     """
     count, room = 0, len(row)
     for i in range(len(views)):
-        size = np.int64(views[i, 0])
+        size = int64(views[i, 0])
         if size == 0:
             continue
         at = string_at(views, addresses, i)
         end = at + size
         first = count
         at, status_id = classes_end(at, end, status)
-        entries = np.int64(-1)
+        entries = int64(-1)
         if at >= 0 and at + 4 <= end:
             entries = word_of(at)
             at += 4
         rest = entries
         for _ in range(entries):
-            if at >= end or np.int64(load8(at)) != TEXT:
+            if at >= end or int64(load8(at)) != TEXT:
                 break
             key_size, key = text_size(at + 1, end)
             at = key + key_size
             if key_size < 0 or at >= end:
                 break
-            what = np.int64(load8(at))
+            what = int64(load8(at))
             if status_id and what == status_id:
-                what = np.int64(STATUS)
+                what = int64(STATUS)
             elif what < 0x80:
-                what = np.int64(ODD)
+                what = int64(ODD)
             start, length = value_place(what, at + 1, end)
             if length < 0:
                 break
             at = start + length
             rest -= 1
-            wanted = which_name(key, key_size, names, ends) if len(ends) else np.int64(-1)
+            wanted = which_name(key, key_size, names, ends) if len(ends) else int64(-1)
             if len(ends) and wanted < 0:
                 continue
             if count == room:
@@ -212,9 +225,9 @@ def gather(at: I64, length: I32, out: U8, out_at: I64) -> None:
     """Copy strings by their addresses into `out`, one after the other; `out_at` gets their
     offsets.
     """
-    target = np.int64(out.ctypes.data)
-    done = np.int64(0)
+    target = int64(out.ctypes.data)
+    done = int64(0)
     for i in range(len(at)):
-        copy_bytes(target + done, at[i], np.int64(length[i]))
+        copy_bytes(target + done, at[i], int64(length[i]))
         out_at[i] = done
         done += length[i]

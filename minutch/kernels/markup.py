@@ -14,53 +14,36 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.memory import HIGH_BITS, first_marked
-from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, inlined, inner, kernel
+from minutch.kernels.native import (
+    I64,
+    U8,
+    Bool,
+    I64Rows,
+    Int,
+    inlined,
+    inner,
+    int64,
+    kernel,
+    uint64,
+)
 from minutch.kernels.primitives import load64
+from minutch.kernels.tags import Tag
 
-(
-    VOID,
-    RAW,
-    FORMATTING,
-    CLOSES_P,
-    IS_P,
-    ITEM,
-    TERM,
-    HEADING,
-    OPTION,
-    CELL,
-    ROW_OF_TABLE,
-    SECTION,
-    TABLE,
-    BARRIER,
-    SPECIAL,
-    ONCE,
-    ALONE,
-    LAST,
-    VALUE,
-    FRAMES,
-    MARKER,
-    PLAIN,
-    LEAVES,
-    RUBY,
-    FORM,
-    SVG,
-    MATH,
-    IN_SVG,
-    IN_MATH,
-) = (1 << bit for bit in range(29))
-"""What an element's name says: without content; with text alone; b and its like; ends a p; is one;
-li; dd, dt; h1 to h6; option, optgroup; td, th, caption; tr; tbody and its like; table; beyond which
-no tag inside closes anything; the standard's special elements; html, head, body, whose attributes
-add up; a, nobr, never within themselves; plaintext, after which there are no tags; option;
-frameset, in which nothing is text alone; elements whose end takes formatting elements off the list;
-address, div and p, through which an li closes another; those that end what is foreign; rt and its
-like; form; svg, math; what in these holds HTML again."""
-FOREIGN = SVG | MATH
-"""Also set for all elements in svg and math."""
-POINT = IN_SVG | IN_MATH
-CLOSERS = ITEM | TERM | OPTION | CELL | ROW_OF_TABLE | SECTION | CLOSES_P | HEADING
+FOREIGN = Tag.SVG | Tag.MATH
+"""Set for all elements in svg and math."""
+POINT = Tag.IN_SVG | Tag.IN_MATH
+CLOSERS = (
+    Tag.ITEM
+    | Tag.TERM
+    | Tag.OPTION
+    | Tag.CELL
+    | Tag.ROW_OF_TABLE
+    | Tag.SECTION
+    | Tag.CLOSES_P
+    | Tag.HEADING
+)
 """Those whose start tags close others."""
-IN_TABLES = CELL | ROW_OF_TABLE | SECTION
+IN_TABLES = Tag.CELL | Tag.ROW_OF_TABLE | Tag.SECTION
 
 NAME, FLAGS, P_AT, ITEM_AT, TERM_AT, FORMAT_AT, ALIVE, LIST_SIZE, STACK_ROW = range(9)
 FORMAT, WHOLE, ON_STACK, FORMAT_ROW = range(4)
@@ -69,12 +52,12 @@ SIZE, LIVE, LISTED, PENDING, TABLES, MARK, DEEPEST, SCRATCH = range(8)
 the stack, open tables, where the list's last marker is, the most that was open at a time."""
 
 FINE, TOO_DEEP, TOO_MANY_ATTRIBUTES, TOO_MANY_COPIES = range(4)
-"""How a measurement ends."""
+"""Ends of a measurement."""
 SLOTS = 512
 """Of the table of names: slot of a name's hash, or the next free one."""
 SEED, PRIME, MASK = 0x11C9DC5, 0x01000193, 0x7FFFFFFF
 """Of the hashes of names (FNV-1a)."""
-_ONES = np.uint64(0x0101010101010101)
+_ONES = uint64(0x0101010101010101)
 _ENDS_NAME = np.array([byte in b">/ \t\n\f\r" for byte in range(256)])
 COPIES = 1 << 20
 """Formatting elements that blocks may get in all."""
@@ -94,14 +77,14 @@ def lower(byte: Int) -> Int:
 
 @inlined
 def ends_name(byte: Int) -> Bool:
-    """Whether a tag's name ends before this byte."""
-    return _ENDS_NAME[byte]
+    """Tell whether a tag's name ends before this byte."""
+    return bool(_ENDS_NAME[byte])
 
 
 @inlined
 def next_of(data: U8, at: Int, byte: Int) -> Int:
-    """Where a byte comes next, from `at` on; the size of the data if it does not."""
-    size, pattern = data.size, np.uint64(byte) * _ONES
+    """Find where a byte comes next, from `at` on; the size of the data if it does not."""
+    size, pattern = data.size, uint64(byte) * _ONES
     while at + 8 <= size:
         word = load64(data.ctypes.data + at) ^ pattern
         found = (word - _ONES) & ~word & HIGH_BITS
@@ -115,11 +98,11 @@ def next_of(data: U8, at: Int, byte: Int) -> Int:
 
 @inlined
 def flags_of(hash: Int, hashes: I64, flags: I64) -> Int:
-    """What is known of a name."""
+    """Look up the flags of a name."""
     slot = hash & (SLOTS - 1)
     while hashes[slot] != 0:
         if hashes[slot] == hash:
-            return flags[slot]
+            return int64(flags[slot])
         slot = (slot + 1) & (SLOTS - 1)
     return 0
 
@@ -139,7 +122,7 @@ def pop_to(size: Int, stack: I64Rows, formats: I64Rows, state: I64) -> None:
             if place >= 0:
                 formats[place, ON_STACK] = -1
                 state[PENDING] += 1
-        if flags & TABLE:
+        if flags & Tag.TABLE:
             state[TABLES] -= 1
         if row[LIST_SIZE] >= 0:  # a marker was set: forget the formatting elements since
             for i in range(row[LIST_SIZE], state[LISTED]):
@@ -163,19 +146,19 @@ def push(name: Int, flags: Int, stack: I64Rows, state: I64) -> None:
     row[NAME], row[FLAGS], row[FORMAT_AT], row[ALIVE], row[LIST_SIZE] = name, flags, -1, 1, -1
     for column in range(P_AT, TERM_AT + 1):
         row[column] = stack[size - 1, column] if size > 0 else -1
-    if flags & BARRIER:
+    if flags & Tag.BARRIER:
         row[P_AT] = -1
-    if flags & (SPECIAL | RUBY) and not flags & PLAIN:
+    if flags & (Tag.SPECIAL | Tag.RUBY) and not flags & Tag.PLAIN:
         row[ITEM_AT] = row[TERM_AT] = -1
-    if flags & IS_P:
+    if flags & Tag.IS_P:
         row[P_AT] = size
-    if flags & ITEM:
+    if flags & Tag.ITEM:
         row[ITEM_AT] = size
-    if flags & TERM:
+    if flags & Tag.TERM:
         row[TERM_AT] = size
-    if flags & MARKER:
+    if flags & Tag.MARKER:
         row[LIST_SIZE] = state[MARK] = state[LISTED]
-    state[TABLES] += flags & TABLE != 0
+    state[TABLES] += flags & Tag.TABLE != 0
     state[SIZE] += 1
     state[LIVE] += 1
 
@@ -206,7 +189,7 @@ def close_format(name: Int, stack: I64Rows, formats: I64Rows, state: I64) -> Boo
         if at >= 0:
             blocked = False
             for i in range(at + 1, state[SIZE]):
-                blocked |= stack[i, FLAGS] & (SPECIAL | BARRIER) != 0
+                blocked |= stack[i, FLAGS] & (Tag.SPECIAL | Tag.BARRIER) != 0
             if not blocked:
                 pop_to(at, stack, formats, state)
             elif stack[at, ALIVE] != 0:
@@ -239,10 +222,10 @@ def open_format(name: Int, whole: Int, stack: I64Rows, formats: I64Rows, state: 
 @inner
 def reopen_formats(stack: I64Rows, formats: I64Rows, state: I64) -> Int:
     """Open again what is on the list and not on the stack; how many that are."""
-    count = state[PENDING]
+    count = int64(state[PENDING])
     for place in range(state[LISTED] if count > 0 else 0):
         if formats[place, ON_STACK] < 0 and state[SIZE] < stack.shape[0] - 1:
-            push(formats[place, FORMAT], FORMATTING, stack, state)
+            push(formats[place, FORMAT], Tag.FORMATTING, stack, state)
             stack[state[SIZE] - 1, FORMAT_AT] = place
             formats[place, ON_STACK] = state[SIZE] - 1
             state[PENDING] -= 1
@@ -262,8 +245,8 @@ def leave_foreign(stack: I64Rows, formats: I64Rows, state: I64) -> None:
 def open_foreign(name: Int, flags: Int, stack: I64Rows, state: I64) -> None:
     """Open an element in svg or math, of which the innermost open element is a part."""
     space = stack[state[SIZE] - 1, FLAGS] & FOREIGN
-    point = flags & (IN_SVG if space == SVG else IN_MATH)
-    push(name, space | point | (SPECIAL | BARRIER if point != 0 else 0), stack, state)
+    point = flags & (Tag.IN_SVG if space == Tag.SVG else Tag.IN_MATH)
+    push(name, space | point | (Tag.SPECIAL | Tag.BARRIER if point != 0 else 0), stack, state)
 
 
 @inner
@@ -274,41 +257,49 @@ def close_others(flags: Int, stack: I64Rows, formats: I64Rows, state: I64) -> No
         return
     top = stack[size - 1]
     end = size
-    if flags & ITEM and top[ITEM_AT] >= 0:
+    if flags & Tag.ITEM and top[ITEM_AT] >= 0:
         end = top[ITEM_AT]
-    elif flags & TERM and top[TERM_AT] >= 0:
+    elif flags & Tag.TERM and top[TERM_AT] >= 0:
         end = top[TERM_AT]
-    elif flags & OPTION and top[FLAGS] & VALUE:
+    elif flags & Tag.OPTION and top[FLAGS] & Tag.VALUE:
         end = size - 1
     elif flags & IN_TABLES:
         wanted = (
-            IN_TABLES if flags & SECTION else CELL | ROW_OF_TABLE if flags & ROW_OF_TABLE else CELL
+            IN_TABLES
+            if flags & Tag.SECTION
+            else Tag.CELL | Tag.ROW_OF_TABLE
+            if flags & Tag.ROW_OF_TABLE
+            else Tag.CELL
         )
         for i in range(size - 1, -1, -1):
-            if stack[i, FLAGS] & TABLE:
+            if stack[i, FLAGS] & Tag.TABLE:
                 break
             if stack[i, FLAGS] & wanted:
                 end = i
     pop_to(end, stack, formats, state)
     size = state[SIZE]
-    if flags & CLOSES_P and size > 0 and stack[size - 1, P_AT] >= 0:
+    if flags & Tag.CLOSES_P and size > 0 and stack[size - 1, P_AT] >= 0:
         pop_to(stack[size - 1, P_AT], stack, formats, state)
         size = state[SIZE]
-    if flags & HEADING and size > 0 and stack[size - 1, FLAGS] & HEADING:
+    if flags & Tag.HEADING and size > 0 and stack[size - 1, FLAGS] & Tag.HEADING:
         pop_to(size - 1, stack, formats, state)
 
 
 @inner
 def close(name: Int, flags: Int, stack: I64Rows, formats: I64Rows, state: I64) -> None:
     """Close an element by its end tag, if it is open as far as the tag can see."""
-    if flags & FORMATTING and close_format(name, stack, formats, state):
+    if flags & Tag.FORMATTING and close_format(name, stack, formats, state):
         return
     stop = (
-        TABLE if flags & (IN_TABLES | TABLE) else BARRIER if flags & SPECIAL else BARRIER | SPECIAL
+        Tag.TABLE
+        if flags & (IN_TABLES | Tag.TABLE)
+        else Tag.BARRIER
+        if flags & Tag.SPECIAL
+        else Tag.BARRIER | Tag.SPECIAL
     )
     for i in range(state[SIZE] - 1, -1, -1):
         if stack[i, NAME] == name and stack[i, ALIVE] != 0:
-            if flags & FORM and i < state[SIZE] - 1:  # what is inside stays open
+            if flags & Tag.FORM and i < state[SIZE] - 1:  # what is inside stays open
                 stack[i, ALIVE] = 0
                 state[LIVE] -= 1
             else:
@@ -320,7 +311,7 @@ def close(name: Int, flags: Int, stack: I64Rows, formats: I64Rows, state: I64) -
 
 @inner
 def skip_raw(data: U8, at: Int, start: Int, end: Int) -> Int:
-    """Where the end tag of an element with text begins; its name stands from `start` to `end`."""
+    """Find the end tag of an element with text; its name stands from `start` to `end`."""
     while at + 2 + end - start <= data.size:
         if data[at] == 60 and data[at + 1] == 47:
             same = True
@@ -337,7 +328,7 @@ def skip_raw(data: U8, at: Int, start: Int, end: Int) -> Int:
 
 @inner
 def skip_comment(data: U8, at: Int) -> Int:
-    """Where a comment ends whose two dashes begin at `at`."""
+    """Find where a comment ends whose two dashes begin at `at`."""
     while at + 2 < data.size:
         if data[at] == 45 and data[at + 1] == 45:
             if data[at + 2] == 62:
@@ -350,8 +341,8 @@ def skip_comment(data: U8, at: Int) -> Int:
 
 @inlined
 def skip_attributes(data: U8, at: Int, state: I64) -> Int:
-    """Where a tag ends, after its `>`; `state[SCRATCH]` gets the number of attributes, -1 minus it
-    after a slash.
+    """Find where a tag ends, after its `>`; `state[SCRATCH]` gets the number of attributes, -1
+    minus it after a slash.
     """
     size, count, slash = data.size, 0, False
     while at < size:
@@ -394,8 +385,8 @@ def measure(
     state: I64,
     most_attributes: Int,
 ) -> Int:
-    """How the page's tree would be; `state` (zeros at first) is as it was when the measurement
-    ended.
+    """Measure the tree that a page would have; `state` (zeros at first) is as it was when the
+    measurement ended.
 
     hashes, name_flags   what is known of names: SLOTS of each
     stack, formats       room for one more than may be open
@@ -435,7 +426,7 @@ def measure(
                     while at < size and data[at] != 62:
                         at += 1
             continue
-        start, name = at, np.int64(SEED)
+        start, name = at, int64(SEED)
         while at < size and not ends_name(data[at]):
             name = mixed(name, lower(data[at]))
             at += 1
@@ -448,38 +439,38 @@ def measure(
             count = -1 - count
         if closes:
             close(name, flags, stack, formats, state)
-            if flags & FRAMES and frames > 0:
+            if flags & Tag.FRAMES and frames > 0:
                 frames -= 1
             continue
-        if flags & ONCE:
+        if flags & Tag.ONCE:
             attributes_of_all += count
             count = attributes_of_all
         if count > most_attributes:
             return TOO_MANY_ATTRIBUTES
-        if flags & FRAMES:  # is ignored, or all that is taken from here on
+        if flags & Tag.FRAMES:  # is ignored, or all that is taken from here on
             frames += 1
             framesets += 1
             state[DEEPEST] = max(state[DEEPEST], frames)
-        if flags & LEAVES:
+        if flags & Tag.LEAVES:
             leave_foreign(stack, formats, state)
         top = stack[state[SIZE] - 1, FLAGS] if state[SIZE] > 0 else 0
         if top & FOREIGN and not top & POINT:
             if not empty:
                 open_foreign(name, flags, stack, state)
-        elif flags & LAST:
+        elif flags & Tag.LAST:
             return FINE
-        elif not flags & (ONCE | FRAMES) and (state[TABLES] > 0 or not flags & IN_TABLES):
+        elif not flags & (Tag.ONCE | Tag.FRAMES) and (state[TABLES] > 0 or not flags & IN_TABLES):
             if flags & CLOSERS:
                 close_others(flags, stack, formats, state)
-            if flags & ALONE:
+            if flags & Tag.ALONE:
                 close_format(name, stack, formats, state)
-            if state[PENDING] > 0 and not flags & (CLOSES_P | IN_TABLES | TABLE | RAW):
+            if state[PENDING] > 0 and not flags & (Tag.CLOSES_P | IN_TABLES | Tag.TABLE | Tag.RAW):
                 copies += reopen_formats(stack, formats, state)
-            if flags & RAW:
+            if flags & Tag.RAW:
                 at = at if framesets > 0 else skip_raw(data, at, start, end)
-            elif not flags & VOID and not (flags & FOREIGN and empty):
+            elif not flags & Tag.VOID and not (flags & FOREIGN and empty):
                 push(name, flags, stack, state)
-                if flags & FORMATTING:
+                if flags & Tag.FORMATTING:
                     whole = name
                     for i in range(end, at):
                         whole = mixed(whole, data[i])

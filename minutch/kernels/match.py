@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.memory import compare
-from minutch.kernels.native import F32, I64, U64, Int, Views, inner, kernel, string_at
+from minutch.kernels.native import F32, I64, U64, Int, Views, inner, int64, kernel, string_at
 
 
 @kernel
@@ -31,19 +31,19 @@ def meet(
     row = 0
     rows = len(table_views)
     for i in range(len(views)):
-        here, size = string_at(views, addresses, i), np.int64(views[i, 0])
+        here, size = string_at(views, addresses, i), int64(views[i, 0])
         if count:
             last = string_at(
                 views, addresses, i - 1
             )  # often the same place; see `pack` of the sort
-            if last == here or compare(last, np.int64(views[i - 1, 0]), here, size) == 0:
+            if last == here or compare(last, int64(views[i - 1, 0]), here, size) == 0:
                 group[i] = count - 1
                 continue
         found = -1
         while row < rows:
             order = compare(
                 string_at(table_views, table_addresses, row),
-                np.int64(table_views[row, 0]),
+                int64(table_views[row, 0]),
                 here,
                 size,
             )
@@ -65,7 +65,7 @@ def first_repeat(views: Views, addresses: U64) -> Int:
     for i in range(1, len(views)):
         if views[i, 0] == views[i - 1, 0]:
             here, before = string_at(views, addresses, i), string_at(views, addresses, i - 1)
-            size = np.int64(views[i, 0])
+            size = int64(views[i, 0])
             if compare(before, size, here, size) == 0:
                 return i
     return -1
@@ -80,7 +80,7 @@ def sort_runs(group: I64, values: F32, order: I64) -> None:
 
 @kernel
 def sort_runs_in(group: I64, values: F32, order: I64, spare: I64) -> None:
-    """As `sort_runs`, with room for as many rows."""
+    """Do the same as `sort_runs`, with room for as many rows."""
     n = len(group)
     start = 0
     while start < n:

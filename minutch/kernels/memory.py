@@ -4,34 +4,32 @@ compared.
 
 from __future__ import annotations
 
-import numpy as np
-
-from minutch.kernels.native import U8, Int, inlined, inner
+from minutch.kernels.native import U8, Int, Word, inlined, inner, int8, int64, uint32, uint64
 from minutch.kernels.primitives import load8, load64, load_int, load_long
 
-HIGH_BITS = np.uint64(0x8080808080808080)
-_PLACES = np.uint64(0x0001020304050607)
+HIGH_BITS = uint64(0x8080808080808080)
+_PLACES = uint64(0x0001020304050607)
 
 
 @inlined
-def first_marked(word: Int) -> Int:
-    """The number of the first byte in memory of which a word (uint64) has the high bit; there has
+def first_marked(word: Word) -> Int:
+    """The number of the first byte in memory of which a word has the high bit; there has
     to be one.
     """
-    lowest = word & (~word + np.uint64(1))
-    return np.int64((lowest >> np.uint64(7)) * _PLACES >> np.uint64(56))
+    lowest = word & (~word + uint64(1))
+    return int64((lowest >> uint64(7)) * _PLACES >> uint64(56))
 
 
 @inlined
 def int_at(buf: U8, at: Int) -> Int:
     """The big-endian int at `at`."""
-    return load_int(np.int64(buf.ctypes.data) + at)
+    return load_int(int64(buf.ctypes.data) + at)
 
 
 @inlined
 def long_at(buf: U8, at: Int) -> Int:
     """The big-endian long at `at`."""
-    return load_long(np.int64(buf.ctypes.data) + at)
+    return load_long(int64(buf.ctypes.data) + at)
 
 
 @inlined
@@ -73,13 +71,13 @@ def vint_at(buf: U8, at: Int, end: Int) -> tuple[Int, Int]:
     """The VInt at `at` and the offset after it; (-1, at) if it is negative or goes beyond `end`."""
     if at >= end:
         return -1, at
-    first = np.int64(np.int8(buf[at]))
+    first = int64(int8(buf[at]))
     if first >= 0:
         return first, at + 1
     size = -112 - first
     if size < 1 or size > 4 or at + 1 + size > end:
         return -1, at
-    value = np.int64(0)
+    value = int64(0)
     for i in range(size):
         value = value << 8 | buf[at + 1 + i]
     return (value, at + 1 + size) if value <= 0x7FFF_FFFF else (-1, at)
@@ -88,19 +86,19 @@ def vint_at(buf: U8, at: Int, end: Int) -> tuple[Int, Int]:
 @inlined
 def word_at(buf: U8, at: Int, size: Int) -> Int:
     """Up to `size` bytes, at most 4, as a little-endian word, padded with zeros."""
-    word = np.uint32(0)
+    word = uint32(0)
     for k in range(min(size, 4)):
-        word |= np.uint32(buf[at + k]) << np.uint32(8 * k)
+        word |= uint32(buf[at + k]) << uint32(8 * k)
     return word
 
 
 @inlined
-def byte_swap(value: Int) -> Int:
+def byte_swap(value: Word) -> Word:
     """A little-endian word as a number whose order is that of its bytes."""
-    bytes_, pairs = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
-    value = (value & bytes_) << np.uint64(8) | (value >> np.uint64(8)) & bytes_
-    value = (value & pairs) << np.uint64(16) | (value >> np.uint64(16)) & pairs
-    return value << np.uint64(32) | value >> np.uint64(32)
+    bytes_, pairs = uint64(0x00FF00FF00FF00FF), uint64(0x0000FFFF0000FFFF)
+    value = (value & bytes_) << uint64(8) | (value >> uint64(8)) & bytes_
+    value = (value & pairs) << uint64(16) | (value >> uint64(16)) & pairs
+    return value << uint64(32) | value >> uint64(32)
 
 
 @inner
@@ -109,7 +107,7 @@ def compare(a: Int, a_size: Int, b: Int, b_size: Int) -> Int:
     `b`.
     """
     size = min(a_size, b_size)
-    at = np.int64(0)
+    at = int64(0)
     while at + 8 <= size:
         x, y = load64(a + at), load64(b + at)
         if x != y:
@@ -123,6 +121,6 @@ def compare(a: Int, a_size: Int, b: Int, b_size: Int) -> Int:
     while at < size:
         x, y = load8(a + at), load8(b + at)
         if x != y:
-            return np.int64(x) - np.int64(y)
+            return int64(x) - int64(y)
         at += 1
     return a_size - b_size

@@ -15,10 +15,13 @@ runs. `interpreted` runs the same source without a compiler, slowly, for debuggi
 The names of types in a kernel's signature are all that is known of its arguments:
 
     Int, Bool       64-bit integer, truth value
+    Word            unsigned 64-bit integer, between kernels alone
     U8 … I64, F32   array of one dimension, of unsigned, signed or floating numbers of so many bits
     Flags           array of one dimension, of truth values
     Views           int32, n × 4: strings as Arrow's binary view has them (`arrow`)
     U8Rows, I64Rows array of two dimensions
+
+    a NamedTuple    of these, by its name in the kernel's module: arguments that belong together
 
 Arrays lie in memory row by row without gaps; whatever else is passed raises TypeError before the
 kernel runs. Kernels hold no policy, raise nothing and ask for no memory: what they can't make sense
@@ -29,9 +32,21 @@ stack (`scratch`).
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, update_wrapper
-from typing import Any, Final, NamedTuple, NoReturn, ParamSpec, TypeAlias, TypeVar, cast
+from itertools import islice
+from typing import (
+    Any,
+    Final,
+    NamedTuple,
+    NoReturn,
+    ParamSpec,
+    Protocol,
+    SupportsInt,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
 
 import numpy as np
 import numpy.typing as npt
@@ -41,9 +56,9 @@ from minutch.errors import MinutchError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Int: TypeAlias = Any
+Int: TypeAlias = int
 """An integer: Python's on the way into a kernel and out of it, a machine's inside."""
-Bool: TypeAlias = Any
+Bool: TypeAlias = bool
 U8: TypeAlias = npt.NDArray[np.uint8]
 U32: TypeAlias = npt.NDArray[np.uint32]
 U64: TypeAlias = npt.NDArray[np.uint64]
@@ -57,8 +72,45 @@ U8Rows: TypeAlias = npt.NDArray[np.uint8]
 I64Rows: TypeAlias = npt.NDArray[np.int64]
 
 
+class Word(Protocol):
+    """A uint64 inside a kernel. It is combined with its like alone: to the compiler, the sum of a
+    uint64 and an int64 is a floating number.
+    """
+
+    def __add__(self, other: Word, /) -> Word: ...
+    def __sub__(self, other: Word, /) -> Word: ...
+    def __mul__(self, other: Word, /) -> Word: ...
+    def __mod__(self, other: Word, /) -> Word: ...
+    def __and__(self, other: Word, /) -> Word: ...
+    def __or__(self, other: Word, /) -> Word: ...
+    def __xor__(self, other: Word, /) -> Word: ...
+    def __lshift__(self, other: Word, /) -> Word: ...
+    def __rshift__(self, other: Word, /) -> Word: ...
+    def __invert__(self) -> Word: ...
+    def __eq__(self, other: object, /) -> Bool: ...
+    def __hash__(self) -> int: ...
+    def __lt__(self, other: Word | Int, /) -> Bool: ...
+    def __le__(self, other: Word | Int, /) -> Bool: ...
+    def __gt__(self, other: Word | Int, /) -> Bool: ...
+    def __ge__(self, other: Word | Int, /) -> Bool: ...
+    def __int__(self) -> Int: ...
+    def __index__(self) -> Int: ...
+
+
+def _integer(kind: type[np.integer[Any]]) -> Callable[[SupportsInt], Int]:
+    """Returns what makes machine integers of a kind: NumPy's type, whose numbers are Ints to
+    kernels.
+    """
+    return cast(Callable[[SupportsInt], Int], kind)
+
+
+int8, int32, int64 = _integer(np.int8), _integer(np.int32), _integer(np.int64)
+uint8, uint32 = _integer(np.uint8), _integer(np.uint32)
+uint64 = cast(Callable[[SupportsInt], Word], np.uint64)
+
+
 class Shape(NamedTuple):
-    """What an array has to be."""
+    """The type and the dimensions that an array must have."""
 
     dtype: np.dtype[Any]
     dimensions: int
@@ -80,9 +132,9 @@ SHAPES: dict[str, Shape] = {
 """Name of an array's type → its shape."""
 SCALARS = ("Int", "Bool")
 WRONG_ARRAY: Final = 1
-"""What a kernel's function returns for an argument that is no array of the right kind."""
+"""The status of a kernel's function for an argument that is no array of the right kind."""
 DATA_OFFSET: Final = 16
-"""Where in struct PyArrayObject the pointer to the elements is."""
+"""The offset of the pointer to the elements in struct PyArrayObject."""
 _NDARRAY = id(np.ndarray)
 _RESULTS: dict[str, Callable[[int], object]] = {"None": lambda _: None, "Bool": bool, "Int": int}
 
@@ -96,16 +148,24 @@ class Kernel:
         update_wrapper(self, function)
         self.function, self.kernel_kind = function, "kernel"
         self.module, self.name = function.__module__.rpartition(".")[2], function.__name__
-        *parameters, result = function.__annotations__.values()
-        self.parameters: tuple[str, ...] = tuple(parameters)
+        *arguments, result = function.__annotations__.values()
+        self._records: list[Any] = [_record(function, name) for name in arguments]
+        self._has_records = any(self._records)
+        self.parameters: tuple[str, ...] = tuple(
+            name
+            for argument, record in zip(arguments, self._records, strict=True)
+            for name in (_names(record) if record else [argument])
+        )
         self.result: str = result
-        self._is_array = [name not in SCALARS for name in parameters]
+        self._is_array = [name not in SCALARS for name in self.parameters]
         self._convert = _RESULTS[result]
         self._native: Any = None
 
     def __call__(self, *args: Any) -> Any:
         if self._native is None:
             self._native = self._load()
+        if self._has_records:
+            args = self.apart(args)
         if len(args) != len(self.parameters):
             self._fail(args)
         # An array goes as its object's address: the function that `build` makes checks it and reads
@@ -129,18 +189,40 @@ class Kernel:
         _check_layout()
         return find_kernel(self)
 
+    def apart(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments with the fields of records instead of them: as many as `parameters`."""
+        if len(args) != len(self._records):
+            self._fail(args)
+        found: list[Any] = []
+        for value, record in zip(args, self._records, strict=True):
+            if record is None:
+                found.append(value)
+            elif isinstance(value, record):
+                found += cast(tuple[Any, ...], value)
+            else:
+                self._fail(args)
+        return tuple(found)
+
+    def together(self, values: Iterable[Any]) -> list[Any]:
+        """The arguments again, from what `apart` made of them."""
+        rest = iter(values)
+        return [
+            record(*islice(rest, len(record._fields))) if record else next(rest)
+            for record in self._records
+        ]
+
     def shapes(self) -> list[Shape | None]:
-        """Of each parameter, what an array has to be; None for numbers."""
+        """The shape of each parameter; None for numbers."""
         return [SHAPES.get(name) for name in self.parameters]
 
     def types(self) -> list[Any]:
-        """What ctypes hands to the C function: where the result goes, the type of arrays, the
-        arguments.
+        """The types that ctypes hands to the C function: where the result goes, the type of arrays,
+        the arguments.
         """
         words = [ctypes.py_object if is_array else ctypes.c_int64 for is_array in self._is_array]
         return [ctypes.c_void_p, ctypes.c_void_p, *words]
 
-    def _fail(self, args: tuple[Any, ...]) -> NoReturn:
+    def _fail(self, args: Sequence[Any]) -> NoReturn:
         """Raise the error for arguments that are not those which the kernel takes."""
         found = ", ".join(map(_description, args))
         raise TypeError(
@@ -162,6 +244,16 @@ class Callback:
         from minutch.kernels.library import find_callback
 
         return find_callback(self)
+
+
+def _record(function: Callable[..., Any], name: str) -> Any:
+    """The NamedTuple that a kernel's argument is, by the name of its type; None for others."""
+    return None if name in SHAPES or name in SCALARS else function.__globals__[name]
+
+
+def _names(record: Any) -> list[str]:
+    """The names of the types of a record's fields."""
+    return [getattr(kind, "__forward_arg__", kind) for kind in record.__annotations__.values()]
 
 
 @cache
@@ -216,5 +308,5 @@ def _marked(function: Callable[P, R], kind: str) -> Callable[P, R]:
 def string_at(views: Views, addresses: U64, i: Int) -> Int:
     """The address of string `i` of a column (see `arrow.Strings`)."""
     if views[i, 0] <= 12:
-        return np.int64(views.ctypes.data) + 16 * i + 4
-    return np.int64(addresses[views[i, 2]]) + np.int64(np.uint32(views[i, 3]))
+        return int64(views.ctypes.data) + 16 * i + 4
+    return int64(addresses[views[i, 2]]) + int64(uint32(views[i, 3]))

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from minutch.kernels.memory import compare, put_int, put_vint, vint_at
 from minutch.kernels.native import (
     I32,
@@ -30,6 +28,7 @@ from minutch.kernels.native import (
     Views,
     inlined,
     inner,
+    int64,
     kernel,
     string_at,
 )
@@ -49,12 +48,12 @@ _VINT: Final = 5
 @inlined
 def _address(buf: U8, at: Int) -> Int:
     """The address of a byte of an array."""
-    return np.int64(buf.ctypes.data) + at
+    return int64(buf.ctypes.data) + at
 
 
 @inlined
 def _equal(a: U8, at: Int, b: U8, bt: Int, size: Int) -> Bool:
-    """Whether two strings of one size are equal."""
+    """Tell whether two strings of one size are equal."""
     return compare(_address(a, at), size, _address(b, bt), size) == 0
 
 
@@ -74,13 +73,13 @@ def _verdict(
     """The number of a URL in the table, where it is put as PENDING if it is new."""
     code = string_hash(_address(data, at), size, seed)
     mask = len(slots) - 1
-    slot = np.int64(code) & mask
+    slot = int64(code) & mask
     while slots[slot]:
-        i = slots[slot] - 1
+        i = int64(slots[slot] - 1)
         if hashes[i] == code and urls[i, 1] == size and _equal(arena, urls[i, 0], data, at, size):
             return i
         slot = (slot + 1) & mask
-    i, used = state[0], state[1]
+    i, used = int64(state[0]), int64(state[1])
     copy_bytes(_address(arena, used), _address(data, at), size)
     hashes[i] = code
     urls[i, 0], urls[i, 1] = used, size
@@ -92,7 +91,7 @@ def _verdict(
 
 @inner
 def _is_longer(data: U8, at: Int, size: Int, longest: Int) -> Bool:
-    """Whether a string has more characters than `longest`."""
+    """Tell whether a string has more characters than `longest`."""
     if size <= longest:
         return False
     characters = 0
@@ -169,9 +168,9 @@ def view_urls(data: U8, places: I64Rows, views: Views) -> None:
         views[row] = 0
         views[row, 0] = size
         if size <= _INLINE:
-            copy_bytes(np.int64(views.ctypes.data) + 16 * row + 4, _address(data, start), size)
+            copy_bytes(int64(views.ctypes.data) + 16 * row + 4, _address(data, start), size)
         else:
-            copy_bytes(np.int64(views.ctypes.data) + 16 * row + 4, _address(data, start), 4)
+            copy_bytes(int64(views.ctypes.data) + 16 * row + 4, _address(data, start), 4)
             views[row, 3] = start
 
 
@@ -195,7 +194,7 @@ def settle(
         if rejected[row]:
             outs[i, 1] = REJECTED
             continue
-        size = np.int64(views[row, 0])
+        size = int64(views[row, 0])
         copy_bytes(_address(arena, used), string_at(views, addresses, row), size)
         outs[i, 1] = size
         if size == urls[i, 1] and _equal(arena, used, arena, urls[i, 0], size):

@@ -11,11 +11,9 @@ names the error.
 
 from __future__ import annotations
 
-import numpy as np
-
 from minutch.kernels.links import after_status, skip_map, skip_text
 from minutch.kernels.memory import int_at, vint_at
-from minutch.kernels.native import I32, I64, U8, Bool, Int, inner, kernel
+from minutch.kernels.native import I32, I64, U8, Bool, Int, inner, int64, kernel
 
 
 @inner
@@ -76,7 +74,9 @@ def split(
     content_at: I64,
     parse_at: I64,
 ) -> Bool:
-    """Where the parts of each ParseData lie; the Metadata of the parse goes to the record's end."""
+    """Find where the parts of each ParseData lie; the Metadata of the parse goes to the record's
+    end.
+    """
     for i in range(len(at)):
         end = at[i] + length[i]
         p = after_status(buf, at[i], end)
@@ -104,7 +104,8 @@ def split(
 
 @kernel
 def first_values(buf: U8, at: I64, end: Int, name: U8, value_at: I64, value_len: I32) -> None:
-    """Where the first value of `name` lies in each Metadata; its length is -1 where there is none.
+    """Find where the first value of `name` lies in each Metadata; its length is -1 where there is
+    none.
 
     The records have been passed over by `split`.
     """
@@ -136,12 +137,12 @@ def first_values(buf: U8, at: I64, end: Int, name: U8, value_at: I64, value_len:
 
 @kernel
 def count_values(buf: U8, at: I64, end: Int, name: U8, first: I64, count: I64) -> Int:
-    """Where the values of `name` begin in each Metadata, and how many there are; returns how many
-    in all.
+    """Find where the values of `name` begin in each Metadata, and how many there are; returns how
+    many in all.
 
     The records have been passed over by `split`.
     """
-    total = np.int64(0)
+    total = int64(0)
     for i in range(len(at)):
         first[i] = at[i]
         count[i] = 0
@@ -174,7 +175,7 @@ def place_values(
     buf: U8, end: Int, first: I64, count: I64, record: I64, value_at: I64, value_len: I32
 ) -> None:
     """Fill in where values lie that `count_values` has counted, and which record each is of."""
-    row = np.int64(0)
+    row = int64(0)
     for i in range(len(first)):
         p = first[i]
         for _ in range(count[i]):

@@ -4,11 +4,9 @@ has the layout.
 
 from __future__ import annotations
 
-import numpy as np
-
 from minutch.kernels.links import first_outlink, skip_text
 from minutch.kernels.memory import int_at, vint_at
-from minutch.kernels.native import I32, I64, U8, Bool, Int, inner, kernel
+from minutch.kernels.native import I32, I64, U8, Bool, Int, inner, int64, kernel
 from minutch.kernels.parsedata import after_links
 from minutch.kernels.primitives import copy_bytes
 
@@ -25,7 +23,7 @@ def content_metadata(buf: U8, at: Int, end: Int) -> Int:
 
 @inner
 def is_name(buf: U8, at: Int, end: Int, name: U8) -> Bool:
-    """Whether the Text at `at`, which is inside, is `name`."""
+    """Tell whether the Text at `at`, which is inside, is `name`."""
     size, at = vint_at(buf, at, end)
     if size != len(name):
         return False
@@ -41,7 +39,7 @@ def only_value(buf: U8, p: Int, end: Int, name: U8) -> tuple[Int, Int]:
 
     The first is -1 if `name` has none or several, the second if the metadata are damaged.
     """
-    found, seen = np.int64(-1), np.int64(0)
+    found, seen = int64(-1), int64(0)
     names = int_at(buf, p)
     p += 4
     for _ in range(names):
@@ -59,13 +57,13 @@ def only_value(buf: U8, p: Int, end: Int, name: U8) -> tuple[Int, Int]:
             p = skip_text(buf, p, end)
             if p < 0:
                 return -1, -1
-    return (found if seen == 1 else np.int64(-1)), p
+    return (found if seen == 1 else int64(-1)), p
 
 
 @kernel
 def find_value(buf: U8, at: I64, length: I32, name: U8, place: I64, size: I32, single: U8) -> None:
-    """Where the only value of `name` lies in the content metadata of each record, as a serialized
-    Text.
+    """Find where the only value of `name` lies in the content metadata of each record, as a
+    serialized Text.
 
     Where it has none or several, where the metadata lie, and `single` is 0. The size is -1 for a
     record that is not as it should be.
@@ -73,9 +71,7 @@ def find_value(buf: U8, at: I64, length: I32, name: U8, place: I64, size: I32, s
     for i in range(len(at)):
         end = at[i] + length[i]
         start = content_metadata(buf, at[i], end)
-        found, after = (
-            only_value(buf, start, end, name) if start >= 0 else (np.int64(-1), np.int64(-1))
-        )
+        found, after = only_value(buf, start, end, name) if start >= 0 else (int64(-1), int64(-1))
         single[i] = found >= 0
         place[i] = found if found >= 0 else start
         size[i] = (
@@ -100,9 +96,9 @@ def replace(
     `find_value` has found.
     """
     source, target, text = (
-        np.int64(buf.ctypes.data),
-        np.int64(out.ctypes.data),
-        np.int64(texts.ctypes.data),
+        int64(buf.ctypes.data),
+        int64(out.ctypes.data),
+        int64(texts.ctypes.data),
     )
     for i in range(len(at)):
         before = place[i] - at[i]

@@ -1,7 +1,7 @@
 """The primitives of kernels: memory by its address, calls of C functions, room on the stack.
 
 Compiled, each is a few machine instructions (`intrinsics`). The bodies here are what the
-interpreted mode runs. Words that are loaded are uint64, as in compiled code.
+interpreted mode runs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-from minutch.kernels.native import I32, I64, Int, primitive
+from minutch.kernels.native import I32, I64, Int, Word, primitive, uint64
 
 _U64 = (1 << 64) - 1
 _WORD = ctypes.c_int64
@@ -38,28 +38,28 @@ def prefetch(address: Int) -> None:
 
 
 @primitive
-def folded_product(a: Int, b: Int) -> Int:
+def folded_product(a: Word, b: Word) -> Word:
     """Both halves of the 128-bit product of two uint64, combined by exclusive or: a uint64."""
     product = int(a) * int(b)
-    return np.uint64((product ^ product >> 64) & _U64)
+    return uint64((product ^ product >> 64) & _U64)
 
 
 @primitive
-def load8(address: Int) -> Int:
+def load8(address: Int) -> Word:
     """The byte at an address, as uint64."""
-    return np.uint64(ctypes.c_uint8.from_address(int(address)).value)
+    return uint64(ctypes.c_uint8.from_address(int(address)).value)
 
 
 @primitive
-def load32(address: Int) -> Int:
+def load32(address: Int) -> Word:
     """The little-endian 32-bit word at any address, as uint64."""
-    return np.uint64(_number(address, 4))
+    return uint64(_number(address, 4))
 
 
 @primitive
-def load64(address: Int) -> Int:
+def load64(address: Int) -> Word:
     """The little-endian 64-bit word at any address, as uint64."""
-    return np.uint64(_number(address, 8))
+    return uint64(_number(address, 8))
 
 
 @primitive
@@ -75,19 +75,19 @@ def load_long(address: Int) -> Int:
 
 
 @primitive
-def store8(address: Int, value: Int) -> None:
+def store8(address: Int, value: Int | Word) -> None:
     """Store the low byte of an integer at an address."""
     _store(address, value, 1)
 
 
 @primitive
-def store32(address: Int, value: Int) -> None:
+def store32(address: Int, value: Int | Word) -> None:
     """Store the low 32 bits of an integer, little-endian, at any address."""
     _store(address, value, 4)
 
 
 @primitive
-def store64(address: Int, value: Int) -> None:
+def store64(address: Int, value: Int | Word) -> None:
     """Store an integer, little-endian, at any address."""
     _store(address, value, 8)
 
@@ -100,7 +100,7 @@ def scratch32(size: Int) -> I32:
 
 @primitive
 def scratch64(size: Int) -> I64:
-    """As `scratch32`, of 64 bits each."""
+    """Zeros of 64 bits each, otherwise as `scratch32`."""
     return np.zeros(int(size), np.int64)
 
 
@@ -108,6 +108,6 @@ def _number(address: Int, size: int) -> int:
     return int.from_bytes(ctypes.string_at(int(address), size), sys.byteorder)
 
 
-def _store(address: Int, value: Int, size: int) -> None:
+def _store(address: Int, value: Int | Word, size: int) -> None:
     data = (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, sys.byteorder)
     ctypes.memmove(int(address), data, size)

@@ -7,7 +7,20 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.memory import compare
-from minutch.kernels.native import I32, I64, U8, U32, U64, Int, Views, inlined, kernel, string_at
+from minutch.kernels.native import (
+    I32,
+    I64,
+    U8,
+    U32,
+    U64,
+    Int,
+    Views,
+    inlined,
+    int64,
+    kernel,
+    string_at,
+    uint64,
+)
 from minutch.kernels.primitives import copy_bytes, load8, load32, load64, prefetch, store32
 from minutch.kernels.sort import INLINE, word_of
 
@@ -46,10 +59,12 @@ def group_by(
     starts: I64,
     order: U32,
 ) -> None:
-    """As `group`; `words` gets of each border what comes after the prefix that all share."""
+    """Do the same as `group`; `words` gets of each border what comes after the prefix that all
+    share.
+    """
     ranges = len(borders) + 1
     starts[:] = 0
-    prefix, shared = np.int64(0), np.int64(0)
+    prefix, shared = int64(0), int64(0)
     if ranges > 1:
         prefix = string_at(borders, border_addresses, 0)
         final = string_at(borders, border_addresses, ranges - 2)
@@ -57,23 +72,23 @@ def group_by(
         while shared < longest and load8(prefix + shared) == load8(final + shared):
             shared += 1
     for k in range(len(borders)):
-        words[k] = word_of(string_at(borders, border_addresses, k), np.int64(borders[k, 0]), shared)
+        words[k] = word_of(string_at(borders, border_addresses, k), int64(borders[k, 0]), shared)
     for i in range(len(views)):
-        at, size = string_at(views, addresses, i), np.int64(views[i, 0])
-        low, high = np.int64(0), np.int64(len(borders))
+        at, size = string_at(views, addresses, i), int64(views[i, 0])
+        low, high = int64(0), int64(len(borders))
         side = compare(at, min(size, shared), prefix, shared)
         if side < 0:
             high = low
         elif side > 0:
             low = high
-        word = word_of(at, size, shared) if low < high else np.uint64(0)
+        word = word_of(at, size, shared) if low < high else uint64(0)
         while low < high:
             middle = (low + high) >> 1
             if word != words[middle]:
                 is_less = word < words[middle]
             else:
                 border = string_at(borders, border_addresses, middle)
-                is_less = compare(at, size, border, np.int64(borders[middle, 0])) < 0
+                is_less = compare(at, size, border, int64(borders[middle, 0])) < 0
             if is_less:
                 high = middle
             else:
@@ -102,9 +117,9 @@ def held_bytes(views: Views) -> Int:
     """The bytes of a column's strings that do not stand in their views, of those that lie at one
     place only once.
     """
-    total = np.int64(0)
+    total = int64(0)
     for i in range(len(views)):
-        size = np.int64(views[i, 0])
+        size = int64(views[i, 0])
         if size > INLINE and (
             i == 0 or views[i, 3] != views[i - 1, 3] or views[i, 2] != views[i - 1, 2]
         ):
@@ -117,9 +132,7 @@ def place_of(view: Int, addresses: Int) -> Int:
     """The address of the string of the view at an address (see `arrow.Strings`)."""
     if load32(view) <= 12:
         return view + 4
-    return np.int64(load64(addresses + 8 * np.int64(load32(view + 8)))) + np.int64(
-        load32(view + 12)
-    )
+    return int64(load64(addresses + 8 * int64(load32(view + 8)))) + int64(load32(view + 12))
 
 
 @kernel
@@ -131,21 +144,21 @@ def take_strings(views: I64, addresses: I64, rows: I64, counts: I64, out: U8, ta
     numbers (uint32), and how many rows to take. A string that is the one before it shares its
     place, one that fits into its view has none.
     """
-    target, view = np.int64(out.ctypes.data), np.int64(taken.ctypes.data)
-    end, last_size, last_at = np.int64(0), np.int64(-1), np.int64(0)
+    target, view = int64(out.ctypes.data), int64(taken.ctypes.data)
+    end, last_size, last_at = int64(0), int64(-1), int64(0)
     for table in range(len(counts)):
-        first, buffers = np.int64(views[table]), np.int64(addresses[table])
+        first, buffers = int64(views[table]), int64(addresses[table])
         here, last = (
-            np.int64(rows[table]),
-            np.int64(rows[table]) + 4 * (np.int64(counts[table]) - 1),
+            int64(rows[table]),
+            int64(rows[table]) + 4 * (int64(counts[table]) - 1),
         )
         while here <= last:
-            prefetch(first + 16 * np.int64(load32(min(here + 8 * _AHEAD, last))))
-            near = place_of(first + 16 * np.int64(load32(min(here + 4 * _AHEAD, last))), buffers)
+            prefetch(first + 16 * int64(load32(min(here + 8 * _AHEAD, last))))
+            near = place_of(first + 16 * int64(load32(min(here + 4 * _AHEAD, last))), buffers)
             prefetch(near)
             prefetch(near + 64)
-            source = first + 16 * np.int64(load32(here))
-            size = np.int64(load32(source))
+            source = first + 16 * int64(load32(here))
+            size = int64(load32(source))
             copy_bytes(view, source, 16)
             if size > 12:
                 place = place_of(source, buffers)

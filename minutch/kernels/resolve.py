@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from minutch.kernels.memory import put_vint, vint_at
-from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, inlined, inner, kernel
+from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, inlined, inner, int64, kernel
 from minutch.kernels.primitives import copy_bytes
 
 ROOT: Final = 0
@@ -43,7 +43,7 @@ _IN_HOST: Final = np.array(_host_bytes())
 
 @inner
 def _ends_as_authority(data: U8, at: Int, end: Int) -> Bool:
-    """Whether `host[:port]` stands at `at`, and then a path, query, fragment or nothing."""
+    """Tell whether `host[:port]` stands at `at`, and then a path, query, fragment or nothing."""
     start = at
     while at < end and _IN_HOST[data[at]]:
         at += 1
@@ -59,7 +59,7 @@ def _ends_as_authority(data: U8, at: Int, end: Int) -> Bool:
 
 @inner
 def _is_absolute(data: U8, at: Int, end: Int) -> Bool:
-    """Whether the target is an http or https URL with a plain host."""
+    """Tell whether the target is an http or https URL with a plain host."""
     if (
         end - at < 8
         or data[at] != 104
@@ -78,7 +78,9 @@ def _is_absolute(data: U8, at: Int, end: Int) -> Bool:
 
 @inner
 def _is_plain_relative(data: U8, at: Int, end: Int) -> Bool:
-    """Whether a relative target has no colon and no segment that starts with a dot in its path."""
+    """Tell whether a relative target has no colon and no segment that starts with a dot in its
+    path.
+    """
     if at < end and data[at] == _SLASH:
         return False
     starts = True
@@ -94,13 +96,13 @@ def _is_plain_relative(data: U8, at: Int, end: Int) -> Bool:
 
 @inlined
 def _stays(data: U8, at: Int, end: Int) -> Bool:
-    """Whether `./` stands at `at`."""
+    """Tell whether `./` stands at `at`."""
     return at + 2 <= end and data[at] == _DOT and data[at + 1] == _SLASH
 
 
 @inlined
 def _climbs(data: U8, at: Int, end: Int) -> Bool:
-    """Whether `../` stands at `at`."""
+    """Tell whether `../` stands at `at`."""
     return at + 3 <= end and data[at] == _DOT and data[at + 1] == _DOT and data[at + 2] == _SLASH
 
 
@@ -117,8 +119,8 @@ def _above(data: U8, at: Int, end: Int, start: Int, top: Int) -> tuple[Int, Int,
 def _way(
     data: U8, at: Int, end: Int, prefixes: U8, bounds: I64Rows, row: Int
 ) -> tuple[Int, Int, Int]:
-    """What stands before a target: start and end in `prefixes`, and where the rest of the target
-    starts.
+    """Find what stands before a target: start and end in `prefixes`, and where the rest of the
+    target starts.
 
     `row` is the page's first in `bounds`. The end is -1 if the target is not for a short way.
     """
@@ -191,9 +193,9 @@ def resolve_links(
     """
     size = len(data)
     source, target, prefix = (
-        np.int64(data.ctypes.data),
-        np.int64(out.ctypes.data),
-        np.int64(prefixes.ctypes.data),
+        int64(data.ctypes.data),
+        int64(out.ctypes.data),
+        int64(prefixes.ctypes.data),
     )
     done, at, to = state[DONE], state[AT], state[TO]
     for page in range(state[AT_PAGE], len(lengths)):

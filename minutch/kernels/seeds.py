@@ -4,9 +4,7 @@ it.
 
 from __future__ import annotations
 
-import numpy as np
-
-from minutch.kernels.native import I32, I64, U8, U64, Int, inner, kernel
+from minutch.kernels.native import I32, I64, U8, U64, Int, Word, inner, int64, kernel, uint64
 from minutch.kernels.primitives import load8, load64
 
 _BLANK, _COMMENT, _TAB, _LINE_FEED = 32, ord("#"), 9, 10
@@ -15,10 +13,10 @@ _BLANK, _COMMENT, _TAB, _LINE_FEED = 32, ord("#"), 9, 10
 @inner
 def next_control(at: Int, end: Int) -> Int:
     """The address of the first byte below 32 between two addresses; `end` if there is none."""
-    ones, high = np.uint64(0x0101_0101_0101_0101), np.uint64(0x8080_8080_8080_8080)
+    ones, high = uint64(0x0101_0101_0101_0101), uint64(0x8080_8080_8080_8080)
     while at + 8 <= end:
-        word: Int = load64(at)
-        if (word - ones * np.uint64(32)) & ~word & high:
+        word: Word = load64(at)
+        if (word - ones * uint64(32)) & ~word & high:
             break
         at += 8
     while at < end and load8(at) >= 32:
@@ -40,17 +38,17 @@ def trimmed(start: Int, end: Int) -> tuple[Int, Int]:
 def find_seeds(
     text: U8, number: Int, line: U64, url_at: I64, url_len: I32, extra_at: I64, extra_len: I32
 ) -> Int:
-    """Where URLs, and what stands after the first tab (length -1: no tab), lie in `text`, the lines
-    of which end in LF.
+    """Find where URLs, and what stands after the first tab (length -1: no tab), lie in `text`, the
+    lines of which end in LF.
 
     `number` is that of the first line. Arrays have room for all lines; returns how many of them
     hold a seed.
     """
-    base = np.int64(text.ctypes.data)
+    base = int64(text.ctypes.data)
     end = base + len(text)
     start, count = base, 0
     while start < end:
-        tab = np.int64(0)
+        tab = int64(0)
         at = next_control(start, end)
         while at < end and load8(at) != _LINE_FEED:
             if not tab and load8(at) == _TAB:

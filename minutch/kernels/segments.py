@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from minutch.kernels.memory import compare
-from minutch.kernels.native import U64, Bool, Flags, Int, Views, inner, kernel, string_at
+from minutch.kernels.native import (
+    U64,
+    Bool,
+    Flags,
+    Int,
+    Views,
+    Word,
+    inner,
+    int64,
+    kernel,
+    string_at,
+    uint64,
+)
 from minutch.kernels.primitives import load8, load64
 
 _SLASH = ord("/")
@@ -13,12 +23,12 @@ _SLASH = ord("/")
 
 @kernel
 def find_loops(views: Views, addresses: U64, loops: Flags) -> None:
-    """Whether in each string a, x, a, y, a follow each other as whole segments, none of them
+    """Tell whether in each string a, x, a, y, a follow each other as whole segments, none of them
     empty.
     """
     for i in range(len(loops)):
         at = string_at(views, addresses, i)
-        loops[i] = has_loop(at, at + np.int64(views[i, 0]))
+        loops[i] = has_loop(at, at + int64(views[i, 0]))
 
 
 @inner
@@ -27,9 +37,9 @@ def has_loop(at: Int, end: Int) -> Bool:
     start = next_slash(at, end) + 1
     last_start, last_size = (
         start,
-        np.int64(0),
+        int64(0),
     )  # the segment before, the one before that, and one more
-    before_start, before_size, first_size = start, np.int64(0), np.int64(0)
+    before_start, before_size, first_size = start, int64(0), int64(0)
     last_comes_back = before_comes_back = (
         False  # whether they are equal to the segments two places before them
     )
@@ -52,13 +62,13 @@ def has_loop(at: Int, end: Int) -> Bool:
 @inner
 def next_slash(at: Int, end: Int) -> Int:
     """The address of the next slash, at least `end` if there is none."""
-    ones, high = np.uint64(0x0101_0101_0101_0101), np.uint64(0x8080_8080_8080_8080)
+    ones, high = uint64(0x0101_0101_0101_0101), uint64(0x8080_8080_8080_8080)
     while at + 8 <= end:
-        word: Int = load64(at) ^ (ones * np.uint64(_SLASH))  # a slash is a zero byte
+        word: Word = load64(at) ^ (ones * uint64(_SLASH))  # a slash is a zero byte
         zeros = (word - ones) & ~word & high
         if zeros:
-            below = (zeros & (~zeros + np.uint64(1))) - np.uint64(1)  # ones up to the first of them
-            return at - 1 + np.int64((below & ones) * ones >> np.uint64(56))
+            below = (zeros & (~zeros + uint64(1))) - uint64(1)  # ones up to the first of them
+            return at - 1 + int64((below & ones) * ones >> uint64(56))
         at += 8
     while at < end and load8(at) != _SLASH:
         at += 1

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from minutch.kernels.native import (
     I8,
     I32,
@@ -20,6 +18,7 @@ from minutch.kernels.native import (
     Views,
     inlined,
     inner,
+    int64,
     kernel,
     string_at,
 )
@@ -51,8 +50,8 @@ def run(data: U8, start: Int, end: Int, table: I32) -> Int:
     """
     state: Int = FIRST
     for k in range(start, end):
-        byte = np.int64(data[k])
-        state = np.int64(table[state * WIDTH + byte]) if byte < WIDTH else DEAD
+        byte = int64(data[k])
+        state = int64(table[state * WIDTH + byte]) if byte < WIDTH else DEAD
         if state <= DEAD:
             break
     return state
@@ -60,7 +59,7 @@ def run(data: U8, start: Int, end: Int, table: I32) -> Int:
 
 @inner
 def find_fragment(data: U8, start: Int, end: Int) -> Int:
-    """Where the fragment begins, `end` if there is none."""
+    """Find where the fragment begins, `end` if there is none."""
     at = start
     while at < end and data[at] != _HASH:
         at += 1
@@ -99,16 +98,16 @@ def squeeze(data: U8, start: Int, end: Int, to: Int) -> Int:
 @inlined
 def step(state: Int, byte: Int, table: I32) -> Int:
     """The next state; DEAD at what no state knows, and at a fragment."""
-    return np.int64(table[state * WIDTH + byte]) if byte < WIDTH and byte != _HASH else DEAD
+    return int64(table[state * WIDTH + byte]) if byte < WIDTH and byte != _HASH else DEAD
 
 
 @inner
 def run_on(at: Int, end: Int, state: Int, table: I32) -> Int:
-    """As `run`, from a state, for a string between two addresses; URLs with a fragment end
-    nowhere.
+    """Do the same as `run`, from a state, for a string between two addresses; URLs with a fragment
+    end nowhere.
     """
     while at < end and state > DEAD:
-        state = step(state, np.int64(load8(at)), table)
+        state = step(state, int64(load8(at)), table)
         at += 1
     return state
 
@@ -127,21 +126,21 @@ def sift_column(
     for row in range(first, len(said), 2):
         other = min(row + 1, len(said) - 1)
         one, two = string_at(views, addresses, row), string_at(views, addresses, other)
-        ends = one + np.int64(views[row, 0]), two + np.int64(views[other, 0])
+        ends = one + int64(views[row, 0]), two + int64(views[other, 0])
         state: Int = FIRST
         second: Int = FIRST
         shorter = min(ends[0] - one, ends[1] - two)
-        done = np.int64(0)
+        done = int64(0)
         while done < shorter and state > DEAD and second > DEAD:
-            state = step(state, np.int64(load8(one + done)), table)
-            second = step(second, np.int64(load8(two + done)), table)
+            state = step(state, int64(load8(one + done)), table)
+            second = step(second, int64(load8(two + done)), table)
             done += 1
         states[0] = run_on(one + done, ends[0], state, table)
         states[1] = run_on(two + done, ends[1], second, table)
         for k in range(other - row + 1):
             if states[k] == UNKNOWN:
                 return row + k
-            verdict: Int = np.int64(verdicts[states[k]])
+            verdict: Int = int64(verdicts[states[k]])
             start, end = (one, ends[0]) if k == 0 else (two, ends[1])
             if verdict == TOUCHED or (no_loops and verdict == KEEP and has_loop(start, end)):
                 verdict = ASK
@@ -170,7 +169,7 @@ def sift(
     then; it becomes ASK for a URL that is to be asked about. `arena` has room for each URL once
     more.
     """
-    base = np.int64(arena.ctypes.data)
+    base = int64(arena.ctypes.data)
     for row in range(len(said)):
         if said[row] != UNKNOWN:
             continue
@@ -181,14 +180,14 @@ def sift(
         outs[first + row, 0], outs[first + row, 1] = start, size
         if min(whole, last) == UNKNOWN:
             continue
-        verdict: Int = np.int64(verdicts[last])
+        verdict: Int = int64(verdicts[last])
         if whole == DEAD or verdicts[whole] == TOUCHED or (end < start + size and not cuts):
             verdict = TOUCHED
         elif verdict == ASK and squeezes and end == start + size:
             end = squeeze(arena, start, end, state[1])
             start = state[1]
             last = run(arena, start, end, table)
-            verdict = np.int64(verdicts[last]) if last != UNKNOWN else UNKNOWN
+            verdict = int64(verdicts[last]) if last != UNKNOWN else UNKNOWN
             if verdict in (KEEP, UNKNOWN):
                 outs[first + row, 0], outs[first + row, 1] = start, end - start
                 state[1] = end

@@ -4,9 +4,20 @@ bits.
 
 from __future__ import annotations
 
-import numpy as np
-
-from minutch.kernels.native import I64, U8, U32, U64, Flags, Int, inlined, kernel
+from minutch.kernels.native import (
+    I64,
+    U8,
+    U32,
+    U64,
+    Flags,
+    Int,
+    Word,
+    inlined,
+    int32,
+    int64,
+    kernel,
+    uint64,
+)
 from minutch.kernels.primitives import scratch32
 from minutch.kernels.seeded import word_hash
 
@@ -18,13 +29,13 @@ _GOLDEN = 0x9E37_79B9_7F4A_7C15
 
 
 @inlined
-def mixed(value: Int) -> Int:
+def mixed(value: Word) -> Word:
     """A 64-bit word whose every bit depends on every bit of `value` (the finalizer of
     SplitMix64).
     """
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
-    return value ^ (value >> np.uint64(31))
+    value = (value ^ (value >> uint64(30))) * uint64(0xBF58_476D_1CE4_E5B9)
+    value = (value ^ (value >> uint64(27))) * uint64(0x94D0_49BB_1331_11EB)
+    return value ^ (value >> uint64(31))
 
 
 @kernel
@@ -36,20 +47,20 @@ def word_hashes(text: U8, table: U32, words: U64) -> Int:
     word of its own.
     """
     count = 0
-    word, inside = np.uint64(_OFFSET), False
+    word, inside = uint64(_OFFSET), False
     for i in range(len(text) // 2):
-        unit = table[np.int64(text[2 * i]) | np.int64(text[2 * i + 1]) << 8]
+        unit = table[int64(text[2 * i]) | int64(text[2 * i + 1]) << 8]
         if inside and (unit == 0 or unit & _ALONE):
             words[count] = mixed(word)
             count += 1
-            word, inside = np.uint64(_OFFSET), False
+            word, inside = uint64(_OFFSET), False
         if unit:
-            word = (word ^ np.uint64(unit)) * np.uint64(_PRIME)
+            word = (word ^ uint64(unit)) * uint64(_PRIME)
             inside = True
         if unit & _ALONE:
             words[count] = mixed(word)
             count += 1
-            word, inside = np.uint64(_OFFSET), False
+            word, inside = uint64(_OFFSET), False
     if inside:
         words[count] = mixed(word)
         count += 1
@@ -65,41 +76,41 @@ def simhash(words: U64, count: Int, width: Int, seed: Int, seen: U64, result: U6
     a run has its place goes by `seed`, as in `seeded`: a page knows the words' own hashes.
     """
     ones = scratch32(64)
-    mask = np.uint64(len(seen) - 1)
+    mask = uint64(len(seen) - 1)
     runs = max(count - width + 1, 1 if count else 0)
     different = 0
     for i in range(runs):
-        value = np.uint64(0)
+        value = uint64(0)
         for k in range(i, min(i + width, count)):
-            value = mixed(value * np.uint64(_PRIME) + words[k] + np.uint64(_GOLDEN))
+            value = mixed(value * uint64(_PRIME) + words[k] + uint64(_GOLDEN))
         if value == 0:
-            value = np.uint64(1)
+            value = uint64(1)
         at = word_hash(value, seed) & mask
         while seen[at] != 0 and seen[at] != value:
-            at = (at + np.uint64(1)) & mask
+            at = (at + uint64(1)) & mask
         if seen[at] == value:
             continue
         seen[at] = value
         different += 1
         for k in range(64):
-            ones[k] += np.int32((value >> np.uint64(k)) & np.uint64(1))
-    found = np.uint64(0)
+            ones[k] += int32((value >> uint64(k)) & uint64(1))
+    found = uint64(0)
     for k in range(64):
         if 2 * ones[k] > different:
-            found |= np.uint64(1) << np.uint64(k)
+            found |= uint64(1) << uint64(k)
     result[0] = found
 
 
 @inlined
-def differing_bits(a: Int, b: Int) -> Int:
+def differing_bits(a: Word, b: Word) -> Int:
     """In how many bits two 64-bit words differ."""
     value = a ^ b
-    value = value - ((value >> np.uint64(1)) & np.uint64(0x5555_5555_5555_5555))
-    value = (value & np.uint64(0x3333_3333_3333_3333)) + (
-        (value >> np.uint64(2)) & np.uint64(0x3333_3333_3333_3333)
+    value = value - ((value >> uint64(1)) & uint64(0x5555_5555_5555_5555))
+    value = (value & uint64(0x3333_3333_3333_3333)) + (
+        (value >> uint64(2)) & uint64(0x3333_3333_3333_3333)
     )
-    value = (value + (value >> np.uint64(4))) & np.uint64(0x0F0F_0F0F_0F0F_0F0F)
-    return np.int64((value * np.uint64(0x0101_0101_0101_0101)) >> np.uint64(56))
+    value = (value + (value >> uint64(4))) & uint64(0x0F0F_0F0F_0F0F_0F0F)
+    return int64((value * uint64(0x0101_0101_0101_0101)) >> uint64(56))
 
 
 @kernel
@@ -115,8 +126,8 @@ def sweep(
     blocked: Flags,
     leaders: I64,
 ) -> None:
-    """For each undecided row: is there a better one of its group, with the same key, within `bits`
-    bits of it?
+    """Look, for each undecided row, for a better one of its group, with the same key, within `bits`
+    bits of it.
 
     `order` has the numbers of rows, those of one key together and in ascending order; `keys` and
     `words` what each of them has, in that order; the other arrays are by row. Lower ranks are

@@ -23,10 +23,14 @@ from minutch.kernels.native import (
     U64,
     Int,
     Views,
+    Word,
     inlined,
     inner,
+    int64,
     kernel,
     string_at,
+    uint32,
+    uint64,
 )
 from minutch.kernels.primitives import (
     copy_bytes,
@@ -53,28 +57,28 @@ _AHEAD = 12  # rows whose strings are on their way to the cache
 
 
 @inner
-def word_of(at: Int, size: Int, depth: Int) -> Int:
+def word_of(at: Int, size: Int, depth: Int) -> Word:
     """Eight bytes from `depth` of the string at `at` as a number, zeros beyond its end."""
     left = size - depth
     if left >= 8:
         return byte_swap(load64(at + depth))
-    word = np.uint64(0)
+    word = uint64(0)
     for k in range(left):
-        word |= np.uint64(load8(at + depth + k)) << np.uint64(56 - 8 * k)
+        word |= uint64(load8(at + depth + k)) << uint64(56 - 8 * k)
     return word
 
 
 @inlined
 def move(source: Int, target: Int) -> None:
     """Copy an entry."""
-    store64(target, np.int64(load64(source)))
-    store64(target + 8, np.int64(load64(source + 8)))
-    store64(target + 16, np.int64(load64(source + 16)))
+    store64(target, int64(load64(source)))
+    store64(target + 8, int64(load64(source + 8)))
+    store64(target + 16, int64(load64(source + 16)))
 
 
 @inner
 def before(a: Int, b: Int) -> Int:
-    """Whether entry `a` comes before `b`: by word, then by row, so that the sort is stable."""
+    """Tell whether entry `a` comes before `b`: by word, then by row, so that the sort is stable."""
     x, y = load64(a), load64(b)
     return x < y or (x == y and load32(a + _ROW) < load32(b + _ROW))
 
@@ -83,54 +87,54 @@ def before(a: Int, b: Int) -> Int:
 def swap(a: Int, b: Int) -> None:
     """Exchange two entries."""
     for k in range(0, ENTRY, 8):
-        kept = np.int64(load64(a + k))
-        store64(a + k, np.int64(load64(b + k)))
+        kept = int64(load64(a + k))
+        store64(a + k, int64(load64(b + k)))
         store64(b + k, kept)
 
 
 @kernel
 def sort_entries(views: Views, addresses: U64, order: U32, memory: U8) -> Int:
-    """As `sort_order`, in `memory` of ROOM bytes for each row and one more.
+    """Do the same as `sort_order`, in `memory` of ROOM bytes for each row and one more.
 
     It has the entries, as many to spare, and a stack of ranges that are still to be sorted: they
     share no row, and only those with more than `_COMPARE_TO` are put there. Leaves the entries at
     its front, in order, for `pack_entries`; returns how many bytes their strings have.
     """
     n = len(order)
-    total = np.int64(0)
-    entries = np.int64(memory.ctypes.data)
+    total = int64(0)
+    entries = int64(memory.ctypes.data)
     spare = entries + (n + 1) * ENTRY  # the last entry of `spare` is a place to put one aside
     for i in range(n):
         entry = entries + i * ENTRY
-        store64(entry + _PLACE, string_at(views, addresses, np.int64(order[i])))
-        store32(entry + _ROW, np.int64(order[i]))
-        store32(entry + _SIZE, np.int64(views[order[i], 0]))
-        total += np.int64(views[order[i], 0])
+        store64(entry + _PLACE, string_at(views, addresses, int64(order[i])))
+        store32(entry + _ROW, int64(order[i]))
+        store32(entry + _SIZE, int64(views[order[i], 0]))
+        total += int64(views[order[i], 0])
     aside: Int = spare + n * ENTRY
     offsets = scratch64(257)
-    starts = np.int64(offsets.ctypes.data)
+    starts = int64(offsets.ctypes.data)
     stack = aside + ENTRY
-    top = put_range(stack, entries, entries + n * ENTRY, np.int64(0), np.int64(0), aside)
+    top = put_range(stack, entries, entries + n * ENTRY, int64(0), int64(0), aside)
     while top > stack:
         top -= _RANGE
-        low: Int = np.int64(load64(top))
-        high: Int = np.int64(load64(top + 8))
-        depth, loaded = np.int64(load64(top + 16)), np.int64(load64(top + 24))
-        differing: Int = np.uint64(0)
+        low: Int = int64(load64(top))
+        high: Int = int64(load64(top + 8))
+        depth, loaded = int64(load64(top + 16)), int64(load64(top + 24))
+        differing: Word = uint64(0)
         for at in range(low, high, ENTRY):
             if not loaded:
-                prefetch(np.int64(load64(min(at + _AHEAD * ENTRY, high - ENTRY) + _PLACE)) + depth)
-                place, length = np.int64(load64(at + _PLACE)), np.int64(load32(at + _SIZE))
-                store64(at, np.int64(word_of(place, length, depth)))
+                prefetch(int64(load64(min(at + _AHEAD * ENTRY, high - ENTRY) + _PLACE)) + depth)
+                place, length = int64(load64(at + _PLACE)), int64(load32(at + _SIZE))
+                store64(at, int64(word_of(place, length, depth)))
             differing |= load64(at) ^ load64(low)
         if differing and high - low >= _SPREAD_FROM * ENTRY:
-            shift: Int = np.uint64(56)
-            while (differing >> shift) & np.uint64(0xFF) == np.uint64(0):
-                shift -= np.uint64(8)
+            shift: Word = uint64(56)
+            while (differing >> shift) & uint64(0xFF) == uint64(0):
+                shift -= uint64(8)
             spread(low, high, spare, shift, starts)
             for slot in range(starts, starts + 256 * 8, 8):
-                first, end = low + np.int64(load64(slot)), low + np.int64(load64(slot + 8))
-                top = put_range(top, first, end, depth, np.int64(1), aside)
+                first, end = low + int64(load64(slot)), low + int64(load64(slot + 8))
+                top = put_range(top, first, end, depth, int64(1), aside)
             continue
         if differing:
             quick_sort(low, high - ENTRY, aside)
@@ -141,7 +145,7 @@ def sort_entries(views: Views, addresses: U64, order: U32, memory: U8) -> Int:
                 end += ENTRY
             if end - start > ENTRY:
                 rest = ended_first(start, end, depth + 8, spare)
-                top = put_range(top, rest, end, depth + 8, np.int64(0), aside)
+                top = put_range(top, rest, end, depth + 8, int64(0), aside)
             start = end
     for i in range(n):
         order[i] = load32(entries + i * ENTRY + _ROW)
@@ -169,11 +173,11 @@ def compare_sort(low: Int, high: Int, depth: Int, aside: Int) -> None:
     """Sort a short range by comparing the strings from `depth` on."""
     for at in range(low + ENTRY, high, ENTRY):
         move(at, aside)
-        place, size = np.int64(load64(at + _PLACE)) + depth, np.int64(load32(at + _SIZE)) - depth
+        place, size = int64(load64(at + _PLACE)) + depth, int64(load32(at + _SIZE)) - depth
         to = at
         while to > low:
-            other = np.int64(load64(to - ENTRY + _PLACE)) + depth
-            if compare(other, np.int64(load32(to - ENTRY + _SIZE)) - depth, place, size) <= 0:
+            other = int64(load64(to - ENTRY + _PLACE)) + depth
+            if compare(other, int64(load32(to - ENTRY + _SIZE)) - depth, place, size) <= 0:
                 break
             move(to - ENTRY, to)
             to -= ENTRY
@@ -189,7 +193,7 @@ def ended_first(start: Int, end: Int, depth: Int, spare: Int) -> Int:
     smaller. Those that end more than eight bytes before were set apart at an earlier depth.
     """
     at = start
-    while at < end and np.int64(load32(at + _SIZE)) > depth:
+    while at < end and int64(load32(at + _SIZE)) > depth:
         at += ENTRY
     if at == end:
         return start
@@ -199,19 +203,19 @@ def ended_first(start: Int, end: Int, depth: Int, spare: Int) -> Int:
     to = start
     for size in range(depth - 8, depth + 1):
         for other in range(spare, spare + length, ENTRY):
-            if np.int64(load32(other + _SIZE)) == size:
+            if int64(load32(other + _SIZE)) == size:
                 move(other, to)
                 to += ENTRY
     rest = to
     for other in range(spare, spare + length, ENTRY):
-        if np.int64(load32(other + _SIZE)) > depth:
+        if int64(load32(other + _SIZE)) > depth:
             move(other, to)
             to += ENTRY
     return rest
 
 
 @inner
-def spread(low: Int, high: Int, spare: Int, shift: Int, starts: Int) -> None:
+def spread(low: Int, high: Int, spare: Int, shift: Word, starts: Int) -> None:
     """Spread a range over 256 buckets by the byte of the words at `shift`, in their order.
 
     Leaves the offset of each bucket from `low`, and the whole length, in 257 integers at `starts`.
@@ -219,22 +223,22 @@ def spread(low: Int, high: Int, spare: Int, shift: Int, starts: Int) -> None:
     for slot in range(starts, starts + 257 * 8, 8):
         store64(slot, 0)
     for at in range(low, high, ENTRY):
-        slot = starts + 8 * np.int64((load64(at) >> shift) & np.uint64(0xFF))
-        store64(slot, np.int64(load64(slot)) + ENTRY)
-    total = np.int64(0)
+        slot = starts + 8 * int64((load64(at) >> shift) & uint64(0xFF))
+        store64(slot, int64(load64(slot)) + ENTRY)
+    total = int64(0)
     for slot in range(starts, starts + 257 * 8, 8):
-        size = np.int64(load64(slot))
+        size = int64(load64(slot))
         store64(slot, total)
         total += size
     for at in range(low, high, ENTRY):
-        slot = starts + 8 * np.int64((load64(at) >> shift) & np.uint64(0xFF))
-        to = np.int64(load64(slot))
+        slot = starts + 8 * int64((load64(at) >> shift) & uint64(0xFF))
+        to = int64(load64(slot))
         move(at, spare + to)
         store64(slot, to + ENTRY)
     for slot in range(
         starts + 256 * 8, starts, -8
     ):  # each bucket's end is the next one's beginning
-        store64(slot, np.int64(load64(slot - 8)))
+        store64(slot, int64(load64(slot - 8)))
     store64(starts, 0)
     copy_bytes(low, spare, high - low)
 
@@ -250,8 +254,8 @@ def quick_sort(low: Int, high: Int, aside: Int) -> None:
             swap(high, low)
         if before(high, middle):
             swap(high, middle)
-        word: Int = load64(middle)
-        row: Int = load32(middle + _ROW)
+        word: Word = load64(middle)
+        row: Word = load32(middle + _ROW)
         i, j = low, high
         while i <= j:
             while load64(i) < word or (load64(i) == word and load32(i + _ROW) < row):
@@ -293,19 +297,19 @@ def pack_entries(memory: U8, out: U8, views: Views) -> None:
     They lie there one after the other. A string that is the one before it shares its place.
     """
     entries, target, view = (
-        np.int64(memory.ctypes.data),
-        np.int64(out.ctypes.data),
-        np.int64(views.ctypes.data),
+        int64(memory.ctypes.data),
+        int64(out.ctypes.data),
+        int64(views.ctypes.data),
     )
     n = len(views)
-    start, end, last_size = np.int64(0), np.int64(0), np.int64(-1)
+    start, end, last_size = int64(0), int64(0), int64(-1)
     for i in range(n):
-        ahead = np.int64(load64(entries + min(i + _AHEAD, n - 1) * ENTRY + _PLACE))
+        ahead = int64(load64(entries + min(i + _AHEAD, n - 1) * ENTRY + _PLACE))
         prefetch(ahead)
         prefetch(ahead + 64)
         place, size = (
-            np.int64(load64(entries + i * ENTRY + _PLACE)),
-            np.int64(load32(entries + i * ENTRY + _SIZE)),
+            int64(load64(entries + i * ENTRY + _PLACE)),
+            int64(load32(entries + i * ENTRY + _SIZE)),
         )
         views[i, 0] = size
         if size <= INLINE:
@@ -316,9 +320,9 @@ def pack_entries(memory: U8, out: U8, views: Views) -> None:
             copy_bytes(target + end, place, size)
             start, last_size = end, size
             end += size
-        views[i, 1] = np.uint32(load32(place))
+        views[i, 1] = uint32(load32(place))
         views[i, 2] = 0
-        views[i, 3] = np.uint32(start)
+        views[i, 3] = uint32(start)
 
 
 @kernel
@@ -328,23 +332,23 @@ def pack(views: Views, addresses: U64, order: U32, out: U8, at: I64, length: I32
 
     Fills their offsets and lengths. A string that is the one before it shares its place.
     """
-    target = np.int64(out.ctypes.data)
-    end = np.int64(0)
+    target = int64(out.ctypes.data)
+    end = int64(0)
     n = len(order)
     for i in range(n):
         if i + 2 * _AHEAD < n:
-            prefetch(np.int64(views.ctypes.data) + 16 * np.int64(order[i + 2 * _AHEAD]))
+            prefetch(int64(views.ctypes.data) + 16 * int64(order[i + 2 * _AHEAD]))
         if i + _AHEAD < n:
-            ahead = string_at(views, addresses, np.int64(order[i + _AHEAD]))
+            ahead = string_at(views, addresses, int64(order[i + _AHEAD]))
             prefetch(ahead)
             prefetch(ahead + 64)
-        row = np.int64(order[i])
-        size = np.int64(views[row, 0])
+        row = int64(order[i])
+        size = int64(views[row, 0])
         place = string_at(views, addresses, row)
         length[i] = size
         if (
             i
-            and size == np.int64(length[i - 1])
+            and size == int64(length[i - 1])
             and compare(target + at[i - 1], size, place, size) == 0
         ):
             at[i] = at[i - 1]

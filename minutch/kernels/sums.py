@@ -4,10 +4,8 @@ file.
 
 from __future__ import annotations
 
-import numpy as np
-
 from minutch.kernels.memory import int_at, put_int
-from minutch.kernels.native import U8, Int, kernel
+from minutch.kernels.native import U8, Int, int64, kernel
 from minutch.kernels.primitives import call7
 
 
@@ -16,7 +14,7 @@ def first_bad_sum(buf: U8, first: Int, last: Int, size: Int, sums: U8, crc32: In
     """The first of the chunks `first` to `last` - 1 whose CRC is not the big-endian one in `sums`;
     -1 if all are.
     """
-    data = np.int64(buf.ctypes.data)
+    data = int64(buf.ctypes.data)
     total = len(buf)
     for i in range(first, last):
         at = i * size
@@ -32,7 +30,7 @@ def make_sums(buf: U8, start: Int, end: Int, size: Int, sums: U8, crc32: Int) ->
     """The big-endian CRCs of the chunks of `size` bytes of buf[start:end], the last one may be
     shorter.
     """
-    data = np.int64(buf.ctypes.data)
+    data = int64(buf.ctypes.data)
     n = 0
     while start < end:
         count = min(size, end - start)

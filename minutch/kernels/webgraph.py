@@ -11,8 +11,6 @@ single records.
 
 from __future__ import annotations
 
-import numpy as np
-
 from minutch.kernels.crawldatum import put_long
 from minutch.kernels.links import (
     AHEAD,
@@ -23,7 +21,20 @@ from minutch.kernels.links import (
     skip_text,
 )
 from minutch.kernels.memory import int_at, long_at, put_int, vint_at, vint_size
-from minutch.kernels.native import I8, I32, I64, U8, U64, Int, Views, inner, kernel, string_at
+from minutch.kernels.native import (
+    I8,
+    I32,
+    I64,
+    U8,
+    U64,
+    Int,
+    Views,
+    inner,
+    int8,
+    int64,
+    kernel,
+    string_at,
+)
 from minutch.kernels.primitives import copy_bytes
 
 TAIL = 13
@@ -60,7 +71,7 @@ def read_link_data(
         p += anchor_len[i]
         score_bits[i] = int_at(buf, p)
         timestamp[i] = long_at(buf, p + 4)
-        kind[i] = np.int8(buf[p + 12])
+        kind[i] = int8(buf[p + 12])
     return -1
 
 
@@ -69,9 +80,9 @@ def measure_link_data(urls: Views, anchors: Views, at: I64, length: I32) -> Int:
     """Fill in where the records of links with these strings will lie; returns the bytes that they
     take.
     """
-    total = np.int64(0)
+    total = int64(0)
     for i in range(len(at)):
-        url, anchor = np.int64(urls[i, 0]), np.int64(anchors[i, 0])
+        url, anchor = int64(urls[i, 0]), int64(anchors[i, 0])
         at[i] = total
         length[i] = vint_size(url) + url + vint_size(anchor) + anchor + TAIL
         total += length[i]
@@ -91,7 +102,7 @@ def write_link_data(
     kind: I8,
 ) -> None:
     """Write the records that `measure_link_data` has made room for."""
-    target = np.int64(out.ctypes.data)
+    target = int64(out.ctypes.data)
     for i in range(len(at)):
         near = min(i + AHEAD, len(at) - 1)
         ask_for_string(urls, url_addresses, near)
@@ -124,12 +135,12 @@ def _number(buf: U8, at: Int, size: Int) -> Int:
     negative = size > 1 and buf[at] == 45
     start = at + 1 if size > 1 and buf[at] in (43, 45) else at
     if at + size == start or at + size - start > _MOST_DIGITS:
-        return np.int64(NO_TIME)
-    value = np.int64(0)
+        return int64(NO_TIME)
+    value = int64(0)
     for k in range(start, at + size):
         if buf[k] < 48 or buf[k] > 57:
-            return np.int64(NO_TIME)
-        value = value * 10 + (np.int64(buf[k]) - 48)
+            return int64(NO_TIME)
+        value = value * 10 + (int64(buf[k]) - 48)
     return -value if negative else value
 
 
@@ -137,7 +148,7 @@ def _number(buf: U8, at: Int, size: Int) -> Int:
 def content_times(
     buf: U8, at: I64, length: I32, name: U8, start: Int, links: I64, times: I64
 ) -> Int:
-    """Of each ParseData from number `start` on, count the outlinks and read the number under `name`
+    """Count the outlinks of each ParseData from number `start` on, and read the number under `name`
     in the content's metadata, its first value, or NO_TIME.
 
     Returns the number of a record that it can't read, or -1.
@@ -183,15 +194,15 @@ def join_runs(starts: I64, strings: Views, addresses: U64, out: U8, at: I64, len
 
     `out` has room for all strings and 4 bytes a run; `at` and `length` get the places of the runs.
     """
-    target = np.int64(out.ctypes.data)
-    end = np.int64(0)
+    target = int64(out.ctypes.data)
+    end = int64(0)
     for i in range(len(at)):
         at[i] = end
         put_int(out, end, starts[i + 1] - starts[i])
         end += 4
         for row in range(starts[i], starts[i + 1]):
             ask_for_string(strings, addresses, min(row + AHEAD, len(strings) - 1))
-            size = np.int64(strings[row, 0])
+            size = int64(strings[row, 0])
             copy_bytes(target + end, string_at(strings, addresses, row), size)
             end += size
         length[i] = end - at[i]

@@ -27,8 +27,8 @@ class KernelsBuildHook(BuildHookInterface):  # type: ignore[misc]
     """
 
     def dependencies(self) -> list[str]:
-        """What the build needs besides the hook's own list: a linker, where the machine has
-        none.
+        """The packages that the build needs besides the hook's own list: a linker, where the
+        machine has none.
         """
         with self._sources():
             from minutch.kernels import link

@@ -1,11 +1,13 @@
-"""Extension points, and what finds, loads and calls plugins.
+"""Defines the extension points; finds, loads and calls plugins.
 
-Begin with points: every extension point stands there, one base class each.
+Read `points` first: it has a base class for each extension point.
 
-    `points`, `extension`, `results`, `parameters`    what a plugin implements, returns and is given
-    `manifest`, `repository`, `includes`           plugin.xml, and which plugins are active
-    `chains`, `protocolfactory`                    extensions called one after the other
-    `columns`, `documents`, `fieldcolumns`         columns for plugins that work on many at a time
-    `urlrules`, `urlshortcut`, `distincturls`      normalizers and filters over columns of URLs
-    `rejections`                                   why a URL is rejected, and by which rule
+    `points`, `extension`              base classes of plugins
+    `results`, `parameters`            values that plugins return, and that they are given
+    `manifest`, `repository`           read plugin.xml and load the active plugins
+    `includes`, `listing`              explain plugin.includes; list plugins
+    `chains`, `protocolfactory`        call extensions one after the other, or choose one
+    `columns`, `documents`, `fieldcolumns`      columns for plugins that process many at a time
+    `urlrules`, `urlshortcut`, `distincturls`   apply normalizers and filters to columns of URLs
+    `rejections`, `urlcheckers`        explain why a URL is rejected; check single URLs
 """

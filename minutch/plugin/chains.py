@@ -1,5 +1,4 @@
-"""The extensions of a point, called one after the other as Nutch calls them; row and column methods
-alike.
+"""Calls the extensions of a point one after the other, by row or by column, as Nutch does.
 
     URLFilters            urlfilter.order             each sees what the one before returned; None
                           ends it
@@ -67,7 +66,7 @@ SCOPE_INDEXER = "indexer"
 
 
 def _call(method: Callable[..., _T], *args: Any) -> _T:
-    """Call a plugin's method; an unexpected exception becomes a PluginError."""
+    """Calls a plugin's method; an unexpected exception becomes a PluginError."""
     try:
         return method(*args)
     except (MinutchError, KeyboardInterrupt):
@@ -80,8 +79,8 @@ def _call(method: Callable[..., _T], *args: Any) -> _T:
 
 
 class _Chain:
-    """Extensions in their order. In another process it is made anew: modules of plugins are known
-    in this one alone.
+    """Extensions in their order. Another process makes its own: modules of plugins are known only
+    in the process that loads them.
     """
 
     _made_of: tuple[tuple[Any, ...], dict[str, Any]]
@@ -100,13 +99,13 @@ def _chain(kind: type[_Chain], args: tuple[Any, ...], keywords: dict[str, Any]) 
 
 
 class URLFilters(_Chain):
-    """org.apache.nutch.net.URLFilters."""
+    """The URL filters (org.apache.nutch.net.URLFilters)."""
 
     def __init__(self, conf: Configuration) -> None:
         self.filters = PluginRepository.of(conf).ordered(URLFilter, "urlfilter.order")
 
     def filter(self, url: str | None) -> str | None:
-        """The URL that all filters let pass, None otherwise."""
+        """Returns the URL if all filters accept it, else None."""
         passed = url
         if url is not None:
             for _, result in self.steps(url):
@@ -114,7 +113,7 @@ class URLFilters(_Chain):
         return passed
 
     def steps(self, url: str) -> Iterator[tuple[URLFilter, str | None]]:
-        """Each filter that is asked, and what it makes of the URL; the last one may reject it."""
+        """Yields each filter that is called with its result; the last may reject the URL."""
         passed: str | None = url
         for url_filter in self.filters:
             if passed is None:
@@ -123,21 +122,21 @@ class URLFilters(_Chain):
             yield url_filter, passed
 
     def filter_column(self, urls: pl.Series, *, distinct: bool = False) -> pl.Series:
-        """The same for a column of strings, each distinct URL once; null where rejected.
+        """Filters a column of strings, each distinct URL once; null where rejected.
 
-        With `distinct` the caller says that it does not matter if some are asked for again.
+        With `distinct` the caller allows that some are filtered more than once.
         """
         if self.filters and not distinct:
             return by_distinct(urls, lambda values: self.filter_column(values, distinct=True))
         return _in_turn(urls, [url_filter.filter_column for url_filter in self.filters])
 
     def verdicts(self) -> list[Verdicts] | None:
-        """What each filter says of ordinary URLs; None if one can't say."""
+        """Returns the verdicts of each filter on plain URLs; None if a filter can't say."""
         return _known(f.verdicts() for f in self.filters)
 
 
 class URLNormalizers(_Chain):
-    """org.apache.nutch.net.URLNormalizers, for one scope."""
+    """The URL normalizers of a scope (org.apache.nutch.net.URLNormalizers)."""
 
     def __init__(self, conf: Configuration, scope: str = SCOPE_DEFAULT) -> None:
         self.scope = scope
@@ -149,7 +148,7 @@ class URLNormalizers(_Chain):
         self.loop_count = conf.get_int("urlnormalizer.loop.count", 1)
 
     def normalize(self, url: str | None, scope: str | None = None) -> str | None:
-        """The normal form, None if a normalizer drops the URL. Raises UrlError if it is
+        """Returns the normal form, None if a normalizer drops the URL. Raises UrlError if it is
         malformed.
         """
         normal = url
@@ -161,7 +160,7 @@ class URLNormalizers(_Chain):
     def steps(
         self, url: str, scope: str | None = None
     ) -> Iterator[tuple[URLNormalizer, str | None]]:
-        """Each normalizer that is asked, and what it makes of the URL. Raises UrlError if it is
+        """Yields each normalizer that is called with its result. Raises UrlError if the URL is
         malformed.
         """
         scope = scope or self.scope
@@ -180,10 +179,9 @@ class URLNormalizers(_Chain):
     def normalize_column(
         self, urls: pl.Series, scope: str | None = None, *, distinct: bool = False
     ) -> pl.Series:
-        """The same for a column of strings, each distinct URL once; null where dropped or
-        malformed.
+        """Normalizes a column of strings, each distinct URL once; null where dropped or malformed.
 
-        With `distinct` the caller says that it does not matter if some are asked for again.
+        With `distinct` the caller allows that some are normalized more than once.
         """
         if self.normalizers and not distinct:
             return by_distinct(
@@ -197,12 +195,12 @@ class URLNormalizers(_Chain):
         return result
 
     def untouched(self) -> list[Untouched] | None:
-        """Which ordinary URLs each normalizer leaves as they are; None if one can't say."""
+        """Returns the plain URLs that each normalizer leaves unchanged; None if one can't say."""
         return _known(normalizer.untouched(self.scope) for normalizer in self.normalizers)
 
 
 def _known(said: Iterable[_T | None]) -> list[_T] | None:
-    """All that is said, if everybody says something."""
+    """Returns all answers, or None if one is missing."""
     found = list(said)
     known = [one for one in found if one is not None]
     return known if len(known) == len(found) else None
@@ -211,9 +209,7 @@ def _known(said: Iterable[_T | None]) -> list[_T] | None:
 def _normalizer_extensions(
     conf: Configuration, extensions: Sequence[Extension], scope: str
 ) -> list[Extension]:
-    """What `urlnormalizer.scope.SCOPE` allows: first the extensions named in the order property,
-    then the others.
-    """
+    """Selects the extensions of a scope: first those in the order property, then the others."""
     allowed = set((conf.get(f"urlnormalizer.scope.{scope}") or "").split())
     chosen = {
         e.implementation.class_name: e for e in extensions if not allowed or allowed & set(e.names)
@@ -228,9 +224,7 @@ def _normalizer_extensions(
 
 
 def _in_turn(urls: pl.Series, steps: Sequence[Callable[..., pl.Series]], *more: str) -> pl.Series:
-    """The results of `steps` one after the other; what one of them makes null the next ones do not
-    see.
-    """
+    """Applies `steps` one after the other; a value that becomes null is not passed on."""
     import polars as pl
 
     results = urls
@@ -242,21 +236,21 @@ def _in_turn(urls: pl.Series, steps: Sequence[Callable[..., pl.Series]], *more: 
 
 
 class URLExemptionFilters(_Chain):
-    """org.apache.nutch.net.URLExemptionFilters."""
+    """The exemption filters (org.apache.nutch.net.URLExemptionFilters)."""
 
     def __init__(self, conf: Configuration) -> None:
         extensions = PluginRepository.of(conf).extensions(URLExemptionFilter.point_id)
         self.filters = [instance_of(extension, URLExemptionFilter) for extension in extensions]
 
     def is_exempted(self, from_url: str | None, to_url: str | None) -> bool:
-        """Whether an external link may stay although external links are ignored."""
+        """Returns True if an external link is kept although external links are ignored."""
         if not self.filters or from_url is None or to_url is None:
             return False
         return all(_call(f.filter, from_url, to_url) for f in self.filters)
 
 
 class HtmlParseFilters(_Chain):
-    """org.apache.nutch.parse.HtmlParseFilters."""
+    """The HTML parse filters (org.apache.nutch.parse.HtmlParseFilters)."""
 
     def __init__(self, conf: Configuration) -> None:
         self.filters = PluginRepository.of(conf).ordered(HtmlParseFilter, "htmlparsefilter.order")
@@ -268,8 +262,8 @@ class HtmlParseFilters(_Chain):
         metatags: HTMLMetaTags,
         document: LexborHTMLParser,
     ) -> ParseResult:
-        """The result after all filters; after a failure the failed documents are dropped and no
-        more filters run.
+        """Returns the result of all filters; after a failure, failed documents are dropped and the
+        other filters are skipped.
         """
         for parse_filter in self.filters:
             result = _call(parse_filter.filter, content, result, metatags, document)
@@ -280,7 +274,7 @@ class HtmlParseFilters(_Chain):
 
 
 class IndexingFilters(_Chain):
-    """org.apache.nutch.indexer.IndexingFilters."""
+    """The indexing filters (org.apache.nutch.indexer.IndexingFilters)."""
 
     def __init__(self, conf: Configuration) -> None:
         self.filters = PluginRepository.of(conf).ordered(IndexingFilter, "indexingfilter.order")
@@ -288,7 +282,7 @@ class IndexingFilters(_Chain):
     def filter(
         self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
     ) -> NutchDocument | None:
-        """The document after all filters, None if one leaves it out."""
+        """Returns the document after all filters, None if one drops it."""
         found: NutchDocument | None = doc
         for indexing in self.filters:
             if found is None:
@@ -300,11 +294,11 @@ class IndexingFilters(_Chain):
     def filter_columns(
         indexing: IndexingFilter, documents: Documents, pages: Pages
     ) -> tuple[Documents, pl.Series | None]:
-        """The documents after one of the filters, and which stay (see
+        """Applies one of the filters; returns the documents and which are kept (see
         `IndexingFilter.filter_columns`).
 
-        A filter whose column method fails for them all works document by document, so that it fails
-        for one alone.
+        If a filter's column method fails, the filter is applied document by document, so that only
+        one fails.
         """
         if not indexing.overrides("filter_columns"):
             return documents, indexing.filter_columns(documents, pages)
@@ -322,7 +316,9 @@ class IndexingFilters(_Chain):
 
 
 class ScoringFilters(_Chain):
-    """org.apache.nutch.scoring.ScoringFilters; the methods are those of `points.ScoringFilter`."""
+    """The scoring filters (org.apache.nutch.scoring.ScoringFilters), with the methods of
+    `points.ScoringFilter`.
+    """
 
     def __init__(self, conf: Configuration) -> None:
         self.filters = PluginRepository.of(conf).ordered(ScoringFilter, "scoring.filter.order")
@@ -368,7 +364,7 @@ class ScoringFilters(_Chain):
         return adjust
 
     def outlink_score(self, parse_data: ParseData, kept: int, all_count: int) -> float | None:
-        """The score that every outlink of a page gets, where it is the same for all; else None."""
+        """Returns the score of every outlink of a page if all get the same, else None."""
         score: float | None = 0.0
         for scoring in self.filters:
             if score is not None:
@@ -433,7 +429,9 @@ class ScoringFilters(_Chain):
         return frame
 
     def linked_score_columns(self, scores: pl.Series, inlinked: pl.DataFrame) -> pl.Series | None:
-        """None, too, where several filters change entries: each begins with the scores before."""
+        """Scores linked entries by a column; also None if several filters change entries, as each
+        starts from the old scores.
+        """
         names = "update_db_score", "update_db_score_columns"
         changing = [scoring for scoring in self.filters if any(map(scoring.overrides, names))]
         if len(changing) > 1:
@@ -447,7 +445,7 @@ class ScoringFilters(_Chain):
 
 
 class SegmentMergeFilters(_Chain):
-    """org.apache.nutch.segment.SegmentMergeFilters."""
+    """The filters of mergesegs (org.apache.nutch.segment.SegmentMergeFilters)."""
 
     def __init__(self, conf: Configuration) -> None:
         extensions = PluginRepository.of(conf).extensions(SegmentMergeFilter.point_id)
@@ -464,6 +462,6 @@ class SegmentMergeFilters(_Chain):
         parse_text: ParseText | None,
         linked: Sequence[CrawlDatum],
     ) -> bool:
-        """Whether the URL stays in the merged segment."""
+        """Returns True if the URL is kept in the merged segment."""
         records = generate, fetch, signature, content, parse_data, parse_text, linked
         return all(_call(merge_filter.filter, url, *records) for merge_filter in self.filters)

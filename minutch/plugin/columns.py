@@ -1,4 +1,4 @@
-"""Columns for plugins: what a column twin is given, what it returns, and the helpers to write one.
+"""Describes the column methods of plugins: their arguments and results, and helpers to write them.
 
 Jobs work on whole databases as Polars columns. Each method of a URL filter, URL normalizer or
 scoring filter that such a job calls has a twin for columns (`filter` and `filter_column`,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 def map_strings(values: pl.Series, change: Callable[[str], str | None]) -> pl.Series:
-    """`change` on each string of a column; null stays null, and a UrlError makes a null."""
+    """Applies `change` to each string of a column; null stays null, a UrlError becomes null."""
     import polars as pl
 
     def safe(value: str | None) -> str | None:
@@ -63,7 +63,7 @@ def map_strings(values: pl.Series, change: Callable[[str], str | None]) -> pl.Se
 
 
 def map_distinct(values: pl.Series, function: Callable[[str], str | None]) -> pl.Series:
-    """`function` of each string, called once per distinct one; null stays null."""
+    """Applies `function` to each distinct string once; null stays null."""
     import polars as pl
 
     from minutch.urls import hostcolumns
@@ -72,34 +72,36 @@ def map_distinct(values: pl.Series, function: Callable[[str], str | None]) -> pl
 
 
 def patch(column: pl.Series, where: pl.Series, values: pl.Series) -> pl.Series:
-    """A copy of the column with `values`, in order, in the rows that the mask `where` marks."""
+    """Returns a copy of the column with `values`, in order, in the rows that the mask `where`
+    marks.
+    """
     return column.clone().scatter(where.arg_true(), values) if len(values) else column
 
 
 def rewrite(column: pl.Series, where: pl.Series, change: Callable[[str], str | None]) -> pl.Series:
-    """A copy of a column of strings with `change` applied in the rows that `where` marks; a
-    UrlError makes a null.
+    """Returns a copy of a column of strings with `change` applied to the rows that `where` marks; a
+    UrlError becomes null.
     """
     where = where.fill_null(False)
     return patch(column, where, map_strings(column.filter(where), change))
 
 
 def keep(urls: pl.Series, where: pl.Series) -> pl.Series:
-    """The column with null in the rows that the mask `where` does not mark."""
+    """Returns the column with null in the rows that the mask `where` does not mark."""
     import polars as pl
 
     return pl.select(pl.when(where).then(urls)).to_series().alias(urls.name)
 
 
 def host_column(urls: pl.Series) -> pl.Series:
-    """The host of each URL as written; null for null and for a string that is no URL."""
+    """Returns the host of each URL as written; null for null and for a malformed URL."""
     from minutch.urls.hostcolumns import hosts_of
 
     return hosts_of(urls)
 
 
 def domain_column(hosts: pl.Series) -> pl.Series:
-    """The registered domain of each host; null stays null."""
+    """Returns the registered domain of each host; null stays null."""
     from minutch.urls.hostcolumns import domains_of
 
     return domains_of(hosts)
@@ -109,15 +111,15 @@ def domain_column(hosts: pl.Series) -> pl.Series:
 
 
 def schema() -> pl.Schema:
-    """The columns that every table of records has, in order, with their types."""
+    """Returns the columns that every table of records has, in order, with their types."""
     from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 
     return CRAWLDB_SCHEMA
 
 
 def urls_of(frame: pl.DataFrame) -> pl.Series:
-    """The URLs of a table as strings; bytes that are not UTF-8 become U+FFFD, as Text.toString
-    makes them.
+    """Returns the URLs of a table as strings; bytes that are not UTF-8 become U+FFFD, as in
+    Text.toString.
     """
     from minutch.work.tables.frame import decode_keys
 
@@ -125,23 +127,21 @@ def urls_of(frame: pl.DataFrame) -> pl.Series:
 
 
 def keys_of(urls: pl.Series) -> pl.Series:
-    """URLs as the keys of a table."""
+    """Returns URLs as the keys of a table."""
     from minutch.work.tables.frame import encode_keys
 
     return encode_keys(urls)
 
 
 def records(frame: pl.DataFrame) -> Iterator[tuple[str, CrawlDatum]]:
-    """URL and record of each row. FormatError for damaged metadata."""
+    """Yields URL and record of each row. Raises FormatError for damaged metadata."""
     from minutch.records.crawldatum import rows
 
     return rows.records(frame)
 
 
 def map_records(frame: pl.DataFrame, change: Callable[[str, CrawlDatum], object]) -> pl.DataFrame:
-    """The table after `change(url, datum)` on each row; `change` alters the datum. Further columns
-    stay.
-    """
+    """Applies `change(url, datum)` to each row, which may alter the datum; keeps other columns."""
     from minutch.records.crawldatum import rows
 
     return rows.map_rows(frame, change)
@@ -153,9 +153,7 @@ def map_updates(
     inlinked: pl.DataFrame,
     update: Callable[[str, CrawlDatum | None, CrawlDatum, list[CrawlDatum]], object],
 ) -> pl.DataFrame:
-    """The table after `update(url, old, datum, inlinked)` on each row (see
-    `update_db_score_columns`).
-    """
+    """Applies `update(url, old, datum, inlinked)` to each row (see `update_db_score_columns`)."""
     was_there = old["status"].is_not_null()
     before = records(old.filter(was_there))
     links: dict[int, list[CrawlDatum]] = {}
@@ -171,7 +169,7 @@ def map_updates(
 
 
 def unpack(table: pl.DataFrame) -> pl.DataFrame:
-    """The whole records of a packed table, as a table with the columns of `schema`."""
+    """Decodes a packed table to whole records, as a table with the columns of `schema`."""
     from minutch.work.tables import packed
 
     return packed.unpack(table)

@@ -1,4 +1,4 @@
-"""Works on each distinct string of a column once: a chain asks plugins about a URL only once."""
+"""Processes each distinct string of a column once: a chain calls plugins only once for a URL."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Documents for the index and the pages that they are made of, as columns: what indexing filters
-and writers work on.
+"""Holds the documents for the index, and the pages that they are made of, as columns.
 
     Pages        what a chunk of the index job knows of its pages, a row each
     Documents    the documents made of them, a row each: a column per field
@@ -74,9 +73,7 @@ __all__ = [
 
 
 class Page(NamedTuple):
-    """One page: what an indexing filter is given of it, and its entry in the CrawlDb (None: not
-    there).
-    """
+    """A page as an indexing filter gets it, with its entry in the CrawlDb (None: not there)."""
 
     url: str
     parse: Parse
@@ -132,8 +129,8 @@ class Pages:
         return decode_keys(self.parse.titles())
 
     def meta(self, name: str) -> pl.Series:
-        """The first value of `name` in the parse's metadata, else in the content's
-        (ParseData.getMeta); or null.
+        """Returns the first value of `name` in the parse's metadata, else in the content's
+        (ParseData.getMeta), or null.
         """
         own = self.parse.first_values(name, "parse")
         if own.null_count():
@@ -141,21 +138,21 @@ class Pages:
         return decode_keys(own)
 
     def content_meta(self, name: str) -> pl.Series:
-        """The first value of `name` in the content's metadata, or null."""
+        """Returns the first value of `name` in the content's metadata, or null."""
         return decode_keys(self.parse.first_values(name, "content"))
 
     def parse_meta(self, name: str) -> pl.Series:
-        """The first value of `name` in the parse's metadata, or null."""
+        """Returns the first value of `name` in the parse's metadata, or null."""
         return decode_keys(self.parse.first_values(name, "parse"))
 
     def content_values(self, name: str) -> pl.DataFrame:
-        """All values of `name` in the content's metadata: `row` (of the page), `value` as a string,
-        in order.
+        """Returns all values of `name` in the content's metadata in order: `row` (of the page),
+        `value` (String).
         """
         return self._values(name, "content")
 
     def parse_values(self, name: str) -> pl.DataFrame:
-        """The same in the parse's metadata."""
+        """Returns all values of `name` in the parse's metadata in the same form."""
         return self._values(name, "parse")
 
     def _values(self, name: str, of: str) -> pl.DataFrame:
@@ -163,7 +160,7 @@ class Pages:
         return found.with_columns(decode_keys(found["value"]))
 
     def content_types(self) -> pl.Series:
-        """`content_type` for each page."""
+        """Returns `content_type` for each page."""
         found = self.fetch_meta(CONTENT_TYPE_KEY)
         return (
             found.zip_with(found.is_not_null(), self.meta(CONTENT_TYPE_KEY))
@@ -172,16 +169,16 @@ class Pages:
         )
 
     def fetch_meta(self, name: str) -> pl.Series:
-        """What `name` stands for in the metadata of `fetch`, as text, or null."""
+        """Returns the value of `name` in the metadata of `fetch` as text, or null."""
         return decode_keys(text_values(self.fetch["metadata"], self.keys, name))
 
     def db_meta(self, name: str) -> pl.Series:
-        """What `name` stands for in the metadata of `db`, as text, or null."""
+        """Returns the value of `name` in the metadata of `db` as text, or null."""
         return decode_keys(text_values(self.db["metadata"], self.keys, name))
 
     def inlinks(self) -> pl.DataFrame:
-        """The links to the pages: `row` (of the page), `from_url`, `anchor` as strings, in the
-        order of the LinkDb.
+        """Returns the links to the pages, in the order of the LinkDb: `row` (of the page),
+        `from_url`, `anchor` (String).
         """
         count = np.maximum(self.links.count, 0)
         row = np.repeat(np.arange(len(self)), count)
@@ -197,20 +194,22 @@ class Pages:
         )
 
     def outlinks(self) -> pl.DataFrame:
-        """The links out of the pages: `row` (of the page), `to_url` as a string, in the order of
-        the page.
+        """Returns the outlinks of the pages, in their order: `row` (of the page), `to_url`
+        (String).
         """
         found = self.parse.outlinks()
         return found.with_columns(decode_keys(found["to_url"]))
 
     def rows(self) -> list[Page]:
-        """The pages as records, made once: what a filter changes in one, the next filter sees."""
+        """Returns the pages as records, made once: the next filter sees the changes of the one
+        before.
+        """
         if self._rows is None:
             self._rows = list(self._read_rows())
         return self._rows
 
     def filter(self, mask: pl.Series) -> Pages:
-        """The pages where `mask` is true."""
+        """Returns the pages where `mask` is true."""
         if mask.all():
             return self
         chosen = mask.to_numpy()
@@ -241,7 +240,7 @@ class Pages:
 
 
 def content_type(datum: CrawlDatum, data: ParseData) -> str | None:
-    """The Content-Type of a page: that of its fetch, else that in the metadata of parse and
+    """Returns the Content-Type of a page: that of its fetch, else that in the metadata of parse or
     content.
     """
     found = datum.metadata.get(Text(CONTENT_TYPE_KEY))
@@ -264,11 +263,11 @@ def _inlinks(rows: list[tuple[bytes | None, bytes, bytes | None]]) -> Inlinks:
 
 
 class Documents:
-    """Documents as columns, row for row; a field is added at the end."""
+    """Documents as columns, row for row; new fields are added at the end."""
 
     def __init__(self, keys: pl.Series) -> None:
-        """Documents without fields; `keys` are their URLs (String), by which writers delete them,
-        too.
+        """Makes documents without fields; `keys` are their URLs (String), by which writers also
+        delete them.
         """
         self.keys = keys
         self.fields: dict[str, pl.Series] = {}
@@ -277,7 +276,7 @@ class Documents:
 
     @classmethod
     def of(cls, doc: NutchDocument) -> Documents:
-        """A single document; its key is the field `id`."""
+        """Makes a single document; its key is the field `id`."""
         documents = cls(pl.Series([str(doc.first("id") or "")]))
         documents.replace([doc])
         return documents
@@ -286,17 +285,17 @@ class Documents:
         return len(self.keys)
 
     def column(self, name: str) -> pl.Series | None:
-        """The values of a field; None where no document has it."""
+        """Returns the values of a field; None if no document has it."""
         self._settle()
         return self.fields.get(name)
 
     def names(self) -> list[str]:
-        """The names of all fields that any document has."""
+        """Returns the names of all fields that any document has."""
         self._settle()
         return list(self.fields)
 
     def add(self, name: str, values: pl.Series) -> None:
-        """Add a value, or those of a list, to a field of each document; none where `values` is
+        """Adds a value, or those of a list, to a field of each document; nothing where `values` is
         null.
         """
         self._settle()
@@ -308,9 +307,7 @@ class Documents:
         )
 
     def add_rows(self, name: str, rows: pl.Series, values: pl.Series) -> None:
-        """Add each of `values` to a field of the document whose number stands in `rows`, in
-        order.
-        """
+        """Adds each of `values` in order to a field of the document with the number in `rows`."""
         if not len(rows):
             return
         if rows.is_unique().all():
@@ -327,30 +324,30 @@ class Documents:
         self.add(name, column)
 
     def set(self, name: str, values: pl.Series) -> None:
-        """Give a field new values."""
+        """Replaces the values of a field."""
         self.remove(name)
         self.add(name, values)
 
     def boost(self, weights: pl.Series) -> None:
-        """Give each document its weight (Float32), in the field `boost`, too."""
+        """Sets the boost of each document (Float32), also in the field `boost`."""
         self._settle()
         self.weights = weights.alias("weight")
         self.add("boost", float_texts(weights))
 
     def remove(self, name: str) -> pl.Series | None:
-        """Take a field away; returns what it held."""
+        """Removes a field and returns its values."""
         self._settle()
         return self.fields.pop(name, None)
 
     def copy(self) -> Documents:
-        """Documents with the same fields, which may be changed alone."""
+        """Returns a copy with the same fields, which can be changed on its own."""
         self._settle()
         twin = Documents(self.keys)
         twin.fields, twin.weights = dict(self.fields), self.weights
         return twin
 
     def filter(self, mask: pl.Series) -> Documents:
-        """The documents where `mask` is true."""
+        """Returns the documents where `mask` is true."""
         if mask.all():
             return self
         kept = Documents(self.keys.filter(mask))
@@ -363,9 +360,7 @@ class Documents:
         return kept
 
     def rows(self) -> list[NutchDocument]:
-        """The documents as records. They hold from now on: what is changed in them shows in the
-        columns.
-        """
+        """Returns the documents as records; changes to them appear in the columns."""
         if self._rows is None:
             self._rows = [NutchDocument(weight=weight) for weight in self.weights]
             for name, values in self.fields.items():
@@ -375,11 +370,11 @@ class Documents:
         return self._rows
 
     def replace(self, rows: Sequence[NutchDocument]) -> None:
-        """Let these be the documents."""
+        """Replaces all documents."""
         self._rows = list(rows)
 
     def _settle(self) -> None:
-        """Make columns of documents that were last worked on as records."""
+        """Converts documents that were last used as records to columns."""
         if self._rows is None:
             return
         rows, self._rows = self._rows, None
@@ -399,8 +394,8 @@ def map_documents(
     pages: Pages,
     change: Callable[[NutchDocument, Page], NutchDocument | None],
 ) -> pl.Series:
-    """Let `change` work on each document; the mask of those that stay: False for None, null for an
-    error (logged).
+    """Applies `change` to each document; returns a mask of those that are kept: False for None,
+    null for an error (logged).
     """
     stays: list[bool | None] = []
     rows = documents.rows()
@@ -420,7 +415,7 @@ def map_documents(
 def map_scores(
     documents: Documents, pages: Pages, init: pl.Series, score: Callable[..., float]
 ) -> pl.Series:
-    """`indexer_score` of each document (Float32); null where it failed (logged), or had failed
+    """Applies `indexer_score` to each document (Float32); null if it failed (logged), or had failed
     before.
     """
     results: list[float | None] = []
@@ -438,5 +433,5 @@ def map_scores(
 
 
 def described(error: Exception) -> str:
-    """An error for the log: what we raise speaks for itself, anything else is named."""
+    """Describes an error for the log: an unexpected one with the name of its class."""
     return str(error) if isinstance(error, MinutchError) else f"{type(error).__name__}: {error}"

@@ -1,6 +1,4 @@
-"""The base of all extension points: how an extension is made, and how its row and column methods
-meet.
-"""
+"""Makes extensions, and falls back from column methods to row methods."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from minutch.conf import Configuration
 
 
 class ExtensionBase(ABC):
-    """Base of all points."""
+    """The base of all extension points."""
 
     point_id: ClassVar[str]
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -26,7 +24,7 @@ class ExtensionBase(ABC):
         """The job's clock, the only source of time for extensions; tests may stop it."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Restores the base class's column twin where only the row method is overridden.
+        """Restores the base class's column twin if only the row method is overridden.
 
         An inherited twin would still do what the overridden method did; the base class's loops.
         """
@@ -42,7 +40,7 @@ class ExtensionBase(ABC):
 
 
 def _point_of(cls: type[ExtensionBase]) -> type[ExtensionBase]:
-    """The base class of the extension point that `cls` implements."""
+    """Returns the base class of the extension point that `cls` implements."""
     return next(
         base
         for base in reversed(cls.__mro__)

@@ -1,4 +1,6 @@
-"""Columns of document fields: lists, texts and joined values (see `documents` for their types)."""
+"""Converts columns of document fields: lists, texts and joined values (`documents` describes the
+types).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ _MAKERS: Final[dict[pl.DataType, Callable[[Any], FieldValue]]] = {pl.Int64(): Lo
 
 
 def lists_of(values: pl.Series) -> Iterator[list[Any] | None]:
-    """The values of each document in a column, as `records.document` has them."""
+    """Returns the values of each document in a column, as `records.document` has them."""
     if values.dtype == pl.Object:
         yield from (None if found is None else list(found) for found in values)
         return
@@ -46,7 +48,7 @@ def lists_of(values: pl.Series) -> Iterator[list[Any] | None]:
 
 
 def column_of(name: str, found: Sequence[list[FieldValue] | None]) -> pl.Series:
-    """A column of the values of each document, None where it has none."""
+    """Makes a column of the values of each document, None if it has none."""
     kinds = {type(value) for values in found if values for value in values}
     dtype = _TYPES.get(next(iter(kinds))) if len(kinds) == 1 else None
     if dtype is None:
@@ -59,7 +61,7 @@ def column_of(name: str, found: Sequence[list[FieldValue] | None]) -> pl.Series:
 
 
 def joined_fields(before: pl.Series, more: pl.Series) -> pl.Series:
-    """The values of both columns, document by document."""
+    """Joins the values of two columns, document by document."""
     kinds = {
         column.dtype.inner if isinstance(column.dtype, pl.List) else column.dtype
         for column in (before, more)
@@ -81,7 +83,7 @@ def _both(old: list[FieldValue] | None, new: list[FieldValue] | None) -> list[Fi
 
 
 def as_lists(values: pl.Series) -> pl.Series:
-    """A column of lists, whatever it was; null stays null."""
+    """Converts a column to one of lists; null stays null."""
     if isinstance(values.dtype, pl.List):
         return values
     lists = (
@@ -93,7 +95,7 @@ def as_lists(values: pl.Series) -> pl.Series:
 
 
 def texts_of(values: pl.Series) -> pl.Series:
-    """A column's values as Java prints them: String where there is one value each, else
+    """Returns a column's values as Java prints them: String if each has one value, else
     List(String).
     """
     if values.dtype == pl.Object:
@@ -140,9 +142,7 @@ def _dates(values: pl.Series) -> pl.Series:
 
 
 def cut_texts(values: pl.Series, length: int) -> pl.Series:
-    """Strings of at most `length` UTF-16 units; half a character that is left over becomes a
-    question mark.
-    """
+    """Cuts strings to at most `length` UTF-16 units; half a surrogate pair becomes a `?`."""
     too_long = (values.str.len_bytes() > length).fill_null(False)
     if not too_long.any():
         return values

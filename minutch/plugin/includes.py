@@ -1,5 +1,5 @@
-"""What `plugin.includes` and `plugin.excludes` ask for that is not there: plugins minutch lacks,
-and misspelt ids.
+"""Finds the alternatives of `plugin.includes` and `plugin.excludes` that match no plugin: plugins
+that minutch lacks, and misspelt ids.
 
     protocol-http|parse-(html|tika)|indexer-solr   →   protocol-http  parse-html  parse-tika
                                                    indexer-solr
@@ -15,34 +15,31 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 _NUTCH = """
-protocol-file protocol-foo protocol-ftp protocol-htmlunit protocol-http protocol-httpclient protocol-interactiveselenium
-protocol-okhttp protocol-selenium lib-htmlunit lib-http lib-selenium
-creativecommons feed headings language-identifier microformats-reltag parse-ext parse-html parse-js parse-metatags
-parse-tika parse-zip parsefilter-debug parsefilter-naivebayes parsefilter-regex lib-nekohtml lib-xml
-index-anchor index-arbitrary index-basic index-geoip index-jexl-filter index-links index-metadata index-more
-index-replace index-static mimetype-filter subcollection tld urlmeta
-exchange-jexl indexer-cloudsearch indexer-csv indexer-dummy indexer-elastic indexer-kafka indexer-opensearch-1x
-indexer-rabbit indexer-solr lib-rabbitmq publish-rabbitmq
-scoring-depth scoring-link scoring-metadata scoring-opic scoring-orphan scoring-similarity
-lib-regex-filter urlfilter-automaton urlfilter-domain urlfilter-domaindenylist urlfilter-fast urlfilter-ignoreexempt
-urlfilter-prefix urlfilter-regex urlfilter-suffix urlfilter-validator
-urlnormalizer-ajax urlnormalizer-basic urlnormalizer-host urlnormalizer-pass urlnormalizer-protocol
-urlnormalizer-querystring urlnormalizer-regex urlnormalizer-slash
-nutch-extensionpoints
-"""  # noqa: E501
+protocol-file protocol-foo protocol-ftp protocol-htmlunit protocol-http protocol-httpclient
+protocol-interactiveselenium protocol-okhttp protocol-selenium lib-htmlunit lib-http lib-selenium
+creativecommons feed headings language-identifier microformats-reltag parse-ext parse-html parse-js
+parse-metatags parse-tika parse-zip parsefilter-debug parsefilter-naivebayes parsefilter-regex
+lib-nekohtml lib-xml index-anchor index-arbitrary index-basic index-geoip index-jexl-filter
+index-links index-metadata index-more index-replace index-static mimetype-filter subcollection tld
+urlmeta exchange-jexl indexer-cloudsearch indexer-csv indexer-dummy indexer-elastic indexer-kafka
+indexer-opensearch-1x indexer-rabbit indexer-solr lib-rabbitmq publish-rabbitmq scoring-depth
+scoring-link scoring-metadata scoring-opic scoring-orphan scoring-similarity lib-regex-filter
+urlfilter-automaton urlfilter-domain urlfilter-domaindenylist urlfilter-fast urlfilter-ignoreexempt
+urlfilter-prefix urlfilter-regex urlfilter-suffix urlfilter-validator urlnormalizer-ajax
+urlnormalizer-basic urlnormalizer-host urlnormalizer-pass urlnormalizer-protocol
+urlnormalizer-querystring urlnormalizer-regex urlnormalizer-slash nutch-extensionpoints
+"""
 NUTCH_PLUGINS = frozenset(_NUTCH.split())
 """The ids of all plugins of Nutch 1.23 (the folders of src/plugin)."""
 
 _MAX = 1000
 _CLOSE = 0.85
-"""From this likeness on (difflib's ratio) an id is offered in the place of another."""
+"""Minimum similarity (difflib's ratio) at which an id is suggested."""
 _BEFORE_GROUP = re.compile(r"(?:[^\\(\[]|\\.)*\((?!\?(?!:))")
 
 
 def missing_plugins(pattern: str, names: Sequence[str]) -> list[str]:
-    """The alternatives that choose nothing because they are plugins of Nutch's that are not in
-    `names`.
-    """
+    """Returns the alternatives that match no plugin in `names`, but one of Nutch's."""
     return [
         one
         for one in unmatched_alternatives(pattern, names)
@@ -51,16 +48,16 @@ def missing_plugins(pattern: str, names: Sequence[str]) -> list[str]:
 
 
 def misspelt_plugins(pattern: str, names: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """The alternatives that choose neither one of `names` nor a plugin of Nutch's, with the ids
-    that look like them.
+    """Returns the alternatives that match neither one of `names` nor a plugin of Nutch's, each with
+    similar ids.
     """
     unknown = unmatched_alternatives(pattern, [*names, *sorted(NUTCH_PLUGINS)])
     return [(one, get_close_matches(one, names, cutoff=_CLOSE)) for one in unknown]
 
 
 def unmatched_alternatives(pattern: str, names: Sequence[str]) -> list[str]:
-    """The alternatives of `pattern` that match none of `names` as a whole; empty if it can't be
-    taken apart.
+    """Returns the alternatives of `pattern` that match none of `names` as a whole; empty if it
+    can't be split.
     """
     alternatives = expand(pattern)
     if len(alternatives) > _MAX:
@@ -69,7 +66,7 @@ def unmatched_alternatives(pattern: str, names: Sequence[str]) -> list[str]:
 
 
 def expand(pattern: str) -> list[str]:
-    """All alternatives of a pattern with its groups multiplied out."""
+    """Returns all alternatives of a pattern, with its groups expanded."""
     result: list[str] = []
     for branch in _split(pattern):
         start = _group_start(branch)
@@ -86,7 +83,7 @@ def expand(pattern: str) -> list[str]:
 
 
 def _split(pattern: str) -> list[str]:
-    """The branches between `|` outside of groups, classes and escapes."""
+    """Splits a pattern at each `|` outside of groups, classes and escapes."""
     branches, depth, start, in_class, at = [], 0, 0, False, 0
     while at < len(pattern):
         char = pattern[at]
@@ -106,8 +103,8 @@ def _split(pattern: str) -> list[str]:
 
 
 def _group_start(branch: str) -> int:
-    """Where the first group begins, if it is a plain or a non-capturing one and no class stands
-    before it; else -1.
+    """Returns the position of the first group if it is plain or non-capturing and no class precedes
+    it, else -1.
     """
     match = _BEFORE_GROUP.match(branch)
     return match.end() - 1 if match else -1

@@ -1,4 +1,4 @@
-"""plugin.xml: what a plugin declares.
+"""Reads plugin.xml, in which a plugin declares its extensions.
 
     <plugin id="urlfilter-example" name="Example">
       <requires><import plugin="nutch-extensionpoints"/></requires>
@@ -33,7 +33,7 @@ FILE_NAME = "plugin.xml"
 
 @dataclass(frozen=True)
 class Implementation:
-    """One `<implementation>`: the extension point that it extends, its names and parameters."""
+    """An `<implementation>`: the extension point that it extends, its names and parameters."""
 
     point: str
     id: str
@@ -43,7 +43,7 @@ class Implementation:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that an ordering property may call it by."""
+        """Names by which an ordering property may refer to it."""
         module, _, name = self.path.partition(":")
         return tuple(
             dict.fromkeys(
@@ -53,13 +53,13 @@ class Implementation:
 
     @property
     def class_name(self) -> str:
-        """Its Java class name as far as known: Nutch's HashMaps are ordered by it."""
+        """Name of its Java class if known: Nutch's HashMaps are ordered by it."""
         return self.nutch_class or self.id
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """One plugin.xml."""
+    """The content of a plugin.xml."""
 
     folder: Path
     id: str
@@ -72,19 +72,19 @@ class Manifest:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The ids by which plugin.includes and plugin.excludes may choose it: its own first."""
+        """Ids by which plugin.includes and plugin.excludes may select it, its own first."""
         return (self.id, *self.stands_for)
 
     @property
     def is_java(self) -> bool:
-        """Whether it is a plugin of Nutch's own, whose classes Python can't load."""
+        """True for a plugin of Nutch's own, whose classes Python can't load."""
         return self.has_jars or any(
             ":" not in implementation.path for implementation in self.implementations
         )
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read `folder`/plugin.xml. Raises PluginError with file and line."""
+    """Reads `folder`/plugin.xml. Raises PluginError with file and line."""
     path = folder / FILE_NAME
     try:
         data = path.read_bytes()
@@ -107,7 +107,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 class _Reader:
-    """Collects a manifest while expat parses it; unknown elements are skipped."""
+    """A collector of a manifest's elements while expat parses it; unknown elements are skipped."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

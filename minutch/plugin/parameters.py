@@ -1,4 +1,4 @@
-"""The parameters of index-writers.xml and exchanges.xml: named strings with typed getters.
+"""Reads the parameters of index-writers.xml and exchanges.xml: named strings with typed getters.
 
 Source: org.apache.nutch.indexer.IndexWriterParams. An empty value counts as none, but for `get`.
 """
@@ -11,19 +11,19 @@ from minutch.errors import ConfigError
 
 
 class Parameters(dict[str, str]):
-    """The parameters of one writer or exchange; `owner` is what errors name."""
+    """The parameters of a writer or exchange; `owner` is its name in error messages."""
 
     def __init__(self, values: dict[str, str] | None = None, owner: str = "") -> None:
         super().__init__(values or {})
         self.owner = owner
 
     def get_boolean(self, name: str, default: bool) -> bool:
-        """True for "true" in any case, False for anything else."""
+        """Returns True for "true" in any case, False for anything else."""
         value = self.get(name, "")
         return value.strip().lower() == "true" if value else default
 
     def get_int(self, name: str, default: int) -> int:
-        """A whole number. ConfigError for anything else."""
+        """Returns a whole number. Raises ConfigError for anything else."""
         value = self.get(name, "").strip()
         try:
             return int(value) if value else default
@@ -31,7 +31,7 @@ class Parameters(dict[str, str]):
             raise self.wrong(name, "a whole number") from None
 
     def get_float(self, name: str, default: float) -> float:
-        """A number. ConfigError for anything else."""
+        """Returns a number. Raises ConfigError for anything else."""
         value = self.get(name, "").strip()
         try:
             return float(value) if value else default
@@ -39,12 +39,12 @@ class Parameters(dict[str, str]):
             raise self.wrong(name, "a number") from None
 
     def get_strings(self, name: str, default: Sequence[str] = ()) -> list[str]:
-        """What stands between commas, as it is; empty pieces don't count."""
+        """Splits a value at commas; empty pieces are dropped."""
         value = self.get(name, "")
         return [piece for piece in value.split(",") if piece] if value else list(default)
 
     def wrong(self, name: str, expected: str) -> ConfigError:
-        """The error for a value that makes no sense."""
+        """Makes the error for an invalid value."""
         return ConfigError(
             f"{self.owner}: parameter {name}: expected {expected}, found {self.get(name)!r}"
         )

@@ -1,4 +1,4 @@
-"""Every extension point, one base class each: what a plugin may implement.
+"""Defines the extension points, one base class each.
 
     point                                        class               asked by
     org.apache.nutch.net.URLFilter               URLFilter           inject to invertlinks
@@ -16,7 +16,7 @@
 
 An extension is created once per configuration, `cls(conf, parameters)`; `parameters` are those of
 `<implementation>` in plugin.xml. Where a job works on columns, each method for one record has a
-twin for a column. A class that has only the row method works there, too (the base class loops); one
+twin for a column. A class with only the row method works there as well (the base class loops); one
 that has both is fast in both (see `minutch.plugin.columns`).
 """
 
@@ -71,7 +71,7 @@ __all__ = [
 
 
 class URLFilter(ExtensionBase):
-    """Lets URLs pass or not."""
+    """A filter that accepts or rejects URLs."""
 
     point_id = "org.apache.nutch.net.URLFilter"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"filter": ("filter_column", "verdicts")}
@@ -94,7 +94,7 @@ class URLFilter(ExtensionBase):
 
 
 class URLNormalizer(ExtensionBase):
-    """Rewrites URLs."""
+    """A normalizer that rewrites URLs."""
 
     point_id = "org.apache.nutch.net.URLNormalizer"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -115,7 +115,7 @@ class URLNormalizer(ExtensionBase):
 
 
 class URLExemptionFilter(ExtensionBase):
-    """Exempts links to other hosts from db.ignore.external.links."""
+    """A filter that exempts links to other hosts from db.ignore.external.links."""
 
     point_id = "org.apache.nutch.net.URLExemptionFilter"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -126,7 +126,7 @@ class URLExemptionFilter(ExtensionBase):
 
 
 class Protocol(ExtensionBase):
-    """Fetches URLs of its `schemes`."""
+    """A protocol that fetches URLs of its `schemes`."""
 
     point_id = "org.apache.nutch.protocol.Protocol"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -171,7 +171,7 @@ class Protocol(ExtensionBase):
 
 
 class Parser(ExtensionBase):
-    """Extracts text, metadata and links; plugin.xml's `contentType` names the types."""
+    """A parser that extracts text, metadata and links; `contentType` in plugin.xml names types."""
 
     point_id = "org.apache.nutch.parse.Parser"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -182,7 +182,7 @@ class Parser(ExtensionBase):
 
 
 class HtmlParseFilter(ExtensionBase):
-    """Adds to (or changes) what an HTML parser found."""
+    """A filter that adds to the result of an HTML parser, or changes it."""
 
     point_id = "org.apache.nutch.parse.HtmlParseFilter"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -199,10 +199,10 @@ class HtmlParseFilter(ExtensionBase):
 
 
 class ScoringFilter(ExtensionBase):
-    """Scores pages from injection to the index, in 32-bit floats.
+    """A filter that scores pages from injection to the index, in 32-bit floats.
 
-    Methods alter the datum that they are given. `minutch.plugin.columns` describes the tables of
-    the column twins.
+    Methods may alter the datum that they get. `minutch.plugin.columns` describes the tables of the
+    column twins.
     """
 
     point_id = "org.apache.nutch.scoring.ScoringFilter"
@@ -287,19 +287,19 @@ class ScoringFilter(ExtensionBase):
         return map_scores(documents, pages, init, self.indexer_score)
 
     def inject_score_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """`inject_score` for each row."""
+        """Applies `inject_score` to each row."""
         return self._each_row("inject_score", frame)
 
     def initial_score_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """`initial_score` for each row."""
+        """Applies `initial_score` to each row."""
         return self._each_row("initial_score", frame)
 
     def orphaned_score_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """`orphaned_score` for each row."""
+        """Applies `orphaned_score` to each row."""
         return self._each_row("orphaned_score", frame)
 
     def generator_sort_value_columns(self, frame: pl.DataFrame, init: pl.Series) -> pl.Series:
-        """`generator_sort_value` for each row; `init` and the result are Float32."""
+        """Applies `generator_sort_value` to each row; `init` and the result are Float32."""
         if not self.overrides("generator_sort_value"):
             return init
         import polars as pl
@@ -311,7 +311,7 @@ class ScoringFilter(ExtensionBase):
     def update_db_score_columns(
         self, frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame
     ) -> pl.DataFrame:
-        """`update_db_score` for each row of `frame`.
+        """Applies `update_db_score` to each row of `frame`.
 
         `old` has the old records, row for row, with a null status where there was none; `inlinked`
         the records of the links, in order, with the row of `frame` that each belongs to in its
@@ -331,7 +331,7 @@ class ScoringFilter(ExtensionBase):
 
 
 class SegmentMergeFilter(ExtensionBase):
-    """Keeps or drops a URL when segments are merged."""
+    """A filter that keeps or drops URLs when segments are merged."""
 
     point_id = "org.apache.nutch.segment.SegmentMergeFilter"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -352,7 +352,7 @@ class SegmentMergeFilter(ExtensionBase):
 
 
 class IndexingFilter(ExtensionBase):
-    """Fills the document that goes to the index (columns: `minutch.plugin.documents`)."""
+    """A filter that fills the document for the index (columns: `minutch.plugin.documents`)."""
 
     point_id = "org.apache.nutch.indexer.IndexingFilter"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"filter": ("filter_columns",)}
@@ -364,7 +364,7 @@ class IndexingFilter(ExtensionBase):
         """Returns the document with its fields, None to leave the page out of the index.
 
         `datum` is the entry of crawl_fetch with the CrawlDb's signature. A MinutchError leaves the
-        document out, too, and is counted as an error.
+        document out as well, and is counted as an error.
         """
 
     def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
@@ -382,7 +382,7 @@ class IndexingFilter(ExtensionBase):
 
 
 class IndexWriter(ExtensionBase):
-    """Writes documents to a search engine or a file, in batches. A writer has two lives:
+    """A writer that sends documents to a search engine or a file, in batches.
 
     1. In worker processes it makes bytes of documents: `configure`, then `encode` for each
        document.
@@ -395,14 +395,14 @@ class IndexWriter(ExtensionBase):
     point_id = "org.apache.nutch.indexer.IndexWriter"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"encode": ("encode_columns",)}
 
-    writes_anew: bool = False
-    """Whether each job starts with an empty output, so that deletions alone would lose it."""
+    overwrites: bool = False
+    """True if each job starts with an empty output, which deletions alone would lose."""
     batch_documents: int = 1000
     """Most actions in a call of `write`; `configure` may set it."""
     batch_bytes: int = 1 << 24
     """Bytes of documents from which on a batch goes out."""
     retries: int = 10
-    """How often a batch is retried that the server is too busy for (IndexBusyError)."""
+    """Number of retries of a batch while the server is busy (IndexBusyError)."""
     backoff: float = 0.1
     """Seconds before the first retry, doubled each time; the server's own wish comes first."""
 
@@ -445,7 +445,7 @@ class IndexWriter(ExtensionBase):
 
 
 class Exchange(ExtensionBase):
-    """Decides which index writers a document goes to."""
+    """A rule that decides which index writers a document goes to."""
 
     point_id = "org.apache.nutch.exchange.Exchange"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"match": ("match_columns",)}
@@ -465,7 +465,7 @@ class Exchange(ExtensionBase):
 
 
 class NutchPublisher(ExtensionBase):
-    """Sends fetch events to a message queue."""
+    """A publisher that sends fetch events to a message queue."""
 
     point_id = "org.apache.nutch.publisher.NutchPublisher"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}

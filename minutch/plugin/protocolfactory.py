@@ -1,5 +1,5 @@
-"""Which protocol plugin fetches a URL: by host, by scheme as configured, by what the plugins
-declare.
+"""Chooses the protocol plugin that fetches a URL: by host, by the configured scheme, or by what the
+plugins declare.
 
 host-protocol-mapping.txt, a tab between the two columns, `#` starts a comment line:
 
@@ -32,14 +32,14 @@ MAPPING_FILE = "host-protocol-mapping.txt"
 
 @dataclass
 class ProtocolMapping:
-    """host-protocol-mapping.txt: extension ids by host or domain, and by scheme."""
+    """The content of host-protocol-mapping.txt: extension ids by host or domain, and by scheme."""
 
     hosts: dict[str, str] = field(default_factory=dict)
     schemes: dict[str, str] = field(default_factory=dict)
 
 
 def read_mapping(text: str) -> ProtocolMapping:
-    """Read the lines of host-protocol-mapping.txt; a malformed one is reported and skipped."""
+    """Reads the lines of host-protocol-mapping.txt; a malformed one is logged and skipped."""
     mapping = ProtocolMapping()
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -60,7 +60,7 @@ def read_mapping(text: str) -> ProtocolMapping:
 
 
 class ProtocolFactory:
-    """Finds the protocol of a URL."""
+    """The protocols that are active, by URL."""
 
     def __init__(self, conf: Configuration) -> None:
         self.extensions = PluginRepository.of(conf).extensions(Protocol.point_id)
@@ -70,8 +70,8 @@ class ProtocolFactory:
         )
 
     def get_protocol(self, url: str) -> Protocol:
-        """The protocol's object. Raises ProtocolError (PROTO_NOT_FOUND) if no active plugin handles
-        the URL.
+        """Returns the protocol's object. Raises ProtocolError (PROTO_NOT_FOUND) if no active plugin
+        handles the URL.
         """
         try:
             parsed = parts.parse(url)
@@ -87,7 +87,7 @@ class ProtocolFactory:
         return instance_of(extension, Protocol)
 
     async def close(self) -> None:
-        """Close every protocol that was used."""
+        """Closes every protocol that was used."""
         for extension in self.extensions:
             if extension.is_instantiated:
                 await instance_of(extension, Protocol).close()

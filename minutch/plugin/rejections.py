@@ -1,4 +1,4 @@
-"""Why a URL is rejected: which normalizer or filter it is, and by which rule."""
+"""Explains why a URL is rejected: by which normalizer or filter, and by which rule."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def why_rejected(url: str, filters: URLFilters | None, normalizers: URLNormalizers | None) -> str:
-    """The reason in some words; empty if normalizers and filters let the URL pass."""
+    """Returns the reason as text; empty if normalizers and filters accept the URL."""
     if not _SCHEME.match(url) or ("://" not in url and re.search(r"^[^/?#]+\.[^/?#]*:\d", url)):
         return f"it has no scheme: did you mean https://{url}?"
     try:

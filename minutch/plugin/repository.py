@@ -58,7 +58,7 @@ class Extension:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that an ordering property may call it by."""
+        """Names by which an ordering property may refer to it."""
         return self.implementation.names
 
     @property
@@ -66,7 +66,7 @@ class Extension:
         return self.implementation.parameters
 
     def load(self) -> type[ExtensionBase]:
-        """Import its class. Raises PluginError if that can't be done."""
+        """Imports its class. Raises PluginError."""
         module_name, _, class_name = self.implementation.path.partition(":")
         try:
             module = importlib.import_module(f"{self.package}.{module_name}")
@@ -79,15 +79,17 @@ class Extension:
             ) from exc
 
     def instance(self) -> ExtensionBase:
-        """The extension's object. Raises PluginError, or ConfigError for a mistake in the plugin's
-        settings.
+        """Returns the extension's object. Raises PluginError, or ConfigError for invalid settings
+        of the plugin.
         """
         if self._instance is None:
             self._instance = self.make()
         return self._instance
 
     def make(self) -> ExtensionBase:
-        """An object of its own, for what is configured more than once. Raises as `instance`."""
+        """Makes a new object, for an extension that is configured more than once. Raises as
+        `instance`.
+        """
         cls = self.load()
         try:
             return cls(self.conf, self.parameters)
@@ -98,7 +100,7 @@ class Extension:
 
     @property
     def is_instantiated(self) -> bool:
-        """Whether its object has been created."""
+        """True once its object has been created."""
         return self._instance is not None
 
     @property
@@ -107,11 +109,11 @@ class Extension:
 
 
 class PluginRepository:
-    """The active plugins of one configuration."""
+    """The active plugins of a configuration."""
 
     def __init__(self, conf: Configuration, clock: Clock | None = None) -> None:
-        """`clock` is what the extensions have for a clock; by default the configuration's, which is
-        the job's.
+        """Reads the plugins; `clock` is that of extensions, by default the configuration's, which
+        is the job's.
         """
         self.conf = conf
         if clock is not None:
@@ -129,14 +131,14 @@ class PluginRepository:
 
     @classmethod
     def of(cls, conf: Configuration) -> PluginRepository:
-        """The repository of this configuration object, created once."""
+        """Returns the repository of this configuration object, created once."""
         if conf not in _repositories:
             _repositories[conf] = cls(conf)
         return _repositories[conf]
 
     def extensions(self, point_id: str) -> list[Extension]:
-        """The active extensions of a point. Raises PluginError if no active plugin declares the
-        point.
+        """Returns the active extensions of a point. Raises PluginError if no active plugin declares
+        the point.
         """
         if point_id not in self.points:
             raise PluginError(
@@ -145,10 +147,10 @@ class PluginRepository:
         return self._extensions.get(point_id, [])
 
     def ordered(self, point: type[P], order: str) -> list[P]:
-        """The objects of a point: those that property `order` names, in its order; all of them if
+        """Returns the objects of a point that property `order` names, in its order; all of them if
         it is empty.
 
-        PluginRepository.getOrderedPlugins: what an order doesn't name is not run.
+        PluginRepository.getOrderedPlugins: extensions that an order doesn't name are not called.
         """
         extensions = _first_by_class(self.extensions(point.point_id))
         names = (self.conf.get(order) or "").split()
@@ -163,8 +165,8 @@ class PluginRepository:
         return [instance_of(by_name[name], point) for name in names if name in by_name]
 
     def unmatched_includes(self) -> list[tuple[str, list[str]]]:
-        """The words of plugin.includes and plugin.excludes that choose no plugin, each with the ids
-        that look like it.
+        """Returns the alternatives of plugin.includes and plugin.excludes that match no plugin,
+        each with similar ids.
 
         Plugins of Nutch's that minutch lacks are no mistakes and not among them.
         """
@@ -190,7 +192,7 @@ class PluginRepository:
         )
 
     def _report_unmatched(self) -> None:
-        """Say what is asked for and not there, once in a process."""
+        """Logs the alternatives that match no plugin, once in a process."""
         missing = missing_plugins(self.conf.get("plugin.includes", ""), self._known_ids())
         if missing:
             _say_once(
@@ -204,7 +206,7 @@ class PluginRepository:
                 _say_once(logging.WARNING, f"{name}: no plugin {word}{hint}")
 
     def package(self, plugin_id: str) -> str:
-        """The Python package that an active plugin's modules are loaded into."""
+        """Returns the Python package that an active plugin's modules are loaded into."""
         return f"{self._parent}.{re.sub(r'[^A-Za-z0-9_]', '_', plugin_id)}"
 
     def _install(self) -> None:
@@ -229,7 +231,7 @@ _repositories: WeakKeyDictionary[Configuration, PluginRepository] = WeakKeyDicti
 
 
 def instance_of(extension: Extension, point: type[P]) -> P:
-    """The extension's object, checked to be of the point. Raises PluginError if it is not."""
+    """Returns the extension's object. Raises PluginError if it is not of the point."""
     instance = extension.instance()
     if not isinstance(instance, point):
         raise PluginError(
@@ -239,7 +241,7 @@ def instance_of(extension: Extension, point: type[P]) -> P:
 
 
 def plugin_folders(conf: Configuration) -> list[Path]:
-    """The folders of `plugin.folders`: as given if absolute, else in MINUTCH_HOME, else in the
+    """Returns the folders of `plugin.folders`; a relative one is in MINUTCH_HOME, or else in the
     working directory.
     """
     shipped = conf.home / "plugins"
@@ -253,15 +255,13 @@ def plugin_folders(conf: Configuration) -> list[Path]:
 
 
 def unmatched_includes(conf: Configuration) -> list[tuple[str, list[str]]]:
-    """`PluginRepository.unmatched_includes` of a configuration for which no repository has been
-    made yet.
-    """
+    """Returns `PluginRepository.unmatched_includes` for a configuration without a repository."""
     return PluginRepository.of(conf).unmatched_includes()
 
 
 def only(conf: Configuration, name: str, order: str) -> Configuration:
-    """A configuration with the plugin of an extension's class, which alone is in the list `order`;
-    or of a pattern.
+    """Returns a configuration in which only the named plugins are active, by an extension's class
+    (which is the only one in `order`) or a pattern of ids.
     """
     for manifest in _read_folders(plugin_folders(conf))[0].values():
         if any(name in implementation.names for implementation in manifest.implementations):
@@ -270,7 +270,7 @@ def only(conf: Configuration, name: str, order: str) -> Configuration:
 
 
 def _read_folders(folders: Iterable[Path]) -> tuple[dict[str, Manifest], set[str]]:
-    """The manifests of Python's plugins by id, and the ids of those in Java."""
+    """Reads the manifests of Python's plugins by id, and the ids of those in Java."""
     manifests: dict[str, Manifest] = {}
     java: set[str] = set()
     counts: Counter[str] = Counter()
@@ -314,7 +314,7 @@ def _collect(
     needed: dict[str, Manifest],
     branch: list[str],
 ) -> str:
-    """Add what `manifest` requires to `needed`; returns the problem, if there is one."""
+    """Adds the plugins that `manifest` requires to `needed`; returns the problem, if any."""
     branch = [*branch, manifest.id]
     for name in manifest.requires:
         if name in branch:
@@ -330,13 +330,13 @@ def _collect(
 
 
 def _java_order(items: dict[str, _T]) -> dict[str, _T]:
-    """`items` in the order of a java.util.HashMap with these keys."""
+    """Returns `items` in the order of a java.util.HashMap with these keys."""
     keys = list(items)
     return {keys[i]: items[keys[i]] for i in hash_map_order([string_hash(key) for key in keys])}
 
 
 def _first_by_class(extensions: Iterable[Extension]) -> list[Extension]:
-    """Of extensions with one class, the first."""
+    """Returns the first of the extensions with the same class."""
     first: dict[str, Extension] = {}
     for extension in extensions:
         first.setdefault(extension.implementation.class_name, extension)
@@ -351,14 +351,14 @@ def _pattern(conf: Configuration, name: str) -> re.Pattern[str]:
 
 
 def _say_once(level: int, message: str) -> None:
-    """Log a line only once, not with every step of bin/crawl."""
+    """Logs a line only once, not in every step of bin/crawl."""
     if message not in _said:
         _said.add(message)
         log.log(level, "%s", message)
 
 
 def _package(name: str, path: list[str]) -> None:
-    """Make sure that a package of this name exists, with its modules in `path`."""
+    """Ensures that a package of this name exists, with its modules in `path`."""
     if name not in sys.modules:
         module: Any = types.ModuleType(name)
         module.__path__ = path

@@ -1,5 +1,4 @@
-"""What travels between extensions and jobs: results of fetching and parsing, the actions of index
-writers.
+"""Holds the results of extensions: of fetching and parsing, and the actions of index writers.
 
 Plugins import these from `points`.
 """
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ProtocolOutput:
-    """The result of fetching a URL; `content` is None where the status is not a success."""
+    """The result of fetching a URL; `content` is None unless the status is a success."""
 
     content: Content | None
     status: ProtocolStatus
 
 
 class Parse:
-    """One parsed (sub-)document; `is_original` is False for pages found inside another (a feed's
+    """A parsed (sub-)document; `is_original` is False for pages found inside another (a feed's
     entries).
 
     Its text may be given in UTF-8, which is what is stored: it becomes a string when somebody reads
@@ -55,7 +54,7 @@ class Parse:
 
     @property
     def utf8(self) -> bytes:
-        """The text as it is stored."""
+        """The text in UTF-8, as it is stored."""
         return self._text if isinstance(self._text, bytes) else encode_text(self._text)
 
     def __eq__(self, other: object) -> bool:
@@ -82,29 +81,29 @@ class ParseResult(dict[str, Parse]):
 
     @classmethod
     def of(cls, url: str, parse: Parse) -> ParseResult:
-        """The usual case: one URL, one document."""
+        """Makes the usual result: one URL, one document."""
         return cls(url, {url: parse})
 
     @property
     def is_success(self) -> bool:
-        """Whether every document was parsed."""
+        """True if every document was parsed."""
         return all(parse.data.status.is_success for parse in self.values())
 
     @property
     def is_any_success(self) -> bool:
-        """Whether at least one document was parsed."""
+        """True if at least one document was parsed."""
         return any(parse.data.status.is_success for parse in self.values())
 
     def drop_failures(self) -> None:
-        """Remove the documents that could not be parsed (ParseResult.filter)."""
+        """Removes the documents that could not be parsed (ParseResult.filter)."""
         for url in [url for url, parse in self.items() if not parse.data.status.is_success]:
             del self[url]
 
 
 @dataclass(slots=True)
 class HTMLMetaTags:
-    """What the head of an HTML page says; names of `general_tags` and `http_equiv_tags` are in
-    lower case.
+    """The meta elements in the head of an HTML page; names of `general_tags` and `http_equiv_tags`
+    are in lower case.
     """
 
     no_index: bool = False
@@ -119,16 +118,14 @@ class HTMLMetaTags:
 
 
 class Action(NamedTuple):
-    """One thing that a writer is to do: add the document `payload` under a URL, or (None) delete
-    the URL's document.
-    """
+    """An action of a writer: adds the document `payload` under a URL, or deletes it (None)."""
 
     key: str
     payload: bytes | None
 
 
 class Refused(NamedTuple):
-    """A document, or a deletion, that a server does not take, and why."""
+    """A document or a deletion that a server refuses, and the reason."""
 
     key: str
     reason: str

@@ -1,5 +1,5 @@
-"""URL normalizers, then URL filters, for columns of URLs: what every job does with the URLs that it
-reads.
+"""Applies URL normalizers and then URL filters to columns of URLs, as every job does with the URLs
+that it reads.
 
 Source: org.apache.nutch.crawl.CrawlDbFilter, Injector.InjectMapper.filterNormalize.
 """
@@ -30,8 +30,8 @@ FILTERED: Final = "URLs rejected by filters"
 class UrlRules:
     """The normalizers and filters of a job; without either, URLs pass unchanged.
 
-    `keep_on_error` decides about a URL on which a plugin fails (a bug, not a verdict): kept, or
-    dropped.
+    `keep_on_error` decides whether a URL on which a plugin fails (by a bug, not a verdict) is kept
+    or dropped.
     """
 
     def __init__(
@@ -52,20 +52,27 @@ class UrlRules:
 
     @property
     def normalizes(self) -> bool:
-        """Whether URLs may change."""
+        """True if URLs may change."""
         return self._normalizers is not None
 
     @property
+    def filters(self) -> bool:
+        """Whether URL filters apply."""
+        return self._filters is not None
+
+    @property
     def is_neutral(self) -> bool:
-        """Whether all URLs pass as they are."""
+        """True if all URLs pass unchanged."""
         return self._normalizers is None and self._filters is None
 
     def why_rejected(self, url: str) -> str:
-        """For messages: which normalizer or filter rejects the URL, by which rule."""
+        """Explains for messages which normalizer or filter rejects the URL, by which rule."""
         return why_rejected(url, self._filters, self._normalizers)
 
     def apply(self, urls: pl.Series, counters: Counters) -> pl.Series:
-        """The normalized URLs (String), null where one is rejected; `counters` counts these."""
+        """Returns the normalized URLs (String), null where one is rejected; `counters` counts
+        these.
+        """
         passed, rejected = self._shortcut.settle(urls, lambda asked: self._ask(asked, counters))
         if self._normalizers is not None:
             counters.add(MALFORMED, 0)

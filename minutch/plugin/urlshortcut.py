@@ -1,5 +1,5 @@
-"""What normalizers and filters say of ordinary URLs, asked for whole columns: only the others reach
-them.
+"""Decides plain URLs by one automaton for all normalizers and filters, so that only the others
+reach the plugins.
 
 Most URLs of a crawl are normal, and rules decide most of them by a few characters. One automaton
 tells those in one pass over their bytes (`minutch.urls.plainautomaton`).
@@ -27,7 +27,9 @@ Codes = np.ndarray[Any, np.dtype[np.int8]]
 
 
 class UrlShortcut:
-    """The automaton of some normalizers and filters, for several threads. It learns as it goes."""
+    """The automaton of some normalizers and filters, for several threads; it is extended while it
+    is used.
+    """
 
     def __init__(self, normalizers: URLNormalizers | None, filters: URLFilters | None) -> None:
         self._normalizers, self._filters = normalizers, filters
@@ -39,15 +41,15 @@ class UrlShortcut:
     def settle(
         self, urls: pl.Series, ask: Callable[[pl.Series], pl.Series]
     ) -> tuple[pl.Series, int]:
-        """The `urls` (String) that pass, under their new names, null for the others; `ask` says so
-        of any of them.
+        """Returns the `urls` (String) that pass, normalized, null for the others; `ask` decides
+        those that the automaton can't.
 
-        Returns, too, how many were rejected by filters without being asked about.
+        Also returns the number of URLs that filters reject without being asked.
         """
-        said = self._said(urls) if len(urls) >= _FEW and not urls.null_count() else None
-        if said is None:
+        decisions = self._decisions(urls) if len(urls) >= _FEW and not urls.null_count() else None
+        if decisions is None:
             return ask(urls), 0
-        asked, rejected = said == ASK, said == REJECT
+        asked, rejected = decisions == ASK, decisions == REJECT
         if asked.all():
             return ask(urls), 0
         count = int(np.count_nonzero(rejected))
@@ -57,21 +59,21 @@ class UrlShortcut:
             passed = answers.zip_with(pl.Series(asked), passed)
         return passed.alias(urls.name), count
 
-    def _said(self, urls: pl.Series) -> Codes | None:
-        """KEEP, REJECT or ASK for each URL; None if nothing can be said at all."""
+    def _decisions(self, urls: pl.Series) -> Codes | None:
+        """Returns KEEP, REJECT or ASK for each URL; None if nothing can be decided."""
         with self._lock:
-            sieve = self._sieve
-        if sieve is None:
+            automaton = self._automaton
+        if automaton is None:
             return None
-        strings, said = from_series(urls), np.empty(len(urls), np.int8)
-        row, rules = 0, (sieve.table, sieve.verdicts, sieve.no_loops)
-        while (row := sift_column(strings.views, strings.addresses, row, said, *rules)) >= 0:
+        strings, decisions = from_series(urls), np.empty(len(urls), np.int8)
+        row, rules = 0, (automaton.table, automaton.verdicts, automaton.no_loops)
+        while (row := sift_column(strings.views, strings.addresses, row, decisions, *rules)) >= 0:
             with self._lock:
-                sieve.learn(urls[row].encode())
-        return said
+                automaton.learn(urls[row].encode())
+        return decisions
 
     @cached_property
-    def _sieve(self) -> PlainUrlAutomaton | None:
+    def _automaton(self) -> PlainUrlAutomaton | None:
         normalizers = self._normalizers.untouched() if self._normalizers is not None else []
         filters = self._filters.verdicts() if self._filters is not None else []
         return (

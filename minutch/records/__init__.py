@@ -65,11 +65,11 @@ CLASSES = {
 """Java class name → `module:class` of this folder."""
 
 _PACKAGES_OF_OLD = ("", "nutch.", "org.apache.nutch.")
-"""What stood before the names of the old classes instead of `net.nutch.`."""
+"""Prefixes of old class names besides `net.nutch.`."""
 
 
 def old_names() -> dict[str, str]:
-    """The other names of Nutch's old classes in files → their names in CLASSES.
+    """Returns the other names of Nutch's old classes in files → their names in CLASSES.
 
     Those of the class alone (WritableName, from Nutch 0.5 on), with another package, and Hadoop's
     classes when they were Nutch's. What `org.apache.nutch.…` means today stays what it is.
@@ -90,7 +90,7 @@ def old_names() -> dict[str, str]:
 
 
 def find_class(class_name: str) -> type[Writable] | None:
-    """The class of a Java class name; None if it is none of Nutch's."""
+    """Returns the class of a Java class name; None if it is none of Nutch's."""
     module, _, name = CLASSES.get(class_name, "").partition(":")
     if not module:
         return None

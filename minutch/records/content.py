@@ -59,7 +59,7 @@ class Content(Writable):
         out.write_bytes(self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The value's bytes; the page itself is copied once."""
+        """Returns the value's bytes; the page itself is copied once."""
         before, behind = DataOutput(), DataOutput()
         before.write_int(VERSION)
         before.write_text(self.url)

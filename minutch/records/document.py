@@ -51,7 +51,7 @@ _READERS: Final = {name: read for name, read, _ in _CODECS.values()}
 
 
 def value_text(value: FieldValue) -> str:
-    """A value as Java prints it."""
+    """Returns a value as Java prints it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -103,16 +103,16 @@ class NutchDocument(Writable):
     metadata: Metadata = field(default_factory=Metadata)
 
     def add(self, name: str, value: FieldValue) -> None:
-        """Add a value to a field."""
+        """Adds a value to a field."""
         self.fields.setdefault(name, NutchField()).values.append(value)
 
     def first(self, name: str) -> FieldValue | None:
-        """The first value of a field (getFieldValue)."""
+        """Returns the first value of a field (getFieldValue)."""
         found = self.fields.get(name)
         return found.values[0] if found and found.values else None
 
     def java_names(self) -> list[str]:
-        """The field names in the order of Java's HashMap."""
+        """Returns the field names in the order of Java's HashMap."""
         names = list(self.fields)
         return [
             names[i]

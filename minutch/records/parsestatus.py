@@ -46,7 +46,7 @@ class ParseStatus(Writable):
 
     @classmethod
     def failed(cls, minor: int, message: str) -> Self:
-        """A failure with its reason."""
+        """Returns a failure with its reason."""
         return cls(FAILED, minor, [message])
 
     @property

@@ -30,7 +30,7 @@ class ParseText(Writable):
         out.write_bytes(self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The value's bytes; the text is copied once."""
+        """Returns the value's bytes; the text is copied once."""
         return serialized(encode_text(self.text))
 
     def __str__(self) -> str:
@@ -38,5 +38,5 @@ class ParseText(Writable):
 
 
 def serialized(text: bytes) -> bytes:
-    """The record of a text in UTF-8."""
+    """Returns the record of a text in UTF-8."""
     return b"".join((b"\2", encode_vlong(len(text)), text))

@@ -80,7 +80,7 @@ class ProtocolStatus(Writable):
 
     @classmethod
     def of(cls, code: int, message: object = None, last_modified: int = 0) -> Self:
-        """A status with at most one argument."""
+        """Returns a status with at most one argument."""
         return cls(code, None if message is None else [str(message)], last_modified)
 
     @property

@@ -72,7 +72,7 @@ def write_string_array(out: DataOutput, values: Sequence[str | None] | None) -> 
 
 
 def args_to_string(args: Sequence[str | None] | None) -> str:
-    """How ProtocolStatus and ParseStatus print their arguments."""
+    """Formats arguments as ProtocolStatus and ParseStatus do."""
     if args is None:
         return ""
     if len(args) == 1:

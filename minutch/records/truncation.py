@@ -13,7 +13,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 
 
 def is_truncated(content: Content) -> bool:
-    """Whether the content is cut off: the protocol's mark if there is one, else by the
+    """Returns whether content is cut off: by the protocol's mark if there is one, else by the
     Content-Length header.
     """
     mark = content.metadata.first(TRUNCATED_KEY)

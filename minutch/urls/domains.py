@@ -1,9 +1,9 @@
-"""Which part of a host name was registered, and which is a public suffix, by Mozilla's list.
+"""Finds the registered domain and the public suffix of a host name, by Mozilla's list.
 
 The list is the snapshot that the package tldextract ships (no network), or a file in Mozilla's
-format (`effective_tld_names.dat` in the configuration directory, as with Nutch): `use_list`. Only
-the ICANN section counts; the private one (github.io, blogspot.com …) is left out, which is
-URLUtil's choice.
+format (`effective_tld_names.dat` in the configuration directory, as with Nutch), which
+`minutch.processwide` names. Only the ICANN section counts; the private one (github.io,
+blogspot.com …) is left out, as in URLUtil.
 
 Source: URLUtil.getDomainName, getDomainSuffix, getTopLevelDomainName and isSameDomainName, over
 EffectiveTldFinder of crawler-commons 1.6. Its quirks are kept: a host that is itself a wildcard's
@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 
+from minutch import processwide
 from minutch.errors import ConfigError, UrlError
 from minutch.urls.idn import label_to_ascii_2003
 from minutch.urls.parts import Url, parse, split_labels
@@ -40,7 +41,7 @@ class SuffixRule:
 
     @property
     def printed(self) -> str:
-        """As EffectiveTLD.getSuffix gives it."""
+        """The rule as EffectiveTLD.getSuffix prints it."""
         return (
             f"*.{self.suffix}"
             if self.wildcard
@@ -76,7 +77,7 @@ class SuffixList:
                 self._rules[".".join(spelling)] = rule
 
     def find(self, host: str) -> tuple[int, SuffixRule] | None:
-        """Where the public suffix of `host` starts, and its rule; None if no rule fits."""
+        """Finds where the public suffix of `host` starts, and its rule; None if no rule fits."""
         at = 0
         while True:
             rule = self._rules.get(host[at:])
@@ -88,7 +89,7 @@ class SuffixList:
 
     @staticmethod
     def _with_wildcard(host: str, at: int, rule: SuffixRule) -> tuple[int, SuffixRule]:
-        """A wildcard's suffix takes one more label than its parent has."""
+        """Returns a wildcard's suffix takes one more label than its parent has."""
         return (host.rfind(".", 0, max(at - 1, 0)) + 1, rule) if rule.wildcard else (at, rule)
 
 
@@ -96,21 +97,9 @@ def _ascii(label: str) -> str:
     return label.lower() if label.isascii() else label_to_ascii_2003(label)
 
 
-_source: Path | None = None
-
-
-def use_list(path: Path | None) -> None:
-    """Use the suffix list in this file from now on; None is the bundled one."""
-    global _source  # noqa: PLW0603 - one list for the process, as crawler-commons has it
-    if path != _source:
-        _source = path
-        for cached in (_list, domain_of, suffix_of):
-            cached.cache_clear()
-
-
 @lru_cache(maxsize=1)
-def _list() -> SuffixList:
-    path = _source or _bundled()
+def _list(path: Path | None) -> SuffixList:
+    path = path or _bundled()
     try:
         return SuffixList(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeError) as exc:
@@ -129,15 +118,19 @@ def _bundled() -> Path:
     return Path(spec.origin).with_name(_SNAPSHOT)
 
 
-@lru_cache(maxsize=65536)
 def domain_of(host: str) -> str:
-    """The registered domain of a host in lower case; the host itself if there is none
+    """Returns the registered domain of a host in lower case; the host itself if there is none
     (getAssignedDomain).
     """
+    return _domain_of(host, processwide.settings().suffix_list)
+
+
+@lru_cache(maxsize=65536)
+def _domain_of(host: str, suffix_list: Path | None) -> str:
     host = host.removesuffix(".").lower()
     if host.rpartition(".")[2].isdecimal() or host.endswith("]"):
         return host  # an IP address
-    found = _list().find(host)
+    found = _list(suffix_list).find(host)
     if found is None or found[0] == 0:
         return host
     at, rule = found
@@ -156,13 +149,17 @@ def _is_label(label: str) -> bool:
         return False
 
 
-@lru_cache(maxsize=65536)
 def suffix_of(host: str) -> str | None:
-    """The public suffix of a host as Nutch prints it, None if there is none (getEffectiveTLD;
-    case-sensitive).
+    """Returns the public suffix of a host as Nutch prints it, None if there is none
+    (getEffectiveTLD; case-sensitive).
     """
+    return _suffix_of(host, processwide.settings().suffix_list)
+
+
+@lru_cache(maxsize=65536)
+def _suffix_of(host: str, suffix_list: Path | None) -> str | None:
     host = host.removesuffix(".")
-    found = _list().find(host)
+    found = _list(suffix_list).find(host)
     return None if found is None else found[1].printed
 
 
@@ -188,8 +185,8 @@ def is_same_domain(first: str | Url, second: str | Url) -> bool:
 
 
 def choose_representative(source: str, target: str, temporary: bool) -> str:
-    """Which of two URLs stands for a page that redirects (URLUtil.chooseRepr); the target where
-    either is no URL.
+    """Chooses which of two URLs stands for a page that redirects (URLUtil.chooseRepr); the target
+    where either is no URL.
 
     The target, unless both URLs are of one domain, and then
     - permanent redirect: the source if it is a root, else the target;

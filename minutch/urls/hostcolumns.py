@@ -23,8 +23,8 @@ from minutch.urls.parts import parse
 
 
 def hosts_of(urls: pl.Series) -> pl.Series:
-    """The host of each URL (String) as it is spelled there; null for what is no URL, and for
-    null.
+    """Returns the host of each URL (String) as it is spelled there; null for what is no URL, and
+    for null.
     """
     strings = from_series(urls)
     hosts, others = _plain_hosts(0, *places(strings))
@@ -36,7 +36,7 @@ def hosts_of(urls: pl.Series) -> pl.Series:
 
 
 def hosts_at(keys: Bytes, at: Offsets, length: Lengths) -> pl.Series:
-    """As `hosts_of`, of URLs that lie at offsets of a buffer."""
+    """Returns the hosts, like `hosts_of`, of URLs at offsets of a buffer."""
     hosts, others = _plain_hosts(keys.ctypes.data, at, length)
     if not len(others):
         return hosts
@@ -47,8 +47,8 @@ def hosts_at(keys: Bytes, at: Offsets, length: Lengths) -> pl.Series:
 
 
 def _plain_hosts(base: int, at: Offsets, length: Lengths) -> tuple[pl.Series, Offsets]:
-    """The hosts of the plain ones among URLs at distances from an address, and the rows of the
-    others.
+    """Returns the hosts of the plain ones among URLs at distances from an address, and the rows of
+    the others.
     """
     count = len(at)
     out = np.empty(
@@ -70,7 +70,7 @@ def _host(url: str) -> str | None:
 
 
 def domains_of(hosts: pl.Series) -> pl.Series:
-    """The registered domain of each host; null stays null."""
+    """Returns the registered domain of each host; null stays null."""
     return map_distinct(hosts, domain_of, pl.String()).alias("domain")
 
 

@@ -23,7 +23,7 @@ _DOTS = re.compile("[.\u3002\uff0e\uff61]")
 
 
 def to_ascii_2003(host: str) -> str:
-    """Each label through ToASCII (java.net.IDN.toASCII); ASCII labels stay as they are."""
+    """Returns each label through ToASCII (java.net.IDN.toASCII); ASCII labels stay as they are."""
     if host in (".", "\u3002", "\uff0e", "\uff61"):
         return "."
     labels = _DOTS.split(host)
@@ -58,8 +58,8 @@ def _nameprep(label: str) -> str:
 
 
 def to_unicode_2003(host: str) -> str:
-    """Each label through ToUnicode (java.net.IDN.toUnicode); a label that can't be decoded stays as
-    it is.
+    """Returns each label through ToUnicode (java.net.IDN.toUnicode); a label that can't be decoded
+    stays as it is.
     """
     if not host:
         return host
@@ -119,7 +119,7 @@ def _encode_label(label: str) -> str:
 
 
 def _check_label(label: str, host: str) -> str:
-    """The Unicode form of one mapped label, checked as UTS 46 (section 4.1) asks."""
+    """Returns the Unicode form of one mapped label, checked as UTS 46 (section 4.1) asks."""
     if label.startswith(_ACE):
         label = _decode_ace(label, host)
     units = label.encode("utf-16-be", "surrogatepass")
@@ -148,8 +148,8 @@ def _decode_ace(label: str, host: str) -> str:
 
 
 def url_to_ascii(url: str) -> str | None:
-    """The URL with its host in ASCII and lower case (URLUtil.toASCII); None if there is no such
-    URL.
+    """Returns the URL with its host in ASCII and lower case (URLUtil.toASCII); None if there is no
+    such URL.
 
     A quirk: where the host changes, the rest is percent-encoded once more, `%` included.
     """
@@ -173,8 +173,8 @@ def url_to_ascii(url: str) -> str | None:
 
 
 def url_to_unicode(url: str) -> str | None:
-    """The URL with its host in Unicode and lower case (URLUtil.toUNICODE); None if there is no such
-    URL.
+    """Returns the URL with its host in Unicode and lower case (URLUtil.toUNICODE); None if there is
+    no such URL.
     """
     try:
         parsed = parse(url)

@@ -69,12 +69,12 @@ class Url(NamedTuple):
 
 
 def register_protocol(name: str, default_port: int = -1) -> None:
-    """Make a scheme known, as a plugin's `urlStreamHandler` parameter does in Nutch."""
+    """Makes a scheme known, as a plugin's `urlStreamHandler` parameter does in Nutch."""
     PROTOCOLS[name] = default_port
 
 
 def parse(spec: str, context: Url | None = None) -> Url:
-    """The URL written in `spec`, relative to `context` if there is one (java.net.URL's
+    """Returns the URL written in `spec`, relative to `context` if there is one (java.net.URL's
     constructor).
 
     Raises UrlError for an unknown or missing scheme, a port that is not a number and a broken IPv6
@@ -116,8 +116,8 @@ def _parse_any(spec: str, context: Url | None) -> Url:
 
 
 def _split_protocol(text: str) -> tuple[str | None, str]:
-    """The lower-cased scheme before the first colon, unless a slash or a leading `#` shows that
-    there is none.
+    """Returns the lower-cased scheme before the first colon, unless a slash or a leading `#` shows
+    that there is none.
     """
     colon = text.find(":")
     if colon < 0 or text.startswith("#") or "/" in text[:colon]:
@@ -176,8 +176,8 @@ def _parse_hierarchical(spec: str, rest: str, base: Url, *, inherit: bool) -> Ur
 
 
 def _joined(base: Url, text: str, *, has_authority: bool) -> str:
-    """The path that `text` gives after the base's path: dot segments are resolved only where the
-    two are joined.
+    """Returns the path that `text` gives after the base's path: dot segments are resolved only
+    where the two are joined.
     """
     if not text:
         return base.path
@@ -256,8 +256,8 @@ def _port_number(spec: str, text: str) -> int:
 
 
 def compose(protocol: str, host: str, port: int, file: str) -> Url:
-    """A URL of its parts (java.net.URL's four-argument constructor); `file` may carry a query and a
-    ref.
+    """Returns a URL of its parts (java.net.URL's four-argument constructor); `file` may carry a
+    query and a ref.
 
     The query starts at the *last* question mark. Raises UrlError for an unknown scheme and a host
     with control characters, a slash, or a character that host name mapping would turn into a
@@ -283,7 +283,7 @@ def compose(protocol: str, host: str, port: int, file: str) -> Url:
 
 
 def host_of(url: str) -> str | None:
-    """The lower-cased host, None if `url` is not a URL (URLUtil.getHost)."""
+    """Returns the lower-cased host, None if `url` is not a URL (URLUtil.getHost)."""
     try:
         return parse(url).host.lower()
     except UrlError:
@@ -291,7 +291,7 @@ def host_of(url: str) -> str | None:
 
 
 def host_segments(host: str) -> list[str]:
-    """The labels of a host name; an IPv4 address is one (URLUtil.getHostSegments)."""
+    """Returns the labels of a host name; an IPv4 address is one (URLUtil.getHostSegments)."""
     if _DOTTED_IP.fullmatch(host):
         return [host]
     return split_labels(host)
@@ -308,7 +308,7 @@ def split_labels(text: str, separator: str = ".") -> list[str]:
 
 
 def page_of(url: str) -> str | None:
-    """The lower-cased URL without its query, None if it is not a URL (URLUtil.getPage)."""
+    """Returns the lower-cased URL without its query, None if it is not a URL (URLUtil.getPage)."""
     url = url.lower()
     try:
         query = parse(url).query
@@ -318,7 +318,7 @@ def page_of(url: str) -> str | None:
 
 
 def is_home_page(url: Url, host: str) -> bool:
-    """Whether `url` is `<protocol>://<host>/` and nothing more (URLUtil.isHomePageOf)."""
+    """Returns whether `url` is `<protocol>://<host>/` and nothing more (URLUtil.isHomePageOf)."""
     return (url.path, url.host, url.query, url.port, url.ref, url.user_info) == (
         "/",
         host,
@@ -340,13 +340,15 @@ def reverse_url(url: str) -> str:
 
 
 def reverse_host(host: str) -> str:
-    """The labels in reverse order, empty ones dropped (TableUtil.reverseHost); its own inverse."""
+    """Returns the labels in reverse order, empty ones dropped (TableUtil.reverseHost); its own
+    inverse.
+    """
     labels = [label for label in host.split(".") if label]
     return ".".join(reversed(labels)) if labels else host
 
 
 def is_ipv6(text: str) -> bool:
-    """An IPv6 address in text form, with an optional scope after `%`, as the JDK reads one.
+    """Returns an IPv6 address in text form, with an optional scope after `%`, as the JDK reads one.
 
     A quirk of the JDK: a group may have any number of leading zeros.
     """
@@ -364,8 +366,8 @@ def is_ipv6(text: str) -> bool:
 
 
 def _groups(text: str, *, last: bool) -> int | None:
-    """How many 16-bit groups colon-separated `text` has (a trailing IPv4 address is two), None if
-    malformed.
+    """Counts the 16-bit groups of colon-separated `text` (a trailing IPv4 address is two); None if
+    it is malformed.
     """
     if not text:
         return 0

@@ -1,15 +1,14 @@
-"""Ordinary URLs, told by one automaton over their bytes: what normalizers and filters make of them,
-without asking.
+"""Decides plain URLs by one automaton, without calling normalizers and filters.
 
-They say so themselves, by strict patterns (`ordinary`). A URL on which they don't speak is to be
-asked about. The states are made when they are first reached, in Python; `minutch.kernels.sieve`
-runs through those that are there.
+The plugins describe these URLs by strict patterns (`plainurls`); all other URLs go through the
+plugins. States are made in Python when they are first reached; `minutch.kernels.sieve` runs through
+existing ones.
 
-    state    what is left of three patterns: URLs to keep, URLs to reject, URLs that a normalizer
-             may touch
-    table    [state × 128 + character]: the next state, UNKNOWN where it was not asked for yet
-    verdicts [state]: what is said of a URL that ends there: ASK, KEEP or REJECT; TOUCHED if that
-    may be so
+    state       derivatives of three patterns: URLs to keep, URLs to reject, URLs that a normalizer
+                may change
+    table       [state × 128 + character]: the next state, UNKNOWN where none was made yet
+    verdicts    [state]: the verdict on a URL that ends there: ASK, KEEP or REJECT; TOUCHED if a
+                normalizer may change it
 
 A fragment is cut off, empty segments and climbs above the root are taken out, where a normalizer
 does so; the URL before and the URL after that must both be untouched.
@@ -41,13 +40,15 @@ Triple = tuple[State, State, State]
 
 
 class PlainUrlAutomaton:
-    """The automaton of some normalizers and filters. Not for several threads."""
+    """The automaton of some normalizers and filters. Not thread-safe."""
 
     @classmethod
     def of(
         cls, normalizers: Sequence[Untouched], filters: Sequence[Verdicts]
     ) -> PlainUrlAutomaton | None:
-        """None if their patterns are so large that asking costs less."""
+        """Builds the automaton; None if the patterns are so large that calling the plugins costs
+        less.
+        """
         patterns = [
             pattern
             for normalizer in normalizers
@@ -86,7 +87,7 @@ class PlainUrlAutomaton:
         self._number(self._step((keeps, rejects, touches), START))  # FIRST
 
     def learn(self, url: bytes) -> None:
-        """Make the states that a URL leads through."""
+        """Makes the states that a URL leads through."""
         state = FIRST
         for byte in url:
             if byte >= WIDTH or state == DEAD:
@@ -112,7 +113,7 @@ class PlainUrlAutomaton:
         return derive(keeps, code), derive(rejects, code), derive(touched, code)
 
     def _number(self, triple: Triple) -> int:
-        """The number of a state; DEAD if there is no more room."""
+        """Returns the number of a state; DEAD if there is no more room."""
         number = self._numbers.get(triple)
         if number is None:
             if len(self._states) == _MOST_STATES:

@@ -1,7 +1,8 @@
-"""What URL normalizers and filters say of ordinary URLs, so that they need not be asked one by one.
+"""Describes which URLs a normalizer leaves alone and which a filter accepts or rejects, so that
+they need not be called for each URL.
 
-They say it by strict patterns, of whole URLs between marks (`javaregex.marked`); `sieve` makes one
-automaton of all.
+Both are strict patterns, which match whole URLs between marks (`javaregex.marked`);
+`plainautomaton` joins those of all normalizers and filters.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from minutch.urls.javaregex.marked import ANYTHING, NOTHING
 
 @dataclass(frozen=True, slots=True)
 class Untouched:
-    """The URLs that a normalizer leaves as they are: those that `normal` matches and `touched` does
+    """The URLs that a normalizer does not change: those that `normal` matches and `touched` does
     not.
 
     `cuts`: it cuts off the fragment of a URL that is normal but for that. `squeezes`: it takes
@@ -31,8 +32,8 @@ class Untouched:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """The URLs that a filter surely accepts, and those that it surely rejects, if they have no
-    loop.
+    """The URLs that a filter certainly accepts, and those that it certainly rejects, if they have
+    no loop.
 
     `no_loops` says that it rejects URLs with a segment that comes back at every second place.
     """

@@ -36,8 +36,8 @@ class Resolver:
         self._directory = self._directory_prefix()
 
     def _directory_prefix(self) -> str | None:
-        """The prefix of a plain relative target; None where joining would have to remove dot
-        segments.
+        """Returns the prefix of a plain relative target; None where joining would have to remove
+        dot segments.
         """
         path = self._base.path[: self._base.path.rfind("/") + 1] or "/"
         plain = self._base.authority is not None and path[0] == "/" and "/." not in path
@@ -54,13 +54,13 @@ class Resolver:
             return None
 
     def based(self, href: str) -> Resolver:
-        """The resolver of a page with this base element, whose URL is java.net.URL's, as in Nutch's
-        HtmlParser.
+        """Returns the resolver of a page with this base element, whose URL is java.net.URL's, as in
+        Nutch's HtmlParser.
         """
         return Resolver(str(parse(href, self._base)))
 
     def resolve(self, target: str) -> str:  # noqa: C901, PLR0911 - one return a case
-        """The absolute URL of `target`; UrlError if there is none."""
+        """Returns the absolute URL of `target`; UrlError if there is none."""
         target = target.strip(_BLANK)
         first = target[:1]
         if first == "/":
@@ -83,8 +83,8 @@ class Resolver:
         return self.resolve_slowly(target)
 
     def _climb(self, target: str) -> str:
-        """The same for a target that may start with `./` or `../` and whose base has a plain
-        directory.
+        """Returns the same for a target that may start with `./` or `../` and whose base has a
+        plain directory.
         """
         directory, rest = self._directory or "", target
         while rest.startswith(("./", "../")):
@@ -98,20 +98,20 @@ class Resolver:
 
     @staticmethod
     def _climb_above(root: str, rest: str) -> str | None:
-        """The same where only one `../` or two would climb above the root: these stay."""
+        """Returns the same where only one `../` or two would climb above the root: these stay."""
         plain = rest[3:].removeprefix("../")
         return root + rest if _RELATIVE(plain) is not None else None
 
     def resolve_slowly(self, target: str) -> str:
-        """The same answer by the full rules alone."""
+        """Returns the same answer by the full rules alone."""
         target = target.strip(_BLANK)
         if target.startswith("?"):
             target = self._base.path.rpartition("/")[2] + target
         return str(parse(target, self._base))
 
     def prefixes(self) -> list[str | None]:
-        """What may stand before a target, as the kernel knows it; a query only is left to the full
-        rules.
+        """Returns the text to put before a target, in the form the kernel takes; None leaves the
+        target to the full rules, as for a bare query.
         """
         return [
             self._root,
@@ -128,7 +128,7 @@ def _text_before_path(url: Url) -> str:
 
 @lru_cache(maxsize=256)
 def resolver(base: str) -> Resolver:
-    """The Resolver of a base, cached for the next link of the same page."""
+    """Returns the Resolver of a base, cached for the next link of the same page."""
     return Resolver(base)
 
 
@@ -149,11 +149,11 @@ class WhatwgResolver:
         self._base = base
 
     def based(self, href: str) -> WhatwgResolver:
-        """The resolver of a page with this base element."""
+        """Returns the resolver of a page with this base element."""
         return WhatwgResolver(self.resolve(href))
 
     def resolve(self, target: str) -> str:
-        """The absolute URL of `target`; UrlError if there is none."""
+        """Returns the absolute URL of `target`; UrlError if there is none."""
         from upa_url import URL
 
         try:

@@ -1,4 +1,4 @@
-"""What robots.txt allows (RFC 9309): the rules for one crawler, checked URL by URL.
+"""Decides which URLs robots.txt allows one crawler to fetch (RFC 9309).
 
 The longest rule that matches decides, `Allow` wins a tie, and what no rule mentions is allowed. `*`
 stands for anything, `$` at the end for the end. Rules and URLs are compared after the same
@@ -48,8 +48,8 @@ class _Wildcard:
     to_end: bool
 
     def matches(self, path: str) -> bool:
-        """Each piece at its first place behind the one before; one that has to end the path,
-        there.
+        """Returns each piece at its first place behind the one before; one that has to end the
+        path, there.
         """
         first, *middle = self.pieces
         if not path.startswith(first):
@@ -66,7 +66,7 @@ class _Wildcard:
 
 @dataclass(eq=False)
 class RobotRules:
-    """What holds for one crawler on one host.
+    """The rules for one crawler on one host.
 
     `crawl_delay` in milliseconds, None if not set; `defer_visits`: the file could not be fetched,
     come back later; `content_signals`: uses and whether they are wanted, as Content-Signal lines
@@ -104,23 +104,23 @@ class RobotRules:
                 table[text] = rule
 
     def is_allowed(self, url: str) -> bool:
-        """Whether the crawler may fetch `url`. A string that is not a URL is treated as the host's
-        root.
+        """Returns whether the crawler may fetch `url`. A string that is not a URL counts as the
+        host's root.
         """
         if self.allow_all or self.allow_none:
             return self.allow_all
         return self.is_path_allowed(normal_path(url))
 
     def is_path_allowed(self, path: str) -> bool:
-        """The same for a path with its query, in normal form; robots.txt itself is always
+        """Returns the same for a path with its query, in normal form; robots.txt itself is always
         allowed.
         """
         rule = self.deciding(path)
         return rule is None or rule.allow
 
     def deciding(self, path: str) -> PathRule | None:
-        """The rule that decides about a path with its query, in normal form; None where none speaks
-        of it.
+        """Returns the rule that decides about a path with its query, in normal form; None where
+        none speaks of it.
         """
         if path == "/robots.txt":
             return None
@@ -149,8 +149,8 @@ class RobotRules:
 
 @dataclass(frozen=True, slots=True)
 class KnownRobots:
-    """What is remembered of a host's robots.txt: its rules, the answer that they came in, when it
-    was fetched (ms).
+    """A host's robots.txt as remembered: its rules, the answer that they came in, and when it was
+    fetched (ms).
 
     An answer is good until `expires` (ms), then the host is asked again. `exempt`: the host is
     never asked.
@@ -188,8 +188,8 @@ def normal_path(url: str) -> str:
 
 
 def normal_rule(path: str) -> str:
-    """A rule's path as URLs are compared with it: its stars and a dollar at its end keep their
-    meaning.
+    """Returns a rule's path as URLs are compared with it: its stars and a dollar at its end keep
+    their meaning.
     """
     if _PLAIN_RULE.fullmatch(path) is not None:
         return path
@@ -204,7 +204,8 @@ def parse_robots(
     url: str = "",
     limit: int = MAX_BYTES,
 ) -> RobotRules:
-    """The rules of a file for a crawler that goes by these names (in lower case, without `*`).
+    """Returns the rules of a file for a crawler that goes by these names (in lower case, without
+    `*`).
 
     Groups that name one of them count together; without any, those for `*`. `url` is where the file
     was found, for sitemaps given relative to it. At most `limit` bytes are read.
@@ -229,7 +230,7 @@ def parse_robots(
 
 
 def _choose(robots: RobotsFile, agents: Collection[str]) -> tuple[list[Group], list[int]]:
-    """The groups for these agents, and the delay that each of their lines is given."""
+    """Returns the groups for these agents, and the delay that each of their lines is given."""
     for is_ours in (lambda name: _is_named(name, agents), _is_anyone):
         groups = [group for group in robots.groups if any(map(is_ours, group.agents))]
         if groups:
@@ -248,7 +249,7 @@ def _is_anyone(name: str) -> bool:
 
 
 def _is_named(name: str, agents: Collection[str]) -> bool:
-    """The whole name, or the product token that it starts with."""
+    """Returns the whole name, or the product token that it starts with."""
     if name in agents:
         return True
     token = _TOKEN.match(name)

@@ -27,7 +27,7 @@ class RobotsParser(Protocol):
 
 
 def robots_parser(conf: Configuration) -> RobotsParser:
-    """The parser that http.robots.parser names, for the names that the configuration gives."""
+    """Returns the parser that http.robots.parser names, for the configured agent names."""
     names = agent_names(conf)
     choice = conf.get_word("http.robots.parser", "minutch").lower()
     return _PARSERS[choice](names, robots_limit(conf))
@@ -81,7 +81,7 @@ class ReppyRules(RobotRules):
         return rules
 
     def is_allowed(self, url: str) -> bool:
-        """By path and query: reppy takes URLs of another host than the file's for forbidden."""
+        """Decides by path and query: reppy forbids URLs of another host than the file's."""
         try:
             file = parse(url).file
         except UrlError:
@@ -90,7 +90,7 @@ class ReppyRules(RobotRules):
 
 
 def reppy_parser(names: list[str], limit: int = MAX_BYTES) -> RobotsParser:
-    """The parser for these agent names; ConfigError if reppy is not installed."""
+    """Returns the parser for these agent names; ConfigError if reppy is not installed."""
     try:
         from reppy.robots import Robots
     except ImportError as exc:

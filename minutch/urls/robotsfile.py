@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 MAX_BYTES = 500 * 1024
-"""What RFC 9309 (section 2.5) asks a crawler to read at least."""
+"""The least that a crawler has to read by RFC 9309, section 2.5."""
 MAX_LINE = 2083 * 8 - 1
 
 _SPELLINGS = {
@@ -78,8 +78,8 @@ class Group:
     closed: bool = False
 
     def delay_for(self, index: int) -> int | None:
-        """The first Crawl-delay after the agent at `index`, in milliseconds; None if there is
-        none.
+        """Returns the first Crawl-delay after the agent at `index`, in milliseconds; None if there
+        is none.
         """
         return next((delay for count, delay in self.delays if count > index), None)
 
@@ -93,16 +93,14 @@ class RobotsFile:
 
 
 def whole_lines(content: bytes) -> bytes:
-    """A file that was cut off, without its last line, which may be half of one."""
+    """Returns a file that was cut off, without its last line, which may be half of one."""
     return content[: max(content.rfind(b"\n"), content.rfind(b"\r")) + 1]
 
 
 def read_robots(
     content: bytes, content_type: str = "", limit: int = MAX_BYTES
 ) -> RobotsFile | None:
-    """Read a file, at most `limit` bytes of it; None if it is empty or an HTML page without
-    rules.
-    """
+    """Parses up to `limit` bytes of a file; None if it is empty or an HTML page without rules."""
     if len(content) > limit:
         content = whole_lines(content[:limit])
     if not content:
@@ -119,7 +117,9 @@ def read_robots(
 
 
 def line_of(content: bytes, number: int) -> str:
-    """A line of a file as its owner wrote it; empty where there is none of that number (from 1)."""
+    """Returns a line of a file as its owner wrote it; empty where there is none of that number
+    (from 1).
+    """
     lines = _LINE_END.split(_decode(content))
     return lines[number - 1].strip(_BLANK) if 0 < number <= len(lines) else ""
 

@@ -1,4 +1,4 @@
-"""Where a URL filter or normalizer finds its rules: inline in a property, else in a file that a
+"""Reads the rules of a URL filter or normalizer: inline from a property, else from a file that a
 property names.
 """
 
@@ -18,7 +18,7 @@ def rules_text(
     *,
     empty_counts: bool = True,
 ) -> str | None:
-    """The text of the rules; None where the file is not there.
+    """Returns the text of the rules; None where the file is not there.
 
     `rules` is the property of inline rules (`empty_counts`: even if it is empty), `file` that of
     the file's name; the parameter `file` of plugin.xml is the fallback. ConfigError if none of them
@@ -32,7 +32,7 @@ def rules_text(
 
 
 def file_name(conf: Configuration, file: str, parameters: Mapping[str, str] | None = None) -> str:
-    """The name of the rule file; ConfigError if there is none."""
+    """Returns the name of the rule file; ConfigError if there is none."""
     name = conf.get(file) or (parameters or {}).get("file", "").strip()
     if not name:
         raise ConfigError(f"property {file} names no rule file")
@@ -42,7 +42,9 @@ def file_name(conf: Configuration, file: str, parameters: Mapping[str, str] | No
 def rule_place(
     conf: Configuration, prefix: str, parameters: Mapping[str, str] | None = None
 ) -> str:
-    """Where the rules of `PREFIX.rules` (inline) or `PREFIX.file` stand, for messages."""
+    """Names the property or file that holds the rules of `PREFIX.rules` or `PREFIX.file`, for
+    messages.
+    """
     if conf.get(f"{prefix}.rules") is not None:
         return f"{prefix}.rules ({conf.source(f'{prefix}.rules')})"
     name = file_name(conf, f"{prefix}.file", parameters)

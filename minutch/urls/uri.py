@@ -68,7 +68,7 @@ class Uri:
     text: str | None = None
 
     def normalize(self) -> Uri:
-        """The same URI without dot segments and empty segments in its path."""
+        """Returns the same URI without dot segments and empty segments in its path."""
         path = self.path if self.opaque is not None else normalize_path(self.path)
         return self if path == self.path else replace(self, path=path, text=None)
 
@@ -85,7 +85,7 @@ class Uri:
 
 
 def parse_uri(text: str) -> Uri:
-    """Split a URI into its parts; UrlError where java.net.URI throws URISyntaxException."""
+    """Splits a URI into its parts; UrlError where java.net.URI throws URISyntaxException."""
     match = _URI.fullmatch(text)
     assert match is not None
     scheme, body, fragment = match.groups()
@@ -125,8 +125,8 @@ def _check(allowed: re.Pattern[str], part: str, name: str, text: str) -> None:
 
 
 def _host_of(authority: str, text: str) -> str | None:
-    """The host of a server-based authority; None for a registry-based one; UrlError if it is
-    neither.
+    """Returns the host of a server-based authority; None for a registry-based one; UrlError if it
+    is neither.
     """
     literal = authority.find("]") > 0
     server = (_SERVER_SCOPED if literal else _SERVER).fullmatch(authority) is not None
@@ -137,7 +137,7 @@ def _host_of(authority: str, text: str) -> str | None:
 
 
 def _server_host(authority: str) -> str | None:
-    """The host, if `authority` reads as user info, host and port; else None."""
+    """Returns the host, if `authority` reads as user info, host and port; else None."""
     user, at, rest = authority.partition("@")
     if not at:
         rest = authority
@@ -204,7 +204,7 @@ def normalize_path(path: str) -> str:
 
 
 def quote(text: str, allowed: str) -> str:
-    """Percent-encode what is not in the character class `allowed` (`%` included), as URI's long
+    """Percent-encodes what is not in the character class `allowed` (`%` included), as URI's long
     constructor does.
     """
     keep = re.compile(f"[{allowed}]|[^{_NOT_OTHER}]")
@@ -223,8 +223,8 @@ def build_uri(
     query: str | None,
     fragment: str | None,
 ) -> str:
-    """The text of a URI with these unquoted parts (java.net.URI's seven-argument constructor), or
-    UrlError.
+    """Returns the text of a URI with these unquoted parts (java.net.URI's seven-argument
+    constructor), or UrlError.
     """
     if path and path[0] != "/":
         raise UrlError(f"relative path {path!r} in an absolute URI")
@@ -245,9 +245,7 @@ def build_uri(
 
 
 def unescape_unreserved(text: str) -> str:
-    """Decode what never needs encoding, and write the hexadecimal digits of the rest in
-    capitals.
-    """
+    """Decodes escapes of unreserved characters, and writes the others in capitals."""
     return _ESCAPED.sub(_unescape, text) if "%" in text else text
 
 
@@ -257,7 +255,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def escape_unsafe(text: str) -> str:
-    """Encode control characters, blanks, quotes, brackets and the like, all beyond ASCII (as
+    """Encodes control characters, blanks, quotes, brackets and the like, all beyond ASCII (as
     UTF-8), and a lone `%`.
     """
     return _TO_ESCAPE.sub(_escape, text)

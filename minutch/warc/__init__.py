@@ -1,11 +1,11 @@
 """WARC and ARC files: writers, the records that a page becomes, and a reader.
 
-Begin with `warcfile.py`, the container, then `pagerecords.py`, which fills it. The fetcher writes
+Begin with `warcfile.py`, the container, then `pagewriter.py`, which fills it. The fetcher writes
 through both, so this folder is below the cycle.
 
     `warcfile`      writes WARC records into files of limited size
     `arcfile`       writes ARC records into files of limited size
-    `pagerecords`   makes response, revisit, request, metadata and conversion records of a page
+    `pagewriter`    makes response, revisit, request, metadata and conversion records of a page
     `httpheaders`   fits a stored HTTP head to the body, or makes one
     `warcinfo`      makes the fields that describe the crawler
     `targeturi`     makes a URI of a page's URL

@@ -63,7 +63,7 @@ class ArcFiles:
     def write(
         self, url: str, time: int, block: bytes, *, media_type: str = "", address: str = ""
     ) -> None:
-        """Append a record of `time` (ms); `url` is a URI in ASCII, `block` an HTTP answer."""
+        """Appends a record of `time` (ms); `url` is a URI in ASCII, `block` an HTTP answer."""
         if self._file is None or self._size > self._limit:
             self._open(time)
         self._append(url, time, block, media_type or NO_TYPE, address or NO_ADDRESS)

@@ -1,5 +1,5 @@
-"""The head of an HTTP message: as it came, made to fit the body as it is kept, or made anew. Pure:
-no I/O.
+"""Makes the head of an HTTP message fit the body that is kept, or makes a head where none was kept.
+Pure: no I/O.
 
 The body is kept unchunked and uncompressed, so Content-Encoding and Transfer-Encoding no longer
 hold, and Content-Length may not: they get the prefix `X-Crawler-`, and a right Content-Length is
@@ -41,7 +41,7 @@ _ENCODINGS = re.compile(r"(?i)(?:content|transfer)-encoding")
 
 
 def fitted_head(head: str, length: int) -> str:
-    """The head for a body of `length` bytes; empty for a blank one."""
+    """Returns the head for a body of `length` bytes; empty for a blank one."""
     if not head.strip():
         return ""
     status, *lines = head.split("\r\n")
@@ -68,7 +68,7 @@ def _says(value: str, length: int) -> bool:
 
 
 def rebuilt_head(code: int, metadata: Metadata, length: int) -> str:
-    """A head for a body of `length` bytes, of a page's metadata."""
+    """Returns a head for a body of `length` bytes, of a page's metadata."""
     lines = [f"HTTP/1.1 {code} {reason(code)}"]
     for name in metadata.java_names():
         if _TOKEN.fullmatch(name) and name not in _OWN and not name.startswith(_OWN_BEGINNINGS):
@@ -81,7 +81,7 @@ def rebuilt_head(code: int, metadata: Metadata, length: int) -> str:
 
 
 def reason(code: int) -> str:
-    """What RFC 9110 calls a status code; empty for one that it does not know."""
+    """Returns RFC 9110's reason phrase for a status code; empty for an unknown one."""
     try:
         return HTTPStatus(code).phrase
     except ValueError:
@@ -89,6 +89,6 @@ def reason(code: int) -> str:
 
 
 def status_of(head: str) -> int | None:
-    """The status code of a head."""
+    """Returns the status code of a head."""
     match = _STATUS.match(head)
     return None if match is None else int(match[1])

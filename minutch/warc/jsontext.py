@@ -33,7 +33,7 @@ _HTML: Final = {ord(c): f"\\u{ord(c):04x}" for c in "<>&='\u2028\u2029"}
 
 
 def valid(text: str) -> str:
-    """The text without what UTF-8 can't say."""
+    """Returns the text without what UTF-8 can't say."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -42,8 +42,8 @@ def valid(text: str) -> str:
 
 
 def string(text: str) -> str:
-    """A JSON string as Jackson writes it: hexadecimal digits are capitals, characters beyond U+FFFF
-    two escapes.
+    """Returns a JSON string as Jackson writes it: hexadecimal digits are capitals, characters
+    beyond U+FFFF two escapes.
     """
     return f'"{_ESCAPED.sub(_escape, valid(text))}"'
 
@@ -55,7 +55,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def pretty(value: Json, indent: str = "") -> str:
-    """A value as Jackson's default pretty printer writes it."""
+    """Returns a value as Jackson's default pretty printer writes it."""
     if value is None:
         return "null"
     if isinstance(value, str):
@@ -70,7 +70,9 @@ def pretty(value: Json, indent: str = "") -> str:
 
 
 def metadata_object(metadata: Metadata) -> dict[str, str | list[str]]:
-    """The names of a Metadata in Java's order, each with its value, or with a list of several."""
+    """Returns the names of a Metadata in Java's order, each with its value, or with a list of
+    several.
+    """
     found = {}
     for name in metadata.java_names():
         values = [valid(value) for value in metadata[name]]
@@ -79,5 +81,5 @@ def metadata_object(metadata: Metadata) -> dict[str, str | list[str]]:
 
 
 def gson(value: object) -> str:
-    """A value as Gson writes it by default; strings must be valid."""
+    """Returns a value as Gson writes it by default; strings must be valid."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_HTML)

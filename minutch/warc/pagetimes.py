@@ -9,13 +9,13 @@ from minutch.records.metadata import CONTENT_FETCH_TIME_KEY
 
 
 def fetch_time(content: Content) -> int | None:
-    """When a page was fetched, in ms; None where its metadata doesn't say it."""
+    """Returns the time (ms) of a page's fetch; None where its metadata has none."""
     text = content.metadata.first(CONTENT_FETCH_TIME_KEY) or ""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
 
 
 def http_time(text: str) -> int | None:
-    """A date of an HTTP header in ms since 1970; None if it is none."""
+    """Returns a date of an HTTP header in ms since 1970; None if it is none."""
     try:
         return int(parsedate_to_datetime(text).timestamp()) * 1000
     except (ValueError, TypeError, OverflowError, OSError, IndexError):

@@ -14,8 +14,8 @@ NO_URI: Final = "pages without a URI"
 
 
 def uri_of(url: str) -> str | None:
-    """A page's URL as a URI, by which archives know it; None, and a warning, where none can be made
-    of it (NO_URI).
+    """Returns a page's URL as a URI, by which archives know it; None, and a warning, where none can
+    be made of it (NO_URI).
     """
     try:
         return target_uri(url)

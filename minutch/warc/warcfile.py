@@ -2,18 +2,14 @@
 own, files by size.
 
     record  :=  "WARC/" version CRLF  (name ": " value CRLF)*  CRLF  block  CRLF CRLF
-    block   :=  head payload                the head is that of an HTTP message, empty for a
-            resource
+    block   :=  head payload        the head of an HTTP message, empty for a resource
 
-A record's ID is made of what it says, so that the same records get the same IDs each time, in
-whatever file they are.
+A record's ID is a hash of its contents, so that the same records always get the same IDs.
 
     with WarcFiles(open_file, compress=True, limit=1 << 30) as files:
-        files.begin_page()                      # a new file where the last one is full
-        id = files.write("response", date, target, body, "application/http; msgtype=response",
-        head=b"HTTP/1.1 200 …")
-        files.write("metadata", date, target, json, "application/json", more=[("WARC-Refers-To",
-        id)])
+        files.begin_page()      # opens a new file if the last one is full
+        id = files.write("response", time, target, body, RESPONSE, head=b"HTTP/1.1 200 …")
+        files.write("metadata", time, target, fields, FIELDS, more=[("WARC-Refers-To", id)])
 
 Source: ISO 28500:2009 (WARC 1.0) and 2017 (1.1), annex D for compression.
 """
@@ -60,7 +56,7 @@ class Output(Protocol):
         """Append."""
 
     def close(self) -> object:
-        """Close."""
+        """Closes."""
 
 
 class WrittenRecord(NamedTuple):
@@ -127,7 +123,7 @@ class WarcFiles:
         self.close()
 
     def close(self) -> None:
-        """Close the last file."""
+        """Closes the last file."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -140,11 +136,11 @@ class WarcFiles:
             self.open_next()
 
     def go_on(self, name: str, file: Output, size: int) -> None:
-        """Append to a file that has records already."""
+        """Appends to a file that has records already."""
         self.name, self._file, self.size = name, file, size
 
     def open_next(self) -> None:
-        """Begin the next file."""
+        """Begins the next file."""
         self.close()
         self.name, self._file = self._open_file(self._number)
         self._number += 1
@@ -171,7 +167,7 @@ class WarcFiles:
         head: bytes | None = None,
         more: Sequence[tuple[str, str]] = (),
     ) -> str:
-        """Append a record of `time` (ms) and return its ID, angle brackets included.
+        """Appends a record of `time` (ms) and returns its ID, angle brackets included.
 
         `target` is a URI, or empty; `head` stands before the payload in the block, None says that
         the block has none. A payload digest among `more` is that of a payload that lies elsewhere.
@@ -214,7 +210,7 @@ class WarcFiles:
         return record_id
 
     def digest(self, body: bytes, head: bytes = b"") -> str:
-        """A digest as it stands in fields.
+        """Returns a digest as it stands in fields.
 
         SHA-1 in base 32 (RFC 4648), as indexes have it; SHA-256, whose base 32 would end in `=`,
         which a digest in a field can't, in hexadecimal digits.
@@ -230,7 +226,7 @@ class WarcFiles:
 
 
 def level_of(conf: Configuration) -> int:
-    """How much is done to make files small. ConfigError for what is no level of ISA-L's."""
+    """Reads the level of compression. Raises ConfigError for what is no level of ISA-L's."""
     level = conf.get_int(LEVEL_PROPERTY, 0)
     if not 0 <= level <= 3:
         raise conf.wrong(LEVEL_PROPERTY, "0 to 3", str(level))
@@ -238,26 +234,28 @@ def level_of(conf: Configuration) -> int:
 
 
 def sha1_digest(data: bytes) -> str:
-    """A SHA-1 digest as `WarcFiles.digest` has it."""
+    """Returns a SHA-1 digest as `WarcFiles.digest` has it."""
     return f"{SHA1}:{b32encode(sha1(data, usedforsecurity=False).digest()).decode()}"
 
 
 def _record_id(text: str) -> str:
-    """A UUID (version 4 by its looks) that is the text's."""
+    """Returns a UUID (version 4 by its looks) that is the text's."""
     code = blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     variant = "89ab"[int(code[16], 16) & 3]
     return f"<urn:uuid:{code[:8]}-{code[8:12]}-4{code[13:16]}-{variant}{code[17:20]}-{code[20:]}>"
 
 
 def warc_fields(fields: Iterable[tuple[str, str]]) -> bytes:
-    """A block of the type application/warc-fields."""
+    """Returns a block of the type application/warc-fields."""
     return "".join(f"{name}: {one_line(value)}\r\n" for name, value in fields).encode(
         "utf-8", "replace"
     )
 
 
 def one_line(value: str) -> str:
-    """A text as the value of a field: control characters, line ends among them, become blanks."""
+    """Returns a text as the value of a field: control characters, line ends among them, become
+    blanks.
+    """
     return value.strip() if value.isprintable() else _NOT_IN_FIELDS.sub(" ", value).strip()
 
 
@@ -276,7 +274,7 @@ def warc_date(ms: int, version: str = V1_0) -> str:
 
 
 def target_uri(url: str) -> str:
-    """A URL as a URI in ASCII, what is not allowed in one encoded. UrlError for what has no
+    """Returns a URL as a URI in ASCII, what is not allowed in one encoded. UrlError for what has no
     scheme.
     """
     text = url.replace(" ", "%20")

@@ -1,10 +1,11 @@
-"""What a WARC file says of the crawler that made it: the fields of its warcinfo record. Pure: no
-I/O.
+"""Makes the fields of a WARC file's warcinfo record, which describe the crawler. Pure: no I/O.
 
 Source: org.apache.nutch.tools.WARCUtils (getWARCInfoContent, getAgentString).
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from minutch.conf import Configuration
 from minutch.warc.warcfile import V1_0, V1_1
@@ -13,25 +14,42 @@ _SPECIFICATIONS = {
     V1_0: "http://bibnum.bnf.fr/WARC/WARC_ISO_28500_version1_latestdraft.pdf",
     V1_1: "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
 }
+_PARTS = ("name", "email", "host")
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlerIdentity:
+    """The crawler as it introduces itself (http.agent.*)."""
+
+    name: str = ""
+    agent: str = ""
+    """The User-Agent that it sends."""
+    email: str = ""
+    host: str = ""
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> CrawlerIdentity:
+        """Reads the configuration."""
+        name, email, host = (conf.get(f"http.agent.{part}") or "" for part in _PARTS)
+        return cls(name, agent_text(conf), email, host)
 
 
 def crawler_info(
-    conf: Configuration, host: str, address: str, version: str = V1_0
+    crawler: CrawlerIdentity, host: str, address: str, version: str = V1_0
 ) -> dict[str, str]:
-    """Format, crawler, machine and operator; `host` and `address` are this machine's,
-    http.agent.host comes first.
+    """Returns format, crawler, machine and operator; `host` and `address` are this machine's, but a
+    configured host comes first.
     """
-    email = conf.get("http.agent.email") or ""
     fields = {
         "format": f"WARC File Format {version}",
         "conformsTo": _SPECIFICATIONS[version],
-        "software": conf.get("http.agent.name") or "",
-        "http-header-user-agent": agent_text(conf),
-        "http-header-from": email,
-        "hostname": conf.get("http.agent.host") or host,
+        "software": crawler.name,
+        "http-header-user-agent": crawler.agent,
+        "http-header-from": crawler.email,
+        "hostname": crawler.host or host,
         "ip": address,
         "robots": "classic",
-        "operator": email,
+        "operator": crawler.email,
     }
     return {name: value for name, value in fields.items() if value.strip()}
 

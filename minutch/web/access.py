@@ -20,7 +20,7 @@ from typing import Final
 LEAST_TOKEN: Final = 16
 """Characters of a token that somebody chooses."""
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
-"""What this machine calls itself, as a Host header has it."""
+"""Names of this machine in a Host header."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,11 @@ class Access:
             "a token is needed: `Authorization: Bearer …`, or Basic with the token as the password",
         )
 
-    def is_token(self, given: str) -> bool:
-        """Whether that is the token; takes as long whatever is given."""
-        return self.token is not None and hmac.compare_digest(given.encode(), self.token.encode())
+    def is_token(self, candidate: str) -> bool:
+        """Compares with the token, in constant time."""
+        return self.token is not None and hmac.compare_digest(
+            candidate.encode(), self.token.encode()
+        )
 
 
 def _is_own_site(headers: Mapping[str, str]) -> bool:
@@ -75,16 +77,18 @@ def _is_own_site(headers: Mapping[str, str]) -> bool:
 
 
 def _sent(headers: Mapping[str, str]) -> str:
-    """The token of an Authorization header; empty if there is none."""
-    scheme, _, given = headers.get("authorization", "").partition(" ")
+    """Returns the token of an Authorization header; empty if there is none."""
+    scheme, _, credentials = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "basic":
         try:
-            given = base64.b64decode(given.strip(), validate=True).decode().partition(":")[2]
+            credentials = (
+                base64.b64decode(credentials.strip(), validate=True).decode().partition(":")[2]
+            )
         except (binascii.Error, UnicodeDecodeError):
             return ""
     elif scheme.lower() != "bearer":
         return ""
-    return given.strip()
+    return credentials.strip()
 
 
 def _cookie(header: str, name: str) -> str:
@@ -93,7 +97,7 @@ def _cookie(header: str, name: str) -> str:
 
 
 def host_of(header: str) -> str:
-    """The host of a Host header: without port, in lower case, IPv6 in its brackets."""
+    """Returns the host of a Host header: without port, in lower case, IPv6 in its brackets."""
     text = header.strip().lower()
     end = (
         text.rfind("]") + 1

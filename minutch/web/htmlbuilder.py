@@ -27,8 +27,8 @@ def text(value: str) -> Markup:
 
 
 def element(tag: str, *children: Child, **attributes: str | bool | None) -> Markup:
-    """An element; names of attributes may end in an underscore, others stand for dashes. None and
-    False leave out.
+    """Returns an element; names of attributes may end in an underscore, others stand for dashes.
+    None and False leave out.
     """
     written = "".join(
         f" {name.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{text(value)}"')

@@ -1,4 +1,4 @@
-"""Where servers listen, the token that they ask for, and uvicorn, set up in one way."""
+"""Opens a server's socket, finds its token and configures uvicorn."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CONNECTIONS: Final = 100
 
 
 def is_local(host: str) -> bool:
-    """Whether only this machine can connect to a host."""
+    """Returns whether only this machine can connect to a host."""
     try:
         return host.lower() == "localhost" or ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -33,8 +33,8 @@ def is_local(host: str) -> bool:
 
 
 def listen(host: str, port: int, option: str = "-port") -> socket.socket:
-    """A socket that listens; port 0 takes a free one. Raises MinutchError; `option` is what chooses
-    the port.
+    """Returns a socket that listens; port 0 takes a free one. Raises MinutchError; `option` is what
+    chooses the port.
     """
     name = "127.0.0.1" if host.lower() == "localhost" else host.strip("[]")
     family = socket.AF_INET6 if ":" in name else socket.AF_INET
@@ -48,13 +48,13 @@ def listen(host: str, port: int, option: str = "-port") -> socket.socket:
 
 
 def token_from(conf: Configuration, host: str) -> str | None:
-    """The token that is asked for; None if authentication is off, which is for loopback alone.
-    Raises ConfigError.
+    """Returns the token that is asked for; None if authentication is off, which is for loopback
+    alone. Raises ConfigError.
     """
     if not conf.get_boolean(AUTH_PROPERTY, True):
         if not is_local(host):
             raise ConfigError(f"{AUTH_PROPERTY}=false is for loopback alone, not for {host}")
-        log.warning("whoever can connect may start and stop jobs (%s=false)", AUTH_PROPERTY)
+        log.warning("anybody who can connect may start and stop jobs (%s=false)", AUTH_PROPERTY)
         return None
     token = conf.get(TOKEN_PROPERTY, "").strip()
     if token and (len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable()):
@@ -65,13 +65,13 @@ def token_from(conf: Configuration, host: str) -> str | None:
 
 
 def is_made(conf: Configuration) -> bool:
-    """Whether the token was made at the start, so that it has to be shown."""
+    """Returns whether the token was made at the start, so that it has to be shown."""
     return not conf.get(TOKEN_PROPERTY, "").strip()
 
 
 def server(app: ASGIApp, *, patience: int = 2, longest_head: int = 1 << 16) -> uvicorn.Server:
-    """A server of `app`: it logs through us, says nothing of itself, and waits `patience` s for
-    answers at its end.
+    """Returns a server of `app`: it logs through us, says nothing of itself, and waits `patience` s
+    for answers at its end.
     """
     import uvicorn
 

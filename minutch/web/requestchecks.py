@@ -63,7 +63,7 @@ class RequestChecks:
 
 
 def headers_of(scope: Scope) -> dict[str, str] | None:
-    """The headers of a request, names in lower case; None with more than one Host."""
+    """Returns the headers of a request, names in lower case; None with more than one Host."""
     pairs = [
         (name.decode("latin-1").lower(), value.decode("latin-1"))
         for name, value in scope["headers"]

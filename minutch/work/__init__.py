@@ -1,4 +1,4 @@
-"""How whole databases are worked on, and by whom.
+"""Tables of whole databases, and the engines that run jobs on them.
 
 `tables` says how: part files as columns, sorted and joined a range of keys at a time, within a
 bound of memory. `engine` says by whom: the threads of this process, or Spark. A job names neither;

@@ -1,4 +1,4 @@
-"""Index field `cc`: what is known of the licence of a page, and what kind of work it is.
+"""Index field `cc`: adds the licence of a page and its kind of work.
 
     license=URL, and each part of the licence's name: by, sa, 4.0
     meta=rdf, meta=rel or meta=a    where it was found
@@ -32,11 +32,13 @@ class CCIndexingFilter(IndexingFilter):
         self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
     ) -> NutchDocument | None:
         metadata = parse.data.parse_meta
-        license_url, place, kind = map(metadata.first, (LICENSE_URL, LICENSE_LOCATION, WORK_TYPE))
+        license_url, location, kind = map(
+            metadata.first, (LICENSE_URL, LICENSE_LOCATION, WORK_TYPE)
+        )
         for value in [] if license_url is None else _features(license_url):
             doc.add(FIELD, value)
-        if place is not None:
-            doc.add(FIELD, f"meta={place}")
+        if location is not None:
+            doc.add(FIELD, f"meta={location}")
         if kind is not None:
             doc.add(FIELD, kind)
         return doc
@@ -56,14 +58,15 @@ class CCIndexingFilter(IndexingFilter):
         )
         documents.add_rows(FIELD, found["row"], found["feature"])
         documents.add(
-            FIELD, map_distinct(pages.parse_meta(LICENSE_LOCATION), lambda place: f"meta={place}")
+            FIELD,
+            map_distinct(pages.parse_meta(LICENSE_LOCATION), lambda location: f"meta={location}"),
         )
         documents.add(FIELD, pages.parse_meta(WORK_TYPE))
         return None
 
 
 def _features(license_url: str) -> list[str]:
-    """A licence, and the parts of the path of its URL after the first: by, sa, 4.0."""
+    """Returns a licence, and the parts of the path of its URL after the first: by, sa, 4.0."""
     try:
         names = parse_url(license_url).path.replace("-", "/").split("/")
     except UrlError:

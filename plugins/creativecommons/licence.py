@@ -1,5 +1,4 @@
-"""creativecommons: the licence that a page is under, and what kind of work it is, as parse
-metadata.
+"""creativecommons: finds the licence of a page and its kind of work, as parse metadata.
 
     License-Url        https://creativecommons.org/licenses/by/4.0/
     License-Location   where it was found: rdf (RDF in a comment), rel (<a rel="license">) or a (any
@@ -60,7 +59,7 @@ _WORK_TYPES: Final[Mapping[str, str]] = {
 
 @dataclass(slots=True)
 class LicenceClaims:
-    """What a page says of its licence, by where it says so."""
+    """The licences that a page names, by where it names them."""
 
     rdf: str | None = None
     rel: str | None = None
@@ -132,7 +131,7 @@ def _is_licence(url: Url) -> bool:
 
 
 def _comments(document: LexborHTMLParser) -> Iterator[str]:
-    """The comments of a page that may hold RDF."""
+    """Yields the comments of a page that may hold RDF."""
     root = document.root
     top = root.parent if root is not None and root.parent is not None else root
     nodes: Iterator[LexborNode] = iter(()) if top is None else top.traverse(include_text=True)
@@ -144,7 +143,7 @@ def _comments(document: LexborHTMLParser) -> Iterator[str]:
 
 
 def _look_at_rdf(comment: str, found: LicenceClaims) -> None:
-    """The licence and type of work of one RDF document, if the comment is one."""
+    """Reads licence and type of work from an RDF document, if the comment is one."""
     try:
         root = parse_xml(comment.strip().encode("utf-8", "replace"), "utf-8")
     except ParseError:

@@ -1,4 +1,4 @@
-"""exchange-jexl: documents for which the expression of the parameter `expr` is true.
+"""exchange-jexl: selects documents for which the expression in the parameter `expr` is true.
 
     doc.getFieldValue('host') == 'www.example.org'
     doc.getField('anchor').getValues().size() > 3, doc.getWeight() >= 1, doc.host =~ '.*\\.org'

@@ -1,4 +1,4 @@
-"""Index fields from a feed's data on an entry: author, tag, feed, publishedDate, updatedDate.
+"""Adds fields from a feed's data on an entry: author, tag, feed, publishedDate, updatedDate.
 
 Source: org.apache.nutch.indexer.feed.FeedIndexingFilter.
 """

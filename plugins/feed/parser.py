@@ -1,5 +1,5 @@
-"""feed: RSS and Atom; each entry whose link passes normalizers and filters becomes a document of
-its own.
+"""feed: parses RSS and Atom; each entry whose link passes normalizers and filters becomes a
+document.
 
 An entry's text is parsed by the parser for its type, links included; author, tag, published,
 updated and feed go into its metadata. The feed itself has its description for text and no links.
@@ -43,7 +43,7 @@ class FeedParser(Parser):
         return ParserFactory(self.conf)
 
     def get_parse(self, content: Content) -> ParseResult:
-        """The feed's document and one for each entry."""
+        """Returns the feed's document and one for each entry."""
         declared = from_header(content.metadata.first(CONTENT_TYPE_KEY) or "")
         try:
             feed = read_feed(content.content, declared.codec if declared else None)
@@ -87,7 +87,9 @@ class FeedParser(Parser):
         return Parse(parsed.text, data, is_original=False)
 
     def _parsed(self, link: str, entry: FeedEntry, metadata: Metadata) -> Parse | None:
-        """The entry's text as the first parser of its type reads it; None if there is no parser."""
+        """Returns the entry's text as the first parser of its type reads it; None if there is no
+        parser.
+        """
         content_type = f"{entry.content_type}; charset=UTF-8"
         metadata.set(CONTENT_TYPE_KEY, content_type)
         page = Content(link, link, entry.content.encode("utf-8", "replace"), content_type, metadata)

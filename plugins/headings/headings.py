@@ -1,4 +1,4 @@
-"""headings: the texts of HTML elements as parse metadata under the element's name.
+"""headings: stores the texts of HTML elements in the parse metadata under the element's name.
 
 `headings` lists the elements (h1,h2); the first of each counts, all with `headings.multivalued`.
 Source: org.apache.nutch.parse.headings.HeadingsParseFilter.
@@ -44,7 +44,9 @@ class HeadingsParseFilter(HtmlParseFilter):
         return result
 
     def _texts(self, document: LexborHTMLParser, name: str) -> Iterator[str]:
-        """The texts of the elements, blanks folded; all their text counts, scripts' included."""
+        """Yields the texts of the elements, blanks folded; all their text counts, scripts'
+        included.
+        """
         nodes = document.tags(name.lower()) if re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", name) else []
         for node in nodes if self.multivalued else nodes[:1]:
             yield _BLANKS.sub(" ", node.text()).strip(_TRIMMED)

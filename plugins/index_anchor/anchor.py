@@ -1,4 +1,4 @@
-"""index-anchor: the field `anchor`, with the texts of the links to a page.
+"""index-anchor: adds the field `anchor`, with the texts of the links to a page.
 
 Each text counts once for each host that uses it; with anchorIndexingFilter.deduplicate once in all,
 whatever its case. Source: org.apache.nutch.indexer.anchor.AnchorIndexingFilter,
@@ -53,8 +53,8 @@ class AnchorIndexingFilter(IndexingFilter):
 
 
 def _once_a_host(links: pl.DataFrame) -> pl.DataFrame:
-    """The links without those whose host has said the same of the page before. Hosts count where
-    texts repeat.
+    """Returns the links without those whose host has said the same of the page before. Hosts count
+    where texts repeat.
     """
     text = pl.col("anchor").hash() ^ (pl.col("row").cast(pl.UInt64) * _ODD)
     repeats = links.select(text.is_duplicated()).to_series()
@@ -67,6 +67,6 @@ def _once_a_host(links: pl.DataFrame) -> pl.DataFrame:
 
 
 def _lower(doc: NutchDocument) -> set[str]:
-    """The anchors that a document has, in lower case."""
+    """Returns the anchors that a document has, in lower case."""
     found = doc.fields.get("anchor")
     return {str(value).lower() for value in found.values} if found else set()

@@ -1,4 +1,4 @@
-"""index-arbitrary: fields whose values a Python function or class of the user's makes.
+"""index-arbitrary: adds fields whose values are made by a Python function or class of the user.
 
 index.arbitrary.function.count says how many there are; the settings of the first end in .0:
 
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ValueMaker:
-    """What makes the values of one field."""
+    """The function that makes the values of a field, with its arguments."""
 
     field: str
     name: str
@@ -56,7 +56,7 @@ class ValueMaker:
 
     @classmethod
     def read(cls, conf: Configuration, number: int) -> ValueMaker:
-        """The settings that end in `number`. Raises ConfigError."""
+        """Returns the settings that end in `number`. Raises ConfigError."""
         field = conf.get_trimmed(f"index.arbitrary.fieldName.{number}")
         name = conf.get_trimmed(f"index.arbitrary.className.{number}")
         if not field or not name:
@@ -74,7 +74,7 @@ class ValueMaker:
         )
 
     def values(self, url: str, seen: Mapping[str, Any]) -> list[FieldValue]:
-        """The values for a page. Raises whatever the user's code raises."""
+        """Returns the values for a page. Raises whatever the user's code raises."""
         made = self.call(url, *self.arguments, **(seen if self.sees_all else {}))
         if self.method:
             made = getattr(made, self.method)(*self.method_arguments)
@@ -120,7 +120,7 @@ class ArbitraryIndexingFilter(IndexingFilter):
 
 
 def _value(made: object) -> FieldValue:
-    """A value as documents hold it."""
+    """Returns a value as documents hold it."""
     if isinstance(made, datetime):
         return Date(round(made.timestamp() * 1000))
     if isinstance(made, int) and not isinstance(made, bool | Long | Date):
@@ -131,7 +131,7 @@ def _value(made: object) -> FieldValue:
 
 
 def _load(conf: Configuration, name: str, where: str) -> Callable[..., Any]:
-    """The function or class `module.name`. Raises ConfigError."""
+    """Returns the function or class `module.name`. Raises ConfigError."""
     module_name, _, attribute = name.replace(":", ".").rpartition(".")
     try:
         found = getattr(_module(conf, module_name), attribute, None) if module_name else None
@@ -154,7 +154,7 @@ def _load(conf: Configuration, name: str, where: str) -> Callable[..., Any]:
 
 
 def _module(conf: Configuration, name: str) -> Any:
-    """A module of the user's: a file in a configuration folder, else one on Python's path."""
+    """Imports a module: a file in a configuration folder, else one on Python's path."""
     path = conf.resource(name.replace(".", "/") + ".py")
     if path is None:
         return importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""index-basic: what every document has.
+"""index-basic: adds the fields that every document has.
 
     domain    registered domain (indexer.add.domain)
     host      host of the URL, or of the representative URL where there is one

@@ -1,5 +1,5 @@
-"""index-geoip: fields about where the server of a page stands, by its address (store.ip.address
-must be true).
+"""index-geoip: adds the location of a page's server, by its address (store.ip.address must be
+true).
 
     index.geoip.db.KIND              database files in MaxMind's format, in a configuration folder;
                                      KIND is anonymous, asn, city, connection, country, domain or
@@ -60,7 +60,7 @@ class GeoIPIndexingFilter(IndexingFilter):
         self.fields = lru_cache(maxsize=65536)(self._fields)
 
     def _fields(self, address: str) -> dict[str, list[FieldValue]]:
-        """What is known of an address: field → values."""
+        """Looks up an address; returns field → values."""
         found: dict[str, list[FieldValue]] = {}
         for kind, source in self.sources.items():
             try:
@@ -110,7 +110,7 @@ def _add(
     distinct: pl.Series,
     known: list[list[FieldValue] | None],
 ) -> None:
-    """Add a field by the addresses of the documents."""
+    """Adds a field by the addresses of the documents."""
     table = pl.DataFrame([distinct.alias("ip"), column_of("value", known)])
     documents.add(
         name,
@@ -119,7 +119,7 @@ def _add(
 
 
 def _database(conf: Configuration, kind: str) -> _Source:
-    """A database file. Raises ConfigError."""
+    """Returns a database file. Raises ConfigError."""
     name, path = f"index.geoip.db.{kind}", conf.resource(conf.get(f"index.geoip.db.{kind}", ""))
     if path is None:
         raise ConfigError(f"{name}: no such file: {conf.get(name)}")

@@ -1,4 +1,5 @@
-"""What databases and the web service of MaxMind know of an address, as fields of a document.
+"""Looks up addresses in the databases or the web service of MaxMind, and makes fields of a
+document.
 
 Names and values are Nutch's: the country is that of registration, `latLon` has a comma, and all
 that is not known is left out. Source: org.apache.nutch.indexer.geoip.GeoIPDocumentCreator.
@@ -32,7 +33,7 @@ _COUNTRY_TRAITS: Final = {
 
 
 def anonymous(found: Any) -> Iterator[Field]:
-    """The database of anonymous networks."""
+    """Yields the fields from the database of anonymous networks."""
     yield "anonymousNetworkAddress", _text(found.network)
     yield "isAnonymous", found.is_anonymous
     yield "isAnonymousVpn", found.is_anonymous_vpn
@@ -43,26 +44,26 @@ def anonymous(found: Any) -> Iterator[Field]:
 
 
 def asn(found: Any) -> Iterator[Field]:
-    """The database of autonomous systems."""
+    """Yields the fields from the database of autonomous systems."""
     yield "asnNetworkAddress", _text(found.network)
     yield "autonomousSystemNumber", _long(found.autonomous_system_number)
     yield "autonomousSystemOrganization", found.autonomous_system_organization
 
 
 def connection(found: Any) -> Iterator[Field]:
-    """The database of connection types."""
+    """Yields the fields from the database of connection types."""
     yield "connectionType", found.connection_type
     yield "connectionNetworkAddress", _text(found.network)
 
 
 def domain(found: Any) -> Iterator[Field]:
-    """The database of domains."""
+    """Yields the fields from the database of domains."""
     yield "domain", found.domain
     yield "domainNetworkAddress", _text(found.network)
 
 
 def isp(found: Any) -> Iterator[Field]:
-    """The database of providers."""
+    """Yields the fields from the database of providers."""
     yield "autonSystemNum", _long(found.autonomous_system_number)
     yield "autonSystemOrg", found.autonomous_system_organization
     yield "isp", found.isp
@@ -70,7 +71,7 @@ def isp(found: Any) -> Iterator[Field]:
 
 
 def country(found: Any) -> Iterator[Field]:
-    """The database of countries."""
+    """Yields the fields from the database of countries."""
     yield from _continent_and_country(found)
     yield "countryType", found.represented_country.type
     yield "countryNetworkAddress", _text(found.traits.network)
@@ -78,12 +79,12 @@ def country(found: Any) -> Iterator[Field]:
 
 
 def city(found: Any) -> Iterator[Field]:
-    """The database of cities."""
+    """Returns the database of cities."""
     return _place(found, "cityNetworkAddress")
 
 
 def insights(found: Any) -> Iterator[Field]:
-    """The web service."""
+    """Returns the web service."""
     return _place(found, "insightsNetworkAddress")
 
 

@@ -1,4 +1,4 @@
-"""index-jexl-filter: only documents for which the expression index.jexl.filter is true are indexed.
+"""index-jexl-filter: keeps only documents for which the expression index.jexl.filter is true.
 
     status, fetchTime, modifiedTime, retries, interval, score, signature    of the fetch
     (crawl_fetch)

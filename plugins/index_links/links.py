@@ -1,8 +1,8 @@
-"""index-links: the fields `outlinks` and `inlinks`, with the URLs of the links of a page and of
+"""index-links: adds the fields `outlinks` and `inlinks`, with the URLs of a page's links and of
 those to it.
 
 With index.links.outlinks.host.ignore and index.links.inlinks.host.ignore links within a host are
-left out, with index.links.hosts.only the fields have the hosts in the place of the URLs, each once.
+left out, with index.links.hosts.only the fields have the hosts instead of the URLs, each once.
 What is no URL is left out. Source: org.apache.nutch.indexer.links.LinksIndexingFilter.
 """
 
@@ -45,7 +45,7 @@ class LinksIndexingFilter(IndexingFilter):
         return doc
 
     def _kept(self, field: str, page: str, links: Iterable[str]) -> Iterator[str]:
-        """The values of a field."""
+        """Yields the values of a field."""
         own = host_of(page)
         seen: set[str] = set()
         for link in links:

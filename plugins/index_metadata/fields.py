@@ -1,4 +1,4 @@
-"""index-metadata: values of metadata as fields of the same names.
+"""index-metadata: adds values of metadata as fields of the same names.
 
     index.db.md         names in the metadata of the entry in crawl_fetch (from the seed list,
                         scoring filters, …)
@@ -26,7 +26,7 @@ from minutch.records.document import NutchDocument
 from minutch.records.links import Inlinks
 
 BLANKS = "".join(map(chr, range(33)))
-"""What java.lang.String.trim takes away."""
+"""The characters that java.lang.String.trim removes."""
 
 
 class MetadataIndexer(IndexingFilter):

@@ -1,4 +1,5 @@
-"""Dates in the styles of date-styles.txt: patterns of java.text.SimpleDateFormat, read leniently.
+"""Parses dates in the styles of date-styles.txt: patterns of java.text.SimpleDateFormat, read
+leniently.
 
     EEE day of the week (has no weight)   MMM name of the month   MM, dd, HH, mm, ss, SSS numbers
     yyyy year   yy year of the last 80 or the next 20   zzz zone: GMT, EST, GMT+01:00, +0100   XXX
@@ -172,13 +173,13 @@ def _offset(zone: str | None) -> int | None:
 
 
 def read_styles(text: str) -> list[DateStyle]:
-    """The styles of a file, one on each line; `#` begins a comment. Raises ValueError."""
+    """Returns the styles of a file, one on each line; `#` begins a comment. Raises ValueError."""
     lines = (line.strip() for line in text.splitlines() if not line.startswith("#"))
     return [DateStyle(line) for line in lines if line]
 
 
 def parse_date(text: str, styles: Sequence[DateStyle], now: int) -> int | None:
-    """The first style that fits; `now` (ms) decides about years of two digits. None if none
+    """Returns the first style that fits; `now` (ms) decides about years of two digits. None if none
     does.
     """
     moment = datetime.fromtimestamp(now / 1000, UTC)

@@ -1,4 +1,4 @@
-"""index-more: dates, length and type of a page.
+"""index-more: adds dates, length and type of a page.
 
     lastModified     the Last-Modified header
     date             the same, else when the page was last changed, else when it was fetched
@@ -143,7 +143,7 @@ class MoreIndexingFilter(IndexingFilter):
         )
 
     def _values(self, name: str) -> list[str]:
-        """The values of the field `type`."""
+        """Returns the values of the field `type`."""
         shown = name if self.mapped_field else self.mapping.get(name, name)
         return [shown, *(part for part in shown.split("/") if part)] if self.splits else [shown]
 
@@ -158,7 +158,7 @@ def _styles(conf: Configuration) -> list[DateStyle]:
 
 
 def _mapping(conf: Configuration) -> dict[str, str]:
-    """Type → what it is replaced by."""
+    """Reads which types are replaced by which."""
     mapping: dict[str, str] = {}
     for number, line in enumerate(conf.read_resource(MAPPING).splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -177,5 +177,5 @@ def _trimmed(text: str) -> str:
 
 
 def _file_name(header: str) -> str | None:
-    """The file name in a Content-Disposition header."""
+    """Returns the file name in a Content-Disposition header."""
     return next((match[1] for pattern in _FILE_NAMES if (match := pattern.search(header))), None)

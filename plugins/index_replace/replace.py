@@ -1,4 +1,4 @@
-"""index-replace: replacements in fields by the rules of index.replace.regexp (see `rules`).
+"""index-replace: replaces text in fields by the rules of index.replace.regexp (see `rules`).
 
 It works on the fields that filters before it have made (indexingfilter.order). A field of which
 nothing is text stays as it is. A pattern that takes too long on a value fails for its document.
@@ -67,7 +67,7 @@ class ReplaceIndexer(IndexingFilter):
         )
 
     def _has_texts(self, documents: Documents) -> bool:
-        """Whether the fields of the rules hold strings alone, and documents one host and one URL
+        """Returns True if the rules' fields have only strings, and documents one host and one URL
         each.
         """
         keys = (documents.column(key) for key in (HOST, URL))
@@ -96,8 +96,8 @@ def _apply(rules: RuleSet, doc: NutchDocument) -> None:
 
 
 def _marked(rules: RuleSet, values: pl.Series, failed: np.ndarray) -> pl.Series:
-    """The documents that the rules are for, by their hosts or URLs; those that take too long
-    fail.
+    """Returns the documents that the rules are for, by their hosts or URLs; those that take too
+    long fail.
     """
     if rules.is_for_all:
         return values.is_not_null()
@@ -113,7 +113,7 @@ def _marked(rules: RuleSet, values: pl.Series, failed: np.ndarray) -> pl.Series:
 def _replace(
     replacer: Replacer, documents: Documents, where: pl.Series, failed: np.ndarray
 ) -> None:
-    """One rule for the documents that `where` marks."""
+    """Applies a rule to the documents that `where` marks."""
     source = documents.column(replacer.source)
     if source is None:
         return

@@ -1,4 +1,4 @@
-"""The rules of index-replace: which fields of which documents are changed, and how.
+"""Reads and applies the rules of index-replace: fields, documents and replacements.
 
     title=/pattern/replacement/2       in the field title, with flags (2: without case)
     title:short=/pattern/replacement/  the result goes into the field short
@@ -43,11 +43,11 @@ class Replacer:
     replacement: Replacement
 
     def replace(self, value: str) -> str:
-        """The value with all replacements. Raises TimeoutError."""
+        """Returns the value with all replacements. Raises TimeoutError."""
         return self.regex.replace_all(value, self.replacement)
 
     def touches(self, values: pl.Series) -> pl.Series:
-        """Which strings of a column it may change."""
+        """Returns which strings of a column it may change."""
         if self.regex.superset is None:
             return values.is_not_null()
         return values.str.contains(self.regex.superset) | values.str.contains(LINE_ENDS)
@@ -64,7 +64,7 @@ class RuleSet:
     replacers: list[Replacer] = field(default_factory=list)
 
     def applies(self, value: str) -> bool:
-        """Whether they are for a document. Raises TimeoutError."""
+        """Returns True if the rules are for a document. Raises TimeoutError."""
         return self.regex is not None and self.regex.search(value)
 
     @cached_property
@@ -73,7 +73,7 @@ class RuleSet:
 
 
 def read_rules(text: str) -> list[RuleSet]:
-    """All rules, those by host first, as they are applied."""
+    """Returns all rules, those by host first, as they are applied."""
     sets = [RuleSet(HOST, JavaRegex(".*"))]
     for line in rule_lines(text):
         name, equals, value = line.strip().partition("=")
@@ -113,7 +113,7 @@ def _replacer(name: str, value: str, line: str) -> Replacer | None:
 
 
 def _with_flags(pattern: str, flags: int) -> str:
-    """The pattern with its flags in front."""
+    """Returns the pattern with its flags in front."""
     if flags & _LITERAL:
         pattern = "\\Q" + pattern.replace("\\E", "\\E\\\\E\\Q") + "\\E"
     letters = "".join(letter for bit, letter in _FLAGS.items() if flags & bit)

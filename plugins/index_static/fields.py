@@ -1,4 +1,4 @@
-"""index-static: fields with the same values in every document, from the property index.static.
+"""index-static: adds fields with the same values to every document, from the property index.static.
 
     index.static = source:news,kind:small site
 

@@ -1,4 +1,4 @@
-"""indexer-cloudsearch: batches of documents for Amazon CloudSearch. Needs boto3 (extra
+"""indexer-cloudsearch: sends batches of documents to Amazon CloudSearch. Needs boto3 (extra
 `cloudsearch`).
 
     endpoint         the domain's document endpoint, as AWS shows it
@@ -71,7 +71,7 @@ class CloudSearchIndexWriter(IndexWriter):
         return bytes(self.encode_columns(Documents.of(doc))[0])
 
     def encode_columns(self, documents: Documents) -> pl.Series:
-        """The fields, with their names as CloudSearch has them; two may have become one."""
+        """Returns the fields, with their names as CloudSearch has them; two may have become one."""
         renamed = Documents(documents.keys)
         for name, values in columns_of(documents).items():
             renamed.add(_OTHER.sub("_", name.lower()), without(values, _NOT_TAKEN))
@@ -105,7 +105,7 @@ class CloudSearchIndexWriter(IndexWriter):
         )
 
     def _described(self, service: Any) -> set[str]:
-        """The fields of the domain that the endpoint belongs to."""
+        """Returns the fields of the domain that the endpoint belongs to."""
         for domain in service.describe_domains()["DomainStatusList"]:
             if domain.get("DocService", {}).get("Endpoint") == self.endpoint:
                 found = service.describe_index_fields(DomainName=domain["DomainName"])
@@ -157,7 +157,7 @@ class CloudSearchIndexWriter(IndexWriter):
         )
 
     def _asked(self, request: Callable[[], T]) -> T:
-        """What the service answers. Raises IndexBusyError, IndexWriterError."""
+        """Sends a request and returns the answer. Raises IndexBusyError, IndexWriterError."""
         from botocore.exceptions import (
             BotoCoreError,
             ClientError,

@@ -1,4 +1,4 @@
-"""indexer-csv: documents as lines of a CSV file, byte for byte as Nutch writes it.
+"""indexer-csv: writes documents as lines of a CSV file, byte for byte as Nutch does.
 
     fields           columns, in order (id,title,content)
     charset          encoding of the file (UTF-8); what it lacks becomes a question mark
@@ -43,7 +43,7 @@ FILE = "nutch.csv"
 class CSVIndexWriter(IndexWriter):
     """Writes one file."""
 
-    writes_anew = True
+    overwrites = True
 
     def configure(self, parameters: Parameters) -> None:
         self.fields = parameters.get_strings("fields", ("id", "title", "content"))
@@ -67,7 +67,7 @@ class CSVIndexWriter(IndexWriter):
         return bytes(self.encode_columns(Documents.of(doc))[0])
 
     def encode_columns(self, documents: Documents) -> pl.Series:
-        """The line of each document."""
+        """Returns the line of each document."""
         columns = [self._column(documents, name) for name in self.fields]
         pieces = [piece for column in columns for piece in (pl.lit(self.separator), pl.lit(column))]
         lines = pl.select(pl.concat_str([*pieces[1:], pl.lit(END)])).to_series()
@@ -78,7 +78,7 @@ class CSVIndexWriter(IndexWriter):
         return pl.Series([text.encode(self.codec, "replace") for text in lines], dtype=pl.Binary)
 
     def _column(self, documents: Documents, name: str) -> pl.Series:
-        """A column of the file."""
+        """Returns a column of the file."""
         values = documents.column(name)
         if values is None:
             return pl.Series([""]).new_from_index(0, len(documents))

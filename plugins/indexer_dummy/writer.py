@@ -1,7 +1,8 @@
-"""indexer-dummy: a text file with a line for each action: `add TAB id`, `delete TAB id`, `commit`.
+"""indexer-dummy: writes a line for each action to a text file: `add TAB id`, `delete TAB id`,
+`commit`.
 
     path     the file
-    delete   whether deletions are written, too (false)
+    delete   whether deletions are also written (false)
 
 The file appears whole when the job has ended.
 
@@ -26,7 +27,7 @@ from minutch.work.tables.wholefile import WholeFile
 class DummyIndexWriter(IndexWriter):
     """Writes one file."""
 
-    writes_anew = True
+    overwrites = True
 
     def configure(self, parameters: Parameters) -> None:
         self.deletes = parameters.get_boolean("delete", False)
@@ -80,6 +81,6 @@ class DummyIndexWriter(IndexWriter):
 
     def describe(self) -> dict[str, tuple[str, object]]:
         return {
-            "delete": ("whether deletions are written, too", str(self.deletes).lower()),
+            "delete": ("whether deletions are also written", str(self.deletes).lower()),
             "path": ("the file", self.path),
         }

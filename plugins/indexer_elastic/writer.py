@@ -1,5 +1,5 @@
-"""indexer-elastic: documents into Elasticsearch. `lib_indexer/bulk.py` says what the parameters
-mean; here
+"""indexer-elastic: sends documents to Elasticsearch. Parameters in addition to those of
+`lib_indexer/bulk.py`:
 
     auth                 whether username (elastic) and password are sent (false)
     trust.store.path     certificates that are trusted, of our own: PEM, JKS or PKCS12;

@@ -1,4 +1,4 @@
-"""indexer-kafka: a message in JSON for each document, to a topic of Apache Kafka. Needs
+"""indexer-kafka: sends each document as a message in JSON to a topic of Apache Kafka. Needs
 kafka-python (extra `kafka`).
 
     host              brokers to begin with, with commas between
@@ -129,7 +129,9 @@ class KafkaIndexWriter(IndexWriter):
         return refused
 
     def _passing(self, error: KafkaError) -> KafkaError:
-        """The error, if the message may go out again; else it leaves as an IndexWriterError."""
+        """Returns the error, if the message may go out again; else it leaves as an
+        IndexWriterError.
+        """
         if not error.retriable:
             raise IndexWriterError(f"Kafka, topic {self.topic}: {_reason(error)}") from error
         return error

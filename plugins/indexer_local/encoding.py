@@ -1,4 +1,4 @@
-"""Documents as tantivy's JSON: known fields by their names, all others below `other`. See
+"""Encodes documents as tantivy's JSON: known fields by their names, all others below `other`. See
 `minutch.inspect.search.fields`.
 """
 
@@ -34,7 +34,7 @@ are left out.
 
 
 def encoded(documents: Documents) -> pl.Series:
-    """The JSON of each document (Binary)."""
+    """Returns the JSON of each document (Binary)."""
     own: dict[str, pl.Series] = {KEY: documents.keys}
     others: dict[str, pl.Series] = {}
     languages = _languages(documents)
@@ -108,7 +108,7 @@ def _words(values: pl.Series, *, pair: bool = True) -> pl.Series:
 
 
 def _languages(documents: Documents) -> pl.Series | None:
-    """The stemmer of each document; None where none has one."""
+    """Returns the stemmer of each document; None where none has one."""
     found = documents.column("lang")
     if found is None:
         return None
@@ -120,7 +120,7 @@ def _languages(documents: Documents) -> pl.Series | None:
 
 
 def _by_language(name: str, texts: pl.Series, languages: pl.Series | None) -> dict[str, pl.Series]:
-    """A field, and its twins of the languages that occur."""
+    """Returns a field, and its twins of the languages that occur."""
     if languages is None:
         return {name: texts}
     nothing = _nulls(texts)
@@ -131,8 +131,8 @@ def _by_language(name: str, texts: pl.Series, languages: pl.Series | None) -> di
 
 
 def _json(own: dict[str, pl.Series], others: dict[str, pl.Series]) -> pl.Series:
-    """An object for each row, without the fields that it lacks: rows that have the same ones are
-    written together.
+    """Returns an object for each row, without the fields that it lacks: rows that have the same
+    ones are written together.
     """
     frame = pl.DataFrame(
         [values.alias(f"o{n}") for n, values in enumerate((*own.values(), *others.values()))]

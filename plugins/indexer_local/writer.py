@@ -1,5 +1,5 @@
-"""indexer-local: an index beside the crawl, without a server; `minutch search` and `minutch serve`
-look into it.
+"""indexer-local: writes an index beside the crawl, without a server; `minutch search` and `minutch
+serve` read it.
 
     path       folder of the index, below that of the crawl unless it is absolute (index);
                indexchecker, which knows no crawl, takes the working folder
@@ -63,24 +63,24 @@ class LocalIndexWriter(IndexWriter):
         return bytes(self.encode_columns(Documents.of(doc))[0])
 
     def encode_columns(self, documents: Documents) -> pl.Series:
-        """The JSON of each document."""
+        """Returns the JSON of each document."""
         return encoded(documents)
 
     def open(self) -> None:
         self._held = ExitStack()
-        place = LocalIndex(self.path)
-        if self.path.is_dir() and not place.exists() and any(self.path.iterdir()):
+        store = LocalIndex(self.path)
+        if self.path.is_dir() and not store.exists() and any(self.path.iterdir()):
             leftovers = [path.name for path in self.path.iterdir() if not path.name.startswith(".")]
             if leftovers:
                 raise IndexWriterError(f"{self.path} is no index: {leftovers[0]} is in it")
         try:
-            self._held.enter_context(place.lock())
-            if place.exists() and not self.conf.get_boolean(REBUILD_PROPERTY, False):
-                place.require()
-                folder = place.current
+            self._held.enter_context(store.lock())
+            if store.exists() and not self.conf.get_boolean(REBUILD_PROPERTY, False):
+                store.require()
+                folder = store.current
                 index = opened(folder)
             else:
-                folder = self._held.enter_context(place.replacement(keep_old=False))
+                folder = self._held.enter_context(store.replacement(keep_old=False))
                 index = created(folder)
             self._before, self._last = index.searcher(), ""
             self._writer = index.writer(
@@ -98,8 +98,8 @@ class LocalIndexWriter(IndexWriter):
             raise
 
     def _clear(self, folder: Path) -> None:
-        """Remove the files of a job that was killed: tantivy would stop at those that it is to make
-        again.
+        """Removes the files of a job that was killed: tantivy would stop at those that it is to
+        make again.
         """
         self._committed(self._writer.garbage_collect_files)
         for path in folder.glob(".tmp*"):
@@ -123,8 +123,8 @@ class LocalIndexWriter(IndexWriter):
         return refused
 
     def _may_have(self, key: str) -> bool:
-        """Whether the index may have a document of this URL; in vain, a deletion costs as much as a
-        document.
+        """Returns False if the index has no document of this URL; a needless deletion costs as much
+        as a document.
 
         Actions come in the order of the URLs: one that is not behind the last may have come before.
         """
@@ -151,10 +151,10 @@ class LocalIndexWriter(IndexWriter):
             self._writer.rollback()
             del self._writer
         if hasattr(self, "_held"):
-            self._release(IndexWriterError("given up"))
+            self._release(IndexWriterError("aborted"))
 
     def _release(self, error: BaseException) -> None:
-        """Let go of what is held, and remove what is half done."""
+        """Releases locks and removes incomplete files."""
         self._held.__exit__(type(error), error, error.__traceback__)
 
     def describe(self) -> dict[str, tuple[str, object]]:

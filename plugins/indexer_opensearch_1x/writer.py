@@ -1,5 +1,5 @@
-"""indexer-opensearch-1x: documents into OpenSearch 1, 2 and 3. `lib_indexer/bulk.py` has the
-parameters; here
+"""indexer-opensearch-1x: sends documents to OpenSearch 1, 2 and 3. Parameters in addition to those
+of `lib_indexer/bulk.py`:
 
     username, password                   admin, admin; nothing is sent if the name is empty
     trust.store.path, .password, .type   certificates that are trusted

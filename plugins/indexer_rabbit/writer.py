@@ -1,4 +1,5 @@
-"""indexer-rabbit: messages in JSON to an exchange of RabbitMQ. Needs pika (extra `rabbitmq`).
+"""indexer-rabbit: sends documents as messages in JSON to an exchange of RabbitMQ. Needs pika (extra
+`rabbitmq`).
 
     server.uri                           amqp://user:password@host:port/virtualhost
     exchange.name                        where messages go; empty: the default exchange
@@ -109,7 +110,7 @@ class RabbitIndexWriter(IndexWriter):
         return ()
 
     def _rest(self, actions: Sequence[Action], sent: int) -> Sequence[Action]:
-        """What is to go out again after `sent` messages: all that stands in one message goes
+        """Returns the actions to send again after `sent` messages; those of one message are kept
         together.
         """
         if self.mode != SINGLE:
@@ -156,7 +157,7 @@ class RabbitIndexWriter(IndexWriter):
             "commit.mode": ("one document in a message, or many", self.mode),
             "commit.size": ("documents in a message, or messages in a batch", self.batch_documents),
             "headers.static": ("headers of each message", ",".join(self.static)),
-            "headers.dynamic": ("fields that are headers, too", ",".join(self.dynamic)),
+            "headers.dynamic": ("fields that are also headers", ",".join(self.dynamic)),
         }
 
 
@@ -169,6 +170,6 @@ def _additions(actions: Sequence[Action]) -> list[Action]:
 
 
 def _document(fields: dict[str, list[Any]], weight: float) -> dict[str, Any]:
-    """A document as Nutch's consumers know it."""
+    """Returns a document as Nutch's consumers know it."""
     found = [{"key": name, "weight": 1.0, "values": values} for name, values in fields.items()]
     return {"fields": found, "documentBoost": weight}

@@ -1,4 +1,4 @@
-"""indexer-solr: documents into Apache Solr, as commands in JSON to its update handler.
+"""indexer-solr: sends documents to Apache Solr, as commands in JSON to its update handler.
 
     type                  http: each URL gets all documents; cloud: any node of a SolrCloud does;
                           lb: the URLs lead to one index and get batches in turn. A URL that can't
@@ -108,8 +108,8 @@ class SolrIndexWriter(IndexWriter):
 
     def open(self) -> None:
         self.abort()
-        places = [f"{url.rstrip('/')}/{quote(self.collection, safe='')}" for url in self.urls]
-        addresses = places if self.type == CLOUD else self.urls
+        collections = [f"{url.rstrip('/')}/{quote(self.collection, safe='')}" for url in self.urls]
+        addresses = collections if self.type == CLOUD else self.urls
         groups = [[url] for url in addresses] if self.type == HTTP else [addresses]
         secure = any(url.startswith("https:") for url in addresses)
         tls = tls_context(self._trusted, verify=self.verifies) if secure else None
@@ -189,9 +189,7 @@ def _update(server: SearchServer, body: bytes, params: Sequence[tuple[str, str]]
 
 
 def _update_patiently(server: SearchServer, body: bytes, params: Sequence[tuple[str, str]]) -> None:
-    """The same for an index that was there before: a SolrCloud that starts again answers 404 for
-    some seconds.
-    """
+    """Updates an existing index: a SolrCloud that restarts answers 404 for some seconds."""
     try:
         _update(server, body, params)
     except MissingError as error:

@@ -1,4 +1,4 @@
-"""Index field `lang`; lang.index.languages names the only languages that are to be indexed.
+"""Adds the field `lang`; lang.index.languages limits the languages that are indexed.
 
 Source: org.apache.nutch.analysis.lang.LanguageIndexingFilter.
 """

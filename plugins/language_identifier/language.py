@@ -1,5 +1,5 @@
-"""language-identifier: the language of an HTML page, as ISO 639-1 code in the parse metadata under
-`language`.
+"""language-identifier: detects the language of an HTML page and stores its ISO 639-1 code in the
+parse metadata as `language`.
 
 lang.extraction.policy lists how the language is found, in order:
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LANGUAGE = "language"
 CERTAIN = 0.95
-"""From this probability on a guess counts as sure."""
+"""Minimum probability of a guess that is accepted."""
 _SEPARATORS = re.compile(r"[, ;.()=]")
 
 
@@ -90,7 +90,9 @@ def _identifier() -> Any:
 
 
 def _stated(document: LexborHTMLParser) -> str | None:
-    """The language that a page states: lang attribute, then dc.language, then content-language."""
+    """Returns the language that a page states: lang attribute, then dc.language, then
+    content-language.
+    """
     for values in (
         _attributes(document),
         _metas(document, "name", "dc.language"),
@@ -123,8 +125,8 @@ def _nodes(document: LexborHTMLParser, query: str) -> list[LexborNode]:
 
 
 def primary_language(value: str) -> str | None:
-    """The first language that a value names, as ISO 639-1 code: `de-AT, en` is de, `deu` too; None
-    if there is none.
+    """Returns the first language that a value names, as ISO 639-1 code: `de-AT, en` is de, `deu`
+    too; None if there is none.
     """
     for part in _SEPARATORS.split(value):
         code = CODES.get(re.split("[-_]", part)[0].lower())

@@ -1,5 +1,5 @@
-"""Metadata travels with a page: from the CrawlDb through content and parse to the pages that it
-links to.
+"""Carries metadata of a page from the CrawlDb through content and parse to the pages that it links
+to.
 
 What scoring-metadata and urlmeta share. Source:
 org.apache.nutch.scoring.metadata.MetadataScoringFilter.
@@ -54,6 +54,6 @@ class CarryingFilter(ScoringFilter):
         return None if self._carried(parse_data) else score
 
     def _carried(self, parse_data: ParseData) -> list[tuple[str, str]]:
-        """What a page hands on to its links: names, and the values."""
+        """Returns the metadata that a page passes on to its links: names and values."""
         values = ((name, parse_data.meta(name)) for name in self.from_parse)
         return [(name, value) for name, value in values if value is not None]

@@ -1,4 +1,4 @@
-"""A list of hosts, domains and public suffixes, one on each line; lines are lower-cased, `#` starts
+"""Reads a list of hosts, domains and public suffixes, one a line; lines are lower-cased, `#` starts
 a comment line.
 """
 
@@ -33,23 +33,25 @@ class HostList:
         return bool(self.names)
 
     def has(self, url: str) -> bool | None:
-        """Whether the list has the URL's suffix, domain or host; None if it is not a URL."""
+        """Returns True if the list has the URL's suffix, domain or host; None if it is no URL."""
         try:
             return self.has_host(parse(url).host)
         except UrlError:
             return None
 
     def has_host(self, host: str) -> bool:
-        """The same for a host as written in the URL (suffixes are case-sensitive)."""
+        """Returns the same for a host as written in the URL (suffixes are case-sensitive)."""
         return self.name_of(host) is not None
 
     def name_of(self, host: str) -> str | None:
-        """The name on the list that a host goes by: the host itself, its domain, or its suffix."""
+        """Returns the name on the list that a host goes by: the host itself, its domain, or its
+        suffix.
+        """
         names = (host.lower(), domain_of(host), suffix_of(host))
         return next((name for name in names if name in self.names), None)
 
     def explain(self, url: str, source: str) -> str:
-        """The line of the list (whose file is `source`) that the URL is on, for messages."""
+        """Returns the line of the list (of file `source`) that the URL is on, for messages."""
         try:
             name = self.name_of(parse(url).host)
         except UrlError as exc:
@@ -57,8 +59,8 @@ class HostList:
         return f"{source}: not listed" if name is None else f"{source}:{self.names[name]}: {name}"
 
     def choose(self, urls: pl.Series, listed: bool) -> pl.Series:
-        """The URLs that are on the list (or those that are not); null for the others and for
-        malformed ones.
+        """Returns the URLs that are on the list (or those that are not); null for the others and
+        for malformed ones.
         """
         hosts = host_column(urls)
         chosen = map_distinct(hosts, lambda host: "" if self.has_host(host) is listed else None)

@@ -1,5 +1,5 @@
-"""Links of a page that a browser follows or loads and Nutch does not take: a second look at the
-tree, if asked for.
+"""Finds links that a browser follows or loads and Nutch does not, in a second pass over the tree,
+if configured.
 
 Each is one of the kinds of `linkkinds`. They come after the page's other links, each target once,
 without an anchor. As in the first walk, an element with rel=nofollow is passed over, and so is one
@@ -23,7 +23,17 @@ from minutch.errors import ParseError
 from minutch.records.links import Outlink
 
 from .elements import Elements, is_nofollow
-from .linkkinds import CSS, LIKELY, MARKUP, PLACES, SRCSET, URL, URLS, LinkAttribute, kinds_of
+from .linkkinds import (
+    CSS,
+    LIKELY,
+    LINK_ATTRIBUTES,
+    MARKUP,
+    SRCSET,
+    URL,
+    URLS,
+    LinkAttribute,
+    kinds_of,
+)
 from .linkvalues import in_css, in_list, in_policy, in_srcset, in_text, is_likely
 from .metatags import read_refresh
 from .walk import ParsedMarkup
@@ -62,8 +72,12 @@ class BrowserLinks:
         self.kinds = kinds_of(conf)
         self._elements = elements
         self._ignored = frozenset(conf.get_strings("parser.html.outlinks.ignore_tags"))
-        self._places = {name: place for name, place in PLACES.items() if place.kind in self.kinds}
-        self._selector = ", ".join(_selectors(self._places))
+        self._attributes = {
+            name: attribute
+            for name, attribute in LINK_ATTRIBUTES.items()
+            if attribute.kind in self.kinds
+        }
+        self._selector = ", ".join(_selectors(self._attributes))
 
     def __bool__(self) -> bool:
         return bool(self.kinds)
@@ -71,8 +85,8 @@ class BrowserLinks:
     def links(
         self, data: bytes, document: LexborHTMLParser, page: ParsedMarkup, read: Read
     ) -> list[Outlink]:
-        """The links of a page: its bytes in UTF-8, its tree, what was found in it; `read` is for
-        pages within it.
+        """Returns the links of a page: its bytes in UTF-8, its tree, what was found in it; `read`
+        is for pages within it.
         """
         found = dict.fromkeys(self._targets(data, document, page, read, 1))
         return [Outlink(target) for target in found if target and not target.startswith("#")]
@@ -104,7 +118,7 @@ class BrowserLinks:
             yield from self._targets(data, document, page, read, level)
 
     def _of_element(self, node: LexborNode, inside: list[bytes]) -> Iterator[str]:
-        """The links of one element; pages within it are added to `inside`."""
+        """Yields the links of one element; pages within it are added to `inside`."""
         tag = node.tag or ""
         if tag == "style" and "css" in self.kinds:
             yield from in_css(node.text())
@@ -114,12 +128,12 @@ class BrowserLinks:
         for name, value in attributes.items():
             if not value:
                 continue
-            place = self._places.get(name)
-            if place is not None and (not place.elements or tag in place.elements):
-                if place.holds == MARKUP:
+            attribute = self._attributes.get(name)
+            if attribute is not None and (not attribute.elements or tag in attribute.elements):
+                if attribute.holds == MARKUP:
                     inside.append(value.encode("utf-8", "replace"))
                 else:
-                    yield from _READERS[place.holds](value)
+                    yield from _READERS[attribute.holds](value)
             if "data" in self.kinds and value[:5].lower() == "data:":
                 inside += _page_in_url(value)
         special = _SPECIAL.get(tag)
@@ -193,7 +207,7 @@ def _selectors(places: Mapping[str, LinkAttribute]) -> Iterator[str]:
 
 
 def _elements(document: LexborHTMLParser, selector: str) -> Iterator[LexborNode]:
-    """The elements that match, and all that are in one of svg or math."""
+    """Yields the elements that match, and all that are in one of svg or math."""
     seen: set[int] = set()
     for node in document.css(selector):
         for inner in node.traverse() if node.tag in ("math", "svg") else (node,):
@@ -212,7 +226,7 @@ _SPECIAL: Final[Mapping[str, Callable[..., Iterator[str]]]] = {
 
 
 def _conditional_comments(data: bytes) -> Iterator[bytes]:
-    """The markup in comments that some browsers of old read: `<!--[if IE]>…<![endif]-->`."""
+    """Yields the markup in comments that some browsers of old read: `<!--[if IE]>…<![endif]-->`."""
     start = data.find(b"<!--[if")
     while start >= 0:
         end = data.find(b"-->", start)
@@ -224,14 +238,14 @@ def _conditional_comments(data: bytes) -> Iterator[bytes]:
 
 
 def _lost_frames(data: bytes) -> Iterator[bytes]:
-    """The frames of a page whose frameset browsers ignore, since something else comes first."""
+    """Yields the frames of a page whose frameset browsers ignore, as it comes too late."""
     frames = _FRAME.findall(data)
     if frames:
         yield b"<frameset>" + b"".join(frames)
 
 
 def _page_in_url(url: str) -> Iterator[bytes]:
-    """The page, or the image of markup, that a data: URL holds (RFC 2397)."""
+    """Yields the page, or the image of markup, that a data: URL holds (RFC 2397)."""
     match = _DATA.match(url)
     if match is None:
         return

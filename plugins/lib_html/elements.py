@@ -1,5 +1,5 @@
-"""The elements that count in a page, as configured: those with links, those that end a line, those
-left out.
+"""Reads which elements of a page count: those with links, those that end a line, those that are
+skipped.
 
 Properties: parser.html.form.use_action, parser.html.outlinks.ignore_tags,
 parser.html.line.separators, parser.html.outlinks.htmlnode_metadata_name.
@@ -34,7 +34,7 @@ SILENT: Final = frozenset(("script", "style"))
 """Elements whose text is not the page's."""
 NAME, CONTENT = "name", "content"
 HEAD_ATTRIBUTES: Final = (NAME, CONTENT, "http-equiv", "href")
-"""What is read of meta and base elements."""
+"""The attributes of meta and base elements that are read."""
 _NOFOLLOW: Final = re.compile(r"\bnofollow\b", re.IGNORECASE)
 
 
@@ -51,7 +51,7 @@ class Elements:
 
     @classmethod
     def of(cls, conf: Configuration) -> Elements:
-        """Those of a configuration."""
+        """Reads the elements of a configuration."""
         attributes = link_attributes(conf)
         separators = frozenset(conf.get_trimmed_strings("parser.html.line.separators"))
         names = {"base", "body", "meta", "title", *SILENT, *attributes}
@@ -60,7 +60,7 @@ class Elements:
 
 
 def link_attributes(conf: Configuration) -> dict[str, str]:
-    """The elements whose links count: parser.html.form.use_action,
+    """Returns the elements whose links count: parser.html.form.use_action,
     parser.html.outlinks.ignore_tags.
     """
     attributes = dict(LINK_ATTRIBUTES)
@@ -75,5 +75,5 @@ def link_attributes(conf: Configuration) -> dict[str, str]:
 
 
 def is_nofollow(relation: str) -> bool:
-    """Whether a link with this `rel` is not to be followed."""
+    """Returns True if a link with this `rel` must not be followed."""
     return _NOFOLLOW.search(relation) is not None

@@ -1,4 +1,4 @@
-r"""Text, title and links of an HTML tree, as Nutch's DOMContentUtils takes them from its own.
+r"""Extracts text, title and links from an HTML tree, as Nutch's DOMContentUtils does.
 
 One walk over the tree collects everything:
 
@@ -53,8 +53,8 @@ class Extractor:
         return tree_reader(self.elements)
 
     def read(self, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, ParsedMarkup]:
-        """The tree of a page in UTF-8, and everything about it; `marked` pages had a byte order
-        mark before it.
+        """Returns the tree of a page in UTF-8, and everything about it; `marked` pages had a byte
+        order mark before it.
 
         The mark is a text of its own then, as it is for Nutch. Raises ParseError for a page beyond
         the limits.
@@ -67,15 +67,15 @@ class Extractor:
     def read_in_python(
         self, data: bytes, *, marked: bool = False
     ) -> tuple[LexborHTMLParser, ParsedMarkup]:
-        """The same by the walk in Python."""
+        """Reads the page by the walk in Python."""
         document = build_tree(data if data.isascii() else clean(data))
         return document, Walk(self.elements).page(document, marked=marked)
 
     def read_by_kernel(
         self, reader: TreeReader, data: bytes, *, marked: bool = False
     ) -> tuple[LexborHTMLParser, ParsedMarkup]:
-        """The same by the kernel, as far as it goes."""
-        if not data.isascii() and not reader.is_utf8(data):
+        """Parses and reads a page by the kernel, or by a walk over the tree if the kernel can't."""
+        if not data.isascii():
             data = clean(data)
         document = plain_tree(data)
         page = reader.read(document, marked=marked)
@@ -86,7 +86,7 @@ class Extractor:
 
 
 def clean(data: bytes) -> bytes:
-    """The same with U+FFFD in place of invalid UTF-8."""
+    """Returns the same with U+FFFD in place of invalid UTF-8."""
     return data.decode("utf-8", "replace").encode()
 
 

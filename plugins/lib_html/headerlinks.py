@@ -1,4 +1,4 @@
-"""Links in the headers that came with a page: Link, Refresh and Content-Location.
+"""Finds links in the headers that came with a page: Link, Refresh and Content-Location.
 
 They are relative to the page's URL, whatever its base element says. Sources: RFC 8288 section 3.2,
 RFC 9110 section 8.7, HTML standard ("shared declarative refresh steps").
@@ -17,7 +17,7 @@ from .metatags import read_refresh
 
 
 def header_links(metadata: Metadata) -> list[Outlink]:
-    """The links, not resolved, each target once."""
+    """Returns the links, not resolved, each target once."""
     return [Outlink(target) for target in dict.fromkeys(_targets(metadata)) if target]
 
 

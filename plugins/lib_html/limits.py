@@ -1,4 +1,4 @@
-"""Pages whose tree would take more time than a page is worth are refused before it is built.
+"""Refuses pages whose tree would take too much time, before it is built.
 
 Lexbor looks through all open elements at many a tag, and through all attributes of an element at
 each further one: a page of a megabyte can take minutes. How deep a tree would be is measured by the
@@ -16,6 +16,7 @@ import numpy as np
 from minutch.conf import Configuration
 from minutch.errors import ParseError
 from minutch.kernels import markup as kernels
+from minutch.kernels.tags import Tag
 
 DEPTH: Final = 1024
 ATTRIBUTES: Final = 1024
@@ -30,51 +31,51 @@ _DEEPEST: Final = 100_000
 _LESS_THAN: Final = 0x3C
 
 _NAMES: Final = {
-    kernels.VOID: (
+    Tag.VOID: (
         "area base basefont bgsound br col embed frame hr image img input keygen link meta param"
         " source track wbr"
     ),
-    kernels.RAW: "iframe noembed noframes script style textarea title xmp",
-    kernels.FORMATTING: "a b big code em font i nobr s small strike strong tt u",
-    kernels.ALONE: "a nobr",
-    kernels.CLOSES_P: (
+    Tag.RAW: "iframe noembed noframes script style textarea title xmp",
+    Tag.FORMATTING: "a b big code em font i nobr s small strike strong tt u",
+    Tag.ALONE: "a nobr",
+    Tag.CLOSES_P: (
         "address article aside blockquote center dd details dialog dir div dl dt fieldset"
         " figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr li listing main menu nav"
         " ol p plaintext pre search section summary ul xmp"
     ),
-    kernels.IS_P: "p",
-    kernels.ITEM: "li",
-    kernels.TERM: "dd dt",
-    kernels.HEADING: "h1 h2 h3 h4 h5 h6",
-    kernels.OPTION: "option optgroup",
-    kernels.CELL: "caption td th",
-    kernels.ROW_OF_TABLE: "tr",
-    kernels.SECTION: "colgroup tbody tfoot thead",
-    kernels.TABLE: "table template",
-    kernels.BARRIER: "applet button caption marquee object select table td template th",
-    kernels.MARKER: "applet caption marquee object td template th",
-    kernels.PLAIN: "address div p",
-    kernels.SPECIAL: (
+    Tag.IS_P: "p",
+    Tag.ITEM: "li",
+    Tag.TERM: "dd dt",
+    Tag.HEADING: "h1 h2 h3 h4 h5 h6",
+    Tag.OPTION: "option optgroup",
+    Tag.CELL: "caption td th",
+    Tag.ROW_OF_TABLE: "tr",
+    Tag.SECTION: "colgroup tbody tfoot thead",
+    Tag.TABLE: "table template",
+    Tag.BARRIER: "applet button caption marquee object select table td template th",
+    Tag.MARKER: "applet caption marquee object td template th",
+    Tag.PLAIN: "address div p",
+    Tag.SPECIAL: (
         "address applet article aside blockquote button caption center colgroup dd details dir div"
         " dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup li listing"
         " main marquee menu nav noscript object ol p pre search section select summary table tbody"
         " td template tfoot th thead tr ul"
     ),
-    kernels.ONCE: "body head html",
-    kernels.LAST: "plaintext",
-    kernels.VALUE: "option",
-    kernels.LEAVES: (
+    Tag.ONCE: "body head html",
+    Tag.LAST: "plaintext",
+    Tag.VALUE: "option",
+    Tag.LEAVES: (
         "b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img"
         " li listing menu meta nobr ol p pre ruby s small span strike strong sub sup table tt u"
         " ul var"
     ),
-    kernels.RUBY: "rb rp rt rtc",
-    kernels.FORM: "form",
-    kernels.SVG: "svg",
-    kernels.MATH: "math",
-    kernels.IN_SVG: "desc foreignobject title",
-    kernels.IN_MATH: "mi mn mo ms mtext",
-    kernels.FRAMES: "frameset",
+    Tag.RUBY: "rb rp rt rtc",
+    Tag.FORM: "form",
+    Tag.SVG: "svg",
+    Tag.MATH: "math",
+    Tag.IN_SVG: "desc foreignobject title",
+    Tag.IN_MATH: "mi mn mo ms mtext",
+    Tag.FRAMES: "frameset",
 }
 _REASONS: Final = {
     kernels.TOO_DEEP: "elements nested deeper than parser.html.max.depth = {depth}",
@@ -113,7 +114,7 @@ class Limits:
             raise ParseError(f"no tree of {len(data)} bytes: {reason}")
 
     def measure(self, data: bytes) -> tuple[int, int]:
-        """How the measurement of a page ends, and how deep the tree was at most by then."""
+        """Measures a page; returns the result and the greatest depth of the tree until then."""
         state = np.zeros(kernels.SCRATCH + 1, np.int64)
         with self._lock:
             end = kernels.measure(
@@ -128,7 +129,7 @@ class Limits:
 
 
 def _table_of_names() -> tuple[np.ndarray, np.ndarray]:
-    """The kernel's `hashes` and `name_flags`."""
+    """Returns the kernel's `hashes` and `name_flags`."""
     hashes, flags = np.zeros((2, kernels.SLOTS), np.int64)
     known: dict[str, int] = {}
     for flag, names in _NAMES.items():

@@ -1,5 +1,5 @@
-"""The kinds of links that Nutch does not take, and where in a page they stand. The one home of that
-table.
+"""Lists the kinds of links that Nutch does not take, and the elements and attributes that have
+them.
 
 Properties: parser.html.outlinks.browser turns all kinds on; parser.html.outlinks.kinds names some
 of them, or takes some away (`-ping`). Nutch's own links are those of `elements`.
@@ -32,7 +32,7 @@ def _place(kind: str, holds: str, elements: str = "") -> LinkAttribute:
     return LinkAttribute(kind, holds, frozenset(elements.split()))
 
 
-PLACES: Final[Mapping[str, LinkAttribute]] = {
+LINK_ATTRIBUTES: Final[Mapping[str, LinkAttribute]] = {
     "action": _place("form", URL, "isindex"),
     "archive": _place("media", URLS, "applet object"),
     "background": _place("background", URL),
@@ -59,7 +59,7 @@ PLACES: Final[Mapping[str, LinkAttribute]] = {
 }
 """Attribute → what it may hold. Others need a look at their element: `browserlinks` has them."""
 
-KINDS: Final = frozenset(place.kind for place in PLACES.values()) | {
+KINDS: Final = frozenset(attribute.kind for attribute in LINK_ATTRIBUTES.values()) | {
     "base",
     "comment",
     "data",
@@ -75,7 +75,9 @@ KINDS: Final = frozenset(place.kind for place in PLACES.values()) | {
 
 
 def kinds_of(conf: Configuration) -> frozenset[str]:
-    """The kinds that a configuration asks for. Raises ConfigError for one that does not exist."""
+    """Returns the kinds that a configuration asks for. Raises ConfigError for one that does not
+    exist.
+    """
     kinds = set(KINDS) if conf.get_boolean(BROWSER_PROPERTY, False) else set()
     for name in conf.get_trimmed_strings(KINDS_PROPERTY):
         kind = name.removeprefix("-")

@@ -1,5 +1,4 @@
-"""The links in the values of attributes and headers, in style sheets and in text. All of them take
-time in proportion.
+"""Finds links in the values of attributes and headers, in style sheets and in text, in linear time.
 
 Sources: HTML standard (srcset), CSS Syntax Level 3 (strings, url(), comments), RFC 8288 section 3
 (Link).
@@ -35,7 +34,7 @@ _PATH: Final = re.compile(
 
 
 def in_srcset(value: str) -> Iterator[str]:
-    """The URLs of the candidates, without their descriptors."""
+    """Yields the URLs of the candidates, without their descriptors."""
     at = 0
     while (match := _CANDIDATE.match(value, at)) is not None:
         url, at = match[1], match.end()
@@ -50,7 +49,7 @@ def in_list(value: str) -> Iterator[str]:
 
 
 def in_css(style: str) -> Iterator[str]:
-    """What url() and @import name; comments and other strings hold no links."""
+    """Finds the links of url() and @import, not those in comments and other strings."""
     for match in _IN_CSS.finditer(style):
         text = match["plain"] or (match["link"] and (match["double"] or match["single"]))
         if text and len(text) <= LONGEST:
@@ -77,12 +76,12 @@ def in_link_header(value: str) -> Iterator[tuple[str, str]]:
 
 
 def is_likely(value: str) -> bool:
-    """Whether a value that may be anything looks like a URL or a path."""
+    """Returns True if an arbitrary value looks like a URL or a path."""
     return _LIKELY.fullmatch(value) is not None
 
 
 def in_policy(policy: str) -> Iterator[str]:
-    """Where a Content-Security-Policy has reports sent."""
+    """Finds the URLs that a Content-Security-Policy has reports sent to."""
     for directive in policy.split(";"):
         name, *values = directive.split() or [""]
         if name.lower() == "report-uri":

@@ -1,4 +1,4 @@
-"""What the meta and base elements of a head say: robots, refresh, base, and everything by name.
+"""Reads the meta and base elements of a head: robots, refresh, base, and everything by name.
 
 Source: org.apache.nutch.parse.html.HTMLMetaProcessor, quirks included: directives are found
 anywhere in the value (`noindexed` counts); but a refresh is read as the HTML standard says (Nutch
@@ -35,8 +35,8 @@ _QUOTES: Final = ("'", '"')
 def read_metatags(
     metas: Iterable[Mapping[str, str]], bases: Iterable[Mapping[str, str]], context: Url
 ) -> HTMLMetaTags:
-    """The tags of a page from the attributes of its meta and base elements; `context` is the page's
-    base URL.
+    """Returns the tags of a page from the attributes of its meta and base elements; `context` is
+    the page's base URL.
     """
     tags = HTMLMetaTags()
     for attributes in metas:
@@ -60,8 +60,8 @@ def _named(tags: HTMLMetaTags, name: str, content: str) -> None:
 
 
 def apply_robots_header(tags: HTMLMetaTags, value: str, agent: str) -> None:
-    """Follow an X-Robots-Tag header (Nutch does not); one that begins with another agent's name is
-    ignored.
+    """Applies an X-Robots-Tag header (Nutch does not); ignores one that begins with another agent's
+    name.
     """
     match = _AGENT.match(value)
     if match and match[1].lower() not in _WITH_VALUE:
@@ -72,7 +72,7 @@ def apply_robots_header(tags: HTMLMetaTags, value: str, agent: str) -> None:
 
 
 def apply_robots(tags: HTMLMetaTags, value: str) -> None:
-    """Follow the directives in the value of a robots meta element."""
+    """Applies the directives in the value of a robots meta element."""
     value = value.lower()
     tags.no_index |= "none" in value or "noindex" in value
     tags.no_follow |= "none" in value or "nofollow" in value
@@ -114,7 +114,7 @@ def read_refresh(value: str) -> tuple[int, str] | None:
 
 
 def _resolved(context: Url, target: str) -> str | None:
-    """As an absolute URL, else relative to the page; None if it is neither."""
+    """Resolves a URL, absolute or relative to the page; None if it is neither."""
     for base in (None, context):
         try:
             return str(parse(target, base))

@@ -1,5 +1,4 @@
-"""From the content of an HTML page to its parse: charset, tree, meta tags, text, links, parse
-filters.
+"""Parses the content of an HTML page: charset, tree, meta tags, text, links, parse filters.
 
 Used by parse-html, and by parse-tika for HTML that no other parser takes. Source:
 HtmlParser.getParse.
@@ -68,7 +67,9 @@ class HtmlPages:
     def parse(
         self, content: Content, text_of: Callable[[bytes, ParsedMarkup], str | bytes] | None = None
     ) -> ParseResult:
-        """The parse of a page; `text_of` its markup in UTF-8 takes the place of all of its text."""
+        """Returns the parse of a page; `text_of` its markup in UTF-8 takes the place of all of its
+        text.
+        """
         try:
             base = parse_url(content.base)
         except UrlError as error:
@@ -106,7 +107,7 @@ class HtmlPages:
     def _outlinks(
         self, content: Content, markup: bytes, document: LexborHTMLParser, page: ParsedMarkup
     ) -> Sequence[Outlink]:
-        """The links of a page with absolute URLs, without those that can't be resolved.
+        """Returns the links of a page with absolute URLs, without those that can't be resolved.
 
         A base element that is not a URL is ignored.
         """
@@ -134,6 +135,6 @@ def _status(tags: HTMLMetaTags) -> ParseStatus:
 
 
 def failed(url: str, error: Exception) -> ParseResult:
-    """The parse of a page that could not be parsed (ParseStatus.getEmptyParseResult)."""
+    """Returns the parse of a page that could not be parsed (ParseStatus.getEmptyParseResult)."""
     status = ParseStatus.failed(parsestatus.FAILED_EXCEPTION, str(error))
     return ParseResult.of(url, Parse("", ParseData(status=status)))

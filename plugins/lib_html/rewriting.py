@@ -1,5 +1,5 @@
-"""Markup that Lexbor takes for text, or keeps out of the tree, rewritten so that it is the page's,
-as it is for Nutch.
+"""Rewrites markup that Lexbor reads as text or drops from the tree, so that it is parsed as in
+Nutch.
 
     template                    gets another name, so that its content is markup like any other
     iframe with an end tag      likewise, if there is something inside
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Final
 
 PREFIX: Final = b"x-"
-"""What names get before them; such an element means nothing to HTML."""
+"""The prefix of renamed elements, which HTML does not know."""
 
 _TEXTS: Final = (b"script", b"style", b"title", b"textarea")
 """Elements that hold text, however long."""
@@ -31,7 +31,7 @@ _BLANKS: Final = b" \t\n\x0b\f\r"
 
 
 def rewrite(data: bytes) -> bytes:
-    """The page with other names where they have to be; takes one pass."""
+    """Returns the page with other names where they have to be; takes one pass."""
     return b"".join(_Rewriter(data).pieces())
 
 
@@ -44,7 +44,7 @@ class _Rewriter:
         self._next: dict[bytes, int] = {}
 
     def pieces(self) -> Iterator[bytes]:
-        """The page in pieces."""
+        """Yields the page in pieces."""
         data, done, at = self._data, 0, 0
         while (match := _TAG.search(self._lower, at)) is not None:
             closes, name = match.groups()
@@ -73,8 +73,8 @@ class _Rewriter:
         yield data[done:]
 
     def _find(self, text: bytes, start: int) -> int:
-        """Where a text comes next; -1 if it does not. Remembers, so that all calls together take
-        one pass.
+        """Returns the next position of a text, -1 if there is none. Remembers it, so that all calls
+        together take one pass.
         """
         found = self._next.get(text, 0)
         if 0 <= found < start:
@@ -82,22 +82,24 @@ class _Rewriter:
         return found
 
     def _after(self, text: bytes, start: int) -> int:
-        """Where a text that comes next ends; the page's end if it does not come."""
+        """Returns the end of the next occurrence of a text, or the page's end."""
         found = self._find(text, start)
         return len(self._data) if found < 0 else found + len(text)
 
     def _end_of_tag(self, start: int) -> int:
-        """Where a tag ends; the page's end if a quote in it has none."""
+        """Returns the end of a tag; the page's end if a quote in it is not closed."""
         rest = _REST_OF_TAG.match(self._data, start)
         return rest.end() if rest is not None and rest[1] else len(self._data)
 
     def _is_empty(self, start: int) -> bool:
-        """Whether the end tag of an iframe comes at once, or after blanks."""
+        """Returns True if the end tag of an iframe follows at once, or after blanks."""
         found = self._find(b"</iframe", start)
         return found >= 0 and not self._data[start:found].strip(_BLANKS)
 
     def _is_unclosed(self, name_end: int, start: int) -> bool:
-        """Whether an iframe whose tag goes from `name_end` to `start` has no end tag of its own."""
+        """Returns True if an iframe whose tag goes from `name_end` to `start` has no end tag of its
+        own.
+        """
         tag = self._data[name_end : start - 1]
         if tag.endswith(b"/") and (len(tag) == 1 or tag[-2:-1] in b" \t\n\x0b\f\r\"'"):
             return True

@@ -1,5 +1,5 @@
-"""Trees of pages, as browsers build them, but for what `rewriting` makes markup, as it is for
-Nutch's parser.
+"""Parses pages to trees as browsers do, after `rewriting` has changed some markup as Nutch's parser
+reads it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ REWRITTEN_IF_FILLED: Final = ("iframe", "noembed", "noframes", "xmp")
 
 
 def build_tree(data: bytes) -> LexborHTMLParser:
-    """The tree of a page in UTF-8, rewritten where it has to be."""
+    """Returns the tree of a page in UTF-8, rewritten where it has to be."""
     document = plain_tree(data)
     return plain_tree(rewrite(data)) if _is_to_be_rewritten(document) else document
 
 
 def plain_tree(data: bytes) -> LexborHTMLParser:
-    """The tree of a page as it stands. Raises ParseError where memory is short."""
+    """Returns the tree of a page as it stands. Raises ParseError where memory is short."""
     try:
         return LexborHTMLParser(data, options=LexborDocumentOptions.WO_EVENTS)
     except SelectolaxError as error:

@@ -1,4 +1,4 @@
-"""Whether Lexbor's trees are laid out in memory as the kernel `html` expects.
+"""Checks that Lexbor's trees are laid out in memory as the kernel `html` expects.
 
 A small page is read twice: by selectolax, and by the kernel's offsets through /proc/self/mem, which
 answers a wrong address with an error where a kernel would crash the process. The kernel is used
@@ -127,7 +127,7 @@ class _Check:
             attribute = self._word(attribute + kernels.ATTRIBUTE_NEXT)
 
     def _name(self, entry: int) -> str | None:
-        """A name that Lexbor has no number for; None if it is long."""
+        """Returns a name that Lexbor has no number for; None if it is long."""
         size = self._word(entry + kernels.ENTRY_LENGTH)
         return self._bytes(entry, size).decode() if size <= kernels.SHORT_NAME else None
 

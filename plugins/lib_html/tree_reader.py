@@ -1,5 +1,5 @@
-"""The kernel `html` called for a page: the elements as tables, its buffers, and the strings that it
-found.
+"""Calls the kernel `html` for a page: passes the elements as tables and its buffers, and returns
+the strings found.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _Tables: TypeAlias = tuple[Any, ...]
 
 
 def tree_reader(elements: Elements) -> TreeReader | None:
-    """A reader for these elements; None where pages have to be walked in Python.
+    """Returns a reader for these elements; None where pages have to be walked in Python.
 
     That is where Lexbor's trees are laid out in another way, for a line separator with a long name,
     and where links get metadata.
@@ -65,14 +65,10 @@ class TreeReader:
             np.empty((size // _BYTES_PER_HEAD, kernels.HEAD_ROW), np.int64),
         )
 
-    def is_utf8(self, data: bytes) -> bool:
-        """Whether these are bytes of UTF-8; in less than half the time of decoding them."""
-        return bool(kernels.is_utf8(np.frombuffer(data, np.uint8)))
-
     def read(
         self, document: LexborHTMLParser, *, marked: bool = False, rewritten: bool = False
     ) -> ParsedMarkup | None:
-        """The content of a page's tree; None if that takes Python, or if the page has to be
+        """Returns the content of a page's tree; None if that takes Python, or if the page has to be
         rewritten first.
         """
         root = document.root
@@ -93,7 +89,7 @@ class TreeReader:
         return page
 
     def _page(self) -> ParsedMarkup:
-        """The page, from the kernel's buffers."""
+        """Returns the page, from the kernel's buffers."""
         text_size, run_size, links, heads, title, title_end, side_size = self._found.tolist()
         text, side, run, _, rows = self._room
         page = ParsedMarkup(
@@ -110,7 +106,7 @@ class TreeReader:
 
 
 def _head_attributes(values: bytes, bounds: Sequence[int]) -> dict[str, str]:
-    """The attributes of an element of the head, whose values lie between these bounds."""
+    """Returns the attributes of an element of the head, whose values lie between these bounds."""
     name, name_end, content, content_end, *others = bounds
     if name >= 0 and content >= 0 and others[0] < 0 and others[2] < 0:  # nearly all
         return {NAME: values[name:name_end].decode(), CONTENT: values[content:content_end].decode()}
@@ -119,7 +115,7 @@ def _head_attributes(values: bytes, bounds: Sequence[int]) -> dict[str, str]:
 
 
 def _element_tables(elements: Elements) -> _Tables:
-    """The kernel's `kinds`, `targets`, `tags` and `tag_sizes`."""
+    """Returns the kernel's `kinds`, `targets`, `tags` and `tag_sizes`."""
     flags = _flags(elements)
     document = LexborHTMLParser("")
     numbers = {name: document.create_node(name).tag_id for name in flags}
@@ -155,7 +151,7 @@ def _flags(elements: Elements) -> dict[str, int]:
 
 
 def _attribute_tables(numbers: Mapping[str, int]) -> _Tables:
-    """The kernel's `slots`, `names`, `name_sizes` and `values`."""
+    """Returns the kernel's `slots`, `names`, `name_sizes` and `values`."""
     slots = np.full(kernels.NUMBERED_NAMES, -1, np.int64)
     for name, number in numbers.items():
         slots[number] = kernels.ATTRIBUTES.index(name)

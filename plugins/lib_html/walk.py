@@ -1,4 +1,4 @@
-"""The walk over a page's tree in Python: the yardstick of the kernel `html`, and its substitute.
+"""Walks over a page's tree in Python: the reference for the kernel `html`, and its substitute.
 
 A page is walked here where the kernel can't be used or leaves the decision to Python's Unicode (see
 `extract`).
@@ -20,7 +20,7 @@ from .tree import RENAMED
 
 BLANKS: Final = " \t\n\x0b\f\r"
 TRIMMED: Final = "".join(map(chr, range(0x21)))
-"""What java.lang.String.trim takes off."""
+"""The characters that java.lang.String.trim removes."""
 BYTE_ORDER_MARK: Final = "\ufeff"
 
 _MARK: Final = "\0"
@@ -30,13 +30,13 @@ or replaces it.
 _MARK_BYTES: Final = _MARK.encode()
 _MARK_WORD: Final = b" " + _MARK_BYTES + b" "
 _BLANK_TEXT: Final = _MARK + " "
-"""In the place of a text node that is nothing but blanks: a line end, too."""
+"""Stands for a text node of blanks only, also of a line end."""
 _ORIGINAL: Final = {renamed: name for name, renamed in RENAMED.items()}
 
 
 @dataclass(slots=True)
 class ParsedMarkup:
-    """What a walk found."""
+    """The result of a walk over a tree."""
 
     text: bytes = b""
     """In UTF-8."""
@@ -64,7 +64,7 @@ class Walk:
         self.in_head = True
 
     def page(self, document: LexborHTMLParser, *, marked: bool = False) -> ParsedMarkup:
-        """The content of the tree, after a byte order mark if the page was `marked`."""
+        """Returns the content of the tree, after a byte order mark if the page was `marked`."""
         if marked:
             self.pieces.append(BYTE_ORDER_MARK)
         if document.root is not None:
@@ -77,7 +77,7 @@ class Walk:
         return page
 
     def _run(self, root: LexborNode) -> None:  # noqa: C901, PLR0912 - one branch a case
-        """Collect pieces of text, link elements, and what stands in the head."""
+        """Collects pieces of text, link elements, and the elements of the head."""
         elements = self.elements
         interesting, separators, attributes = (
             elements.interesting,
@@ -151,13 +151,13 @@ class Walk:
             yield Outlink(values[name] or "", anchor, self._metadata(tag))
 
     def _metadata(self, tag: str) -> MapWritable | None:
-        """The name of a link's element, if it is wanted."""
+        """Returns the name of a link's element, if it is wanted."""
         key = self.elements.element_key
         return MapWritable({Text(key): Text(_ORIGINAL.get(tag, tag))}) if key else None
 
     def _anchor(self, node: LexborNode, child: LexborNode, start: int) -> str:
-        """The text inside a link element, whose first child is `child`; else what its images
-        say.
+        """Returns the text inside a link element, whose first child is `child`; else what its
+        images say.
         """
         if child.next is None and child.tag == "-text":
             text = fold(self.pieces[start : start + 1])
@@ -167,7 +167,7 @@ class Walk:
         return text.strip(TRIMMED) or " ".join(_alternatives(node)).strip(TRIMMED)
 
     def _text_of(self, start: int, count: int) -> str:
-        """The folded pieces from `start` on, up to the text node number `count`."""
+        """Returns the folded pieces from `start` on, up to the text node number `count`."""
         pieces, end = self.pieces, start
         while count and end < len(pieces):
             count -= pieces[end] != _MARK
@@ -176,7 +176,7 @@ class Walk:
 
 
 def first_base(bases: Sequence[Mapping[str, str]]) -> str | None:
-    """The target of the first base element that has one."""
+    """Returns the target of the first base element that has one."""
     return next((base["href"] for base in bases if "href" in base), None)
 
 

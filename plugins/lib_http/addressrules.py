@@ -1,4 +1,4 @@
-"""Decides which addresses may be connected to, so that no page leads into the own network.
+"""Decides which addresses may be connected to, so that no page reaches the internal network.
 
     http.filter.ipaddress.include   if set, only these; the one way to reach the special ranges
                                     below
@@ -84,7 +84,7 @@ _MAPPED_BITS: Final = 96
 
 
 def embedded(address: Address) -> Address | None:
-    """The IPv4 address that an IPv6 one stands for, None if it stands for itself."""
+    """Returns the IPv4 address that an IPv6 one stands for, None if it stands for itself."""
     if isinstance(address, IPv4Address):
         return None
     if address.ipv4_mapped is not None:
@@ -99,12 +99,14 @@ def embedded(address: Address) -> Address | None:
 
 
 def is_special(address: Address) -> bool:
-    """Private, loopback, link-local, metadata, documentation, multicast, reserved."""
+    """Returns True for private, loopback, link-local, metadata, documentation, multicast and
+    reserved addresses.
+    """
     return special_network(address) is not None
 
 
 def special_network(address: Address) -> Network | None:
-    """The special range that an address is in."""
+    """Returns the special range that an address is in."""
     return next(
         (
             network
@@ -130,7 +132,7 @@ _NAMED: Final[dict[str, Callable[[Address], bool]]] = {
 
 
 def parse_rule(text: str) -> AddressRule:
-    """One rule; ValueError if it is none. A network within ::ffff:0:0/96 is an IPv4 network."""
+    """Parses a rule; a network within ::ffff:0:0/96 becomes an IPv4 network. Raises ValueError."""
     named = _NAMED.get(text.lower())
     if named is not None:
         return AddressRule(text, named)
@@ -159,7 +161,7 @@ class AddressRules:
         return cls(*(_read_rules(conf, name) for name in (INCLUDE, EXCLUDE)))
 
     def accepts(self, text: str) -> bool:
-        """Whether the address in `text` (a zone may follow) may be connected to."""
+        """Returns True if the address in `text` (a zone may follow) may be connected to."""
         known = self._known.get(text)
         if known is None:
             known = not self.refusal(text)
@@ -168,8 +170,8 @@ class AddressRules:
         return known
 
     def refusal(self, text: str) -> str:
-        """Why the address in `text` (a zone may follow) may not be connected to, by which rule;
-        empty if it may.
+        """Returns the rule that forbids to connect to the address in `text` (a zone may follow);
+        empty if none does.
         """
         try:
             address = ip_address(text.partition("%")[0])

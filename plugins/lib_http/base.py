@@ -1,4 +1,4 @@
-"""Fetches pages by HTTP: sends requests as Nutch words them, keeps answers as Nutch's records do.
+"""Fetches pages by HTTP: sends requests in Nutch's form, keeps answers as Nutch's records do.
 
 Every request (pages, robots.txt, sitemaps, login forms, loads of a browser) takes one way: an
 httpx.Request goes to the transport, an httpx.AsyncBaseTransport, which returns an httpx.Response.
@@ -70,7 +70,7 @@ _LONGEST_HOST: Final = 255
 _AGENT: Final = 2
 """The place of User-Agent among the headers of a request."""
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-"""What no header's value may hold; a line break would begin another header."""
+"""Characters that are removed from header values; a line break would begin another header."""
 _OK: Final = 200
 _UNAUTHORIZED: Final = 401
 _FIRST_REDIRECT: Final = 300
@@ -82,11 +82,11 @@ _REDIRECTS: Final = {
     304: codes.NOTMODIFIED,
     307: codes.TEMP_MOVED,
 }
-"""What a status from 300 to 399 means; the others are permanent."""
+"""The meaning of status codes from 300 to 399; the others are permanent redirects."""
 
 _ERRORS: Final[Mapping[int, tuple[int, str]]] = {
     400: (codes.GONE, "{url}"),
-    401: (codes.ACCESS_DENIED, "Authentication required: {given}"),
+    401: (codes.ACCESS_DENIED, "Authentication required: {text}"),
     404: (codes.NOTFOUND, "{url}"),
     410: (codes.GONE, "Http: {code} url={url}"),
 }
@@ -125,7 +125,7 @@ class HttpBase(Protocol):
     # -- the extension point -----------------------------------------------------------------------
 
     async def get_protocol_output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
-        """Fetch one page (HttpBase.getProtocolOutput)."""
+        """Fetches a page (HttpBase.getProtocolOutput)."""
         try:
             parsed = parse(url)
             started = time.monotonic()
@@ -142,8 +142,8 @@ class HttpBase(Protocol):
             return ProtocolOutput(None, ProtocolStatus(codes.EXCEPTION, [text]))
 
     def output_of(self, answer: Answer, parsed: Url, url: str, datum: CrawlDatum) -> ProtocolOutput:
-        """What an answer means for the page at `url`. Raises UrlError for a redirect to what is no
-        URL.
+        """Converts an answer to the output for the page at `url`. Raises UrlError for a redirect to
+        a malformed URL.
         """
         datum.metadata[_RESPONSE_CODE] = _code_text(answer.code)
         text = str(parsed)
@@ -157,7 +157,7 @@ class HttpBase(Protocol):
         return ProtocolOutput(content, _status(answer, parsed, url))
 
     async def answer(self, url: Url, datum: CrawlDatum) -> Answer:
-        """The page's answer; what a plugin with a browser does more. Raises
+        """Returns the page's answer; what a plugin with a browser does more. Raises
         httpx.TransportError.
         """
         return await self.fetch(url, datum)
@@ -165,19 +165,19 @@ class HttpBase(Protocol):
     async def get_robot_rules(
         self, url: str, datum: CrawlDatum, robots_content: list[Content] | None
     ) -> RobotRules:
-        """The rules for a URL, from memory, from disk or from its host."""
+        """Returns the rules for a URL, from memory, from disk or from its host."""
         return await self.robots.rules(url, robots_content)
 
     def known_robots(self, url: str, folder: Path) -> KnownRobots | None:
-        """What the cache of robots.txt files in a state folder has for a URL."""
+        """Returns the robots.txt that the cache in a state folder has for a URL."""
         return self.robots.known(url, folder)
 
     def address_refusal(self, address: str) -> str:
-        """By http.filter.ipaddress.include and .exclude."""
+        """Applies http.filter.ipaddress.include and .exclude."""
         return self.addresses.refusal(address)
 
     def look_ahead(self, url: str) -> None:
-        """Ask for the addresses of the URL's host."""
+        """Looks up the addresses of the URL's host in advance."""
         if self.names is None:
             return
         try:
@@ -188,7 +188,7 @@ class HttpBase(Protocol):
             self.names.look_ahead(host)
 
     async def addresses_of(self, host: str) -> list[str]:
-        """The addresses of a host, by the resolver that requests use."""
+        """Returns the addresses of a host, by the resolver that requests use."""
         if self.names is None:
             return await super().addresses_of(host)
         try:
@@ -198,7 +198,7 @@ class HttpBase(Protocol):
             return []
 
     async def close(self) -> None:
-        """Close all connections and save what the robots cache has learnt."""
+        """Closes all connections and saves the robots cache."""
         self.robots.close()
         await self.transport.aclose()
         if self.names is not None:
@@ -220,7 +220,7 @@ class HttpBase(Protocol):
         ]
 
     def request_headers(self, url: Url, datum: CrawlDatum) -> Headers:
-        """All headers of a request in Nutch's order."""
+        """Returns all headers of a request in Nutch's order."""
         settings = self.settings
         headers = [_host_header(url.host, url.port), *self._fixed]
         if len(settings.user_agents) > 1:
@@ -244,7 +244,7 @@ class HttpBase(Protocol):
         return headers
 
     async def fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None = None) -> Answer:
-        """One request. Raises httpx.TransportError if there is no answer, or no use in it."""
+        """Sends one request. Raises httpx.TransportError if there is no usable answer."""
         if not url.host.isascii() or not url.host or len(url.host) > _LONGEST_HOST:
             raise UnknownHost(url.host)
         if self.credentials.forms:
@@ -303,7 +303,7 @@ class HttpBase(Protocol):
     async def _authorized(
         self, flow: Generator[httpx.Request, httpx.Response, None], url: Url
     ) -> httpx.Response:
-        """The last answer of a dialogue about credentials."""
+        """Returns the last answer of a dialogue about credentials."""
         response = await self.transport.handle_async_request(next(flow))
         while True:
             try:
@@ -319,7 +319,7 @@ class HttpBase(Protocol):
     async def _send_form(
         self, method: str, url: Url, more: Mapping[str, str], content: bytes
     ) -> httpx.Response:
-        """A request of a login: the usual headers, those of the form in their places."""
+        """Sends a request of a login: the usual headers, some replaced by those of the form."""
         own = {name.lower(): (name, value) for name, value in more.items()}
         headers = [
             (n, v)
@@ -341,8 +341,8 @@ class HttpBase(Protocol):
     # -- response ----------------------------------------------------------------------------------
 
     def read_reply(self, reply: Reply, metadata: SpellCheckedMetadata, limit: int) -> Answer:
-        """A reply as Nutch's records keep it: headers as metadata, content decoded, at most `limit`
-        bytes of it.
+        """Returns a reply as Nutch's records keep it: headers as metadata, content decoded, at most
+        `limit` bytes of it.
         """
         metadata.put_lines(reply.head, start=1)
         if reply.trailers:
@@ -386,8 +386,8 @@ class HttpBase(Protocol):
     def _broken(
         self, code: int, body: bytes, error: Exception, metadata: Metadata
     ) -> tuple[bytes, str | None]:
-        """Content that broke off: an error page may go without, a page cut off by a plain close is
-        kept as it is.
+        """Decides about incomplete content: an error page may lack it; a page that a plain close
+        cuts off is kept.
         """
         if self.settings.partial_as_truncated and body:
             return body, "time" if isinstance(error, httpx.TimeoutException) else "disconnect"
@@ -419,8 +419,8 @@ def _put_versions(metadata: Metadata, reply: Reply) -> None:
     metadata.set(PROTOCOL_VERSIONS_KEY, ",".join(versions))
 
 
-def _status(answer: Answer, url: Url, given: str) -> ProtocolStatus:
-    """The ProtocolStatus of an answer. Raises UrlError for a redirect to what is no URL."""
+def _status(answer: Answer, url: Url, text: str) -> ProtocolStatus:
+    """Returns the ProtocolStatus of an answer. Raises UrlError for a redirect to what is no URL."""
     code = answer.code
     if answer.moved is not None:
         return ProtocolStatus(codes.TEMP_MOVED, [str(parse(answer.moved, url))])
@@ -433,7 +433,7 @@ def _status(answer: Answer, url: Url, given: str) -> ProtocolStatus:
         target = parse(answer.location, url)
         return ProtocolStatus(_REDIRECTS.get(code, codes.MOVED), [str(target)])
     status, template = _ERRORS.get(code, _OTHER)
-    return ProtocolStatus(status, [template.format(code=code, url=url, given=given)])
+    return ProtocolStatus(status, [template.format(code=code, url=url, text=text)])
 
 
 def _error_text(error: Exception, url: str) -> str:

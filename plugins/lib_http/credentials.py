@@ -1,4 +1,4 @@
-"""httpclient-auth.xml: whose name and password are shown to a server that asks for them.
+"""Reads httpclient-auth.xml and chooses the name and password for a server that asks for them.
 
     <credentials username= password=>   (<authscope host= port= realm= scheme=/> | <default realm=
                                         scheme=/>)*
@@ -41,7 +41,7 @@ _CHALLENGE: Final = re.compile(r"(?:^|,)\s*([A-Za-z][\w-]*)(?:\s+|$)")
 _REALM: Final = re.compile(r"realm\s*=\s*(?:\"([^\"]*)\"|([^\s,]+))", re.IGNORECASE)
 _BASIC: Final = "http.auth.basic."
 SCHEMES: Final = ("digest", "basic")
-"""What we speak, best first."""
+"""The supported schemes, best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where a name and password belong; None matches everything."""
+    """The servers that a name and password are for; None matches everything."""
 
     username: str
     password: str
@@ -66,7 +66,7 @@ class Scope:
     is_default: bool = False
 
     def names(self, url: Url) -> bool:
-        """Whether this scope names the server of `url`."""
+        """Returns True if this scope names the server of `url`."""
         port = url.default_port if url.port == -1 else url.port
         return (
             not self.is_default
@@ -75,12 +75,12 @@ class Scope:
         )
 
     def takes(self, challenge: Challenge) -> bool:
-        """Whether it belongs to this challenge."""
+        """Returns True if it belongs to this challenge."""
         return self.scheme in (None, challenge.scheme) and self.realm in (None, challenge.realm)
 
 
 def challenges(headers: Iterable[str]) -> list[Challenge]:
-    """Each challenge in WWW-Authenticate headers; one header may hold several."""
+    """Returns each challenge in WWW-Authenticate headers; one header may hold several."""
     found = []
     for header in headers:
         starts = [match for match in _CHALLENGE.finditer(header) if "=" not in match[0]]
@@ -110,7 +110,7 @@ class Credentials:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> Credentials:
-        """The file that http.auth.file names, if it is there, and http.auth.basic.*. Raises
+        """Returns the file that http.auth.file names, if it is there, and http.auth.basic.*. Raises
         ConfigError.
         """
         path = conf.resource(conf.get("http.auth.file", "httpclient-auth.xml"))
@@ -122,11 +122,11 @@ class Credentials:
         )
 
     def known(self, url: Url) -> httpx.Auth | None:
-        """What this server accepted before."""
+        """Returns the credentials that this server accepted before."""
         return self._known.get(_server(url)) if self._known else None
 
     def answer(self, url: Url, headers: Iterable[str]) -> tuple[httpx.Auth, Challenge] | None:
-        """What to answer to which of a server's challenges, None if nobody is known there."""
+        """Chooses a challenge of a server and the credentials for it, None if there are none."""
         asked = challenges(headers)
         named = [scope for scope in self.scopes if scope.names(url)]
         scopes = named or [scope for scope in self.scopes if scope.is_default]
@@ -156,15 +156,15 @@ class Credentials:
         return None
 
     def forget(self, url: Url) -> None:
-        """What this server accepted before is not accepted any more."""
+        """Forgets the credentials that this server no longer accepts."""
         self._known.pop(_server(url), None)
 
 
 def authorized(
     auth: httpx.Auth, request: httpx.Request, challenge: Challenge | None
 ) -> Generator[httpx.Request, httpx.Response, None]:
-    """The requests to send, one after the other, with the answers sent in; `challenge` came with an
-    earlier 401.
+    """Yields the requests to send, one after the other, with the answers sent in; `challenge` came
+    with an earlier 401.
     """
     flow = auth.auth_flow(request)
     following = next(flow)
@@ -188,7 +188,7 @@ def _server(url: Url) -> tuple[str, str, int]:
 
 
 def _scopes_of_realms(conf: Configuration) -> list[Scope]:
-    """The scopes of http.auth.basic.REALM.user and .password (HttpBasicAuthentication)."""
+    """Returns the scopes of http.auth.basic.REALM.user and .password (HttpBasicAuthentication)."""
     found = []
     for name in conf:
         realm = name.removeprefix(_BASIC).removesuffix(".user")
@@ -199,7 +199,7 @@ def _scopes_of_realms(conf: Configuration) -> list[Scope]:
 
 
 def read_credentials(path: Path) -> tuple[list[Scope], list[LoginForm]]:
-    """Read the file. Raises ConfigError that names it."""
+    """Reads the file. Raises ConfigError that names it."""
     try:
         root = ElementTree.parse(path).getroot()
     except (ElementTree.ParseError, OSError) as exc:

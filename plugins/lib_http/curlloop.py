@@ -50,17 +50,17 @@ class CurlLoop:
         return len(self._transfers)
 
     def add(self, handle: Any, done: Done) -> None:
-        """Start the transfer that `handle` (a pycurl.Curl) describes."""
+        """Starts the transfer that `handle` (a pycurl.Curl) describes."""
         self._transfers[handle] = done
         self.multi.add_handle(handle)
 
     def remove(self, handle: Any) -> None:
-        """Give up a transfer; its connection is closed."""
+        """Cancels a transfer; its connection is closed."""
         if self._transfers.pop(handle, None) is not None:
             self.multi.remove_handle(handle)
 
     def close(self) -> None:
-        """Give up all transfers and close all connections."""
+        """Cancels all transfers and closes all connections."""
         for handle in list(self._transfers):
             self.remove(handle)
         for handle in (self._soon, self._timer):
@@ -149,7 +149,7 @@ class CurlLoop:
         self._collect()
 
     def _collect(self) -> None:
-        """Hand finished transfers back."""
+        """Returns finished transfers to their callers."""
         more = 1
         while more:
             more, succeeded, failed = self.multi.info_read()

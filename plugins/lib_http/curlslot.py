@@ -1,5 +1,4 @@
-"""One place for a transfer: a libcurl handle that is used again and again, and what its current
-transfer has received.
+"""Holds a reusable libcurl handle, and the data that its current transfer has received.
 
 libcurl calls `_on_header` for each header line and `_on_body` for each piece of content; both
 refuse more when a bound is reached, which ends the transfer (error 23) without losing what came
@@ -33,7 +32,7 @@ _BUFFER: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CurlSettings:
-    """What all transfers have in common; times in ms."""
+    """The settings of all transfers; times in ms."""
 
     connect_timeout: int = 10_000
     read_timeout: int = 10_000
@@ -81,8 +80,8 @@ class CurlSlot:
         self._set_up(settings)
 
     def reset(self, limit: int) -> None:
-        """Forget the transfer before; `limit` bytes of content are taken at most, a negative one
-        means all.
+        """Prepares for the next transfer; at most `limit` bytes of content are kept, all if it is
+        negative.
         """
         self.lines: list[bytes] = []
         self.trailers: list[bytes] = []
@@ -139,19 +138,19 @@ class CurlSlot:
             self.handle.setopt(pycurl.TLS13_CIPHERS, ":".join(tls.ciphers13))
 
     def set(self, option: int, value: object) -> None:
-        """Set an option that may differ between transfers, if it does."""
+        """Sets an option that differs between transfers, if it has changed."""
         if self.options.get(option) != value:
             self.handle.setopt(option, value)
             self.options[option] = value
 
     def unset(self, option: int) -> None:
-        """Take back such an option."""
+        """Resets such an option."""
         if self.options.pop(option, None) is not None:
             self.handle.unsetopt(option)
 
     @property
     def body(self) -> bytes:
-        """What has come of the content."""
+        """Content received so far."""
         return self.chunks[0] if len(self.chunks) == 1 else b"".join(self.chunks)
 
     # -- libcurl's callbacks -----------------------------------------------------------------------

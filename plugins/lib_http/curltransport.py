@@ -1,4 +1,4 @@
-"""The transport over libcurl: takes an httpx.Request, returns an httpx.Response, bounded every way.
+"""Sends httpx requests by libcurl and returns httpx responses, within limits of size and time.
 
 A request may carry in its `extensions`
     target          bytes sent as the request target as they are (else the URL's path and query)
@@ -115,7 +115,7 @@ class CurlTransport(httpx.AsyncBaseTransport):
         self._tls: dict[tuple[str, int, str], tuple[str, str]] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Fetch one answer; redirects are the caller's business."""
+        """Fetches one answer; redirects are left to the caller."""
         order = _order(request, self._limit)
         addresses = await self._addresses(order)
         try:
@@ -136,7 +136,7 @@ class CurlTransport(httpx.AsyncBaseTransport):
             self._rest(slot, authority)
 
     async def _perform(self, curl: CurlLoop, slot: CurlSlot, order: Order) -> Exception | None:
-        """Wait for a transfer to end; what ended it, if not its end."""
+        """Waits for a transfer to end; returns the error that ended it, if any."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Exception | None] = loop.create_future()
         self._busy[slot] = future
@@ -151,7 +151,7 @@ class CurlTransport(httpx.AsyncBaseTransport):
                 curl.remove(slot.handle)
 
     async def aclose(self) -> None:
-        """Close all connections."""
+        """Closes all connections."""
         if self._sweeper is not None:
             self._sweeper.cancel()
             self._sweeper = None
@@ -167,15 +167,15 @@ class CurlTransport(httpx.AsyncBaseTransport):
     # -- request -----------------------------------------------------------------------------------
 
     async def _addresses(self, order: Order) -> list[str]:
-        """Where to connect to; nothing if libcurl has to find out, or need not."""
+        """Returns the addresses to connect to; none if libcurl looks them up or needs none."""
         if self._names is None or order.proxy:
             return []
         known = self._names.known(order.host)
         return await self._names.find(order.host) if known is None else known
 
     def _slot(self, authority: str) -> CurlSlot:
-        """A slot that served this server, if there is one; else a new one, or one of the server
-        served longest ago.
+        """Returns a slot that served this server, if there is one; else a new one, or one of the
+        server served longest ago.
         """
         known = authority if authority in self._idle else None
         if known is None:
@@ -190,7 +190,7 @@ class CurlTransport(httpx.AsyncBaseTransport):
         return slot
 
     def _rest(self, slot: CurlSlot, authority: str) -> None:
-        """Keep a slot for the next transfer, whatever became of the last one.
+        """Keeps a slot for the next transfer, regardless of how the last one ended.
 
         A handle and its callbacks hold each other: one that was let go would keep its memory until
         Python looks for cycles among all objects, which it does the more seldom the more there are.
@@ -207,7 +207,7 @@ class CurlTransport(httpx.AsyncBaseTransport):
             future.set_result(None if code == 0 else _error(slot, order, code, message))
 
     def _sweep(self) -> None:
-        """End transfers that have been silent for too long or take too long altogether."""
+        """Ends transfers that have been idle for too long or take too long altogether."""
         now = time.monotonic()
         settings = self._settings
         for slot, future in list(self._busy.items()):
@@ -224,8 +224,8 @@ class CurlTransport(httpx.AsyncBaseTransport):
 
     @staticmethod
     def _heard(slot: CurlSlot) -> float:
-        """When the transfer last moved: data came, or the request was sent (connecting has its own
-        limit).
+        """Returns the time of the transfer's last progress: data came, or the request was sent
+        (connecting has its own limit).
         """
         if slot.head_lines or slot.size:
             return slot.last
@@ -274,7 +274,7 @@ class CurlTransport(httpx.AsyncBaseTransport):
 
 
 def _order(request: httpx.Request, limit: int) -> Order:
-    """What the request asks for."""
+    """Converts an httpx request to an order."""
     extensions, url = request.extensions, request.url
     return Order(
         url.scheme,

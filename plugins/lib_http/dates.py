@@ -1,4 +1,4 @@
-"""HTTP dates as Nutch reads and writes them (org.apache.nutch.net.protocols.HttpDateFormat)."""
+"""Reads and writes HTTP dates as Nutch does (org.apache.nutch.net.protocols.HttpDateFormat)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _ZONES: Final = {
 
 
 def format_date(milliseconds: int) -> str:
-    """`Sun, 06 Nov 1994 08:49:37 GMT`."""
+    """Formats a time such as `Sun, 06 Nov 1994 08:49:37 GMT`."""
     when = datetime.fromtimestamp(milliseconds // 1000, UTC)
     return (
         f"{_DAYS[when.weekday()]}, {when.day:02} {_MONTHS[when.month - 1]} {when.year:04} "

@@ -1,4 +1,4 @@
-"""Content codings undone within a limit: gzip, deflate (zlib-wrapped or raw), br and zstd.
+"""Decodes content codings within a limit: gzip, deflate (zlib-wrapped or raw), br and zstd.
 
 Each decoder yields as much as it can and stops at `limit` bytes, so a bomb costs no more than a
 page. Damaged or cut off data gives what came before the damage, as Nutch's
@@ -21,7 +21,7 @@ Decoded = tuple[bytes, bool]
 
 
 def _before_damage(stream: Any, data: bytes, limit: int) -> bytes:
-    """What comes out of the rest of a stream before the byte that is wrong, be it the last one of a
+    """Decodes the rest of a stream up to the invalid byte, even if that is the last one of a
     checksum.
     """
     pieces: list[bytes] = []
@@ -41,7 +41,7 @@ def _before_damage(stream: Any, data: bytes, limit: int) -> bytes:
 
 
 def _inflate(data: bytes, limit: int, window: int) -> Decoded:
-    """A zlib, raw deflate or (multi-member) gzip stream, as far as it goes."""
+    """Decodes a zlib, raw deflate or (multi-member) gzip stream up to its end or to damage."""
     pieces: list[bytes] = []
     size, whole = 0, False
     while data and size < limit:
@@ -64,7 +64,7 @@ def _inflate(data: bytes, limit: int, window: int) -> Decoded:
 
 
 def gunzip(data: bytes, limit: int) -> Decoded:
-    """gzip and x-gzip; data that is not gzip at all is taken as it is."""
+    """Decodes gzip and x-gzip; data that is not gzip is returned unchanged."""
     return (
         _inflate(data, limit, zlib.MAX_WBITS | 16)
         if data.startswith(_GZIP_MAGIC)
@@ -73,13 +73,13 @@ def gunzip(data: bytes, limit: int) -> Decoded:
 
 
 def undeflate(data: bytes, limit: int) -> Decoded:
-    """deflate: zlib's wrapping (RFC 9110) or none (what some servers send)."""
+    """Decodes deflate: with zlib's wrapping (RFC 9110) or without (as some servers send it)."""
     wrapped = _inflate(data, limit, zlib.MAX_WBITS)
     return wrapped if any(wrapped) else _inflate(data, limit, -zlib.MAX_WBITS)
 
 
 def unbrotli(data: bytes, limit: int) -> Decoded:
-    """br."""
+    """Decodes br."""
     import brotli  # type: ignore[import-untyped]
 
     stream = brotli.Decompressor()
@@ -99,7 +99,7 @@ def unbrotli(data: bytes, limit: int) -> Decoded:
 
 
 def unzstd(data: bytes, limit: int) -> Decoded:
-    """zstd (RFC 8878), windows up to 8 MiB as browsers take them."""
+    """Decodes zstd (RFC 8878), with windows up to 8 MiB as in browsers."""
     from minutch.hadoop.formats import zstd
 
     pieces: list[bytes] = []
@@ -133,7 +133,7 @@ _MAX_CODINGS: Final = 4
 
 
 def decode(data: bytes, codings: str | None, limit: int) -> Decoded:
-    """Undo the codings of a Content-Encoding header, last one first; an unknown one ends it.
+    """Undoes the codings of a Content-Encoding header, last one first; an unknown one ends it.
 
     `limit` in bytes, negative for none.
     """

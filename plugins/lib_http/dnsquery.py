@@ -1,4 +1,4 @@
-"""Questions to DNS servers by c-ares (pycares), which says how long an answer holds; /etc/hosts
+"""Queries DNS servers by c-ares (pycares), which returns the lifetime of an answer; /etc/hosts
 comes first.
 
 c-ares says which sockets it waits on; they are watched by the running event loop. A timer gives it
@@ -41,7 +41,7 @@ class DnsQuery:
         self._open = 0
 
     async def ask(self, host: str) -> tuple[list[str], float]:
-        """The addresses of a host and the seconds for which they hold. Raises UnknownHost."""
+        """Returns the addresses of a host, and their lifetime in seconds. Raises UnknownHost."""
         channel = self._channel or self._begin()
         future: asyncio.Future[_Answer] = self._loop.create_future()
 
@@ -62,7 +62,7 @@ class DnsQuery:
         return await future
 
     def close(self) -> None:
-        """Give up all questions."""
+        """Cancels all queries."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,4 +1,6 @@
-"""A request for libcurl (`Order`), what came back (`Reply`), and its use for a page (`Answer`)."""
+"""Defines a request for libcurl (`Order`), its response (`Reply`), and the answer for a page
+(`Answer`).
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,7 @@ _UNSAFE: Final = re.compile(r"[\x00-\x20\x7f]")
 
 @dataclass(slots=True)
 class Order:
-    """What to ask for. `host` is ASCII, IPv6 without brackets; `headers` are whole lines in the
-    order to send.
-    """
+    """A request: `host` is ASCII, IPv6 without brackets; `headers` are whole lines in order."""
 
     scheme: str
     host: str
@@ -35,9 +35,7 @@ class Order:
 
 @dataclass(slots=True)
 class Reply:
-    """What came back: `head` are the header lines of the last answer as they came, status line
-    first.
-    """
+    """A response: `head` has the last answer's header lines as they came, status line first."""
 
     code: int
     head: list[bytes]
@@ -53,12 +51,12 @@ class Reply:
     tls: tuple[str, str, bool] | None = None
     """Protocol, cipher and whether the certificate was checked, where that is recorded."""
     decoded: bool = False
-    """Whether the content's codings are undone already, whatever the head says."""
+    """True if the content is decoded already, regardless of its head."""
 
 
 @dataclass(slots=True)
 class Answer:
-    """What came back: status code, content (decoded) and metadata."""
+    """A response as it is stored: status code, decoded content and metadata."""
 
     code: int
     body: bytes
@@ -70,10 +68,10 @@ class Answer:
     base: str | None = None
     """The document's URL, where it is not the one that was asked for."""
     moved: str | None = None
-    """Where the document itself leads to (a script in a browser)."""
+    """URL that the document itself goes to (by a script in a browser)."""
 
     def header(self, name: str) -> str | None:
-        """The value of a header, None if it is not there."""
+        """Returns the value of a header, None if it is not there."""
         return self.metadata.first(name)
 
     @property
@@ -90,14 +88,14 @@ class Answer:
 
 
 def is_shorter(body: bytes, length: str | None) -> bool:
-    """Whether content is shorter than its Content-Length says."""
+    """Returns True if content is shorter than its Content-Length."""
     text = (length or "").strip()
     return text.isascii() and text.isdecimal() and int(text[:_MOST_DIGITS]) > len(body)
 
 
 def request_target(file: str) -> str:
-    """A URL's path and query as they stand in a request line: what would end the line, or a word in
-    it, is escaped.
+    """Returns a URL's path and query as they stand in a request line: what would end the line, or a
+    word in it, is escaped.
 
     No other character is touched: the filters and normalizers have had their say.
     """

@@ -1,4 +1,4 @@
-"""Failures on the way to a page: httpx exceptions, and their Java texts in Nutch's records.
+"""Defines the failures of a fetch: httpx exceptions, and their Java texts in Nutch's records.
 
 A failed fetch leaves a ProtocolStatus whose argument is the `toString` of a Java exception; the
 same failure gets the same words here, so that `_pst_` reads alike whoever fetched.
@@ -58,7 +58,7 @@ _JAVA: Final[tuple[tuple[type[Exception], str, str | None], ...]] = (
 
 
 def java_text(error: Exception, url: str) -> str:
-    """The exception as Java would print it: class and message."""
+    """Returns the exception as Java would print it: class and message."""
     message = str(error)
     for kind, name, template in _JAVA:
         if isinstance(error, kind):
@@ -76,7 +76,9 @@ _CONNECT_ERRORS: Final = {
 
 
 def connect_error(number: int, message: str) -> httpx.ConnectError:
-    """The error for a connection that was not made, by the system's error number (0: unknown)."""
+    """Returns the error for a connection that was not made, by the system's error number (0:
+    unknown).
+    """
     if number == errno.EHOSTUNREACH:
         return NoRoute("No route to host")
     return httpx.ConnectError(_CONNECT_ERRORS.get(number, message))

@@ -1,5 +1,5 @@
-"""Response headers as Nutch keeps them: names looked up without case, well-known names spelled
-right, last value wins.
+"""Keeps response headers as Nutch does: names are case-insensitive, well-known names are corrected,
+the last value wins.
 
 Source: org.apache.nutch.metadata.SpellCheckedMetadata, and the header loop of protocol-http's
 HttpResponse.
@@ -51,7 +51,7 @@ class SpellCheckedMetadata(Metadata):
         self._names: dict[str, str] = {}
 
     def _known(self, name: str) -> str:
-        """The name that is there already, else `name` spelled right."""
+        """Returns the name that is there already, else `name` spelled right."""
         spelled, folded = _kept_fold(name) if len(name) <= LONGEST_KEPT else _fold(name)
         return self._names.get(folded, spelled)
 
@@ -70,7 +70,7 @@ class SpellCheckedMetadata(Metadata):
         self[self._new(name)] = [value]
 
     def put_lines(self, lines: Sequence[bytes], start: int = 0) -> None:
-        """Set what header lines from number `start` on say; one without a colon is passed over."""
+        """Sets the values of header lines from number `start` on; skips one without a colon."""
         if any(line[:1] in (b" ", b"\t") for line in lines):
             lines = [line.encode("latin-1") for line in unfold(lines)]
         known = self._names.setdefault
@@ -99,7 +99,7 @@ _kept_java_names = lru_cache(maxsize=4096)(_java_names)
 
 
 def _fold(name: str) -> tuple[str, str]:
-    """A name spelled right, and what it is looked up by."""
+    """Returns a name with its spelling corrected, and the key to look it up."""
     spelled = spell_check(name)
     return spelled, spelled.lower()
 
@@ -112,7 +112,7 @@ _BY_LETTERS: Final = {_letters(name): name for name in WELL_KNOWN}
 
 
 def spell_check(name: str) -> str:
-    """The well-known name that `name` is or nearly is, else `name` itself
+    """Returns the well-known name that `name` is or nearly is, else `name` itself
     (SpellCheckedMetadata.getNormalizedName).
     """
     letters = _letters(name)
@@ -137,7 +137,7 @@ def _distance(first: str, second: str) -> int:
 
 
 def field_values(lines: Iterable[bytes], name: str) -> list[str]:
-    """The values of all header lines of a name (in lower case), in order."""
+    """Returns the values of all header lines of a name (in lower case), in order."""
     start = f"{name}:"
     return [
         line[len(start) :].strip() for line in unfold(lines) if line[: len(start)].lower() == start
@@ -162,8 +162,8 @@ def unfold(lines: Iterable[bytes]) -> Iterator[str]:
 
 
 def _field(line: bytes) -> tuple[str, str, str] | None:
-    """A header line's name spelled right, what it is looked up by, and the value; None if the line
-    is none.
+    """Splits a header line: corrected name, key to look it up, and value; None for a malformed
+    line.
     """
     name, colon, value = line.decode("latin-1").rstrip("\r\n").partition(":")
     return (*_fold(name), value.lstrip(" \t")) if colon else None

@@ -40,8 +40,8 @@ async def ask_again(
     accepts: Callable[[str], bool],
     refused: MalformedHead,
 ) -> Reply:
-    """The answer to `order`. Raises `refused` if it can't be read either, or an error of the
-    connection.
+    """Returns the answer to `order`. Raises `refused` if it can't be read either, or an error of
+    the connection.
     """
     if order.proxy or order.auth is not None or order.method != "GET":
         raise refused
@@ -52,8 +52,8 @@ async def ask_again(
 async def _receive(
     order: Order, addresses: list[str], settings: CurlSettings, accepts: Callable[[str], bool]
 ) -> tuple[bytes, tuple[str, int], Exception | None]:
-    """All that the server sends, up to the limits; its address; what ended it other than its
-    end.
+    """Returns all that the server sends, up to the limits; its address; what ended it other than
+    its end.
     """
     reader, writer, address = await _connect(order, addresses, settings, accepts)
     pieces: list[bytes] = []
@@ -89,7 +89,7 @@ async def _receive(
 async def _connect(
     order: Order, addresses: list[str], settings: CurlSettings, accepts: Callable[[str], bool]
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, tuple[str, int]]:
-    """A connection to the first address that is allowed and answers."""
+    """Returns a connection to the first address that is allowed and answers."""
     port = order.port or (443 if order.scheme == "https" else 80)
     tls = (
         settings.tls.context(verify=settings.verify, ca_file=settings.ca_file)
@@ -128,7 +128,7 @@ def read_answer(
     error: Exception | None,
     refused: MalformedHead,
 ) -> Reply:
-    """The answer in `data`, which `error` may have cut off. Raises `refused` where there is
+    """Returns the answer in `data`, which `error` may have cut off. Raises `refused` where there is
     none.
     """
     lines, body = _split(data, refused)
@@ -174,13 +174,13 @@ def _split(data: bytes, refused: MalformedHead) -> tuple[list[bytes], bytes]:
 
 
 def is_interim(status_line: bytes) -> bool:
-    """Whether an answer is only the announcement of another one (100 to 199)."""
+    """Returns True if an answer only announces another one (100 to 199)."""
     status = _STATUS.match(status_line)
     return status is not None and status[2].startswith(b"1")
 
 
 def _unchunked(data: bytes, error: Exception | None) -> tuple[bytes, Exception | None]:
-    """The content of chunks, and what keeps it from being whole."""
+    """Returns the content of chunks, and what keeps it from being whole."""
     pieces: list[bytes] = []
     at = 0
     while (head := _CHUNK.match(data, at)) is not None:

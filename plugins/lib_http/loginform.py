@@ -1,4 +1,4 @@
-"""Logging in by a web form, as httpclient-auth.xml describes it, and keeping the session's cookies.
+"""Logs in by a web form, as httpclient-auth.xml describes it, and keeps the session's cookies.
 
     <credentials authMethod="formAuth" loginUrl= loginFormId= loginRedirect="true|false">
       <loginPostData><field name= value=/>*</loginPostData>
@@ -45,7 +45,7 @@ class LoginForm:
 
 
 def read_form(element: ElementTree.Element, path: Path) -> LoginForm:
-    """The form of a `<credentials authMethod="formAuth">`. Raises ConfigError."""
+    """Returns the form of a `<credentials authMethod="formAuth">`. Raises ConfigError."""
     try:
         url = parse(element.get("loginUrl", ""))
     except UrlError as exc:
@@ -65,8 +65,8 @@ def read_form(element: ElementTree.Element, path: Path) -> LoginForm:
 
 
 def form_fields(html: bytes, form: LoginForm) -> tuple[str, dict[str, str]]:
-    """Action and fields of the form with that id (or name) in a page; only our fields if it is not
-    there.
+    """Returns action and fields of the form with that id (or name) in a page; only our fields if it
+    is not found.
     """
     from selectolax.lexbor import LexborHTMLParser
 
@@ -101,12 +101,12 @@ class Sessions:
         self._cookies: dict[str, dict[str, str]] = {}
 
     def cookie(self, host: str) -> str | None:
-        """The Cookie header for a host."""
+        """Returns the Cookie header for a host."""
         cookies = self._cookies.get(host.lower())
         return "; ".join(f"{name}={value}" for name, value in cookies.items()) if cookies else None
 
     async def enter(self, host: str) -> None:
-        """Log in if a form waits for this host."""
+        """Logs in if there is a form for this host."""
         form = self._waiting.pop(host.lower(), None) if self._waiting else None
         if form is None:
             return

@@ -1,5 +1,5 @@
-"""Addresses of hosts, kept for as long as their DNS records say, and looked up ahead of the
-requests that need them.
+"""Caches the addresses of hosts for the lifetime of their DNS records, and looks them up ahead of
+requests.
 
     http.dns.resolver           cares (lifetimes are known) or system (libcurl asks the C library,
                                 and knows none)
@@ -53,7 +53,7 @@ class Lifetimes:
     negative: float = 30
 
     def of(self, seconds: float) -> float:
-        """How long an answer is kept whose record says `seconds`."""
+        """Returns how long an answer is kept whose record says `seconds`."""
         return min(max(seconds, self.shortest), self.longest)
 
 
@@ -68,7 +68,7 @@ class ResolverSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> ResolverSettings:
-        """The properties. Without pycares the system is asked."""
+        """Reads the properties. Without pycares, the system's resolver is used."""
         resolver = conf.get_word("http.dns.resolver", "cares").lower()
         if resolver == "cares" and find_spec("pycares") is None:
             log.warning("http.dns.resolver: pycares is not installed, the system is asked")
@@ -105,8 +105,8 @@ class ResolverCache:
         self.close = close
 
     def known(self, host: str) -> list[str] | None:
-        """The addresses of `host` if they need not be asked for; none at all for what is an address
-        itself.
+        """Returns the addresses of `host` if they need not be asked for; none at all for what is an
+        address itself.
 
         Raises UnknownHost if it was found to have none a short while ago.
         """
@@ -121,7 +121,7 @@ class ResolverCache:
         return found[1]
 
     async def find(self, host: str) -> list[str]:
-        """The addresses of `host` (a name), asked for once however many want them. Raises
+        """Returns the addresses of `host` (a name), asked for once however many want them. Raises
         UnknownHost.
         """
         addresses = self.known(host) or await asyncio.shield(self._begin(host))
@@ -130,7 +130,7 @@ class ResolverCache:
         return addresses
 
     def look_ahead(self, host: str) -> None:
-        """Begin to ask for a host that will soon be needed, unless many are asked for already."""
+        """Starts to look up a host that will be needed soon, unless many look-ups are pending."""
         found = self._known.get(host)
         if (
             (found is None or found[0] <= self._now())
@@ -164,7 +164,7 @@ class ResolverCache:
 
 
 def make_resolver(settings: ResolverSettings) -> ResolverCache | None:
-    """The cache for these settings; None if libcurl is to ask the system itself."""
+    """Returns the cache for these settings; None if libcurl is to ask the system itself."""
     if settings.resolver == "system":
         return None
     from .dnsquery import DnsQuery

@@ -1,5 +1,5 @@
-"""The robots.txt files of the last day on disk, in one file (minutch.state) that the processes of a
-fetch share.
+"""Caches the robots.txt files of the last day on disk, in one file (minutch.state) that the
+processes of a fetch share.
 
     robotstxt(key TEXT PRIMARY KEY, fetched REAL, code INTEGER, content BLOB, content_type TEXT, url
     TEXT,
@@ -56,7 +56,7 @@ class RobotsDisk(StateFile):
         super().__init__(path, _SCHEMA, read_only=read_only)
 
     def get(self, key: str, since: float) -> StoredRobots | None:
-        """The file of `key` if it was fetched after `since`."""
+        """Returns the file of `key` if it was fetched after `since`."""
         rows = self.read(
             f"SELECT {_COLUMNS} FROM robotstxt WHERE key = ? AND fetched > ?", (key, since)
         )
@@ -67,7 +67,7 @@ class RobotsDisk(StateFile):
             return None
 
     def put(self, key: str, found: StoredRobots) -> None:
-        """Remember a file at once: a killed fetch does not ask again either."""
+        """Stores a file at once, so that a killed fetch need not ask again."""
         row = (
             key,
             found.fetched,
@@ -81,7 +81,7 @@ class RobotsDisk(StateFile):
         self.write("INSERT OR REPLACE INTO robotstxt VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [row])
 
     def forget_old(self, before: float) -> None:
-        """Remove what was fetched `before` (s) or earlier."""
+        """Removes the files that were fetched `before` (s) or earlier."""
         self.prune("robotstxt", "fetched", before, MOST_KEPT)
 
 
@@ -94,7 +94,7 @@ def _stored(
     sitemaps: str,
     signals: str,
 ) -> StoredRobots:
-    """A row of the table. Raises zlib.error, ValueError or TypeError if it is damaged."""
+    """Returns a row of the table. Raises zlib.error, ValueError or TypeError if it is damaged."""
     found = zlib.decompress(content)
     return StoredRobots(
         fetched, code, found, content_type, url, tuple(json.loads(sitemaps)), json.loads(signals)

@@ -1,4 +1,4 @@
-"""robots.txt: fetching it, following its redirects, and what its absence means (RFC 9309, section
+"""Fetches robots.txt, follows its redirects, and decides what its absence means (RFC 9309, section
 2.3.1).
 
     2xx                     the rules in it
@@ -55,7 +55,7 @@ SIGNAL_KEY: Final = "robotstxt.content-signal"
 """And each use of the content that it speaks of to this crawler: `search=yes`, `ai-train=no`."""
 _HTTP: Final = ("http://", "https://")
 _AFTER_SCHEME: Final = 8
-"""Where a slash of an http or https URL is none of those before the authority any more."""
+"""Index after the slashes before the authority in an http or https URL."""
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _OK: Final = 200
 _FORBIDDEN: Final = 403
@@ -64,7 +64,7 @@ _SERVER_ERROR: Final = 500
 
 
 class HttpAnswer(Protocol):
-    """What a fetch gives: the part of base.Answer that is needed here."""
+    """The part of base.Answer that is needed here."""
 
     code: int
     body: bytes
@@ -117,7 +117,7 @@ class RobotsSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> RobotsSettings:
-        """Read the properties."""
+        """Reads the properties."""
         hosts = conf.get_strings("http.robot.rules.allowlist")
         return cls(
             max_redirects=conf.get_int("http.robots.redirect.max", 5),
@@ -155,7 +155,7 @@ class RobotsStore:
 
     @classmethod
     def from_conf(cls, conf: Configuration, fetch: Fetch) -> RobotsStore:
-        """Read the settings; the cache on disk lies in `minutch.fetch.state`, if that is set."""
+        """Reads the settings; the cache on disk is in `minutch.fetch.state`, if that is set."""
         folder = conf.get("minutch.fetch.state")
         settings = RobotsSettings.from_conf(conf)
         return cls(
@@ -167,7 +167,9 @@ class RobotsStore:
         )
 
     async def rules(self, url: str, contents: list[Content] | None = None) -> RobotRules:
-        """The rules that apply to `url`; what was fetched for them is appended to `contents`."""
+        """Returns the rules that apply to `url`; what was fetched for them is appended to
+        `contents`.
+        """
         key = _key_of(
             url[: url.find("/", _AFTER_SCHEME) + 1] or url if url.startswith(_HTTP) else url
         )
@@ -183,7 +185,7 @@ class RobotsStore:
         return await self._ask(key, parsed, contents)
 
     async def _ask(self, key: str, url: Url, contents: list[Content] | None) -> RobotRules:
-        """Ask once, however many want to know."""
+        """Fetches a file once for all that wait for it."""
         future: asyncio.Future[RobotRules] = asyncio.get_running_loop().create_future()
         self._asked[key] = future
         try:
@@ -199,8 +201,8 @@ class RobotsStore:
             del self._asked[key]
 
     def known(self, url: str, folder: Path) -> KnownRobots | None:
-        """What the cache in a state folder has for a URL, however old; the host is not asked,
-        nothing is written.
+        """Returns what the cache in a state folder has for a URL, however old, without a request or
+        a change.
         """
         parsed = parse(url)
         if self._settings.allow_list and parsed.host.endswith(self._settings.allow_list):
@@ -216,7 +218,7 @@ class RobotsStore:
         return KnownRobots(rules, fetched, expires, found.code, found.url, found.content)
 
     def close(self) -> None:
-        """Close the cache on disk."""
+        """Closes the cache on disk."""
         if self._disk is not None:
             self._disk.close()
 
@@ -274,7 +276,7 @@ class RobotsStore:
         return ALLOW_ALL if self._settings.allow_unreachable else Unreachable.of(status)
 
     def _judge(self, code: int, body: bytes, content_type: str, location: str) -> RobotRules:
-        """The rules in an answer that came from `location`."""
+        """Returns the rules in an answer that came from `location`."""
         if code == _OK:
             return self._parse(body, content_type, location)
         return (
@@ -284,8 +286,8 @@ class RobotsStore:
     async def _get(
         self, url: Url, contents: list[Content] | None
     ) -> tuple[HttpAnswer | None, str, list[str]]:
-        """The answer after redirects, where it came from, and the keys of other hosts that it is
-        the robots.txt of.
+        """Returns the answer after redirects, where it came from, and the keys of other hosts that
+        it is the robots.txt of.
 
         None if a redirect led to another host's robots.txt whose rules are known: under the one key
         returned.
@@ -325,7 +327,7 @@ class RobotsStore:
 
 
 def _describe(metadata: Metadata, rules: RobotRules) -> None:
-    """Write down what a file names beside its rules."""
+    """Logs the entries of a file besides its rules."""
     for sitemap in rules.sitemaps:
         metadata.add(SITEMAP_KEY, sitemap)
     for use, answer in rules.content_signals.items():
@@ -334,8 +336,8 @@ def _describe(metadata: Metadata, rules: RobotRules) -> None:
 
 @lru_cache(maxsize=4096)
 def _key_of(start: str) -> str:
-    """The key of a URL's rules, by its beginning up to the slash behind the authority. Kept, since
-    it recurs.
+    """Returns the key of a URL's rules, by its beginning up to the slash behind the authority.
+    Kept, since it recurs.
     """
     return cache_key(parse(start))
 

@@ -1,4 +1,4 @@
-"""The `http.*` and `store.*` properties that every HTTP protocol plugin obeys (HttpBase.setConf).
+"""Reads the `http.*` and `store.*` properties of all HTTP protocol plugins (HttpBase.setConf).
 
 Defaults are Nutch's, except that certificates are checked (`http.tls.certificates.check`) and that
 no page takes longer than five minutes where `http.time.limit` sets nothing.
@@ -41,8 +41,8 @@ def agent_string(
     url: str | None,
     email: str | None,
 ) -> str:
-    """The User-Agent header: `name/version (description; url; email)`; a separator follows by
-    Nutch's rule.
+    """Returns the User-Agent header: `name/version (description; url; email)`; a separator follows
+    by Nutch's rule.
 
     The rule: `; ` comes before a property that is set, even to nothing.
     """
@@ -85,8 +85,8 @@ class ProxySettings:
         return cls(url, exceptions)
 
     def proxy_for(self, host: str) -> str:
-        """The proxy's URL, `""` if requests to `host` go straight. Exceptions may start or end with
-        `*`.
+        """Returns the proxy's URL, `""` if requests to `host` go straight. Exceptions may start or
+        end with `*`.
         """
         if not self.url or any(_matches(pattern, host) for pattern in self.exceptions):
             return ""
@@ -138,7 +138,7 @@ class HttpSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> HttpSettings:
-        """HttpBase.setConf."""
+        """Reads the properties (HttpBase.setConf)."""
         seconds = conf.get_int("http.time.limit", -1)
         timeout = conf.get_int("http.timeout", 10_000)
         if 0 <= seconds * 1000 < timeout:
@@ -179,16 +179,16 @@ class HttpSettings:
         )
 
     def user_agent(self) -> str:
-        """The agent string, one at random where they rotate."""
+        """Returns the agent string, one at random where they rotate."""
         agents = self.user_agents
         return agents[0] if len(agents) == 1 else random.choice(agents)
 
     def cookie_for(self, url: Url) -> str | None:
-        """The cookie of the file for this host."""
+        """Returns the cookie of the file for this host."""
         return self.cookies.get(url.host)
 
     def curl(self) -> CurlSettings:
-        """The part that the transport needs."""
+        """Returns the part that the transport needs."""
         pool = (
             {}
             if self.pool is None
@@ -209,19 +209,19 @@ class HttpSettings:
 
 
 def _pool(conf: Configuration) -> tuple[int, int] | None:
-    """http.connection.pool.okhttp: pools, connections in each, seconds. One pool here, as large as
-    all of them.
+    """Reads http.connection.pool.okhttp (pools, connections in each, seconds); returns the size of
+    one pool as large as all of them, and the seconds.
     """
-    given = conf.get_trimmed_strings("http.connection.pool.okhttp")
-    if not given:
+    values = conf.get_trimmed_strings("http.connection.pool.okhttp")
+    if not values:
         return None
-    if len(given) != 3 or not all(part.isdecimal() and int(part) for part in given):
+    if len(values) != 3 or not all(part.isdecimal() and int(part) for part in values):
         log.warning(
-            "http.connection.pool.okhttp: expected pools, size and seconds, found %s: left out",
-            ",".join(given),
+            "http.connection.pool.okhttp: expected pools, size and seconds, found %s: ignored",
+            ",".join(values),
         )
         return None
-    pools, size, seconds = map(int, given)
+    pools, size, seconds = map(int, values)
     return pools * size, seconds
 
 

@@ -1,5 +1,5 @@
-"""Which TLS is spoken: Java's names of versions and cipher suites, as Nutch's properties have them,
-in OpenSSL's.
+"""Configures TLS: translates Java's names of versions and cipher suites, as in Nutch's properties,
+to OpenSSL's.
 
     http.tls.supported.protocols        TLSv1.3, TLSv1.2, TLSv1.1, TLSv1; the range from the oldest
                                         to the newest named
@@ -52,7 +52,7 @@ _CIPHERS: Final = (
 
 
 def openssl_name(suite: str) -> str:
-    """OpenSSL's name of a suite; what is no name of Java's stays as it is.
+    """Returns OpenSSL's name of a suite; a name that is not Java's is unchanged.
 
     >>> openssl_name("TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA")
     'ECDHE-RSA-AES128-SHA'
@@ -105,7 +105,7 @@ class TlsSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> TlsSettings:
-        """The two properties. Raises ConfigError if they leave nothing."""
+        """Reads the two properties. Raises ConfigError if they leave nothing."""
         versions = sorted(_versions(conf.get_trimmed_strings("http.tls.supported.protocols")))
         suites = [
             openssl_name(name)
@@ -135,8 +135,8 @@ class TlsSettings:
         return ciphers
 
     def context(self, *, verify: bool, ca_file: str) -> ssl.SSLContext:
-        """A context of Python's for these settings. Python (before 3.15) does not choose among the
-        suites of 1.3.
+        """Returns a context of Python's for these settings. Python (before 3.15) does not choose
+        among the suites of 1.3.
         """
         context = ssl.create_default_context(cafile=ca_file or None)
         if not verify:

@@ -1,5 +1,5 @@
-"""Documents into Elasticsearch or OpenSearch by the bulk API, which both have alike from version 7
-and 1 on.
+"""Sends documents to Elasticsearch or OpenSearch by the bulk API, which is the same in both from
+version 7 and 1 on.
 
     host                          names or addresses, with commas between; any of them is asked
     port                          9300
@@ -63,7 +63,7 @@ _DELETED_BEFORE: Final = 404
 
 
 class BulkWriter(IndexWriter):
-    """What the writers for both have in common."""
+    """The base of both writers."""
 
     engine: str
     default_scheme = "http"
@@ -72,14 +72,14 @@ class BulkWriter(IndexWriter):
 
     @abstractmethod
     def _signs_in(self, parameters: Parameters) -> bool:
-        """Whether user and password are sent."""
+        """Returns True if user and password are sent."""
 
     def _trusted(self, parameters: Parameters) -> KeyStoreFile | None:
         """Certificates that are trusted."""
         return None
 
     def _own(self, parameters: Parameters) -> KeyStoreFile | None:
-        """The key that the client shows."""
+        """Returns the key that the client shows."""
         return None
 
     def configure(self, parameters: Parameters) -> None:
@@ -146,9 +146,7 @@ class BulkWriter(IndexWriter):
         return refused
 
     def commit(self) -> None:
-        """Make documents visible at once. A user who may only write has to wait for the server to
-        do it.
-        """
+        """Makes documents visible at once. Without that right, the server does it after a while."""
         try:
             self._ask("POST", f"/{self._path()}/_refresh", timeout=self.close_timeout)
         except IndexBusyError:
@@ -167,7 +165,7 @@ class BulkWriter(IndexWriter):
         return quote(self.index, safe="")
 
     def _send(self, actions: Sequence[Action]) -> list[Refused]:
-        """One bulk request; what the server is too busy for leaves with the IndexBusyError."""
+        """Sends a bulk request; actions to send again leave with the IndexBusyError."""
         body = b"".join(_lines(key, payload) for key, payload in actions)
         answer = self._ask("POST", f"/{self._path()}/_bulk", body=body, kind="application/x-ndjson")
         items = answer.get("items") if isinstance(answer, Mapping) else None

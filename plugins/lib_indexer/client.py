@@ -1,4 +1,4 @@
-"""Requests to search servers over HTTP: one of several servers that answers, and errors that say
+"""Sends requests to search servers over HTTP: to one of several that answers, with errors that say
 what to do.
 
     answer                                  what comes of it
@@ -42,16 +42,16 @@ MISSING: Final = 404
 REFUSED: Final = (400, 409, 413, 422)
 CONNECT_SECONDS: Final = 15.0
 TIMEOUT_SECONDS: Final = 120.0
-"""For an answer, unless a parameter says otherwise."""
+"""Time limit of an answer, unless a parameter sets another."""
 _LONGEST_REASON: Final = 500
 
 
 class RefusedError(IndexWriterError):
-    """What was sent is not to the server's liking; the message is the server's reason."""
+    """The server refuses a request; the message is its reason."""
 
 
 class MissingError(IndexWriterError):
-    """There is no such index, or none for the moment."""
+    """The index does not exist, or not yet."""
 
 
 class ForbiddenError(IndexWriterError):
@@ -92,7 +92,7 @@ class SearchServer:
         )
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Closes the connections."""
         self._client.close()
 
     def request(
@@ -105,7 +105,7 @@ class SearchServer:
         params: Sequence[tuple[str, str]] = (),
         timeout: float | None = None,
     ) -> Any:
-        """Send one request; returns the JSON of the answer (None where it is no JSON).
+        """Sends one request; returns the JSON of the answer (None where it is no JSON).
 
         Raises IndexBusyError, RefusedError, IndexWriterError.
         """
@@ -152,9 +152,7 @@ class SearchServer:
         raise MissingError(reason) if code == MISSING else IndexWriterError(reason)
 
     def _retry_after(self, answer: httpx.Response) -> float | None:
-        """Retry-After in seconds (RFC 9110, section 10.2.3); None where there is none that can be
-        read.
-        """
+        """Reads Retry-After in seconds (RFC 9110, section 10.2.3)."""
         text = answer.headers.get("retry-after", "").strip()
         if text.isascii() and text.isdigit():
             return float(text[:9])
@@ -208,7 +206,7 @@ def send_in_halves(
 
 
 def json_of(answer: httpx.Response) -> Any:
-    """The JSON of an answer, None where it is none."""
+    """Returns the JSON of an answer, None where it is none."""
     try:
         return answer.json()
     except (ValueError, RecursionError):
@@ -216,25 +214,25 @@ def json_of(answer: httpx.Response) -> Any:
 
 
 def shown(url: str) -> str:
-    """A URL for people: without user and password."""
+    """Returns a URL for people: without user and password."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def masked(secret: str) -> str:
-    """What is shown in the place of a secret."""
+    """Replaces a secret by asterisks."""
     return "*" * len(secret)
 
 
 def _server_reason(answer: httpx.Response) -> str:
-    """What Solr, Elasticsearch or OpenSearch say of an error; `: ` and the text, or nothing."""
+    """Returns the text of an error of Solr, Elasticsearch or OpenSearch after `: `, or nothing."""
     found = json_of(answer)
     error = found.get("error") if isinstance(found, Mapping) else None
     return f": {reason_of(error)}" if error else ""
 
 
 def reason_of(error: object) -> str:
-    """The reason in an error object of a server's, short enough for a line."""
+    """Returns the reason in an error object of a server's, short enough for a line."""
     if isinstance(error, Mapping):
         text = str(error.get("reason") or error.get("msg") or json.dumps(error, ensure_ascii=False))
         cause = error.get("caused_by")

@@ -1,4 +1,4 @@
-"""Documents as JSON objects, column by column.
+"""Encodes documents as JSON objects, column by column.
 
 A field with one value is that value, one with several an array; a field that a document lacks is
 left out. Dates are in UTC as Java's ISO_INSTANT prints them: 2026-11-22T16:00:00Z, with
@@ -29,15 +29,15 @@ _NO_CHARACTERS: Final = r"[\p{NChar}\x00-\x08\x0b\x0c\x0e-\x1f]"
 
 
 def columns_of(documents: Documents) -> dict[str, pl.Series]:
-    """The fields with their columns."""
+    """Returns the fields with their columns."""
     return {
         name: values for name in documents.names() if (values := documents.column(name)) is not None
     }
 
 
 def json_objects(fields: Mapping[str, pl.Series], count: int, *, arrays: bool = False) -> pl.Series:
-    """An object for each of `count` documents (Binary), in UTF-8. `arrays`: one value is an array,
-    too.
+    """Returns an object for each of `count` documents (Binary), in UTF-8. `arrays`: one value is an
+    array, too.
     """
     members = [_members(values.alias(name), arrays) for name, values in fields.items()]
     if not members:
@@ -95,7 +95,7 @@ def _present(texts: pl.Series, values: pl.Series) -> pl.Series:
 
 
 def _encoded(column: pl.DataFrame) -> pl.Series:
-    """The members of objects that have nothing but this column."""
+    """Returns the members of objects that have nothing but this column."""
     objects = column.select(pl.struct(pl.all()).struct.json_encode()).to_series()
     return objects.str.slice(1).str.head(-1)
 
@@ -105,7 +105,7 @@ def _iso(values: pl.Expr) -> pl.Expr:
 
 
 def _member(name: str, found: Iterable[Any], arrays: bool) -> str:
-    """The same for values of several types."""
+    """Returns the same for values of several types."""
     values = [_iso_text(value) if isinstance(value, Date) else value for value in found]
     whole = {name: values[0] if len(values) == 1 and not arrays else values}
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))[1:-1]

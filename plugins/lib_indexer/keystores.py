@@ -1,5 +1,5 @@
-"""TLS for index writers: certificates that are trusted, and the one that the client shows, from PEM
-or Java's files.
+"""Configures TLS for index writers: trusted certificates and the client's own, from PEM or Java's
+files.
 
     trust store    PEM; JKS; PKCS12 (with the package cryptography, extra `keystores`)
     key store      PEM with key and certificates; PKCS12
@@ -44,7 +44,7 @@ class KeyStoreFile:
 
 
 def store_of(parameters: Parameters, name: str) -> KeyStoreFile | None:
-    """The store that NAME.path and NAME.password name; None where there is none."""
+    """Returns the store that NAME.path and NAME.password name; None where there is none."""
     path = parameters.get(f"{name}.path", "").strip()
     return KeyStoreFile(Path(path), parameters.get(f"{name}.password", "")) if path else None
 
@@ -52,8 +52,8 @@ def store_of(parameters: Parameters, name: str) -> KeyStoreFile | None:
 def tls_context(
     trusted: KeyStoreFile | None = None, own: KeyStoreFile | None = None, *, verify: bool = True
 ) -> ssl.SSLContext:
-    """A context that trusts the certificates of a store (else the usual authorities) and shows
-    those of another.
+    """Returns a context that trusts the certificates of a store (else the usual authorities) and
+    shows those of another.
 
     Raises ConfigError, naming the file.
     """
@@ -105,7 +105,7 @@ def _show(context: ssl.SSLContext, store: KeyStoreFile, data: bytes) -> None:
 
 
 def jks_certificates(data: bytes, password: str) -> list[bytes]:
-    """The certificates of a JKS file, in DER. ValueError for damage or a wrong password."""
+    """Returns the certificates of a JKS file, in DER. ValueError for damage or a wrong password."""
     body, digest = data[:-20], data[-20:]
     if hashlib.sha1(password.encode("utf-16-be") + _SALT + body).digest() != digest:
         raise ValueError("its digest does not match")

@@ -1,4 +1,4 @@
-"""A connection to RabbitMQ: an exchange and a queue declared and bound, messages sent, by pika.
+"""Connects to RabbitMQ: declares and binds an exchange and a queue, and sends messages, by pika.
 
 Waiting for the server has an end (`TIMEOUT`), also where it lets its clients wait because its
 memory or disk is full. Source: org.apache.nutch.rabbitmq.RabbitMQClient.
@@ -42,11 +42,11 @@ class Binding:
     key: str = ""
     """The routing key; empty: the queue's name."""
     arguments: Mapping[str, Value] = field(default_factory=dict)
-    """What headers a message has to have, for an exchange of type headers."""
+    """Headers that a message must have, for an exchange of type headers."""
 
     @classmethod
     def read(cls, prefix: str, values: Mapping[str, str]) -> Binding:
-        """From properties without their `prefix`, `_` for a dot: exchange_name, exchange_options,
+        """Reads properties without their `prefix`, `_` for a dot: exchange_name, exchange_options,
         queue_name, queue_options, routingkey, binding_arguments. Raises ConfigError.
         """
         exchange = read_options(f"{prefix}exchange.options", values.get("exchange_options", ""))
@@ -137,7 +137,7 @@ class RabbitMQClient:
         channel.queue_bind(binding.queue, binding.exchange, key, arguments)
 
     def send(self, exchange: str, key: str, body: bytes, headers: Mapping[str, Value]) -> None:
-        """Send one message of JSON."""
+        """Sends a message of JSON."""
         import pika
 
         if self._channel is None:
@@ -145,12 +145,12 @@ class RabbitMQClient:
         properties = pika.BasicProperties(content_type="application/json", headers=dict(headers))
         try:
             self._channel.basic_publish(exchange, key, body, properties, mandatory=self._confirms)
-        except Exception as exc:  # pika's own, the socket's, and assertions of pika's where a connection breaks off  # noqa: E501
+        except Exception as exc:  # of pika or the socket; pika asserts when a connection breaks
             self.close()
             raise StoreError(f"RabbitMQ: {_words(exc)}") from exc
 
     def tend(self) -> None:
-        """Answer the server's heartbeats, where nothing has been sent for a while."""
+        """Answers the server's heartbeats if nothing has been sent for a while."""
         if self._connection is not None:
             try:
                 self._connection.process_data_events(0)
@@ -158,7 +158,7 @@ class RabbitMQClient:
                 self.close()
 
     def close(self) -> None:
-        """Disconnect; what was sent arrives."""
+        """Disconnects; sent messages arrive."""
         connection, self._connection, self._channel = self._connection, None, None
         if connection is not None and connection.is_open:
             with contextlib.suppress(
@@ -168,6 +168,6 @@ class RabbitMQClient:
 
 
 def _words(error: BaseException) -> str:
-    """An error of pika's, whose text is often empty."""
+    """Returns an error of pika's, whose text is often empty."""
     inner = error.args[0] if error.args and isinstance(error.args[0], BaseException) else error
     return str(getattr(inner, "exception", None) or inner) or type(inner).__name__

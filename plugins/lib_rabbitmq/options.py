@@ -1,4 +1,4 @@
-"""Options as Nutch's RabbitMQ plugins write them.
+"""Reads options as Nutch's RabbitMQ plugins write them.
 
     type=direct,durable=true                             exchanges
     durable=true,arguments={x-max-length:10;x-a:b}       queues
@@ -16,7 +16,7 @@ Value = str | int | float | bool
 
 
 def read_options(name: str, text: str) -> dict[str, str]:
-    """The options in the value of a property. Raises ConfigError that names it."""
+    """Returns the options in the value of a property. Raises ConfigError that names it."""
     return _pairs(name, text, ",", "=")
 
 
@@ -26,14 +26,14 @@ def read_values(name: str, text: str) -> dict[str, Value]:
 
 
 def read_arguments(name: str, text: str) -> dict[str, Value]:
-    """What stands in braces, `{key:value;key:value}`. Raises ConfigError."""
+    """Reads arguments in braces, `{key:value;key:value}`. Raises ConfigError."""
     return {
         key: typed(value) for key, value in _pairs(name, text.strip().strip("{}"), ";", ":").items()
     }
 
 
 def typed(text: str) -> Value:
-    """The value that a text stands for."""
+    """Returns the value that a text stands for."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -43,7 +43,7 @@ def typed(text: str) -> Value:
 
 
 def is_true(options: dict[str, str], key: str, default: bool) -> bool:
-    """An option that is on or off."""
+    """Reads an option that is on or off."""
     return options[key].lower() == "true" if key in options else default
 
 

@@ -1,4 +1,4 @@
-"""Rules of `+` and `-` patterns applied to a whole column of URLs."""
+"""Applies rules of `+` and `-` patterns to a whole column of URLs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ODD_ASCII = "[\n\r]"
 
 
 def accepted(rules: RuleFilter, urls: pl.Series) -> pl.Series:
-    """Whether each URL passes; null for null. URLs with odd characters go through the row
+    """Returns for each URL whether it passes; null for null. Unusual characters take the row
     method.
     """
     plain = (~_is_odd(urls)).fill_null(False)
@@ -49,7 +49,7 @@ class _Column:
         self.urls = urls
         self.nothing = pl.repeat(False, len(urls), eager=True)
         self.open = ~self.nothing
-        self.hosts = host_column(urls).str.to_lowercase() if rules.has_places else None
+        self.hosts = host_column(urls).str.to_lowercase() if rules.has_sites else None
         self.domains = None if self.hosts is None else domain_column(self.hosts)
 
     def decide(self) -> pl.Series:
@@ -62,13 +62,13 @@ class _Column:
         return passed
 
     def _in_place(self, rule: RegexRule) -> pl.Series:
-        if rule.place is None or self.hosts is None or self.domains is None:
+        if rule.site is None or self.hosts is None or self.domains is None:
             return self.open
-        return ((self.hosts == rule.place) | (self.domains == rule.place)).fill_null(False)
+        return ((self.hosts == rule.site) | (self.domains == rule.site)).fill_null(False)
 
     def _matched(self, rule: RegexRule, due: pl.Series) -> pl.Series:
-        """Which of the due URLs match; where Polars can't decide, each URL that may match is
-        searched by itself.
+        """Returns which of the remaining URLs match; where Polars can't decide, each URL that may
+        match is searched by itself.
         """
         matcher = rule.matcher
         decided = matcher.search_column(self.urls)
@@ -90,14 +90,14 @@ class _Column:
         )
 
     def _close(self, where: pl.Series) -> None:
-        """These URLs are rejected."""
+        """Marks URLs as rejected."""
         self.open &= ~self._mask(where)
 
     def _mask(self, where: pl.Series) -> pl.Series:
         return self.nothing.clone().scatter(where, True) if len(where) else self.nothing
 
     def _asked(self, rule: RegexRule, url: str) -> bool | None:
-        """Whether the rule matches a URL; None if that took too long."""
+        """Returns whether the rule matches a URL; None if that took too long."""
         try:
             return rule.matcher.search(url)
         except TimeoutError:

@@ -1,4 +1,5 @@
-"""Filters by a list of patterns, the first match decides; the format of regex-urlfilter.txt.
+"""Filters URLs by a list of patterns, of which the first match decides; the format of
+regex-urlfilter.txt.
 
     file     = *( rule | block | end | comment )
     rule     = ( "+" | "-" ) pattern      accept, reject
@@ -44,7 +45,7 @@ class Matcher(Protocol):
     """One pattern; see `minutch.urls.javaregex.JavaRegex`."""
 
     is_loop_rule: bool
-    """Whether it matches the URLs in which a segment comes back at every second place."""
+    """True if it matches URLs in which a segment recurs at every second place."""
 
     @property
     def pattern(self) -> str: ...
@@ -65,11 +66,11 @@ class Matcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RegexRule:
-    """One line of the file; `place` is the host or domain of its block."""
+    """One line of the file; `site` is the host or domain of its block."""
 
     accept: bool
     matcher: Matcher
-    place: str | None
+    site: str | None
     line: int = 0
 
 
@@ -80,35 +81,33 @@ class RuleFilter(ExtensionBase):
         super().__init__(conf, parameters)
         self.source = self.rule_source()
         self.rules = self.read_rules(self.rule_text())
-        self.has_places = any(rule.place is not None for rule in self.rules)
+        self.has_sites = any(rule.site is not None for rule in self.rules)
         self.timeouts = 0
 
     @abstractmethod
     def rule_text(self) -> str:
-        """The rules of this configuration."""
+        """Returns the rules of this configuration."""
 
     def rule_source(self) -> str:
-        """Where the rules stand, for messages."""
+        """Name of the rules' file or property, for messages."""
         return type(self).__name__
 
     @abstractmethod
     def compile(self, pattern: str) -> Matcher:
-        """Compile a pattern of the filter's syntax; ConfigError if it is malformed."""
+        """Compiles a pattern of the filter's syntax. Raises ConfigError if it is malformed."""
 
     def read_rules(self, text: str) -> list[RegexRule]:
-        """The rules of a file's text; ConfigError names the line that is not a rule."""
+        """Returns the rules of a file's text; ConfigError names the line that is not a rule."""
         rules: list[RegexRule] = []
-        place: str | None = None
+        site: str | None = None
         for number, line in enumerate(rule_lines(text), 1):
             sign = line[:1]
             if sign == ">":
-                place = line[1:].strip()
+                site = line[1:].strip()
             elif sign == "<":
-                place = None
+                site = None
             elif sign and sign in "+-":
-                rules.append(
-                    RegexRule(sign == "+", self._compiled(line[1:], number), place, number)
-                )
+                rules.append(RegexRule(sign == "+", self._compiled(line[1:], number), site, number))
             elif sign not in ("", " ", "#"):
                 raise ConfigError(
                     f"{self.source}, line {number}: a rule has to start with + - # > or <: {line}"
@@ -122,25 +121,25 @@ class RuleFilter(ExtensionBase):
             raise ConfigError(f"{self.source}, line {number}: {exc}") from exc
 
     def verdict(self, url: str) -> bool:
-        """Whether the URL passes."""
+        """Returns True if the URL passes."""
         rule = self._deciding(url)
         return rule is not None and rule.accept
 
     def explain(self, url: str) -> str:
-        """The rule that decides about the URL: file, line and pattern."""
+        """Returns the rule that decides about the URL: file, line and pattern."""
         rule = self._deciding(url)
         if rule is None:
             return f"{self.source}: no rule takes it"
         return f"{self.source}:{rule.line}: {'+' if rule.accept else '-'}{rule.matcher.pattern}"
 
     def _deciding(self, url: str) -> RegexRule | None:
-        """The first rule that matches; None if none does, or one took too long."""
+        """Returns the first rule that matches; None if none does, or one took too long."""
         host = domain = None
-        if self.has_places:
+        if self.has_sites:
             host = host_of(url)
             domain = None if host is None else domain_of(host)
         for rule in self.rules:
-            if rule.place is not None and rule.place not in (host, domain):
+            if rule.site is not None and rule.site not in (host, domain):
                 continue
             try:
                 if rule.matcher.search(url):
@@ -151,7 +150,7 @@ class RuleFilter(ExtensionBase):
         return None
 
     def note_timeout(self, rule: RegexRule, url: str) -> None:
-        """Count a rule that took too long."""
+        """Counts a rule that took too long."""
         self.timeouts += 1
         report = log.warning if self.timeouts == 1 else log.debug
         report(
@@ -162,9 +161,7 @@ class RuleFilter(ExtensionBase):
         )
 
     def sure_verdicts(self) -> Verdicts:
-        """What the rules say for certain: those before the first whose matches can't be said by a
-        strict pattern.
-        """
+        """Returns the verdicts of the rules before the first one that has no strict pattern."""
         accepted: Pattern = NOTHING
         rejected: Pattern = NOTHING
         left: Pattern = ANYTHING
@@ -177,7 +174,7 @@ class RuleFilter(ExtensionBase):
             if found is None or number == _MOST_SAID:
                 return Verdicts(accepted, rejected, no_loops)
             matched, is_exact = found
-            if is_exact and rule.place is None:
+            if is_exact and rule.site is None:
                 decided = Intersection(left, matched)
                 accepted = Alternation((accepted, decided)) if rule.accept else accepted  # type: ignore[arg-type]
                 rejected = rejected if rule.accept else Alternation((rejected, decided))  # type: ignore[arg-type]
@@ -185,7 +182,7 @@ class RuleFilter(ExtensionBase):
         return Verdicts(accepted, Alternation((rejected, left)), no_loops)  # type: ignore[arg-type]
 
     def filter_strings(self, urls: pl.Series) -> pl.Series:
-        """The column with null for URLs that don't pass."""
+        """Returns the column with null for URLs that don't pass."""
         from .columns import accepted
 
         return keep(urls, accepted(self, urls))

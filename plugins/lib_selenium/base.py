@@ -1,5 +1,5 @@
-"""HTTP with a browser: a page is fetched once, as protocol-http would, and if it is HTML, the
-browser shows it.
+"""Fetches pages by HTTP with a browser: a page is fetched once, as by protocol-http, and shown in
+the browser if it is HTML.
 
     the answer is no 200, or no HTML     it stands as it came
     a script or refresh leads elsewhere  a redirect (temporarily moved) to there, which the fetcher
@@ -61,7 +61,7 @@ class BrowserHttp(HttpBase):
         self._warned = False
 
     async def answer(self, url: Url, datum: CrawlDatum) -> Answer:
-        """The page as the browser shows it. Raises httpx.TransportError."""
+        """Returns the page as the browser shows it. Raises httpx.TransportError."""
         answer = await self.fetch(url, datum)
         kind = (answer.header("Content-Type") or "").lower()
         if answer.code != _OK or not any(html in kind for html in _HTML):
@@ -78,7 +78,7 @@ class BrowserHttp(HttpBase):
         return self._rendered(answer, shown, kind)
 
     async def work(self, page: Page, url: str, answer: Answer) -> Rendered:
-        """What is done with a page in the browser."""
+        """Processes a page in the browser."""
         await page.show(url, answer)
         shown = await page.read()
         if shown.moved is None:
@@ -86,7 +86,7 @@ class BrowserHttp(HttpBase):
         return shown
 
     async def keep_picture(self, page: Page, url: str) -> None:
-        """Store a picture of the page, if that is wished."""
+        """Stores a picture of the page, if configured."""
         if not self.browsing.screenshots:
             return
         folder = self.browsing.screenshot_folder
@@ -105,12 +105,12 @@ class BrowserHttp(HttpBase):
         )
 
     async def close(self) -> None:
-        """End the browser, then close all connections."""
+        """Ends the browser, then closes all connections."""
         await self.browser.close()
         await super().close()
 
     async def _load(self, url: str, most: int, cookies: str | None) -> Answer | None:
-        """What a page asks for; None if robots.txt forbids it. Raises httpx.TransportError."""
+        """Fetches a resource of a page; None if robots.txt forbids it. Raises TransportError."""
         parsed = parse(url)
         rules = await self.robots.rules(str(parsed))
         if rules.defer_visits or not rules.is_allowed(str(parsed)):
@@ -121,7 +121,7 @@ class BrowserHttp(HttpBase):
         return await self.fetch(parsed, datum, most)
 
     def _rendered(self, answer: Answer, shown: Rendered, kind: str) -> Answer:
-        """The answer with the document in place of what came; as it came, where it leads
+        """Returns the answer with the document in place of what came; as it came, where it leads
         elsewhere.
         """
         if shown.moved is not None:

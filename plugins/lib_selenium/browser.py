@@ -1,4 +1,4 @@
-"""One browser for all pages of a process: started with the first of them, started again when it has
+"""Runs one browser for all pages of a process: it is started with the first, and again when it has
 ended.
 """
 
@@ -23,7 +23,7 @@ WATCH: Final = 0.5
 
 
 class Browser:
-    """Gives out pages, at most so many at a time."""
+    """A browser that provides a limited number of pages at a time."""
 
     def __init__(self, settings: BrowserSettings) -> None:
         """Raises ConfigError if there is no browser to be had, or no package to reach it with."""
@@ -32,15 +32,15 @@ class Browser:
         else:
             find(settings.binary)
         self._settings = settings
-        self._places = asyncio.Semaphore(settings.pages)
+        self._slots = asyncio.Semaphore(settings.pages)
         self._starting = asyncio.Lock()
         self._running: Chromium | Remote | None = None
         self._watching: asyncio.Task[None] | None = None
 
     @contextlib.asynccontextmanager
     async def page(self, fetch: FetchLoad, agent: str, limit: int) -> AsyncIterator[Page]:
-        """A page in a context of its own, closed at the end."""
-        async with self._places:
+        """Provides a page in a context of its own, closed at the end."""
+        async with self._slots:
             running = await self._browser()
             page = Page(running.connection, self._settings, fetch, agent, limit)
             try:
@@ -62,9 +62,7 @@ class Browser:
             return self._running
 
     async def _watch(self, browser: Chromium) -> None:
-        """End a browser that grows beyond its bound; the pages that are in it fail, the next one
-        gets a new browser.
-        """
+        """Ends a browser that exceeds its memory; its pages fail, the next gets a new browser."""
         limit = self._settings.memory_max
         while limit > 0 and not browser.connection.lost.is_set():
             used = await asyncio.to_thread(browser.memory)
@@ -90,6 +88,6 @@ class Browser:
                 await running.close()
 
     async def close(self) -> None:
-        """End the browser."""
+        """Ends the browser."""
         async with self._starting:
             await self._end()

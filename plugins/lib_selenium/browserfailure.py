@@ -1,4 +1,4 @@
-"""The failure of a page in the browser."""
+"""Defines the failure of a page in the browser."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ import httpx
 
 
 class BrowserFailure(httpx.TransportError):
-    """The browser ended, hung, or would not do what it was told. That page has failed, no other."""
+    """The browser ended, hung, or refused a command; only that page has failed."""

@@ -1,4 +1,4 @@
-"""Chromium on this machine: how it is found, started and ended, and what it may not do.
+"""Finds, starts and ends Chromium on this machine, and restricts it.
 
 The browser has no network at all: every name and address resolves to nothing, and WebRTC may use no
 UDP. What a page asks for comes to us over the DevTools pipe and is fetched by lib-http, which has
@@ -78,7 +78,7 @@ _QUIET: Final = (
 
 
 def arguments(settings: BrowserSettings) -> list[str]:
-    """The browser's command line, but for program, profile and pipe."""
+    """Returns the browser's command line, but for program, profile and pipe."""
     heap = max(settings.memory_max >> 21, 64)  # half of all, in MiB
     words = [*NO_NETWORK, *_QUIET, f"--js-flags=--max-old-space-size={heap}"]
     if settings.headless:
@@ -89,8 +89,8 @@ def arguments(settings: BrowserSettings) -> list[str]:
 
 
 def find(named: str) -> str:
-    """The browser's program: the one that is named, else the first on PATH. Raises ConfigError if
-    there is none.
+    """Returns the browser's program: the one that is named, else the first on PATH. Raises
+    ConfigError if there is none.
     """
     if named:
         found = shutil.which(named)
@@ -119,7 +119,7 @@ class Chromium:
 
     @classmethod
     async def start(cls, settings: BrowserSettings) -> Chromium:
-        """Start a browser and wait until it answers. Raises BrowserFailure."""
+        """Starts a browser and waits until it answers. Raises BrowserFailure."""
         program = find(settings.binary)
         if os.geteuid() == 0:
             log.warning(
@@ -149,12 +149,12 @@ class Chromium:
         return sum(_own_memory(pid) for pid in _descendants(self.pid))
 
     def kill(self) -> None:
-        """End it at once."""
+        """Ends it at once."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 
     async def close(self) -> None:
-        """End the browser, kill what does not end, remove its profile."""
+        """Ends the browser, kills its remaining processes, removes its profile."""
         family = _descendants(self.pid)
         await self.connection.close()
         deadline = time.monotonic() + _PATIENCE
@@ -178,9 +178,7 @@ class Chromium:
 
 
 def _spawn(program: str, words: list[str], profile: Path) -> tuple[int, int, int]:
-    """Start the program with the far ends of two pipes as its files 3 and 4; its pid and our
-    ends.
-    """
+    """Starts the program with two pipes as its files 3 and 4; returns its pid and our ends."""
     read_theirs, write_ours = _pipe()
     read_ours, write_theirs = _pipe()
     environment = {
@@ -220,7 +218,7 @@ def _spawn(program: str, words: list[str], profile: Path) -> tuple[int, int, int
 
 
 def _pipe() -> tuple[int, int]:
-    """A pipe whose descriptors are above those that the program gets, and closed in it."""
+    """Returns a pipe whose descriptors are above those that the program gets, and closed in it."""
     ends = os.pipe()
     high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE) for end in ends]
     for end in ends:
@@ -245,7 +243,7 @@ def _parent_of(pid: int) -> int:
 
 
 def _descendants(root: int) -> list[int]:
-    """A process and all below it."""
+    """Returns a process and all below it."""
     try:
         pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
     except OSError:

@@ -1,5 +1,5 @@
-"""The Chrome DevTools protocol: commands with their answers, and events, over a channel of JSON
-messages.
+"""Speaks the Chrome DevTools protocol: commands with their answers, and events, over a channel of
+JSON messages.
 
     {"id": 1, "method": "Page.navigate", "params": {…}, "sessionId": "…"}      a command
     {"id": 1, "result": {…}, "sessionId": "…"}                                its answer; `error` if
@@ -33,18 +33,18 @@ Listener = Callable[[str, dict[str, Any]], None]
 
 
 class Channel(Protocol):
-    """What carries messages."""
+    """A channel for messages."""
 
     async def receive(self) -> bytes | str:
-        """The next message; empty at the end."""
+        """Returns the next message; empty at the end."""
         ...
 
     async def send(self, message: str) -> None:
-        """Send one."""
+        """Sends a message."""
         ...
 
     async def close(self) -> None:
-        """Hang up; a browser of ours ends then."""
+        """Closes the channel; a browser of ours ends then."""
         ...
 
 
@@ -121,7 +121,7 @@ class Connection:
     async def send(
         self, method: str, session: str = "", timeout: float = 30, **params: Any
     ) -> dict[str, Any]:
-        """Give a command and wait for its answer, `timeout` seconds at most. Raises
+        """Sends a command and waits for its answer, at most `timeout` seconds. Raises
         BrowserFailure.
         """
         if self.lost.is_set():
@@ -146,22 +146,20 @@ class Connection:
             self._waiting.pop(number, None)
 
     def listen(self, session: str, listener: Listener | None) -> None:
-        """Have a session's events handed to `listener`; None: to nobody any more."""
+        """Passes a session's events to `listener`; None: to nobody any longer."""
         if listener is None:
             self._listeners.pop(session, None)
         else:
             self._listeners[session] = listener
 
     def begin(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Do something that an event asks for, beside all else. Its failure is a failed page's, and
-        no more.
-        """
+        """Handles an event in the background; a failure fails the page and nothing else."""
         task = asyncio.create_task(_quietly(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Hang up."""
+        """Closes the connection."""
         for task in [self._reading, *self._tasks]:
             task.cancel()
         await asyncio.gather(self._reading, *self._tasks, return_exceptions=True)

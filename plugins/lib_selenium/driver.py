@@ -1,5 +1,5 @@
-"""What handlers of protocol-interactiveselenium drive: the page, by the names that Selenium's
-WebDriver has in Python.
+"""Provides the page to handlers of protocol-interactiveselenium by the names of Selenium's
+WebDriver.
 
 A handler is plain code in a thread of its own; each call here is done in the fetcher's event loop
 and waited for.
@@ -32,14 +32,16 @@ _FIND: Final = """function(way, value) {
     "tag name": () => root.getElementsByTagName(value),
     "css selector": () => root.querySelectorAll(value),
     "link text": () => [...root.querySelectorAll("a")].filter(a => a.textContent.trim() === value),
-    "partial link text": () => [...root.querySelectorAll("a")].filter(a => a.textContent.includes(value)),
+    "partial link text": () =>
+      [...root.querySelectorAll("a")].filter(a => a.textContent.includes(value)),
     "xpath": () => {
-      const found = document.evaluate(value, root, null, XPathResult.ORDERED_NODE_SNAPSHOT_TYPE, null);
+      const kind = XPathResult.ORDERED_NODE_SNAPSHOT_TYPE;
+      const found = document.evaluate(value, root, null, kind, null);
       return Array.from({length: found.snapshotLength}, (_, i) => found.snapshotItem(i));
     },
   };
   return Array.from(by[way]()).slice(0, 1000);
-}"""  # noqa: E501
+}"""
 WAYS: Final = (
     "id",
     "name",
@@ -63,7 +65,7 @@ class Driver:
 
     @property
     def page_source(self) -> str:
-        """The document as it is now."""
+        """The current document."""
         return str(self._do(self._page.read()).text)
 
     @property
@@ -77,33 +79,31 @@ class Driver:
         return str(self.execute_script("return document.title"))
 
     def get(self, url: str) -> None:
-        """Go to another page, where robots.txt lets us."""
+        """Goes to another page, if robots.txt allows it."""
         self._do(self._page.show(url, None))
 
     def refresh(self) -> None:
-        """Load the page again."""
+        """Loads the page again."""
         self._page.expect()
         self._do(self._page.send("Page.reload"))
         self.wait()
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait for what the page loads; for libselenium.page.load.delay seconds at most, if nothing
-        else is said.
-        """
+        """Waits until the page is loaded, by default up to libselenium.page.load.delay."""
         self._do(
             self._page.settle(self._page.settings.handler_delay if seconds is None else seconds)
         )
 
     def execute_script(self, script: str, *arguments: Any) -> Any:
-        """Run a function's body in the page; what it returns as JSON has it."""
+        """Runs a function's body in the page; returns its result by JSON."""
         return self.call(f"function() {{ {script} }}", *arguments)
 
     def find_elements(self, by: str, value: str) -> list[Element]:
-        """All elements that match."""
+        """Returns all elements that match."""
         return self.find(None, by, value)
 
     def find_element(self, by: str, value: str) -> Element:
-        """The first element that matches. Raises LookupError if none does."""
+        """Returns the first element that matches. Raises LookupError if none does."""
         return _first(self.find_elements(by, value), by, value)
 
     # -- how ---------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ class Driver:
     def call(
         self, function: str, *arguments: Any, element: str | None = None, by_value: bool = True
     ) -> Any:
-        """Call a JavaScript function in the page, on `element` if there is one."""
+        """Calls a JavaScript function in the page, on `element` if there is one."""
         return self._do(self._call_on(function, arguments, element, by_value))
 
     async def _call_on(
@@ -141,7 +141,7 @@ class Driver:
         return result_of(done) if by_value else result_object(done)
 
     def find(self, element: str | None, by: str, value: str) -> list[Element]:
-        """Find elements below `element`, or in the whole page. Raises LookupError."""
+        """Finds elements below `element`, or in the whole page. Raises LookupError."""
         if by not in WAYS:
             raise LookupError(f"expected one of {', '.join(WAYS)}, found {by!r}")
         listed = self.call(_FIND, by, value, element=element, by_value=False)
@@ -172,23 +172,23 @@ class Element:
 
     @property
     def tag_name(self) -> str:
-        """In lower case."""
+        """The name of the tag in lower case."""
         return str(self._call("return this.tagName.toLowerCase()"))
 
     def get_attribute(self, name: str) -> str | None:
-        """An attribute as it is written, else a property of that name (`innerHTML`, `value`)."""
+        """Returns an attribute as written, else a property of that name (`innerHTML`, `value`)."""
         found = self._call(
             "const v = this.getAttribute(a) ?? this[a]; return v == null ? null : String(v)", name
         )
         return None if found is None else str(found)
 
     def click(self) -> None:
-        """Click, and wait for what that loads."""
+        """Clicks, and waits for what that loads."""
         self._call("this.scrollIntoView({block: 'center'}); this.click()")
         self._driver.wait()
 
     def send_keys(self, text: str) -> None:
-        """Write into a field."""
+        """Writes into a field."""
         self._call(
             "this.focus(); this.value = (this.value ?? '') + a;for (const kind of ['input',"
             " 'change']) this.dispatchEvent(new Event(kind, {bubbles: true}))",
@@ -196,11 +196,11 @@ class Element:
         )
 
     def find_elements(self, by: str, value: str) -> list[Element]:
-        """All elements below it that match."""
+        """Returns all elements below it that match."""
         return self._driver.find(self.number, by, value)
 
     def find_element(self, by: str, value: str) -> Element:
-        """The first element below it that matches. Raises LookupError if none does."""
+        """Returns the first element below it that matches. Raises LookupError if none does."""
         return _first(self.find_elements(by, value), by, value)
 
 
@@ -211,8 +211,8 @@ def _first(found: list[Element], by: str, value: str) -> Element:
 
 
 def result_object(done: dict[str, Any]) -> str:
-    """The handle of what an evaluation gave. Raises BrowserFailure for a script that raised, or
-    gave no object.
+    """Returns the handle of what an evaluation gave. Raises BrowserFailure for a script that
+    raised, or gave no object.
     """
     if "exceptionDetails" in done:
         result_of(done)

@@ -1,4 +1,4 @@
-"""Decides what a page in the browser may load. The only home of that decision; no I/O.
+"""Decides what a page in the browser may load. Pure: no I/O.
 
 GET, http or https                       robots.txt is asked, then lib-http fetches it
 other methods, other schemes             refused: a crawler only reads
@@ -27,7 +27,7 @@ _ICON: Final = "/favicon.ico"
 
 
 class Verdict(Enum):
-    """What is done with a request."""
+    """The decision about a request."""
 
     FETCH = "fetch"
     OWN = "own"
@@ -53,7 +53,7 @@ class Loads:
     reloads: int = 0
 
     def judge(self, event: dict[str, Any]) -> Verdict:
-        """The verdict on a request that the browser holds (Fetch.requestPaused)."""
+        """Returns the verdict on a request that the browser holds (Fetch.requestPaused)."""
         request, kind = event["request"], event.get("resourceType", "Other")
         url = request["url"].partition("#")[0]
         if kind == "Document" and event.get("frameId") == self.frame:

@@ -1,5 +1,5 @@
-"""One page in the browser, in a context of its own: no cookie, no storage, no cache of another page
-is there.
+"""Shows a page in the browser, in a context of its own, without cookies, storage or cache of other
+pages.
 
 What the page asks for is held by the browser (Fetch.requestPaused) until `loads.py` has judged it
 and `fetch` has brought it. The page's text is read from a world that its scripts do not see, so
@@ -65,7 +65,7 @@ class Rendered:
     url: str
     """The document's URL, which scripts may have changed within the host."""
     moved: str | None = None
-    """Where a script or a refresh leads to instead."""
+    """URL that a script or a refresh goes to instead."""
 
 
 class Page:
@@ -100,7 +100,7 @@ class Page:
     # -- life --------------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Make the context and the tab."""
+        """Makes the context and the tab."""
         self._context = (
             await self._line.send("Target.createBrowserContext", disposeOnDetach=True)
         )["browserContextId"]
@@ -124,7 +124,7 @@ class Page:
         await self._guard(self._session)
 
     async def close(self) -> None:
-        """Close the tab with all that it kept."""
+        """Closes the tab with all its data."""
         self._line.listen(self._session, None)
         if self._context and not self._line.lost.is_set():
             with contextlib.suppress(BrowserFailure):
@@ -133,13 +133,13 @@ class Page:
                 )
 
     async def send(self, method: str, timeout: float = 30, **params: Any) -> dict[str, Any]:
-        """A DevTools command to the page."""
+        """Sends a DevTools command to the page."""
         if self._crashed.is_set():
             raise BrowserFailure("the page brought its browser tab down")
         return await self._line.send(method, self._session, timeout, **params)
 
     async def _guard(self, session: str) -> None:
-        """Hold all that a target asks for, from its first request on; the same for frames and
+        """Intercepts all requests of a target from the first one on; also those of frames and
         workers below it.
         """
         self._line.listen(session, lambda method, params: self._take(session, method, params))
@@ -215,8 +215,8 @@ class Page:
             self._stir.set()
 
     async def _load(self, url: str, document: bool) -> Answer | None:
-        """Fetch for the page; None if it may not be, fails, or is more than the page may still
-        load.
+        """Fetches a resource for the page; None if it is forbidden, fails, or exceeds the page's
+        limits.
 
         A document that is cut off is shown as far as it goes; half a script or picture is of no
         use.
@@ -237,7 +237,9 @@ class Page:
         return httpx.URL(url).host == self._host
 
     async def _cookies(self, url: str) -> str | None:
-        """The cookies that the page's own host has set in this context; those of no other host."""
+        """Returns the cookies that the page's own host has set in this context; those of no other
+        host.
+        """
         if not self._is_own(url):
             return None
         found = await self.send("Network.getCookies", urls=[url])
@@ -266,8 +268,8 @@ class Page:
     # -- what is done with a page ------------------------------------------------------------------
 
     async def show(self, url: str, answer: Answer | None) -> None:
-        """Go to `url`, with the document that `answer` has (None: fetch it), and wait for what it
-        loads.
+        """Goes to `url`, with the document in `answer` (None: fetch it), and waits until it is
+        loaded.
         """
         url = url.partition("#")[0]
         self._loads.url, self._host, self._own = url, httpx.URL(url).host, answer
@@ -277,7 +279,7 @@ class Page:
         await self.settle(self.settings.load_delay)
 
     async def settle(self, seconds: float) -> None:
-        """Wait until the page is loaded and nothing more comes, for so many seconds at most."""
+        """Waits until the page is loaded and idle, up to a number of seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while (
@@ -295,29 +297,29 @@ class Page:
                             return
 
     def begin_again(self) -> None:
-        """The page is shown once more: what it may load is as at first."""
+        """Prepares to show the page again: its limits are reset."""
         settings, frame = self.settings, self._loads.frame
         self._loads = Loads(
             "", frame, settings.not_loaded, settings.requests_max, settings.bytes_max
         )
 
     def follow(self) -> None:
-        """From now on the page may go to other URLs: it is handlers that lead it there."""
+        """Allows the page to go to other URLs from now on, as handlers make it do."""
         self._loads.follows = True
 
     def expect(self) -> None:
-        """A load is about to begin."""
+        """Notes that a load is about to begin."""
         self._loaded.clear()
 
     async def read(self) -> Rendered:
-        """The document as it is now, cut at one character more than the content limit has bytes."""
+        """Returns the current document, cut to one character more than the content limit."""
         limit = self._limit + 1 if self._limit >= 0 else 1 << 25
         url, text = await self._in_own_world(_SOURCE % limit)
         return Rendered(text, url, self.moved)
 
     async def _in_own_world(self, expression: str) -> Any:
-        """Evaluate where the page's scripts can't reach; a script that keeps the page busy is
-        ended.
+        """Evaluates a script out of reach of the page's own; ends a script that keeps the page
+        busy.
         """
         for time in range(_MOST_SCRIPT_TIMES):
             try:
@@ -348,13 +350,13 @@ class Page:
         raise AssertionError
 
     async def picture(self) -> bytes:
-        """The page as a PNG, as large as the window."""
+        """Returns the page as a PNG, as large as the window."""
         found = await self.send("Page.captureScreenshot", format="png")
         return base64.b64decode(found["data"])
 
 
 def result_of(done: dict[str, Any]) -> Any:
-    """The value of an evaluation. Raises BrowserFailure for a script that raised."""
+    """Returns the value of an evaluation. Raises BrowserFailure for a script that raised."""
     if "exceptionDetails" in done:
         details = done["exceptionDetails"]
         thrown = details.get("exception", {})

@@ -1,4 +1,4 @@
-"""A browser of a Selenium grid: a session by the WebDriver protocol, then DevTools over the
+"""Uses a browser of a Selenium grid: a session by the WebDriver protocol, then DevTools over the
 WebSocket that it names.
 
 The session's capabilities say where: `se:cdp` (Selenium Grid 4), else the address in
@@ -75,7 +75,7 @@ class Remote:
 
     @classmethod
     async def start(cls, settings: BrowserSettings) -> Remote:
-        """Begin a session. Raises BrowserFailure."""
+        """Begins a session. Raises BrowserFailure."""
         from websockets.asyncio.client import connect
 
         options: dict[str, Any] = {"args": arguments(settings)}
@@ -110,7 +110,7 @@ class Remote:
         return cls(settings.hub, value["sessionId"], Connection(SocketChannel(socket)))
 
     async def close(self) -> None:
-        """End the session; the grid ends the browser."""
+        """Ends the session; the grid ends the browser."""
         await self.connection.close()
         with contextlib.suppress(httpx.HTTPError):
             async with httpx.AsyncClient(timeout=10, trust_env=False) as client:
@@ -118,7 +118,7 @@ class Remote:
 
 
 async def _address(client: httpx.AsyncClient, capabilities: dict[str, Any]) -> str:
-    """The WebSocket of the session's browser."""
+    """Returns the WebSocket of the session's browser."""
     if "se:cdp" in capabilities:
         return str(capabilities["se:cdp"])
     debugger = capabilities["goog:chromeOptions"]["debuggerAddress"]

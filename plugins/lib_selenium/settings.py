@@ -1,5 +1,5 @@
-"""The properties of the protocol plugins with a browser (HttpWebClient and HtmlUnitWebDriver), read
-once.
+"""Reads the properties of the protocol plugins with a browser (HttpWebClient and
+HtmlUnitWebDriver).
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class BrowserSettings:
     load_delay: float = 3
     start_time: float = 45
     script_time: float = 3.5
-    """How long a script may keep a page from answering."""
+    """Time for which a script may keep a page from answering."""
     page_time: float = 300
-    """For a page with all its handlers."""
+    """Time limit of a page with all its handlers."""
     scripts: bool = True
     not_loaded: frozenset[str] = frozenset()
     """Kinds of resources, as DevTools calls them, that pages go without."""
     screenshots: bool = False
     screenshot_folder: Path | None = None
     handler_delay: float = 3
-    """How long handlers wait after a click."""
+    """Time that handlers wait after a click."""
     requests_max: int = 200
     bytes_max: int = 1 << 25
     memory_max: int = 2048 << 20
@@ -48,7 +48,7 @@ class BrowserSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration, *, html_unit: bool = False) -> BrowserSettings:
-        """Of the Selenium plugins, or of protocol-htmlunit."""
+        """Reads the settings of the Selenium plugins, or of protocol-htmlunit."""
         driver = "chrome" if html_unit else _one_of(conf, "selenium.driver", "chrome", DRIVERS)
         not_loaded: frozenset[str] = frozenset()
         if html_unit or conf.get("selenium.firefox.load.image", "1").strip() != _LOADED:
@@ -59,7 +59,7 @@ class BrowserSettings:
             else _without_styles(conf)
         ):
             not_loaded |= _STYLES
-        place = conf.get("screenshot.location", "").strip()
+        folder = conf.get("screenshot.location", "").strip()
         limit = conf.get_int("http.time.limit", -1)
         return cls(
             driver=driver,
@@ -75,7 +75,7 @@ class BrowserSettings:
             scripts=not html_unit or conf.get_boolean("htmlunit.enable.javascript", True),
             not_loaded=not_loaded,
             screenshots=conf.get_boolean("take.screenshot", False),
-            screenshot_folder=Path(place) if place else None,
+            screenshot_folder=Path(folder) if folder else None,
             handler_delay=max(conf.get_long("libselenium.page.load.delay", 3), 0),
             requests_max=max(conf.get_int("minutch.browser.requests.max", 200), 0),
             bytes_max=max(conf.get_size("minutch.browser.bytes.max", 1 << 25), 0),
@@ -104,7 +104,7 @@ def _one_of(conf: Configuration, name: str, default: str, allowed: tuple[str, ..
 
 
 def _hub(conf: Configuration) -> str:
-    """The grid's URL (HttpWebClient.getDriverForPage)."""
+    """Returns the grid's URL (HttpWebClient.getDriverForPage)."""
     _one_of(conf, "selenium.grid.driver", "chrome", GRID_DRIVERS)
     scheme = conf.get("selenium.hub.protocol", "http").strip().lower()
     if scheme not in ("http", "https"):
@@ -116,11 +116,10 @@ def _hub(conf: Configuration) -> str:
         conf.get("selenium.hub.host", "localhost").strip(),
         conf.get_int("selenium.hub.port", 4444),
     )
-    return f"{scheme}://{host}:{port}/{conf.get('selenium.hub.path', '/wd/hub').strip().strip('/')}".rstrip(  # noqa: E501
-        "/"
-    )
+    path = conf.get("selenium.hub.path", "/wd/hub").strip().strip("/")
+    return f"{scheme}://{host}:{port}/{path}".rstrip("/")
 
 
 def _has_screen(conf: Configuration) -> bool:
-    """Whether there is a display to open a window on."""
+    """Returns True if there is a display to open a window on."""
     return bool(conf.expand("${env.DISPLAY:-}") or conf.expand("${env.WAYLAND_DISPLAY:-}"))

@@ -1,4 +1,4 @@
-"""RSS (0.9 to 2.0, RDF included) and Atom as one kind of feed.
+"""Reads RSS (0.9 to 2.0, including RDF) and Atom as one kind of feed.
 
     RSS     channel: title, link, description; item: title, link (or guid), description,
             content:encoded, author or dc:creator, category, pubDate or dc:date
@@ -50,19 +50,19 @@ class Feed:
 
 
 def is_feed(root: etree._Element) -> bool:
-    """Whether an element is the root of a feed."""
+    """Returns True if an element is the root of a feed."""
     return local_name(root) in ("rss", "feed") or (
         local_name(root) == "RDF" and child(root, "channel") is not None
     )
 
 
 def read_feed(data: bytes, charset: str | None = None) -> Feed:
-    """The feed in a document. Raises ParseError if it is none."""
+    """Returns the feed in a document. Raises ParseError if it is none."""
     return feed_of(parse_xml(data, charset))
 
 
 def feed_of(root: etree._Element) -> Feed:
-    """The feed below a root element. Raises ParseError if it is none."""
+    """Returns the feed below a root element. Raises ParseError if it is none."""
     if local_name(root) == "feed":
         return _atom(root)
     if not is_feed(root):
@@ -81,8 +81,8 @@ def feed_of(root: etree._Element) -> Feed:
 
 
 def _rss_entry(item: etree._Element, usual: str) -> FeedEntry:
-    """An item; `usual` is the type of descriptions that name none: markup from RSS 0.92 on, as in
-    ROME.
+    """Returns an item; `usual` is the type of descriptions that name none: markup from RSS 0.92 on,
+    as in ROME.
     """
     encoded, description = child(item, "encoded"), child(item, "description")
     body = description if text_of(description) else encoded
@@ -147,7 +147,7 @@ def _atom_entry(entry: etree._Element) -> FeedEntry:
 
 
 def _markup(body: etree._Element | None) -> str:
-    """The content of an element, as markup."""
+    """Returns the content of an element, as markup."""
     if body is None:
         return ""
     inner = (str(etree.tostring(part, encoding="unicode", method="html")) for part in body)

@@ -1,5 +1,5 @@
-"""XML from the web, read safely: no network, no entities but XML's own; broken XML is read as far
-as possible.
+"""Parses XML from the web safely: no network, no entities but XML's own; broken XML is parsed as
+far as possible.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ _BLANKS = " \t\n\x0b\f\r"
 
 
 def parse_xml(data: bytes, charset: str | None = None) -> etree._Element:
-    """The root element. `charset` overrides the XML declaration. Raises ParseError if there is no
-    element at all.
+    """Returns the root element. `charset` overrides the XML declaration. Raises ParseError if there
+    is no element at all.
     """
     if charset is not None:
         data = data.decode(charset, "replace").encode("utf-8")
@@ -39,32 +39,32 @@ def parse_xml(data: bytes, charset: str | None = None) -> etree._Element:
 
 
 def local_name(element: etree._Element) -> str:
-    """The element's name without its namespace; empty for a comment or an instruction."""
+    """Returns the element's name without its namespace; empty for a comment or an instruction."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
 def namespace(element: etree._Element) -> str:
-    """The element's namespace, empty if it has none."""
+    """Returns the element's namespace, empty if it has none."""
     tag = element.tag
     return tag[1:].partition("}")[0] if isinstance(tag, str) and tag.startswith("{") else ""
 
 
 def children(element: etree._Element, name: str) -> Iterator[etree._Element]:
-    """The child elements of a local name."""
+    """Returns the child elements of a local name."""
     return (child for child in element if local_name(child) == name)
 
 
 def child(element: etree._Element, name: str) -> etree._Element | None:
-    """The first child element of a local name."""
+    """Returns the first child element of a local name."""
     return next(children(element, name), None)
 
 
 def text_of(element: etree._Element | None) -> str:
-    """All text inside an element, blanks at its ends taken off; empty without an element."""
+    """Returns all text inside an element, stripped of blanks; empty without an element."""
     return "".join(element.itertext()).strip(_BLANKS) if element is not None else ""
 
 
 def all_text(root: etree._Element) -> str:
-    """The texts of all elements, blanks folded, joined by a blank."""
+    """Returns the texts of all elements, blanks folded, joined by a blank."""
     return " ".join(word for text in root.itertext() for word in text.split())

@@ -1,4 +1,4 @@
-"""mimetype-filter: only documents of some media types are indexed.
+"""mimetype-filter: indexes only documents of some media types.
 
 The file that mimetype.filter.file names has a line `-` (nothing but the types that follow) or `+`
 (all but those), and the beginnings of types, one on each line: `text/html`, `image/`. `#` begins a
@@ -56,7 +56,7 @@ class MimeTypeIndexingFilter(IndexingFilter):
 
 
 def _read(text: str) -> tuple[bool, tuple[str, ...]]:
-    """Whether types that are not listed are accepted; the beginnings of those that are."""
+    """Reads whether types that are not listed are accepted, and the prefixes of those that are."""
     accepts_others, beginnings = True, []
     for line in rule_lines(text):
         if line.startswith(("+", "-")):

@@ -1,4 +1,4 @@
-"""parse-ext: parses content by a command of the user's; its output is the text, and the URLs in it
+"""parse-ext: parses content by a command of the user; its output is the text, and the URLs in it
 are the links.
 
 Parameters in plugin.xml, for each type: `command`, `timeout` (s, 30), `encoding` of the output
@@ -36,7 +36,7 @@ class ExtParser(Parser):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        self._command = _words(parameters.get("command", ""))
+        self._command = _arguments(parameters.get("command", ""))
         self._timeout = int(parameters.get("timeout") or TIMEOUT)
         name = parameters.get("encoding") or "utf-8"
         charset = from_header(f"charset={name}")
@@ -45,7 +45,7 @@ class ExtParser(Parser):
         self._charset = charset
 
     def get_parse(self, content: Content) -> ParseResult:
-        """One document."""
+        """Returns the parse, of one document."""
         if not self._command:
             return _failed(
                 content, 0, f"No external command defined for contentType: {content.content_type}"
@@ -79,8 +79,8 @@ class ExtParser(Parser):
         return ParseResult.of(content.url, Parse(text, data))
 
 
-def _words(command: str) -> list[str]:
-    """The command's words; a program in the plugin's folder by its full path."""
+def _arguments(command: str) -> list[str]:
+    """Returns the command's words; a program in the plugin's folder by its full path."""
     words = shlex.split(command)
     if words and "/" in words[0]:
         own = Path(__file__).parent / words[0]

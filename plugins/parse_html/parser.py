@@ -1,4 +1,4 @@
-"""parse-html: pages as browsers read them (selectolax, Lexbor), stored as Nutch stores them.
+"""parse-html: parses pages as browsers do (selectolax, Lexbor), and stores them as Nutch does.
 
 Source: org.apache.nutch.parse.html.HtmlParser. noindex leaves text and title empty, nofollow the
 links; a meta refresh makes the status a redirect; noarchive (or Pragma: no-cache) sets
@@ -24,5 +24,5 @@ class HtmlParser(Parser):
         self._pages = HtmlPages(conf)
 
     def get_parse(self, content: Content) -> ParseResult:
-        """One document under the content's URL; a malformed base URL is a failure."""
+        """Returns one document under the content's URL; a malformed base URL is a failure."""
         return self._pages.parse(content)

@@ -1,4 +1,4 @@
-"""parse-js: quoted strings in JavaScript that look like URLs are links, without an anchor.
+"""parse-js: takes quoted strings in JavaScript that look like URLs as links, without an anchor.
 
 A string counts if it has no blanks and, not at its ends, a slash or a dot. In HTML pages scripts,
 event attributes and `javascript:` links are searched, and what is found stands before the page's
@@ -29,7 +29,7 @@ _SEPARATOR = re.compile(r"[/.]")
 
 
 def script_links(script: str, base: str) -> list[Outlink]:
-    """The links in a script; `base` is the URL that relative ones belong to."""
+    """Returns the links in a script; `base` is the URL that relative ones belong to."""
     try:
         resolver = Resolver(base)
     except UrlError:
@@ -77,7 +77,7 @@ class JSParseFilter(HtmlParseFilter):
 
 
 def _scripts(document: LexborHTMLParser) -> Iterator[str]:
-    """All pieces of JavaScript in a page."""
+    """Yields all pieces of JavaScript in a page."""
     if document.root is None:
         return
     for node in document.root.traverse():

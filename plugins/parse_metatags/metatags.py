@@ -1,5 +1,5 @@
-"""parse-metatags: meta tags of HTML pages as parse metadata, `metatag.NAME`, where index-metadata
-finds them.
+"""parse-metatags: stores meta tags of HTML pages in the parse metadata as `metatag.NAME`, for
+index-metadata.
 
 `metatags.names` lists the names (of name= and http-equiv= alike), `*` or nothing means all.
 Source: org.apache.nutch.parse.metatags.MetaTagsParser.

@@ -1,4 +1,4 @@
-"""parse-text: plain text as it is, with the URLs in it as links and no title.
+"""parse-text: keeps plain text unchanged, with its URLs as links and no title.
 
 Nutch had this plugin until 1.3 and leaves plain text to parse-tika today; `minutch` keeps it under
 its old id.
@@ -31,7 +31,7 @@ class TextParser(Parser):
         self._charsets = CharsetDetector(conf)
 
     def get_parse(self, content: Content) -> ParseResult:
-        """One document, always a success."""
+        """Returns one document, always a success."""
         header = content.metadata.first(CONTENT_TYPE_KEY)
         charset = self._charsets.detect(content.content, header, content.content_type)
         text = charset.decode(content.content)

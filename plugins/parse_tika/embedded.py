@@ -1,5 +1,4 @@
-"""Documents inside of documents (tika.parse.embedded): attachments of a PDF, objects in an OOXML
-file.
+"""Parses embedded documents (tika.parse.embedded): attachments of a PDF, objects in an OOXML file.
 
 Only texts are taken, of documents of the same kinds and of plain text, in the order of their names,
 down to MOST_DEPTH. What can't be read is passed over. Sizes are bounded: MOST_BYTES of one,
@@ -41,7 +40,7 @@ _BROKEN: Final = (
 
 
 def embedded_texts(data: bytes) -> list[str]:
-    """The texts of the documents inside of a document."""
+    """Returns the texts of the documents inside of a document."""
     found: list[str] = []
     _collect(data, 1, found)
     return found

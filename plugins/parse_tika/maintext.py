@@ -1,4 +1,4 @@
-"""The main text of an HTML page, without navigation, advertisements and footers
+"""Extracts the main text of an HTML page, without navigation, advertisements and footers
 (tika.extractor=boilerpipe).
 
     tika.extractor.boilerpipe.algorithm    one of ALGORITHMS
@@ -66,7 +66,9 @@ class MainText:
         return cls(algorithm, frozenset(types if extractor == "boilerpipe" else ()))
 
     def of(self, media_type: str) -> Callable[[bytes, ParsedMarkup], str] | None:
-        """What makes the text of a page of this type; None if it is all of its text."""
+        """Returns the extractor of main text for a page of this type; None if all of its text is
+        kept.
+        """
         return self.text if media_type in self.types else None
 
     def text(self, markup: bytes, page: ParsedMarkup) -> str:

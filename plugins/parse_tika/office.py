@@ -1,4 +1,5 @@
-"""Text, title and links of office documents that are a zip of XML: OOXML, OpenDocument, EPUB.
+"""Extracts text, title and links of office documents that are a zip of XML: OOXML, OpenDocument,
+EPUB.
 
     word/document.xml                      paragraphs             a line each
     ppt/slides/slide*.xml                  slides                 a line for each paragraph
@@ -70,7 +71,7 @@ class OfficePackage:
         self._left = MOST_BYTES
 
     def root(self, name: str) -> etree._Element | None:
-        """The root element of a member; None if there is no such member."""
+        """Returns the root element of a member; None if there is no such member."""
         try:
             stream = self._archive.open(name)
         except KeyError:
@@ -83,14 +84,14 @@ class OfficePackage:
         return parse_xml(data)
 
     def numbered(self, pattern: str) -> list[str]:
-        """The members that match, by the first number in their names."""
+        """Returns the members that match, by the first number in their names."""
         found = [name for name in self.names if re.fullmatch(pattern, name)]
         return sorted(
             found, key=lambda name: int(match[0]) if (match := _NUMBER.search(name)) else 0
         )
 
     def targets(self, name: str) -> dict[str, str]:
-        """The targets of a member's relationships that lead outside, by id."""
+        """Returns the targets of a member's relationships that lead outside, by id."""
         folder, file = posixpath.split(name)
         root = self.root(f"{folder}/_rels/{file}.rels")
         if root is None:
@@ -100,8 +101,8 @@ class OfficePackage:
 
 
 def read_office(data: bytes) -> OfficeDocument:
-    """The document in an archive. Raises ParseError if it is of no known kind, or if it can't be
-    read.
+    """Returns the document in an archive. Raises ParseError if it is of no known kind, or if it
+    can't be read.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -142,7 +143,7 @@ def _parts(package: OfficePackage, names: Iterable[str]) -> OfficeDocument:
 
 
 def _runs(element: etree._Element) -> Iterator[str]:
-    """The text of OOXML: what `t` elements hold."""
+    """Yields the text of OOXML: what `t` elements hold."""
     name = local_name(element)
     if name in _HIDDEN:
         return
@@ -221,7 +222,7 @@ def _open_document(package: OfficePackage) -> OfficeDocument:
 
 
 def _mixed(element: etree._Element) -> Iterator[str]:
-    """All text inside an element, line ends where paragraphs end."""
+    """Yields all text inside an element, line ends where paragraphs end."""
     name = local_name(element)
     if name in _HIDDEN:
         return
@@ -234,7 +235,7 @@ def _mixed(element: etree._Element) -> Iterator[str]:
 
 
 def _href(element: etree._Element) -> str:
-    """The target of an element's link, if it is outside of the document."""
+    """Returns the target of an element's link, if it is outside of the document."""
     targets = (
         str(value)
         for name, value in element.attrib.items()

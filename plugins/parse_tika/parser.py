@@ -1,4 +1,4 @@
-"""parse-tika: the parser for every type that no other parser handles, under the id that Nutch's
+"""parse-tika: parses every type that no other parser handles, under the id that Nutch's
 configurations name.
 
     HTML, XHTML                  as parse-html; with tika.extractor=boilerpipe only the main text
@@ -82,7 +82,7 @@ _TEXT = frozenset(
 
 @dataclass(slots=True)
 class ReadDocument:
-    """What a reader found: text, title, links as written with their anchors, metadata."""
+    """The result of a reader: text, title, links as written with their anchors, metadata."""
 
     text: str
     title: str = ""
@@ -102,7 +102,7 @@ class TikaParser(Parser):
         self._with_embedded = conf.get_boolean("tika.parse.embedded", True)
 
     def get_parse(self, content: Content) -> ParseResult:
-        """One document under the content's URL."""
+        """Returns one document under the content's URL."""
         name = clean_type(content.content_type).strip().lower()
         if name in _HTML:
             return self._pages.parse(content, self._main_text.of(name))
@@ -175,7 +175,7 @@ class TikaParser(Parser):
 
 
 def _page(document: ReadDocument) -> LexborHTMLParser:
-    """A document as a page of HTML, for parse filters."""
+    """Returns a document as a page of HTML, for parse filters."""
     lines = "".join(f"<p>{escape(line)}</p>" for line in document.text.split("\n"))
     return LexborHTMLParser(f"<!doctype html><title>{escape(document.title)}</title>{lines}")
 

@@ -1,5 +1,5 @@
-"""Text, title and links of a PDF, by pypdf. Runs inside a parse worker, which bounds time and
-memory.
+"""Extracts text, title and links of a PDF, by pypdf. Runs inside a parse worker, which bounds time
+and memory.
 """
 
 from __future__ import annotations

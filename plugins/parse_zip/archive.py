@@ -1,5 +1,5 @@
-"""parse-zip: the members of an archive, each parsed by the parser for its type; their texts and
-links together.
+"""parse-zip: parses the members of an archive by the parsers for their types, and joins their texts
+and links.
 
 The type is that of name and content. The text has each member's name before its text. Members
 without a suffix, and those that no parser handles, are skipped. At most `MOST_MEMBERS` members and
@@ -50,7 +50,7 @@ class ZipParser(Parser):
         return ParseUtil(self.conf)
 
     def get_parse(self, content: Content) -> ParseResult:
-        """One document for the archive."""
+        """Returns one document for the archive."""
         length = (content.metadata.first(_LENGTH) or "").strip()
         if length.isdecimal() and int(length) != len(content.content):
             reason = (

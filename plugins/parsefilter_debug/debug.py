@@ -1,5 +1,5 @@
-"""parsefilter-debug: the tree of a page as HTML under `DOM` in the parse metadata, to see what the
-parser made of it.
+"""parsefilter-debug: stores the tree of a page as HTML under `DOM` in the parse metadata, for
+inspection.
 
 Source: org.apache.nutch.parsefilter.debug.DebugParseFilter.
 """

@@ -1,11 +1,11 @@
-"""parsefilter-naivebayes: a page that is not on the subject loses its links, save those with one of
-the words wished.
+"""parsefilter-naivebayes: drops the links of a page that is off the subject, except those with a
+listed word.
 
     parsefilter.naivebayes.trainfile   examples, one a line: 1 (on the subject) or 0, a tab, the
                                        text
     parsefilter.naivebayes.wordlist    words, one a line; a URL that has one keeps its link
 
-Of a text only the letters A to Z and blanks count. Training is cheap and done anew at each start;
+Of a text only the letters A to Z and blanks count. Training is cheap and repeated at each start;
 Nutch keeps a file `naivebayes-model` in its working directory and never looks at the examples
 again.
 
@@ -40,15 +40,15 @@ _OTHER: Final = re.compile(r"[^a-zA-Z ]")
 
 
 def words_of(text: str) -> list[str]:
-    """The words that count; two blanks in a row have an empty one between them, as in Nutch, but
-    none ends a text.
+    """Returns the words that count; two blanks in a row have an empty one between them, as in
+    Nutch, but none ends a text.
     """
     return _OTHER.sub("", text).lower().rstrip(" ").split(" ")
 
 
 @dataclass(slots=True)
 class ClassExamples:
-    """What is known of the examples of one class."""
+    """The statistics of the examples of a class."""
 
     texts: int = 0
     words: int = 0
@@ -60,8 +60,8 @@ class ClassExamples:
         self.counts.update(word for word in words if word)
 
     def weight(self, found: Mapping[str, int], known: int, texts: int) -> float:
-        """How well words go with this class, as a sum of logarithms; `texts` is the number of all
-        examples.
+        """Returns the likelihood of words in this class, as a sum of logarithms; `texts` is the
+        number of all examples.
         """
         if not self.texts:
             return -math.inf
@@ -85,7 +85,7 @@ class Classifier:
         self.texts = sum(subject.texts for subject in self.subjects.values())
 
     def is_relevant(self, text: str) -> bool:
-        """Whether a text is on the subject."""
+        """Returns True if a text is on the subject."""
         found = Counter(words_of(text))
         weights = {
             kind: subject.weight(found, self.known, self.texts)
@@ -136,8 +136,8 @@ def _read(conf: Configuration, key: str, name: str) -> str:
 
 
 def _examples(text: str, name: str) -> list[tuple[bool, str]]:
-    """The examples of a training file; a line that is none is reported and left out. ConfigError
-    without any.
+    """Returns the examples of a training file; a line that is none is reported and left out.
+    ConfigError without any.
     """
     found = []
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,5 +1,5 @@
-"""parsefilter-regex: a field of the parse metadata is `true` where a regular expression matches the
-page, else `false`.
+"""parsefilter-regex: sets a field of the parse metadata to `true` if a regular expression matches
+the page, else to `false`.
 
 A rule is a line of three words, field, source (html or text), Java regular expression. Rules stand
 in parsefilter.regex.rules, else in the file that parsefilter.regex.file or plugin.xml names. A
@@ -38,7 +38,8 @@ class FieldRule:
 
 
 def read_rules(text: str) -> list[FieldRule]:
-    """The rules; of several for a field the last counts. A malformed line is reported and skipped.
+    """Returns the rules; of several for a field the last counts. A malformed line is reported and
+    skipped.
 
     One blank stands between the three. A rule for neither html nor text is reported and never
     matches.

@@ -1,4 +1,4 @@
-"""http and https answered from archives, as if they were the web: pages, redirects, robots.txt.
+"""Answers http and https from archives, as if they were the web: pages, redirects, robots.txt.
 
 `archive.files` names the archives (WARC, ARC, WACZ, CDXJ, folders of them). Of several visits to a
 URL the newest answers, or the newest up to `archive.until`. What is not there is 404. Nothing is
@@ -53,10 +53,10 @@ _EVER: Final = 0x7FFF_FFFF_FFFF_FFFF
 
 
 class NoWeb(httpx.AsyncBaseTransport):
-    """What stands where the web would be."""
+    """The transport that refuses every request."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Nothing is asked of the web."""
+        """Refuses the request."""
         raise httpx.ConnectError("protocol-archive asks nothing of the web")
 
 
@@ -73,8 +73,8 @@ class Archive(HttpBase):
         self._lock = Lock()
 
     async def fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None = None) -> Answer:
-        """The newest visit's answer; 404 where there is none. StoreError, FormatError if archives
-        can't be read.
+        """Returns the newest visit's answer; 404 where there is none. StoreError, FormatError if
+        archives can't be read.
         """
         limit = self.settings.content_limit if content_limit is None else content_limit
         visit = await asyncio.to_thread(self._newest, str(url))
@@ -99,7 +99,7 @@ class Archive(HttpBase):
             raise StoreError(str(exc)) from exc
 
     def replayed(self, url: str, datum: CrawlDatum, visit: Visit) -> ProtocolOutput:
-        """What a visit to `url` means for its page, as if it were made now."""
+        """Converts a visit to `url` to its output, as if it were made now."""
         try:
             if visit.kind is VisitKind.SAME:
                 return ProtocolOutput(None, ProtocolStatus(codes.NOTMODIFIED, [url]))
@@ -132,7 +132,7 @@ class Archive(HttpBase):
         return answer
 
     async def close(self) -> None:
-        """Close the archives."""
+        """Closes the archives."""
         await super().close()
         if self._index is not None:
             self._index.close()

@@ -1,4 +1,5 @@
-"""file: URLs: a file's content, a directory as a page of links, a symbolic link as a redirect.
+"""Reads file: URLs: a file's content, a directory as a page of links, a symbolic link as a
+redirect.
 
     200  file or directory            401  not readable            300  not the canonical path: a
          symbolic link, `..`
@@ -68,7 +69,7 @@ class File(Protocol):
         self.redirects = conf.get_boolean("file.crawl.redirect_noncanonical", True)
 
     async def get_protocol_output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
-        """Read a file or directory (File.getProtocolOutput)."""
+        """Reads a file or directory (File.getProtocolOutput)."""
         try:
             return await asyncio.to_thread(self._output, url, datum)
         except UrlError as exc:
@@ -150,7 +151,7 @@ class File(Protocol):
 
 
 def listing(path: Path, *, parent: bool) -> str:
-    """The page of links that stands for a directory."""
+    """Returns the page of links that stands for a directory."""
     title = html.escape(str(path), quote=False)
     lines = [
         f"<html><head><title>Index of {title}</title></head>\n<body><h1>Index of"
@@ -175,7 +176,7 @@ def _link(name: str) -> str:
 
 
 def _path_of(url: Url) -> Path:
-    """The path, percent-decoded; `+` is a blank as in Nutch, unless only the literal name
+    """Returns the path, percent-decoded; `+` is a blank as in Nutch, unless only the literal name
     exists.
     """
     text = url.path or "/"

@@ -62,7 +62,7 @@ from .listing import FtpEntry, facts, listed, page, parse_time
 log = logging.getLogger(__name__)
 
 ALL_TIMES: Final = 10
-"""So many times ftp.timeout one URL may take."""
+"""Time limit of a URL, as a multiple of ftp.timeout."""
 MOST_KEPT: Final = 64
 """Connections that wait for their server's next URL."""
 _THREADS: Final = 64
@@ -70,7 +70,7 @@ _NO_LINE: Final = ("\r", "\n", "\0")
 
 _STATUSES: Final = {304: codes.NOTMODIFIED, 401: codes.ACCESS_DENIED, 404: codes.NOTFOUND}
 _BROKEN: Final = (OSError, EOFError, ftplib.Error)
-"""What ends a dialogue."""
+"""The errors that end a dialogue."""
 
 
 class FtpFailure(httpx.TransportError):
@@ -101,7 +101,7 @@ class Ftp(Protocol):
     # -- the extension point -----------------------------------------------------------------------
 
     async def get_protocol_output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
-        """Fetch a file or a directory (Ftp.getProtocolOutput)."""
+        """Fetches a file or a directory (Ftp.getProtocolOutput)."""
         try:
             parsed = parse(url)
             answer = await self._fetch(parsed, datum, self.limit)
@@ -119,19 +119,19 @@ class Ftp(Protocol):
     async def get_robot_rules(
         self, url: str, datum: CrawlDatum, robots_content: list[Content] | None
     ) -> RobotRules:
-        """The rules in the /robots.txt of the server."""
+        """Returns the rules in the /robots.txt of the server."""
         return await self.robots.rules(url, robots_content)
 
     def known_robots(self, url: str, folder: Path) -> KnownRobots | None:
-        """What the cache of robots.txt files in a state folder has for a URL."""
+        """Returns the robots.txt that the cache in a state folder has for a URL."""
         return self.robots.known(url, folder)
 
     def address_refusal(self, address: str) -> str:
-        """By http.filter.ipaddress.include and .exclude."""
+        """Applies http.filter.ipaddress.include and .exclude."""
         return self.rules.refusal(address)
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         self.robots.close()
         if self.names is not None:
             self.names.close()
@@ -143,7 +143,7 @@ class Ftp(Protocol):
     # -- connections -------------------------------------------------------------------------------
 
     async def _fetch(self, url: Url, datum: CrawlDatum, limit: int) -> Answer:
-        """What a server has for a URL. Raises httpx.TransportError."""
+        """Fetches a URL. Raises httpx.TransportError."""
         if url.query is not None:
             log.warning("%s: the query of an ftp URL counts for nothing", url)
         path = unquote_to_bytes((url.path or "/").encode("utf-8", "surrogateescape")).decode(
@@ -169,8 +169,8 @@ class Ftp(Protocol):
     async def _talk(
         self, exchange: _Exchange, addresses: list[str], host: str, port: int
     ) -> Answer:
-        """Run an exchange in a thread, for so long. Raises httpx.TransportError, or one of
-        _BROKEN.
+        """Runs an exchange in a thread, up to the time limit. Raises httpx.TransportError, or one
+        of _BROKEN.
         """
         task = asyncio.get_running_loop().run_in_executor(
             self._threads, exchange.run, addresses, port
@@ -187,7 +187,7 @@ class Ftp(Protocol):
         return answer
 
     def _waiting(self, host: str, port: int) -> Session | None:
-        """The connection that waits for this server, if it is not too old."""
+        """Returns the connection that waits for this server, if it is not too old."""
         until, session = self._kept.pop((host, port), (0.0, None))
         if session is not None and until <= time.monotonic():
             self._threads.submit(session.leave)
@@ -205,7 +205,7 @@ class Ftp(Protocol):
             self._threads.submit(self._kept.pop(next(iter(self._kept)))[1].leave)
 
     async def _addresses(self, host: str) -> list[str]:
-        """The addresses of a host. Raises UnknownHost."""
+        """Returns the addresses of a host. Raises UnknownHost."""
         try:
             return [str(ip_address(host))]
         except ValueError:
@@ -223,7 +223,9 @@ class Ftp(Protocol):
         return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
     def _allowed(self, addresses: list[str]) -> list[str]:
-        """The addresses that may be connected to. Raises ForbiddenAddress if there are none."""
+        """Returns the addresses that may be connected to. Raises ForbiddenAddress if there are
+        none.
+        """
         allowed = [address for address in addresses if self.rules.accepts(address)]
         if not allowed:
             raise ForbiddenAddress(addresses[0])
@@ -231,8 +233,8 @@ class Ftp(Protocol):
 
 
 class _Exchange:
-    """What is said about one URL, in a thread of its own; `session` is the connection, once there
-    is one.
+    """The dialogue about a URL, in a thread of its own; `session` is the connection, once there is
+    one.
     """
 
     def __init__(
@@ -246,13 +248,13 @@ class _Exchange:
         self._is_cut = False
 
     def cut(self) -> None:
-        """End it, from another thread."""
+        """Ends the exchange, from another thread."""
         self._is_cut = True
         if self.session is not None:
             self.session.cut()
 
     def run(self, addresses: list[str], port: int) -> Answer:
-        """The answer. Raises httpx.ConnectError, httpx.ConnectTimeout, or one of _BROKEN."""
+        """Returns the answer. Raises ConnectError, ConnectTimeout (httpx), or one of _BROKEN."""
         try:
             session = self.session or self._connect(addresses, port)
             answer = self._directory(session) if self.path.endswith("/") else self._file(session)
@@ -268,7 +270,7 @@ class _Exchange:
         return answer
 
     def _connect(self, addresses: list[str], port: int) -> Session:
-        """A connection to the first address that answers, logged in. Raises as `run`, and
+        """Returns a connection to the first address that answers, logged in. Raises as `run`, and
         Refused.
         """
         failure: Exception = httpx.ConnectError("")
@@ -310,8 +312,8 @@ class _Exchange:
         return Answer(200, body, headers, whole)
 
     def _modified(self, session: Session) -> int | None:
-        """When the file was changed, in milliseconds since the epoch; from a list where the server
-        knows no MDTM.
+        """Returns the modification time of the file in ms since the epoch; from a list if the
+        server has no MDTM.
         """
         try:
             return parse_time(session.modified(self.path)[4:].strip())
@@ -326,7 +328,7 @@ class _Exchange:
         return found[0].modified if whole and len(found) == 1 else None
 
     def _no_file(self, session: Session, refused: Refused) -> Answer:
-        """What is there if it is no file: a directory, or nothing."""
+        """Returns the answer if there is no file: a directory, or nothing."""
         if not refused.code.startswith("55"):
             raise refused
         try:
@@ -352,7 +354,7 @@ class _Exchange:
         return Answer(200, body, headers, whole)
 
     def _entries(self, session: Session) -> tuple[list[FtpEntry], bool]:
-        """What is in the directory; the last line counts only where the list is whole."""
+        """Reads the entries of the directory; the last line counts only if the list is complete."""
         body, whole = session.receive("MLSD" if session.has_facts else "LIST", self.limit)
         lines = _lines(body if whole else body[: body.rfind(b"\n") + 1])
         return list(facts(lines) if session.has_facts else listed(lines)), whole
@@ -383,7 +385,7 @@ def _status(answer: Answer, url: str) -> ProtocolStatus:
 
 
 def _java_text(error: httpx.TransportError | UrlError, url: str) -> str:
-    """The failure as Java would print it."""
+    """Returns the failure as Java would print it."""
     if isinstance(error, FtpFailure):
         return f"org.apache.nutch.protocol.ftp.FtpException: {error}"
     return java_text(error, url)

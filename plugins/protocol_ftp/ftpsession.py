@@ -1,5 +1,5 @@
-"""One connection to an FTP server: the dialogue of RFC 959 by ftplib, within bounds that a hostile
-server can't move.
+"""Connects to an FTP server: the dialogue of RFC 959 by ftplib, within limits that a hostile server
+can't exceed.
 
 A data connection goes to the address of the control connection, whatever PASV names, and never to a
 port below 1024. Commands can't hold line ends. A reply of more than 256 KiB, and an answer that
@@ -54,14 +54,14 @@ class Session(ftplib.FTP):
     # -- ftplib's seams ----------------------------------------------------------------------------
 
     def putline(self, line: str) -> None:
-        """Send a command."""
+        """Sends a command."""
         if self._follow:
             log.info("ftp> %s", "PASS ***" if line.upper().startswith("PASS ") else line)
         self._replied = 0
         super().putline(line)
 
     def getline(self) -> str:
-        """A line of a reply. Raises ftplib.error_proto for one without end, EOFError after
+        """Returns a line of a reply. Raises ftplib.error_proto for one without end, EOFError after
         `cut`.
         """
         if not self.is_open:
@@ -75,8 +75,8 @@ class Session(ftplib.FTP):
         return line
 
     def makepasv(self) -> tuple[str, int]:
-        """Where the data connection goes: to this server. Raises ftplib.error_proto for a port of
-        the system's.
+        """Returns the address of the data connection, always of this server. Raises
+        ftplib.error_proto for a system port.
         """
         host, port = super().makepasv()
         if not LOWEST_PORT <= port < 65536:
@@ -86,18 +86,18 @@ class Session(ftplib.FTP):
     # -- what is asked for -------------------------------------------------------------------------
 
     def enter(self, user: str, password: str) -> None:
-        """Log in, and ask for bytes as they are. Raises Refused."""
+        """Logs in, and selects binary transfers. Raises Refused."""
         with _refusals():
             self.login(user, password)
             self.voidcmd("TYPE I")
 
     def modified(self, path: str) -> str:
-        """The answer to MDTM, `213 YYYYMMDDHHMMSS`. Raises Refused."""
+        """Returns the answer to MDTM, `213 YYYYMMDDHHMMSS`. Raises Refused."""
         with _refusals():
             return self.sendcmd(f"MDTM {path}")
 
     def content_size(self, path: str) -> int | None:
-        """The answer to SIZE; None where the server doesn't know."""
+        """Returns the answer to SIZE; None where the server doesn't know."""
         try:
             with _refusals():
                 return self.size(path)
@@ -105,13 +105,13 @@ class Session(ftplib.FTP):
             return None
 
     def change(self, path: str) -> None:
-        """Go to a directory. Raises Refused."""
+        """Goes to a directory. Raises Refused."""
         with _refusals():
             self.voidcmd(f"CWD {path}")
 
     @property
     def has_facts(self) -> bool:
-        """Whether the server knows MLSD (RFC 3659, 7.8: it says MLST)."""
+        """Returns True if the server supports MLSD (RFC 3659, 7.8: it lists MLST)."""
         if self._has_facts is None:
             try:
                 with _refusals():
@@ -121,8 +121,8 @@ class Session(ftplib.FTP):
         return self._has_facts
 
     def receive(self, command: str, limit: int) -> tuple[bytes, bool]:
-        """What a command sends over its data connection, up to `limit` bytes (negative: all), and
-        whether that is all.
+        """Receives the output of a command on its data connection, up to `limit` bytes (negative:
+        all); returns whether it is complete.
 
         Raises Refused. After a cut the session is closed: servers disagree about what they then
         say.
@@ -147,7 +147,7 @@ class Session(ftplib.FTP):
         return body, True
 
     def cut(self) -> None:
-        """End it at once, from whatever thread."""
+        """Ends the session at once, from any thread."""
         self.is_open = False
         for one in (self._data, self.sock):
             if one is not None:
@@ -157,7 +157,7 @@ class Session(ftplib.FTP):
             self.close()
 
     def leave(self) -> None:
-        """Say good-bye."""
+        """Logs out."""
         with contextlib.suppress(OSError, EOFError, ftplib.Error):
             if self.is_open:
                 self.quit()
@@ -166,7 +166,7 @@ class Session(ftplib.FTP):
 
 @contextlib.contextmanager
 def _refusals() -> Iterator[None]:
-    """A permanent negative reply (5yz) as Refused."""
+    """Converts a permanent negative reply (5yz) to Refused."""
     try:
         yield
     except ftplib.error_perm as exc:

@@ -1,4 +1,4 @@
-"""The entries of an FTP directory, and the page of links that stands for it.
+"""Reads the entries of an FTP directory, and makes a page of links of them.
 
 Names are bytes to FTP; here they are strings with a character for each byte (Latin-1). Servers that
 know MLSD (RFC 3659) are asked in its words, with times in UTC; of others the output of LIST is
@@ -50,10 +50,10 @@ def parse_time(text: str) -> int | None:
 
 
 def facts(lines: Iterable[str]) -> Iterator[FtpEntry]:
-    """The entries in what MLSD gives: `type=file;size=12;modify=20260101120000; name`."""
+    """Yields the entries in what MLSD gives: `type=file;size=12;modify=20260101120000; name`."""
     for line in lines:
-        given, _, name = line.partition(" ")
-        fact = dict(part.lower().partition("=")[::2] for part in given.split(";") if part)
+        pairs, _, name = line.partition(" ")
+        fact = dict(part.lower().partition("=")[::2] for part in pairs.split(";") if part)
         if fact.get("type") in ("file", "dir") and _is_name(name):
             size = fact.get("size", "0")
             number = int(size) if size.isascii() and size.isdecimal() and len(size) < 19 else 0
@@ -63,7 +63,7 @@ def facts(lines: Iterable[str]) -> Iterator[FtpEntry]:
 
 
 def listed(lines: Iterable[str]) -> Iterator[FtpEntry]:
-    """The entries in what LIST gives; lines that are none are skipped, links among them."""
+    """Yields the entries in what LIST gives; lines that are none are skipped, links among them."""
     with warnings.catch_warnings(
         action="ignore"
     ):  # of a change of encodings that are not used here
@@ -91,7 +91,7 @@ def _is_name(name: str) -> bool:
 
 
 def page(path: str, entries: Iterable[FtpEntry]) -> bytes:
-    """The page of links of a directory; `path` and names with a character for each byte."""
+    """Returns the page of links of a directory; `path` and names with a character for each byte."""
     title = _shown(path)
     lines = [
         f"<html><head><title>Index of {title}</title></head>\n<body><h1>Index of"
@@ -102,12 +102,10 @@ def page(path: str, entries: Iterable[FtpEntry]) -> bytes:
     for entry in entries:
         slash, size = ("/", "-") if entry.is_dir else ("", str(entry.size))
         link = quote(entry.name.encode("latin-1", "replace"), safe=_SAFE_IN_LINKS)
-        link = (
-            link if ":" not in link else f"./{link}"
-        )  # else what stands before the colon would be a scheme
-        lines.append(
-            f"<a href='{link}{slash}'>{_shown(entry.name)}{slash}</a>\t{format_date(entry.modified)}\t{size}\n"  # noqa: E501
-        )
+        if ":" in link:  # not to be read as a scheme
+            link = f"./{link}"
+        anchor = f"<a href='{link}{slash}'>{_shown(entry.name)}{slash}</a>"
+        lines.append(f"{anchor}\t{format_date(entry.modified)}\t{size}\n")
     lines.append("</pre></body></html>\n")
     return "".join(lines).encode("utf-8")
 

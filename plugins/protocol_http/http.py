@@ -1,6 +1,4 @@
-"""The http and https protocol: all of it is in lib-http, which other protocol plugins may build on
-too.
-"""
+"""Fetches http and https; the code is in lib-http, which other protocol plugins may use as well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handlers: what is done with a page in the browser before it is read
+"""Defines handlers, which process a page in the browser before it is read
 (interactiveselenium.handlers).
 
     DefaultHandler                     nothing
@@ -28,19 +28,19 @@ _PATH: Final = re.compile(r"[A-Za-z_][\w.]*[:.][A-Za-z_]\w*")
 
 
 class Handler(Protocol):
-    """What a handler has to have. It is made once, without arguments, and called in threads."""
+    """The interface of a handler. It is made once, without arguments, and called in threads."""
 
     def should_process_url(self, url: str) -> bool:
-        """Whether the handler is for this page."""
+        """Returns True if the handler is for this page."""
         ...
 
     def process_driver(self, driver: Driver) -> str | None:
-        """Work on the page; the content to store, None for the page as it is then."""
+        """Processes the page; returns the content to store, None for the page as it is then."""
         ...
 
 
 class DefaultHandler:
-    """Takes every page as it is."""
+    """A handler that leaves every page unchanged."""
 
     def should_process_url(self, url: str) -> bool:
         return True
@@ -77,7 +77,9 @@ OWN: Final[dict[str, type[DefaultHandler]]] = {
 
 
 def load(conf: Configuration) -> list[Handler]:
-    """The handlers that the configuration names. Raises ConfigError for one that is not there."""
+    """Returns the handlers that the configuration names. Raises ConfigError for one that is not
+    there.
+    """
     names = conf.get_trimmed_strings(PROPERTY, ["DefaultHandler"])
     return [_make(conf, name) for name in names if name]
 

@@ -1,4 +1,4 @@
-"""protocol-interactiveselenium: pages after handlers have worked on them in the browser.
+"""protocol-interactiveselenium: fetches pages and has handlers process them in the browser.
 
 The content is what the handlers return, one after the other; for one that returns nothing, the
 document as it leaves it. Source: HttpResponse of protocol-interactiveselenium, whose pages are
@@ -36,7 +36,7 @@ class Http(BrowserHttp):
         self.handlers = load(conf)
 
     async def work(self, page: Page, url: str, answer: Answer) -> Rendered:
-        """Each handler that wants the page gets it as it came."""
+        """Shows the page as it came to each handler that wants it."""
         handlers = [handler for handler in self.handlers if handler.should_process_url(url)]
         texts = []
         await page.show(url, answer)

@@ -1,4 +1,4 @@
-"""protocol-selenium: pages as a browser shows them."""
+"""protocol-selenium: fetches pages as a browser shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""publish-rabbitmq: each event of a fetch (fetcher.publisher=true) as a message of JSON for
+"""publish-rabbitmq: sends each event of a fetch (fetcher.publisher=true) as a message of JSON to
 RabbitMQ.
 
     {"eventType": "END", "eventData": {"status": "success"}, "url": "http://…", "timestamp":
@@ -89,9 +89,7 @@ class RabbitMQPublisher(NutchPublisher):
         return True
 
     def publish(self, event: Mapping[str, Any]) -> None:
-        """Queue one event for sending. The thread starts with the first, when all forks of this
-        process are made.
-        """
+        """Queues an event. The thread starts with the first one, after all forks."""
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self._send_all, name="publish-rabbitmq", daemon=True
@@ -110,7 +108,7 @@ class RabbitMQPublisher(NutchPublisher):
             self._lost += 1
 
     def close(self) -> None:
-        """Send what waits, for at most so long, and disconnect."""
+        """Sends the queued events, within a time limit, and disconnects."""
         self._ending.set()
         if self._thread is not None:
             with contextlib.suppress(queue.Full):
@@ -135,8 +133,8 @@ class RabbitMQPublisher(NutchPublisher):
                 self._lost += 1
 
     def _send(self, message: bytes) -> bool:
-        """Send one message, however long the server is away, unless the fetch ends; whether that
-        was done.
+        """Sends a message, even if the server is away for long, unless the fetch ends; returns
+        whether it did.
         """
         pause = 1.0
         while True:

@@ -1,4 +1,4 @@
-"""scoring-depth: counts how many links a page is away from its seed, and stops at a maximum.
+"""scoring-depth: counts the links between a page and its seed, and stops at a maximum.
 
     _depth_      IntWritable in a CrawlDatum's metadata, 1 for a seed; a string in the content's and
                  parse's metadata
@@ -113,7 +113,7 @@ class DepthScoring(ScoringFilter):
         adjust: CrawlDatum | None,
         all_count: int,
     ) -> CrawlDatum | None:
-        """Give the links their depth; all are dropped from `targets` where the maximum is reached
+        """Gives the links their depth; all are dropped from `targets` where the maximum is reached
         or unknown.
         """
         if not targets:
@@ -134,8 +134,8 @@ class DepthScoring(ScoringFilter):
         return adjust
 
     def _own_maximum(self, url: str, parse_data: ParseData) -> int | None:
-        """The maximum that the page's links inherit: of the override pattern if there is one, else
-        of the seed.
+        """Returns the maximum that the page's links inherit: of the override pattern if there is
+        one, else of the seed.
         """
         if self.override is not None:
             return self.max_depth_override if self.override.search(url) else self.max_depth
@@ -148,7 +148,7 @@ def _int(datum: CrawlDatum, key: Text) -> int | None:
 
 
 def _meta(parse_data: ParseData, name: str) -> int | None:
-    """A number from ParseData.getMeta: of the parse's metadata, else of the content's."""
+    """Returns a number from ParseData.getMeta: of the parse's metadata, else of the content's."""
     value = parse_data.parse_meta.first(name)
     if value is None:
         value = parse_data.content_meta.first(name)

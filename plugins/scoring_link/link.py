@@ -1,5 +1,4 @@
-"""scoring-link: scores come from LinkRank (webgraph, linkrank, scoreupdater) and are used as they
-are.
+"""scoring-link: uses the scores of LinkRank (webgraph, linkrank, scoreupdater) unchanged.
 
 Source: org.apache.nutch.scoring.link.LinkAnalysisScoringFilter.
 """

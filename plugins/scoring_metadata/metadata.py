@@ -1,4 +1,4 @@
-"""scoring-metadata: metadata travels with a page from the CrawlDb to the pages that it links to.
+"""scoring-metadata: carries metadata of a page from the CrawlDb to the pages that it links to.
 
     scoring.db.md        from the entry of the fetch list to the metadata of the content
     scoring.content.md   from there to the metadata of the parse

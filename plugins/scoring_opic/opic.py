@@ -1,4 +1,4 @@
-"""scoring-opic: a page passes its score on to the pages that it links to, in equal shares.
+"""scoring-opic: passes the score of a page on to the pages that it links to, in equal shares.
 
 New pages start at 0; each link found adds its share. All arithmetic is Java's, in 32-bit floats,
 link by link. Source: org.apache.nutch.scoring.opic.OPICScoringFilter, a variant of On-Line Page
@@ -89,7 +89,7 @@ class OpicScoring(ScoringFilter):
         return adjust
 
     def _shares(self, parse_data: ParseData, kept: int, all_count: int) -> tuple[float, float]:
-        """The share of a link inside the host, and of one to another host."""
+        """Returns the share of a link inside the host, and of one to another host."""
         share = float32(_score_of(parse_data) / ((all_count if self.count_filtered else kept) or 1))
         return float32(share * self.internal_factor), float32(share * self.external_factor)
 
@@ -152,8 +152,8 @@ class OpicScoring(ScoringFilter):
 
 
 def _score_of(parse_data: ParseData) -> float:
-    """The page's score as the fetcher passed it on in the metadata; 0 if it is missing or not a
-    number.
+    """Returns the page's score as the fetcher passed it on in the metadata; 0 if it is missing or
+    not a number.
     """
     text = parse_data.content_meta.first(SCORE_KEY)
     if text is None:
@@ -169,7 +169,7 @@ _PLAIN_HOST = re.compile(r"https?://([A-Za-z0-9._-]+)(?::[0-9]{1,4})?(?:[/?#]|\Z
 
 
 def _host(url: str) -> str | None:
-    """The host in lower case; None if `url` is not a URL."""
+    """Returns the host in lower case; None if `url` is not a URL."""
     plain = _PLAIN_HOST.match(url)
     if plain:
         return plain[1].lower()

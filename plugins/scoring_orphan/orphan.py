@@ -1,5 +1,5 @@
-"""scoring-orphan: pages that no link has been found to for a long time are marked as gone, then as
-orphans.
+"""scoring-orphan: marks pages as gone, then as orphans, if no link to them has been found for a
+long time.
 
     _orphan_   IntWritable in a CrawlDatum's metadata: seconds since the epoch when updatedb last
                saw a link to the page
@@ -95,8 +95,8 @@ class OrphanScoringFilter(ScoringFilter):
         return self._marked(frame, pl.repeat(True, len(frame), dtype=pl.Boolean, eager=True))
 
     def _marked(self, frame: pl.DataFrame, where: pl.Series) -> pl.DataFrame:
-        """The table with the new status of the pages in the rows `where` that no link was found to
-        for too long.
+        """Returns the table with the new status of the pages in the rows `where` that no link was
+        found to for too long.
         """
         elapsed = self._now - _last_linked(frame["metadata"])
         gone = (where & (elapsed > self.gone_after)).fill_null(False)
@@ -115,7 +115,7 @@ fetched.
 
 
 def _stamped(metadata: pl.Series, stamp: bytes) -> pl.Series:
-    """The metadata with the entry of `stamp` put in."""
+    """Returns the metadata with the entry of `stamp` put in."""
     import polars as pl
 
     alone = (metadata.is_null() | _is_alone(metadata)).fill_null(True)
@@ -127,9 +127,7 @@ def _stamped(metadata: pl.Series, stamp: bytes) -> pl.Series:
 
 
 def _last_linked(metadata: pl.Series) -> pl.Series:
-    """When a link to each page was seen last, in seconds since the epoch; null where that is not
-    known.
-    """
+    """Returns the time of the last link to each page, in seconds since 1970; null if unknown."""
     import polars as pl
 
     alone = _is_alone(metadata)
@@ -141,7 +139,7 @@ def _last_linked(metadata: pl.Series) -> pl.Series:
 
 
 def _is_alone(metadata: pl.Series) -> pl.Series:
-    """The mask of the maps that hold `_orphan_` and nothing else."""
+    """Returns the mask of the maps that hold `_orphan_` and nothing else."""
     return (metadata.bin.starts_with(_ALONE) & (metadata.bin.size() == len(_ALONE) + 4)).fill_null(
         False
     )

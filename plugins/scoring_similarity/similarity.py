@@ -1,7 +1,7 @@
-"""scoring-similarity: a page scores by how like it is to a given text, and so do the pages that it
-links to.
+"""scoring-similarity: scores pages and their links by the similarity of the page to a reference
+text.
 
-The likeness is the cosine of the angle between two vectors: how often each term stands in the
+The similarity is the cosine of the angle between two vectors: the frequency of each term in the
 page's text, keywords and description, and in the gold standard (cosine.goldstandard.file). 0:
 nothing in common, 1: the same terms in the same proportions. scoring.similarity.ngrams compares
 runs of words (`2,3`) and not single ones (`1,1`).
@@ -72,7 +72,7 @@ class SimilarityScoringFilter(ScoringFilter):
         return terms(text, self.stopwords) if self.sizes == (1, 1) else shingles(text, *self.sizes)
 
     def score(self, text: str) -> float:
-        """How like a text is to the gold standard, from 0 to 1."""
+        """Returns the similarity of a text to the gold standard, from 0 to 1."""
         return cosine(self._terms(text), self.standard)
 
     def pass_score_after_parsing(self, url: str, content: Content, parse: Parse) -> None:
@@ -103,8 +103,8 @@ class SimilarityScoringFilter(ScoringFilter):
 
 
 def cosine(one: Counter[str], other: Counter[str]) -> float:
-    """The cosine of the angle between two vectors in Java's 32-bit floats; 0 where one of them is
-    empty.
+    """Returns the cosine of the angle between two vectors in Java's 32-bit floats; 0 where one of
+    them is empty.
     """
     small, large = sorted((one, other), key=len)
     product = sum(count * large[term] for term, count in small.items())
@@ -116,7 +116,7 @@ def _norm(counts: Counter[str]) -> float:
 
 
 def _score_of(parse_data: ParseData) -> float | None:
-    """The page's score as `pass_score_after_parsing` left it; None if there is none."""
+    """Returns the page's score as `pass_score_after_parsing` left it; None if there is none."""
     text = parse_data.content_meta.first(SCORE_KEY)
     try:
         return None if text is None else float32(float(text))
@@ -125,21 +125,21 @@ def _score_of(parse_data: ParseData) -> float | None:
 
 
 def _sizes(conf: Configuration) -> tuple[int, int]:
-    """scoring.similarity.ngrams: shortest and longest run of words; one number stands for both.
-    ConfigError.
+    """Reads scoring.similarity.ngrams: shortest and longest run of words, or one number for both.
+    Raises ConfigError.
     """
-    given = conf.get_trimmed_strings("scoring.similarity.ngrams", ["1", "1"])
-    numbers = [int(text) if text.isdecimal() and len(text) < 3 else 0 for text in given]
+    values = conf.get_trimmed_strings("scoring.similarity.ngrams", ["1", "1"])
+    numbers = [int(text) if text.isdecimal() and len(text) < 3 else 0 for text in values]
     if not 1 <= len(numbers) <= 2 or not all(1 <= number <= _MOST_WORDS for number in numbers):
         expected = f"one or two numbers from 1 to {_MOST_WORDS}, as 1,1"
         raise ConfigError(
-            f"scoring.similarity.ngrams: expected {expected}, found {','.join(given)!r}"
+            f"scoring.similarity.ngrams: expected {expected}, found {','.join(values)!r}"
         )
     shortest, longest = numbers[0], numbers[-1]
     return (1, 1) if shortest == 1 else (shortest, max(shortest, longest))
 
 
 def _stopwords(text: str) -> list[str]:
-    """A word a line; lines that begin with # are comments."""
+    """Reads words, one a line; lines that begin with # are comments."""
     lines = (line.strip() for line in text.splitlines())
     return [line.lower() for line in lines if line and not line.startswith("#")]

@@ -1,4 +1,4 @@
-"""Text as counted terms: what a page and the gold standard are compared by.
+"""Counts the terms of a text, for the comparison of a page with the gold standard.
 
     words     Unicode's word boundaries (UAX 29), in lower case, what has no letter or digit left
               out
@@ -21,9 +21,9 @@ import regex
 import Stemmer
 
 _ENGLISH: Final = """
-a an and are as at be but by for if in into is it no not of on or such that the their then there these they this
-to was will with
-"""  # noqa: E501
+a an and are as at be but by for if in into is it no not of on or such that the their then there
+these they this to was will with
+"""
 ENGLISH: Final = frozenset(_ENGLISH.split())
 """Lucene's stop words for English, which never count."""
 _WORD: Final = regex.compile(r"\b", regex.WORD | regex.V1)
@@ -34,13 +34,13 @@ _SHORTEST_STEMMED: Final = 3
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in their order."""
+    """Splits a text into words."""
     found = (word for word in _WORD.split(text.lower()) if _LETTER_OR_DIGIT.search(word))
     return [word[i : i + _LONGEST] for word in found for i in range(0, len(word), _LONGEST)]
 
 
 def terms(text: str, stopwords: Iterable[str] = ()) -> Counter[str]:
-    """How often each stem stands in a text."""
+    """Counts each stem in a text."""
     counts = Counter(words(text))
     for word in (*ENGLISH, *stopwords):
         counts.pop(word, None)
@@ -51,7 +51,7 @@ def terms(text: str, stopwords: Iterable[str] = ()) -> Counter[str]:
 
 
 def shingles(text: str, shortest: int, longest: int) -> Counter[str]:
-    """How often each run of `shortest` to `longest` stems stands in a text."""
+    """Counts each run of `shortest` to `longest` stems in a text."""
     stems = _stems(words(text))
     sizes = range(shortest, longest + 1)
     return Counter(

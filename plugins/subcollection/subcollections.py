@@ -1,4 +1,4 @@
-"""subcollection: names of parts of the crawl, by what stands in the URL, in the field
+"""subcollection: adds names of parts of the crawl, by strings in the URL, as the field
 `subcollection`.
 
     <subcollections>
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 FILE = "subcollections.xml"
 BLANKS = "".join(map(chr, range(33)))
-"""What java.lang.String.trim takes away."""
+"""The characters that java.lang.String.trim removes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,13 @@ class Subcollection:
     black: list[str]
 
     def has(self, url: str) -> bool:
-        """Whether a page belongs to it."""
+        """Returns True if a page belongs to it."""
         return not any(text in url for text in self.black) and any(
             text in url for text in self.white
         )
 
     def mask(self, urls: pl.Series) -> pl.Series:
-        """The same for a column."""
+        """Returns the same for a column."""
         white, black = (
             pl.Series(texts, dtype=pl.String).implode() for texts in (self.white, self.black)
         )
@@ -106,7 +106,7 @@ class SubcollectionIndexingFilter(IndexingFilter):
 
 
 def _read(conf: Configuration, ignores_case: bool) -> list[Subcollection]:
-    """The parts in the file. Of equal names the last one counts. Raises ConfigError."""
+    """Returns the parts in the file. Of equal names the last one counts. Raises ConfigError."""
     file = conf.get("subcollections.config") or FILE
     parts: dict[str, Subcollection] = {}
     for element in read_elements(conf, file).iter("subcollection"):

@@ -1,4 +1,5 @@
-"""tld: the field `tld`, with the public suffix of the page's host: `co.uk` for `www.example.co.uk`.
+"""tld: adds the field `tld`, with the public suffix of the page's host: `co.uk` for
+`www.example.co.uk`.
 
 Hosts without one (addresses, localhost) have no such field. Source:
 org.apache.nutch.indexer.tld.TLDIndexingFilter.

@@ -1,4 +1,4 @@
-"""urlfilter-automaton: `+` and `-` rules whose patterns match whole URLs in linear time
+"""urlfilter-automaton: applies `+` and `-` rules whose patterns match whole URLs in linear time
 (automaton-urlfilter.txt).
 
 Properties: urlfilter.automaton.rules (inline), urlfilter.automaton.file.
@@ -60,7 +60,7 @@ class AutomatonMatcher:
 
 
 def _is_plain(node: Pattern | Node) -> bool:
-    """Whether there is no complement and no intersection in it."""
+    """Returns True if an expression has no complement and no intersection."""
     if isinstance(node, Complement | Intersection):
         return False
     if isinstance(node, Repeat):

@@ -1,4 +1,4 @@
-"""The pattern language of urlfilter-automaton: regular expressions in the strict sense, which match
+"""Parses the patterns of urlfilter-automaton: regular expressions in the strict sense, which match
 whole strings.
 
     union     = inter [ "|" union ]             either
@@ -30,7 +30,7 @@ EMPTY = Sequence(())
 
 
 def parse_pattern(text: str) -> Pattern:
-    """Parse a pattern; ConfigError if it is malformed."""
+    """Parses a pattern. Raises ConfigError if it is malformed."""
     if not text:
         return EMPTY
     reader = _Reader(text)
@@ -166,7 +166,7 @@ def _literal(text: str) -> Pattern:
 
 
 def _numbers(low: int, high: int, digits: int) -> Pattern:
-    """The decimal numbers of a range."""
+    """Returns the decimal numbers of a range."""
     if digits:
         return _same_length(str(low).zfill(digits), str(high).zfill(digits))
     zeros = Repeat(Chars(charclass.of("0")), 0, None, "")
@@ -176,7 +176,7 @@ def _numbers(low: int, high: int, digits: int) -> Pattern:
 
 
 def _same_length(low: str, high: str) -> Node:
-    """The digit strings from `low` to `high`, which are of one length."""
+    """Returns the digit strings from `low` to `high`, which are of one length."""
     if not low:
         return EMPTY
     first, last = low[0], high[0]

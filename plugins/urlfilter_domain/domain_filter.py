@@ -1,5 +1,5 @@
-"""urlfilter-domain: only URLs whose host, domain or public suffix is listed (domain-urlfilter.txt);
-no list, no limit.
+"""urlfilter-domain: accepts only URLs whose host, domain or public suffix is listed
+(domain-urlfilter.txt); without a list, all.
 
 Properties: urlfilter.domain.rules (inline), urlfilter.domain.file.
 """

@@ -1,4 +1,4 @@
-"""urlfilter-domaindenylist: no URLs whose host, domain or public suffix is listed
+"""urlfilter-domaindenylist: rejects URLs whose host, domain or public suffix is listed
 (domaindenylist-urlfilter.txt).
 
 Malformed URLs are rejected. Properties: urlfilter.domaindenylist.rules (inline),

@@ -1,4 +1,4 @@
-"""urlfilter-fast: paths to reject, by host and domain (fast-urlfilter.txt).
+"""urlfilter-fast: rejects paths by host and domain (fast-urlfilter.txt).
 
     file     = *( section rule* )             "#" starts a comment anywhere
     section  = ( "Host" | "Domain" ) name     "Domain ." is for all
@@ -141,7 +141,7 @@ def _is_longer(text: str, limit: int) -> bool:
 
 
 def _rule_text(conf: Configuration) -> str:
-    """The rule file, decompressed by its name's ending; `file:` URLs are files too."""
+    """Returns the rule file, decompressed by its name's ending; `file:` URLs are files too."""
     name = file_name(conf, "urlfilter.fast.file").removeprefix("file://").removeprefix("file:")
     opener = _OPENERS.get(Path(name).suffix)
     if opener is None:

@@ -1,4 +1,4 @@
-"""urlfilter-ignoreexempt: external links that stay although db.ignore.external.links is set.
+"""urlfilter-ignoreexempt: keeps some external links although db.ignore.external.links is set.
 
 The rules (db.ignore.external.exemptions.file, the format of regex-urlfilter.txt) apply to the
 link's target only.

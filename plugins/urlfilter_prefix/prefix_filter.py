@@ -1,4 +1,5 @@
-"""urlfilter-prefix: only URLs that start with one of the listed prefixes (prefix-urlfilter.txt).
+"""urlfilter-prefix: accepts only URLs that start with one of the listed prefixes
+(prefix-urlfilter.txt).
 
 Lines that start with `#` or a blank are comments. Without the file every URL is rejected.
 Properties: urlfilter.prefix.rules (inline), urlfilter.prefix.file.

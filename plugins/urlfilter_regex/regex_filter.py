@@ -1,4 +1,4 @@
-"""urlfilter-regex: `+` and `-` rules with Java's regular expressions (regex-urlfilter.txt).
+"""urlfilter-regex: applies `+` and `-` rules with Java's regular expressions (regex-urlfilter.txt).
 
 Properties: urlfilter.regex.rules (inline), urlfilter.regex.file, urlfilter.regex.seconds (time for
 one rule and URL).

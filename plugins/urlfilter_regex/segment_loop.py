@@ -1,5 +1,5 @@
-"""Nutch's rule against loops, without a regular expression: a path segment that comes back at every
-second place.
+"""Applies Nutch's rule against loops without a regular expression: a path segment that recurs at
+every second place.
 
 `(/[^/]+)/[^/]+\\1/[^/]+\\1/` stands in everybody's regex-urlfilter.txt and is the one rule there
 that needs a backtracking engine; split at its slashes, a URL is judged in a fraction of the time.
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 PATTERNS = frozenset({r"(/[^/]+)/[^/]+\1/[^/]+\1/", r".*(/[^/]+)/[^/]+\1/[^/]+\1/"})
-"""What this module stands for."""
+"""The rules that this module implements."""
 
 
 class SegmentLoop:
@@ -28,7 +28,7 @@ class SegmentLoop:
         self.pattern = pattern
 
     def search(self, text: str, /) -> bool:
-        """Whether a, x, a, y, a follow each other as whole segments, none of them empty."""
+        """Searches for consecutive non-empty segments a, x, a, y, a."""
         parts = text.split("/")
         if len(set(parts)) > len(parts) - 2:
             return False
@@ -41,7 +41,7 @@ class SegmentLoop:
         )
 
     def search_column(self, urls: pl.Series, /) -> pl.Series:
-        """The same for a column; false for null."""
+        """Returns the same for a column; false for null."""
         import numpy as np
         import polars as pl
 

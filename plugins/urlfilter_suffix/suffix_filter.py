@@ -1,4 +1,4 @@
-"""urlfilter-suffix: URLs by how they end (suffix-urlfilter.txt).
+"""urlfilter-suffix: accepts or rejects URLs by their ends (suffix-urlfilter.txt).
 
     file   = *( mode | suffix | comment )
     mode   = ( "+" | "-" ) [ "P" ] [ "I" ]
@@ -62,7 +62,7 @@ class SuffixURLFilter(URLFilter):
         return url if self._judged(url).endswith(self.suffixes) is not self.accept_others else None
 
     def _judged(self, url: str) -> str:
-        """What the suffixes are compared with."""
+        """Returns the part of the URL that suffixes are compared with."""
         text = url.lower() if self.ignore_case else url
         if self.path_only:
             with suppress(UrlError):

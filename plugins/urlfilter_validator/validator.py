@@ -1,4 +1,4 @@
-"""urlfilter-validator: only URLs that are well-formed by a strict reading of RFC 2396.
+"""urlfilter-validator: accepts only URLs that are well-formed by a strict reading of RFC 2396.
 
     scheme     letters
     authority  IPv4 address, or a host of at least two labels whose last starts with a letter and
@@ -33,7 +33,7 @@ _PLAINLY_VALID = (
     r"\A[A-Za-z]+://(?:[A-Za-z0-9-]+\.)+[A-Za-z][A-Za-z0-9-]+(?::[0-9]{1,5})?"
     rf"(?:/(?:\.?[{_PATH_CHARS.replace('?', '')}])*\.?)?(?:[?#][\x21-\x7e]*)?\z"
 )
-"""For Polars: a host by name, and no `..` in the path."""
+"""The pattern for Polars: a host by name, and no `..` in the path."""
 
 
 class UrlValidator(URLFilter):
@@ -52,12 +52,12 @@ class UrlValidator(URLFilter):
 
 
 def is_valid(url: str) -> bool:
-    """Whether `url` is well-formed (UrlValidator.isValid)."""
+    """Returns True if `url` is well-formed (UrlValidator.isValid)."""
     return not fault(url)
 
 
 def fault(url: str) -> str:
-    """The first part of `url` that is not well-formed; empty if there is none."""
+    """Returns the first part of `url` that is not well-formed; empty if there is none."""
     match = _URL.fullmatch(url)
     if match is None or _VISIBLE.fullmatch(url) is None:
         return "characters outside of visible ASCII"

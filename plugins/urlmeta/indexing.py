@@ -1,4 +1,4 @@
-"""Index fields from the tags of a seed, which have come along to the page (`urlmeta.tags` names
+"""Adds fields from the tags of a seed that have been carried to the page (`urlmeta.tags` names
 them).
 
 Source: org.apache.nutch.indexer.urlmeta.URLMetaIndexingFilter.

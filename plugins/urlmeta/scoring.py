@@ -1,5 +1,4 @@
-"""urlmeta: tags that a seed list gives a seed go on to all pages that are found through it, and to
-the index.
+"""urlmeta: carries the tags of a seed to all pages that are found through it, and to the index.
 
 `urlmeta.tags` names them. Source: org.apache.nutch.scoring.urlmeta.URLMetaScoringFilter.
 """

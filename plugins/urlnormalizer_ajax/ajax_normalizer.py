@@ -1,4 +1,5 @@
-"""urlnormalizer-ajax: `#!state` becomes `?_escaped_fragment_=state`, and back again for the index.
+"""urlnormalizer-ajax: rewrites `#!state` to `?_escaped_fragment_=state`, and back again for the
+index.
 
 Source: org.apache.nutch.net.urlnormalizer.ajax.AjaxURLNormalizer. Its quirk: on the way back the
 parameter is cut out as if it were a regular expression, so where it has special characters it stays

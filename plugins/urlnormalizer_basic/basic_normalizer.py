@@ -1,4 +1,4 @@
-"""urlnormalizer-basic: one spelling for each URL.
+"""urlnormalizer-basic: brings each URL to one spelling.
 
 - scheme and host in lower case; percent-encoding in the host decoded; the default port dropped
 - no fragment; for http and https no user info
@@ -76,8 +76,8 @@ class BasicURLNormalizer(URLNormalizer):
         return plain if self._is_normal(plain) else self._squeezed(plain) or self.rewrite(url)
 
     def _squeezed(self, url: str) -> str | None:
-        """The normal form of a URL that is normal but for empty segments or a climb above the root;
-        else None.
+        """Returns the normal form of a URL that is normal but for empty segments or a climb above
+        the root; else None.
         """
         shape = None if "%" in url or (self.to_unicode and "xn--" in url) else _SHAPE.fullmatch(url)
         if shape is None:
@@ -90,7 +90,7 @@ class BasicURLNormalizer(URLNormalizer):
         return f"{url[: shape.start(1)]}{_SLASHES.sub('/', path)}{url[shape.end(1) :]}"
 
     def _is_normal(self, url: str) -> bool:
-        """Whether it is plain that `rewrite` would not change the URL."""
+        """Returns True if `rewrite` certainly does not change the URL."""
         shape = _SHAPE.fullmatch(url)
         if shape is None or _CROWDED_PATH.search(shape[1]) is not None:
             return False
@@ -112,14 +112,14 @@ class BasicURLNormalizer(URLNormalizer):
         return rewrite(urls, ~normal, lambda url: self.normalize(url, scope))
 
     def untouched(self, scope: str) -> Untouched:
-        """What `normalize_column` leaves alone, and what `_squeezed` is for."""
+        """Returns the URLs that `normalize_column` leaves unchanged or `_squeezed` handles."""
         normal = found_in(parse_regex(f"^{_NORMAL}$"))
         recoded = found_in(parse_regex("xn--")) if self.to_unicode else None
         assert normal is not None
         return Untouched(normal[0], recoded[0] if recoded else NOTHING, cuts=True, squeezes=True)
 
     def rewrite(self, url: str) -> str:
-        """The normal form by the full rules."""
+        """Returns the normal form by the full rules."""
         if not url:
             return url
         url = url.strip(_BLANK)
@@ -169,7 +169,7 @@ class BasicURLNormalizer(URLNormalizer):
 
 
 def _spelled(parsed: Url, host: str, port: int, file: str) -> str:
-    """The URL of its parts; user info stays for schemes where it is usual."""
+    """Returns the URL of its parts; user info stays for schemes where it is usual."""
     if parsed.protocol in ("http", "https") or parsed.user_info is None:
         return str(compose(parsed.protocol, host, port, file))
     at_port = "" if port == -1 else f":{port}"
@@ -177,7 +177,7 @@ def _spelled(parsed: Url, host: str, port: int, file: str) -> str:
 
 
 def _plain_path(url: Url) -> str:
-    """The file of a URL without dot segments and empty segments in its path."""
+    """Returns the file of a URL without dot segments and empty segments in its path."""
     file = url.file
     if _CROWDED_PATH.search(url.path) is not None:
         try:

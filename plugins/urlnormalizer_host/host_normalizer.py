@@ -1,4 +1,4 @@
-"""urlnormalizer-host: one host name in place of others (host-urlnormalizer.txt).
+"""urlnormalizer-host: replaces host names by others (host-urlnormalizer.txt).
 
 Lines `host target`; the host may be `*.domain`, which stands for every host below it, not for the
 domain itself. The host as such is looked up first, then the domains above it, the shortest (of two
@@ -48,7 +48,7 @@ class HostURLNormalizer(URLNormalizer):
         return url if target is None else url.replace(host, target, 1)
 
     def target(self, host: str) -> str | None:
-        """The host to use instead; None if it stays."""
+        """Returns the host to use instead; None if it stays."""
         if host in self.targets:
             return self.targets[host]
         labels = split_labels(host)
@@ -59,7 +59,7 @@ class HostURLNormalizer(URLNormalizer):
         return None
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        """By the row method where the host has a target, or where the URL has no host."""
+        """Calls the row method if the host has a target, or the URL no host."""
         hosts = host_column(urls)
         where = map_distinct(hosts, self.target).is_not_null() | hosts.is_null()
         return rewrite(urls, where, lambda url: self.normalize(url, scope))

@@ -1,6 +1,4 @@
-"""urlnormalizer-pass: leaves every URL as it is, for scopes that need a normalizer but no
-change.
-"""
+"""urlnormalizer-pass: leaves every URL unchanged, for scopes that need a normalizer."""
 
 from __future__ import annotations
 

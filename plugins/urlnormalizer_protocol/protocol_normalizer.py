@@ -1,4 +1,4 @@
-"""urlnormalizer-protocol: the scheme that a host's URLs get (protocols.txt).
+"""urlnormalizer-protocol: sets the scheme of URLs by host (protocols.txt).
 
 Lines `host scheme`, a blank or a tab between them; the host may be `*.domain`, which stands for the
 domain and every host below it. A URL with a port stays. Properties: urlnormalizer.protocols.rules
@@ -63,7 +63,9 @@ class ProtocolURLNormalizer(URLNormalizer):
         return str(compose(wanted, parsed.host, -1, parsed.file))
 
     def protocol(self, host: str) -> str | None:
-        """The scheme for a host: its own, else that of the longest suffix; None if it stays."""
+        """Returns the scheme for a host: its own, else that of the longest suffix; None if it
+        stays.
+        """
         if host in self.hosts:
             return self.hosts[host]
         if not self.domains:
@@ -72,7 +74,7 @@ class ProtocolURLNormalizer(URLNormalizer):
         return next((self.domains[host[at:]] for at in dots if host[at:] in self.domains), None)
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        """By the row method where the host has a scheme, or where the URL has no host."""
+        """Calls the row method if the host has a scheme, or the URL no host."""
         hosts = host_column(urls)
         where = map_distinct(hosts, self.protocol).is_not_null() | hosts.is_null()
         return rewrite(urls, where, lambda url: self.normalize(url, scope))

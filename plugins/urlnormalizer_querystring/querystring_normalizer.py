@@ -1,4 +1,4 @@
-"""urlnormalizer-querystring: sorts the parameters of a query, so that URLs differ by more than
+"""urlnormalizer-querystring: sorts the parameters of a query, so that URLs do not differ only by
 their order.
 
 User info is lost on the way, as in

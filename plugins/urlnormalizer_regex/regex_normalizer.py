@@ -1,4 +1,5 @@
-"""urlnormalizer-regex: replacements by Java's regular expressions, in order (regex-normalize.xml).
+"""urlnormalizer-regex: applies replacements by Java's regular expressions, in order
+(regex-normalize.xml).
 
     <regex-normalize>
       <regex><pattern>…</pattern><substitution>…</substitution></regex> …
@@ -58,15 +59,15 @@ class ScopeRules:
         self.rules = rules
 
     def apply(self, url: str) -> str:
-        """The URL after all replacements. Raises TimeoutError."""
+        """Returns the URL after all replacements. Raises TimeoutError."""
         for rule in self.rules:
             url = rule.regex.replace_all(url, rule.replacement)
         return url
 
     @cached_property
     def touches(self) -> list[str] | None:
-        """Patterns for Polars: a URL that none of them matches stays as it is. None if there are no
-        such patterns.
+        """Returns patterns for Polars: a URL that none of them matches is unchanged. None if there
+        are no such patterns.
         """
         parts = [rule.regex.superset for rule in self.rules]
         if None in parts:
@@ -92,7 +93,7 @@ class RegexURLNormalizer(URLNormalizer):
         return self._read_file(self.conf.get("urlnormalizer.regex.file", "")) or ScopeRules([])
 
     def rules(self, scope: str) -> ScopeRules:
-        """The rules of a scope: its own, else the default ones."""
+        """Returns the rules of a scope: its own, else the default ones."""
         if scope not in self._scoped:
             name = self.conf.get(f"urlnormalizer.regex.file.{scope}")
             own = self._read_file(name) if name is not None else None
@@ -116,8 +117,8 @@ class RegexURLNormalizer(URLNormalizer):
         return ScopeRules([rule for rule in found if rule is not None])
 
     def _rule(self, element: ElementTree.Element, where: str) -> SubstitutionRule | None:
-        """One rule; None if a part is missing or wrong. An empty element of any name is an empty
-        substitution.
+        """Returns one rule; None if a part is missing or wrong. An empty element of any name is an
+        empty substitution.
         """
         pattern = substitution = None
         for field in element:
@@ -149,7 +150,7 @@ class RegexURLNormalizer(URLNormalizer):
             return None
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        """By the row method where a rule may match."""
+        """Calls the row method if a rule may match."""
         rules = self.rules(scope)
         patterns = rules.touches
         if patterns is None:
@@ -160,7 +161,7 @@ class RegexURLNormalizer(URLNormalizer):
         return rewrite(urls, touched, lambda url: self._apply(rules, url))
 
     def untouched(self, scope: str) -> Untouched | None:
-        """By the patterns. Of Nutch's own rules one cuts off fragments, the last takes out empty
+        """Uses the patterns. Of Nutch's own rules one drops fragments, the last removes empty
         segments.
         """
         touched: Pattern = NOTHING

@@ -1,4 +1,4 @@
-"""urlnormalizer-slash: paths with a slash at the end, or without, by host (slashes.txt).
+"""urlnormalizer-slash: adds or removes the slash at the end of paths, by host (slashes.txt).
 
 Lines `host sign`, a blank or a tab between them: `+` adds the slash (unless the path ends like a
 file name), anything else removes it. The path `/` stays. Properties: urlnormalizer.slashes.rules
@@ -58,14 +58,14 @@ class SlashURLNormalizer(URLNormalizer):
         return url
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        """By the row method where the host has a rule, or where the URL has no host."""
+        """Calls the row method if the host has a rule, or the URL no host."""
         hosts = host_column(urls)
         where = hosts.is_in(list(self.hosts)) | hosts.is_null()
         return rewrite(urls, where, lambda url: self.normalize(url, scope))
 
 
 def _is_file(path: str) -> bool:
-    """Whether there is a dot among the last six characters of a path of six or more."""
+    """Returns True if there is a dot among the last six characters of a path of six or more."""
     return len(path) >= 6 and path.rfind(".") >= max(len(path) - 6, 0)
 
 

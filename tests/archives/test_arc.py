@@ -53,7 +53,6 @@ def exported(*words: object) -> Counters:
 def segment(tmp_path: Path) -> Segment:
     """Pages with and without a stored head, a redirect, a robots.txt, a page that is gone."""
     segment = Segment(tmp_path / "segments" / segment_name(1_341_690_169_000))
-    conf = Configuration()
     page = Metadata.of(
         {
             RESPONSE_HEADERS_KEY: HEAD,
@@ -85,10 +84,10 @@ def segment(tmp_path: Path) -> Segment:
         "no URL": CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=TIME),
     }
     fetched["http://h.example/moved"].metadata[Text("nutch.protocol.code")] = Text("308")
-    with part_writer(segment.path, CONTENT, 0, conf) as append:
+    with part_writer(segment.path, CONTENT, 0) as append:
         for url, content in sorted(pages.items()):
             append(url, content)
-    with part_writer(segment.path, CRAWL_FETCH, 0, conf) as append:
+    with part_writer(segment.path, CRAWL_FETCH, 0) as append:
         for url, datum in sorted(fetched.items()):
             append(url, datum)
     return segment
@@ -97,7 +96,8 @@ def segment(tmp_path: Path) -> Segment:
 def test_a_file_is_named_and_laid_out_as_those_of_2012(segment: Segment, tmp_path: Path) -> None:
     counters = exported(segment.path, tmp_path / "out")
     assert counters == {
-        "pages written": 4, "pages without content": 1, "pages without a fetch time": 0, "pages without a URI": 1,  # noqa: E501
+        "pages written": 4, "pages without content": 1, "pages without a fetch time": 0,
+        "pages without a URI": 1,
         "ARC files": 1,
     }  # fmt: skip
     (path,) = (tmp_path / "out").rglob("*.arc.gz")

@@ -231,7 +231,7 @@ def test_the_segments_parts_may_have_either_name(tmp_path: Path) -> None:
     segment = make_segment(tmp_path / "20260101000000", {"http://a.example/": b"x"})
     part = segment.path / CONTENT / "part-r-00000"
     part.rename(part.with_name("part-00007"))
-    with part_writer(segment.path, CONTENT, 1, Configuration.load([])) as append:
+    with part_writer(segment.path, CONTENT, 1) as append:
         append("http://b.example/", Content(url="http://b.example/"))
     run("-outputDir", tmp_path / "out", "-segment", segment.path)
     assert len(files(tmp_path / "out")) == 2

@@ -37,7 +37,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def make_segment(path: Path, pages: dict[str, bytes]) -> Segment:
-    with part_writer(path, CONTENT, 0, Configuration.load([])) as append:
+    with part_writer(path, CONTENT, 0) as append:
         for url in sorted(pages, key=lambda url: url.encode("utf-8", "surrogateescape")):
             append(url, Content(url=url, base=url, content=pages[url], content_type="text/html"))
     return Segment(path)

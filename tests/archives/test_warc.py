@@ -35,10 +35,9 @@ def run(*words: object, **conf: str) -> None:
 def make_segment(
     path: Path, pages: dict[str, Content], status: int = STATUS_FETCH_SUCCESS
 ) -> Segment:
-    conf = Configuration.load([])
     with (
-        part_writer(path, CONTENT, 0, conf) as page,
-        part_writer(path, CRAWL_FETCH, 0, conf) as datum,
+        part_writer(path, CONTENT, 0) as page,
+        part_writer(path, CRAWL_FETCH, 0) as datum,
     ):
         for url in sorted(pages):
             page(url, pages[url])
@@ -160,12 +159,12 @@ def test_counts(tmp_path: Path) -> None:
         {"http://a.example/2": Content(content=b"x"), "x": Content()},
         STATUS_FETCH_GONE,
     )
-    with part_writer(good.path, CRAWL_FETCH, 1, Configuration.load([])) as append:
+    with part_writer(good.path, CRAWL_FETCH, 1) as append:
         append("http://a.example/3", CrawlDatum(STATUS_FETCH_GONE))
-    with part_writer(good.path, CONTENT, 1, Configuration.load([])) as append_page:
+    with part_writer(good.path, CONTENT, 1) as append_page:
         append_page("http://a.example/4", Content())
     context, _ = context_for(Configuration.load([]))
-    found = warc.export([good, gone], tmp_path / "all", [CONTENT, CRAWL_FETCH], context)
+    found = warc.export_nutch_warc([good.path, gone.path], tmp_path / "all", context=context)
     lost = {warc.NO_CONTENT: 1, warc.NO_DATUM: 1, warc.NO_URI: 1, warc.NO_SUCCESS: 0}
     assert found == {warc.WRITTEN: 2, **lost, warc.RECORDS: 2}
     run(tmp_path / "good", good.path, gone.path, "-onlySuccessfulResponses")

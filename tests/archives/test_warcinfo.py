@@ -1,15 +1,15 @@
-"""What WARC files say of the crawler."""
+"""The description of the crawler in WARC files."""
 
 from minutch.conf import Configuration
 from minutch.warc.warcfile import V1_1
-from minutch.warc.warcinfo import agent_text, crawler_info
+from minutch.warc.warcinfo import CrawlerIdentity, agent_text, crawler_info
 
 
 def info(warc: str = "1.0", /, **values: str) -> dict[str, str]:
     conf = Configuration.load(
         [], overrides={f"http.agent.{name}": value for name, value in values.items()}
     )
-    return crawler_info(conf, "machine", "192.0.2.1", warc)
+    return crawler_info(CrawlerIdentity.from_conf(conf), "machine", "192.0.2.1", warc)
 
 
 def test_the_host_is_this_machine_or_a_given_name() -> None:

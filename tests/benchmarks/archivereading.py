@@ -1,5 +1,5 @@
-"""How many records of a WARC file are read in a second of CPU: beside fastwarc and warcio, with
-damage; and an import.
+"""Measures records of a WARC file read per second of CPU, beside fastwarc and warcio, with damage;
+and an import.
 
     python -m tests.benchmarks.archivereading [--pages DIR] [--count 4000] [--rounds 5]
 

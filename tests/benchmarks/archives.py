@@ -96,11 +96,10 @@ def best(count: int, work: Callable[[], int]) -> tuple[float, int]:
 def make_segment(folder: Path, pages: Sequence[bytes]) -> Path:
     """A segment of the pages."""
     path = folder / "20260101000000"
-    conf = Configuration.load([])
     metadata = Metadata.of({"_response.headers_": HEAD, "Content-Type": "text/html"})
     with (
-        part_writer(path, CONTENT, 0, conf) as page_to,
-        part_writer(path, CRAWL_FETCH, 0, conf) as datum_to,
+        part_writer(path, CONTENT, 0) as page_to,
+        part_writer(path, CRAWL_FETCH, 0) as datum_to,
     ):
         for number, page in enumerate(pages):
             page_to(url(number), Content(url(number), url(number), page, "text/html", metadata))

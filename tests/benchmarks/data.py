@@ -28,7 +28,6 @@ import polars as pl
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.cycle.webgraph.build import webgraph
-from minutch.cycle.webgraph.store import WebGraph
 from minutch.hadoop.formats.batch import string_column
 from minutch.hadoop.formats.javaio import encode_vlong
 from minutch.hadoop.formats.mapfile import MapFileWriter
@@ -282,8 +281,8 @@ def _write_parsed(path: Path, name: str, numbers: Numbers, total: int) -> None:
 
 
 def _parse_rows(pages: Numbers, targets: pl.Series, total: int) -> pl.DataFrame:
-    """What parse puts into crawl_parse: for each page the links that are kept, then its
-    signature.
+    """Returns the rows that parse writes into crawl_parse: for each page the links that are kept,
+    then its signature.
     """
     place = np.tile(np.arange(LINKS_PER_PAGE), len(pages))
     kept = pl.Series(place < PARSED_LINKS_PER_PAGE)
@@ -356,7 +355,7 @@ def _prefixed(column: str) -> pl.Expr:
 def write_webgraph(path: Path, segment: Path, parts: int = PARTS) -> None:
     """Write the webgraph of a segment."""
     conf = Configuration.load([], overrides={**ALL_LINKS, "mapreduce.job.reduces": str(parts)})
-    webgraph(WebGraph(path), [segment], JobContext(conf, FakeClock(NOW)))
+    webgraph(path, [segment], context=JobContext(conf, FakeClock(NOW)))
 
 
 def main(folder: Path, total: int, pages: int) -> None:

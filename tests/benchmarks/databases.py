@@ -7,7 +7,7 @@
                                          [--in-proportion]
 
 Prints a Markdown table of what each job took, and one of the cost per record at each size and its
-growth; --json writes the same as JSON, anew after each job. Each job runs once on a small database
+growth; --json writes the same as JSON, again after each job. Each job runs once on a small database
 first, so that kernels are compiled; of --repeat runs the fastest counts. `cp -r` and Nutch are
 measured in the same run, on the same files. Peak memory is that of the job's process, which starts
 no others, with the pages of mapped files; `private` is without them.
@@ -186,7 +186,7 @@ def _change(first: float | None, last: float | None) -> str:
 
 
 def machine() -> dict[str, str]:
-    """Where and when this was measured."""
+    """Describes the machine, and the day, of the measurement."""
     return {
         "date": time.strftime("%Y-%m-%d"),
         "cores": str(os.cpu_count()),

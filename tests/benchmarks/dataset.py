@@ -1,5 +1,5 @@
-"""How many pages `minutch export commoncrawl` does in a second of CPU, beside `minutch parse`, and
-its memory.
+"""Measures pages of `minutch export commoncrawl` per second of CPU, beside `minutch parse`, and its
+memory.
 
     python -m tests.benchmarks.dataset [--pages DIR] [--count 20000] [--rounds 3] [--memory 200000]
 
@@ -18,7 +18,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from minutch.conf import Configuration
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,
@@ -40,12 +39,12 @@ from tests.benchmarks.parsing import PLUGINS, PROJECT, cpu_of, write_segment
 
 def write_fetched(folder: Path, pages: list[bytes], count: int) -> Segment:
     """A segment of `count` fetched pages."""
-    segment, conf = write_segment(folder, pages, count), Configuration.load([])
     outcome = MapWritable({Text(PROTO_STATUS_KEY): ProtocolStatus(protocolstatus.SUCCESS)})
     datum = CrawlDatum(STATUS_FETCH_SUCCESS, 86_400, 1.0, 1_700_000_000_000, metadata=outcome)
+    segment = write_segment(folder, pages, count)
     with (
         segment.writing([CRAWL_FETCH]) as directory,
-        part_writer(directory, CRAWL_FETCH, 0, conf) as append,
+        part_writer(directory, CRAWL_FETCH, 0) as append,
     ):
         for url, _ in segment.records(CONTENT):
             append(url, datum)

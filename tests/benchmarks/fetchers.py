@@ -1,6 +1,4 @@
-"""What is measured when pages are fetched: minutch in three ways, and its peers on the same
-URLs.
-"""
+"""The fetchers that are measured: minutch in three ways, and its peers on the same URLs."""
 
 from __future__ import annotations
 
@@ -14,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, CRAWL_GENERATE, PARSE_DATA, Segment, part_writer
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
@@ -51,7 +48,7 @@ class Work:
     def segment(self) -> Segment:
         """A segment with the URLs as its fetch list."""
         segment = Segment(self.folder / "segments" / "20260101000000")
-        with part_writer(segment.path, CRAWL_GENERATE, 0, Configuration()) as append:
+        with part_writer(segment.path, CRAWL_GENERATE, 0) as append:
             for url in self.urls:
                 append(url, CrawlDatum(STATUS_DB_UNFETCHED, 2_592_000, 1.0))
         return segment
@@ -78,7 +75,7 @@ def install_peers(folder: Path) -> None:
 
 
 def _together(first: Cost, second: Cost) -> Cost:
-    """What two commands one after the other take."""
+    """Adds up the costs of two commands that run one after the other."""
     return Cost(
         first.seconds + second.seconds,
         first.cpu_seconds + second.cpu_seconds,

@@ -1,5 +1,5 @@
-"""How many pages are fetched in a second of CPU: by minutch, and by Scrapy, Crawlee-python and
-Nutch beside it.
+"""Measures pages fetched per second of CPU: by minutch, and by Scrapy, Crawlee-python and Nutch
+beside it.
 
     python -m tests.benchmarks.fetching [--urls 20000] [--pages 2000] [--folder DIR] [--hosts 200]
     [--threads 100]
@@ -49,7 +49,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Result:
-    """What a case came to; rates are pages per second."""
+    """The result of a case; rates are pages per second."""
 
     name: str
     processes: int
@@ -70,7 +70,7 @@ def make_urls(count: int, pages: int, hosts: int, port: int) -> list[str]:
 
 
 def cases(only: Sequence[str], processes: Sequence[int], peers: Path | None) -> list[Case]:
-    """What is to be measured, with a message about what can't be."""
+    """Returns the cases to be measured; prints a message about those that can't be."""
     found = []
     for fetcher in FETCHERS:
         missing = None

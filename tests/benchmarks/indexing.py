@@ -1,5 +1,5 @@
-"""How many documents `minutch index` sends to a CSV file in a second of CPU, beside Nutch on the
-same segment.
+"""Measures documents that `minutch index` sends to a CSV file per second of CPU, beside Nutch on
+the same segment.
 
     python -m tests.benchmarks.indexing [--pages 100000] [--folder DIR] [--json FILE] [--no-nutch]
 
@@ -62,7 +62,7 @@ _WORDS = (
 
 @dataclass
 class Result:
-    """What one indexer took: seconds, and bytes at the most."""
+    """The cost of one indexer: seconds, and bytes at the most."""
 
     name: str
     documents: int

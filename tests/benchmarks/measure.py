@@ -18,8 +18,8 @@ _KILO = 1024 if sys.platform != "darwin" else 1
 
 
 class Cost(NamedTuple):
-    """What a process took. `peak_bytes` has the pages of mapped files; `private_bytes` is what is
-    its own, sampled.
+    """The cost of a process. `peak_bytes` includes the pages of mapped files; `private_bytes` is
+    its own memory, sampled.
     """
 
     seconds: float
@@ -83,7 +83,7 @@ class _PrivateMemory(threading.Thread):
 
 
 def copy_seconds(paths: Sequence[Path], scratch: Path) -> float:
-    """How long `cp -r` of some files and directories takes; the faster of two goes."""
+    """Measures `cp -r` of some files and directories, in seconds; the faster of two runs counts."""
     times = []
     for _ in range(2):
         scratch.mkdir()

@@ -78,7 +78,7 @@ def texts(pages: Sequence[bytes]) -> list[list[str]]:
 
 
 def distances(pages: list[list[str]], edit: Edit) -> list[int]:
-    """How many bits each page is from its edited copy."""
+    """Returns the number of bits by which each page differs from its edited copy."""
     rng = random.Random(1)
     result = []
     for words in pages:
@@ -92,7 +92,7 @@ def distances(pages: list[list[str]], edit: Edit) -> list[int]:
 
 
 def unrelated(pages: list[list[str]]) -> list[int]:
-    """How many pairs of different pages are within each number of bits."""
+    """Counts the pairs of different pages within each number of bits."""
     words = np.array([simhash(" ".join(page)) for page in pages], np.uint64)
     counts = np.zeros(65, np.int64)
     for at in range(1, len(words)):
@@ -152,7 +152,7 @@ def show_speed(sizes: Sequence[int], bits: int = 3) -> None:
 
 
 def show_signing(pages: list[list[str]]) -> None:
-    """How many texts are signed in a second."""
+    """Prints the number of texts signed per second."""
     joined = [" ".join(words) for words in pages]
     simhash(joined[0])
     start = time.process_time()

@@ -18,7 +18,7 @@ from tests.interop.nutchconf import write_configuration
 
 @dataclass(frozen=True)
 class Nutch:
-    """How Nutch's commands are run here."""
+    """An installation of Nutch whose commands are run."""
 
     name: str
     home: Path | None
@@ -26,7 +26,7 @@ class Nutch:
 
     @property
     def has_plugins(self) -> bool:
-        """Whether it can filter and normalize."""
+        """Returns whether it can filter and normalize."""
         return self.home is not None
 
     def command(

@@ -1,5 +1,5 @@
-"""How many pages `minutch parse` does in a second of CPU, beside a bare loop that only takes title,
-text and links.
+"""Measures pages that `minutch parse` does per second of CPU, beside a bare loop that only takes
+title, text and links.
 
     python -m tests.benchmarks.parsing [--pages DIR] [--count 20000] [--rounds 3]
 
@@ -26,7 +26,6 @@ from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
 
-from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, Segment, part_writer
 from minutch.records.content import Content
 from minutch.records.metadata import FETCH_STATUS_KEY, SCORE_KEY, Metadata
@@ -44,10 +43,9 @@ def write_segment(folder: Path, pages: list[bytes], count: int) -> Segment:
         for number in range(count)
     )
     segment = Segment(folder / "20260101000000")
-    conf = Configuration.load([])
     with (
         segment.writing([CONTENT]) as directory,
-        part_writer(directory, CONTENT, 0, conf) as append,
+        part_writer(directory, CONTENT, 0) as append,
     ):
         for url, body in zip(urls, cycle(pages), strict=False):
             metadata = Metadata.of(

@@ -31,7 +31,7 @@ import tantivy
 
 from minutch.conf import Configuration
 from minutch.inspect.search.localindex import created
-from minutch.inspect.search.results import Searcher
+from minutch.inspect.search.results import Searcher, SearchOptions
 from minutch.plugin.documents import Documents
 from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action
@@ -168,7 +168,7 @@ def run(folder: Path, count: int) -> dict[str, float]:
     bare, job = by_bare_loop(folder / "bare", count), by_indexer(folder / "crawl" / "index", count)
     searcher = Searcher(folder / "crawl" / "index")
     first, pages = served(folder / "crawl")
-    searches = times(lambda query: searcher.search(query, hosts=True))
+    searches = times(lambda query: searcher.search(query, SearchOptions(count_hosts=True)))
     return {
         "documents": count,
         "bare loop, documents per CPU second": count / bare,

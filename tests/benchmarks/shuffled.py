@@ -1,4 +1,4 @@
-"""What jobs shuffle on Spark: bytes for each record, by which docs/cluster reckons.
+"""Measures the bytes that jobs on Spark shuffle for each record; docs/cluster calculates with them.
 
     python -m tests.benchmarks.shuffled FOLDER [--urls 500000] [--pages 25000] [--master local[2]]
 
@@ -34,8 +34,8 @@ EVENTS: Final = {
 
 @dataclass
 class Shuffled:
-    """What Spark's jobs took, added up: what shuffles wrote, `seconds` of tasks, `job_seconds` by
-    the clock.
+    """The cost of Spark's jobs, added up: bytes written by shuffles, `seconds` of tasks,
+    `job_seconds` by the clock.
     """
 
     bytes: int = 0

@@ -41,7 +41,7 @@ START = 0.1
 
 @dataclass(frozen=True)
 class Sample:
-    """What the fetch and its workers hold."""
+    """Memory, open files, threads and processes of a fetch and its workers at one time."""
 
     seconds: float
     megabytes: float
@@ -81,7 +81,7 @@ def sample(pid: int, seconds: float) -> Sample:
 
 
 def samples(fetch: subprocess.Popen[bytes], every: float) -> Iterator[Sample]:
-    """What a fetch holds from time to time, until it ends."""
+    """Samples a running fetch from time to time, until it ends."""
     started = time.monotonic()
     while fetch.poll() is None:
         yield sample(fetch.pid, time.monotonic() - started)
@@ -90,8 +90,8 @@ def samples(fetch: subprocess.Popen[bytes], every: float) -> Iterator[Sample]:
 
 
 def growth(values: list[float]) -> float:
-    """By how many percent the mean of the second half exceeds that of the first, after the
-    start.
+    """Returns the percentage by which the mean of the second half exceeds that of the first, after
+    the start.
     """
     rest = values[int(len(values) * START) :]
     first, second = rest[: len(rest) // 2], rest[len(rest) // 2 :]

@@ -9,6 +9,7 @@ import pytest
 from minutch.commands import flow, pages
 from minutch.commands import help as texts
 from minutch.commands.arguments import Flag
+from minutch.commands.formats import FORMATS
 
 WIDE = list(flow.commands().values())
 
@@ -44,6 +45,22 @@ def test_every_flag_has_a_line(command: flow.Command) -> None:
         assert isinstance(flag, Flag)
         spelled = re.compile(rf"\s+\S*.*?{re.escape(flag.name)}\b")
         assert any(spelled.match(line) for line in lines), flag.name
+
+
+@pytest.mark.parametrize(
+    ("name", "file_format"), [(name, each) for name, known in FORMATS.items() for each in known]
+)
+def test_help_of_each_format(name: str, file_format: str) -> None:
+    command = flow.commands()[name]
+    text = texts.describe(command, file_format)
+    lines = text.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    assert lines[0].startswith(f"minutch {name} {file_format}: ")
+    assert f"\nUsage: minutch {name} " in text and "\t" not in text
+    module = __import__(FORMATS[name][file_format].module, fromlist=["FLAGS"])
+    for flag in module.FLAGS:
+        assert any(re.match(rf"\s+{re.escape(flag.name)}\b", line) for line in lines), flag.name
+    assert lines[-1].startswith("More:    minutch help ")
 
 
 def test_a_usage_becomes_a_table() -> None:

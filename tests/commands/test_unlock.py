@@ -14,7 +14,7 @@ from minutch.work.tables.lock import lock
 
 
 def dead() -> str:
-    """What a lock of a process of this machine that no longer runs looks like."""
+    """Returns a lock of a process of this machine that no longer runs."""
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
     return f"{process.pid} {socket.gethostname()} 0\n"

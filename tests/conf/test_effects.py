@@ -62,8 +62,8 @@ def test_rule_file_of_protocols(tmp_path: Path) -> None:
 
 def test_entries_are_normalized_as_wished() -> None:
     for value in ("true", "false"):
-        rules = EntryFilter.from_conf(context({"crawldb.url.normalizers": value}).conf).rules
-        assert str(rules.normalizes).lower() == value
+        found = EntryFilter.from_conf(context({"crawldb.url.normalizers": value}).conf)
+        assert str(found.normalizes).lower() == value
 
 
 def test_types_of_a_file_of_tikas(tmp_path: Path) -> None:
@@ -145,5 +145,5 @@ def test_the_file_of_exchanges(tmp_path: Path) -> None:
         setup.add(name)
     (tmp_path / "mine.xml").write_text(f"<exchanges>{EXCHANGE.format('a', '1 == 1')}</exchanges>")
     for given, writer in (({}, "rest"), ({"exchanges.exchanges.file": "mine.xml"}, "a")):
-        encoded, _ = Encoders(setup.conf(DEFAULT, **given)).encode(documents(), [])
+        encoded, _ = Encoders.from_conf(setup.conf(DEFAULT, **given)).encode(documents(), [])
         assert [name for name, frame in encoded.items() if len(frame)] == [writer]

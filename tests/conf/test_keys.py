@@ -85,13 +85,14 @@ def test_each_property_is_described_once() -> None:
 
 def test_properties_read_in_the_sources_are_in_the_file() -> None:
     known = set(_WORD.findall(DEFAULTS.read_text(encoding="utf-8")))
-    assert sorted(set(_READ.findall(sources())) - known) == []
+    missing = set(_READ.findall(sources())) - known
+    assert missing == set(), "properties that conf/nutch-default.xml does not describe"
 
 
 def test_inert_properties_are_those_that_no_source_names() -> None:
     unnamed = {name for name in declared() if not is_named(name)}
-    assert sorted(unnamed - set(INERT)) == []
-    assert sorted(set(INERT) - unnamed) == []
+    assert unnamed - set(INERT) == set(), "described, but read nowhere: INERT lacks them"
+    assert set(INERT) - unnamed == set(), "read by now: they leave INERT"
 
 
 def test_each_inert_property_has_a_reason() -> None:

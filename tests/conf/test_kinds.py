@@ -92,12 +92,12 @@ def test_what_takes_more_than_a_look_is_said_by_its_reader(name: str, tmp_path: 
     from minutch.cycle.crawldb.schedule import fetch_schedule
     from minutch.cycle.fetchlist.due import Conditions
     from minutch.cycle.parse.charset import CharsetDetector
-    from minutch.cycle.parse.signature import from_conf
+    from minutch.cycle.parse.signature import make_signature
     from plugins.lib_html.linkkinds import kinds_of
     from plugins.scoring_depth.depth import DepthScoring
 
     readers = {
-        "db.signature.class": from_conf,
+        "db.signature.class": make_signature,
         "db.fetch.schedule.class": fetch_schedule,
         "parser.character.encoding.default": CharsetDetector,
         "generate.restrict.status": lambda conf: Conditions.from_conf(conf, 0, None),

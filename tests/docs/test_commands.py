@@ -37,7 +37,7 @@ PROPERTIES = {
 
 PARSED = {
     r"spark\.master|minutch\.engine=spark": (
-        "a cluster; tests/engine and --servers run jobs on Spark"
+        "a cluster; tests/work/engine and --servers run jobs on Spark"
     ),
     r"hdfs://": "HDFS; --servers has real nodes",
     r"indexer-solr": "Solr; --servers starts one",
@@ -51,8 +51,8 @@ LEFT_OUT = {
     r"^solr ": "Solr",
     r"^curl .*:8983": "Solr",
     r"^curl .*:9200": "OpenSearch",
-    r"^curl .*:8090": "the live page ends with the crawl; tests/live",
-    r"^echo .*\| nc ": "nc is not on every machine; tests/crawldb and tests/linkdb connect",
+    r"^curl .*:8090": "the live page ends with the crawl; tests/inspect/live",
+    r"^echo .*\| nc ": "nc is not on every machine; tests/cycle/crawldb and linkdb connect",
     r"^(wb-manager|wayback)\b": "pywb; --servers replays archives with it",
     r"python -m tests\.benchmarks": "takes minutes",
 }

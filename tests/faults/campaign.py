@@ -53,7 +53,7 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass
 class Found:
-    """What a campaign came to."""
+    """The result of a campaign."""
 
     points: dict[str, int] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
@@ -113,8 +113,8 @@ class Campaign:
         return run_unseen(self.stage.words(self.job))
 
     def judge(self, *, tidy: bool = False, after: bool = False) -> str | None:
-        """What is wrong with `work` after a disturbance; `tidy`: nothing may be left even now;
-        `after`: it is done.
+        """Returns what is wrong with `work` after a disturbance; `tidy`: nothing may be left over
+        even now; `after`: the job is done.
         """
         if tidy and (left := left_over(self.work)):
             return f"left behind at once: {left}"
@@ -345,8 +345,8 @@ def _jumps(chance: random.Random) -> Ticks:
 
 
 def _pages(view: View) -> set[tuple[str, bytes]]:
-    """Where there is a record of which URL; segments are all one, as their names follow the
-    clock.
+    """Returns each URL with the folders that hold a record of it; segments count as one, since
+    their names depend on the clock.
     """
     return {
         (re.sub(r"segments/\d+/|merged/\d{14}|part-r-\d+.*", "", path), key)
@@ -357,7 +357,7 @@ def _pages(view: View) -> set[tuple[str, bytes]]:
 
 
 def difference(seen: View, wanted: View) -> str:
-    """Which paths differ, in words."""
+    """Describes which paths differ."""
     missing, more = sorted(wanted.keys() - seen.keys()), sorted(seen.keys() - wanted.keys())
     other = sorted(path for path in seen.keys() & wanted.keys() if seen[path] != wanted[path])
     return f"missing {missing}, more {more}, different {other}"

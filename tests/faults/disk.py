@@ -1,5 +1,5 @@
-"""What is on a disk when the power fails: a folder as it was, the calls that a job made, which of
-them had been synced.
+"""Computes what a disk may hold after a power cut: from a folder as it was, the calls that a job
+made, and those that had been synced.
 
 A file's bytes are safe once it is fsynced, a directory's names once the directory is (and, as file
 systems keep their journal in order, whatever happened to these names before). The rest is up to the
@@ -49,7 +49,7 @@ class File:
         self.writes.clear()
 
     def after_cut(self, how: str, chance: random.Random) -> bytes:
-        """What is found after a power cut."""
+        """Returns what may be found after a power cut."""
         if how == KEPT:
             return bytes(self.live)
         if how == LOST:
@@ -118,7 +118,7 @@ class Disk:
                 (target / name).write_bytes(node.after_cut(data, chance))
 
     def find(self, path: str) -> File | Folder | None:
-        """What a running system finds at a path."""
+        """Returns what a running system finds at a path."""
         node: File | Folder | None = self.root
         for name in () if path == "." else path.split("/"):
             node = node.live.get(name) if isinstance(node, Folder) else None

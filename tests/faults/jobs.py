@@ -35,7 +35,7 @@ from tests.faults.watch import NOW, Ran, run_unseen
 
 @dataclass(frozen=True)
 class Size:
-    """How many pages there are, and into how many parts databases are cut."""
+    """Number of pages, and of the parts that databases are cut into."""
 
     pages: int
     parts: int
@@ -65,7 +65,7 @@ SUMS: Final = {".nutch.csv.crc", ".dump.crc"}
 """The files that they are of may be without them for an instant, never with those of another."""
 Records = list[tuple[bytes, bytes]]
 View = dict[str, Records | bytes]
-"""Path -> what lies there: records, or the bytes of a text."""
+"""Path -> its contents: records, or the bytes of a text."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _marked(before: Path, after: Path, target: Path) -> None:
 
 
 def _without(*late: str) -> Callable[[Path, Path, Path], object]:
-    """What comes last is not there yet."""
+    """Returns a maker of the folder `after` without the files of the last steps."""
 
     def make(before: Path, after: Path, target: Path) -> None:
         copy(after, target)
@@ -457,8 +457,8 @@ class Stage:
 
 
 def _break(crawl: Path) -> None:
-    """What killed jobs and a careless hand leave: lost indexes, half a parse, locks and folders of
-    dead processes.
+    """Leaves what killed jobs and a careless hand leave: lost indexes, half a parse, locks and
+    folders of dead processes.
     """
     process, host = 4194305, socket.gethostname()  # no process has this number
     for database in (crawl / "crawldb", crawl / "linkdb"):
@@ -530,7 +530,7 @@ def _write_web(base: Path, count: int) -> None:
 
 
 def view(work: Path) -> View:
-    """What a reader finds in `work`. Raises MinutchError for anything that is not whole."""
+    """Reads all that `work` holds. Raises MinutchError for anything that is not whole."""
     found: View = {}
     for path in sorted(work.iterdir()):
         if not path.name.startswith(".") and path.is_dir():
@@ -569,7 +569,7 @@ def _written(folder: Path, work: Path) -> View:
 
 
 def _is_container(file: Path) -> bool:
-    """Whether it is one of Hadoop's SequenceFiles."""
+    """Returns whether it is one of Hadoop's SequenceFiles."""
     if not file.is_file():
         return False
     with file.open("rb") as stream:
@@ -623,7 +623,7 @@ def _segment(segment: Segment, folder: str) -> View:
 
 
 def _archived(folder: Path) -> Records:
-    """What WARC files hold of each URL, in whatever order it came."""
+    """Reads the records that WARC files hold of each URL, whatever their order."""
     found = []
     for path in folder.iterdir():
         with path.open("rb") as file:

@@ -178,8 +178,8 @@ class Races:
     def _is_an_order(
         self, state: str, jobs: list[Job], codes: dict[int, int], seen: View, killed: bool
     ) -> bool:
-        """Whether one after the other, in some order, they end with these codes, and leave what is
-        seen.
+        """Returns whether running the jobs one after the other, in some order, gives these exit
+        codes and leaves the same files.
         """
         for order in permutations(codes):
             wanted = [codes[index] for index in order]

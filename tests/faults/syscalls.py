@@ -157,7 +157,7 @@ def listen(reads: bool = True) -> int:
 
 
 def available() -> bool:
-    """Whether this system has what `listen` needs."""
+    """Returns whether this system has what `listen` needs."""
     if platform.system() != "Linux" or platform.machine() not in _SECCOMP:
         return False
     child = os.fork()
@@ -288,7 +288,7 @@ class Stopped:
         return os.path.normpath(os.path.join(base, given))  # noqa: PTH118
 
     def position(self, descriptor: int) -> int:
-        """Where the next write of an open file goes."""
+        """Returns the offset at which the next write to an open file goes."""
         text = Path(f"/proc/{self.pid}/fdinfo/{descriptor}").read_text()
         fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
         if int(fields["flags"], 8) & os.O_APPEND:

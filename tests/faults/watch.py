@@ -62,7 +62,7 @@ class Hung(Exception):
 
 @dataclass
 class Ran:
-    """How a job went."""
+    """The outcome of a job."""
 
     code: int = 0
     text: str = ""

@@ -77,8 +77,8 @@ def _best(part: Path) -> tuple[list[str], set[str]]:
 
 
 def _is_but_for_waste(ours: bytes, theirs: bytes) -> bool:
-    """Whether two lines of CSV are equal, but for bytes of an earlier, longer URL that Nutch writes
-    behind the URL.
+    """Returns whether two lines of CSV are equal but for bytes of an earlier, longer URL that Nutch
+    writes behind the URL.
     """
     url, comma, rest = ours.partition(b'",')
     return ours == theirs or (theirs.startswith(url) and theirs.endswith(comma + rest))
@@ -124,7 +124,7 @@ def test_filterchecker(nutch: NutchRun, tmp_path: Path) -> None:
 
 
 def _answers(nutch: NutchRun) -> list[str]:
-    """What Nutch printed, without stack traces between the lines."""
+    """Returns what Nutch printed, without stack traces between the lines."""
     kept = re.compile(r"Checking combination|[+-]")
     lines = [line for line in nutch.printed if kept.match(line)]
     return [line.rstrip() + " " if line.startswith("Checking") else line for line in lines]
@@ -153,8 +153,8 @@ def test_plugin(nutch: NutchRun, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_showproperties_prints_nutchs_lines(tmp_path: Path) -> None:
-    """Of all that both have: Nutch shows Hadoop's properties, too, and minutch its own; marks
-    apart.
+    """Compares the properties that both have: Nutch shows Hadoop's too, and minutch its own. Marks
+    are left out.
     """
     nutch = NutchRun("showproperties/rich")
     ours = _by_name(

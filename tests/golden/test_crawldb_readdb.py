@@ -92,7 +92,7 @@ def test_statistics(command: Command, tmp_path: Path) -> None:
 
 
 def agree(ours: str, nutch: str, scores: list[float]) -> bool:
-    """Whether two lines of statistics are equal but for the ties of averages and quantiles of
+    """Returns whether two lines of statistics are equal but for ties of averages and quantiles of
     scores.
     """
     (name, own), (other_name, other) = ours.split(":\t"), nutch.split(":\t")

@@ -22,7 +22,8 @@ from typing import Final
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.segment.store import LAYOUTS, Segment, text_key
+from minutch.cycle.segment.store import LAYOUTS, Segment
+from minutch.cycle.segment.storedrecords import text_key
 from minutch.hadoop.formats.javaio import DataInput, decode_text, encode_text
 from minutch.hadoop.formats.mapfile import TEXT
 from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
@@ -103,7 +104,7 @@ class Site:
         raise AssertionError(f"the site server does not answer at {address}")
 
     def away(self, data: bytes) -> bytes:
-        """From the golden port to ours; robots.txt asks for less time between pages, in as many
+        """Rewrites the golden port to ours; robots.txt asks for less time between pages, in as many
         bytes.
         """
         return data.replace(self.golden_port, self.port).replace(
@@ -111,7 +112,7 @@ class Site:
         )
 
     def back(self, text: str) -> str:
-        """From our port to the golden one."""
+        """Rewrites our port to the golden one."""
         return text.replace(f":{self.port.decode()}", f":{self.golden_port.decode()}")
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from minutch import processwide
 from minutch.conf import Configuration
 from minutch.cycle.fetchlist.partition import UrlPartitioner
-from minutch.urls import domains
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.replay import TABLE_PLUGINS
 
@@ -33,9 +33,9 @@ def table() -> list[dict[str, Any]]:
 
 @pytest.fixture(autouse=True)
 def _golden_suffix_list() -> Any:
-    domains.use_list(GOLDEN / "tables/effective_tld_names.dat")
+    processwide.change(suffix_list=GOLDEN / "tables/effective_tld_names.dat")
     yield
-    domains.use_list(None)
+    processwide.change(suffix_list=None)
 
 
 @pytest.mark.parametrize(("mode", "seed", "parts"), CASES)
@@ -45,7 +45,7 @@ def test_parts(mode: str, seed: int, parts: int, table: list[dict[str, Any]]) ->
         "partition.url.mode": mode,
         "partition.url.seed": str(seed),
     }
-    partitioner = UrlPartitioner(
+    partitioner = UrlPartitioner.from_conf(
         Configuration.load([GOLDEN / "tables/conf"], overrides=properties), lambda host: None
     )
     found = partitioner.parts_of(pl.Series([row["url"] for row in table]), parts)

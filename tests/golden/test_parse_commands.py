@@ -1,7 +1,8 @@
-"""`parse` with all parse plugins (tika, feed, creativecommons, microformats-reltag, headings,
-metatags, js, zip) anew.
+"""Repeats `parse` with all parse plugins: tika, feed, creativecommons, microformats-reltag,
+headings, metatags, js, zip.
 
-Runs of real Nutch on the content of the golden crawls, record by record, but for the language of
+Compares runs of real Nutch on the content of the golden crawls record by record,
+but for the language of
 texts that say none: Nutch asks Optimaize, minutch py3langid, and a page without any is not given an
 empty one.
 """
@@ -16,8 +17,9 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.cycle.parse.parsesegment import parse_segment
+from minutch.cycle.parse.parsesegment import parse
 from minutch.cycle.segment.store import CONTENT, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.job import JobContext
 from tests.golden.test_parse_golden import OTHER_TEXT, by_url, crawl_fields, data_fields
 from tests.support.golden import GOLDEN, needs_golden
 
@@ -42,7 +44,10 @@ def parsed(crawl: str, number: int, folder: Path) -> tuple[Segment, Segment]:
     shutil.copytree(fetched / CONTENT, ours.path / CONTENT)
     folders = [GOLDEN / "commands/conf/reparse", GOLDEN / f"crawl-small/conf-{crawl}"]
     values = {"parser.character.encoding.detect": "false", "http.store.etag": "false"}
-    parse_segment(ours, Configuration.load(folders, overrides=values).freeze(), FakeClock(0))
+    parse(
+        ours.path,
+        context=JobContext(Configuration.load(folders, overrides=values).freeze(), FakeClock(0)),
+    )
     return golden, ours
 
 

@@ -18,8 +18,9 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.cycle.parse.parsesegment import REPEATED, parse_segment
+from minutch.cycle.parse.parsesegment import REPEATED, parse
 from minutch.cycle.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
 from tests.support.golden import GOLDEN, in_set, needs_golden
@@ -89,7 +90,9 @@ def parsed(
     golden = Segment(run.segments()[number])
     ours = Segment(folder / golden.name)
     shutil.copytree(golden.path / CONTENT, ours.path / CONTENT)
-    counters = parse_segment(ours, run.configuration(**extra).freeze(), FakeClock(0))
+    counters = parse(
+        ours.path, context=JobContext(run.configuration(**extra).freeze(), FakeClock(0))
+    )
     return golden, ours, Counter(counters)
 
 

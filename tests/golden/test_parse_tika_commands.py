@@ -17,8 +17,9 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.cycle.parse.parsesegment import parse_segment
+from minutch.cycle.parse.parsesegment import parse
 from minutch.cycle.segment.store import CONTENT, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.job import JobContext
 from minutch.records.parsedata import ParseData
 from minutch.records.parsetext import ParseText
 from tests.golden.test_fetch import SMALL
@@ -63,7 +64,7 @@ def test_pages_are_parsed_as_nutch_does(crawl: str, case: str, tmp_path: Path) -
     conf = _without_languages(
         nutch.conf(parser__character__encoding__detect="false", http__store__etag="false")
     )
-    parse_segment(ours, conf.freeze(), FakeClock(0))
+    parse(ours.path, context=JobContext(conf.freeze(), FakeClock(0)))
     assert set(by_url(ours, PARSE_DATA)) == set(by_url(theirs, PARSE_DATA))
     assert {urlsplit(url).path for url in _different(ours, theirs)} <= set(OTHERWISE)
 

@@ -36,8 +36,8 @@ def data_files(crawl: str) -> Iterator[Path]:
 
 
 def comes_back(value: bytes, class_name: str, *, same_order: bool) -> bool:
-    """Whether a record, read and written again, has the same bytes (`same_order`) or at least the
-    same content.
+    """Returns whether a record, read and written again, has the same bytes (`same_order`) or at
+    least the same content.
 
     Inlinks are left out here: their order depends on how large Nutch's hash set had once been.
     """

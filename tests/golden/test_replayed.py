@@ -37,7 +37,7 @@ TESTS = {
     "robotsparser": ("golden/test_commands.py",),
     "scoreupdater": ("golden/test_webgraph_golden.py",),
     "showproperties": ("golden/test_commands.py",),
-    "sitemap": ("cycle/hostdb/test_sitemap.py",),
+    "sitemap": ("cycle/sitemap/test_sitemap.py",),
     "updatehostdb": ("golden/test_hostdb_golden.py",),
     "usage": ("golden/test_commands.py", "golden/test_hostdb_golden.py"),
     "warc": ("archives/test_warc.py",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from minutch.conf import Configuration
-from minutch.cycle.parse.signature import from_conf
+from minutch.cycle.parse.signature import make_signature
 from minutch.records.content import Content
 from tests.support.golden import GOLDEN, needs_golden
 
@@ -34,7 +34,7 @@ def test_every_row() -> None:
     ]
     wrong = []
     for column in columns:
-        signature = from_conf(configuration(column))
+        signature = make_signature(configuration(column))
         for row in rows:
             content = Content(url=row["url"], base=row["url"], content=row["content"].encode())
             if signature.calculate(content, row["text"]).hex() != row[column]:
@@ -45,7 +45,7 @@ def test_every_row() -> None:
 
 
 def test_empty_content_has_the_signature_of_the_url() -> None:
-    signature = from_conf(Configuration())
+    signature = make_signature(Configuration())
     for line in TABLE.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         content = Content(url=row["url"], base=row["url"])

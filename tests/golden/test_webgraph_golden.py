@@ -121,10 +121,10 @@ def test_webgraph(golden: Case, tmp_path: Path) -> None:
     golden.run(tmp_path, webgraph.run)
     found, expected = WebGraph(tmp_path / "webgraphdb"), WebGraph(golden.folder / "webgraphdb")
     assert (found.outlinks.path / "old").exists() == (expected.outlinks.path / "old").exists()
-    limits = Limits(golden.configuration())
+    limits = Limits.from_conf(golden.configuration())
     if rows(found.outlinks) != rows(expected.outlinks):
-        assert limits.apply
-    if limits.apply:
+        assert limits.any
+    if limits.any:
         assert places(found.outlinks, limits) == places(expected.outlinks, limits)
         assert flipped(found.outlinks) == ends(found.inlinks)
         assert flipped(expected.outlinks) == ends(expected.inlinks)
@@ -135,11 +135,11 @@ def test_webgraph(golden: Case, tmp_path: Path) -> None:
 
 
 def places(links: Links, limits: Limits) -> list[tuple[bytes, str]]:
-    """For each page what it links to, as far as that is not left to the order of its links:
-    domains, or pages.
+    """Returns the targets of each page's links, as far as they don't depend on the order of its
+    links: domains, or pages.
     """
     table = pl.concat(list(links.in_order()))
-    return sorted(zip(table["key"], limits.places(decode_keys(table["url"])), strict=True))
+    return sorted(zip(table["key"], limits.groups(decode_keys(table["url"])), strict=True))
 
 
 def ends(links: Links) -> list[tuple[bytes, bytes, bytes]]:
@@ -152,7 +152,7 @@ def flipped(links: Links) -> list[tuple[bytes, bytes, bytes]]:
 
 
 def counted(graph: WebGraph) -> Iterable[tuple[bytes, tuple[int, int]]]:
-    """Of each page the numbers of links, counted."""
+    """Counts the links of each page."""
     inlinks, outlinks = (
         [key for key, _, _ in ends(links)] for links in (graph.inlinks, graph.outlinks)
     )
@@ -178,7 +178,7 @@ def test_linkrank(golden: Case, parts: str, tmp_path: Path) -> None:
         if math.isclose(low[url], high[url], rel_tol=1e-9):
             assert math.isclose(ours, nutch, rel_tol=1e-6), url
             decided += 1
-    assert decided == len(found) or Limits(golden.configuration()).apply
+    assert decided == len(found) or Limits.from_conf(golden.configuration()).any
     assert (
         decided > len(found) / 2 or golden.folder.name == "rich-few"
     )  # where most pages are of one domain
@@ -189,12 +189,12 @@ def bounds(graph: WebGraph, conf: Configuration) -> tuple[dict[bytes, float], di
     """The lowest and highest scores that any order of links gives, where one of a page or domain
     counts.
     """
-    limits, damping = Limits(conf), conf.get_float("link.analyze.damping.factor", 0.85)
+    limits, damping = Limits.from_conf(conf), conf.get_float("link.analyze.damping.factor", 0.85)
     table = node_table(graph)
     out = {row[0]: max(row[2], 1) for row in table.rows()}
     links: dict[bytes, dict[object, list[bytes]]] = {}
     for page, target, _ in ends(graph.outlinks):
-        place = limits.places(decode_keys(pl.Series([page])))[0] if limits.apply else page
+        place = limits.groups(decode_keys(pl.Series([page])))[0] if limits.any else page
         links.setdefault(target, {}).setdefault(place, []).append(page)
 
     def scores(choose: Callable[[Iterable[float]], float]) -> dict[bytes, float]:
@@ -251,8 +251,8 @@ def line(record: tuple[object, object]) -> str:
 
 
 def same_dump(ours: list[str], nutch: list[str], *, cut: bool = False) -> bool:
-    """Whether two dumps agree but for the order of equal numbers, and with `cut` which of these are
-    there.
+    """Returns whether two dumps agree but for the order of equal numbers and, with `cut`, for which
+    of these are there.
     """
 
     def blocks(lines: list[str]) -> list[tuple[str, set[str]]]:
@@ -270,8 +270,8 @@ def same_dump(ours: list[str], nutch: list[str], *, cut: bool = False) -> bool:
 
 
 def same_groups(ours: list[str], nutch: list[str], *, cut: bool) -> bool:
-    """Whether the groups agree, sums but for rounding; with `cut` the pages that count are those of
-    any order.
+    """Returns whether the groups agree, sums but for rounding; with `cut` the pages that count are
+    those of any order.
     """
     mine, theirs = ([text.split("\t") for text in lines] for lines in (ours, nutch))
     assert [name for name, _ in mine] == [name for name, _ in theirs]

@@ -77,7 +77,7 @@ def a_value(random: Random) -> str:
 
 
 def a_file(random: Random) -> str:
-    """Properties with repeats, finals, empty values, attributes in the place of elements, nested
+    """Makes properties with repeats, finals, empty values, attributes instead of elements, nested
     configurations.
     """
     items = []

@@ -261,12 +261,11 @@ def _fetch_list(segments: Path) -> list[tuple[str, CrawlDatum]]:
 
 
 def _reducer(url: str, _: CrawlDatum) -> object:
-    """Which of two reducers a page goes to: what pages have in common that no scoring filter tells
-    apart.
+    """Returns the number of a page's reducer, of two; pages that no scoring filter tells apart go
+    to the same one.
     """
-    return UrlPartitioner(Configuration.load([], overrides=PROPERTIES), lambda host: None).parts_of(
-        pl.Series([url]), 2
-    )[0]
+    conf = Configuration.load([], overrides=PROPERTIES)
+    return UrlPartitioner.from_conf(conf, lambda host: None).parts_of(pl.Series([url]), 2)[0]
 
 
 @pytest.mark.parametrize("top", [(), ("-topN", "40")], ids=["all", "top"])

@@ -42,8 +42,8 @@ OLD = tuple({type(value) for value in LEGACY})
 
 
 def _in_nutch(value: Writable) -> bool:
-    """Whether Nutch can read a value: its LinkNodes write nothing, not even a count, if they are
-    empty.
+    """Returns whether Nutch can read a value: its LinkNodes write nothing, not even a count, if
+    they are empty.
     """
     return not (isinstance(value, OLD) or value.class_name.endswith(GONE)) and value != LinkNodes()
 
@@ -89,7 +89,7 @@ def test_records_have_nutchs_bytes_and_strings(nutch: Nutch, tmp_path: Path) -> 
 
 
 def _rewrite_crawldb(source: Path, target: Path) -> Path:
-    """Read a CrawlDb and write it anew, through columns."""
+    """Reads a CrawlDb and writes it again, through columns."""
     old = CrawlDb(source)
     for index in range(len(old.parts())):
         with CrawlDb.part_writer(target / "current", index) as writer:
@@ -99,7 +99,7 @@ def _rewrite_crawldb(source: Path, target: Path) -> Path:
 
 
 def _rewrite_linkdb(source: Path, target: Path, layout: str) -> Path:
-    """Read a LinkDb and write it anew, through columns."""
+    """Reads a LinkDb and writes it again, through columns."""
     old = LinkDb(source)
     assert old.layout == layout
     for index in range(len(old.parts())):
@@ -110,7 +110,7 @@ def _rewrite_linkdb(source: Path, target: Path, layout: str) -> Path:
 
 
 def _rewrite_segment(source: Path, target: Path) -> Path:
-    """Read a segment and write it anew, record by record."""
+    """Reads a segment and writes it again, record by record."""
     old, new = Segment(source), Segment(target)
     target.mkdir(parents=True)
     folders = [folder for folder in LAYOUTS if old.has(folder)]
@@ -119,7 +119,7 @@ def _rewrite_segment(source: Path, target: Path) -> Path:
             for index, path in enumerate(old.data_files(folder)):
                 with (
                     SequenceFileReader(path) as reader,
-                    part_writer(fresh, folder, index, Configuration()) as append,
+                    part_writer(fresh, folder, index) as append,
                 ):
                     for key, value in reader.records():
                         append(str(key), value)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,6 +17,7 @@ from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import places, string_column
 from minutch.kernels import arrow as columns_arrow
 from minutch.kernels.arrow import from_series
+from tests.support.golden import PROJECT
 
 STRINGS = [
     b"",
@@ -99,6 +103,21 @@ def test_what_polars_was_given_is_released_with_its_last_user() -> None:
     gc.collect()
     columns_arrow._let_go()
     assert len(columns_arrow._held) == before
+
+
+def test_interpreted_kernels_leave_nothing_held() -> None:
+    code = (
+        "import polars as pl; from minutch.kernels import arrow; "
+        "from tests.kernels.test_arrow import STRINGS, column; "
+        "column(STRINGS).to_list() == STRINGS or exit('strings differ'); "
+        "exit(len(arrow._held))"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        cwd=PROJECT,
+        env=os.environ | {"MINUTCH_KERNELS": "python", "PYTHONPATH": str(PROJECT)},
+    )
 
 
 def test_polars_may_let_go_while_an_error_is_raised() -> None:

@@ -8,13 +8,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 
 from minutch.errors import MinutchError
-from minutch.kernels import find, library, link, native
+from minutch.kernels import find, layout, library, link, native, simhash, sort
 from minutch.kernels.native import Kernel
+from tests.kernels import starts
 from tests.support.golden import PROJECT
 
 
@@ -41,6 +43,20 @@ def test_wrong_arrays_never_reach_a_kernel() -> None:
             find.running_sum(length, at)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"expected \(I32, I64\), found"):
         find.running_sum(np.zeros(3, np.int32))  # type: ignore[call-arg]
+
+
+def test_records_of_arrays_are_taken_as_such_alone() -> None:
+    records = layout.Places(*2 * (np.arange(2), np.zeros(2, np.int32)))
+    rows, before = np.array([-1]), np.array([2])
+    more = layout.Places(*(field[:1] + 7 for field in records))
+    out = layout.Places(*2 * (np.zeros(3, np.int64), np.zeros(3, np.int32)))
+    layout.put_in(records, more, rows, before, out)
+    assert out.key_at.tolist() == [0, 1, 7] and out.value_len.tolist() == [0, 0, 7]
+    for wrong in (tuple(out), None, more._replace(key_at=records.key_len)):
+        with pytest.raises(TypeError, match=r"put_in: expected \(I64, I32, I64, I32, I64"):
+            layout.put_in(records, more, rows, before, wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="put_in: expected"):
+        layout.put_in(*records, *more, rows, before, *out)  # type: ignore[call-arg]
 
 
 def test_arrays_that_cant_be_written_can_be_read() -> None:
@@ -170,3 +186,36 @@ def test_what_the_linker_says_is_passed_on(tmp_path: Path) -> None:
     with pytest.raises(MinutchError, match=r"did not link the kernels: .*bad\.o"):
         link.link([tmp_path / "bad.o"], tmp_path / "out.so")
     assert not (tmp_path / "out.so").exists()
+
+
+@pytest.mark.parametrize("flags", ["", "flags : fpu sse2 avx", None])
+def test_processors_without_newer_instructions_get_the_baseline(
+    flags: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if flags is not None:
+        (tmp_path / "cpuinfo").write_text(f"processor : 0\n{flags}\n")
+    monkeypatch.setattr(library, "PROCESSORS", tmp_path / "cpuinfo")
+    library.is_newer.cache_clear()
+    try:
+        assert not library.is_newer()
+        assert library.find_kernel(cast(Kernel, sort.pack))
+    finally:
+        library.is_newer.cache_clear()
+
+
+@pytest.mark.skipif(not library.is_newer(), reason="this processor runs the baseline alone")
+def test_both_variants_of_a_kernel_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = np.random.default_rng(5).integers(0, 1 << 63, 1000).astype(np.uint64)
+    found = []
+    for is_newer in (False, True):
+        monkeypatch.setattr(library, "is_newer", lambda answer=is_newer: answer)
+        function = Kernel(cast(Kernel, simhash.simhash).function)
+        result = np.zeros(1, np.uint64)
+        function(words, len(words), 3, 17, np.zeros(2048, np.uint64), result)
+        found.append((function._native.__name__, int(result[0])))
+    (baseline, one), (newer, other) = found
+    assert one == other and baseline != newer
+
+
+def test_workers_that_start_with_kernels_answer() -> None:
+    assert list(starts.start(20, 2)) == ["190 [0, 1, 2] True"]

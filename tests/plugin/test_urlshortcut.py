@@ -61,7 +61,7 @@ def test_the_same_urls_pass_as_without_it(includes: str, normalize: bool, filter
     assert found == expected and list(found) == list(expected)
 
 
-def test_ordinary_urls_reach_no_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_urls_reach_no_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = url_rules("urlnormalizer-(regex|basic)|urlfilter-regex")
     urls = some_urls(6000).filter(pl.Series([n % 3 > 0 for n in range(6000)]))
     monkeypatch.setattr(UrlRules, "_ask", lambda *_: pytest.fail("asked"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.inspect.explain.urlforms import asked
+from minutch.inspect.explain.urlforms import filter_answers
 from minutch.plugin.chains import URLFilters
 
 REGEX = "# comment\n-[.]gif$\n> example.org\n-secret\n<\n+^http://\n"
@@ -133,7 +133,7 @@ def test_the_rule(
     conf = Configuration.load(
         [tmp_path], overrides={"plugin.includes": f"urlfilter-{plugin}"}
     ).freeze()
-    (found,) = asked(URLFilters(conf), url)
+    (found,) = filter_answers(URLFilters(conf), url)
     assert (found.passed, found.rule) == (passed, f"{tmp_path / file}{rule}")
 
 
@@ -149,7 +149,7 @@ def test_the_rule(
 )
 def test_the_validator(url: str, rule: str) -> None:
     conf = Configuration.load([], overrides={"plugin.includes": "urlfilter-validator"}).freeze()
-    (found,) = asked(URLFilters(conf), url)
+    (found,) = filter_answers(URLFilters(conf), url)
     assert (found.passed, found.rule) == (not rule, rule)
 
 
@@ -171,7 +171,7 @@ def test_the_validator(url: str, rule: str) -> None:
 )
 def test_lengths(length: str, url: str, rule: str) -> None:
     settings = {"plugin.includes": "urlfilter-fast", f"urlfilter.fast.{length}": "15"}
-    (found,) = asked(URLFilters(Configuration.load([], overrides=settings).freeze()), url)
+    (found,) = filter_answers(URLFilters(Configuration.load([], overrides=settings).freeze()), url)
     assert (found.passed, found.rule) == (False, rule)
 
 
@@ -185,7 +185,7 @@ def test_filters_are_asked_up_to_the_one_that_rejects() -> None:
             "org.apache.nutch.urlfilter.suffix.SuffixURLFilter"
         ),
     }
-    found = asked(
+    found = filter_answers(
         URLFilters(Configuration.load([], overrides=settings).freeze()),
         "http://www.example.org/x.gif",
     )

@@ -9,8 +9,9 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.cycle.index.indexing import find_inputs
-from minutch.cycle.index.inputs import MISPLACED
-from minutch.cycle.index.rangeindexer import RangeTask, _hand_on, _Records
+from minutch.cycle.index.inputs import MISPLACED, IndexRange
+from minutch.cycle.index.rangeindexer import copy_from_crawldb
+from minutch.cycle.index.rangerecords import RangeRecords
 from minutch.cycle.segment.store import segments_in
 from minutch.errors import ConfigError
 from minutch.plugin.chains import IndexingFilters, ScoringFilters
@@ -46,10 +47,10 @@ def pages() -> Pages:
     inputs = find_inputs(
         CRAWL / "crawldb", CRAWL / "linkdb", segments_in(CRAWL / "segments"), content=False
     )
-    found = _Records(inputs, RangeTask(KeyRange(), empty(MISPLACED)))
+    found = RangeRecords(inputs, IndexRange(KeyRange(), empty(MISPLACED)))
     records = found.joined(found.urls()).drop_nulls(["fetch", "parse", "text"])
     all_pages = found.pages(records)
-    _hand_on(all_pages)
+    copy_from_crawldb(all_pages)
     return all_pages
 
 

@@ -61,8 +61,8 @@ class Writing:
         self.send(documents, [key[1:] for key in keys if key[0] == "-"])
 
     def send(self, documents: Documents, gone: list[str]) -> None:
-        encoded, _ = Encoders(self.conf).encode(documents, gone)
-        with WriterChain(self.conf, sleep=self.waits.append) as chain:
+        encoded, _ = Encoders.from_conf(self.conf).encode(documents, gone)
+        with WriterChain.from_conf(self.conf, sleep=self.waits.append) as chain:
             chain.open()
             chain.write(encoded)
             chain.finish()
@@ -575,7 +575,7 @@ def test_wrong_parameters(
     name: str, parameters: dict[str, str], complaint: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError, match=f"writer w: .*{complaint}|writer w.*{complaint}"):
-        WriterChain(Writing(tmp_path, name, parameters).conf)
+        WriterChain.from_conf(Writing(tmp_path, name, parameters).conf)
 
 
 def test_the_shipped_file_names_every_writer() -> None:

@@ -18,7 +18,7 @@ import pytest
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, IndexWriterError, LockedError, StoreError
 from minutch.inspect.search.localindex import LocalIndex
-from minutch.inspect.search.results import Searcher
+from minutch.inspect.search.results import Searcher, SearchOptions
 from minutch.plugin.documents import Documents
 from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action
@@ -67,7 +67,7 @@ def written(writer: LocalIndexWriter, *documents: NutchDocument) -> None:
 
 
 def urls(folder: Path, query: str = "*") -> list[str]:
-    return sorted(hit.url for hit in Searcher(folder).search(query, limit=100).hits)
+    return sorted(hit.url for hit in Searcher(folder).search(query, SearchOptions(limit=100)).hits)
 
 
 def pages(word: str, chosen: list[str] = URLS) -> list[Page]:

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.cycle.parse.dispatch import ParserFactory
-from minutch.cycle.parse.workerpool import WorkerPool
+from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from minutch.cycle.segment.store import CONTENT, Segment
 from minutch.errors import ParseError
 from minutch.hadoop.formats.writables import MapWritable, Text
@@ -251,25 +251,6 @@ def test_any_bytes(data: bytes) -> None:
     compare(data)
 
 
-@settings(max_examples=500, deadline=None)
-@given(
-    st.lists(st.text(max_size=9).map(str.encode) | st.binary(max_size=5), max_size=5).map(b"".join)
-)
-def test_what_is_utf8(data: bytes) -> None:
-    assert READERS[0].is_utf8(data) == (data.decode("utf-8", "ignore").encode() == data)
-
-
-def test_what_is_utf8_to_the_last_character() -> None:
-    """Every lead byte with every second byte, and every length that is too short."""
-    for first in range(0x80, 0x100):
-        for second in range(0x100):
-            for rest in (b"", b"\x80", b"\xbf\x80", b"\xc0", b"\x80\x7f"):
-                data = bytes((first, second)) + rest
-                assert READERS[0].is_utf8(data) == (
-                    data.decode("utf-8", "ignore").encode() == data
-                ), data
-
-
 def test_damaged_pages() -> None:
     seeds = [path.read_bytes() for path in sorted(SITE.rglob("*.html"))]
     assert seeds
@@ -395,7 +376,7 @@ class HugePages:
 
 
 def test_a_worker_that_keeps_memory_is_limited_all_the_same() -> None:
-    with WorkerPool(HugePages, workers=1, timeout=30, memory=96 << 20) as pool:
+    with WorkerPool(HugePages, PoolSettings(workers=1, timeout=30, memory=96 << 20)) as pool:
         assert list(pool.map([b"1", b"1000000", b"2"])) == [
             "x",
             "no tree of 4000000 bytes: Can't parse HTML.",

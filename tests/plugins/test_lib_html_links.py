@@ -19,7 +19,7 @@ from minutch.kernels import html as kernels
 from minutch.plugin.points import Parse
 from plugins.lib_html import tree_layout
 from plugins.lib_html.browserlinks import DEEPEST
-from plugins.lib_html.linkkinds import KINDS, PLACES, kinds_of
+from plugins.lib_html.linkkinds import KINDS, LINK_ATTRIBUTES, kinds_of
 from plugins.lib_html.linkvalues import in_css, in_link_header, in_srcset, in_text
 from tests.support.golden import PROJECT
 from tests.support.interpreted import compared  # noqa: F401
@@ -346,6 +346,6 @@ def test_the_walk_in_python_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_places_are_lower_case_and_of_known_kinds() -> None:
-    for name, place in PLACES.items():
+    for name, attribute in LINK_ATTRIBUTES.items():
         assert name == name.lower()
-        assert {tag.lower() for tag in place.elements} == place.elements
+        assert {tag.lower() for tag in attribute.elements} == attribute.elements

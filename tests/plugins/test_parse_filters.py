@@ -11,8 +11,9 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.cycle.parse.parsesegment import parse_segment
+from minutch.cycle.parse import parsesegment
 from minutch.cycle.segment.store import CONTENT, PARSE_DATA, Segment, part_writer
+from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
 from minutch.records.parsedata import ParseData
@@ -174,10 +175,15 @@ class TestInWorkers:
         for name in [name for name in sys.modules if name.endswith("language_identifier.language")]:
             sys.modules[name]._identifier.cache_clear()
         segment = Segment(tmp_path / "20260101000000")
-        with part_writer(segment.path, CONTENT, 0, Configuration()) as append:
+        with part_writer(segment.path, CONTENT, 0) as append:
             append(URL, content(TestLanguage.GERMAN))
         conf = configuration("parse-html|language-identifier", **{"parser.workers": "1"})
-        assert parse_segment(segment, conf.freeze(), FakeClock(0))["success"] == 1
+        assert (
+            parsesegment.parse(segment.path, context=JobContext(conf.freeze(), FakeClock(0)))[
+                "success"
+            ]
+            == 1
+        )
         ((_, data),) = segment.records(PARSE_DATA)
         assert isinstance(data, ParseData)
         assert data.parse_meta["language"] == ["de"]

@@ -16,6 +16,7 @@ from minutch.errors import ConfigError
 from minutch.plugin.chains import URLExemptionFilters
 from tests.plugins.urlplugins import passed, url_filter
 from tests.plugins.urlplugins import settings as configuration
+from tests.support.golden import PROJECT
 from tests.urls.strategies import urls
 
 RULES = r"""# a comment
@@ -48,6 +49,29 @@ URLS = [
 ]
 
 
+COMPARED = [
+    "regex",
+    "suffix",
+    "prefix",
+    "domain",
+    "domaindenylist",
+    "validator",
+    "fast",
+    "automaton",
+]
+"""Plugins whose filter for columns is held to the one for rows."""
+
+
+def test_every_filter_for_columns_is_compared() -> None:
+    folders = (PROJECT / "plugins").glob("urlfilter_*")
+    columns = {
+        folder.name.removeprefix("urlfilter_")
+        for folder in folders
+        if any("def filter_column" in path.read_text("utf-8") for path in folder.glob("*.py"))
+    }
+    assert columns - set(COMPARED) == set(), "add them to COMPARED"
+
+
 def test_regex_rules() -> None:
     chosen = url_filter("urlfilter-regex", urlfilter__regex__rules=RULES)
     expected = [
@@ -63,7 +87,7 @@ def test_regex_rules() -> None:
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @pytest.mark.parametrize(
     "plugin",
-    ["regex", "suffix", "prefix", "domain", "domaindenylist", "validator", "fast", "automaton"],
+    COMPARED,
 )
 def test_columns_are_rows(plugin: str, some: list[str]) -> None:
     rules = {

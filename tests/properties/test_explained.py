@@ -1,4 +1,4 @@
-"""What explain says of each URL is what generate, fetch and updatedb then do, in a random web that
+"""Holds explain to what generate, fetch and updatedb then do with each URL, in a random web that
 misbehaves.
 
     python -m tests.properties.test_explained [--urls 2000] [--hosts 24] [--rounds 4] [--seed 1]
@@ -29,13 +29,16 @@ from minutch.cycle.segment.store import (
     Segment,
     segments_in,
 )
-from minutch.inspect.explain.about import Crawl, Explainer
 from minutch.inspect.explain.access import Access
 from minutch.inspect.explain.duedates import replay_last
-from minutch.inspect.explain.facts import FetchVerdict, Robots
-from minutch.inspect.explain.selection import TAKEN, sort_out, verdict
-from minutch.inspect.explain.urlforms import asked
+from minutch.inspect.explain.explainer import explain
+from minutch.inspect.explain.facts import FetchVerdict, RobotsFacts
+from minutch.inspect.explain.selection import TAKEN, classify, generate_verdict
+from minutch.inspect.explain.settings import ExplainOptions, ExplainSettings
+from minutch.inspect.explain.stores import CrawlStores
+from minutch.inspect.explain.urlforms import filter_answers
 from minutch.inspect.explain.visits import protocol_status
+from minutch.job import JobContext
 from minutch.plugin.chains import URLFilters
 from minutch.records import protocolstatus as codes
 from minutch.records.crawldatum import CrawlDatum
@@ -84,9 +87,9 @@ class Crawled:
     def crawldb(self) -> Path:
         return self.folder / "crawldb"
 
-    def crawl(self) -> Crawl:
+    def crawl(self) -> CrawlStores:
         """The files as they are now."""
-        return Crawl(self.folder)
+        return CrawlStores(self.folder)
 
     def sample(self, urls: list[str], size: int) -> list[str]:
         """Some of them."""
@@ -114,17 +117,18 @@ def _check_generate(made: Crawled, options: GenerateOptions, clock: LaterClock) 
     that it gives.
     """
     now = clock.now()
-    choice = Selector(made.conf, options, now)
+    selector = Selector.from_conf(made.conf, options, now)
     files, entries = made.crawl(), read_db(made.crawldb)
     reasons = {
         key.decode(): reason
-        for key, reason in sort_out(to_frame(sorted(entries.items())), choice).reasons().items()
+        for key, reason in classify(to_frame(sorted(entries.items())), selector).reasons().items()
     }
     assert reasons.keys() == entries.keys()
     filters = URLFilters(made.conf)
     for reason in sorted(set(reasons.values())):
         for url in made.sample([url for url, given in reasons.items() if given == reason], 5):
-            answer = verdict(url, entries[url], choice, files.crawldb, asked(filters, url))
+            answers = filter_answers(filters, url)
+            answer = generate_verdict(url, entries[url], selector, files.crawldb, answers)
             assert (answer.reason, answer.taken) == (reason, reason == TAKEN), (url, answer)
     counters = jobs.run(
         "generate",
@@ -157,7 +161,8 @@ def _check_fetch(made: Crawled, segment: Segment, clock: LaterClock) -> None:
     known.
     """
     files = made.crawl()
-    access = Access(made.conf, files.state, files.hostdb, clock.now())
+    settings = ExplainSettings.from_conf(made.conf, clock.now())
+    access = Access(settings, files.state, files.hostdb, clock.now())
     listed = sorted(url.decode() for url, _ in segment.raw(CRAWL_GENERATE))
     answers = {url: access.to(url) for url in listed}
     jobs.run("fetch", segment.path, "-threads", 50, conf=made.conf, clock=clock)
@@ -170,7 +175,7 @@ def _check_fetch(made: Crawled, segment: Segment, clock: LaterClock) -> None:
         _compare(url, robots, answer, datum)
 
 
-def _compare(url: str, robots: Robots, answer: FetchVerdict, datum: CrawlDatum) -> None:
+def _compare(url: str, robots: RobotsFacts, answer: FetchVerdict, datum: CrawlDatum) -> None:
     ended = protocol_status(datum)
     assert ended is not None, url
     denied = ended.code == codes.ROBOTS_DENIED
@@ -196,7 +201,7 @@ def _check_update(made: Crawled, segment: Segment, clock: LaterClock) -> None:
     foretold = {url: replay_last(url, _with(url, segments), settings, now) for url in chosen}
     jobs.run("updatedb", made.crawldb, segment.path, conf=made.conf, clock=FakeClock(now))
     entries = read_db(made.crawldb)
-    explainer = Explainer(made.crawl(), made.conf, GenerateOptions(), now, look=False)
+    context = JobContext(made.conf, FakeClock(now))
     records = segment.records(CRAWL_FETCH)
     fetched = {
         url for url, datum in records if isinstance(datum, CrawlDatum) and datum.has_fetch_status()
@@ -208,7 +213,7 @@ def _check_update(made: Crawled, segment: Segment, clock: LaterClock) -> None:
         assert replayed.entry.signature == entries[url].signature
         made.said[f"updatedb: {entries[url].status_name}"] += 1
     for url in list(foretold)[:: len(foretold) // 10 + 1]:
-        found = explainer.explain(url)
+        found = explain(made.folder, url, ExplainOptions(quick=True), context=context)
         assert found.entry is not None and found.entry.status == entries[url].status_name
         assert found.due is not None and (
             url not in fetched or found.due.segment == segment.name or found.due.note

@@ -41,7 +41,7 @@ Lines = list[str]
 
 @dataclass(frozen=True)
 class Machine:
-    """What must not matter."""
+    """The properties of a machine that must not matter."""
 
     cores: int = 1
     memory: str = "1g"
@@ -227,7 +227,7 @@ JOBS: list[Job] = [run_inject, run_updatedb, run_dedup, run_mergedb, run_stats, 
 
 @contextmanager
 def on(machine: Machine) -> Iterator[None]:
-    """As if the process ran on such a machine."""
+    """Makes the process behave as if it ran on such a machine."""
     opened = SpannedFile.__init__
 
     def in_small_spans(

@@ -97,6 +97,7 @@ SAMPLES: list[Writable] = [
     MetaWrapper(DATUM, METADATA),
     NutchWritable(DATUM),
     DOCUMENT,
+    NutchField(["x", True], 2.0),
     NutchIndexAction(DOCUMENT, DELETE),
     Outlink("http://a/", "x", META),
     DATA,

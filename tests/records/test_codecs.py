@@ -65,6 +65,11 @@ def test_random_bytes_raise_only_our_error(data: bytes) -> None:
             continue
 
 
+def test_every_class_has_a_sample() -> None:
+    sampled = {value.class_name for value in SAMPLES}
+    assert set(CLASSES) - sampled == set(), "add a value to tests/records/samples.py"
+
+
 def test_the_registry_finds_every_class() -> None:
     for name in [*REGISTRY, *CLASSES]:
         assert lookup(name).class_name == name

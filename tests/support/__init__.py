@@ -1,1 +1,1 @@
-"""What tests share: golden files, servers on loopback, fakes."""
+"""Shared by the tests: golden files, servers on loopback, fakes."""

@@ -46,7 +46,7 @@ class ArchivedCrawl:
 
 
 def configuration(**values: str) -> Configuration:
-    """For crawling the site, with heads and requests kept; `fetcher__warc="true"` sets
+    """Configures a crawl of the site, with heads and requests kept; `fetcher__warc="true"` sets
     fetcher.warc.
     """
     more = {name.replace("__", "."): value for name, value in values.items()}

@@ -1,5 +1,5 @@
-"""Whether there is a browser here, and a small web for it: pages by path, on 127.0.0.1 and
-localhost alike.
+"""Finds a browser on this machine, and serves a small web for it: pages by path, the same on
+127.0.0.1 and localhost.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class SmallWeb:
 
     @property
     def paths(self) -> list[str]:
-        """What was asked for, robots.txt apart."""
+        """Returns the paths that were requested, robots.txt apart."""
         return [asked.path for asked in self.asked if asked.path != "/robots.txt"]
 
     def headers(self, path: str) -> dict[str, str]:

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from minutch.conf import Configuration
 from minutch.cycle.segment.store import Segment, part_writer
 from minutch.hadoop.formats.writables import Text
 from minutch.records import crawldatum as status
@@ -68,13 +67,12 @@ class ChangingCrawl:
         return self.folder
 
     def _segment(self, name: str, time: int, versions: Mapping[str, int]) -> None:
-        conf = Configuration.load([])
         segment = Segment(self.folder / "segments" / name)
         segment.path.mkdir(parents=True)
         with (
             segment.writing(("crawl_fetch", "parse_data")) as directory,
-            part_writer(directory, "crawl_fetch", 0, conf) as fetched,
-            part_writer(directory, "parse_data", 0, conf) as parsed,
+            part_writer(directory, "crawl_fetch", 0) as fetched,
+            part_writer(directory, "parse_data", 0) as parsed,
         ):
             for url, version in versions.items():
                 datum = CrawlDatum(status.STATUS_FETCH_SUCCESS, fetch_time=time)

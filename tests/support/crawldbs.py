@@ -30,7 +30,7 @@ def context(settings: Mapping[str, str] | None = None, *, now: int = NOW) -> Job
 
 
 def printed(job: JobContext) -> str:
-    """What the job printed."""
+    """Returns what the job printed."""
     assert isinstance(job.out, io.StringIO)
     return job.out.getvalue()
 

@@ -31,7 +31,7 @@ def request_to(
 
 
 async def reply_to(transport: CurlTransport, request: httpx.Request) -> Reply:
-    """What the transport answers a request with."""
+    """Returns the transport's reply to a request."""
     response = await transport.handle_async_request(request)
     assert isinstance(response, CurlResponse)
     return response.reply

@@ -180,7 +180,7 @@ class Chromium:
         self.send("Emulation.setEmulatedMedia", features=features)
 
     def picture(self) -> bytes:
-        """What the window shows, as PNG."""
+        """Returns the contents of the window as PNG."""
         return base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"])
 
     def _frame(self) -> dict[str, Any]:
@@ -189,7 +189,7 @@ class Chromium:
         return dict(target)
 
     def frame_address(self) -> str:
-        """Where the frame of the page is."""
+        """Returns the address of the page's frame."""
         return str(self._frame()["url"])
 
     def strings(self, *, frame: bool = False) -> list[str]:

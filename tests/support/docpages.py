@@ -1,4 +1,4 @@
-"""What the docs show: fenced blocks of README and minutch/docs/*.md, split into the lines that a
+"""Reads the fenced blocks of README and minutch/docs/*.md, and splits them into the lines that a
 shell runs.
 """
 
@@ -47,7 +47,7 @@ def blocks(page: str) -> list[Block]:
 
 
 def spans(page: str) -> list[str]:
-    """What stands in backticks within the text of a page."""
+    """Returns the texts in backticks within the prose of a page."""
     return _SPAN.findall(_FENCE.sub("", text(page)))
 
 

@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Any, Self
 from unittest.mock import patch
 
-from minutch import log
+from minutch import processwide
 from minutch.commands import cli
 from tests.support.golden import PROJECT
 
@@ -64,7 +64,7 @@ check() {{
 
 @dataclass
 class Ran:
-    """What came of lines."""
+    """The outcome of some lines: exit code and output."""
 
     code: int
     out: str
@@ -153,7 +153,7 @@ def _command(argv: list[str], folder: str, given: str) -> tuple[int, str, str]:
         patch.object(sys, "stdin", streams[0]),
         patch.object(sys, "stdout", streams[1]),
         patch.object(sys, "stderr", streams[2]),
-        patch.object(log, "configured", None),
+        patch.object(processwide, "_settings", processwide.ProcessSettings()),
     ):
         code = cli.main(argv)
         sys.stdout.flush()

@@ -27,8 +27,9 @@ from minutch.hadoop.formats.writables import (
     MapWritable,
     Text,
 )
-from minutch.inspect.explain.about import Crawl, Explainer
+from minutch.inspect.explain.explainer import explain
 from minutch.inspect.explain.facts import Explanation
+from minutch.inspect.explain.settings import ExplainOptions, Resolve
 from minutch.job import JobContext
 from minutch.records import crawldatum as status
 from minutch.records import parsestatus
@@ -251,18 +252,17 @@ def write_segment(
     """A segment that was fetched and parsed at `time`; `links` are linked URLs with the scores they
     get.
     """
-    conf = Configuration.load([])
     segment = Segment(folder / "segments" / segment_name(time))
     segment.path.mkdir(parents=True)
     found = sorted(fetches, key=lambda fetch: fetch.url.encode())
     with (
         segment.writing(tuple(LAYOUTS)) as directory,
-        part_writer(directory, "crawl_generate", 0, conf) as listed,
-        part_writer(directory, "crawl_fetch", 0, conf) as fetched,
-        part_writer(directory, "content", 0, conf) as contents,
-        part_writer(directory, "parse_data", 0, conf) as data,
-        part_writer(directory, "parse_text", 0, conf) as texts,
-        part_writer(directory, "crawl_parse", 0, conf) as parsed,
+        part_writer(directory, "crawl_generate", 0) as listed,
+        part_writer(directory, "crawl_fetch", 0) as fetched,
+        part_writer(directory, "content", 0) as contents,
+        part_writer(directory, "parse_data", 0) as data,
+        part_writer(directory, "parse_text", 0) as texts,
+        part_writer(directory, "crawl_parse", 0) as parsed,
     ):
         for fetch in found:
             before = fetch.before or injected()
@@ -321,12 +321,11 @@ class Made:
         url: str,
         settings: Mapping[str, str] | None = None,
         options: GenerateOptions | None = None,
-        **more: object,
+        resolve: Resolve | None = None,
     ) -> Explanation:
-        """What is known of a URL."""
-        job = self.context(settings)
-        crawl = Crawl(self.folder)
-        return Explainer(crawl, job.conf, options or GenerateOptions(), NOW, **more).explain(url)  # type: ignore[arg-type]
+        """Explains a URL."""
+        chosen = ExplainOptions(options or GenerateOptions(), resolve=resolve)
+        return explain(self.folder, url, chosen, context=self.context(settings))
 
 
 def make_crawl(folder: Path, **settings: str) -> Made:
@@ -355,10 +354,9 @@ def make_crawl(folder: Path, **settings: str) -> Made:
 def _list(folder: Path, url: str) -> None:
     segment = Segment(folder / "segments" / segment_name(T4))
     segment.path.mkdir(parents=True)
-    conf = Configuration.load([])
     with (
         segment.writing(["crawl_generate"]) as place,
-        part_writer(place, "crawl_generate", 0, conf) as listed,
+        part_writer(place, "crawl_generate", 0) as listed,
     ):
         listed(url, OTHERS[url])
 

@@ -157,8 +157,8 @@ class ScriptedFtp:
 
 
 class DataPort:
-    """Where a scripted server sends data: `pasv` is the reply that names it, `send` what comes out
-    of it.
+    """A port to which a scripted server sends data: `pasv` is the reply that names it, `send` the
+    data.
     """
 
     def __init__(self, body: bytes, *, endless: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Where the golden files lie, made by real Nutch and Hadoop.
+"""Finds the golden files, which real Nutch and Hadoop made.
 
 All of them are in `../shared/golden`; a subset of 2 MB is in `tests/golden/data`, for a checkout
 that has nothing beside it. Tests read from `GOLDEN` and need not know which of the two it is.
@@ -24,7 +24,7 @@ the subset is all there is."""
 
 
 def in_set(path: Path) -> bool:
-    """Whether a golden file or folder should be there: all of them in the full set, those that it
-    has in the subset.
+    """Returns whether a golden file or folder should be there: all of them in the full set, its own
+    in the subset.
     """
     return HAS_ALL or path.exists()

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from minutch import processwide
 from minutch.errors import UrlError
-from minutch.urls import domains
 from tests.support.golden import GOLDEN
 
 TABLES = GOLDEN / "tables"
@@ -26,16 +26,16 @@ def rows(name: str) -> list[dict[str, Any]]:
 @contextmanager
 def suffix_list() -> Iterator[None]:
     """The public suffix list that Nutch had when the tables were made."""
-    domains.use_list(TABLES / "effective_tld_names.dat")
+    processwide.change(suffix_list=TABLES / "effective_tld_names.dat")
     try:
         yield
     finally:
-        domains.use_list(None)
+        processwide.change(suffix_list=None)
 
 
 def answer(ask: Callable[..., Any], *args: Any, error: str = "!MalformedURLException") -> Any:
-    """What a function gives, as the tables write it: an exception is its Java name after an
-    exclamation mark.
+    """Calls a function and writes its result as the tables do: an exception is its Java name after
+    an exclamation mark.
     """
     try:
         return ask(*args)

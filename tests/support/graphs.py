@@ -74,9 +74,9 @@ def graph_of(path: Path, pages: Pages, **properties: str) -> WebGraph:
     made = WebGraph(path / "webgraphdb")
     where = ALL_LINKS | {name.replace("__", "."): value for name, value in properties.items()}
     webgraph(
-        made,
+        made.path,
         [segment(path / "segment", pages)],
-        context(**{k.replace(".", "__"): v for k, v in where.items()}),
+        context=context(**{k.replace(".", "__"): v for k, v in where.items()}),
     )
     return made
 
@@ -87,7 +87,7 @@ def links(database: Links) -> list[tuple[str, str]]:
 
 
 def nodes(graph: WebGraph) -> dict[str, tuple[int, int, float]]:
-    """Of each page inlinks, outlinks and score."""
+    """Returns inlinks, outlinks and score of each page."""
     rows = _rows(graph.nodes, "key", "num_inlinks", "num_outlinks", "inlink_score")
     return {key.decode(): (inlinks, outlinks, score) for key, inlinks, outlinks, score in rows}
 

@@ -53,24 +53,23 @@ class IndexedCrawl:
         self.index_folder = folder / "index"
 
     def context(self, **properties: str) -> JobContext:
-        """What a job is given; properties: `__` stands for a dot."""
+        """Makes the context of a job from properties, with `__` for a dot."""
         values = {name.replace("__", "."): value for name, value in properties.items()}
         conf = Configuration.load([], overrides={"plugin.includes": PLUGINS} | values)
         return JobContext(conf.freeze(), FakeClock(FETCHED_AT), io.StringIO(), io.StringIO())
 
     def segment(self, name: str, pages: Iterable[Page]) -> Path:
         """A fetched and parsed segment."""
-        conf = Configuration.load([])
         segment = Segment(self.folder / "segments" / name)
         segment.path.mkdir(parents=True)
         found = sorted(pages, key=lambda page: page.url.encode())
         with (
             segment.writing(FOLDERS) as directory,
-            part_writer(directory, "crawl_fetch", 0, conf) as fetched,
-            part_writer(directory, "content", 0, conf) as content,
-            part_writer(directory, "parse_data", 0, conf) as data,
-            part_writer(directory, "parse_text", 0, conf) as texts,
-            part_writer(directory, "crawl_parse", 0, conf),
+            part_writer(directory, "crawl_fetch", 0) as fetched,
+            part_writer(directory, "content", 0) as content,
+            part_writer(directory, "parse_data", 0) as data,
+            part_writer(directory, "parse_text", 0) as texts,
+            part_writer(directory, "crawl_parse", 0),
         ):
             for page in found:
                 fetched(page.url, CrawlDatum(page.status, fetch_time=FETCHED_AT))

@@ -31,18 +31,16 @@ _alone = RLock()
 
 
 def _both(kernel: Kernel, *args: Any) -> Any:
-    name = f"{kernel.module}.{kernel.name}"
+    name, fields = f"{kernel.module}.{kernel.name}", kernel.apart(args)
     if calls[name] >= OFTEN or any(
         isinstance(value, np.ndarray) and value.dtype != np.uint8 and len(value) > MOST
-        for value in args
+        for value in fields
     ):
         return _compiled(kernel, *args)
-    arrays = [value for value in args if isinstance(value, np.ndarray) and value.flags.writeable]
+    arrays = [value for value in fields if isinstance(value, np.ndarray) and value.flags.writeable]
     before = [array.copy() for array in arrays]
     result = ctypes.c_int64()
-    if len(args) != len(kernel.parameters) or function_of(kernel)(
-        ctypes.addressof(result), 0, *args
-    ):
+    if function_of(kernel)(ctypes.addressof(result), 0, *fields):
         return _compiled(kernel, *args)  # which says what is wrong
     interpreted = [array.copy() for array in arrays]
     for array, old in zip(arrays, before, strict=True):
@@ -75,6 +73,6 @@ def both_ways() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def compared() -> Iterator[None]:
-    """For a conftest.py or a module of tests that imports it: all of its kernels run both ways."""
+    """Runs all kernels both ways in the tests that import it, from a conftest.py or a module."""
     with both_ways():
         yield

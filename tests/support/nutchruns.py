@@ -32,7 +32,7 @@ class NutchRun:
 
     @property
     def folder(self) -> Path:
-        """Where its console and its output lie."""
+        """Returns the folder of its console log and its output."""
         return COMMANDS / self.name
 
     @cached_property

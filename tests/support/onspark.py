@@ -28,7 +28,7 @@ _load = Configuration.load
 
 
 def switch() -> None:
-    """From here on, configurations have Spark for their engine."""
+    """Makes Spark the engine of all configurations that are made from now on."""
 
     def load(
         conf_dirs: Sequence[Path],
@@ -42,6 +42,6 @@ def switch() -> None:
 
 
 def stages() -> int:
-    """How many stages Spark has run in this process."""
+    """Counts the stages that Spark has run in this process."""
     context = session.running()
     return 0 if context is None else int(context._jsc.sc().dagScheduler().nextStageId())

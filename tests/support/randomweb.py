@@ -35,15 +35,15 @@ HANG = 30.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What a random web is made of."""
+    """The plan of a random web."""
 
     seed: int
     pages: int
     hosts: int
 
     def kind(self, page: int) -> str:
-        """What kind of host a page is on; the first one is steady, as many hosts as there are KINDS
-        have them all.
+        """Returns the kind of a page's host; the first host is steady, and as many hosts as there
+        are KINDS include each kind.
         """
         host = page % self.hosts
         return STEADY if host == 0 else KINDS[(host + self.seed) % len(KINDS)]

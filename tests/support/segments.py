@@ -43,7 +43,7 @@ def make_segment(parent: Path, *lists: Iterable[tuple[str, CrawlDatum] | str]) -
     """
     segment = Segment(parent / "segments" / "20260101000000")
     for part, entries in enumerate(lists):
-        with part_writer(segment.path, CRAWL_GENERATE, part, Configuration()) as append:
+        with part_writer(segment.path, CRAWL_GENERATE, part) as append:
             for entry in entries:
                 is_url = isinstance(entry, str)
                 append(

@@ -105,7 +105,7 @@ class Deaths:
         self._real = {verb: getattr(SparkEngine, verb) for verb in VERBS}
 
     def begin(self, job: str) -> None:
-        """From here on for this job."""
+        """Lets an executor die in each verb of this job."""
         for verb in VERBS:
             self._patch.setattr(
                 SparkEngine, verb, self._deadly(verb, self._folder / f"{job}-{verb}")
@@ -127,6 +127,6 @@ class Deaths:
         return call
 
     def end(self) -> list[str]:
-        """No more; the jobs and verbs in which one has died."""
+        """Stops that, and returns the jobs and verbs in which an executor has died."""
         self._patch.undo()
         return sorted(path.name for path in self._folder.iterdir())

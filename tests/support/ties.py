@@ -1,5 +1,5 @@
-"""Where Nutch leaves open which of several equals wins, and what may differ for that reason: each
-tie is named once.
+"""Names each tie: where Nutch leaves open which of several equals wins, and what may differ for
+that reason.
 
 Nutch's results then depend on the order in which Hadoop's sort hands on equal keys. minutch goes by
 the order of the input, in generate by a hash of the URL. Tests compare everything exactly but for
@@ -95,8 +95,8 @@ def undecided(entries: Mapping[str, CrawlDatum], order: Sequence[str]) -> set[st
 
 
 def same_top(ours: Sequence[str], nutch: Sequence[str], entries: Mapping[str, str]) -> bool:
-    """Whether two lists of `score TAB URL` agree but for the order of equal scores, and which of
-    the last are cut off.
+    """Returns whether two lists of `score TAB URL` agree but for the order of equal scores, and for
+    which of the last are cut off.
 
     `entries` is URL -> score as printed, of the whole CrawlDb.
     """
@@ -122,7 +122,7 @@ def same_top(ours: Sequence[str], nutch: Sequence[str], entries: Mapping[str, st
 
 
 def same_sum(ours: float, nutch: float) -> bool:
-    """Whether two sums of 32-bit scores, or their averages, agree but for rounding."""
+    """Returns whether two sums of 32-bit scores, or their averages, agree but for rounding."""
     return math.isclose(ours, nutch, rel_tol=SUM_TOLERANCE)
 
 
@@ -140,7 +140,7 @@ def quantile_range(scores: Sequence[float], q: float) -> tuple[float, float]:
 
 
 def score(url: str, page: CrawlDatum) -> object:
-    """What pages are sorted by where the scoring filter is scoring-opic."""
+    """Returns the value that pages are sorted by with scoring-opic."""
     return page.score
 
 

@@ -12,6 +12,7 @@ from minutch.commands import cli
 from minutch.commands.classes import resolveurls, urlutil
 from minutch.conf import Configuration
 from minutch.errors import UrlError, UsageError
+from minutch.urls import hostlookups
 from tests.support.nutchruns import context_for
 
 
@@ -38,7 +39,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> set[str]:
             raise socket.gaierror(socket.EAI_NONAME, "unknown")
         return ["address"]
 
-    monkeypatch.setattr(resolveurls.socket, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(hostlookups.socket, "getaddrinfo", getaddrinfo)
     return asked
 
 
@@ -74,8 +75,8 @@ def test_nothing_to_resolve(tmp_path: Path) -> None:
 
 def test_a_name_that_hangs_does_not_hold_up_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     answered = threading.Event()
-    monkeypatch.setattr(resolveurls.socket, "getaddrinfo", lambda *_: answered.wait(60))
-    answers = resolveurls.resolve((f"http://h{n}/" for n in range(10)), 1)
+    monkeypatch.setattr(hostlookups.socket, "getaddrinfo", lambda *_: answered.wait(60))
+    answers = hostlookups.look_up_hosts((f"http://h{n}/" for n in range(10)), 1)
     threading.Timer(0.05, answered.set).start()
     assert next(answers).found
     answers.close()  # type: ignore[attr-defined]
@@ -86,5 +87,5 @@ def test_what_came_after_dmoz(name: str, capsys: pytest.CaptureFixture[str]) -> 
     assert cli.main([name, "content.rdf.u8"]) == 255
     error = capsys.readouterr().err
     assert error.startswith(
-        f"error: {name} is no command any more\nhint: the directory closed in 2017; "
+        f"error: {name} is no longer a command\nhint: the directory closed in 2017; "
     )

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import tldextract
 
+from minutch import processwide
 from minutch.errors import ConfigError
-from minutch.urls import domains
 from minutch.urls.domains import (
     SuffixList,
     choose_representative,
@@ -43,9 +43,9 @@ io
 def own_list(tmp_path: Path) -> Iterator[None]:
     path = tmp_path / "effective_tld_names.dat"
     path.write_text(LIST, encoding="utf-8")
-    domains.use_list(path)
+    processwide.change(suffix_list=path)
     yield
-    domains.use_list(None)
+    processwide.change(suffix_list=None)
 
 
 @pytest.mark.usefixtures("own_list")
@@ -103,12 +103,12 @@ def test_the_bundled_list_is_tldextracts() -> None:
 
 
 def test_a_list_that_is_not_there(tmp_path: Path) -> None:
-    domains.use_list(tmp_path / "nothing")
+    processwide.change(suffix_list=tmp_path / "nothing")
     try:
         with pytest.raises(ConfigError, match="nothing"):
             domain_of("example.org")
     finally:
-        domains.use_list(None)
+        processwide.change(suffix_list=None)
 
 
 def test_a_list_with_a_line_that_is_no_host() -> None:

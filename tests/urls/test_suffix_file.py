@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from minutch import processwide
 from minutch.commands import flow
 from minutch.commands.cli import run_job
 from minutch.conf import Configuration
-from minutch.urls import domains
 
 
 def test_the_configurations_list(
@@ -24,7 +24,7 @@ def test_the_configurations_list(
     try:
         assert run_job(command, ["-stdin"], Configuration.load([tmp_path]).with_values(values)) == 0
     finally:
-        domains.use_list(None)
+        processwide.change(suffix_list=None)
     assert capsys.readouterr().out.splitlines()[1:] == [
         "+http://x.a.foo.org/",
         "-http://b.foo.org/",

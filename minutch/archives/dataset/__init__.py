@@ -1,13 +1,13 @@
-"""Common Crawl's data set of 2012: texts and metadata of pages, beside their raw content.
+"""Common Crawl's data set of 2012: texts and metadata of pages, along with their raw content.
 
-Begin with `datasetexport.py`, the job: it brings the records of each URL together and has worker
-processes make lines of them.
+Begin with `datasetexport.py`, the job: it collects the records of each URL, and worker processes
+make lines of them.
 
     `datasetexport`       the job: segments in, textData and metadata files out
     `metadatatask`        makes the lines of one URL, in a worker process
     `metadatadoc`         makes the JSON of a fetch: success, failure, redirect
     `htmldoc`, `feeddoc`  make the member `content` of an HTML page, of a feed
     `followedredirects`   finds the redirects that were followed within a segment
-    `arcmembers`          finds where pages are in ARC files
-    `datasettables`       reads files of the data set as tables, real ones too
+    `arcmembers`          finds the positions of pages in ARC files
+    `datasettables`       reads files of the data set as tables, original ones too
 """

@@ -1,9 +1,9 @@
-"""Where pages lie in the ARC files of 2012: the member `archiveInfo` of their metadata.
+"""Finds the positions of pages in the ARC files of 2012, for `archiveInfo` in their metadata.
 
-    <segment>/<millis>_<n>.arc.gz   gzip members, one for each record: URL " " address " " date " "
-                                    type " " length LF …
+    <segment>/<millis>_<n>.arc.gz   a gzip member for each record, which begins with
+                                    URL " " address " " date " " type " " length LF
 
-Only the first line of each member is kept; of a URL that lies there twice the first place counts.
+Only the first line of each member is kept.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ _DESCRIPTION: Final = b"filedesc:"
 
 
 class Member(NamedTuple):
-    """A member of a gzip file: its first line, where it begins and how long it is."""
+    """A member of a gzip file: its first line, offset and length."""
 
     head: bytes
     offset: int
     size: int
 
 
-def places_in(folder: Path, segment: int) -> Iterator[tuple[bytes, bytes]]:
-    """URL → archiveInfo as JSON, of the ARC files in `folder`; it names their segment, else they
-    are of `segment`.
+def archive_info_in(folder: Path, segment: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yields URL and archiveInfo (JSON) of the records of the ARC files in `folder`.
 
-    Raises StoreError (no such folder), FormatError (damage).
+    Their segment is the name of the folder if that is a number, else `segment`. Raises
+    StoreError (no such folder), FormatError (damage).
     """
     if not folder.is_dir():
         raise StoreError(f"{folder} is no folder with ARC files")
-    return _places(folder, segment)
+    return _archive_info(folder, segment)
 
 
-def _places(folder: Path, segment: int) -> Iterator[tuple[bytes, bytes]]:
+def _archive_info(folder: Path, segment: int) -> Iterator[tuple[bytes, bytes]]:
     segment = int(folder.name) if folder.name.isascii() and folder.name.isdecimal() else segment
     for path in sorted(folder.iterdir()):
         name = _NAME.fullmatch(path.name)
@@ -60,13 +60,13 @@ def _places(folder: Path, segment: int) -> Iterator[tuple[bytes, bytes]]:
             for member in members(file, path):
                 url = member.head.partition(b" ")[0]
                 if url and not url.startswith(_DESCRIPTION):
-                    place = {**info, "arcFileOffset": member.offset, "compressedSize": member.size}
-                    yield url, json.dumps(place).encode()
+                    position = {"arcFileOffset": member.offset, "compressedSize": member.size}
+                    yield url, json.dumps(info | position).encode()
 
 
 def members(file: BinaryIO, path: Path) -> Iterator[Member]:
-    """The members of a gzip file, in bounded memory. Raises FormatError (damage, or an end within a
-    member).
+    """Yields the members of a gzip file, in bounded memory. Raises FormatError for damage or a
+    truncated member.
     """
     offset, rest = 0, file.read(_PIECE)
     while rest:

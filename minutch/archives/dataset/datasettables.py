@@ -1,5 +1,4 @@
-"""The files of Common Crawl's data set of 2012 as tables: textData-nnnnn and metadata-nnnnn, ours
-and the real ones.
+"""Reads the files of Common Crawl's data set of 2012 as tables, both our own and original ones.
 
 from minutch.archives.dataset.datasettables import scan_metadata, scan_texts
 
@@ -49,17 +48,17 @@ _MEMBERS: Final = {
     "archiveInfo": pl.Struct(_ARCHIVE),
 }
 METADATA_SCHEMA: Final = pl.Schema({"url": pl.String(), **_MEMBERS, "json": pl.String()})
-"""What a record does not have is null; `json` is all of it, with http_headers and content."""
+"""Missing members are null; `json` is the whole record, with http_headers and content."""
 
 
 def scan_texts(path: Path) -> Iterator[pl.DataFrame]:
-    """A textData file in tables of TEXT_SCHEMA (at least one). Raises FormatError."""
+    """Yields a textData file in tables of TEXT_SCHEMA (at least one). Raises FormatError."""
     return spans.scan(path, TEXT, _texts)
 
 
 def scan_metadata(path: Path) -> Iterator[pl.DataFrame]:
-    """A metadata file in tables of METADATA_SCHEMA (at least one). Raises FormatError, for broken
-    JSON too.
+    """Yields a metadata file in tables of METADATA_SCHEMA (at least one). Raises FormatError, also
+    for invalid JSON.
     """
     return spans.scan(path, TEXT, _metadata)
 
@@ -78,5 +77,5 @@ def _metadata(batch: Batch) -> pl.DataFrame:
     try:
         members = table["json"].str.json_decode(pl.Struct(_MEMBERS))
     except pl.exceptions.ComputeError as error:
-        raise FormatError("a value that is no JSON", found=str(error)) from error
+        raise FormatError("a value that is not JSON", found=str(error)) from error
     return table.with_columns(members.struct.unnest().get_columns()).select(METADATA_SCHEMA.names())

@@ -1,5 +1,4 @@
-"""What the metadata of 2012 say of a feed: `rss-feed` and `atom-feed`, with their items. Pure: no
-I/O.
+"""Makes the metadata of 2012 of a feed: `rss-feed` and `atom-feed`, with their items. Pure: no I/O.
 
     rss-feed     title, link, description, updated, categories, generator, ttl, items
       item       title, description, link, author, categories, comments, published, guid, content
@@ -7,11 +6,11 @@ I/O.
       item       title, description, published, updated, link, self, replies, authors, categories,
                  content
 
-Times are milliseconds; RSS has for `updated` the later of lastBuildDate and pubDate. A link has
-type, href, rel, title; several of one kind are an array. `content` has the links in the item's
-text. What a feed does not have is left out, but for items, and an Atom feed's categories. RSS is
-0.9x, 2.0 and 1.0 (RDF), where dc:subject, dc:creator and dc:date stand for categories, author and
-date. Attributes as the two versions of Common Crawl's page have them, and its samples.
+Times are milliseconds; `updated` of RSS is the later of lastBuildDate and pubDate. A link has type,
+href, rel, title; several of one kind are an array. `content` has the links in the item's text.
+Missing members are omitted, except items, and an Atom feed's categories. RSS is 0.9x, 2.0 and 1.0
+(RDF), where dc:subject, dc:creator and dc:date stand for categories, author and date. Members are
+those of both versions of Common Crawl's description, and of its samples.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _ROOTS: Final = {"rss": "rss", "RDF": "rss", "feed": "atom"}
 
 
 def is_feed(data: bytes) -> bool:
-    """Whether the first element of an XML document is that of a feed."""
+    """Returns whether the root element of an XML document is that of a feed."""
     head = re.sub(rb"(?s)<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>]*>", b"", data[:4096]).lstrip(
         b"\xef\xbb\xbf \t\r\n"
     )
@@ -46,7 +45,9 @@ def is_feed(data: bytes) -> bool:
 
 
 def feed_doc(data: bytes, url: str) -> tuple[Json, str]:
-    """The member `content` of a feed in UTF-8, and its text. Raises ParseError if it is none."""
+    """Returns the member `content` of a feed in UTF-8, and its text. Raises ParseError if it is no
+    feed.
+    """
     parser = etree.XMLParser(
         encoding="utf-8",
         resolve_entities=False,
@@ -71,37 +72,39 @@ def _rss(root: etree._Element, url: str) -> Json:
     dates = [
         date
         for name in ("lastBuildDate", "pubDate", "date")
-        if (date := _date(_of(channel, name))) is not None
+        if (date := _date(_child_text(channel, name))) is not None
     ]
-    ttl = _of(channel, "ttl")
+    ttl = _child_text(channel, "ttl")
     doc: Json = {
         "type": "rss-feed",
-        "title": _of(channel, "title"),
-        "link": _href(_of(channel, "link")),
-        "description": _of(channel, "description"),
+        "title": _child_text(channel, "title"),
+        "link": _href(_child_text(channel, "link")),
+        "description": _child_text(channel, "description"),
         "updated": max(dates, default=None),
         "categories": _texts(channel, "category", "subject") or None,
-        "generator": _of(channel, "generator"),
+        "generator": _child_text(channel, "generator"),
         "ttl": int(ttl) if ttl and ttl.isascii() and ttl.isdigit() and len(ttl) < 10 else None,
     }
     items = [*_all(channel, "item"), *(_all(root, "item") if root is not channel else ())]
     doc["items"] = [_rss_item(item, url) for item in items]
-    return _filled(doc)
+    return _without_none(doc)
 
 
 def _rss_item(item: etree._Element, url: str) -> Json:
-    published = [_date(_of(item, name)) for name in ("pubDate", "date")]
-    return _filled(
+    published = [_date(_child_text(item, name)) for name in ("pubDate", "date")]
+    return _without_none(
         {
-            "title": _of(item, "title"),
-            "description": _stripped(_of(item, "description")),
-            "link": _href(_of(item, "link")),
-            "author": _of(item, "author") or _of(item, "creator"),
+            "title": _child_text(item, "title"),
+            "description": _stripped(_child_text(item, "description")),
+            "link": _href(_child_text(item, "link")),
+            "author": _child_text(item, "author") or _child_text(item, "creator"),
             "categories": _texts(item, "category", "subject") or None,
-            "comments": _of(item, "comments"),
+            "comments": _child_text(item, "comments"),
             "published": next((date for date in published if date is not None), None),
-            "guid": _of(item, "guid"),
-            "content": _content([_of(item, "encoded"), _of(item, "description")], url),
+            "guid": _child_text(item, "guid"),
+            "content": _content(
+                [_child_text(item, "encoded"), _child_text(item, "description")], url
+            ),
         }
     )
 
@@ -109,26 +112,26 @@ def _rss_item(item: etree._Element, url: str) -> Json:
 def _atom(root: etree._Element, url: str) -> Json:
     doc: Json = {
         "type": "atom-feed",
-        "title": _stripped(_of(root, "title")),
+        "title": _stripped(_child_text(root, "title")),
         "link": _atom_links(root).get("link"),
         "authors": _people(root),
-        "generator": _of(root, "generator"),
-        "updated": _date(_of(root, "updated")),
+        "generator": _child_text(root, "generator"),
+        "updated": _date(_child_text(root, "updated")),
         "categories": _terms(root),
-        "published": _date(_of(root, "published")),
+        "published": _date(_child_text(root, "published")),
         "items": [_atom_item(entry, url) for entry in _all(root, "entry")],
     }
-    return _filled(doc)
+    return _without_none(doc)
 
 
 def _atom_item(entry: etree._Element, url: str) -> Json:
     links = _atom_links(entry)
-    return _filled(
+    return _without_none(
         {
-            "title": _of(entry, "title"),
-            "description": _stripped(_of(entry, "summary")),
-            "published": _date(_of(entry, "published") or _of(entry, "issued")),
-            "updated": _date(_of(entry, "updated") or _of(entry, "modified")),
+            "title": _child_text(entry, "title"),
+            "description": _stripped(_child_text(entry, "summary")),
+            "published": _date(_child_text(entry, "published") or _child_text(entry, "issued")),
+            "updated": _date(_child_text(entry, "updated") or _child_text(entry, "modified")),
             **{role: links.get(role) for role in ("link", "self", "replies")},
             "authors": _people(entry),
             "categories": _terms(entry) or None,
@@ -138,7 +141,7 @@ def _atom_item(entry: etree._Element, url: str) -> Json:
 
 
 def _atom_links(element: etree._Element) -> Json:
-    """Links by their role; several of one role are a list."""
+    """Returns links by role; several of one role are a list."""
     found: dict[str, list[Json]] = {}
     for link in _all(element, "link"):
         attributes = {name: value for name in _LINK_ATTRIBUTES if (value := link.get(name))}
@@ -154,7 +157,7 @@ def _people(element: etree._Element) -> list[Json] | None:
         {
             key: value
             for key, name in names.items()
-            if (value := _of(author, name) or (key == "url" and _of(author, "url")))
+            if (value := _child_text(author, name) or (key == "url" and _child_text(author, "url")))
         }
         for author in _all(element, "author")
     ]
@@ -170,7 +173,7 @@ def _terms(element: etree._Element) -> list[str]:
 
 
 def _content(markups: Iterable[str | None], url: str) -> Json | list[Json] | None:
-    """The links in an item's texts; an array where two texts have some."""
+    """Returns the links in an item's texts; an array if both texts have some."""
     found = []
     for markup in dict.fromkeys(filter(None, markups)):
         if "<" in markup:
@@ -181,7 +184,7 @@ def _content(markups: Iterable[str | None], url: str) -> Json | list[Json] | Non
 
 
 def _text(doc: Json) -> str:
-    """What there is to read in a feed."""
+    """Returns the readable text of a feed."""
     lines = [doc.get("title"), doc.get("description")]
     for item in doc["items"]:
         lines += [item.get("title"), item.get("description")]
@@ -204,13 +207,15 @@ def _inner(element: etree._Element) -> str:
     return "".join(map(str, element.itertext())).strip()
 
 
-def _of(element: etree._Element, name: str) -> str | None:
-    """The text of the first child of that name; None if there is none, or nothing in it."""
+def _child_text(element: etree._Element, name: str) -> str | None:
+    """Returns the text of the first non-empty child of a name; None if there is none."""
     return next((text for child in _all(element, name) if (text := _inner(child))), None)
 
 
 def _markup(element: etree._Element, name: str) -> str | None:
-    """The markup in the first child of that name: as text, or as elements (Atom's xhtml)."""
+    """Returns the markup in the first child of a name, given as text or as elements (Atom's
+    xhtml).
+    """
     child = next(_all(element, name), None)
     if child is None:
         return None
@@ -224,7 +229,7 @@ def _texts(element: etree._Element, *names: str) -> list[str]:
 
 
 def _date(text: str | None) -> int | None:
-    """The time of a date as RSS or Atom have it; None for anything else."""
+    """Parses a date of RSS or Atom; None for anything else."""
     if text is None:
         return None
     found = iso_date(text)
@@ -242,10 +247,10 @@ def _href(url: str | None) -> Json | None:
 
 
 def _stripped(markup: str | None) -> str | None:
-    """Markup as plain text."""
+    """Removes tags from markup."""
     return unescape(_TAGS.sub("", markup)).strip() if markup else markup
 
 
-def _filled(members: Json) -> Json:
-    """Those that are there."""
+def _without_none(members: Json) -> Json:
+    """Removes members that are None."""
     return {name: value for name, value in members.items() if value is not None}

@@ -1,11 +1,11 @@
-"""Which redirects of a segment were followed within it: the metadata of 2012 tell them with the
-page that they led to.
+"""Finds the redirects that were followed within a segment. The metadata of 2012 merge them into the
+record of their target.
 
-    A → B, B fetched     one record, B's, with redirect_from A
-    A → B, B not there   a record of A: RedirectFailed
+    A → B, B fetched     one record, that of B, with redirect_from A
+    A → B, B not fetched a record of A: RedirectFailed
 
-Of several redirects to one page the first by URL is told with it. Redirects are sorted by target
-and source on disk, so memory does not grow with the segment.
+If several redirects lead to a page, its record has the first one by URL. Redirects are sorted by
+target and by source on disk, so memory does not grow with the segment.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from itertools import groupby
 from operator import itemgetter
 
 from minutch.archives.dataset.metadatadoc import answer_of, redirect_of
-from minutch.cycle.segment.store import CRAWL_FETCH, RawRecord, Segment, decode
+from minutch.cycle.segment.store import CRAWL_FETCH, Segment
+from minutch.cycle.segment.storedrecords import RawRecord, decode
 from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.hadoop.formats.recordsort import merge_records, sort_records
 from minutch.hadoop.formats.writables import Text
@@ -28,18 +29,18 @@ _REDIRECTS = (STATUS_FETCH_REDIR_TEMP, STATUS_FETCH_REDIR_PERM)
 
 
 class Redirects:
-    """The redirects of a segment, as streams in the order of URLs. Raises FormatError (damage)."""
+    """A reader of the redirects of a segment, in the order of URLs. Raises FormatError (damage)."""
 
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
         self.any = any(True for _ in self._redirects())
 
     def by_target(self) -> Iterator[RawRecord]:
-        """Fetched pages that a redirect led to → redirect_from, as JSON."""
-        return ((target, value) for target, value in self._followed())
+        """Yields each fetched page that a redirect led to, and its redirect_from (JSON)."""
+        return self._followed()
 
     def by_source(self) -> Iterator[RawRecord]:
-        """Redirects that were followed → b""."""
+        """Yields the URLs of redirects that were followed, with empty values."""
         sources = (
             (encode_text(json.loads(value)["source_url"]), b"") for _, value in self._followed()
         )
@@ -56,20 +57,20 @@ class Redirects:
                 yield target, values[1]
 
     def _redirects(self) -> Iterator[RawRecord]:
-        """Target → redirect_from, as JSON."""
+        """Yields target and redirect_from (JSON) of each redirect."""
         for url, datum in self._fetches():
-            outcome = (
+            protocol_status = (
                 datum.metadata.get(Text(PROTO_STATUS_KEY)) if datum.status in _REDIRECTS else None
             )
-            if isinstance(outcome, ProtocolStatus) and outcome.args and outcome.args[0]:
-                source = decode_text(url)
-                yield (
-                    encode_text(outcome.args[0]),
-                    json.dumps(redirect_of(source, answer_of(datum, None))).encode(),
-                )
+            if not isinstance(protocol_status, ProtocolStatus) or not protocol_status.args:
+                continue
+            target = protocol_status.args[0]
+            if target:
+                redirect = redirect_of(decode_text(url), answer_of(datum, None))
+                yield encode_text(target), json.dumps(redirect).encode()
 
     def _fetches(self) -> Iterator[tuple[bytes, CrawlDatum]]:
-        """The fetches of the segment, of each URL the last."""
+        """Yields the last fetch of each URL."""
         rows = (row for row in self.segment.raw_sorted(CRAWL_FETCH) if is_fetch_record(row[1]))
         for url, group in groupby(rows, key=itemgetter(0)):
             *_, (_, value) = group
@@ -79,7 +80,5 @@ class Redirects:
 
 
 def is_fetch_record(value: bytes) -> bool:
-    """Whether a serialized CrawlDatum tells of a fetch, by its status: a byte behind that of the
-    version.
-    """
+    """Returns whether a serialized CrawlDatum is that of a fetch; its second byte is the status."""
     return len(value) > 1 and CrawlDatum(value[1]).has_fetch_status()

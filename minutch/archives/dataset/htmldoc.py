@@ -1,12 +1,12 @@
-"""What the metadata of 2012 say of an HTML page: title, meta elements, links with all their
-attributes. Pure: no I/O.
+"""Makes the metadata of 2012 of an HTML page: title, meta elements, links with their attributes.
+Pure: no I/O.
 
     a, area, link                 type, every other attribute, text, href
     frame, iframe, img, script    the same; href is their src
 
-`type` is the element's name; of link and script its own type, if it has one. URLs are absolute, in
-Nutch's spelling; links that lead nowhere (`javascript:`, `data:`, what is no URL) are left out. A
-meta element has all its attributes. An attribute without a value is "". In the real files a page
+`type` is the element's name, or the attribute `type` of a link or script. URLs are absolute, in
+Nutch's form; links without a target (`javascript:`, `data:`, invalid URLs) are omitted. A meta
+element has all its attributes. An attribute without a value is "". As in the original files, a page
 without meta elements, links or title has no such member.
 """
 
@@ -30,7 +30,7 @@ _TARGETS: Final = {
     "img": "src",
     "script": "src",
 }
-"""Element → the attribute that leads somewhere."""
+"""Element → attribute that has the target."""
 _LINKS: Final = ",".join(f"{tag}[{attribute}]" for tag, attribute in _TARGETS.items())
 _TYPED: Final = ("link", "script")
 _WITH_TEXT: Final = ("a", "iframe")
@@ -41,7 +41,7 @@ Json = dict[str, Any]
 
 
 def html_doc(tree: LexborHTMLParser, url: str) -> Json:
-    """The member `content` of a page at `url`."""
+    """Returns the member `content` of a page at `url`."""
     doc: Json = {"type": "html-doc"}
     title = tree.css_first("title")
     if title is not None:
@@ -56,7 +56,7 @@ def html_doc(tree: LexborHTMLParser, url: str) -> Json:
 
 
 def description_of(doc: Json) -> str:
-    """The content of the page's meta description."""
+    """Returns the page's meta description."""
     for tag in doc.get("meta_tags", ()):
         if tag.get("name", "").lower() == "description":
             return str(tag.get("content", ""))
@@ -64,7 +64,7 @@ def description_of(doc: Json) -> str:
 
 
 def links_of(tree: LexborHTMLParser, url: str) -> Iterator[Json]:
-    """The links, in the order of the page."""
+    """Yields the links, in document order."""
     resolver = _resolver(tree, url)
     if resolver is None:
         return
@@ -106,8 +106,8 @@ def _link(node: LexborNode, resolver: Resolver) -> Json | None:
 
 
 def _absolute(target: str, resolver: Resolver) -> str | None:
-    """The URL of a target; as it stands if it is of a kind that Java's URLs don't know; None if it
-    is none.
+    """Resolves a target; returns it unchanged if its scheme is unknown to Java, None if it is no
+    URL.
     """
     try:
         return resolver.resolve(target)

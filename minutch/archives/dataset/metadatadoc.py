@@ -1,19 +1,22 @@
-"""The metadata record of 2012 for one URL: what is told of the fetch, in the order of the real
+"""Makes the metadata record of 2012 for one URL, with its members in the order of the original
 files. Pure: no I/O.
 
     {attempt_time, disposition: "FAILURE", [redirect_from], failure_reason, failure_detail}
-    {attempt_time, disposition: "SUCCESS", [redirect_from], server_ip, http_result, http_headers,
-    content_len,
-     and for 2xx: mime_type, download_size, [download_truncated], [content_is_gzip,
-     gunzip_content_len], md5,
-     [charset_detected, charset_detector, text_simhash], [parsed_as, content], [archiveInfo]}
 
-Any answer below 500 is a success, 404 too; only answers 2xx have more than the head. Where Common
-Crawl's page and the real files differ, the files win: so `content_len` is what was downloaded where
-no Content-Length says otherwise, an unknown address is 0.0.0.0, and `arcFileParition` is misspelt.
-What a segment does not hold can't be told: headers of answers without content, the size of a page
-before it was gunzipped if no Content-Length says it. `text_simhash` is minutch's own
-(`minutch.cycle.parse.simhash`), as a signed number; the algorithm of 2012 was not published.
+    {attempt_time, disposition: "SUCCESS", [redirect_from],
+     server_ip, http_result, http_headers, content_len,
+     and for 2xx: mime_type, download_size, [download_truncated],
+     [content_is_gzip, gunzip_content_len], md5,
+     [charset_detected, charset_detector, text_simhash],
+     [parsed_as, content], [archiveInfo]}
+
+Any response below 500 is a success, even a 404; only those with 2xx have more than the head. Where
+Common Crawl's description and the original files differ, the files win: `content_len` is the number
+of bytes downloaded if there is no Content-Length, an unknown address is 0.0.0.0, and
+`arcFileParition` is misspelt. Data that a segment lacks are missing: headers of responses without
+content, and the compressed size of a page if there is no Content-Length. `text_simhash` is
+minutch's own (`minutch.cycle.parse.simhash`), as a signed number; the algorithm of 2012 was not
+published.
 """
 
 from __future__ import annotations
@@ -50,8 +53,9 @@ DETECTORS: Final = {
     Clue.GUESS: 3,
     Clue.DEFAULT: 10,
 }
-"""What told a charset → charset_detector: 3 is Mozilla's detector, which chardetng is; 2 (ICU then)
-any look at the bytes themselves; 10 that nothing told it."""
+"""Source of a charset → charset_detector: 3 is Mozilla's detector, and chardetng; 2 (then ICU) is
+any inspection of the bytes; 10 is none.
+"""
 _PHRASES: Final = {int(code): code.phrase for code in HTTPStatus}
 _GZIP: Final = ("gzip", "x-gzip")
 _RESULTS: Final = {
@@ -63,15 +67,15 @@ _RESULTS: Final = {
     protocol.NOTFOUND: 404,
     protocol.GONE: 410,
 }
-"""What a ProtocolStatus means where the answer's code was not kept."""
+"""ProtocolStatus → HTTP status, for responses whose own was not recorded."""
 _REASONS: Final = {
     protocol.REDIR_EXCEEDED: "RedirectFailed",
     protocol.ROBOTS_DENIED: "RobotsDenied",
     protocol.BLOCKED: "Blocked",
     protocol.WOULDBLOCK: "Blocked",
 }
-"""ProtocolStatus → failure_reason; all others are IOException. The first and that one are words of
-the real files.
+"""ProtocolStatus → failure_reason; all others are IOException. Only RedirectFailed and IOException
+occur in the original files.
 """
 _NOT_HEADERS: Final = (
     "nutch.",
@@ -85,7 +89,7 @@ _REDIRECTS: Final = (status.STATUS_FETCH_REDIR_TEMP, status.STATUS_FETCH_REDIR_P
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is known of an HTTP answer; `result` is 0 if there was none."""
+    """An HTTP response; `result` is 0 if there was none."""
 
     result: int
     server_ip: str
@@ -94,7 +98,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Document:
-    """What a page was found to be."""
+    """The results of reading a page."""
 
     charset: str = ""
     detector: int = 10
@@ -104,22 +108,24 @@ class Document:
 
 
 def answer_of(datum: CrawlDatum, content: Content | None) -> Answer:
-    """The answer to the request for a page."""
+    """Returns the response to the request for a page."""
     meta = content.metadata if content is not None else Metadata()
     code = _known(datum, meta, RESPONSE_CODE_KEY)
-    outcome = _outcome(datum)
-    result = int(code) if code.isdecimal() and len(code) == 3 else _RESULTS.get(outcome.code, 0)
+    protocol_status = _protocol_status(datum)
+    result = (
+        int(code) if code.isdecimal() and len(code) == 3 else _RESULTS.get(protocol_status.code, 0)
+    )
     headers = headers_of(meta)
     if result and "response" not in headers:
         headers = {"response": f"HTTP/1.1 {result} {_PHRASES.get(result, '')}".rstrip(), **headers}
-    if datum.status in _REDIRECTS and outcome.args and "location" not in headers:
-        headers["location"] = outcome.args[0] or ""
+    if datum.status in _REDIRECTS and protocol_status.args and "location" not in headers:
+        headers["location"] = protocol_status.args[0] or ""
     return Answer(result, _known(datum, meta, IP_ADDRESS_KEY) or NO_ADDRESS, headers)
 
 
 def headers_of(meta: Metadata) -> dict[str, str]:
-    """The headers by their lower-case names, those sent more than once joined by commas; as sent if
-    they were kept.
+    """Returns headers by lower-case name, repeated ones joined by commas; verbatim if they were
+    stored.
     """
     verbatim = meta.first(RESPONSE_HEADERS_KEY)
     found: dict[str, str] = {}
@@ -139,7 +145,7 @@ def headers_of(meta: Metadata) -> dict[str, str]:
 
 
 def redirect_of(url: str, answer: Answer) -> Json:
-    """The member `redirect_from`: where the page was looked for first."""
+    """Returns the member `redirect_from`, which describes a redirect to the page."""
     return {
         "source_url": url,
         "http_result": answer.result,
@@ -149,19 +155,19 @@ def redirect_of(url: str, answer: Answer) -> Json:
 
 
 def was_attempted(datum: CrawlDatum) -> bool:
-    """Whether there was a fetch at all."""
-    return datum.has_fetch_status() and _outcome(datum).code != protocol.NOTFETCHING
+    """Returns whether a fetch was attempted."""
+    return datum.has_fetch_status() and _protocol_status(datum).code != protocol.NOTFETCHING
 
 
 def is_success(answer: Answer, datum: CrawlDatum) -> bool:
-    """Whether the crawl of 2012 had taken this for a valid answer."""
+    """Returns whether the crawl of 2012 would have counted this as a success."""
     return 0 < answer.result < 500 and datum.status not in _REDIRECTS
 
 
 def failure(url: str, datum: CrawlDatum, answer: Answer, redirect_from: Json | None) -> Json:
-    """The record of a fetch that brought nothing."""
-    outcome = _outcome(datum)
-    message = (outcome.args[0] if outcome.args else "") or ""
+    """Returns the record of a failed fetch."""
+    protocol_status = _protocol_status(datum)
+    message = (protocol_status.args[0] if protocol_status.args else "") or ""
     if datum.status in _REDIRECTS:
         reason, detail = "RedirectFailed", f"Not Followed Redirect Location:{message}"
     elif answer.result >= 500:
@@ -170,7 +176,7 @@ def failure(url: str, datum: CrawlDatum, answer: Answer, redirect_from: Json | N
             f"URL:{url} returned invalid responseCode:{answer.result}",
         )
     else:
-        reason, detail = _REASONS.get(outcome.code, "IOException"), message
+        reason, detail = _REASONS.get(protocol_status.code, "IOException"), message
     record = _begin(datum, "FAILURE", redirect_from)
     record["failure_reason"] = reason
     record["failure_detail"] = detail
@@ -184,7 +190,7 @@ def success(
     content: Content | None,
     document: Document | None,
 ) -> Json:
-    """The record of a valid answer."""
+    """Returns the record of a successful fetch."""
     record = _begin(datum, "SUCCESS", redirect_from)
     body = content.content if content is not None else b""
     record["server_ip"] = answer.server_ip
@@ -193,12 +199,12 @@ def success(
     truncated = content is not None and content.metadata.first(TRUNCATED_KEY) == "true"
     is_gzip = answer.headers.get("content-encoding", "").lower() in _GZIP
     length = answer.headers.get("content-length", "")
-    told = (
+    declared_length = (
         int(length)
         if length.isascii() and length.isdecimal() and len(length) < 16 and not truncated
         else None
     )
-    size = len(body) if told is None else told
+    size = len(body) if declared_length is None else declared_length
     record["content_len"] = size
     if content is None or not 200 <= answer.result < 300:
         return record
@@ -222,14 +228,14 @@ def _add_document(record: Json, document: Document | None) -> None:
         record["charset_detected"] = document.charset
         record["charset_detector"] = document.detector
     if document.simhash is not None:
-        record["text_simhash"] = signed(document.simhash)
+        record["text_simhash"] = java_long(document.simhash)
     if document.content is not None:
         record["parsed_as"] = document.parsed_as
         record["content"] = document.content
 
 
-def signed(number: int) -> int:
-    """64 bits as Java's long."""
+def java_long(number: int) -> int:
+    """Converts an unsigned number of 64 bits to Java's long."""
     return number - (1 << 64) if number >> 63 else number
 
 
@@ -240,12 +246,12 @@ def _begin(datum: CrawlDatum, disposition: str, redirect_from: Json | None) -> J
     return record
 
 
-def _outcome(datum: CrawlDatum) -> ProtocolStatus:
+def _protocol_status(datum: CrawlDatum) -> ProtocolStatus:
     found = datum.metadata.get(Text(PROTO_STATUS_KEY))
     return found if isinstance(found, ProtocolStatus) else ProtocolStatus()
 
 
 def _known(datum: CrawlDatum, meta: Metadata, key: str) -> str:
-    """A value that the fetch noted with the entry, or with the content."""
+    """Returns a value from the metadata of the datum, or of the content."""
     value = datum.metadata.get(Text(key))
     return str(value) if value is not None else meta.first(key) or ""

@@ -1,5 +1,5 @@
-"""What a worker makes of the records of one URL: its line of metadata, and its text. Pages are read
-here alone.
+"""Makes the line of metadata and the text of a URL in a worker process, the only place where pages
+are read.
 """
 
 from __future__ import annotations
@@ -40,15 +40,13 @@ WRITTEN_HTML: Final = "HTML pages"
 WRITTEN_FEED: Final = "feeds"
 WRITTEN_OTHER: Final = "other pages"
 WRITTEN_FAILURE: Final = "failures"
-NOT_ATTEMPTED: Final = "URLs left out: never asked for"
-UNREADABLE: Final = "URLs left out: unreadable records"
-FAILED: Final = "pages that could not be read, without content"
+NOT_ATTEMPTED: Final = "URLs omitted: never requested"
+UNREADABLE: Final = "URLs omitted: unreadable records"
+FAILED: Final = "unreadable pages, written without content"
 
 
 class UrlRecords(NamedTuple):
-    """The records of a URL as the segment holds them; None where there is none. The last two are
-    JSON.
-    """
+    """The serialized records of a URL in a segment, None if missing. The last two are JSON."""
 
     url: str
     is_parsed: bool
@@ -60,17 +58,15 @@ class UrlRecords(NamedTuple):
 
 
 class MetadataLine(NamedTuple):
-    """What is written: JSON, empty for nothing; the text if there is one; and what it is counted
-    as.
-    """
+    """A line of output: JSON (empty: no line), text if there is any, and a counter to add to."""
 
     metadata: bytes
     text: bytes | None
-    counted: str
+    counter: str
 
 
 class MetadataTask:
-    """A task of a WorkerPool. Items are pickled Items."""
+    """A task of a WorkerPool, whose items are pickled UrlRecords."""
 
     answers: Sequence[type] = (MetadataLine,)
 
@@ -78,20 +74,20 @@ class MetadataTask:
         self._charsets = CharsetDetector(conf)
 
     def run(self, item: bytes) -> MetadataLine:
-        """Raises nothing: a record that can't be read is counted."""
+        """Makes the line of an item. Raises nothing: unreadable records are counted."""
         return self._line(item, read=True)
 
     def finish(self, results: list[MetadataLine]) -> list[MetadataLine]:
-        """As they are."""
+        """Returns the results unchanged."""
         return results
 
     def fail(self, item: bytes, reason: str) -> MetadataLine:
-        """A page on which the worker ended: without what was in it."""
+        """Makes the line of a page that ended the worker, without its content."""
         line = self._line(item, read=False)
-        return line._replace(counted=FAILED) if line.metadata else line
+        return line._replace(counter=FAILED) if line.metadata else line
 
-    def _line(self, packed: bytes, *, read: bool) -> MetadataLine:
-        item = UrlRecords(*pickle.loads(packed))
+    def _line(self, pickled: bytes, *, read: bool) -> MetadataLine:
+        item = UrlRecords(*pickle.loads(pickled))
         try:
             datum = CrawlDatum.from_bytes(item.datum)
             content = Content.from_bytes(item.content) if item.content is not None else None
@@ -111,20 +107,21 @@ class MetadataTask:
         document, readable = None, None
         if read and content is not None and 200 <= answer.result < 300:
             document, readable = self._document(content, text, item.is_parsed)
-        counted = {"html": WRITTEN_HTML, "feed": WRITTEN_FEED}.get(
+        counter = {"html": WRITTEN_HTML, "feed": WRITTEN_FEED}.get(
             document.parsed_as if document else "", WRITTEN_OTHER
         )
         record = success(datum, answer, source, content, document)
         if item.archive_info is not None and "md5" in record:
             record["archiveInfo"] = json.loads(item.archive_info)
-        return MetadataLine(_dumped(record), None if readable is None else _utf8(readable), counted)
+        return MetadataLine(_dumped(record), None if readable is None else _utf8(readable), counter)
 
     def _document(
         self, content: Content, text: str, is_parsed: bool
     ) -> tuple[Document, str | None]:
-        """What the page is, and its text if it is one of those that have one in the data set.
+        """Returns the document of a page, and its text if it is of a type that has one in the data
+        set.
 
-        Markup is read only if a parse has read it: what it refused might take for ever.
+        Markup is read only if it was parsed before: what a parse gave up might never end.
         """
         kind, data = content.content_type.partition(";")[0].strip().lower(), content.content
         if not (kind.startswith("text/") or kind in HTML + FEEDS + XML):
@@ -172,7 +169,7 @@ class MetadataTask:
 
 
 def _javas(charset: Charset) -> str:
-    """A charset's name as the real files write it."""
+    """Returns a charset's name as the original files spell it."""
     return charset.name if charset.name.startswith(("windows-", "x-")) else charset.name.upper()
 
 

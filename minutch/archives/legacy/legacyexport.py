@@ -1,11 +1,11 @@
-"""export legacy: segments as Nutch 0.4 or 0.5 had them.
+"""Writes segments in the formats of Nutch 0.4 and 0.5.
 
-    <out>/<segment>/    0.5: fetchlist, fetcher (fetcher_output if it is not parsed), content,
-                        parse_text, parse_data 0.4: fetchlist, fetcher, fetcher_content,
-                        fetcher_text
+    <out>/<segment>/    0.5: fetchlist, fetcher (fetcher_output if not parsed), content,
+                             parse_text, parse_data
+                        0.4: fetchlist, fetcher, fetcher_content, fetcher_text
 
-Pages stand in the order of their URLs. Left out, and counted: redirects and URLs that were not
-asked for, for which the old formats have no word. Strings end after 21,845 characters, as there.
+Pages are in the order of their URLs. Redirects and URLs that were not requested are omitted, and
+counted: the old formats can't express them. As in Nutch, strings end after 21,845 characters.
 """
 
 from __future__ import annotations
@@ -13,12 +13,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.captures import Capture, captures
+from minutch.archives.captures import Capture, captures, segments_at
 from minutch.archives.legacy.oldsegment import CLASSES, FETCHER, FETCHLIST, UNPARSED
-from minutch.archives.legacy.translation import entry_of, old_content, old_parse_data, output_of
+from minutch.archives.legacy.translation import (
+    fetch_list_entry,
+    fetcher_output,
+    old_content,
+    old_parse_data,
+)
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,
@@ -41,7 +47,7 @@ log = logging.getLogger(__name__)
 SEGMENTS: Final = "segments"
 LISTED: Final = "entries of fetch lists"
 WRITTEN: Final = "pages written"
-NO_WORD: Final = "pages left out: redirects, and what was not asked for"
+NOT_EXPRESSIBLE: Final = "pages omitted: redirects, and URLs not requested"
 NOT_FETCHED: Final = "entries of fetch lists without a fetch"
 
 _OLD_FOLDERS: Final = {
@@ -51,12 +57,28 @@ _OLD_FOLDERS: Final = {
 _FETCHED_FOLDERS: Final = (CRAWL_FETCH, CONTENT, PARSE_DATA, PARSE_TEXT)
 
 
+@dataclass(frozen=True, slots=True)
+class LegacyExportOptions:
+    """Options of export legacy."""
+
+    version: str = "0.5"
+    """Version of Nutch: `0.4` or `0.5`."""
+
+
 def export_legacy(
-    segments: Sequence[Segment], out: Path, version: str, context: JobContext
+    paths: Sequence[Path],
+    out: Path,
+    options: LegacyExportOptions = LegacyExportOptions(),
+    *,
+    context: JobContext,
 ) -> Counters:
-    """Write segments in the format of Nutch 0.4 or 0.5 into the new folder `out`. Raises
-    StoreError, FormatError.
+    """Writes the segments at `paths` in the format of Nutch 0.4 or 0.5 to the new folder `out`.
+
+    Raises StoreError (no segments, two of the same name, `out` exists), FormatError (damage).
     """
+    segments, version = segments_at(paths), options.version
+    if len({segment.name for segment in segments}) < len(segments):
+        raise StoreError("segments of the same name")
     require_absent(out)
     for segment in segments:
         segment.check()
@@ -80,7 +102,7 @@ def _write_list(segment: Segment, out: Path, counters: Counters) -> None:
     with OldArrayFileWriter(out / FETCHLIST, CLASSES[FETCHLIST].class_name) as writer:
         for url, datum in segment.records(CRAWL_GENERATE):
             if isinstance(datum, CrawlDatum):
-                writer.append_value(entry_of(url, datum).to_bytes())
+                writer.append_value(fetch_list_entry(url, datum).to_bytes())
                 counters.add(LISTED, 1)
 
 
@@ -99,7 +121,7 @@ def _write_fetched(
             progress.advance()
             records = _records(capture, version)
             if records is None:
-                counters.add(NOT_FETCHED if capture.datum is None else NO_WORD, 1)
+                counters.add(NOT_FETCHED if capture.datum is None else NOT_EXPRESSIBLE, 1)
                 continue
             for writer, record in zip(writers, records, strict=False):
                 writer.append_value(record.to_bytes())
@@ -107,13 +129,13 @@ def _write_fetched(
 
 
 def _records(capture: Capture, version: str) -> list[Writable] | None:
-    """The records of a page, in the order of the folders."""
+    """Returns the records of a page, in the order of the folders."""
     if capture.datum is None:
         return None
     url, content, parsed = capture.url, capture.content, capture.parse_data
     body = content.content if content is not None else b""
     kind = WITH_PARSE if version == "0.4" else WITHOUT_PARSE
-    output = output_of(url, capture.datum, capture.listed, body, parsed, kind)
+    output = fetcher_output(url, capture.datum, capture.listed, body, parsed, kind)
     if output is None:
         return None
     text = capture.parse_text.text if capture.parse_text is not None else ""

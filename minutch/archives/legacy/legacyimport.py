@@ -1,14 +1,12 @@
-"""import legacy: segments of Nutch 0.4 to 0.7 made into today's, and a CrawlDb of what they know.
+"""Converts segments of Nutch 0.4 to 0.7 to the current format, and adds their pages to a CrawlDb.
 
-    <segments>/<name>/      crawl_generate, and if it was fetched crawl_fetch, content, if it was
-                            parsed the other three
-    <crawldb>/              what updatedb makes of the segments, and all that was in their fetch
-                            lists
+    <segments>/<name>/      crawl_generate; if fetched, crawl_fetch and content;
+                            if parsed, crawl_parse, parse_data and parse_text
+    <crawldb>/              the result of updatedb, and all entries of fetch lists
 
-A segment keeps its name, if that is a date. Pages are sorted by URL on disk, so memory does not
-grow with a segment. All outlinks are kept, and all links get what the scoring filters give; URL
-filters and normalizers are not asked. Where a page of Nutch 0.4 has no media type, it is found as
-the fetcher finds it.
+A segment keeps its name if that is a date. Pages are sorted by URL on disk, so memory does not grow
+with a segment. All outlinks are kept and scored by the scoring filters; URL filters and normalizers
+are not applied. The media type of a page of Nutch 0.4 that has none is detected as in a fetch.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ import pickle
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -32,7 +31,7 @@ from minutch.cycle.crawldb.segmentfiles import merge_files
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import UpdateSettings
 from minutch.cycle.parse.mime import MimeUtil
-from minutch.cycle.parse.packing import DocumentPacker, PartWriters
+from minutch.cycle.parse.packing import DocumentPacker, PartSettings, PartWriters
 from minutch.cycle.parse.pagerecords import PageRecordsMaker
 from minutch.cycle.segment.segmentnames import segment_name
 from minutch.cycle.segment.store import (
@@ -51,38 +50,54 @@ from minutch.job import Counters, JobContext
 from minutch.plugin.chains import ScoringFilters
 from minutch.plugin.results import Parse
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, status_name
+from minutch.work.engine import engine_of
+from minutch.work.tables.compression import compression_type
+from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.textparts import output_folder, require_absent
 from minutch.work.tables.workfolders import work_folder
 
 log = logging.getLogger(__name__)
 SEGMENTS: Final = "segments"
 LISTED: Final = "entries of fetch lists"
-ANCHORS: Final = "anchors in fetch lists, which have no place"
-REPEATED: Final = "pages left out: their URL was there"
+ANCHORS: Final = "anchors in fetch lists, which are lost"
+REPEATED: Final = "pages omitted: repeated URLs"
 PARSED: Final = "parsed pages"
 _MERGED: Final = (CRAWL_GENERATE, CRAWL_FETCH, CRAWL_PARSE)
 _DATE: Final = re.compile(r"\d{14}")
 
 
-def import_legacy(
-    sources: Sequence[Path], target: Path, crawldb: Path, context: JobContext
-) -> Counters:
-    """Make today's segments in `target` of old ones, and bring them into the CrawlDb.
+@dataclass(frozen=True, slots=True)
+class LegacyImportOptions:
+    """Options of import legacy."""
 
-    A segment that an import made which was stopped before its CrawlDb stays, if it is the same.
-    Raises StoreError (no old segment, or another one of that name is there), FormatError (damage),
-    LockedError.
+    crawldb: Path | None = None
+    """CrawlDb to update, created if missing; None: `crawldb` beside the folder of segments."""
+
+
+def import_legacy(
+    paths: Sequence[Path],
+    target: Path,
+    options: LegacyImportOptions = LegacyImportOptions(),
+    *,
+    context: JobContext,
+) -> Counters:
+    """Converts the old segments at `paths` to segments in `target`, and adds these to the CrawlDb.
+
+    A segment of an earlier import that was stopped before it updated the CrawlDb is kept if it is
+    identical. Raises StoreError (no old segment, or a different one of its name exists),
+    FormatError (damage), LockedError.
     """
-    old = [OldSegment(path) for path in sources]
+    crawldb = options.crawldb or target.parent / "crawldb"
+    old = [OldSegment(path) for path in paths]
     names = [_name(segment, context.clock.now()) for segment in old]
     conf, counters = context.conf, Counters()
     schedule = fetch_schedule(conf)
-    with CrawlDb(crawldb).lock():  # before there is anything that it would not know
-        for there in (Segment(target / name) for name in names):
-            if there.path.exists() and (
-                not there.has(CRAWL_FETCH) or is_merged(there, CrawlDb(crawldb), schedule)
+    with CrawlDb(crawldb).lock():  # no segment appears before its CrawlDb can be updated
+        for existing in (Segment(target / name) for name in names):
+            if existing.path.exists() and (
+                not existing.has(CRAWL_FETCH) or is_merged(existing, CrawlDb(crawldb), schedule)
             ):
-                require_absent(there.path)
+                require_absent(existing.path)
         for segment, name in zip(old, names, strict=True):
             log.info("Import: %s", segment.path)
             with _new_segment(Segment(target / name)) as work:
@@ -91,18 +106,25 @@ def import_legacy(
         log.info("Import: CrawlDb %s", crawldb)
         made = [Segment(target / name) for name in names]
         files = [path for segment in made for folder in _MERGED for path in _parts(segment, folder)]
-        settings, no_filter = UpdateSettings.from_conf(conf), EntryFilter.neutral(conf)
-        merged = merge_files(
-            CrawlDb(crawldb), files, context, settings, no_filter, now=context.clock.now()
-        )
+        with context.progress("updatedb") as progress:
+            merged = merge_files(
+                CrawlDb(crawldb),
+                files,
+                UpdateSettings.from_conf(conf),
+                EntryFilter(),
+                context.clock.now(),
+                engine=engine_of(conf),
+                output=OutputSettings.from_conf(conf),
+                progress=progress,
+            )
     counters.merge(Counters({f"CrawlDb: {name}": count for name, count in merged.items()}))
     return counters
 
 
 @contextmanager
 def _new_segment(made: Segment) -> Iterator[Segment]:
-    """A segment to write, which becomes `made`; or is as that is already. Raises StoreError where
-    it is not.
+    """Yields a segment to write, which becomes `made`. Raises StoreError if that exists and is not
+    identical.
     """
     if not made.path.exists():
         with output_folder(made.path) as folder:
@@ -112,11 +134,11 @@ def _new_segment(made: Segment) -> Iterator[Segment]:
         yield Segment(folder)
         if not all(_records(made, name) == _records(Segment(folder), name) for name in LAYOUTS):
             require_absent(made.path)
-    log.info("Import: %s is there as it was to become", made.path)
+    log.info("Import: %s exists already, and is identical", made.path)
 
 
 def _records(segment: Segment, folder: str) -> bytes:
-    """A digest of the records in a folder; those of a folder that is not there are none."""
+    """Returns a digest of the records in a folder; a missing folder counts as empty."""
     digest = sha256()
     for key, value in segment.raw(folder) if segment.has(folder) else ():
         digest.update(encode_vlong(len(key)) + key + encode_vlong(len(value)) + value)
@@ -128,7 +150,7 @@ def _parts(segment: Segment, folder: str) -> list[Path]:
 
 
 def _name(segment: OldSegment, now: int) -> str:
-    """The name of the new segment: the old one's, or the date of its first fetch."""
+    """Returns the name of the new segment: the old one's, or the date of its first fetch."""
     if _DATE.fullmatch(segment.path.name):
         return segment.path.name
     first = next(segment.fetched(), None)
@@ -144,18 +166,19 @@ class _Import:
         self.parts = max(1, conf.get_int("mapreduce.job.reduces", 1))
         self.mime = MimeUtil(conf)
         self.rules = PageRecordsMaker(conf, ScoringFilters(conf), filtered=True)
-        self.packer = DocumentPacker.for_segment(conf)
+        self.parsed_parts = PartSettings.from_conf(conf)
+        self.packer = DocumentPacker.for_segment(self.parsed_parts)
         self.counters = Counters()
 
     def run(self) -> Counters:
-        """Write the new segment."""
+        """Writes the new segment."""
         self._write_list()
         if self.old.fetcher is not None:
             self._write_fetched()
         return self.counters
 
     def _write_list(self) -> None:
-        with part_writer(self.new.path, CRAWL_GENERATE, 0, self.conf) as append:
+        with part_writer(self.new.path, CRAWL_GENERATE, 0) as append:
             for entry in self.old.fetchlist():
                 self.counters.add(LISTED, 1)
                 self.counters.add(ANCHORS, len(entry.anchors))
@@ -163,9 +186,9 @@ class _Import:
                     append(entry.page.url, listed_datum(entry))
 
     def _by_url(self) -> Iterator[tuple[str, Fetched]]:
-        """The fetched pages in the order of their URLs, of each URL the first."""
+        """Yields the fetched pages by URL, the first one of each URL."""
         rows = (
-            (self._url(raw), pickle.dumps((raw.place, raw.values))) for raw in self.old.fetched()
+            (self._url(raw), pickle.dumps((raw.position, raw.values))) for raw in self.old.fetched()
         )
         last = None
         for url, packed in sort_records(rows, directory=self.new.path):
@@ -179,10 +202,11 @@ class _Import:
         return encode_text(self.old.read_output(raw).entry.page.url)
 
     def _write_fetched(self) -> None:
+        compression = compression_type(self.conf)
         with ExitStack() as stack:
             fetches, contents = (
                 [
-                    stack.enter_context(part_writer(self.new.path, folder, part, self.conf))
+                    stack.enter_context(part_writer(self.new.path, folder, part, compression))
                     for part in range(self.parts)
                 ]
                 for folder in (CRAWL_FETCH, CONTENT)
@@ -190,7 +214,7 @@ class _Import:
             parsed = None
             if self.old.is_parsed:
                 parsed = stack.enter_context(
-                    PartWriters(self.new.path, self.conf, stores_text=True)
+                    PartWriters(self.new.path, replace(self.parsed_parts, stores_text=True))
                 )
             for url, page in self._by_url():
                 part = partition(encode_text(url), self.parts)

@@ -1,16 +1,16 @@
-"""A segment of Nutch 0.4 to 0.7 on disk: ArrayFiles, one folder each.
+"""Reads a segment of Nutch 0.4 to 0.7 from disk: ArrayFiles, one folder each.
 
-    fetchlist           FetchListEntry*     what is to be fetched, in that order
-    fetcher             FetcherOutput*      what was fetched, in the order in which it came
-    fetcher_output      FetcherOutput*      the same, of a segment that was not parsed (from 0.5)
+    fetchlist           FetchListEntry*     the pages to fetch, in order
+    fetcher             FetcherOutput*      the fetched pages, in order of arrival
+    fetcher_output      FetcherOutput*      the same, for a segment not parsed (from 0.5)
     fetcher_content     FetcherContent*     0.4
     fetcher_text        FetcherText*        0.4
     content             Content*            from 0.5
     parse_text          ParseText*          from 0.5
     parse_data          ParseData*          from 0.5
 
-Position n of all folders but `fetchlist` is one page. `fetcher_output` and that positions go
-together are facts of Nutch's source of March 2005 (net.nutch.fetcher.FetcherOutput,
+The n-th records of all folders but `fetchlist` belong to one page. This and `fetcher_output` are
+documented by Nutch's source of March 2005 (net.nutch.fetcher.FetcherOutput,
 net.nutch.segment.SegmentReader).
 """
 
@@ -46,7 +46,7 @@ CLASSES: Final[dict[str, type[Writable]]] = {
     "parse_text": ParseText,
     "parse_data": ParseData,
 }
-"""Folder → what lies in it."""
+"""Folder → class of its records."""
 _LONG_SIZE: Final = 8
 
 R = TypeVar("R", bound=Writable)
@@ -54,7 +54,7 @@ R = TypeVar("R", bound=Writable)
 
 @dataclass(slots=True)
 class Fetched:
-    """What a segment holds of one fetched page; None where there is nothing."""
+    """The records of a fetched page; None for missing ones."""
 
     output: FetcherOutput
     content: Content | None = None
@@ -64,14 +64,14 @@ class Fetched:
 
 @dataclass(slots=True)
 class RawFetched:
-    """The same as bytes, by folder."""
+    """The serialized records of a fetched page, by folder."""
 
-    place: int
+    position: int
     values: dict[str, bytes]
 
 
 class OldSegment:
-    """The old segment at a path."""
+    """A reader of an old segment."""
 
     def __init__(self, path: Path) -> None:
         """Raises StoreError if there is none."""
@@ -85,49 +85,49 @@ class OldSegment:
 
     @property
     def fetcher(self) -> str | None:
-        """The folder that says what was fetched; None if nothing was."""
+        """Folder of the fetcher's output; None if nothing was fetched."""
         return next((name for name in (FETCHER, UNPARSED) if name in self.folders), None)
 
     @property
     def is_parsed(self) -> bool:
-        """Whether its pages are parsed."""
+        """Whether the pages are parsed."""
         return bool({"fetcher_text", "parse_data"} & set(self.folders))
 
     def fetchlist(self) -> Iterator[FetchListEntry]:
-        """The fetch list; nothing if there is none. Raises FormatError."""
+        """Yields the fetch list; nothing if there is none. Raises FormatError."""
         if FETCHLIST in self.folders:
-            for place, value in self._values(FETCHLIST):
-                yield self.decode(FETCHLIST, FetchListEntry, place, value)
+            for position, value in self._values(FETCHLIST):
+                yield self.decode(FETCHLIST, FetchListEntry, position, value)
 
     def fetched(self) -> Iterator[RawFetched]:
-        """The fetched pages, as they came. Raises FormatError, also for records without their
-        FetcherOutput.
+        """Yields the fetched pages in order of arrival. Raises FormatError, also for pages without
+        a FetcherOutput.
         """
         fetcher = self.fetcher
         if fetcher is None:
             return
         names = [name for name in self.folders if name not in {FETCHLIST, FETCHER, UNPARSED}]
         streams = [self._named(name) for name in (fetcher, *names)]
-        for place, rows in groupby(merge(*streams, key=itemgetter(0)), key=itemgetter(0)):
+        for position, rows in groupby(merge(*streams, key=itemgetter(0)), key=itemgetter(0)):
             values = {name: value for _, name, value in rows}
             if fetcher not in values:
                 raise FormatError(
                     "a page without its record in the fetcher's output",
                     path=self.path / fetcher / DATA,
-                    expected=f"position {place}, which {', '.join(values)} has",
+                    expected=f"position {position}, which {', '.join(values)} has",
                 )
-            yield RawFetched(place, values)
+            yield RawFetched(position, values)
 
     def read_output(self, raw: RawFetched) -> FetcherOutput:
-        """The outcome of a page alone. Raises FormatError."""
+        """Reads only the FetcherOutput of a page. Raises FormatError."""
         fetcher = self.fetcher or FETCHER
-        return self.decode(fetcher, FetcherOutput, raw.place, raw.values[fetcher])
+        return self.decode(fetcher, FetcherOutput, raw.position, raw.values[fetcher])
 
     def read(self, raw: RawFetched) -> Fetched:
-        """The records of a page. Raises FormatError."""
+        """Reads the records of a page. Raises FormatError."""
         fetched = Fetched(self.read_output(raw))
         for name, value in raw.values.items():
-            record = self.decode(name, CLASSES[name], raw.place, value)
+            record = self.decode(name, CLASSES[name], raw.position, value)
             if isinstance(record, Content):
                 fetched.content = record
             elif isinstance(record, FetcherContent):
@@ -139,17 +139,17 @@ class OldSegment:
                 fetched.text = record.text
         return fetched
 
-    def decode(self, folder: str, kind: type[R], place: int, value: bytes) -> R:
-        """A record; a FormatError names its file and position."""
+    def decode(self, folder: str, kind: type[R], position: int, value: bytes) -> R:
+        """Reads a record; a FormatError names its file and position."""
         try:
             return kind.from_bytes(value)
         except FormatError as exc:
-            exc.what = f"bad {kind.__name__} at position {place}: {exc.what}"
+            exc.what = f"bad {kind.__name__} at position {position}: {exc.what}"
             exc.path = str(self.path / folder / DATA)
             raise
 
     def _named(self, folder: str) -> Iterator[tuple[int, str, bytes]]:
-        return ((place, folder, value) for place, value in self._values(folder))
+        return ((position, folder, value) for position, value in self._values(folder))
 
     def _values(self, folder: str) -> Iterator[tuple[int, bytes]]:
         with SequenceFileReader(self.path / folder / DATA) as reader:

@@ -1,16 +1,17 @@
-"""Records of Nutch before 0.8 and today's, made of each other: the one home of what corresponds.
-Pure: no I/O.
+"""Translates records of Nutch before 0.8 into current ones, and back; the only module that decides
+how they correspond. Pure: no I/O.
 
-    FetchListEntry     CrawlDatum of the fetch list: when to fetch, failed attempts, interval (days
-                       → s), score
+    FetchListEntry     CrawlDatum of the fetch list: fetch time, retries, interval (days → s),
+                       score
     FetcherOutput      CrawlDatum of the fetch: status, date, MD5 as signature
-    Content            Content; Properties have one value a name, so several become one, with commas
+    Content            Content; Properties have one value per name, so several are joined
+                       by commas
     ParseData, Text    ParseData with the properties as the content's metadata, ParseText
 
 An entry that was not to be fetched (flag 0) counted as unchanged
-(net.nutch.tools.UpdateDatabaseTool), and so it is fetch_notmodified. What no old record can say is
-not written: redirects, which were followed at once, and URLs that the fetch left out. Nothing of
-today holds an entry's anchors, its next score and its number of outlinks.
+(net.nutch.tools.UpdateDatabaseTool), so it becomes fetch_notmodified. Old records can't express
+redirects, which were followed at once, nor URLs that the fetch skipped: these are not written.
+Current records have no room for an entry's anchors, next score and number of outlinks.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _FETCH_STATUS: Final = {
     protocolstatus.MOVED: status.STATUS_FETCH_REDIR_PERM,
     protocolstatus.TEMP_MOVED: status.STATUS_FETCH_REDIR_TEMP,
 }
-"""Codes of ProtocolStatus → status; all others are gone."""
+"""Code of ProtocolStatus → status; all others are fetch_gone."""
 _OLD_STATUS: Final = {
     status.STATUS_FETCH_SUCCESS: fetcheroutput.SUCCESS,
     status.STATUS_FETCH_NOTMODIFIED: fetcheroutput.SUCCESS,
@@ -61,13 +62,13 @@ _OLD_STATUS: Final = {
     status.STATUS_PARSE_FAILED: fetcheroutput.CANT_PARSE,
 }
 _OWN_KEYS: Final = (SEGMENT_NAME_KEY, FETCH_STATUS_KEY, SCORE_KEY, SIGNATURE_KEY)
-"""What import adds to metadata, and export leaves out."""
+"""Metadata that import adds and export omits."""
 _MD5_SIZE: Final = 16
 _MOST_DAYS: Final = 127
 
 
 def listed_datum(entry: FetchListEntry) -> CrawlDatum:
-    """The entry of a fetch list today."""
+    """Translates the entry of a fetch list."""
     page = entry.page
     return CrawlDatum(
         status.STATUS_DB_UNFETCHED,
@@ -79,12 +80,12 @@ def listed_datum(entry: FetchListEntry) -> CrawlDatum:
 
 
 def fetch_datum(output: FetcherOutput, content_type: str | None) -> CrawlDatum:
-    """What became of a fetch."""
-    datum, outcome = listed_datum(output.entry), output.outcome
+    """Translates the result of a fetch."""
+    datum, protocol_status = listed_datum(output.entry), output.outcome
     if output.entry.fetch:
-        datum.status = _FETCH_STATUS.get(outcome.code, status.STATUS_FETCH_GONE)
+        datum.status = _FETCH_STATUS.get(protocol_status.code, status.STATUS_FETCH_GONE)
     else:
-        datum.status, outcome = (
+        datum.status, protocol_status = (
             status.STATUS_FETCH_NOTMODIFIED,
             protocolstatus.ProtocolStatus.of(protocolstatus.NOTMODIFIED),
         )
@@ -93,7 +94,7 @@ def fetch_datum(output: FetcherOutput, content_type: str | None) -> CrawlDatum:
         datum.signature = output.md5
     elif datum.status == status.STATUS_FETCH_NOTMODIFIED:
         datum.signature = output.entry.page.md5
-    datum.metadata = MapWritable({Text(PROTO_STATUS_KEY): outcome})
+    datum.metadata = MapWritable({Text(PROTO_STATUS_KEY): protocol_status})
     if content_type and datum.status == status.STATUS_FETCH_SUCCESS:
         datum.metadata[Text(CONTENT_TYPE_KEY)] = Text(content_type)
     return datum
@@ -102,7 +103,7 @@ def fetch_datum(output: FetcherOutput, content_type: str | None) -> CrawlDatum:
 def content_of(
     old: oldcontent.Content, content_type: str, segment: str, datum: CrawlDatum
 ) -> Content:
-    """A page as it came."""
+    """Translates the content of a page."""
     metadata = Metadata.of(
         {**old.metadata, SEGMENT_NAME_KEY: segment, FETCH_STATUS_KEY: str(datum.status)}
     )
@@ -113,8 +114,8 @@ def content_of(
 def parse_data_of(
     output: FetcherOutput, old: oldparse.ParseData | None, segment: str
 ) -> ParseData | None:
-    """What a parse found: of a ParseData, or of the FetcherOutput of Nutch 0.4; None if the page
-    was not parsed.
+    """Translates a ParseData, or the FetcherOutput of Nutch 0.4; returns None if the page was not
+    parsed.
     """
     if old is None and output.version != fetcheroutput.WITH_PARSE:
         return None
@@ -130,12 +131,12 @@ def parse_data_of(
     return ParseData(found.status or parsed, found.title, links, metadata)
 
 
-# -- and back --------------------------------------------------------------------------------------
+# -- the other direction ---------------------------------------------------------------------------
 
 
-def entry_of(url: str, datum: CrawlDatum, outlinks: int = 0) -> FetchListEntry:
-    """The entry of a fetch list; of a page never fetched the MD5 is that of its URL, as Nutch made
-    new Pages.
+def fetch_list_entry(url: str, datum: CrawlDatum, outlinks: int = 0) -> FetchListEntry:
+    """Makes the entry of a fetch list. As in new Pages of Nutch, the MD5 of a page never fetched is
+    that of its URL.
     """
     signature = datum.signature if datum.signature and len(datum.signature) == _MD5_SIZE else None
     page = Page(
@@ -151,7 +152,7 @@ def entry_of(url: str, datum: CrawlDatum, outlinks: int = 0) -> FetchListEntry:
     return FetchListEntry(datum.status != status.STATUS_FETCH_NOTMODIFIED, page)
 
 
-def output_of(
+def fetcher_output(
     url: str,
     datum: CrawlDatum,
     listed: CrawlDatum | None,
@@ -159,11 +160,13 @@ def output_of(
     parsed: ParseData | None,
     version: int,
 ) -> FetcherOutput | None:
-    """The record of a fetch; None for outcomes that there were none for."""
+    """Makes the record of a fetch; returns None for a status that has no equivalent."""
     old_status = _OLD_STATUS.get(datum.status)
     if old_status is None:
         return None
-    entry = entry_of(url, listed or datum, len(parsed.outlinks) if parsed is not None else 0)
+    entry = fetch_list_entry(
+        url, listed or datum, len(parsed.outlinks) if parsed is not None else 0
+    )
     entry.fetch = datum.status != status.STATUS_FETCH_NOTMODIFIED
     if not entry.fetch and datum.signature and len(datum.signature) == _MD5_SIZE:
         entry.page.md5 = datum.signature
@@ -177,7 +180,7 @@ def output_of(
 
 
 def old_content(url: str, content: Content | None) -> oldcontent.Content:
-    """A page as it came; an empty one where there is none, as Nutch had it."""
+    """Makes the content of a page, which is empty if there is none."""
     if content is None:
         return oldcontent.Content(url, url)
     return oldcontent.Content(
@@ -190,7 +193,7 @@ def old_content(url: str, content: Content | None) -> oldcontent.Content:
 
 
 def old_parse_data(parsed: ParseData | None) -> oldparse.ParseData:
-    """What a parse found; an empty one where there was none."""
+    """Makes the ParseData of a page, which is empty if there is none."""
     if parsed is None:
         return oldparse.ParseData()
     properties = _properties(parsed.content_meta) | _properties(parsed.parse_meta)

@@ -1,9 +1,9 @@
-"""New segments for visits: the first visit to each URL goes into the first segment, the second into
-the second, …
+"""Writes visits to new segments: the first visit to each URL goes into the first segment, the
+second visit into the second segment, and so on.
 
-So a segment holds a URL once, as after a fetch, and no visit is lost; `mergesegs` makes one of
-them, with the newest. What comes goes to a log as a fetch has it, which is closed in the end as a
-fetch is: sorted on disk. All segments of an import appear at once.
+So a segment has each URL once, as after a fetch, and no visit is lost; `mergesegs` merges them into
+one, with the newest visits. Records go to a fetch log, which is sorted on disk at the end, as in a
+fetch. All segments of an import appear at once.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Final
 
 from minutch.conf import Configuration
 from minutch.cycle.fetch.closing import close_segment, stored_codec
+from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.fetch.recorder import Recorder
 from minutch.cycle.fetch.session import make_recorder
@@ -28,14 +29,14 @@ from minutch.work.tables.success import mark_success
 from minutch.work.tables.workfolders import remove, work_folder
 
 MOST: Final = 200
-"""Segments made at once, all open at the same time."""
+"""Maximum number of segments, all of which are open at the same time."""
 _LOG: Final = "_fetch"
 _PARTS: Final = (Part.FETCH, Part.CONTENT)
 
 
 @dataclass(slots=True)
 class NewSegment:
-    """A segment that is being filled."""
+    """A segment that is being written."""
 
     segment: Segment
     recorder: Recorder
@@ -43,18 +44,19 @@ class NewSegment:
     pages: int = 0
 
     def add(self, frame: Frame) -> None:
-        """Take what a visit left."""
+        """Adds the records of a visit."""
         self.log.append(frame)
         self.pages += 1
 
 
 class NewSegments:
-    """The segments that are being filled, in a work folder beside their places."""
+    """The segments that are being written, in a work folder beside their destination."""
 
     def __init__(self, work: Path, parent: Path, conf: Configuration, now: int) -> None:
         self.work, self._parent, self._conf, self._now = work, parent, conf, now
         settings = FetchSettings.from_conf(conf, now)
         self._settings = replace(settings, parse=False, store_content=True)
+        self._components = FetchComponents(conf)
         self._names = _free_names(parent, now)
         self._segments: list[NewSegment] = []
 
@@ -62,7 +64,7 @@ class NewSegments:
         return len(self._segments)
 
     def number(self, number: int) -> NewSegment | None:
-        """The segment of this number, from 0 on; None beyond the last that may be."""
+        """Returns the segment of a number, which counts from 0; None if that is too high."""
         if number >= MOST:
             return None
         while len(self._segments) <= number:
@@ -72,32 +74,31 @@ class NewSegments:
     def _make(self, name: str) -> NewSegment:
         segment = Segment(self.work / name)
         (segment.path / _LOG).mkdir(parents=True)
-        recorder = make_recorder(name, self._settings, self._conf)
-        return NewSegment(
-            segment, recorder, FetchLog(segment.path / _LOG / "log-0", stored_codec(self._conf))
-        )
+        recorder = make_recorder(name, self._settings, self._components)
+        codec = stored_codec(self._settings.compression)
+        return NewSegment(segment, recorder, FetchLog(segment.path / _LOG / "log-0", codec))
 
     def finish(self, job: str, counters: Mapping[str, int]) -> list[Path]:
-        """Close all segments and put them in their places, as the work of `job`; returns these in
-        order.
+        """Closes all segments and moves them to their destination, recorded as the result of `job`;
+        returns their paths in order.
         """
         for each in self._segments:
             each.log.close()
-            close_segment(each.segment, [each.log.path], _PARTS, self._conf, 0)
+            close_segment(each.segment, [each.log.path], _PARTS, self._settings.compression, 0)
             remove(each.segment.path / _LOG)
             mark_success(self._conf, each.segment.path)
         return place_together(self.work, self._parent, job, counters)
 
     def discard(self) -> None:
-        """Close what is open; the work folder goes with all that is in it."""
+        """Closes open files; the work folder is removed with its contents."""
         for each in self._segments:
             each.log.close()
 
 
 @contextmanager
 def new_segments(parent: Path, conf: Configuration, now: int) -> Iterator[NewSegments]:
-    """Segments in `parent` from `now` (ms) on. They get their places by `finish`; else nothing is
-    left of them.
+    """Opens new segments in `parent`, named after `now` (ms) and the following seconds. They remain
+    only if `finish` is called.
     """
     make_directory(parent)
     with work_folder(parent, NEW) as work:

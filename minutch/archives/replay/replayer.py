@@ -1,10 +1,10 @@
-"""Takes the visits of archives as a fetch takes its answers: the records that each leaves go into a
-segment.
+"""Replays the visits in archives as if they were responses to a fetch, and writes their records to
+segments.
 
-    visit ─ wanted? ─ robots.txt → content alone
-                    ├ same content as another visit → when all are known, with that content
-                    └ answer → protocol-archive says what it means → crawl_fetch, content; a
-                    redirect's target is linked
+    visit ─ wanted? ─ robots.txt → content only
+                    ├ same content as another visit → deferred until all are known
+                    └ response → interpreted by protocol-archive → crawl_fetch, content;
+                                 the target of a redirect is linked
 
 Every visit ends in one counter.
 """
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import Path
 from typing import Final
 
 from minutch.archives.replay.newsegments import NewSegments
@@ -36,7 +37,7 @@ from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.domains import choose_representative
 from minutch.urls.parts import parse
 from minutch.warc.reading.archivefiles import ArchiveFile, IndexFile, OpenArchives
-from minutch.warc.reading.archiveprotocol import replays
+from minutch.warc.reading.archiveprotocol import Replays, content_limit, replays
 from minutch.warc.reading.bytesource import RecordPosition
 from minutch.warc.reading.cdxjlines import CdxjLine
 from minutch.warc.reading.cdxjlookup import entries_of
@@ -47,64 +48,90 @@ log = logging.getLogger(__name__)
 
 VISITS: Final = "visits"
 ROBOTS: Final = "robots.txt"
-NOT_WANTED: Final = "not asked for"
+NOT_WANTED: Final = "not selected"
 FILTERED: Final = "filtered"
-OTHER_METHOD: Final = "answers to other requests than GET"
-UNRESOLVED: Final = "the same as a visit that is not there"
+OTHER_METHOD: Final = "responses to other requests than GET"
+UNRESOLVED: Final = "revisits of missing visits"
 TOO_MANY: Final = "more visits to a URL than segments"
-NO_VISIT: Final = "records of no visit"
+NO_VISIT: Final = "records that belong to no visit"
 DAMAGED: Final = "damaged places"
 BESIDE: Final = (NO_VISIT, DAMAGED)
-"""What is counted that is no end of a visit."""
-NOWHERE: Final = "index lines that lead nowhere"
+"""Counters that are not results of visits."""
+NOWHERE: Final = "index lines without a record"
 _HEAD_ROOM: Final = 1 << 20
 _MOST: Final = 0x7FFF_FFFF
 
 
-@dataclass(slots=True)
-class ImportRules:
-    """What becomes of URLs, and which visits are wanted."""
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """Options of imports of archives."""
 
     wanted: VisitFilter = field(default_factory=VisitFilter)
+    """Filter of the visits to import."""
     normalize: bool = False
+    """Apply URL normalizers."""
     filter: bool = False
-    describe: Callable[[Visit, Content], None] | None = None
-    """Adds to the metadata of a page."""
+    """Apply URL filters."""
+    folders: tuple[Path, ...] = ()
+    """Folders of the archives that CDXJ files refer to, besides their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySettings:
+    """The configuration of a replay: its plugins and limits."""
+
+    protocol: Replays
+    normalizers: URLNormalizers
+    filters: URLFilters
+    redirects: RedirectRules
+    interval: int
+    """Fetch interval of pages, in seconds."""
+    record_limit: int
+    """Bytes of a record that are read."""
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> ReplaySettings:
+        """Reads the configuration, one of `as_archived`."""
+        normalizers, filters = URLNormalizers(conf, SCOPE_FETCHER), URLFilters(conf)
+        limit = content_limit(conf)
+        return cls(
+            replays(conf),
+            normalizers,
+            filters,
+            RedirectRules(RedirectSettings.from_conf(conf), normalizers.normalize, filters.filter),
+            conf.get_int("db.fetch.interval.default", 2_592_000),
+            _MOST if limit < 0 else min(_MOST, limit + _HEAD_ROOM),
+        )
 
 
 class Replayer:
-    """One import."""
+    """A writer of visits into segments, one for each import."""
 
     def __init__(
         self,
         segments: NewSegments,
         index: VisitIndex,
-        conf: Configuration,
-        rules: ImportRules,
-        limit: int,
+        settings: ReplaySettings,
+        options: ImportOptions,
+        describe: Callable[[Visit, Content], None] | None = None,
     ) -> None:
-        """`limit`: bytes of content that are kept."""
-        self._segments, self._index, self._rules = segments, index, rules
-        self._most = min(_MOST, limit + _HEAD_ROOM)
-        self._protocol = replays(conf)
-        self._normalizers, self._filters = URLNormalizers(conf, SCOPE_FETCHER), URLFilters(conf)
-        settings = RedirectSettings.from_conf(conf)
-        self._redirects = RedirectRules(settings, self._normalizers.normalize, self._filters.filter)
-        self._interval = conf.get_int("db.fetch.interval.default", 2_592_000)
+        """`describe` adds to the metadata of pages."""
+        self._segments, self._index = segments, index
+        self._settings, self._options, self._describe = settings, options, describe
         self.counters = Counters({VISITS: 0})
 
     def take(self, archives: Iterable[ArchiveFile | IndexFile], progress: Progress) -> None:
-        """Take all visits of all archives."""
+        """Replays all visits of all archives."""
         for archive in archives:
             log.info("reading %s", archive.path)
             if isinstance(archive, ArchiveFile):
                 self._read(archive, progress)
             else:
                 self._look_up(archive, progress)
-        self._take_put_off(progress)
+        self._replay_deferred(progress)
 
     def _read(self, archive: ArchiveFile, progress: Progress) -> None:
-        with closing(archive.open(self._most)) as opened:
+        with closing(archive.open(self._settings.record_limit)) as opened:
             for found in opened.visits():
                 if isinstance(found, Visit):
                     self._index.name(archive, found.place, found.names)
@@ -115,16 +142,16 @@ class Replayer:
                 self.counters.add(DAMAGED, opened.reader.damages)
 
     def _look_up(self, index: IndexFile, progress: Progress) -> None:
-        """The wanted visits of a CDXJ file: only their records are read."""
-        with closing(OpenArchives(self._most)) as archives:
+        """Replays the wanted visits of a CDXJ file, and reads only their records."""
+        with closing(OpenArchives(self._settings.record_limit)) as archives:
             for found in entries_of(index):
                 self._count(NOWHERE if found is None else self._line(archives, *found), progress)
 
     def _line(self, archives: OpenArchives, archive: ArchiveFile, entry: CdxjLine) -> str:
-        """The visit that a line leads to; its record is read only if it may be wanted."""
-        wanted, place = self._rules.wanted, RecordPosition(entry.offset)
+        """Replays the visit that a line refers to; reads its record only if it may be wanted."""
+        wanted, position = self._options.wanted, RecordPosition(entry.offset)
         if entry.is_original:
-            self._index.name(archive, place, [entry.digest])
+            self._index.name(archive, position, [entry.digest])
         is_known = entry.is_original and bool(entry.status)
         if not wanted.matches_target(entry.url, entry.time) or (
             is_known and not wanted.matches_answer(entry.status, entry.mime)
@@ -132,24 +159,24 @@ class Replayer:
             return NOT_WANTED
         if entry.method != "GET":
             return OTHER_METHOD
-        visit = archives.visit_at(archive, place)
+        visit = archives.visit_at(archive, position)
         if visit is None:
             return NOWHERE
-        self._index.name(archive, place, visit.names)
+        self._index.name(archive, position, visit.names)
         return self._visit(archive, visit)
 
-    def _count(self, outcome: str, progress: Progress) -> None:
-        """Count a visit under what became of it; one that was put off has none yet."""
+    def _count(self, counter: str, progress: Progress) -> None:
+        """Counts a visit; `counter` is empty for one that is deferred."""
         self.counters.add(VISITS)
-        if outcome:
-            self.counters.add(outcome)
+        if counter:
+            self.counters.add(counter)
             progress.advance()
 
     # -- one visit ---------------------------------------------------------------------------------
 
     def _visit(self, archive: ArchiveFile, visit: Visit) -> str:
-        """Take a visit; returns what is counted, empty if it is put off."""
-        wanted = self._rules.wanted
+        """Replays a visit; returns the name of the counter, empty if it is deferred."""
+        wanted = self._options.wanted
         if not wanted.matches_target(visit.url, visit.time) or (
             visit.kind is not VisitKind.SAME and not wanted.matches(visit)
         ):
@@ -166,9 +193,9 @@ class Replayer:
         self._index.put_off(visit, number)
         return ""
 
-    def _take_put_off(self, progress: Progress) -> None:
-        """Take the visits that refer to others, now that all of those are known."""
-        with closing(OpenArchives(self._most)) as archives:
+    def _replay_deferred(self, progress: Progress) -> None:
+        """Replays the visits that refer to others, all of which are known now."""
+        with closing(OpenArchives(self._settings.record_limit)) as archives:
             for found, visits in groupby(self._index.put_off_visits(), key=lambda row: row[2]):
                 original = None if found is None else archives.visit_at(*found)
                 for visit, number, _ in visits:
@@ -177,7 +204,7 @@ class Replayer:
 
     def _resolved(self, visit: Visit, number: int, original: Visit | None) -> str:
         is_resolved = resolved(visit, original)
-        if not self._rules.wanted.matches(visit):
+        if not self._options.wanted.matches(visit):
             return NOT_WANTED
         if not is_resolved:
             self._record(visit, number)
@@ -187,18 +214,19 @@ class Replayer:
 
     def _url(self, url: str) -> str | None:
         try:
-            normal = self._normalizers.normalize(url) if self._rules.normalize else url
-            return self._filters.filter(normal) if self._rules.filter and normal else normal
+            settings, options = self._settings, self._options
+            normal = settings.normalizers.normalize(url) if options.normalize else url
+            return settings.filters.filter(normal) if options.filter and normal else normal
         except UrlError:
             return None
 
     def _record(self, visit: Visit, number: int) -> str:
-        """Write down what a visit leaves."""
+        """Writes the records of a visit."""
         segment = self._segments.number(number)
         if segment is None:
             return TOO_MANY
-        datum = CrawlDatum(status.STATUS_DB_FETCHED, self._interval, 1.0)
-        output = self._protocol.replayed(visit.url, datum, visit)
+        datum = CrawlDatum(status.STATUS_DB_FETCHED, self._settings.interval, 1.0)
+        output = self._settings.protocol.replayed(visit.url, datum, visit)
         end = ending(output.status.code)
         content = output.content if end.keeps_content else None
         frame = Frame(end.outcome)
@@ -207,8 +235,8 @@ class Replayer:
                 segment.recorder.robots_txt(frame, [output.content], visit.time)
             segment.add(frame)
             return ROBOTS
-        if content is not None and self._rules.describe is not None:
-            self._rules.describe(visit, content)
+        if content is not None and self._describe is not None:
+            self._describe(visit, content)
         segment.recorder.page(
             frame, visit.url, datum, content, output.status, end.fetch_status, visit.time
         )
@@ -225,8 +253,8 @@ class Replayer:
         answer: ProtocolStatus,
         recorder: Recorder,
     ) -> None:
-        """Write down where a redirect leads, as a fetch does that does not follow it at once."""
-        target = self._redirects.target(visit.url, answer.message or "")
+        """Writes the target of a redirect, as a fetch does that does not follow it at once."""
+        target = self._settings.redirects.target(visit.url, answer.message or "")
         if target is not None:
             temporary = answer.code == protocolstatus.TEMP_MOVED
             representative = choose_representative(visit.url, target, temporary)

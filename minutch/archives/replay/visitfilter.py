@@ -1,13 +1,13 @@
-"""Which visits of an archive are wanted: by host, media type, status and time. The one home of
-that. Pure: no I/O.
+"""Decides which visits of an archive are wanted: by host, media type, status and time. The only
+module that does. Pure: no I/O.
 
-    -host example.org       the host, or `*.example.org`: all below it, and itself
-    -mime text/html         the type that the answer declares, or `text/*`
-    -status 200             the status, or `3xx`
-    -from, -to              times: 2012, 201201, 2012-01-31, 20120131120000, 2012-01-31T12:00:00Z;
-                            -to has all of it
+    -host example.org       a host, or `*.example.org`: it and all hosts below it
+    -mime text/html         the media type that the response declares, or `text/*`
+    -status 200             a status, or `3xx`
+    -from, -to              times: 2012, 201201, 2012-01-31, 20120131120000,
+                            2012-01-31T12:00:00Z; -to includes all of the period
 
-Of each kind one must match; a kind that is not given lets all pass.
+Of each option that is given, one value must match.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EVER: Final = 0x7FFF_FFFF_FFFF_FFFF
 
 @dataclass(frozen=True, slots=True)
 class VisitFilter:
-    """What was asked for. Times in ms, both ends included."""
+    """A filter of visits. Times are in ms, both ends are included."""
 
     hosts: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
@@ -32,13 +32,13 @@ class VisitFilter:
     last: int = EVER
 
     def matches_target(self, url: str, time: int) -> bool:
-        """Whether a visit to `url` at `time` may be wanted."""
+        """Returns whether a visit to `url` at `time` may be wanted."""
         if not self.first <= time <= self.last:
             return False
         return not self.hosts or any(_is_host(host_of(url) or "", wanted) for wanted in self.hosts)
 
     def matches_answer(self, status: int, media_type: str) -> bool:
-        """Whether what the visit brought is wanted."""
+        """Returns whether a response is wanted."""
         if self.statuses and not any(
             _is_status(f"{status:03}", wanted) for wanted in self.statuses
         ):
@@ -47,14 +47,14 @@ class VisitFilter:
         return not self.types or any(_is_type(declared, wanted) for wanted in self.types)
 
     def matches(self, visit: Visit) -> bool:
-        """Whether a visit is wanted, its content known."""
+        """Returns whether a visit with a known response is wanted."""
         return self.matches_target(visit.url, visit.time) and self.matches_answer(
             visit.status, media_type(visit)
         )
 
 
 def media_type(visit: Visit) -> str:
-    """The type that an answer declares."""
+    """Returns the media type that a response declares."""
     for line in [] if visit.answer is None else visit.answer.head[1:]:
         name, _, value = line.partition(b":")
         if name.strip().lower() == b"content-type":

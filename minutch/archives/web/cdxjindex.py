@@ -1,11 +1,11 @@
-"""CDXJ: the index by which replay tools find a page in WARC files.
+"""Writes CDXJ, the index by which replay tools find a page in WARC files.
 
     index  :=  line*, sorted as bytes
     line   :=  SURT of the URL " " time (yyyyMMddHHmmss, UTC) " " JSON "\n"
-    JSON   :=  url, mime ("warc/revisit" for a revisit), status, digest, length, offset, filename:
-           all of them strings
+    JSON   :=  url, mime ("warc/revisit" for a revisit), status, digest,
+               length, offset, filename: all of them strings
 
-In the index are pages (response, revisit, resource) and what is stored as metadata, but for a
+The index covers pages (response, revisit, resource) and metadata records, except those with a
 crawler's own fields.
 
 Source: the lines of cdxj-indexer, byte for byte; pywb's documentation of the format (`CDXJ index
@@ -34,14 +34,14 @@ REVISIT_TYPE: Final = "warc/revisit"
 _LONGEST_STATUS: Final = 64
 _OF_HTTP: Final = frozenset({"response", "revisit"})
 _RUN: Final = 1 << 24
-"""Bytes of lines that are sorted at once."""
+"""Bytes of lines that are sorted in memory at a time."""
 _END_OF_TYPE: Final = re.compile(r"[;\s]")
 _DIGITS: Final = re.compile(r"[^0-9]")
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """What an index says of a record. None where it says nothing."""
+    """A line of an index; None stands for members that it lacks."""
 
     url: str
     date: str
@@ -53,10 +53,10 @@ class IndexEntry:
     offset: int
     file: str
     method: str | None = None
-    """The request's, where it was not GET."""
+    """Method of the request, unless it was GET."""
 
     def line(self) -> str:
-        """The line of the index."""
+        """Returns the line of the index."""
         values = {
             "url": self.url,
             "mime": self.mime,
@@ -72,13 +72,13 @@ class IndexEntry:
 
 
 def timestamp(date: str) -> str:
-    """The 14 digits of a WARC-Date."""
+    """Returns the 14 digits of a WARC-Date."""
     return _DIGITS.sub("", date)[:14].ljust(14, "0")
 
 
 def field(header: bytes, name: str) -> str | None:
-    """The first value of a field in the header of a record or of an HTTP message, whatever its
-    case.
+    """Returns the first value of a field in the header of a record or HTTP message; names are
+    compared case-insensitively.
     """
     match = re.search(
         rb"\r?\n" + re.escape(name.encode()) + rb"[ \t]*:[ \t]*([^\r\n]*)", header, re.IGNORECASE
@@ -87,13 +87,13 @@ def field(header: bytes, name: str) -> str | None:
 
 
 def is_indexed(kind: str, content_type: str | None) -> bool:
-    """Whether a record is in an index."""
+    """Returns whether an index covers a record."""
     return kind in KINDS and (kind in _OF_HTTP or content_type != FIELDS)
 
 
 def media_type(kind: str, header: bytes, head: bytes) -> str | None:
-    """The type of a page as an index has it: of a response that of its HTTP header, nothing made of
-    it.
+    """Returns the media type that an index states: for a response, the value of its HTTP header,
+    unchanged.
     """
     if kind == "revisit":
         return REVISIT_TYPE
@@ -102,7 +102,7 @@ def media_type(kind: str, header: bytes, head: bytes) -> str | None:
 
 
 def entry_of(record: WrittenRecord) -> IndexEntry | None:
-    """The entry of a record that was written; None for one that no index has."""
+    """Returns the entry of a record that was written; None for one that is not indexed."""
     content_type = field(record.header, "Content-Type")
     if not is_indexed(record.kind, content_type):
         return None
@@ -120,10 +120,10 @@ def entry_of(record: WrittenRecord) -> IndexEntry | None:
 
 
 class SortedLines:
-    """Lines on their way into an index: kept on disk, and sorted in the end."""
+    """A collection of index lines, kept on disk and sorted at the end."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is where temporary files go."""
+        """`folder` takes temporary files."""
         self._folder = folder
         self._file = TemporaryFile(dir=folder, buffering=1 << 18)  # noqa: SIM115 - closed by __exit__
 
@@ -139,11 +139,11 @@ class SortedLines:
         self._file.close()
 
     def add(self, entry: IndexEntry) -> None:
-        """Take up an entry."""
+        """Adds an entry."""
         self._file.write(entry.line().encode())
 
     def sorted(self) -> Iterator[bytes]:
-        """All lines in order; a line that was added twice comes once."""
+        """Returns all lines in order, without repetitions."""
         self._file.seek(0)
         last = b""
         lines = ((line, b"") for line in self._file)
@@ -154,7 +154,7 @@ class SortedLines:
 
 
 class IndexWriter(SortedLines, ArchiveListener):
-    """The index of the files of an archive, made while they are written."""
+    """A collector of the index of an archive while its files are written."""
 
     def record(self, record: WrittenRecord) -> None:
         entry = entry_of(record)
@@ -163,6 +163,6 @@ class IndexWriter(SortedLines, ArchiveListener):
 
 
 def write_index(path: Path, lines: Iterable[bytes]) -> None:
-    """An index as a file."""
+    """Writes an index to a file."""
     with path.open("wb", buffering=1 << 18) as file:
         file.writelines(lines)

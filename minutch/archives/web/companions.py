@@ -1,8 +1,7 @@
-"""What is published beside WARC files: files of their own, one beside each, with records that refer
-to theirs.
+"""Writes companions of WARC files: one for each, with records that refer to those of the WARC file.
 
-The WARC files themselves are not written. `export warc` with the same options makes the very same,
-record by record.
+The WARC files themselves are not written; `export warc` with the same options writes them, record
+by record the same.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _NEVER_FULL = 1 << 62
 
 
 class CompanionFiles(ArchiveListener):
-    """Files beside WARC files. A subclass makes the records; `suffix` stands in the names."""
+    """A writer of companion files. Subclasses write the records; `suffix` is part of file names."""
 
     suffix = ""
 
@@ -42,7 +41,7 @@ class CompanionFiles(ArchiveListener):
         self.files.open_next()
 
     def info(self) -> dict[str, str]:
-        """The fields of the warcinfo record."""
+        """Returns the fields of the warcinfo record."""
         crawler = self.spec.crawler[V1_0]
         made = {
             "Software-Info": f"minutch/{__version__}",

@@ -1,12 +1,11 @@
-"""Indexes existing archives, which an export takes instead of segments: an entry for each
-record.
+"""Indexes existing archives, which an export takes instead of segments.
 
-    archive  ─ record, record, …  → an entry for each that an index has, with its offset and length
-             └ visit, visit, …    → who asked how: an answer to another request than GET is marked
+    archive  ─ record, record, …  → an index entry for each that belongs there: offset and length
+             └ visit, visit, …    → the request's method, which the entry has unless it is GET
 
-An index leads to members of their own: records that share one (a file that is one gzip member) are
-counted, and have no entry. In an index a file is named as it lies below the index, else by its name
-alone.
+An index entry addresses a gzip member: records that share one (a file that is a single gzip member)
+have no entry, and are counted. An index names a file by its path relative to the index, or by its
+name alone if it lies elsewhere.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from minutch.warc.warcfile import PAYLOAD_DIGEST, sha1_digest
 log = logging.getLogger(__name__)
 
 INDEXED: Final = "records in the index"
-NOT_INDEXED: Final = "records that no index has"
+NOT_INDEXED: Final = "records that are not indexed"
 SHARED: Final = "records that share a gzip member or zstd frame"
 DAMAGED: Final = "damaged places"
 _GET: Final = "GET"
@@ -42,6 +41,7 @@ _BLANK: Final = b"\r\n\r\n"
 
 
 def is_archive(path: Path) -> bool:
+    """Returns whether a path is an archive, or a folder of archives rather than of segments."""
     if not path.is_dir():
         return path.is_file()
     inside = [path, *(entry for entry in path.iterdir() if entry.is_dir())]
@@ -52,21 +52,32 @@ def is_archive(path: Path) -> bool:
     return any(NAMES.search(file.name) for file in path.rglob("*"))
 
 
-def named_archives(paths: Sequence[Path], root: Path | None = None) -> dict[str, ArchiveFile]:
-    """The archives at `paths` by the names that an index in `root`, or one that lies with them, has
-    for them.
+def archives_among(paths: Sequence[Path]) -> list[Path]:
+    """Returns `paths` if they are archives, and nothing if they are segments.
 
-    StoreError for two of one name, for a WACZ, and if there are none.
+    Raises StoreError for a mixture of both.
+    """
+    found = [path for path in paths if is_archive(path)]
+    if found and len(found) < len(paths):
+        segments = next(path for path in paths if path not in found)
+        raise StoreError(f"archives and segments at once: {found[0]}, {segments}")
+    return found
+
+
+def named_archives(paths: Sequence[Path], root: Path | None = None) -> dict[str, ArchiveFile]:
+    """Returns the archives at `paths` by the names that an index in `root`, or one in their own
+    folder, has for them.
+
+    Raises StoreError for two archives of the same name, for a WACZ, and if there is no archive.
     """
     found: dict[str, ArchiveFile] = {}
     for archive in find_archives(paths):
         if isinstance(archive, IndexFile):
-            log.warning("%s: an index, no archive: passed over", archive.path)
+            log.warning("%s: skipped: an index, not an archive", archive.path)
             continue
         if archive.entry:
             raise StoreError(
-                f"{archive.path}: a WACZ, which has its own index: `minutch import wacz` reads it"
-                " by that"
+                f"{archive.path}: a WACZ has its own index, which `minutch import wacz` uses"
             )
         name = archive.path.name if root is None else _name(archive.path, root)
         if name in found:
@@ -88,8 +99,8 @@ def index_archives(
     progress: Progress,
     seen: Callable[[Visit | Record], None] = lambda found: None,
 ) -> Counters:
-    """`add` the entries of archives that stand in an index under these names; `seen` is told what
-    else is in them.
+    """Calls `add` with the index entries of archives, given by name, and `seen` with each visit and
+    each record that belongs to none.
     """
     counters = Counters(dict.fromkeys((INDEXED, NOT_INDEXED), 0))
     for name, archive in archives:
@@ -98,7 +109,7 @@ def index_archives(
             indexing = _Indexing(opened.reader if archive.compression else None, name, add)
             for found in opened.visits(indexing.records):
                 if isinstance(found, Visit):
-                    indexing.asked_by(found)
+                    indexing.complete(found)
                 seen(found)
                 progress.advance()
             indexing.close()
@@ -117,20 +128,20 @@ def index_archives(
 
 
 class _Indexing:
-    """Makes the entries of a file's records as they pass by; that of an answer when it is known
-    what was asked.
+    """A maker of the entries of a file's records, which pass through it; the entry of a response is
+    made once the request is known.
     """
 
     def __init__(
         self, reader: RecordReader | None, name: str, add: Callable[[IndexEntry], None]
     ) -> None:
-        """`reader` is that of a compressed file, of which it says where members end."""
+        """`reader` is that of a compressed file, and knows where members end."""
         self._reader, self._name, self._add = reader, name, add
         self._waiting: list[IndexEntry] = []
         self.counters = Counters()
 
     def records(self, records: Iterable[Record]) -> Iterator[Record]:
-        """The records, unchanged."""
+        """Passes the records on unchanged."""
         for record in records:
             length: int | None = len(record.head) + record.length
             if self._reader is not None:
@@ -138,29 +149,29 @@ class _Indexing:
                 length = None if end is None or record.place.inner else end - record.place.offset
             if length is None:
                 self.counters.add(SHARED)
-            elif (entry := entry_of(record, self._name, length)) is None:
+            elif (entry := entry_of_existing(record, self._name, length)) is None:
                 self.counters.add(NOT_INDEXED)
             else:
                 self.counters.add(INDEXED)
                 self._waiting.append(entry)
             yield record
 
-    def asked_by(self, visit: Visit) -> None:
-        """A visit is whole: its entry, and those before it."""
+    def complete(self, visit: Visit) -> None:
+        """Adds the entry of a complete visit, and those before it."""
         while self._waiting and self._waiting[0].offset <= visit.place.offset:
             entry = self._waiting.pop(0)
-            is_it = entry.offset == visit.place.offset and visit.method != _GET
-            self._add(replace(entry, method=visit.method) if is_it else entry)
+            marked = entry.offset == visit.place.offset and visit.method != _GET
+            self._add(replace(entry, method=visit.method) if marked else entry)
 
     def close(self) -> None:
-        """The entries of what is no visit."""
+        """Adds the remaining entries, which belong to no visit."""
         for entry in self._waiting:
             self._add(entry)
 
 
-def entry_of(record: Record, name: str, length: int) -> IndexEntry | None:
-    """The entry of a record in the file of this name, `length` bytes long there; None for one that
-    no index has.
+def entry_of_existing(record: Record, name: str, length: int) -> IndexEntry | None:
+    """Returns the index entry of a record that takes `length` bytes of the file of this name; None
+    for a kind of record that is not indexed.
     """
     fields = record.fields
     head = _http_head(record.block)
@@ -197,7 +208,9 @@ def entry_of(record: Record, name: str, length: int) -> IndexEntry | None:
 
 
 def _http_head(block: bytes) -> bytes:
-    """The head of the HTTP answer in a block, empty line and all; empty if there is none."""
+    """Returns the head of the HTTP response in a block, with its empty line; empty if there is
+    none.
+    """
     if not block.startswith(_HTTP):
         return b""
     end = block.find(_BLANK, 0, _LONGEST_HEAD)

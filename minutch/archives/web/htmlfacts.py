@@ -1,12 +1,12 @@
-"""What a WAT record says of an HTML page: title, base, meta, link and script elements, and links.
-Pure: no I/O.
+"""Extracts the facts of an HTML page that a WAT record has: title, base, meta, link and script
+elements, and links. Pure: no I/O.
 
     Head     Base, Title, Metas, Link, Scripts
-    Links    path (`A@/href`: element and attribute), url as it stands in the page, other
-             attributes, text of an anchor
+    Links    path (`A@/href`: element and attribute), url as written in the page,
+             other attributes, text of an anchor
 
-In the order of the page; an anchor where it ends. A page is read from its beginning to its end, and
-no tree is kept.
+Links are in document order, an anchor where it ends. The page is parsed as a stream, without a
+tree.
 
 Source: org.archive.resource.html.ExtractingParseObserver of the Common Crawl's ia-web-commons:
 which elements, which attributes, and how much of a text.
@@ -22,9 +22,9 @@ from typing import Final
 from lxml import etree
 
 LONGEST_TEXT: Final = 128
-"""Characters of a title's or anchor's text."""
+"""Maximum length of the text of a title or anchor, in characters."""
 _MOST_OPEN: Final = 8
-"""Anchors, one inside the other, that the same text belongs to."""
+"""Maximum number of nested anchors that the same text belongs to."""
 _LONGEST_STYLE: Final = 100_000
 
 _URL_ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -56,13 +56,13 @@ _OF_ANCHORS: Final = ("target", "alt", "title", "rel", "hreflang", "type")
 _OF_METAS: Final = ("name", "rel", "content", "http-equiv", "property")
 _SEPARATING: Final = frozenset(
     """
-address article aside blockquote body br button canvas caption cite col colgroup datalist dd details div dl dt embed
-fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr iframe img input label legend li map noscript
-object ol optgroup output p pre progress q section select summary table tbody td textarea tfoot th thead time title tr
-ul video
-""".split()  # noqa: E501, SIM905
+address article aside blockquote body br button canvas caption cite col colgroup datalist dd
+details div dl dt embed fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr
+iframe img input label legend li map noscript object ol optgroup output p pre progress q section
+select summary table tbody td textarea tfoot th thead time title tr ul video
+""".split()  # noqa: SIM905
 )
-"""Elements that words don't run across."""
+"""Elements that separate words."""
 _CLICKABLE: Final = frozenset({"div", "input"})
 _CLICKS: Final = (
     re.compile(
@@ -84,7 +84,7 @@ Link = dict[str, str]
 
 
 def html_facts(markup: bytes) -> dict[str, object]:
-    """The facts of a page in UTF-8."""
+    """Returns the facts of a page in UTF-8."""
     reader = _Reader()
     parser = etree.HTMLParser(target=reader, encoding="utf-8", huge_tree=True)
     try:
@@ -109,7 +109,7 @@ class _Anchor:
 
 @dataclass
 class _Reader:
-    """Hears what is in a page, as lxml's parser tells it."""
+    """A target of lxml's parser, which calls it for each element and text."""
 
     head: dict[str, object] = field(default_factory=dict)
     links: list[Link] = field(default_factory=list)
@@ -124,7 +124,7 @@ class _Reader:
         for each in _ON_ANY:
             if each in attributes:
                 self.links.append(_link(name, each, attributes))
-        self._note_place(tag, opened=True)
+        self._track_section(tag, opened=True)
         self._head_element(tag, name, attributes)
         if tag == "a":
             known = "href" in attributes
@@ -141,7 +141,7 @@ class _Reader:
                 {"path": f"{name}@/onclick", "url": url} for url in _clicked(attributes["onclick"])
             ]
 
-    def _note_place(self, tag: str, *, opened: bool) -> None:
+    def _track_section(self, tag: str, *, opened: bool) -> None:
         if tag == "head":
             self._in_head = opened
         elif tag == "body":
@@ -180,7 +180,7 @@ class _Reader:
         elif self._style is not None:
             self._style.append(text)
         else:
-            self._hear(text)
+            self._add_text(text)
 
     def end(self, tag: str) -> None:
         if tag == "title" and self._title is not None:
@@ -195,10 +195,10 @@ class _Reader:
         elif tag == "a" and self._anchors:
             self._close(self._anchors.pop())
         if tag in _SEPARATING:
-            self._hear(" ")
-        self._note_place(tag, opened=False)
+            self._add_text(" ")
+        self._track_section(tag, opened=False)
 
-    def _hear(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         for anchor in self._anchors[-_MOST_OPEN:]:
             anchor.add(text)
 
@@ -212,7 +212,7 @@ class _Reader:
             self._close(self._anchors.pop())
 
     def facts(self) -> dict[str, object]:
-        """All that was heard."""
+        """Returns the facts collected."""
         head = {"Head": self.head} if self.head else {}
         return head | ({"Links": self.links} if self.links else {})
 

@@ -1,6 +1,4 @@
-"""Puts existing WARC files into a WACZ as they are; its index and list of pages are
-made of them.
-"""
+"""Puts existing WARC files into a WACZ unchanged, and makes its index and page list from them."""
 
 from __future__ import annotations
 
@@ -13,11 +11,11 @@ from minutch.archives.web.existingarchives import index_archives
 from minutch.archives.web.watfiles import HTML, facts_of
 from minutch.cycle.parse.charset import CharsetDetector
 from minutch.errors import StoreError
-from minutch.job import Counters, JobContext
+from minutch.job import Counters, Progress
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.warc.reading.archivefiles import ZSTD, ArchiveFile
-from minutch.warc.reading.archiveprotocol import as_archived, replays
+from minutch.warc.reading.archiveprotocol import Replays
 from minutch.warc.reading.recordreader import Record
 from minutch.warc.reading.visits import Visit, VisitKind, target_of
 from minutch.warc.reading.warcrecords import WARC
@@ -27,53 +25,46 @@ _OK: Final = 200
 _PIECE: Final = 1 << 20
 
 
-class Files(Protocol):
-    """Takes files by their names, as a package does."""
+class Package(Protocol):
+    """A package to which files are added by name."""
 
     def add(self, path: str, chunks: Iterable[bytes], *, compress: bool = False) -> str: ...
 
 
-class Lines(Protocol):
-    """Takes entries, as an index does."""
+class Index(Protocol):
+    """An index to which entries are added."""
 
     def add(self, entry: IndexEntry) -> None: ...
 
 
-class Pages(Protocol):
-    """Takes pages, as their list does."""
-
-    def add(self, target: str, time: int, title: str, text: str | None) -> None: ...
-
-
-def titled_by(archives: Mapping[str, ArchiveFile]) -> tuple[int, str]:
-    """When a package of these archives was made (ms), by the newest of them, and its title, if none
-    is given.
+def title_and_time(archives: Mapping[str, ArchiveFile]) -> tuple[str, int]:
+    """Returns the default title of a package of these archives, and its creation time (ms), which
+    is that of the newest archive.
     """
     newest = max(archive.path.stat().st_mtime for archive in archives.values())
-    return int(newest) * 1000, min(archives).partition(".")[0]
+    return min(archives).partition(".")[0], int(newest) * 1000
 
 
-def take_archives(
+def add_archives(
     archives: Mapping[str, ArchiveFile],
-    files: Files,
-    index: Lines,
-    pages: Pages,
-    context: JobContext,
+    package: Package,
+    index: Index,
+    finder: HtmlPageFinder,
+    progress: Progress,
 ) -> Counters:
-    """Put archives, their index and their HTML pages into a package. StoreError for what a WACZ
-    can't hold.
+    """Adds archives to a package, their records to its index and their HTML pages to its page list.
+
+    Raises StoreError for archives that a WACZ can't hold.
     """
     for archive in archives.values():
         if archive.grammar is not WARC or archive.compression == ZSTD:
             raise StoreError(
-                f"{archive.path}: a WACZ holds WARC files, plain or gzip: `import` and `export"
-                " wacz` make one"
+                f"{archive.path}: a WACZ holds WARC files, plain or gzip; `import` and then `export"
+                " wacz` convert others"
             )
     for name, archive in archives.items():
-        files.add(f"archive/{name}", _chunks(archive.path))
-    finder = _PageFinder(pages.add, context, [archive.path for archive in archives.values()])
-    with context.progress("export", unit="records") as progress:
-        counters = index_archives(archives.items(), index.add, progress, finder.seen)
+        package.add(f"archive/{name}", _chunks(archive.path))
+    counters = index_archives(archives.items(), index.add, progress, finder.take)
     counters.add(PAGES, finder.count)
     return counters
 
@@ -87,27 +78,25 @@ def _chunks(path: Path) -> Iterator[bytes]:
         raise StoreError(f"{path}: can't be read: {exc.strerror}") from exc
 
 
-class _PageFinder:
-    """Finds HTML pages among what is in archives: their title, and their text where a record has
-    it.
-    """
+class HtmlPageFinder:
+    """A finder of the HTML pages in archives, with their titles, and their texts if recorded."""
 
     def __init__(
         self,
         add: Callable[[str, int, str, str | None], None],
-        context: JobContext,
-        files: Iterable[Path],
+        protocol: Replays,
+        charsets: CharsetDetector,
     ) -> None:
-        conf = as_archived(context.conf, files)
-        self._add, self._replays, self._charsets = add, replays(conf), CharsetDetector(conf)
+        """`add` is called with URL, time, title and text of each page."""
+        self._add, self._protocol, self._charsets = add, protocol, charsets
         self._text: tuple[str, str] | None = None
-        """URL and text of the last conversion record; it is seen before its page, which waits for
-        what follows.
+        """URL and text of the last conversion record. It is seen before its page, because a visit
+        is complete only when the next one begins.
         """
         self.count = 0
 
-    def seen(self, found: Visit | Record) -> None:
-        """A visit, or a record that is none."""
+    def take(self, found: Visit | Record) -> None:
+        """Takes a visit, or a record that belongs to none."""
         if isinstance(found, Visit):
             self._visit(found)
             self._text = None
@@ -117,7 +106,7 @@ class _PageFinder:
     def _visit(self, visit: Visit) -> None:
         if visit.kind is not VisitKind.ANSWER or visit.status != _OK or visit.method != "GET":
             return
-        content = self._replays.replayed(visit.url, CrawlDatum(), visit).content
+        content = self._protocol.replayed(visit.url, CrawlDatum(), visit).content
         if content is not None and content.content_type.partition(";")[0].strip().lower() in HTML:
             text = self._text[1] if self._text is not None and self._text[0] == visit.url else None
             self._add(visit.url, visit.time, self._title(content), text)

@@ -1,12 +1,13 @@
-"""SURT: a URL as the key of an index of web archives: `com,example)/path?a=1&b=2`. Pure: no I/O.
+"""Makes SURTs, the keys of URLs in an index of web archives: `com,example)/path?a=1&b=2`. Pure: no
+I/O.
 
     key   :=  host in reverse, labels between commas  [":" port]  ")"  path  ["?" query]
     other :=  scheme ":" path
 
-What is the same page for a reader has the same key: without scheme, `www.`, user, fragment, session
-ID and the slash at the end, all in lower case, arguments in order. Keys are compared by programs of
-many hands, so all of this is as the Wayback Machine's canonicalizers have it, whatever RFC 3986
-says of it.
+URLs that mean the same page to a reader have the same key: it lacks scheme, `www.`, user, fragment,
+session ID and trailing slash, is in lower case, and has its arguments sorted. Since programs of
+different origin compare keys, all rules are those of the Wayback Machine's canonicalizers, even
+where RFC 3986 says otherwise.
 
 Source: org.archive.url (GoogleURLCanonicalizer, IAURLCanonicalizer, WaybackURLKeyMaker) of
 webarchive-commons.
@@ -28,7 +29,7 @@ _IN_NO_URL: Final = re.compile(rb"[\n\r\t]")
 _WWW: Final = re.compile(rb"www\d*\.")
 _DEFAULT_PORTS: Final = {b"http": b"80", b"https": b"443"}
 _AS_THEY_ARE: Final = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
-"""What stays unencoded, beside letters and digits: ASCII that can be seen, without `#` and `%`."""
+"""Characters that stay unencoded besides letters and digits: visible ASCII except `#` and `%`."""
 _NUMBER: Final = re.compile(rb"(?:0[0-7]*|[1-9][0-9]*)(?:\.[0-9]+){0,3}")
 
 _PATH_SESSIONS: Final = (
@@ -48,7 +49,7 @@ _QUERY_SESSIONS: Final = tuple(
 
 
 def surt(url: str) -> str:
-    """The key of a URL; `-` for an empty one."""
+    """Returns the key of a URL; `-` for an empty one."""
     data = _IN_NO_URL.sub(b"", url.encode("utf-8", "surrogateescape").strip())
     if not data:
         return "-"
@@ -68,11 +69,11 @@ def surt(url: str) -> str:
 
 
 def _host_and_port(authority: bytes) -> tuple[bytes, bytes]:
-    place = authority.rpartition(b"@")[2]
-    if place.startswith(b"["):
-        host, _, port = place.partition(b"]")
+    host_and_port = authority.rpartition(b"@")[2]
+    if host_and_port.startswith(b"["):
+        host, _, port = host_and_port.partition(b"]")
         return host[1:], port.removeprefix(b":")
-    host, _, port = place.partition(b":")
+    host, _, port = host_and_port.partition(b":")
     return host, port
 
 
@@ -84,7 +85,7 @@ def _port(scheme: bytes, port: bytes) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _reversed(host: bytes) -> bytes:
-    """The labels of a host, the last one first."""
+    """Returns the labels of a host in reverse order."""
     host = _unescaped(host)
     if not host.isascii():
         host = _idna(host.decode("utf-8", "ignore"))
@@ -102,7 +103,7 @@ def _idna(host: str) -> bytes:
 
 
 def _address(host: bytes) -> bytes | None:
-    """The usual form of an IPv4 address that is written in numbers of another kind (inet_aton)."""
+    """Returns the dotted-decimal form of an IPv4 address in any notation of inet_aton."""
     if host.isdigit():
         return str(IPv4Address(int(host[-20:]) & 0xFFFFFFFF)).encode()
     if not _NUMBER.fullmatch(host):
@@ -129,7 +130,7 @@ def _path(path: bytes, in_host: bool) -> bytes:
 
 
 def _normal(path: bytes) -> bytes:
-    """Without `.`, `..` and empty names; what ends in a slash, still does."""
+    """Resolves `.`, `..` and empty segments; keeps a trailing slash."""
     kept: list[bytes] = []
     for name in path.split(b"/")[1:]:
         if name == b"..":
@@ -160,7 +161,7 @@ def _query(query: bytes | None) -> bytes:
 
 
 def _unescaped(text: bytes) -> bytes:
-    """Without percent-encoding, however often it was applied."""
+    """Removes percent-encoding, repeatedly if it was applied repeatedly."""
     while b"%" in text and (plain := unquote_to_bytes(text)) != text:
         text = plain
     return text

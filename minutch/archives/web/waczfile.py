@@ -1,12 +1,11 @@
-"""`export wacz`: a web archive with its index and a list of its pages in one file, which a browser
+"""Writes WACZ files: a web archive, its index and a list of its pages in one file, which browsers
 can replay.
 
-    archive/<prefix>-NNNNN.warc.gz    the files of `export warc`, or those that were given, stored
-                                      as they are
-    indexes/index.cdx.gz, index.idx   CDXJ in gzip members of 300 lines, and where each of them
-                                      begins
+    archive/<prefix>-NNNNN.warc.gz    the files of `export warc`, or existing ones, unchanged
+    indexes/index.cdx.gz              CDXJ in gzip members of 300 lines
+    indexes/index.idx                 the offset of each member
     pages/pages.jsonl                 the HTML pages: URL, time, title, with -text their text
-    datapackage.json                  size and SHA-256 digest of each of these
+    datapackage.json                  size and SHA-256 digest of each of these files
     datapackage-digest.json           the digest of datapackage.json
 
 Source: WACZ 1.1.1, and the ZipNum index of pywb.
@@ -38,17 +37,17 @@ from minutch.warc.warcfile import V1_1, Output, warc_date
 VERSION: Final = "1.1.1"
 HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _LINES: Final = 300
-"""Lines of the index in a gzip member."""
+"""Number of index lines in a gzip member."""
 _PIECE: Final = 1 << 20
 _EARLIEST: Final = 315_532_800_000
-"""The first time that a ZIP file can name: 1980."""
+"""Earliest time that a ZIP file can represent (ms): 1980."""
 
 
 class WaczPackage:
-    """The ZIP file, and what is in it so far."""
+    """A writer of a WACZ file."""
 
     def __init__(self, path: Path, time: int) -> None:
-        """`time` (ms) is when it was made, by its own account."""
+        """`time` (ms) is the creation time that the file states."""
         self._zip = zipfile.ZipFile(path, "w", allowZip64=True)
         self._time = time
         self._resources: list[dict[str, object]] = []
@@ -68,11 +67,11 @@ class WaczPackage:
             self._zip.close()
 
     def open_archive(self, name: str) -> Output:
-        """A WARC file to be written."""
+        """Opens a WARC file in the package for writing."""
         return _PackageFile(self, f"archive/{name}", compress=False)
 
-    def opened(self, path: str, *, compress: bool) -> IO[bytes]:
-        """An entry to be written."""
+    def open_entry(self, path: str, *, compress: bool) -> IO[bytes]:
+        """Opens an entry of the ZIP file for writing."""
         date = time.gmtime(max(self._time, _EARLIEST) / 1000)
         entry = zipfile.ZipInfo(path, date[:6])
         entry.compress_type = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
@@ -80,34 +79,34 @@ class WaczPackage:
         return self._zip.open(entry, "w", force_zip64=True)
 
     def add(self, path: str, chunks: Iterable[bytes], *, compress: bool = False) -> str:
-        """Write an entry whole; returns its digest."""
+        """Writes a whole entry; returns its digest."""
         file = _PackageFile(self, path, compress=compress)
         for chunk in chunks:
             file.write(chunk)
         return file.close()
 
-    def written(self, path: str, size: int, digest: str) -> None:
-        """Note an entry for the description of the package."""
+    def describe(self, path: str, size: int, digest: str) -> None:
+        """Adds an entry to the package's description."""
         self._resources.append(
             {"name": path.rpartition("/")[2], "path": path, "hash": digest, "bytes": size}
         )
 
     def add_index(self, lines: Iterator[bytes]) -> None:
-        """The index in blocks, and the index of the blocks."""
+        """Writes the index in blocks, and the index of the blocks."""
         meta = {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}
         blocks = [f"!meta 0 {json.dumps(meta)}\n".encode()]
         file = _PackageFile(self, "indexes/index.cdx.gz", compress=False)
         at = 0
         while block := list(islice(lines, _LINES)):
             member = isal_zlib.compress(b"".join(block), 3, wbits=31)
-            place = {
+            position = {
                 "offset": at,
                 "length": len(member),
                 "digest": _digest(member),
                 "filename": "index.cdx.gz",
             }
             blocks.append(
-                b" ".join((*block[0].split(b" ", 2)[:2], json.dumps(place).encode())) + b"\n"
+                b" ".join((*block[0].split(b" ", 2)[:2], json.dumps(position).encode())) + b"\n"
             )
             file.write(member)
             at += len(member)
@@ -115,7 +114,7 @@ class WaczPackage:
         self.add("indexes/index.idx", blocks)
 
     def finish(self, title: str, first: tuple[str, str] | None) -> None:
-        """Describe what was written. `first`: URL and time of the page that is shown first."""
+        """Writes the package's description. `first` is URL and time of its main page."""
         described: dict[str, Any] = {
             "profile": "data-package",
             "wacz_version": VERSION,
@@ -136,11 +135,11 @@ class WaczPackage:
 
 
 class _PackageFile:
-    """A file in a package."""
+    """A file in a package, opened for writing."""
 
     def __init__(self, package: WaczPackage, path: str, *, compress: bool) -> None:
         self._package, self._path = package, path
-        self._file = package.opened(path, compress=compress)
+        self._file = package.open_entry(path, compress=compress)
         self._hash = sha256(usedforsecurity=False)
         self._size = 0
 
@@ -150,10 +149,10 @@ class _PackageFile:
         self._size += len(data)
 
     def close(self) -> str:
-        """End the file; returns its digest."""
+        """Closes the file; returns its digest."""
         self._file.close()
         digest = f"sha256:{self._hash.hexdigest()}"
-        self._package.written(self._path, self._size, digest)
+        self._package.describe(self._path, self._size, digest)
         return digest
 
 
@@ -162,13 +161,13 @@ def _digest(data: bytes) -> str:
 
 
 class PageList(ArchiveListener):
-    """The list of HTML pages, in a temporary file as long as the archive is written."""
+    """A collector of the list of HTML pages, in a temporary file while the archive is written."""
 
     def __init__(self, folder: Path, with_text: bool) -> None:
         self._file = TemporaryFile(dir=folder, buffering=1 << 18)  # noqa: SIM115 - closed by __exit__
         self._with_text = with_text
         self.first: tuple[str, str] | None = None
-        """URL and time of the first page that was fetched."""
+        """URL and time of the page that was fetched first."""
         head: dict[str, object] = {"format": "json-pages-1.0", "id": "pages", "title": "All Pages"}
         self._write(head | ({"hasText": True} if with_text else {}))
 
@@ -201,7 +200,7 @@ class PageList(ArchiveListener):
         )
 
     def add(self, target: str, time: int, title: str, text: str | None) -> None:
-        """Take up a page; `text` is None where it is not known."""
+        """Adds a page; `text` is None if it is unknown."""
         date = warc_date(time, V1_1)
         code = blake2b(f"{date} {target}".encode(), digest_size=12).hexdigest()
         line: dict[str, object] = {
@@ -217,7 +216,7 @@ class PageList(ArchiveListener):
             self.first = target, date
 
     def chunks(self) -> Iterator[bytes]:
-        """The list's bytes."""
+        """Returns the list's bytes in chunks."""
         self._file.seek(0)
         while chunk := self._file.read(_PIECE):
             yield chunk

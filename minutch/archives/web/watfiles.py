@@ -1,22 +1,23 @@
-"""`export wat`: what is known of each record of WARC files, as the Common Crawl publishes it:
-metadata in JSON.
+"""Writes WAT files: metadata of each record of WARC files as JSON, as Common Crawl publishes them.
 
     <out>/<prefix>-NNNNN.warc.wat.gz     WARC 1.0; its records refer to those of
                                          <prefix>-NNNNN.warc.gz (`export warc`)
 
-    Container    Filename, Compressed, Offset, Gzip-Metadata {Deflate-Length, Header-Length,
-                 Footer-Length, Inflated- CRC, Inflated-Length}
-    Envelope     Payload-Metadata {Actual-Content-Type, what there is of it, Actual-Content-Length,
-                 Trailing-Slop- Length, Block-Digest}, Format, WARC-Header-Length,
-                 WARC-Header-Metadata
+    Container   Filename, Compressed, Offset,
+                Gzip-Metadata {Deflate-Length, Header-Length, Footer-Length,
+                               Inflated-CRC, Inflated-Length}
+    Envelope    Payload-Metadata {Actual-Content-Type, metadata by type,
+                                  Actual-Content-Length, Trailing-Slop-Length,
+                                  Block-Digest},
+                Format, WARC-Header-Length, WARC-Header-Metadata
 
-Of a request and a response there are the first line, the headers, and length and digest of what
-follows; of an HTML page its head and its links (`htmlfacts`), of fields the fields. Numbers are
-strings; a header that comes more than once has a list.
+The metadata of a request or response are its first line, its headers, and length and digest of its
+body; of an HTML page also its head and links (`htmlfacts`); of warc-fields, the fields. Numbers are
+strings; a header that occurs more than once has a list.
 
-Source: files of the Common Crawl of 2024 (the lengths of a request's headers, without the empty
-line, are theirs), and org.archive.extract.WATExtractorOutput and
-org.archive.resource.ResourceConstants, which made them.
+Source: files of the Common Crawl of 2024 (which count a request's headers without the empty line),
+and org.archive.extract.WATExtractorOutput and org.archive.resource.ResourceConstants, by which they
+were made.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ from minutch.warc.warcfile import FIELDS, REQUEST, RESPONSE, WrittenRecord, sha1
 
 HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 LARGEST: Final = 1 << 20
-"""Bytes of a page that are looked at, which are those that the Common Crawl keeps."""
+"""Bytes of a page that are examined, as many as the Common Crawl keeps."""
 Json = dict[str, Any]
 
 
 class WatFiles(CompanionFiles):
-    """Describes each record."""
+    """A writer of WAT files."""
 
     suffix = "wat"
 
@@ -115,7 +116,7 @@ class WatFiles(CompanionFiles):
 
 
 def facts_of(charsets: CharsetDetector, page: bytes, content_type: str | None) -> Json:
-    """What is in an HTML page."""
+    """Returns the head and links of an HTML page."""
     page = page[:LARGEST]
     return html_facts(charsets.detect(page, content_type, "text/html", "").to_utf8(page))
 
@@ -156,7 +157,7 @@ def _entity(body: bytes) -> Json:
 
 
 def _lines(head: bytes) -> tuple[str, list[tuple[str, str]]]:
-    """The first line of a head, and its fields."""
+    """Returns the first line of a head, and its fields."""
     first, _, rest = head.partition(b"\r\n")
     return first.decode("utf-8", "replace"), list(_fields(rest.partition(b"\r\n\r\n")[0]))
 
@@ -169,7 +170,7 @@ def _fields(block: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _object(fields: Iterable[tuple[str, str]]) -> Json:
-    """Fields as an object; a name that comes more than once has a list."""
+    """Returns fields as an object; a name that occurs more than once has a list."""
     found: dict[str, list[str]] = {}
     for name, value in fields:
         found.setdefault(name, []).append(value)

@@ -1,13 +1,12 @@
-"""A crawl as a web archive: the captures of segments as records of WARC files, and what is made
-beside them.
+"""Writes the captures of segments as records of WARC files, and tells listeners of each record.
 
     <prefix>-NNNNN.warc.gz     for each capture: response or revisit, request, metadata, conversion
 
-Captures of one URL stand together, in the order of their segments: so what a revisit refers to
-stands before it, and memory does not grow with the crawl. A page that lies in two segments with the
-same time and the same bytes (mergesegs has made one of them of the other) is one capture. The files
-depend on segments and configuration alone: whoever makes something beside them (`beside`) may leave
-them out, and describes the same files nevertheless.
+Captures of one URL are written together, in the order of their segments, so a revisit comes after
+the record it refers to, and memory does not grow with the crawl. A page that is in two segments
+with the same time and the same bytes (mergesegs made one of the other) is one capture. The files
+depend on segments and configuration alone: a listener (index, WAT, WET) describes the same files
+whether or not they are kept.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from typing import Final
 
 from minutch.archives.captures import Capture, captures
 from minutch.archives.web.languagecodes import three_letters
+from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.hadoop.formats.writables import Text
 from minutch.job import Counters, Progress
@@ -28,7 +28,9 @@ from minutch.records import crawldatum as status
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import RESPONSE_CODE_KEY
-from minutch.warc.pagerecords import (
+from minutch.warc.localhost import local_host
+from minutch.warc.pagetimes import fetch_time
+from minutch.warc.pagewriter import (
     IDENTICAL,
     NOT_MODIFIED,
     Original,
@@ -38,16 +40,16 @@ from minutch.warc.pagerecords import (
     write_request,
     write_revisit,
 )
-from minutch.warc.pagetimes import fetch_time
 from minutch.warc.targeturi import NO_URI, uri_of
 from minutch.warc.warcfile import (
-    DEFAULT_LIMIT,
-    SHA1,
+    V1_0,
     V1_1,
     Output,
     WarcFiles,
     WrittenRecord,
+    level_of,
 )
+from minutch.warc.warcinfo import CrawlerIdentity, crawler_info
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +61,7 @@ NO_CONTENT: Final = "URLs without content"
 RECORDS: Final = "WARC records"
 
 _LANGUAGE: Final = "lang"
-"""Where language-identifier notes its finding."""
+"""Metadata key that language-identifier sets."""
 _BY_STATUS: Final = {status.STATUS_FETCH_REDIR_PERM: 301, status.STATUS_FETCH_REDIR_TEMP: 302}
 _OK: Final = 200
 _CODE: Final = Text(RESPONSE_CODE_KEY)
@@ -67,48 +69,67 @@ _CODE: Final = Text(RESPONSE_CODE_KEY)
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSpec:
-    """What is archived, and in what form."""
+    """The segments to archive, and the form of the files."""
 
     segments: Sequence[Segment]
     prefix: str
-    limit: int = DEFAULT_LIMIT
-    digest: str = SHA1
-    time: int = 0
-    """When the files were made, by their own account (ms): when the last segment was."""
-    level: int = 0
+    limit: int
+    digest: str
+    time: int
+    """Creation time that the files state (ms): that of the last segment."""
+    level: int
     """Compression level of ISA-L, 0 to 3."""
-    crawler: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    crawler: Mapping[str, Mapping[str, str]]
     """Fields of the warcinfo record, by WARC version."""
+
+    @classmethod
+    def from_conf(
+        cls, conf: Configuration, segments: Sequence[Segment], prefix: str, limit: int, digest: str
+    ) -> ArchiveSpec:
+        """Reads compression level and crawler from the configuration."""
+        machine = local_host()
+        return cls(
+            segments,
+            prefix or f"minutch-{segments[-1].name}",
+            limit,
+            digest,
+            max(map(time_of, segments)),
+            level_of(conf),
+            {
+                version: crawler_info(CrawlerIdentity.from_conf(conf), *machine, version)
+                for version in (V1_0, V1_1)
+            },
+        )
 
 
 def time_of(segment: Segment) -> int:
-    """When a segment was made, by its name; else when its fetch was written."""
+    """Creation time of a segment (ms), by its name, else by the time of its content folder."""
     with suppress(ValueError, OverflowError):
         return int(datetime.strptime(segment.name[:14], "%Y%m%d%H%M%S").timestamp()) * 1000
     return int((segment.path / CONTENT).stat().st_mtime) * 1000
 
 
 class ArchiveListener:
-    """What is made of the records beside the files that they are in."""
+    """A receiver of events while an archive is written."""
 
     def begin(self, name: str) -> None:
-        """A file begins."""
+        """Is called when a file begins."""
 
     def record(self, record: WrittenRecord) -> None:
-        """A record was written."""
+        """Is called when a record was written."""
 
     def capture(self, capture: Capture, target: str, time: int) -> None:
-        """The records of a capture, a whole page with a head or without one, follow."""
+        """Is called before the records of a whole page."""
 
 
 class DiscardedOutput:
-    """A file that nobody wants: only where things would be in it is of interest."""
+    """A file that is not kept; only the offsets of its records are of interest."""
 
     def write(self, data: bytes, /) -> None:
-        """Forget."""
+        """Discards the data."""
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Does nothing."""
 
 
 def write_archive(
@@ -117,7 +138,7 @@ def write_archive(
     listeners: Sequence[ArchiveListener],
     progress: Progress,
 ) -> Counters:
-    """Writes the segments' captures into files that `open_file` opens by their names."""
+    """Writes the captures of the segments to files, which `open_file` opens by name."""
     counters = Counters(dict.fromkeys((PAGES, UNCHANGED, SAME, TWICE, NO_CONTENT, NO_URI), 0))
     info = spec.crawler[V1_1]
 
@@ -155,7 +176,7 @@ def write_archive(
 
 @dataclass
 class CaptureWriter:
-    """Makes records of captures, those of one URL one after the other."""
+    """A writer of captures as records; captures of one URL come in succession."""
 
     files: WarcFiles
     listeners: Sequence[ArchiveListener] = ()
@@ -163,10 +184,10 @@ class CaptureWriter:
     _seen: set[tuple[int, str]] = field(default_factory=set)
     """Times and digests of the captures of the URL."""
     _original: Original | None = None
-    """The last whole page of the URL."""
+    """Last whole page of the URL."""
 
     def write(self, capture: Capture) -> str:
-        """The records of a capture; returns what is counted."""
+        """Writes the records of a capture; returns the name of the counter."""
         if capture.url != self._url:
             self._url, self._original = capture.url, None
             self._seen.clear()
@@ -234,7 +255,7 @@ class CaptureWriter:
 
 
 def _time_of(capture: Capture) -> int | None:
-    """When a URL was fetched: by its record, or, a robots.txt that has none, by the page's
+    """Time of the fetch: from its record, or, for a robots.txt, which has none, from the page's
     metadata.
     """
     if capture.datum is not None:
@@ -243,7 +264,7 @@ def _time_of(capture: Capture) -> int | None:
 
 
 def _code(capture: Capture, target: str) -> int | None:
-    """The HTTP status of a page that was kept; None for what did not come by HTTP."""
+    """HTTP status of a page; None if it was not fetched by HTTP."""
     if not target.startswith(("http:", "https:")):
         return None
     datum = capture.datum or CrawlDatum()

@@ -1,38 +1,37 @@
 """The jobs that write web archives: export warc, cdxj, wacz, wat and wet.
 
-All take the same options, and segments with content. What they write depends on these and on the
-configuration alone, so `export cdxj` and `export warc` with equal options speak of equal files.
+All take the same options, and the paths of segments that have content: segments, folders of them,
+or crawls. The output depends on these and on the configuration alone, so `export cdxj` and
+`export warc` with equal options describe the same files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from minutch.archives.captures import find_segments
 from minutch.archives.web.cdxjindex import IndexWriter, write_index
 from minutch.archives.web.companions import CompanionFiles
-from minutch.archives.web.existingarchives import index_archives
-from minutch.archives.web.repack import take_archives, titled_by
+from minutch.archives.web.existingarchives import archives_among, index_archives, named_archives
+from minutch.archives.web.repack import HtmlPageFinder, add_archives, title_and_time
 from minutch.archives.web.waczfile import PageList, WaczPackage
 from minutch.archives.web.watfiles import WatFiles
 from minutch.archives.web.webarchive import (
     RECORDS,
     ArchiveSpec,
     DiscardedOutput,
-    time_of,
     write_archive,
 )
 from minutch.archives.web.wetfiles import WetFiles
+from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
-from minutch.cycle.segment.store import Segment
-from minutch.job import Counters, JobContext
-from minutch.warc.localhost import local_host
-from minutch.warc.reading.archivefiles import ArchiveFile
-from minutch.warc.warcfile import DEFAULT_LIMIT, SHA1, V1_0, V1_1, Output, level_of
-from minutch.warc.warcinfo import crawler_info
+from minutch.job import Counters, JobContext, Progress
+from minutch.warc.reading.archiveprotocol import as_archived, replays
+from minutch.warc.warcfile import DEFAULT_LIMIT, SHA1, Output
 from minutch.work.tables.textparts import output_file, output_folder
 
 INDEX: Final = "index.cdxj"
@@ -43,31 +42,31 @@ class WebArchiveOptions:
     """Options of the jobs that write web archives."""
 
     prefix: str = ""
-    """How file names begin; empty: `minutch-` and the name of the last segment."""
+    """Beginning of file names; empty: `minutch-` and the name of the last segment."""
     limit: int = DEFAULT_LIMIT
-    """Bytes after which the next file begins."""
+    """Size in bytes after which the next file begins."""
     digest: str = SHA1
     """Hash of the digests: `sha1` or `sha256`."""
     index: bool = False
-    """Write `index.cdxj` beside the WARC files (export warc alone)."""
+    """Write `index.cdxj` beside the WARC files (export warc only)."""
     title: str = ""
     """Title of a WACZ; empty: that of the archives, or the prefix."""
     with_text: bool = False
     """Put the text of pages into the page list of a WACZ."""
 
 
-def export_web_archive(
-    segments: Sequence[Segment],
+def export_warc(
+    paths: Sequence[Path],
     out: Path,
     options: WebArchiveOptions = WebArchiveOptions(),
     *,
     context: JobContext,
 ) -> Counters:
-    """Writes the captures of `segments` to WARC files in the new folder `out`.
+    """Writes the captures of the segments at `paths` to WARC files in the new folder `out`.
 
-    Raises StoreError if `out` exists, FormatError for damage.
+    Raises StoreError if there are no segments or `out` exists, FormatError for damage.
     """
-    spec = _spec(segments, options, context)
+    spec = _spec(context.conf, paths, options)
     with output_folder(out) as work, ExitStack() as stack:
         index = [stack.enter_context(IndexWriter(work))] if options.index else []
 
@@ -82,14 +81,26 @@ def export_web_archive(
 
 
 def export_cdxj(
-    segments: Sequence[Segment],
+    paths: Sequence[Path],
     out: Path,
     options: WebArchiveOptions = WebArchiveOptions(),
     *,
     context: JobContext,
 ) -> Counters:
-    """Writes the index of the files that `export_web_archive` makes to the new file `out`."""
-    spec = _spec(segments, options, context)
+    """Writes an index to the new file `out`: of the WARC and ARC files at `paths`, or, if these are
+    segments, of the files that `export_warc` would write.
+
+    The index names files by their paths relative to its own folder, or by their names alone if they
+    lie elsewhere.
+    """
+    archives = named_archives(archives_among(paths), out.parent)
+    if archives:
+        with output_file(out) as path, IndexWriter(path.parent) as index:
+            with context.progress("export", unit="records") as progress:
+                counters = index_archives(archives.items(), index.add, progress)
+            write_index(path, index.sorted())
+        return counters
+    spec = _spec(context.conf, paths, options)
     with output_file(out) as path, IndexWriter(path.parent) as index:
         with context.progress("export", unit="pages") as progress:
             counters = write_archive(spec, _discard, [index], progress)
@@ -97,36 +108,31 @@ def export_cdxj(
     return counters
 
 
-def index_existing(
-    archives: Mapping[str, ArchiveFile], out: Path, *, context: JobContext
-) -> Counters:
-    """Writes the index of existing archives, by the names that it has for them, to `out`."""
-    with output_file(out) as path, IndexWriter(path.parent) as index:
-        with context.progress("export", unit="records") as progress:
-            counters = index_archives(archives.items(), index.add, progress)
-        write_index(path, index.sorted())
-    return counters
-
-
 def export_wacz(
-    segments: Sequence[Segment],
+    paths: Sequence[Path],
     out: Path,
     options: WebArchiveOptions = WebArchiveOptions(),
     *,
-    archives: Mapping[str, ArchiveFile] | None = None,
     context: JobContext,
 ) -> Counters:
-    """Writes a WACZ of `segments`, or of existing `archives`, to the new file `out`."""
-    spec = None if archives else _spec(segments, options, context)
-    time, title = titled_by(archives or {}) if spec is None else (spec.time, spec.prefix)
+    """Writes a WACZ of the segments, or of the WARC files, at `paths` to the new file `out`."""
+    archives = named_archives(archives_among(paths))
+    if archives:
+        title, time = title_and_time(archives)
+    else:
+        spec = _spec(context.conf, paths, options)
+        title, time = spec.prefix, spec.time
     with (
         output_file(out) as path,
         WaczPackage(path, time) as package,
         IndexWriter(path.parent) as index,
         PageList(path.parent, options.with_text) as pages,
     ):
-        if spec is None:
-            counters = take_archives(archives or {}, package, index, pages, context)
+        if archives:
+            conf = as_archived(context.conf, [archive.path for archive in archives.values()])
+            finder = HtmlPageFinder(pages.add, replays(conf), CharsetDetector(conf))
+            with context.progress("export", unit="records") as progress:
+                counters = add_archives(archives, package, index, finder, progress)
         else:
             with context.progress("export", unit="pages") as progress:
                 counters = write_archive(spec, package.open_archive, [index, pages], progress)
@@ -137,41 +143,43 @@ def export_wacz(
 
 
 def export_wat(
-    segments: Sequence[Segment],
+    paths: Sequence[Path],
     out: Path,
     options: WebArchiveOptions = WebArchiveOptions(),
     *,
     context: JobContext,
 ) -> Counters:
     """Writes metadata of each record of a web archive to WAT files in the new folder `out`."""
+    spec = _spec(context.conf, paths, options)
     charsets = CharsetDetector(context.conf)
-    return _companions(
-        segments, out, options, context, lambda spec, folder: WatFiles(spec, folder, charsets)
-    )
+    with context.progress("export", unit="pages") as progress:
+        return _companions(spec, out, lambda folder: WatFiles(spec, folder, charsets), progress)
 
 
 def export_wet(
-    segments: Sequence[Segment],
+    paths: Sequence[Path],
     out: Path,
     options: WebArchiveOptions = WebArchiveOptions(),
     *,
     context: JobContext,
 ) -> Counters:
     """Writes the text of pages to WET files in the new folder `out`."""
-    return _companions(segments, out, options, context, WetFiles)
+    spec = _spec(context.conf, paths, options)
+    with context.progress("export", unit="pages") as progress:
+        return _companions(spec, out, lambda folder: WetFiles(spec, folder), progress)
+
+
+def _spec(conf: Configuration, paths: Sequence[Path], options: WebArchiveOptions) -> ArchiveSpec:
+    segments = find_segments(paths)
+    return ArchiveSpec.from_conf(conf, segments, options.prefix, options.limit, options.digest)
 
 
 def _companions(
-    segments: Sequence[Segment],
-    out: Path,
-    options: WebArchiveOptions,
-    context: JobContext,
-    make: Callable[[ArchiveSpec, Path], CompanionFiles],
+    spec: ArchiveSpec, out: Path, make: Callable[[Path], CompanionFiles], progress: Progress
 ) -> Counters:
-    """Writes companion files alone: the WARC files beside which they belong are discarded."""
-    spec = _spec(segments, options, context)
-    with output_folder(out) as work, context.progress("export", unit="pages") as progress:
-        companions = make(spec, work)
+    """Writes companion files alone; the WARC files that they accompany are discarded."""
+    with output_folder(out) as work:
+        companions = make(work)
         try:
             counters = write_archive(spec, _discard, [companions], progress)
         finally:
@@ -182,19 +190,3 @@ def _companions(
 
 def _discard(name: str) -> Output:
     return DiscardedOutput()
-
-
-def _spec(
-    segments: Sequence[Segment], options: WebArchiveOptions, context: JobContext
-) -> ArchiveSpec:
-    """Reads the configuration, once."""
-    machine = local_host()
-    return ArchiveSpec(
-        segments,
-        options.prefix or f"minutch-{segments[-1].name}",
-        options.limit,
-        options.digest,
-        max(map(time_of, segments)),
-        level_of(context.conf),
-        {version: crawler_info(context.conf, *machine, version) for version in (V1_0, V1_1)},
-    )

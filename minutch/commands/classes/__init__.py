@@ -1,9 +1,9 @@
-"""Commands that Nutch runs by the names of their classes alone.
+"""Commands that Nutch runs by class name only.
 
-Each is small and stands for itself; `minutch CLASS` finds it by the table in flow.
+Each is small and independent; `minutch CLASS` finds it in the table of flow.
 
-    `adaptivefetchschedule`, `mimeadaptivefetchschedule`    a schedule at work on one page
-    `encodingdetector`, `textprofilesignature`              charset and signature of files
-    `resolveurls`, `urlutil`                                hosts and domains of URLs
-    `linkdumper`, `linkdumpreader`, `nodereader`, `loopreader`    a WebGraph, looked into
+    `adaptivefetchschedule`, `mimeadaptivefetchschedule`    simulate a schedule for one page
+    `encodingdetector`, `textprofilesignature`              print charset and signature of files
+    `resolveurls`, `urlutil`                                print hosts and domains of URLs
+    `linkdumper`, `linkdumpreader`, `nodereader`, `loopreader`    dump and read a WebGraph
 """

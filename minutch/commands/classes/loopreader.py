@@ -1,5 +1,5 @@
-"""LoopReader: print the loop that a page is in, from a webgraph on which Nutch's Loops has run
-(Nutch 1.0 to 1.11).
+"""LoopReader: prints the loop of a page, from a webgraph with the results of Nutch's Loops (Nutch
+1.0 to 1.11).
 
 Source: org.apache.nutch.scoring.webgraph.LoopReader, Loops.LoopSet.
 """
@@ -21,12 +21,12 @@ FLAGS: Final = (Flag("-webgraphdb", value="webgraphdb"), Flag("-url", value="url
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: exit code 0, as Nutch's also for wrong arguments; 255 and an error."""
-    given = parse(args, FLAGS, usage=USAGE, most=0)
-    if given["-webgraphdb"] is None or given["-url"] is None:
-        fail("say both: -webgraphdb and -url" if args else "", USAGE)
-    loops = WebGraph(Path(given["-webgraphdb"])).loops.get(given["-url"])
-    context.print(f"{given['-url']}:")
+    """Runs the command; returns 0."""
+    arguments = parse(args, FLAGS, usage=USAGE, most=0)
+    if arguments["-webgraphdb"] is None or arguments["-url"] is None:
+        fail("both -webgraphdb and -url are needed" if args else "", USAGE)
+    loops = WebGraph(Path(arguments["-webgraphdb"])).loops.get(arguments["-url"])
+    context.print(f"{arguments['-url']}:")
     for url in loops.java_order() if loops is not None else ():
         context.print(f"  {url}")
     return 0

@@ -1,5 +1,5 @@
-"""NodeReader: print the node of a page. One that is not in the webgraph is shown as a new node, as
-Nutch shows it.
+"""NodeReader: prints the node of a page. As in Nutch, a page that is not in the webgraph is shown
+as a new node.
 
 Source: org.apache.nutch.scoring.webgraph.NodeReader.
 """
@@ -23,12 +23,12 @@ FLAGS: Final = (Flag("-webgraphdb", value="webgraphdb"), Flag("-url", value="url
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: exit code 0, as Nutch's also for wrong arguments; 255 and an error."""
-    given = parse(args, FLAGS, usage=USAGE, most=0)
-    if given["-webgraphdb"] is None or given["-url"] is None:
-        fail("say both: -webgraphdb and -url" if args else "", USAGE)
-    url = given["-url"]
-    node = WebGraph(Path(given["-webgraphdb"])).nodes.get(url) or Node()
+    """Runs the command; returns 0."""
+    arguments = parse(args, FLAGS, usage=USAGE, most=0)
+    if arguments["-webgraphdb"] is None or arguments["-url"] is None:
+        fail("both -webgraphdb and -url are needed" if args else "", USAGE)
+    url = arguments["-url"]
+    node = WebGraph(Path(arguments["-webgraphdb"])).nodes.get(url) or Node()
     context.print(f"{url}:")
     context.print(f"  inlink score: {float_to_string(node.inlink_score)}")
     context.print(f"  outlink score: {float_to_string(node.outlink_score)}")

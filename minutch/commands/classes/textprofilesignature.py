@@ -1,8 +1,8 @@
-"""TextProfileSignature by class name: the signature of each text file of a folder.
+"""TextProfileSignature: prints the signature of each text file in a folder.
 
     <file> TAB <signature>
 
-Files come in the order of their names; Nutch's ended at the first one.
+Files are in the order of their names; Nutch ended after the first one.
 Source: org.apache.nutch.crawl.TextProfileSignature.main.
 """
 
@@ -11,18 +11,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from minutch.commands.arguments import parse
+from minutch.commands.arguments import Flag, parse
 from minutch.cycle.parse.signature import TextProfileSignature
 from minutch.errors import StoreError
 from minutch.job import JobContext
 from minutch.records.content import Content
 
 USAGE: Final = "TextProfileSignature <folder>"
+FLAGS: Final[tuple[Flag, ...]] = ()
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: 0 if done, 255 for a wrong command line."""
-    folder = Path(parse(args, (), usage=USAGE, least=1, most=1).positional[0])
+    """Runs the command; returns 0."""
+    folder = Path(parse(args, FLAGS, usage=USAGE, least=1, most=1).positional[0])
     if not folder.is_dir():
         raise StoreError(f"{folder} is no folder")
     signature = TextProfileSignature(context.conf)

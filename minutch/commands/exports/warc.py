@@ -1,12 +1,10 @@
-"""`export warc`: the pages of segments as a web archive that replay tools show and other crawlers
-import.
+"""export warc: writes the pages of segments as a web archive for replay tools and other crawlers.
 
     <out>/<prefix>-NNNNN.warc.gz
     <out>/index.cdxj                 with -cdxj
 
-Beside what Nutch's exporter (`warc`) writes: WARC 1.1, the crawler in a warcinfo record, requests,
-what is known of the fetch, the text; and pages that did not change from one round to the next are
-written once.
+In contrast to Nutch's exporter (`warc`), it writes WARC 1.1, a warcinfo record about the crawler,
+requests, metadata of fetches, and texts; and a page that did not change between rounds only once.
 """
 
 from __future__ import annotations
@@ -14,25 +12,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from minutch.archives.captures import find_segments
-from minutch.archives.web.webarchivejobs import export_web_archive
+from minutch.archives.web.webarchivejobs import export_warc
 from minutch.commands.arguments import Flag, parse
 from minutch.commands.exports.segmentargs import FLAGS as COMMON
-from minutch.commands.exports.segmentargs import OPTIONS, archive_options, given_segments
+from minutch.commands.exports.segmentargs import OPTIONS, archive_options, paths_and_output
 from minutch.job import JobContext
 
 USAGE: Final = f"""export warc <segment>... [-dir <segments>] <out> [options]
 {OPTIONS}
-\t-cdxj\twith an index of the files, index.cdxj
+\t-cdxj\talso write an index of the files, index.cdxj
 \t<out>\tthe new folder of the WARC files"""
 FLAGS: Final = (*COMMON, Flag("-cdxj"))
 
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the command; returns 0."""
-    given = parse(args, FLAGS, usage=USAGE, least=1)
-    paths, out = given_segments(given, USAGE)
-    options = replace(archive_options(given, USAGE), index=given["-cdxj"])
-    counters = export_web_archive(find_segments(paths), out, options, context=context)
-    context.report("export warc", counters)
+    arguments = parse(args, FLAGS, usage=USAGE, least=1)
+    paths, out = paths_and_output(arguments, USAGE)
+    options = replace(archive_options(arguments, USAGE), index=arguments["-cdxj"])
+    context.report("export warc", export_warc(paths, out, options, context=context))
     return 0

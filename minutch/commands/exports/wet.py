@@ -1,21 +1,13 @@
-"""`export wet`: the text of pages, as the Common Crawl publishes it: one conversion record a page.
-
-    <out>/<prefix>-NNNNN.warc.wet.gz     WARC 1.0; its records refer to those of
-                                         <prefix>-NNNNN.warc.gz (`export warc`)
-
-Source: files of the Common Crawl of 2024, and org.archive.extract.WETExtractorOutput, which made
-them.
-"""
+"""export wet: writes the text of pages (`minutch/archives/web/wetfiles.py`)."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from minutch.archives.captures import find_segments
 from minutch.archives.web.webarchivejobs import export_wet
 from minutch.commands.arguments import parse
 from minutch.commands.exports.segmentargs import FLAGS as COMMON
-from minutch.commands.exports.segmentargs import OPTIONS, archive_options, given_segments
+from minutch.commands.exports.segmentargs import OPTIONS, archive_options, paths_and_output
 from minutch.job import JobContext
 
 USAGE: Final = f"""export wet <segment>... [-dir <segments>] <out> [options]
@@ -26,8 +18,8 @@ FLAGS: Final = COMMON
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the command; returns 0."""
-    given = parse(args, FLAGS, usage=USAGE, least=1)
-    paths, out = given_segments(given, USAGE)
-    options = archive_options(given, USAGE)
-    context.report("export wet", export_wet(find_segments(paths), out, options, context=context))
+    arguments = parse(args, FLAGS, usage=USAGE, least=1)
+    paths, out = paths_and_output(arguments, USAGE)
+    options = archive_options(arguments, USAGE)
+    context.report("export wet", export_wet(paths, out, options, context=context))
     return 0

@@ -1,39 +1,32 @@
-"""import warc, arc, wacz, cdxj: archives made into segments, as if their pages had been fetched.
-
-Files of all these kinds are taken, each for what it is. A segment holds content and crawl_fetch, so
-that parse, updatedb and index go on with it; updatedb makes entries of pages that the CrawlDb does
-not know.
+"""import warc, arc, wacz, cdxj: makes segments of archives
+(`minutch/archives/replay/archiveimport.py`).
 """
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.replay.archiveimport import replay
-from minutch.archives.replay.replayer import ImportRules
+from minutch.archives.replay.archiveimport import import_archives
+from minutch.archives.replay.replayer import ImportOptions
 from minutch.commands.arguments import Flag, fail, parse
-from minutch.commands.imports.visitfilterargs import FLAGS as WANTED_FLAGS
+from minutch.commands.imports.visitfilterargs import FLAGS as FILTER_FLAGS
 from minutch.commands.imports.visitfilterargs import visit_filter
-from minutch.errors import StoreError
 from minutch.job import JobContext
-
-log = logging.getLogger(__name__)
 
 USAGE: Final = """import warc|arc|wacz|cdxj <file>... <segments> [options]
 \t<file>\ta WARC, ARC, WACZ or CDXJ file, or a folder of such files
-\t<segments>\tthe folder of segments that new ones are put into
-\t-archives folder\twhere the archives lie that a CDXJ file names, if not beside it
-\t-host host\tonly visits to this host, or to all of `*.example.org`
-\t-mime type\tonly answers of this media type, or of all of `text/*`
-\t-status status\tonly answers with this status, or with one of `3xx`
+\t<segments>\tthe folder in which segments are created
+\t-archives folder\tthe folder of the archives that a CDXJ file names, if not its own
+\t-host host\tonly visits to this host; `*.example.org` includes all hosts below
+\t-mime type\tonly responses of this media type; `text/*` includes all text types
+\t-status status\tonly responses with this status; `3xx` includes all redirects
 \t-from time\tonly visits from this time on: 2012, 2012-01-31, 20120131120000
-\t-to time\tonly visits up to the end of this time
-\t-normalize\tURL normalizers change the URLs
-\t-filter\tURL filters choose among them"""
+\t-to time\tonly visits until the end of this time
+\t-normalize\tapply URL normalizers
+\t-filter\tapply URL filters"""
 FLAGS: Final = (
-    *WANTED_FLAGS,
+    *FILTER_FLAGS,
     Flag("-normalize"),
     Flag("-filter"),
     Flag("-archives", value="folder", repeats=True),
@@ -41,17 +34,14 @@ FLAGS: Final = (
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command: 0 if done."""
-    given = parse(args, FLAGS, usage=USAGE, least=2)
-    *files, parent = map(Path, given.positional)
+    """Runs the command; returns 0."""
+    arguments = parse(args, FLAGS, usage=USAGE, least=2)
+    *paths, parent = map(Path, arguments.positional)
     try:
-        wanted = visit_filter(given)
+        wanted = visit_filter(arguments)
     except ValueError as exc:
         fail(str(exc), USAGE)
-    rules = ImportRules(wanted, given["-normalize"], given["-filter"])
-    folders = tuple(map(Path, given.get("-archives", [])))
-    for folder in folders:
-        if not folder.is_dir():
-            raise StoreError(f"-archives {folder}: no such folder")
-    context.report("import", replay("import", files, parent, rules, context, folders=folders))
+    folders = tuple(map(Path, arguments.get("-archives", [])))
+    options = ImportOptions(wanted, arguments["-normalize"], arguments["-filter"], folders)
+    context.report("import", import_archives(paths, parent, options, context=context))
     return 0

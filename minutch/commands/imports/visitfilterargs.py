@@ -1,4 +1,4 @@
-"""Reads which visits of an archive an import is to take: -host, -mime, -status, -from and -to."""
+"""Reads the options that select visits of an archive: -host, -mime, -status, -from and -to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from minutch.warc.reading.visits import arc_time
 _STATUS: Final = re.compile(r"[0-9xX]{3}")
 _LAST: Final = "99991231235959"
 _SECOND: Final = 999
-"""ms that a time to the second leaves open."""
+"""Milliseconds after a time to the second."""
 
 
 def _digits(text: str) -> str:
@@ -31,7 +31,7 @@ def _time(text: str) -> int:
 
 
 def _end(text: str) -> int:
-    """The last millisecond that `text` may mean."""
+    """Returns the last millisecond of the period `text`."""
     digits = _digits(text)
     _time(text)
     last = digits + _LAST[len(digits) :]
@@ -51,16 +51,16 @@ FLAGS: Final = (
 )
 
 
-def visit_filter(given: Arguments) -> VisitFilter:
-    """By the flags. ValueError for a status that is none."""
-    statuses = tuple(text.lower() for text in given.get("-status", []))
+def visit_filter(arguments: Arguments) -> VisitFilter:
+    """Returns the filter of a command line. Raises ValueError for an invalid status."""
+    statuses = tuple(text.lower() for text in arguments.get("-status", []))
     for text in statuses:
         if not _STATUS.fullmatch(text):
             raise ValueError(f"-status: expected three digits, as 200 or 3xx, found {text}")
     return VisitFilter(
-        tuple(text.lower() for text in given.get("-host", [])),
-        tuple(text.lower() for text in given.get("-mime", [])),
+        tuple(text.lower() for text in arguments.get("-host", [])),
+        tuple(text.lower() for text in arguments.get("-mime", [])),
         statuses,
-        given.get("-from", -EVER),
-        given.get("-to", EVER),
+        arguments.get("-from", -EVER),
+        arguments.get("-to", EVER),
     )

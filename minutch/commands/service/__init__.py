@@ -1,9 +1,9 @@
-"""The REST service of Nutch until 1.22: another program starts, watches and stops jobs over HTTP.
+"""The REST service of Nutch until 1.22: other programs start, watch and stop jobs over HTTP.
 
-Begin with app: it maps paths to what is done. `minutch startserver` puts it together.
+Begin with app, which maps paths to functions. `minutch startserver` assembles the service.
 
-    `app`, `openapi`                      paths, answers, and their description
-    `requestchecks`, `confinedpaths`      what a client may send, and which files it may name
-    `commandlines`, `jobtable`            a job as a client words it; jobs that wait, run or ended
-    `configs`, `queries`                  configurations, and what is read for a client
+    `app`, `openapi`                      paths, responses, and their description
+    `requestchecks`, `confinedpaths`      checks of requests, and of the files they name
+    `commandlines`, `jobtable`            requests as command lines; jobs that wait, run or ended
+    `configs`, `queries`                  configurations; reads of databases, segments and files
 """

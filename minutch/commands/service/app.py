@@ -1,7 +1,7 @@
-"""Paths → what is done, and how it is answered: the bodies and status codes of Nutch's service.
+"""Maps paths to functions, and answers with the bodies and status codes of Nutch's service.
 
-Source: the classes of org.apache.nutch.service.resources. Answers that are plain text say so; an id
-that is not there is 404 where Nutch failed with 500.
+Source: the classes of org.apache.nutch.service.resources. Plain text is declared as such; an
+unknown id is 404, where Nutch failed with 500.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import iterate_in_threadpool
@@ -28,11 +28,16 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from minutch.commands.service import openapi, queries
-from minutch.commands.service.commandlines import Request, command_for, words
+from minutch.commands.service.commandlines import (
+    Request,
+    arguments_for,
+    command_for,
+    readdb_arguments,
+)
 from minutch.commands.service.configs import Configs
 from minutch.commands.service.confinedpaths import Refused, Root
 from minutch.commands.service.jobtable import FINISHED, Job, JobTable
-from minutch.commands.service.requestchecks import Bounds, as_text, json_of, no_option, number_of
+from minutch.commands.service.requestchecks import Bounds, as_text, json_of, number_of
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.store import Segment
 from minutch.errors import MinutchError
@@ -41,15 +46,10 @@ from minutch.web.requestchecks import RequestChecks
 
 log = logging.getLogger(__name__)
 
-_QUERY_WORDS: Final = {
-    "dump": (("format", "-format"), ("regex", "-regex"), ("retry", "-retry"), ("status", "-status"),
-             ("expr", "-expr"), ("sample", "-sample")),
-}  # fmt: skip
-
 
 @dataclass
 class Service:
-    """What all paths share."""
+    """The state of the service, with a method for each path."""
 
     root: Root
     access: Access
@@ -57,7 +57,7 @@ class Service:
     jobs: JobTable
     version: str
     stop: Callable[[], None]
-    """Ends the service."""
+    """Stops the service."""
     port: int = 0
     started: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
     seeds: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -138,16 +138,10 @@ class Service:
     async def _dumped(
         self, body: dict[str, Any], db: CrawlDb, kind: str, args: dict[str, Any]
     ) -> Response:
-        """Written by readdb into `out_dir`, then sent from there."""
+        """Has readdb write to `out_dir`, and sends the files from there."""
         out = self.root.path(args.get("out_dir"), "out_dir")
-        if kind == "dump":
-            line = [str(db.path), "-dump", str(out)]
-            for name, option in _QUERY_WORDS["dump"]:
-                line += [option, no_option(name, args[name])] if name in args else []
-        else:
-            line = [str(db.path), "-topN", no_option("nnn", args.get("nnn", "")), str(out)]
-            line += [no_option("min", args["min"])] if "min" in args else []
-        job = self._start("readdb", None, body, lambda: line)
+        arguments = readdb_arguments(db.path, kind, out, args)
+        job = self._start("readdb", None, body, lambda: arguments)
         await job.over.wait()
         if job.state != FINISHED:
             return PlainTextResponse(job.message, 500)
@@ -160,7 +154,9 @@ class Service:
         if not done:
             return JSONResponse([])
         return JSONResponse(
-            await asyncio.to_thread(queries.fetched, Segment(Path(done[-1].line[0])), first, last)
+            await asyncio.to_thread(
+                queries.fetched, Segment(Path(done[-1].arguments[0])), first, last
+            )
         )
 
     # -- /job --------------------------------------------------------------------------------------
@@ -190,14 +186,14 @@ class Service:
             kind if isinstance(kind, str) else None,
             class_name if isinstance(class_name, str) else None,
         )
-        asked = self._request(body, args)
-        job = self._start(command, kind, body, lambda: words(command, asked))
+        wanted = self._request(body, args)
+        job = self._start(command, kind, body, lambda: arguments_for(command, wanted))
         return JSONResponse(job.info())
 
     def _job(self, request: HttpRequest) -> Job:
         job = self.jobs.get(request.path_params["id"])
         if job is None:
-            raise NotHere(f"no job {request.path_params['id']}")
+            raise NotFound(f"no job {request.path_params['id']}")
         return job
 
     def _request(self, body: dict[str, Any], args: dict[str, Any]) -> Request:
@@ -206,20 +202,19 @@ class Service:
         return Request(None if crawl is None else str(crawl), args, self.root, seeds)
 
     def _start(
-        self, command: str, kind: Any, body: dict[str, Any], line: Callable[[], list[str]]
+        self, command: str, kind: Any, body: dict[str, Any], arguments: Callable[[], list[str]]
     ) -> Job:
         name = body.get("confId")
         conf = self.configs.get(None if name is None else str(name))
         crawl = body.get("crawlId")
-        given = body.get("args") or {}
         return self.jobs.create(
             command,
             str(kind).upper() if kind is not None else None,
             str(name or "default"),
             conf,
             None if crawl is None else str(crawl),
-            given,
-            line,
+            body.get("args") or {},
+            arguments,
         )
 
     # -- /seed -------------------------------------------------------------------------------------
@@ -305,8 +300,8 @@ class Service:
         )
         args["outputDir"] = self.root.shown(folder)
         command = command_for(None, "commoncrawldump")
-        asked = self._request(body, args)
-        job = self._start(command, None, body, lambda: words(command, asked))
+        wanted = self._request(body, args)
+        job = self._start(command, None, body, lambda: arguments_for(command, wanted))
         await job.over.wait()
         return PlainTextResponse(
             args["outputDir"] if job.state == FINISHED else job.message, _code_of(job)
@@ -324,12 +319,12 @@ class Service:
         return HTMLResponse(openapi.page(), headers={"Content-Security-Policy": policy})
 
 
-class NotHere(MinutchError):
-    """What a client asks for by its id is not there."""
+class NotFound(MinutchError):
+    """An id that a client asks for is unknown."""
 
 
 def make(service: Service) -> ASGIApp:
-    """The service as an ASGI application."""
+    """Returns the service as an ASGI application."""
     routes = []
     for operation in openapi.OPERATIONS:
         found = getattr(service, operation.function + "_", None) or getattr(
@@ -351,7 +346,7 @@ def _guarded(
     async def answer(request: HttpRequest) -> Response:
         try:
             return await function(request)
-        except NotHere as exc:
+        except NotFound as exc:
             return PlainTextResponse(str(exc), 404)
         except (Refused, ValueError) as exc:
             return PlainTextResponse(str(exc), 400)

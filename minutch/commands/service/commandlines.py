@@ -1,15 +1,16 @@
-"""A job as Nutch's clients word it, as the words of a command line.
+"""Translates the request of a client of Nutch's service to a command line.
 
     {"type": "GENERATE", "crawlId": "crawl", "args": {"topN": "1000"}}
     generate crawl/crawldb crawl/segments -topN 1000
 
-Paths that are not given lie below the crawl's folder, which `crawlId` names; the segment is the
-newest one there. What a table below has no word for is left out, as in Nutch. No value may begin
-with a dash: it would be an option. Jobs of the service run as processes of their own (`jobtable`
-says why), so words are what they are given; no other module makes words of options. Source: the
-methods run(Map, String) of Injector, Generator, Fetcher, ParseSegment, CrawlDb, LinkDb,
-DeduplicationJob, IndexingJob and CommonCrawlDataDumper, and JobFactory. There a switch counts
-whatever its value, here `false` leaves it.
+Missing paths default to those below the crawl's folder, which `crawlId` names; the default segment
+is the newest one. As in Nutch, arguments that are not in the tables below are ignored. A value may
+not begin with a dash, which would make it an option. Jobs of the service run as processes of their
+own (`jobtable` explains why), so they take command lines; no other module makes these.
+
+Source: the methods run(Map, String) of Injector, Generator, Fetcher, ParseSegment, CrawlDb, LinkDb,
+DeduplicationJob, IndexingJob and CommonCrawlDataDumper, and JobFactory. There, a switch is set by
+any value; here, `false` clears it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any, Final
 
 from minutch.commands import flow
 from minutch.commands.service.confinedpaths import Refused, Root
+from minutch.commands.service.requestchecks import no_option
 from minutch.cycle.segment.store import segments_in
 
 log = logging.getLogger(__name__)
@@ -36,12 +38,14 @@ TYPES: Final = {
     "DEDUP": "dedup",
     "INDEX": "index",
 }
-"""Nutch's types of jobs that are jobs; READDB has its own path, CLASS goes with jobClassName."""
+"""Types of jobs in Nutch's service, except READDB, which has its own path, and CLASS, which comes
+with jobClassName.
+"""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a client asked for."""
+    """The request for a job."""
 
     crawl: str | None
     args: Mapping[str, Any]
@@ -50,31 +54,31 @@ class Request:
     """Folders of seed lists, by name."""
 
     def below_crawl(self, name: str, key: str) -> str:
-        """The path that the argument `key` has, else `name` in the crawl's folder."""
-        given = self.args.get(key)
-        if given is not None:
-            return str(self.root.path(given, key))
+        """Returns the path in the argument `key`, by default `name` in the crawl's folder."""
+        path = self.args.get(key)
+        if path is not None:
+            return str(self.root.path(path, key))
         return str(self.crawl_folder / name)
 
     @property
     def crawl_folder(self) -> Path:
-        """Where the crawl lies."""
+        """Folder of the crawl. Raises Refused without crawlId."""
         if not self.crawl:
             raise Refused("crawlId: expected the name of a crawl's folder, found none")
         return self.root.path(self.crawl, "crawlId")
 
     def segments(self) -> list[str]:
-        """The segments that `segment` lists, else the newest."""
-        given = self.args.get("segment")
-        if given is None:
+        """Returns the segments in the argument `segment`, by default the newest."""
+        segments = self.args.get("segment")
+        if segments is None:
             return [str(self.newest())]
         return [
             str(self.root.path(text, "segment"))
-            for text in (given if isinstance(given, list) else [given])
+            for text in (segments if isinstance(segments, list) else [segments])
         ]
 
     def newest(self) -> Path:
-        """The crawl's newest segment."""
+        """Returns the crawl's newest segment."""
         folder = self.crawl_folder / "segments"
         found = segments_in(folder) if folder.is_dir() else []
         if not found:
@@ -83,7 +87,7 @@ class Request:
 
 
 def command_for(kind: str | None, class_name: str | None) -> str:
-    """The command that a type, or a class of Nutch's, stands for. Raises Refused."""
+    """Returns the command for a type of job, or for a class of Nutch. Raises Refused."""
     if class_name:
         command = flow.find(class_name)
         name = command.name if command is not None else class_name
@@ -100,10 +104,21 @@ def command_for(kind: str | None, class_name: str | None) -> str:
     return name
 
 
-def words(command: str, request: Request) -> list[str]:
-    """The command's arguments. Raises Refused."""
-    line = COMMANDS[command]
-    return [*line.places(request), *_options(line.options, request)]
+def arguments_for(command: str, request: Request) -> list[str]:
+    """Returns the command's arguments. Raises Refused."""
+    translation = COMMANDS[command]
+    return [*translation.paths(request), *_options(translation.options, request)]
+
+
+def readdb_arguments(crawldb: Path, kind: str, out: Path, args: Mapping[str, Any]) -> list[str]:
+    """Returns the arguments of readdb for a request of kind `dump` or `topn`. Raises Refused."""
+    if kind == "dump":
+        arguments = [str(crawldb), "-dump", str(out)]
+        for name in _DUMP_OPTIONS:
+            arguments += [f"-{name}", no_option(name, args[name])] if name in args else []
+        return arguments
+    arguments = [str(crawldb), "-topN", no_option("nnn", args.get("nnn", "")), str(out)]
+    return arguments + ([no_option("min", args["min"])] if "min" in args else [])
 
 
 def _inject(request: Request) -> list[str]:
@@ -128,12 +143,12 @@ def _one_segment(request: Request) -> list[str]:
 
 
 def _into(name: str) -> Callable[[Request], list[str]]:
-    """A database and the segments that go into it."""
+    """Returns a function for the paths of a database and the segments to add to it."""
 
-    def places(request: Request) -> list[str]:
+    def paths(request: Request) -> list[str]:
         return [request.below_crawl(name, name), *_segments(request)]
 
-    return places
+    return paths
 
 
 def _segments(request: Request) -> list[str]:
@@ -170,10 +185,10 @@ PATH: Final = "path"
 
 
 @dataclass(frozen=True)
-class CommandLine:
-    """The places of a command, then its options: argument → option and what its value is."""
+class Translation:
+    """The paths of a command, and its options: argument → option and kind of value."""
 
-    places: Callable[[Request], list[str]]
+    paths: Callable[[Request], list[str]]
     options: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
@@ -181,30 +196,30 @@ def _same(kind: str, *names: str) -> dict[str, tuple[str, str]]:
     return {name: (f"-{name}", kind) for name in names}
 
 
-COMMANDS: Final[dict[str, CommandLine]] = {
-    "inject": CommandLine(_inject, _same(SWITCH, "overwrite", "update", "noFilter", "noNormalize")),
-    "generate": CommandLine(
+COMMANDS: Final[dict[str, Translation]] = {
+    "inject": Translation(_inject, _same(SWITCH, "overwrite", "update", "noFilter", "noNormalize")),
+    "generate": Translation(
         _generate,
         _same(NUMBER, "topN", "numFetchers", "adddays", "maxNumSegments")
         | _same(SWITCH, "noFilter", "noNorm", "force")
         | _same(TEXT, "expr")
         | _same(PATH, "hostdb"),
     ),
-    "fetch": CommandLine(_one_segment, _same(NUMBER, "threads")),
-    "parse": CommandLine(
+    "fetch": Translation(_one_segment, _same(NUMBER, "threads")),
+    "parse": Translation(
         _one_segment, {"nofilter": ("-noFilter", SWITCH), "nonormalize": ("-noNormalize", SWITCH)}
     ),
-    "updatedb": CommandLine(
+    "updatedb": Translation(
         _into("crawldb"), _same(SWITCH, "force", "normalize", "filter", "noAdditions")
     ),
-    "invertlinks": CommandLine(_into("linkdb"), _same(SWITCH, "force", "noNormalize", "noFilter")),
-    "dedup": CommandLine(_crawldb, _same(TEXT, "group", "compareOrder")),
-    "index": CommandLine(
+    "invertlinks": Translation(_into("linkdb"), _same(SWITCH, "force", "noNormalize", "noFilter")),
+    "dedup": Translation(_crawldb, _same(TEXT, "group", "compareOrder")),
+    "index": Translation(
         _index,
         _same(SWITCH, "noCommit", "deleteGone", "filter", "normalize", "addBinaryContent", "base64")
         | _same(TEXT, "params"),
     ),
-    "commoncrawldump": CommandLine(
+    "commoncrawldump": Translation(
         _common_crawl,
         _same(SWITCH, "gzip", "epochFilename", "jsonArray", "reverseKey", "warc")
         | {"simpleDateFormat": ("-SimpleDateFormat", SWITCH)}
@@ -213,9 +228,10 @@ COMMANDS: Final[dict[str, CommandLine]] = {
         | _same(PATH, "linkdb"),
     ),
 }
-"""What clients may start: these commands, and no other."""
+"""The commands that clients may start."""
+_DUMP_OPTIONS: Final = ("format", "regex", "retry", "status", "expr", "sample")
 
-_PLACES: Final = frozenset(
+_PATH_ARGUMENTS: Final = frozenset(
     {"crawldb", "linkdb", "segment", "segment_dir", "url_dir", "seedName", "outputDir", "mimetypes"}
 )
 
@@ -224,8 +240,8 @@ def _options(options: Mapping[str, tuple[str, str]], request: Request) -> list[s
     found: list[str] = []
     for name, value in request.args.items():
         if name not in options:
-            if name not in _PLACES:
-                log.warning("the argument %s means nothing to this job and is left out", name)
+            if name not in _PATH_ARGUMENTS:
+                log.warning("this job has no argument %s; it is ignored", name)
             continue
         option, kind = options[name]
         if kind == SWITCH:

@@ -1,8 +1,8 @@
-"""The configurations of the service: `default`, with which it was started, and those that clients
-have made from it.
+"""Manages the configurations of the service: `default`, with which it was started, and those that
+clients have created from it.
 
-Source: org.apache.nutch.service.impl.ConfManagerImpl. A value that can't be is refused here
-already, not by the job.
+Source: org.apache.nutch.service.impl.ConfManagerImpl. Invalid values are refused when they are set,
+not when a job starts.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from minutch.errors import ConfigError
 
 DEFAULT: Final = "default"
 MOST: Final = 1000
-"""Configurations; a client that makes ever more is stopped before memory is."""
+"""Maximum number of configurations, so that clients can't exhaust memory."""
 _SECRET: Final = re.compile(r"password|secret|token|licensekey|auth\.basic", re.IGNORECASE)
 _HIDDEN: Final = "********"
 _NO_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Configs:
-    """Configurations by name."""
+    """The configurations, by name."""
 
     def __init__(self, default: Configuration, *, may_change: bool) -> None:
-        """`may_change` says whether clients may set properties: some name programs and classes,
-        which are run.
+        """`may_change` permits clients to set properties, some of which name programs and classes
+        to run.
         """
         self._all = {DEFAULT: default}
         self._numbers = itertools.count(1)
@@ -42,8 +42,8 @@ class Configs:
         return itertools.chain(self._all)
 
     def get(self, name: str | None) -> Configuration:
-        """The configuration of a name, `default` for none. Raises Refused for one that is not
-        there.
+        """Returns the configuration of a name, `default` without one. Raises Refused for an unknown
+        name.
         """
         found = self._all.get(name or DEFAULT)
         if found is None:
@@ -51,8 +51,9 @@ class Configs:
         return found
 
     def as_map(self, name: str) -> dict[str, str]:
-        """Its properties as they are written, in order; passwords and the like are hidden. Empty if
-        there is none.
+        """Returns the properties of a configuration, unexpanded and sorted, with secrets hidden.
+
+        Empty for an unknown name.
         """
         conf = self._all.get(name)
         if conf is None:
@@ -63,37 +64,33 @@ class Configs:
         }
 
     def create(self, name: str | None, values: dict[str, str], *, force: bool) -> str:
-        """Make a configuration of the files' properties and `values`; returns its name. Raises
-        Refused.
-        """
-        self._require()
+        """Creates a configuration of `default` and `values`; returns its name. Raises Refused."""
+        self._require_permission()
         chosen = name if name and name.strip() else str(next(self._numbers))
         if chosen in self._all and not force:
             raise Refused("Config already exists.")
         if chosen == DEFAULT or len(self._all) >= MOST:
             raise Refused(
-                f"{chosen} can't be made: "
+                f"{chosen} can't be created: "
                 + ("it is the service's own" if chosen == DEFAULT else "too many")
             )
         self._all[chosen] = _checked(self._all[DEFAULT], values)
         return chosen
 
     def set(self, name: str, key: str, value: str) -> None:
-        """Set one property. Raises Refused."""
-        self._require()
+        """Sets a property. Raises Refused."""
+        self._require_permission()
         if name not in self._all:
             raise Refused(f"Unknown configId '{name}'")
         self._all[name] = _checked(self._all[name], {key: value})
 
     def delete(self, name: str) -> None:
-        """Forget a configuration; one that is not there is forgotten already. Raises Refused for
-        `default`.
-        """
+        """Deletes a configuration if it exists. Raises Refused for `default`."""
         if name == DEFAULT:
             raise Refused("default is the service's own configuration")
         self._all.pop(name, None)
 
-    def _require(self) -> None:
+    def _require_permission(self) -> None:
         if not self._may_change:
             raise Refused(
                 "without authentication (minutch.service.auth=false) no property can be set"
@@ -103,7 +100,7 @@ class Configs:
 def _checked(base: Configuration, values: dict[str, str]) -> Configuration:
     bad = next((text for pair in values.items() for text in pair if _NO_XML.search(text)), None)
     if bad is not None:
-        raise Refused(f"a property that no configuration file can hold: {bad[:80]!r}")
+        raise Refused(f"a property with characters that configuration files exclude: {bad[:80]!r}")
     made = base.with_values(values)
     try:
         check(made)
@@ -113,8 +110,8 @@ def _checked(base: Configuration, values: dict[str, str]) -> Configuration:
 
 
 def write(conf: Configuration, path: Path) -> None:
-    """Write what differs from nutch-default.xml as a file for `-conf`, which only its owner may
-    read.
+    """Writes the properties that are not from nutch-default.xml to a file for `-conf`, which only
+    its owner may read.
     """
     lines = ["<?xml version='1.0' encoding='UTF-8'?>", "<configuration>"]
     for name in conf:

@@ -1,6 +1,4 @@
-"""Paths that clients name, kept within one folder: whatever `..` or links are in them, they lead
-nowhere else.
-"""
+"""Confines the paths that clients name to a folder, even if they contain `..` or symbolic links."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from minutch.errors import MinutchError
 
 
 class Refused(MinutchError):
-    """A request that can't be done as it is; the text goes to the client."""
+    """A request that is not accepted; the text is sent to the client."""
 
 
 class Root:
@@ -19,18 +17,18 @@ class Root:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
 
-    def path(self, text: object, what: str = "path") -> Path:
-        """The absolute path that `text` means, links followed. Raises Refused for one outside."""
+    def path(self, text: object, name: str = "path") -> Path:
+        """Returns the absolute path of `text`, with links resolved. Raises Refused if outside."""
         if not isinstance(text, str) or not text.strip() or "\0" in text:
-            raise Refused(f"{what}: expected a path, found {text!r}")
+            raise Refused(f"{name}: expected a path, found {text!r}")
         try:
             path = (self.folder / text.removeprefix("file:")).resolve()
         except (OSError, RuntimeError) as exc:
-            raise Refused(f"{what}: {text} can't be followed") from exc
+            raise Refused(f"{name}: {text} can't be followed") from exc
         if path != self.folder and self.folder not in path.parents:
-            raise Refused(f"{what}: {text} lies outside of the service's folder")
+            raise Refused(f"{name}: {text} lies outside of the service's folder")
         return path
 
     def shown(self, path: Path) -> str:
-        """A path as clients have it: within the folder."""
+        """Returns a path as clients see it: relative to the folder."""
         return str(path.relative_to(self.folder))

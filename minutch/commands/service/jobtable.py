@@ -1,9 +1,9 @@
-"""The jobs of the service: those that wait, run and have ended.
+"""Manages the jobs of the service: those that wait, run and have ended.
 
-Each runs as `minutch COMMAND …` in a process of its own, so that it can be stopped, crash or eat
-memory without the service. To stop one is to send it what Ctrl-C sends: fetch closes its segment,
-every other job leaves things as they were. To abort is to end it at once; that harms nothing
-either, as every job writes beside and renames. Source: JobManagerImpl, JobWorker and
+Each runs as `minutch COMMAND …` in a process of its own, so that stopping, crashing and memory use
+do not affect the service. Stopping sends the signal of Ctrl-C: fetch closes its segment, every
+other job leaves its databases unchanged. Aborting ends a job at once; that does no harm either,
+since every job writes to temporary files and renames them. Source: JobManagerImpl, JobWorker and
 NutchServerPoolExecutor of org.apache.nutch.service.impl.
 """
 
@@ -40,24 +40,22 @@ OVER: Final = frozenset({FINISHED, FAILED, KILLED})
 
 MOST_WAITING: Final = 100
 MOST_KEPT: Final = 1000
-"""Jobs that have ended are forgotten beyond these, the oldest first."""
+"""Maximum number of jobs that are remembered; the oldest that have ended are forgotten first."""
 SECOND: Final = 0.5
-"""Seconds between the two signals that abort a job; at the second one fetch gives up what is under
-way, too.
+"""Seconds between the two signals that abort a job; at the second, fetch also abandons requests in
+progress.
 """
 GRACE: Final = 10.0
-"""Seconds after which a job that was aborted, and goes on, is killed."""
+"""Seconds after which an aborted job that still runs is killed."""
 _LONGEST_LINE: Final = 1 << 16
 _STAMP: Final = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} [A-Z]+ +")
 _NOTHING_DUE: Final = {"generate": 1}
-"""Exit codes that are results and no errors."""
+"""Exit codes that are not errors."""
 
 
 @dataclass
 class Job:
-    """One job, and what clients are told of it
-    (org.apache.nutch.service.model.response.JobInfo).
-    """
+    """A job (org.apache.nutch.service.model.response.JobInfo)."""
 
     id: str
     command: str
@@ -66,18 +64,18 @@ class Job:
     crawl: str | None
     args: dict[str, Any]
     conf: Configuration
-    words: Callable[[], list[str]]
-    """Asked when the job begins: which segment is the newest is known then."""
+    make_arguments: Callable[[], list[str]]
+    """Makes the arguments when the job begins, since the newest segment is known only then."""
     state: str = IDLE
     message: str = "idle"
     result: dict[str, str] | None = None
-    line: list[str] = field(default_factory=list)
-    """Its arguments, once it runs."""
+    arguments: list[str] = field(default_factory=list)
+    """Arguments of the command, once it runs."""
     process: asyncio.subprocess.Process | None = None
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def info(self) -> dict[str, Any]:
-        """As JSON."""
+        """Returns the job as JSON."""
         return {
             "id": self.id,
             "type": self.kind,
@@ -91,7 +89,7 @@ class Job:
 
 
 class JobTable:
-    """All jobs, in the order in which they came."""
+    """All jobs, in the order of their creation."""
 
     def __init__(self, at_a_time: int) -> None:
         self._jobs: dict[str, Job] = {}
@@ -104,11 +102,11 @@ class JobTable:
         return itertools.chain(list(self._jobs.values()))
 
     def running(self) -> list[Job]:
-        """Those that run now."""
+        """Returns the jobs that are running."""
         return [job for job in self._jobs.values() if job.state in (RUNNING, STOPPING, KILLING)]
 
     def get(self, number: str) -> Job | None:
-        """The job of an id."""
+        """Returns the job of an id."""
         return self._jobs.get(number)
 
     def create(
@@ -119,16 +117,16 @@ class JobTable:
         conf: Configuration,
         crawl: str | None,
         args: dict[str, Any],
-        words: Callable[[], list[str]],
+        make_arguments: Callable[[], list[str]],
     ) -> Job:
-        """Have a job done as soon as there is room. Raises Refused if too many wait."""
+        """Creates a job, which runs when there is capacity. Raises Refused if too many wait."""
         if sum(job.state == IDLE for job in self._jobs.values()) >= MOST_WAITING:
             raise Refused(f"{MOST_WAITING} jobs wait already")
         number = f"{next(self._numbers):08d}"
         name = "-".join(
             part for part in (_safe(crawl), _safe(conf_name), kind or command, number) if part
         )
-        job = Job(name, command, kind, conf_name, crawl, args, conf, words)
+        job = Job(name, command, kind, conf_name, crawl, args, conf, make_arguments)
         self._jobs[job.id] = job
         self._forget()
         task = asyncio.create_task(self._run(job))
@@ -137,11 +135,11 @@ class JobTable:
         return job
 
     def stop(self, job: Job) -> bool:
-        """Let a job end in good order; False if it has ended already."""
+        """Stops a job gracefully; returns False if it has ended already."""
         return self._end(job, STOPPING)
 
     def abort(self, job: Job) -> bool:
-        """End a job at once; False if it has ended already."""
+        """Ends a job at once; returns False if it has ended already."""
         if not self._end(job, KILLING):
             return False
         loop = asyncio.get_running_loop()
@@ -150,7 +148,7 @@ class JobTable:
         return True
 
     async def close(self) -> None:
-        """Stop all jobs, wait for them a while, end those that go on."""
+        """Stops all jobs, and kills those that run after a grace period."""
         for job in self:
             self.stop(job)
         with contextlib.suppress(TimeoutError):
@@ -176,32 +174,32 @@ class JobTable:
             job.over.set()
 
     async def _do(self, job: Job) -> None:
-        job.line = await asyncio.to_thread(job.words)
+        job.arguments = await asyncio.to_thread(job.make_arguments)
         file = self._folder / f"{job.id}.xml"
         await asyncio.to_thread(write, job.conf, file)
         try:
-            if job.state != IDLE:  # stopped while its line was made
+            if job.state != IDLE:  # stopped meanwhile
                 self._ended(job, KILLED, "stopped before it began")
                 return
             job.process = await start_command(
-                [job.command, "-conf", str(file), *job.line], limit=_LONGEST_LINE
+                [job.command, "-conf", str(file), *job.arguments], limit=_LONGEST_LINE
             )
             job.state, job.message = RUNNING, "OK"
-            log.info("%s: %s %s", job.id, job.command, " ".join(job.line))
+            log.info("%s: %s %s", job.id, job.command, " ".join(job.arguments))
             last = await self._listen(job)
-            self._judge(job, await job.process.wait(), last)
+            self._set_result(job, await job.process.wait(), last)
         finally:
             file.unlink(missing_ok=True)
 
     async def _listen(self, job: Job) -> str:
-        """Pass the job's log on; returns its last complaint."""
+        """Forwards the job's log; returns the text of its last error."""
         assert job.process is not None
         assert job.process.stderr is not None
         last: deque[str] = deque(maxlen=1)
         while True:
             try:
                 line = await job.process.stderr.readline()
-            except ValueError:  # longer than any line of a log
+            except ValueError:  # a line that exceeds the limit
                 continue
             if not line:
                 return last[0] if last else ""
@@ -210,17 +208,17 @@ class JobTable:
             if text.startswith("error: "):
                 last.append(text.removeprefix("error: "))
 
-    def _judge(self, job: Job, code: int, complaint: str) -> None:
-        """What an exit code means for the job's state."""
-        asked = job.state in (STOPPING, KILLING)
+    def _set_result(self, job: Job, code: int, error: str) -> None:
+        """Sets the final state of a job by its exit code."""
+        stopped = job.state in (STOPPING, KILLING)
         if code == 0 or code == _NOTHING_DUE.get(job.command):
             job.result = {"result": str(code)}
             self._ended(job, FINISHED, "OK")
-        elif asked:
+        elif stopped:
             self._ended(job, KILLED, "stopped" if job.state == STOPPING else "aborted")
         else:
             job.result = {"result": "-1"}
-            self._ended(job, FAILED, f"ERROR: {complaint or f'exit code {code}'}")
+            self._ended(job, FAILED, f"ERROR: {error or f'exit code {code}'}")
 
     def _ended(self, job: Job, state: str, message: str) -> None:
         job.state, job.message = state, message
@@ -247,5 +245,5 @@ class JobTable:
 
 
 def _safe(name: str | None) -> str:
-    """A name as it may stand in a path of a URL."""
+    """Makes a name safe for the path of a URL."""
     return re.sub(r"[^\w.-]+", "_", name or "")[:64]

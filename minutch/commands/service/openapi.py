@@ -1,6 +1,4 @@
-"""The service described: as OpenAPI 3.1 in JSON, and as a page that takes nothing from
-elsewhere.
-"""
+"""Describes the service: as OpenAPI 3.1 in JSON, and as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -11,12 +9,12 @@ from typing import Any, Final
 JSON: Final = "application/json"
 TEXT: Final = "text/plain"
 OPEN: Final = frozenset({"/openapi.json", "/docs"})
-"""The description itself: it says nothing of a crawl, and needs no token."""
+"""Paths of the description, which reveals nothing about a crawl and needs no token."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One path and method, with the function of `app` that does it."""
+    """A path and method, with the function of `app` that implements it."""
 
     method: str
     path: str
@@ -24,50 +22,127 @@ class Operation:
     function: str
     query: tuple[str, ...] = ()
     body: str = ""
-    """An example of what is sent."""
+    """Example of a request's body."""
     answer: str = JSON
 
 
 OPERATIONS: Final = (
-    Operation("GET", "/admin", "Configurations and jobs of the service, and since when it runs", "admin"),  # noqa: E501
-    Operation("GET", "/admin/stop", "Stop the service; by force if jobs run", "admin_stop", ("force",), "", TEXT),  # noqa: E501
+    Operation(
+        "GET", "/admin", "Configurations and jobs of the service, and its start time", "admin"
+    ),
+    Operation(
+        "GET",
+        "/admin/stop",
+        "Stop the service; by force if jobs run",
+        "admin_stop",
+        query=("force",),
+        answer=TEXT,
+    ),
     Operation("GET", "/config", "Names of all configurations", "configs"),
-    Operation("POST", "/config/create", "Make a configuration", "config_create", (),
-              '{"configId": "mine", "force": false, "params": {"http.agent.name": "my-crawler"}}', TEXT),  # noqa: E501
-    Operation("GET", "/config/{configId}", "All properties of a configuration; passwords are hidden", "config"),  # noqa: E501
-    Operation("DELETE", "/config/{configId}", "Forget a configuration", "config_delete"),
-    Operation("GET", "/config/{configId}/{propertyId}", "One property", "config_property", (), "", TEXT),  # noqa: E501
-    Operation("PUT", "/config/{configId}/{propertyId}", "Set one property", "config_set", (), "value", TEXT),  # noqa: E501
-    Operation("POST", "/db/crawldb", "Statistics, one entry, a dump or the top of a crawldb", "crawldb", (),  # noqa: E501
-              '{"crawlId": "crawl", "type": "stats", "args": {}}'),
-    Operation("GET", "/db/fetchdb", "Pages of the segment that was fetched last, with their links", "fetchdb",  # noqa: E501
-              ("from", "to")),
-    Operation("GET", "/job", "All jobs", "jobs", ("crawlId",)),
-    Operation("POST", "/job/create", "Start a job", "job_create", (),
-              '{"crawlId": "crawl", "type": "GENERATE", "confId": "default", "args": {"topN": "1000"}}'),  # noqa: E501
-    Operation("GET", "/job/{id}", "One job", "job", ("crawlId",)),
-    Operation("GET", "/job/{id}/stop", "Let a job end in good order", "job_stop", ("crawlId",)),
-    Operation("GET", "/job/{id}/abort", "End a job at once", "job_abort", ("crawlId",)),
-    Operation("GET", "/seed", "All seed lists made here", "seeds"),
-    Operation("POST", "/seed/create", "Make a seed list; the answer is its folder", "seed_create", (),  # noqa: E501
-              '{"name": "mine", "seedUrls": [{"url": "https://www.example.org/"}]}', TEXT),
-    Operation("POST", "/reader/sequence/read", "Records of a SequenceFile", "read_sequence",
-              ("nrows", "start", "end", "count"), '{"path": "crawl/crawldb/current/part-r-00000/data"}'),  # noqa: E501
-    Operation("GET", "/reader/link", "What records of links have", "link_schema"),
-    Operation("POST", "/reader/link/read", "Links of a WebGraph", "read_link", ("nrows", "start", "end", "count"),  # noqa: E501
-              '{"path": "crawl/webgraph/outlinks/current/part-r-00000/data"}'),
-    Operation("GET", "/reader/node", "What records of nodes have", "node_schema"),
-    Operation("POST", "/reader/node/read", "Nodes of a WebGraph", "read_node", ("nrows", "start", "end", "count"),  # noqa: E501
-              '{"path": "crawl/webgraph/nodes/part-r-00000/data"}'),
-    Operation("GET", "/services/commoncrawldump/{crawlId}", "Dumps in the Common Crawl's format", "dumps"),  # noqa: E501
-    Operation("POST", "/services/commoncrawldump", "Make one; the answer is its folder", "dump_create", (),  # noqa: E501
-              '{"crawlId": "crawl", "args": {}}', TEXT),
-)  # fmt: skip
-"""Every path of the service: Nutch's, in the order of its resources."""
+    Operation(
+        "POST",
+        "/config/create",
+        "Create a configuration",
+        "config_create",
+        body='{"configId": "mine", "force": false, "params": {"http.agent.name": "my-crawler"}}',
+        answer=TEXT,
+    ),
+    Operation(
+        "GET",
+        "/config/{configId}",
+        "All properties of a configuration; passwords are hidden",
+        "config",
+    ),
+    Operation("DELETE", "/config/{configId}", "Delete a configuration", "config_delete"),
+    Operation(
+        "GET", "/config/{configId}/{propertyId}", "One property", "config_property", answer=TEXT
+    ),
+    Operation(
+        "PUT",
+        "/config/{configId}/{propertyId}",
+        "Set one property",
+        "config_set",
+        body="value",
+        answer=TEXT,
+    ),
+    Operation(
+        "POST",
+        "/db/crawldb",
+        "Statistics, one entry, a dump or the top of a crawldb",
+        "crawldb",
+        body='{"crawlId": "crawl", "type": "stats", "args": {}}',
+    ),
+    Operation(
+        "GET",
+        "/db/fetchdb",
+        "Pages of the last segment fetched, with their links",
+        "fetchdb",
+        query=("from", "to"),
+    ),
+    Operation("GET", "/job", "All jobs", "jobs", query=("crawlId",)),
+    Operation(
+        "POST",
+        "/job/create",
+        "Start a job",
+        "job_create",
+        body='{"crawlId": "crawl", "type": "GENERATE", "confId": "default", '
+        '"args": {"topN": "1000"}}',
+    ),
+    Operation("GET", "/job/{id}", "One job", "job", query=("crawlId",)),
+    Operation("GET", "/job/{id}/stop", "Stop a job gracefully", "job_stop", query=("crawlId",)),
+    Operation("GET", "/job/{id}/abort", "End a job at once", "job_abort", query=("crawlId",)),
+    Operation("GET", "/seed", "All seed lists created here", "seeds"),
+    Operation(
+        "POST",
+        "/seed/create",
+        "Create a seed list; the response is its folder",
+        "seed_create",
+        body='{"name": "mine", "seedUrls": [{"url": "https://www.example.org/"}]}',
+        answer=TEXT,
+    ),
+    Operation(
+        "POST",
+        "/reader/sequence/read",
+        "Records of a SequenceFile",
+        "read_sequence",
+        query=("nrows", "start", "end", "count"),
+        body='{"path": "crawl/crawldb/current/part-r-00000/data"}',
+    ),
+    Operation("GET", "/reader/link", "Fields of link records", "link_schema"),
+    Operation(
+        "POST",
+        "/reader/link/read",
+        "Links of a WebGraph",
+        "read_link",
+        query=("nrows", "start", "end", "count"),
+        body='{"path": "crawl/webgraph/outlinks/current/part-r-00000/data"}',
+    ),
+    Operation("GET", "/reader/node", "Fields of node records", "node_schema"),
+    Operation(
+        "POST",
+        "/reader/node/read",
+        "Nodes of a WebGraph",
+        "read_node",
+        query=("nrows", "start", "end", "count"),
+        body='{"path": "crawl/webgraph/nodes/part-r-00000/data"}',
+    ),
+    Operation(
+        "GET", "/services/commoncrawldump/{crawlId}", "Dumps in the Common Crawl's format", "dumps"
+    ),
+    Operation(
+        "POST",
+        "/services/commoncrawldump",
+        "Make a dump; the response is its folder",
+        "dump_create",
+        body='{"crawlId": "crawl", "args": {}}',
+        answer=TEXT,
+    ),
+)
+"""Every path of the service, in the order of Nutch's resources."""
 
 
 def description(version: str, *, needs_token: bool) -> dict[str, Any]:
-    """OpenAPI 3.1."""
+    """Returns the description as OpenAPI 3.1."""
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
@@ -118,7 +193,7 @@ _STYLE: Final = (
 
 
 def page() -> str:
-    """The same for people: one page, without scripts, fonts or pictures from anywhere."""
+    """Returns the description as an HTML page, without external scripts, fonts or images."""
     items = []
     for operation in OPERATIONS:
         query = "?" + "&".join(f"{name}=…" for name in operation.query) if operation.query else ""

@@ -1,4 +1,4 @@
-"""What is read from databases, segments and files for a client.
+"""Reads databases, segments and files for clients.
 
 Source: CrawlDbReader.query, and SequenceReader, LinkReader, NodeReader of
 org.apache.nutch.service.impl.
@@ -26,7 +26,7 @@ from minutch.records.protocolstatus import ProtocolStatus
 from minutch.records.webgraph import LinkDatum, Node
 
 PIECE: Final = 1 << 16
-"""Bytes of a file that are sent at a time."""
+"""Size of the chunks of a file, in bytes."""
 
 Row = Callable[[Writable, Writable], Any]
 
@@ -35,7 +35,7 @@ Row = Callable[[Writable, Writable], Any]
 
 
 def statistics(db: CrawlDb, *, hosts: bool) -> dict[str, object]:
-    """The counts of `readdb -stats`."""
+    """Returns the counts of `readdb -stats`."""
     found = Statistics(hosts=hosts)
     for part in range(len(db.require_parts())):
         for frame in db.scan_part(part):
@@ -44,7 +44,7 @@ def statistics(db: CrawlDb, *, hosts: bool) -> dict[str, object]:
 
 
 def entry(db: CrawlDb, url: str) -> dict[str, object] | None:
-    """One entry; times in ms. None if it is not there."""
+    """Returns an entry, with times in ms; None if it does not exist."""
     db.require_parts()
     datum = db.get(url)
     if datum is None:
@@ -62,7 +62,7 @@ def entry(db: CrawlDb, url: str) -> dict[str, object] | None:
 
 
 def parts_of(folder: Path) -> Iterator[bytes]:
-    """The part files of a dump, one after the other."""
+    """Yields the contents of the part files of a dump."""
     for path in sorted(folder.glob("part-*")):
         with path.open("rb") as file:
             while piece := file.read(PIECE):
@@ -73,9 +73,10 @@ def parts_of(folder: Path) -> Iterator[bytes]:
 
 
 def fetched(segment: Segment, first: int, last: int) -> list[dict[str, object]]:
-    """The pages of a segment with their links, numbered from 1; `last` 0: to the end.
+    """Returns the pages `first` to `last` of a segment with their links, counted from 1; 0 is the
+    end.
 
-    Nutch's service has this from its own memory, for pages that were parsed while fetching.
+    Nutch's service keeps this in memory, for pages that were parsed while fetching.
     """
     pages = []
     stop = last if last > 0 else None
@@ -153,17 +154,16 @@ SCHEMAS: Final = {
 
 
 def count(path: Path) -> int:
-    """Records in a SequenceFile."""
+    """Returns the number of records in a SequenceFile."""
     with SequenceFileReader(path) as reader:
         return sum(1 for _ in reader)
 
 
 def rows(kind: str, path: Path, *, start: int, end: int, most: int) -> Iterator[str]:
-    """A JSON array of a file's records, piece by piece: from `start` to before `end`, or the first
-    `most`, or all.
+    """Returns a JSON array of a file's records in pieces: those from `start` to before `end`, or
+    the first `most`, or all.
 
-    The first record is read before anything is given out, so that what is wrong with the file can
-    be said.
+    The first record is read before anything is sent, so that errors can be reported.
     """
     row = READERS[kind]
     first, stop = (start, end) if start > -1 and end > 0 else (0, most if most > -1 else None)

@@ -1,6 +1,4 @@
-"""Requests to the service: how much of one may come in, of what kind, and its parts taken for what
-they should be.
-"""
+"""Checks requests to the service: size and type of the body, and the types of its values."""
 
 from __future__ import annotations
 
@@ -16,11 +14,11 @@ from minutch.commands.service.openapi import JSON
 from minutch.web.requestchecks import headers_of
 
 LARGEST: Final = 8 << 20
-"""Bytes of a request."""
+"""Maximum size of a request in bytes."""
 
 
 class Bounds:
-    """Lets in of a request what is bearable, and no body that is not JSON."""
+    """A middleware that refuses bodies that are too large or not JSON."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -39,14 +37,14 @@ class Bounds:
 
 
 def _bounded(receive: Receive) -> Receive:
-    """Bodies without a length have a bound, too."""
-    taken = 0
+    """Limits bodies without a Content-Length."""
+    received = 0
 
     async def bounded() -> Any:
-        nonlocal taken
+        nonlocal received
         message = await receive()
-        taken += len(message.get("body", b""))
-        if taken > LARGEST:
+        received += len(message.get("body", b""))
+        if received > LARGEST:
             raise Refused("too large")
         return message
 
@@ -54,6 +52,7 @@ def _bounded(receive: Receive) -> Receive:
 
 
 async def json_of(request: HttpRequest) -> dict[str, Any]:
+    """Returns the body of a request, a JSON object. Raises Refused."""
     try:
         body = json.loads(await request.body())
     except (ValueError, RecursionError) as exc:
@@ -64,12 +63,14 @@ async def json_of(request: HttpRequest) -> dict[str, Any]:
 
 
 def as_text(value: object) -> str:
+    """Returns a JSON value as text, as it is written in properties and options."""
     if isinstance(value, bool):
         return str(value).lower()
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def no_option(name: str, value: object) -> str:
+    """Returns a value as text. Raises Refused if it is empty or would be an option."""
     text = as_text(value)
     if text.startswith("-") or not text:
         raise Refused(
@@ -79,6 +80,7 @@ def no_option(name: str, value: object) -> str:
 
 
 def number_of(request: HttpRequest, name: str, default: int) -> int:
+    """Returns a number in the query of a request. Raises Refused."""
     text = request.query_params.get(name, "")
     try:
         return int(text) if text else default

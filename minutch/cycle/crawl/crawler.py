@@ -71,7 +71,7 @@ class Crawled:
 
 
 def crawl(crawl_dir: Path, options: CrawlOptions = _DEFAULTS, *, context: JobContext) -> Crawled:
-    """Crawl in rounds in the folder `crawl_dir`, which is made if there is none.
+    """Crawls in rounds in the folder `crawl_dir`, which is made if there is none.
 
     Raises MinutchError if the crawl can't work (no name, no seeds, no protocol) or a step fails,
     LockedError if another process works in the folder, KeyboardInterrupt after a signal; the next
@@ -81,7 +81,7 @@ def crawl(crawl_dir: Path, options: CrawlOptions = _DEFAULTS, *, context: JobCon
 
 
 def perform(_step: str, call: partial[R], context: JobContext) -> R:
-    """Run a step."""
+    """Runs a step."""
     return call(context=context)
 
 
@@ -104,7 +104,8 @@ class Crawler:
 
     def __post_init__(self) -> None:
         self.screen = Screen(self.context)
-        self.calls = Steps(self.directory, self.options, self.context.conf)
+        named = self.context.conf.get_trimmed("generate.hostdb")
+        self.calls = Steps(self.directory, self.options, Path(named) if named else None)
 
     @cached_property
     def steps(self) -> list[str]:
@@ -124,7 +125,7 @@ class Crawler:
         return [step for step in every if chosen.get(step, True)]
 
     def run(self) -> Crawled:
-        """Run all rounds. Raises MinutchError if a step fails."""
+        """Runs all rounds. Raises MinutchError if a step fails."""
         self._check_place()
         preflight.check(self.context.conf, self.options.seeds)
         started = self.context.clock.monotonic()
@@ -151,19 +152,17 @@ class Crawler:
         return Crawled(self.totals, self.counters)
 
     def _check_place(self) -> None:
-        """Raise ConfigError where a step that is wished can't work in the crawl's folder."""
+        """Raises ConfigError where a step that is wished can't work in the crawl's folder."""
         options = self.options
         has_sitemaps = options.sitemaps is not None or options.sitemaps_from_hostdb != "never"
         steps = [*self.steps, *(["sitemap"] if has_sitemaps else [])]
         is_far = not is_local(self.directory)
         other = next((step for step in steps if is_far and step in LOCAL_ONLY), None)
         if other is not None:
-            raise ConfigError(
-                f"{other} works on this machine's files alone, not on {self.directory}"
-            )
+            raise ConfigError(f"{other} works with local files only, not with {self.directory}")
 
     def _next_commands(self) -> list[str]:
-        """What to do next: go on, or look at what was found."""
+        """Returns commands to go on with, or to look at the results."""
         given = [
             name for name in self.context.conf if self.context.conf.source(name) == "command line"
         ]
@@ -207,8 +206,8 @@ class Crawler:
         self._finish(current, left)
 
     def _has_updated(self, segment: str) -> bool:
-        """Whether updatedb of a segment was done, and only its record is missing; twice would count
-        its links twice.
+        """Tells whether a segment is merged already, and only the record of that is missing;
+        merging it again would count its links twice.
         """
         db = CrawlDb(self.directory / "crawldb")
         return is_merged(
@@ -216,7 +215,7 @@ class Crawler:
         )
 
     def _new_round(self, number: int) -> bool:
-        """Generate a segment and take it through all steps; False if nothing is due."""
+        """Generates a segment and takes it through all steps; False if nothing is due."""
         self.screen.title(self.screen.place.capitalize())
         often = self.options.sitemaps_from_hostdb
         if often == "always" or (often == "once" and number == 1):
@@ -249,7 +248,7 @@ class Crawler:
             self.screen.complaints(log.complaints(self.log_file, begun), self.log_file)
 
     def _logged(self) -> int:
-        """How long the log is."""
+        """Returns the length of the log."""
         return self.log_file.stat().st_size if self.log_file is not None else 0
 
     def _one(self, current: Round, step: str) -> None:
@@ -268,7 +267,7 @@ class Crawler:
             }
 
     def _step(self, name: str, call: partial[R], extra: Mapping[str, str] | None = None) -> R:
-        """Run a step and show what it says; returns its result."""
+        """Runs a step and shows what it says; returns its result."""
         if self.context.watch is not None:
             self.context.watch.wait_while_paused()
         common = {**_COMMON, "mapreduce.job.reduces": str(self.options.tasks), **(extra or {})}
@@ -288,7 +287,7 @@ class Crawler:
         return cast(R, result)
 
     def _keep(self, title: str, counters: Counters) -> None:
-        """Add a step's counters to those of the crawl; of the CrawlDb's statuses the last ones
+        """Adds a step's counters to those of the crawl; of the CrawlDb's statuses the last ones
         stay.
         """
         mine = self.counters.setdefault(title, Counters())
@@ -296,7 +295,7 @@ class Crawler:
             mine[name] = count if name.startswith("db_") else mine.get(name, 0) + count
 
     def _check_seeds(self, counts: Counters) -> None:
-        """Raise MinutchError where no seed is left: a crawl without seeds is none."""
+        """Raises MinutchError where no seed is left: a crawl without seeds is none."""
         if counts.get("seeds") and counts.get("seeds") == counts.get("seeds rejected"):
             where = self.context.conf.file_to_edit("regex-urlfilter.txt")
             raise MinutchError(
@@ -305,7 +304,7 @@ class Crawler:
             )
 
     def _wait(self) -> bool:
-        """Wait for pages to become due; False if the crawl is to stop instead."""
+        """Waits for pages to become due; False if the crawl is to stop instead."""
         if self.options.wait is None:
             return False
         self.screen.note(f"Waiting for {self.options.wait} s")

@@ -9,7 +9,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class CrawlOptions:
-    """What crawl is asked for."""
+    """Options of crawl."""
 
     rounds: int = 1
     """Rounds at most; -1: no limit."""

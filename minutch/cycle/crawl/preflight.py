@@ -1,5 +1,4 @@
-"""What a crawl looks at before it writes anything, so that what can't work ends at once and says
-why.
+"""Checks a crawl before it writes anything, so that one which can't work ends at once and says why.
 
 the crawler has a name · there are seeds, and lines with URLs in them ·
 all filters, normalizers and scoring filters can read their rule files ·
@@ -9,7 +8,7 @@ a protocol plugin takes the seeds
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -29,7 +28,7 @@ _SAMPLE: Final = 1000
 
 
 def check(conf: Configuration, seeds: Path | None) -> None:
-    """Raise MinutchError for a crawl that can't work; warn of what may be wrong."""
+    """Raises MinutchError for a crawl that can't work; warns of what may be wrong."""
     if not (conf.get_trimmed("http.agent.name") or ""):
         where = conf.file_to_edit("nutch-site.xml")
         raise ConfigError(
@@ -41,7 +40,23 @@ def check(conf: Configuration, seeds: Path | None) -> None:
         raise MinutchError(
             f"{seeds} has no URL", hint="one per line, such as https://www.example.org/"
         )
-    _check_protocols(conf, sample)
+    factory, point = ProtocolFactory(conf), Protocol.point_id
+    untaken = [url for url in sample if not _is_taken(factory, url)]
+    problem = ""
+    if not PluginRepository.of(conf).extensions(point):
+        problem = "no protocol plugin is active"
+    elif sample and len(untaken) == len(sample):
+        problem = f"no active plugin takes URLs such as {untaken[0]}"
+    if problem:
+        includes = conf.source("plugin.includes")
+        raise ConfigError(
+            f"nothing can be fetched: {problem}",
+            hint=f"plugin.includes ({includes}) needs protocol-http",
+        )
+    if untaken:
+        log.warning(
+            "no active protocol plugin takes %d of the seeds, such as %s", len(untaken), untaken[0]
+        )
     URLFilters(conf)
     URLNormalizers(conf, SCOPE_INJECT)
     ScoringFilters(conf)
@@ -58,31 +73,10 @@ def _urls(seeds: Path) -> Iterator[str]:
             yield from frame["url"]
 
 
-def _check_protocols(conf: Configuration, sample: Sequence[str]) -> None:
-    """Refuse a crawl of which nothing can be fetched."""
-    factory = ProtocolFactory(conf)
-    problem = (
-        ""
-        if PluginRepository.of(conf).extensions(Protocol.point_id)
-        else "no protocol plugin is active"
-    )
-    untaken = [url for url in sample if not _is_taken(factory, url)]
-    if sample and len(untaken) == len(sample):
-        problem = problem or f"no active plugin takes URLs such as {untaken[0]}"
-    if problem:
-        where = conf.source("plugin.includes")
-        raise ConfigError(
-            f"nothing can be fetched: {problem}",
-            hint=f"plugin.includes ({where}) needs protocol-http",
-        )
-    if untaken:
-        log.warning(
-            "no active protocol plugin takes %d of the seeds, such as %s", len(untaken), untaken[0]
-        )
-
-
 def _is_taken(factory: ProtocolFactory, url: str) -> bool:
-    """Whether a plugin takes the URL, or it is none and the filters will say so."""
+    """Tells whether a plugin takes the URL; also true for what is no URL, as the filters report
+    that.
+    """
     try:
         factory.get_protocol(url)
     except ProtocolError:

@@ -1,4 +1,4 @@
-"""What is left to do of a round: decided here, by what lies in its segment and by the crawl's own
+"""Decides which steps of a round are left, by the folders in its segment and the crawl's own
 record.
 
     crawl_fetch missing     fetch, and all that follows; as long as what a fetch works with is
@@ -45,8 +45,8 @@ class Round:
 
     @classmethod
     def load(cls, crawl_dir: Path) -> Round | None:
-        """The record of an interrupted round; None if there is none. Raises StoreError if it can't
-        be read.
+        """Returns the record of an interrupted round; None if there is none. Raises StoreError if
+        it can't be read.
         """
         path = crawl_dir / RECORD
         try:
@@ -62,7 +62,7 @@ class Round:
             ) from exc
 
     def save(self, crawl_dir: Path) -> None:
-        """Write the record, whole or not at all; it is on disk when this returns."""
+        """Writes the record, whole or not at all; it is on disk when this returns."""
         temporary = crawl_dir / _NEW_RECORD
         with temporary.open("w", encoding="utf-8") as stream:
             json.dump({"segment": self.segment, "done": self.done}, stream)
@@ -80,8 +80,8 @@ class Round:
 
 
 def steps_left(parts: set[str], steps: Sequence[str], done: Sequence[str] | None) -> list[str]:
-    """The steps that a segment with these parts still needs, in order; `done` is its record's, None
-    without one.
+    """Returns the steps that a segment with these parts still needs, in order; `done` is its
+    record's, None without one.
     """
     if GENERATED not in parts:
         return []
@@ -96,14 +96,14 @@ def steps_left(parts: set[str], steps: Sequence[str], done: Sequence[str] | None
 
 
 def segments(crawl_dir: Path) -> list[str]:
-    """The names of the segments in their places, oldest first; hidden folders are none."""
+    """Returns the names of the segments in their places, oldest first; hidden folders are none."""
     folder = crawl_dir / "segments"
     found = segments_in(folder) if folder.is_dir() else []
     return [segment.name for segment in found if segment.path.parent == folder]
 
 
 def clear_left_overs(crawl_dir: Path) -> None:
-    """Remove, or put in its place, what killed jobs have left in the segments and, unless in use,
+    """Removes, or puts in its place, what killed jobs have left in the segments and, unless in use,
     in a database.
     """
     for name in ("crawldb", "linkdb"):

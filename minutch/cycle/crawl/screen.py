@@ -1,5 +1,4 @@
-"""What crawl shows: a live line while a step runs, a row when it has ended, and a summary at the
-end.
+"""Shows a crawl: a live line while a step runs, a row when it has ended, and a summary at the end.
 
     Round 1 of 3
       generate     0.1 s  15 pages to fetch, 14 left for later rounds
@@ -29,7 +28,7 @@ _EXAMPLES = 5
 
 @dataclass
 class Totals:
-    """What the summary says of all rounds of this run."""
+    """The figures of all rounds of this run, for the summary."""
 
     rounds: int = 0
     outcomes: Outcomes = field(default_factory=Outcomes)
@@ -46,7 +45,7 @@ class Screen:
     """Where the crawl is, such as `round 1 of 3`."""
 
     def title(self, text: str) -> None:
-        """Begin a round."""
+        """Begins a round."""
         if self.context.watch is not None:
             self.context.watch.begin(text)
         self._say(text, BOLD)
@@ -87,7 +86,7 @@ class Screen:
                     self._say(f"    … and {len(urls) - _EXAMPLES:,} more")
 
     def complaints(self, kinds: Mapping[str, int], log_file: object) -> None:
-        """What was logged of single pages, by kind."""
+        """Shows the log's complaints about single pages, by kind."""
         for kind, count in sorted(kinds.items(), key=lambda item: -item[1]):
             lines = textwrap.wrap(
                 f"{count:,} × {kind}", WIDTH - 2, subsequent_indent="  ", break_on_hyphens=False

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from minutch.conf import Configuration
 from minutch.cycle.crawl.options import CrawlOptions
 from minutch.job import Counters
 
@@ -49,7 +48,8 @@ class Steps:
 
     directory: Path
     options: CrawlOptions
-    conf: Configuration
+    named_hostdb: Path | None = None
+    """The HostDb that generate uses if it does not use the crawl's own."""
 
     @property
     def crawldb(self) -> Path:
@@ -72,7 +72,7 @@ class Steps:
         return self.directory / "segments"
 
     def of_segment(self, step: str, name: str) -> Call:
-        """The call of a step after generate, for the segment of that name."""
+        """Returns the call of a step after generate, for the segment of that name."""
         calls: Mapping[str, Callable[[Path], Call]] = {
             "fetch": self.fetch,
             "parse": self.parse,
@@ -86,81 +86,80 @@ class Steps:
         return calls[step](self.segments / name)
 
     def inject(self, seeds: Path) -> Call:
-        """Put the seeds into the CrawlDb."""
+        """Puts the seeds into the CrawlDb."""
         from minutch.cycle.crawldb.inject import InjectOptions, inject
 
         return partial(inject, self.crawldb, seeds, InjectOptions())
 
     def sitemap(self, *, hostdb: Path | None = None, urls: Path | None = None) -> Call:
-        """Put the URLs of sitemaps into the CrawlDb: of a HostDb's hosts, or of a list."""
+        """Puts the URLs of sitemaps into the CrawlDb: of a HostDb's hosts, or of a list."""
         from minutch.cycle.sitemap.processor import SitemapOptions, sitemap
 
         options = SitemapOptions(hostdb=hostdb, urls=urls, threads=self.options.threads)
         return partial(sitemap, self.crawldb, options)
 
     def generate(self) -> partial[Generated]:
-        """Make the segment of a round."""
+        """Makes the segment of a round."""
         from minutch.cycle.fetchlist.generate import generate
-        from minutch.cycle.fetchlist.selector import HOSTDB_PROPERTY, GenerateOptions
+        from minutch.cycle.fetchlist.selector import GenerateOptions
 
-        named = self.conf.get_trimmed(HOSTDB_PROPERTY)
         uses_own = self.options.hostdb_generate and self.hostdb.is_dir()
         options = GenerateOptions(
             top_n=max(self.options.size, self.options.tasks),
             fetchers=self.options.fetchers,
             filtering=False,
             add_days=self.options.add_days,
-            hostdb=self.hostdb if uses_own else Path(named) if named else None,
+            hostdb=self.hostdb if uses_own else self.named_hostdb,
         )
         return partial(generate, self.crawldb, self.segments, options)
 
     def fetch(self, segment: Path) -> Call:
-        """Fetch a segment's pages."""
+        """Fetches a segment's pages."""
         from minutch.cycle.fetch.fetcher import FetchOptions, fetch
 
         return partial(fetch, segment, FetchOptions(threads=self.options.threads))
 
     def parse(self, segment: Path) -> Call:
-        """Parse a segment's pages."""
+        """Parses a segment's pages."""
         from minutch.cycle.parse.parsesegment import ParseOptions, parse
 
         return partial(parse, segment, ParseOptions())
 
     def updatedb(self, segment: Path) -> Call:
-        """Merge a segment's results and links into the CrawlDb."""
+        """Merges a segment's results and links into the CrawlDb."""
         from minutch.cycle.crawldb.updatedb import UpdateOptions, updatedb
 
         return partial(updatedb, self.crawldb, [segment], UpdateOptions())
 
     def updatehostdb(self) -> Call:
-        """Count the CrawlDb's pages by host."""
+        """Counts the CrawlDb's pages by host."""
         from minutch.cycle.hostdb.update import UpdateHostDbOptions, updatehostdb
 
         return partial(updatehostdb, self.hostdb, UpdateHostDbOptions(crawldb=self.crawldb))
 
     def invertlinks(self, segment: Path) -> Call:
-        """Add a segment's links to the LinkDb."""
+        """Adds a segment's links to the LinkDb."""
         from minutch.cycle.linkdb.invertlinks import InvertOptions, invertlinks
 
         options = InvertOptions(normalize=False, filtering=False)
         return partial(invertlinks, self.linkdb, [segment], options)
 
     def dedup(self) -> Call:
-        """Mark duplicates in the CrawlDb."""
+        """Marks duplicates in the CrawlDb."""
         from minutch.cycle.crawldb.dedup import DedupOptions, dedup
 
         options = DedupOptions(group=self.options.dedup_group, near=self.options.dedup_near)
         return partial(dedup, self.crawldb, options)
 
     def index(self, segment: Path) -> Call:
-        """Send a segment's pages to the index, and deletions of what is gone."""
+        """Sends a segment's pages to the index, and deletions of what is gone."""
         from minutch.cycle.index.indexing import IndexOptions, index
 
         options = IndexOptions(linkdb=self.linkdb, delete_gone=True)
         return partial(index, self.crawldb, [segment], options)
 
     def clean(self) -> Call:
-        """Delete from the index what the CrawlDb has as gone or duplicate."""
+        """Deletes from the index what the CrawlDb has as gone or duplicate."""
         from minutch.cycle.index.clean import CleanOptions, clean
 
         return partial(clean, self.crawldb, CleanOptions())

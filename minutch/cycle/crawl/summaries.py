@@ -92,7 +92,7 @@ _NOTHING: Final = {
 
 
 def result_of(step: str, counters: Counts) -> str:
-    """Say in a sentence what a step has done."""
+    """Says in a sentence what a step has done."""
     counts = dict(counters)
     if step == "updatedb":
         total = sum(count for name, count in counts.items() if name.startswith("db_"))
@@ -108,7 +108,7 @@ def result_of(step: str, counters: Counts) -> str:
 
 
 def counters_of(counters: Counts) -> str:
-    """Show all counters by their own names, zeros left out."""
+    """Shows all counters by their own names, zeros left out."""
     return ", ".join(f"{name} {count:,}" for name, count in counters.items() if count) or "nothing"
 
 

@@ -71,7 +71,7 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         return self.min_interval, self.longest_interval
 
     def rates(self, datum: CrawlDatum) -> tuple[float, float]:
-        """By how much the page's interval grows without a change, and shrinks after one."""
+        """Rates by which the page's interval grows without a change, and shrinks after one."""
         return self.inc_rate, self.dec_rate
 
     def set_fetch_schedule(
@@ -130,7 +130,7 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         return _plan(interval, start, modified_time, steps)
 
     def _adapted(self, datum: CrawlDatum, state: int) -> tuple[float, list[Step]]:
-        """The interval after a change or none, and how it came about."""
+        """Returns the interval after a change or none, and how it came about."""
         interval = float32(datum.fetch_interval or self.default_interval)
         steps = [Step("the interval before", interval)]
         inc_rate, dec_rate = self.rates(datum)
@@ -145,7 +145,9 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         return interval, steps
 
     def _offset(self, delta: int, longest: int) -> int:
-        """By how many ms the next fetch moves forward, `delta` ms after the last change."""
+        """Returns the ms by which the next fetch moves forward, `delta` ms after the last
+        change.
+        """
         offset = _round(delta * self.sync_delta_rate)
         return offset // delta * longest if delta > 0 and offset > longest else offset
 
@@ -252,14 +254,14 @@ def _plan(interval: float, start: int, modified_time: int, steps: list[Step]) ->
 
 
 def clean_mime_type(content_type: str) -> str:
-    """A Content-Type without its parameters, as MimeUtil.cleanMimeType cuts it."""
+    """Returns a Content-Type without its parameters, as MimeUtil.cleanMimeType cuts it."""
     first, _, rest = content_type.partition(";")
     return first if rest.strip(";") else content_type
 
 
 def uri_host(url: str) -> str | None:
-    """The host of a URL as java.net.URI.getHost gives it; None where it has none or rejects the
-    URL.
+    """Returns the host of a URL as java.net.URI.getHost gives it; None where it has none or rejects
+    the URL.
     """
     try:
         return parse_uri(url).host

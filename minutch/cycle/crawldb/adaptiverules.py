@@ -41,7 +41,7 @@ def read_host_bounds(conf: Configuration, least: float, most: float) -> dict[str
 
 
 def _parse_bounds(line: str, least: float, most: float) -> tuple[str, float, float]:
-    """Parse a line of the host file. Raises ValueError with the reason."""
+    """Parses a line of the host file. Raises ValueError with the reason."""
     parts = line.split()
     if len(parts) != 3:
         raise ValueError("expected a host, a shortest and a longest interval")
@@ -88,8 +88,8 @@ def read_mime_rates(conf: Configuration, name: str) -> dict[str, tuple[float, fl
 
 
 def _lines(conf: Configuration, name: str) -> list[tuple[int, str]]:
-    """The lines of a rule file with their numbers, without blank lines and comments; none if the
-    file is missing.
+    """Returns the lines of a rule file with their numbers, without blank lines and comments; none
+    if the file is missing.
     """
     try:
         text = conf.read_resource(name)

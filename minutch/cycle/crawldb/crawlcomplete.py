@@ -1,4 +1,4 @@
-"""crawlcomplete: how many pages of each host or domain are fetched, and how many are not yet.
+"""crawlcomplete: counts the fetched and unfetched pages of each host or domain.
 
 Different from Nutch on purpose: -numReducers gives the number of files (Nutch reads another
 option's value in its place and fails), and an unknown mode is an error. Source:
@@ -8,6 +8,8 @@ org.apache.nutch.util.CrawlCompletionStats.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,11 +20,9 @@ from minutch.cycle.crawldb.groupcounts import (
     IS_FETCHED,
     MALFORMED,
     MODES,
-    count_groups,
     counts_of,
-    write,
+    write_counts,
 )
-from minutch.cycle.crawldb.store import CrawlDb
 from minutch.job import Counters, JobContext
 from minutch.urls.hostcolumns import hosts_of
 from minutch.work.tables.frame import decode_keys
@@ -31,20 +31,30 @@ log = logging.getLogger(__name__)
 UNFETCHED: Final = "UNFETCHED"
 
 
+@dataclass(frozen=True, slots=True)
+class CrawlcompleteOptions:
+    """The options of crawlcomplete."""
+
+    mode: str = "host"
+    """Names to count: `host` or `domain`."""
+    parts: int = 1
+    """Number of files to write."""
+    as_json: bool = False
+    """Whether each line is an object of JSON."""
+
+
 def crawlcomplete(
-    dbs: list[CrawlDb],
-    out: Path,
-    mode: str,
-    context: JobContext,
+    crawldbs: Sequence[Path],
+    output: Path,
+    options: CrawlcompleteOptions = CrawlcompleteOptions(),
     *,
-    parts: int = 1,
-    as_json: bool = False,
+    context: JobContext,
 ) -> Counters:
-    """Count the pages of `dbs` by `mode` and status into the new folder `out`. Raises StoreError,
-    FormatError.
+    """Counts the pages of `crawldbs` by host or domain, and status, into the new folder `output`.
+    Raises StoreError, FormatError.
     """
     log.info("CrawlCompletionStats: starting")
-    counters = Counters({FETCHED: 0, UNFETCHED: 0, MALFORMED: 0})
+    mode, counters = options.mode, Counters({FETCHED: 0, UNFETCHED: 0, MALFORMED: 0})
 
     def count(table: pl.DataFrame, counters: Counters) -> list[pl.DataFrame]:
         found = []
@@ -61,12 +71,14 @@ def crawlcomplete(
         host, _, status = name.rpartition(" ")
         return {mode: host, "status": status}
 
-    write(
-        count_groups(dbs, count, counters, context),
-        out,
-        parts,
-        describe if as_json else None,
-        context.conf,
+    write_counts(
+        crawldbs,
+        output,
+        count,
+        counters,
+        context=context,
+        parts=options.parts,
+        describe=describe if options.as_json else None,
     )
     log.info("CrawlCompletionStats: finished")
     return counters

@@ -1,4 +1,4 @@
-"""dedup: of pages with the same content, mark all but the best as db_duplicate.
+"""dedup: marks all but the best of the pages with the same content as db_duplicate.
 
 Fetched pages (db_fetched, db_notmodified) are grouped by signature; with `-group host` or `domain`,
 within each host or domain. `duplicates` decides which of a group are duplicates. Where a CrawlDb
@@ -19,24 +19,23 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from minutch.conf import Configuration
 from minutch.cycle.crawldb import duplicates, nearduplicates
 from minutch.cycle.crawldb.matching import last_of_key, match
 from minutch.cycle.crawldb.pagesignatures import (
     FETCHED,
     IS_SIMHASH,
     compared,
-    signed_in,
-    signed_pages,
+    pages_in,
+    pages_with_signature,
 )
-from minutch.cycle.crawldb.partitions import Entries, EntryFilter, patch
+from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, patch
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
-from minutch.work.engine import Partition, Shuffled, Task, engine_of
+from minutch.work.engine import Engine, Partition, Shuffled, Task, engine_of
+from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.packed import Patched, take
-from minutch.work.tables.parallel import memory_budget
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.spans import FileOrSplit
 
@@ -67,7 +66,7 @@ def dedup(
     *,
     context: JobContext,
 ) -> Counters:
-    """Mark the duplicates in the CrawlDb at `crawldb`.
+    """Marks the duplicates in the CrawlDb at `crawldb`.
 
     Returns the number of marked pages and of the others. Raises StoreError where there
     is no CrawlDb, LockedError, FormatError (damage).
@@ -75,13 +74,15 @@ def dedup(
     log.info("DeduplicationJob: starting")
     db = CrawlDb(crawldb)
     db.require_parts()
-    conf = context.conf
+    entry_filter = EntryFilter.from_conf(context.conf)
+    engine, output = engine_of(context.conf), OutputSettings.from_conf(context.conf)
     group, order, near = options.group, options.order, options.near
+    where = FETCHED if near is None else FETCHED & ~IS_SIMHASH
     with (
         db.lock(),
-        Entries([db], conf, EntryFilter.from_conf(conf), spill=crawldb, packed=True) as entries,
-        _found(db, conf, group, order, FETCHED if near is None else FETCHED & ~IS_SIMHASH) as found,
-        Shuffle(entries.parts, _KEYS, budget=memory_budget(conf) // 4, spill=crawldb) as found_near,
+        EntrySources([db], engine, entry_filter, spill=crawldb, packed=True) as entries,
+        _found(db, engine, group, order, where) as found,
+        Shuffle(engine.parts, _KEYS, budget=engine.memory // 4, spill=crawldb) as found_near,
         context.progress("dedup") as progress,
     ):
         for keys in _find_near(db, group, order, near) if near is not None else ():
@@ -91,9 +92,11 @@ def dedup(
         sources = [
             *entries.sources,
             found,
-            *([] if near is None else [engine_of(conf).local_source(found_near)]),
+            *([] if near is None else [engine.local_source(found_near)]),
         ]
-        counters = patch(db, conf, sources, lambda tables: _mark(tables[0], tables[1:]), progress)
+        counters = patch(
+            db, engine, output, sources, lambda tables: _mark(tables[0], tables[1:]), progress
+        )
     counters.merge(entries.counters)
     log.info("Deduplication finished")
     return counters
@@ -101,13 +104,14 @@ def dedup(
 
 @contextmanager
 def _found(
-    db: CrawlDb, conf: Configuration, group: str, order: Sequence[str], where: pl.Expr
+    db: CrawlDb, engine: Engine, group: str, order: Sequence[str], where: pl.Expr
 ) -> Iterator[Shuffled]:
-    """The keys of the duplicates. All pages with one signature come together to be compared."""
-    engine = engine_of(conf)
+    """Yields the keys of the duplicates. All pages with one signature come together to be
+    compared.
+    """
 
-    def pages(task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
-        for table in signed_in(place, group, where):
+    def pages(task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
+        for table in pages_in(piece, group, where):
             yield table.select(
                 key=pl.col("signature") + pl.col("group"),
                 url="url",
@@ -120,22 +124,22 @@ def _found(
 
     pieces = engine.splits(db.require_parts())
     with (
-        engine.shuffle(pages, pieces, _PAGES, conf, None, spill=db.path, share=4) as signed,
-        engine.regroup(find, signed, _KEYS, conf, spill=db.path, share=4) as found,
+        engine.shuffle(pages, pieces, _PAGES, None, spill=db.path, share=4) as signed,
+        engine.regroup(find, signed, _KEYS, spill=db.path, share=4) as found,
     ):
         yield found
 
 
 def _find_near(db: CrawlDb, group: str, order: Sequence[str], bits: int) -> Iterator[pl.Series]:
-    """The keys of pages near a better one. Some 100 bytes of each page are held in memory, but not
-    its URL.
+    """Yields the keys of pages near a better one. Some 100 bytes of each page are held in memory,
+    but not its URL.
     """
     where = FETCHED & IS_SIMHASH
-    pages = compared(signed_pages(db, group, where), grouped=group != "none")
+    pages = compared(pages_with_signature(db, group, where), grouped=group != "none")
     if pages.is_empty():
         log.warning(
-            "no page has a SimHash: see db.signature.class, and fetch or parse anew; equal ones are"
-            " marked"
+            "no page has a SimHash: see db.signature.class, and fetch or parse again; equal"
+            " ones are marked"
         )
     rows, ranks = nearduplicates.best_first(pages, order)
     words, groups = pages["word"].to_numpy()[rows], pages["group"].to_numpy()[rows]
@@ -143,13 +147,13 @@ def _find_near(db: CrawlDb, group: str, order: Sequence[str], bits: int) -> Iter
     goes = np.zeros(len(pages), np.bool_)
     goes[rows[leaders != nearduplicates.NO_LEADER]] = True
     at = 0
-    for table in signed_pages(db, group, where):
+    for table in pages_with_signature(db, group, where):
         yield table["url"].filter(pl.Series(goes[at : at + len(table)]))
         at += len(table)
 
 
 def _mark(frame: pl.DataFrame, found: Sequence[pl.DataFrame]) -> tuple[Patched, Counters]:
-    """Mark the entries (packed) whose keys are in one of `found` as duplicates; all are sorted by
+    """Marks the entries (packed) whose keys are in one of `found` as duplicates; all are sorted by
     key.
     """
     frame = last_of_key(frame)

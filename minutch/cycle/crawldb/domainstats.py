@@ -1,4 +1,4 @@
-"""domainstats: how many pages of each host, domain, public suffix or top-level domain were fetched.
+"""domainstats: counts the fetched pages of each host, domain, public suffix or top-level domain.
 
 The lines FETCHED and NOT_FETCHED have the sums. Fetched pages of a host without a public suffix (an
 address) count in these alone when counted by suffix or tld. Source:
@@ -8,6 +8,8 @@ org.apache.nutch.util.DomainStatistics.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,12 +20,10 @@ from minutch.cycle.crawldb.groupcounts import (
     IS_FETCHED,
     MALFORMED,
     MODES,
-    count_groups,
     count_of,
     counts_of,
-    write,
+    write_counts,
 )
-from minutch.cycle.crawldb.store import CrawlDb
 from minutch.job import Counters, JobContext
 from minutch.urls.hostcolumns import hosts_of
 from minutch.work.tables.frame import decode_keys
@@ -32,20 +32,30 @@ log = logging.getLogger(__name__)
 NOT_FETCHED: Final = "NOT_FETCHED"
 
 
+@dataclass(frozen=True, slots=True)
+class DomainstatsOptions:
+    """The options of domainstats."""
+
+    mode: str = "host"
+    """Names to count: a key of MODES."""
+    parts: int = 1
+    """Number of files to write."""
+    as_json: bool = False
+    """Whether each line is an object of JSON."""
+
+
 def domainstats(
-    dbs: list[CrawlDb],
-    out: Path,
-    mode: str,
-    context: JobContext,
+    crawldbs: Sequence[Path],
+    output: Path,
+    options: DomainstatsOptions = DomainstatsOptions(),
     *,
-    parts: int = 1,
-    as_json: bool = False,
+    context: JobContext,
 ) -> Counters:
-    """Count the pages of `dbs` by `mode` into the new folder `out`. Raises StoreError,
+    """Counts the pages of `crawldbs` into the new folder `output`. Raises StoreError,
     FormatError.
     """
     log.info("DomainStatistics: starting")
-    counters = Counters({FETCHED: 0, NOT_FETCHED: 0, MALFORMED: 0})
+    mode, counters = options.mode, Counters({FETCHED: 0, NOT_FETCHED: 0, MALFORMED: 0})
 
     def count(table: pl.DataFrame, counters: Counters) -> list[pl.DataFrame]:
         fetched = table.filter(IS_FETCHED)
@@ -63,12 +73,14 @@ def domainstats(
             {"status": name} if name in {FETCHED, NOT_FETCHED} else {mode: name, "status": FETCHED}
         )
 
-    write(
-        count_groups(dbs, count, counters, context),
-        out,
-        parts,
-        describe if as_json else None,
-        context.conf,
+    write_counts(
+        crawldbs,
+        output,
+        count,
+        counters,
+        context=context,
+        parts=options.parts,
+        describe=describe if options.as_json else None,
     )
     log.info("DomainStatistics: finished")
     return counters

@@ -1,7 +1,8 @@
 """readdb -dump and -topN: the entries of a CrawlDb, or some of them, written to part files in a new
 folder.
 
-    -dump    one file per partition; a `Selection` says which entries, `dumpformats` how they look
+    -dump    one file per partition; `ReaddbDumpOptions` says which entries, `dumpformats` how they
+             look
     -topN    one file: score TAB URL, the highest score first, equal ones in the order of the URLs
 
 Source: org.apache.nutch.crawl.CrawlDbReader (processDumpJob, CrawlDbDumpMapper, processTopNJob,
@@ -20,8 +21,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from minutch.cycle.crawldb.dumpformats import FORMATS
-from minutch.cycle.crawldb.partitions import Entries, EntryFilter
+from minutch.cycle.crawldb.dumpformats import FORMATS, DumpSettings
+from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import UsageError
 from minutch.expressions import compile_expression
@@ -30,6 +31,7 @@ from minutch.hadoop.formats.javahash import float32, float_to_string
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import status_name
 from minutch.work.engine import Partition, Task, engine_of
+from minutch.work.tables.compression import text_codec
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.database import part_name
 from minutch.work.tables.frame import decode_keys
@@ -55,33 +57,38 @@ _MIXER: Final = np.uint64(
 )  # 2**64 divided by the golden ratio: spreads hashes that are close
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Which entries are written: those that meet all given conditions."""
+@dataclass(frozen=True, slots=True)
+class ReaddbDumpOptions:
+    """The options of a dump; entries are written that meet all of its conditions."""
 
+    kind: str = "normal"
+    """A key of FORMATS."""
     regex: str | None = None
-    retry: int | None = None
+    """Python's regular expression for the whole URL."""
+    retries: int | None = None
+    """Number of retries, at least."""
     status: str | None = None
-    expr: str | None = None
+    """Name of the status, such as db_fetched."""
+    expression: str | None = None
+    """Jexl, true for the entries to write."""
     sample: float | None = None
+    """Fraction of the entries to write."""
 
     def compiled(self) -> Callable[[pl.DataFrame], pl.DataFrame]:
-        """The selection as a function of tables. Raises UsageError, ExpressionError for invalid
-        conditions.
-        """
+        """Compiles the conditions to a function of tables. Raises UsageError, ExpressionError."""
         steps: list[Callable[[pl.DataFrame], pl.DataFrame]] = []
         if self.sample is not None and self.sample < 1:
             steps.append(_sampling(self.sample))
-        if self.retry is not None and self.retry != -1:
-            least = self.retry
+        if self.retries is not None and self.retries != -1:
+            least = self.retries
             steps.append(lambda frame: frame.filter(pl.col("retries") >= least))
         if self.status is not None:
             codes = [code for code in range(0x100) if status_name(code) == self.status.lower()]
             steps.append(lambda frame: frame.filter(pl.col("status").is_in(codes)))
         if self.regex is not None:
             steps.append(_matching(self.regex))
-        if self.expr is not None:
-            steps.append(_satisfying(self.expr))
+        if self.expression is not None:
+            steps.append(_satisfying(self.expression))
 
         def select(frame: pl.DataFrame) -> pl.DataFrame:
             for step in steps:
@@ -92,7 +99,7 @@ class Selection:
 
 
 def _sampling(fraction: float) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """About `fraction` of the entries: a hash of the URL decides, so that a sample can be
+    """Returns about `fraction` of the entries: a hash of the URL decides, so that a sample can be
     repeated.
     """
 
@@ -125,24 +132,32 @@ def _satisfying(text: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
     return lambda frame: frame.filter(matching(frame, expression))
 
 
-def dump(db: CrawlDb, out: Path, context: JobContext, kind: str, selection: Selection) -> Counters:
-    """Write the selected entries of `db` to part files in the new directory `out`; `kind` is a key
-    of FORMATS.
+def readdb_dump(
+    crawldb: Path,
+    output: Path,
+    options: ReaddbDumpOptions = ReaddbDumpOptions(),
+    *,
+    context: JobContext,
+) -> Counters:
+    """Writes the entries of a CrawlDb to part files in the new directory `output`.
 
-    Raises StoreError if there is no CrawlDb or `out` exists, FormatError for damage.
+    Raises StoreError if there is no CrawlDb or `output` exists, FormatError for damage, UsageError
+    and ExpressionError for conditions that are wrong.
     """
-    require_absent(out)
+    log.info("CrawlDb dump: starting")
+    log.info("CrawlDb db: %s", crawldb)
+    db = CrawlDb(crawldb)
+    require_absent(output)
     db.require_parts()
-    conf = context.conf
-    selection.compiled()  # before anything is read: it may be wrong
-    if selection.expr is not None:
-        log.info("CrawlDb db: expr: %s", selection.expr)
-    counters = Counters()
-    counters.add(WRITTEN, 0)
+    options.compiled()  # before anything is read: it may be wrong
+    if options.expression is not None:
+        log.info("CrawlDb db: expr: %s", options.expression)
+    counters = Counters({WRITTEN: 0})
+    settings, engine = DumpSettings.from_conf(context.conf), engine_of(context.conf)
 
     def write_part(task: Task, partitions: Sequence[Partition]) -> None:
-        select = selection.compiled()
-        with FORMATS[kind](task.folder / part_name(task.part), conf) as writer:
+        select = options.compiled()
+        with FORMATS[options.kind](task.folder / part_name(task.part), settings) as writer:
             for frame in partitions[0].sorted():
                 chosen = select(frame)
                 writer.write(chosen)
@@ -151,49 +166,63 @@ def dump(db: CrawlDb, out: Path, context: JobContext, kind: str, selection: Sele
                 task.advance(len(frame))
 
     with (
-        output_folder(out) as folder,
-        Entries([db], conf, EntryFilter.neutral(conf), spill=folder) as entries,
+        output_folder(output) as folder,
+        EntrySources([db], engine, EntryFilter(), spill=folder) as entries,
         context.progress("readdb -dump", db.estimate) as progress,
     ):
-        engine_of(conf).reduce(
-            write_part, entries.sources, entries.parts, folder, counters, progress
-        )
-        mark_success(conf, folder)
+        engine.reduce(write_part, entries.sources, engine.parts, folder, counters, progress)
+        mark_success(context.conf, folder)
+    log.info("CrawlDb dump: done")
     return counters
 
 
-def write_top(db: CrawlDb, count: int, least: float, out: Path, context: JobContext) -> int:
-    """Write `score TAB URL` of the `count` highest scores from `least` up to a file in the new
-    directory `out`.
+@dataclass(frozen=True, slots=True)
+class TopOptions:
+    """The options of readdb -topN."""
 
-    Returns how many there are. Raises StoreError if there is no CrawlDb or `out` exists.
+    count: int = 1000
+    """Number of entries to write, at most."""
+    least: float = 0.0
+    """Lowest score to write."""
+
+
+def readdb_top(
+    crawldb: Path, output: Path, options: TopOptions = TopOptions(), *, context: JobContext
+) -> int:
+    """Writes `score TAB URL` of the highest scores to a file in the new directory `output`.
+
+    Returns the number of lines. Raises StoreError if there is no CrawlDb or `output` exists.
     """
-    require_absent(out)
+    count, least, db = options.count, options.least, CrawlDb(crawldb)
+    log.info("CrawlDb topN: starting (topN=%d, min=%s)", count, least)
+    log.info("CrawlDb db: %s", crawldb)
+    require_absent(output)
     db.require_parts()
 
-    def highest_in(task: Task, place: FileOrSplit) -> pl.DataFrame:
+    def highest_in(task: Task, piece: FileOrSplit) -> pl.DataFrame:
         def wanted() -> Iterator[pl.DataFrame]:
-            for frame in scan(place):
+            for frame in scan(piece):
                 task.advance(len(frame))
                 yield frame.filter(~(pl.col("score") < float32(least))).select("key", "score")
 
         return _highest_of(wanted(), count)
 
     engine = engine_of(context.conf)
-    with output_folder(out) as folder, context.progress("readdb -topN", db.estimate) as progress:
+    with output_folder(output) as folder, context.progress("readdb -topN", db.estimate) as progress:
         top = _highest_of(
             engine.map(highest_in, engine.splits(db.parts()), Counters(), progress), count
         )
-        with text_part(folder, 0, context.conf) as file:
+        with text_part(folder, 0, text_codec(context.conf)) as file:
             for key, score in top.iter_rows():
                 file.write(b"%s\t%s\n" % (float_to_string(score).encode(), key))
         mark_success(context.conf, folder)
+    log.info("CrawlDb topN: done, %d URLs", len(top))
     return len(top)
 
 
 def _highest_of(tables: Iterable[pl.DataFrame], count: int) -> pl.DataFrame:
-    """The `count` highest scores of all tables (at least one), equal ones in the order of the
-    keys.
+    """Returns the `count` highest scores of all tables (at least one), equal ones in the order of
+    the keys.
     """
     held: list[pl.DataFrame] = []
     for table in tables:
@@ -206,6 +235,8 @@ def _highest_of(tables: Iterable[pl.DataFrame], count: int) -> pl.DataFrame:
 
 
 def _highest(frame: pl.DataFrame, count: int) -> pl.DataFrame:
-    """The `count` highest scores, equal ones in the order of the table; NaN is above all."""
+    """Returns the `count` highest scores, equal ones in the order of the table; NaN is above
+    all.
+    """
     order = frame.select(pl.arg_sort_by("score", descending=True, maintain_order=True)).to_series()
     return frame[order.head(count)]

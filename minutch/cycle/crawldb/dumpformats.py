@@ -17,6 +17,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -26,11 +27,12 @@ from minutch.conf import Configuration
 from minutch.hadoop.formats import writables
 from minutch.hadoop.formats.checksum import ChecksumWriter
 from minutch.hadoop.formats.codecstream import CompressedWriter
+from minutch.hadoop.formats.compress import Codec
 from minutch.hadoop.formats.javahash import date_to_string, float_to_string
 from minutch.hadoop.formats.writables import MapWritable, Writable
 from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
 from minutch.urls.hostcolumns import map_distinct
-from minutch.work.tables.compression import output_compression
+from minutch.work.tables.compression import Compression, output_compression, text_codec
 from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.textparts import float_texts, text_file
@@ -56,7 +58,7 @@ class Writer(Protocol):
     """Writes tables to one part file."""
 
     def write(self, frame: pl.DataFrame) -> None:
-        """Append the entries of a table."""
+        """Appends the entries of a table."""
         ...
 
 
@@ -78,7 +80,7 @@ class _TextWriter(AbstractContextManager["_TextWriter"]):
         self._escape = escape
 
     def write(self, frame: pl.DataFrame) -> None:
-        """Append the entries of a table."""
+        """Appends the entries of a table."""
         keys = (
             [json_text(url).encode() for url in decode_keys(frame["key"])]
             if self._escape
@@ -93,17 +95,32 @@ class _TextWriter(AbstractContextManager["_TextWriter"]):
         self._file.close()
 
 
-def _crawldb_writer(path: Path, conf: Configuration) -> CrawlDataWriter:
-    return CrawlDataWriter(path, mapfile=True, **output_compression(conf).options)
+@dataclass(frozen=True, slots=True)
+class DumpSettings:
+    """The settings by which a dump is written."""
+
+    compression: Compression
+    """Compression of MapFiles."""
+    codec: Codec | None
+    """Codec of text files."""
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> DumpSettings:
+        """Reads Hadoop's properties of compression. Raises ConfigError."""
+        return cls(output_compression(conf), text_codec(conf))
 
 
-FORMATS: Final[dict[str, Callable[[Path, Configuration], AbstractContextManager[Writer]]]] = {
-    "normal": lambda path, conf: _TextWriter(text_file(path, conf), "", b"", _normal),
+def _crawldb_writer(path: Path, settings: DumpSettings) -> CrawlDataWriter:
+    return CrawlDataWriter(path, mapfile=True, **settings.compression.options)
+
+
+FORMATS: Final[dict[str, Callable[[Path, DumpSettings], AbstractContextManager[Writer]]]] = {
+    "normal": lambda path, settings: _TextWriter(text_file(path, settings.codec), "", b"", _normal),
     "csv": lambda path, _: _TextWriter(ChecksumWriter(path), CSV_HEADER, b'"', _csv),
     "json": lambda path, _: _TextWriter(ChecksumWriter(path), "", b'{"url": ', _json, escape=True),
     "crawldb": _crawldb_writer,
 }
-"""Value of -format -> writer of a part. CSV and JSON are never compressed, as in Nutch."""
+"""Format -> writer of a part. CSV and JSON are never compressed, as in Nutch."""
 
 
 def _normal(frame: pl.DataFrame) -> pl.Series:
@@ -172,7 +189,7 @@ def _json(frame: pl.DataFrame) -> pl.Series:
 def _texts(
     frame: pl.DataFrame, entry: Callable[[Writable, Writable], str], separator: str
 ) -> dict[str, pl.Series]:
-    """Each column as text."""
+    """Returns each column as text."""
 
     def metadata(data: bytes) -> str:
         return separator.join(
@@ -196,7 +213,7 @@ def _texts(
 
 
 def json_text(value: str) -> str:
-    """A string as Jackson writes it with ESCAPE_NON_ASCII."""
+    """Returns a string as Jackson writes it with ESCAPE_NON_ASCII."""
     if _PLAIN.fullmatch(value):
         return f'"{value}"'
     units = value.encode("utf-16-be", "surrogatepass")
@@ -209,7 +226,7 @@ def _unit(code: int) -> str:
 
 
 def _json_value(value: Writable) -> str:
-    """A metadata value as CrawlDatumJsonOutputFormat.WritableSerializer writes it."""
+    """Returns a metadata value as CrawlDatumJsonOutputFormat.WritableSerializer writes it."""
     if isinstance(value, writables.NullWritable):
         return "null"
     if isinstance(value, writables.BooleanWritable):

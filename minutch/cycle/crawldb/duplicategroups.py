@@ -16,7 +16,13 @@ import polars as pl
 
 from minutch.cycle.crawldb import nearduplicates
 from minutch.cycle.crawldb.duplicates import may_repeat
-from minutch.cycle.crawldb.pagesignatures import FETCHED, IS_SIMHASH, MARKED, compared, signed_pages
+from minutch.cycle.crawldb.pagesignatures import (
+    FETCHED,
+    IS_SIMHASH,
+    MARKED,
+    compared,
+    pages_with_signature,
+)
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.kernels.native import Flags
 from minutch.work.tables.frame import decode_keys
@@ -50,7 +56,7 @@ class Group(NamedTuple):
 
 
 def groups(db: CrawlDb, group: str, order: Sequence[str], near: int | None) -> Iterator[Group]:
-    """The groups, the largest first. Arguments as for dedup; StoreError where there is no
+    """Yields the groups, the largest first. Arguments as for dedup; StoreError where there is no
     CrawlDb.
     """
     signed = FETCHED | MARKED
@@ -74,10 +80,10 @@ def groups(db: CrawlDb, group: str, order: Sequence[str], near: int | None) -> I
 
 
 def _equal(db: CrawlDb, group: str, order: Sequence[str], where: pl.Expr) -> pl.DataFrame:
-    """The members of groups with equal signatures."""
+    """Returns the members of groups with equal signatures."""
     hashes = [
         table.select((pl.col("signature") + pl.col("group")).hash())
-        for table in signed_pages(db, group, where)
+        for table in pages_with_signature(db, group, where)
     ]
     repeats = may_repeat(pl.concat(hashes).to_series()) if hashes else pl.Series(dtype=pl.Boolean)
     pages = _chosen(db, group, where, repeats.to_numpy())
@@ -91,8 +97,8 @@ def _equal(db: CrawlDb, group: str, order: Sequence[str], where: pl.Expr) -> pl.
 
 
 def _near(db: CrawlDb, group: str, order: Sequence[str], where: pl.Expr, bits: int) -> pl.DataFrame:
-    """The members of groups whose SimHashes differ by so many bits."""
-    table = compared(signed_pages(db, group, where), grouped=group != "none")
+    """Returns the members of groups whose SimHashes differ in at most `bits` bits."""
+    table = compared(pages_with_signature(db, group, where), grouped=group != "none")
     rows, leaders = _leaders(table, order, bits)
     goes = leaders != nearduplicates.NO_LEADER
     chosen = np.zeros(len(table), np.bool_)
@@ -101,16 +107,18 @@ def _near(db: CrawlDb, group: str, order: Sequence[str], where: pl.Expr, bits: i
 
 
 def _chosen(db: CrawlDb, group: str, where: pl.Expr, mask: Flags) -> pl.DataFrame:
-    """The pages of signed_pages that `mask` says."""
+    """Returns the pages of pages_with_signature that `mask` says."""
     tables, at = [], 0
-    for table in signed_pages(db, group, where):
+    for table in pages_with_signature(db, group, where):
         tables.append(table.filter(pl.Series(mask[at : at + len(table)])))
         at += len(table)
     return pl.concat(tables)
 
 
 def _leaders(table: pl.DataFrame, order: Sequence[str], bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of `table`, best first, and for each of these the place of its leader among them."""
+    """Returns the rows of `table`, best first, and for each of these the place of its leader among
+    them.
+    """
     rows, ranks = nearduplicates.best_first(table, order)
     words, group = table["word"].to_numpy()[rows], table["group"].to_numpy()[rows]
     return rows, nearduplicates.leaders(words, group, ranks, bits)
@@ -119,7 +127,9 @@ def _leaders(table: pl.DataFrame, order: Sequence[str], bits: int) -> tuple[np.n
 def _members(
     table: pl.DataFrame, pages: pl.DataFrame, order: Sequence[str], bits: int
 ) -> pl.DataFrame:
-    """Who goes, in rows of _SCHEMA. `table` has of each page in `pages` what is compared."""
+    """Returns the duplicates as rows of _SCHEMA; `table` has the compared values of each page in
+    `pages`.
+    """
     rows, leaders = _leaders(table, order, bits)
     goes = leaders != nearduplicates.NO_LEADER
     member, stays = pl.Series(rows[goes]), pl.Series(rows[leaders[goes]])

@@ -1,4 +1,4 @@
-"""Which of several pages with the same signature are duplicates: the one home of that decision.
+"""Decides which of several pages with the same signature are duplicates.
 
     score           the higher score stays
     fetchTime       the later fetch time stays
@@ -37,8 +37,8 @@ _NUMERIC: Final = {SCORE: "score", FETCH_TIME: "fetch_time", URL_LENGTH: "shortn
 
 
 def find(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
-    """The URLs of the duplicates in `pages`, which has the columns `key` (the group's), `url`,
-    `score`, `fetch_time`.
+    """Returns the URLs of the duplicates in `pages`, which has the columns `key` (the group's),
+    `url`, `score`, `fetch_time`.
 
     All pages of a group are in the table. Unknown criteria in `order` are ignored, as in Nutch.
     """
@@ -57,7 +57,8 @@ def find(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
 
 
 def may_repeat(groups: pl.Series) -> pl.Series:
-    """The mask of the rows whose group has several rows, or shares its hash with another group.
+    """Returns the mask of the rows whose group has several rows, or shares its hash with another
+    group.
 
     A cheap first cut: numbers compare faster than strings.
     """
@@ -65,7 +66,7 @@ def may_repeat(groups: pl.Series) -> pl.Series:
 
 
 def _one_by_one(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
-    """The URLs of the duplicates. `pages` is sorted by group, each group in the order of
+    """Returns the URLs of the duplicates. `pages` is sorted by group, each group in the order of
     comparison.
     """
     found: list[bytes] = []
@@ -107,7 +108,7 @@ def _is_https_of(first: bytes, second: bytes) -> bool:
 
 
 def url_lengths(keys: pl.Series) -> pl.Series:
-    """The length of each URL in UTF-16 units after percent-decoding."""
+    """Returns the length of each URL in UTF-16 units after percent-decoding."""
     lengths = keys.bin.size().cast(pl.Int64)
     urls = decode_keys(keys)
     special = urls.str.contains("%", literal=True) | (
@@ -121,8 +122,8 @@ def url_lengths(keys: pl.Series) -> pl.Series:
 
 
 def decoded_length(url: str) -> int:
-    """The length in UTF-16 units of `url` as java.net.URLDecoder decodes it; undecoded, if an
-    escape is invalid.
+    """Returns the length in UTF-16 units of `url` as java.net.URLDecoder decodes it; undecoded, if
+    an escape is invalid.
     """
     with suppress(ValueError):
         url = _decode(url)
@@ -144,8 +145,8 @@ def _decode(url: str) -> str:
 
 
 def _escape(digits: str) -> int:
-    """The byte of an escape, from its two characters, as Integer.parseInt reads them (it accepts a
-    sign).
+    """Returns the byte of an escape, from its two characters, as Integer.parseInt reads them (it
+    accepts a sign).
     """
     if len(digits) < 2 or "_" in digits or digits.strip() != digits:
         raise ValueError(digits)

@@ -1,4 +1,4 @@
-"""Counts over the entries of CrawlDbs, and the folder of part files that they are written to.
+"""Counts the entries of CrawlDbs by name, and writes the counts to a folder of part files.
 
 A line is `count<TAB>name`, or with -json an object; names go to parts by their hash and are sorted
 within a part. Source: Hadoop's TextOutputFormat, as org.apache.nutch.util.DomainStatistics and its
@@ -15,15 +15,13 @@ from typing import Any, Final
 
 import polars as pl
 
-from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.errors import MinutchError
-from minutch.hadoop.stores import as_path
-from minutch.job import Counters, JobContext
+from minutch.job import Counters, JobContext, Progress
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED
 from minutch.urls.domains import suffix_of
 from minutch.urls.hostcolumns import domains_of, map_distinct
-from minutch.work.engine import Task, engine_of
+from minutch.work.engine import Engine, Task, engine_of
+from minutch.work.tables.compression import text_codec
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.packed import scan_packed
 from minutch.work.tables.shuffle import split
@@ -43,11 +41,11 @@ Counts = pl.DataFrame
 Count = Callable[[pl.DataFrame, Counters], Sequence[Counts]]
 """Counts the entries of a table; a name may be in several of its results."""
 Describe = Callable[[str], dict[str, Any]]
-"""What a name means, for -json."""
+"""Returns the fields of a name, for JSON."""
 
 
 def _top_level(host: str) -> str | None:
-    """The last label of the public suffix."""
+    """Returns the last label of the public suffix."""
     suffix = suffix_of(host)
     return None if suffix is None else suffix.rpartition(".")[2]
 
@@ -58,52 +56,65 @@ MODES: Final[dict[str, Callable[[pl.Series], pl.Series]]] = {
     "suffix": lambda hosts: map_distinct(hosts, suffix_of, pl.String()),
     "tld": lambda hosts: map_distinct(hosts, _top_level, pl.String()),
 }
-"""What is counted, of a column of hosts."""
+"""Mode -> function that makes a column of the names to count from one of hosts."""
 
 
-def crawldbs(words: str) -> list[CrawlDb]:
-    """The CrawlDbs of a list with commas. Raises StoreError where one does not exist."""
-    found = [CrawlDb(as_path(word)) for word in words.split(",") if word]
-    for db in found:
+def write_counts(
+    crawldbs: Sequence[Path],
+    output: Path,
+    count: Count,
+    counters: Counters,
+    *,
+    context: JobContext,
+    packed: bool = True,
+    parts: int = 1,
+    describe: Describe | None = None,
+) -> None:
+    """Counts the entries of `crawldbs` by name into `parts` files of the new folder `output`.
+
+    `count` is called with one table of entries (`packed` or not) after the other, and adds to
+    `counters`. Lines are as Nutch's or, with `describe`, JSON. Raises StoreError, FormatError.
+    """
+    dbs = [CrawlDb(path) for path in crawldbs]
+    for db in dbs:
         db.require_parts()
-    return found
+    with context.progress("counting", lambda: sum(db.estimate() for db in dbs)) as progress:
+        counts = _count_groups(
+            dbs,
+            count,
+            counters,
+            engine=engine_of(context.conf),
+            progress=progress,
+            read=scan_packed if packed else scan,
+        )
+    codec = text_codec(context.conf)
+    with output_folder(output) as folder:
+        for number, table in enumerate(split(counts, parts)):
+            with text_part(folder, number, codec) as part:
+                for name, size in table.iter_rows():
+                    part.write(
+                        b"%d\t%s\n" % (size, name)
+                        if describe is None
+                        else _json(name, size, describe)
+                    )
 
 
-def positive(name: str, value: str) -> int:
-    """The number of parts. Raises MinutchError for anything but a positive number."""
-    if not value.isascii() or not value.isdecimal() or not int(value):
-        raise MinutchError(f"{name}: expected a positive number, found {value!r}")
-    return int(value)
-
-
-def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
-    """`value`, which is one of `choices`. Raises MinutchError."""
-    if value not in choices:
-        raise MinutchError(f"{name}: expected one of {', '.join(choices)}, found {value!r}")
-    return value
-
-
-def count_groups(
+def _count_groups(
     dbs: list[CrawlDb],
     count: Count,
     counters: Counters,
-    context: JobContext,
     *,
-    packed: bool = True,
+    engine: Engine,
+    progress: Progress,
+    read: Callable[[FileOrSplit], Iterator[pl.DataFrame]],
 ) -> Counts:
-    """How often each name comes, as a table of `key` and `count`, sorted by key.
+    """Counts each name; returns a table of `key` and `count`, sorted by key."""
 
-    `count` is given a table of entries after the other, which are `packed` or not, and adds to the
-    counters.
-    """
-    engine, read = engine_of(context.conf), scan_packed if packed else scan
+    def count_in(task: Task, piece: FileOrSplit) -> Counts:
+        return _summed(_counted(read(piece), count, task))
 
-    def count_in(task: Task, place: FileOrSplit) -> Counts:
-        return _summed(_counted(read(place), count, task))
-
-    with context.progress("counting", lambda: sum(db.estimate() for db in dbs)) as progress:
-        places = engine.splits(path for db in dbs for path in db.parts())
-        return _summed(engine.map(count_in, places, counters, progress)).sort("key")
+    pieces = engine.splits(path for db in dbs for path in db.parts())
+    return _summed(engine.map(count_in, pieces, counters, progress)).sort("key")
 
 
 def _counted(tables: Iterator[pl.DataFrame], count: Count, task: Task) -> Iterator[Counts]:
@@ -113,7 +124,7 @@ def _counted(tables: Iterator[pl.DataFrame], count: Count, task: Task) -> Iterat
 
 
 def _summed(tables: Iterator[Counts]) -> Counts:
-    """Many tables of counts as one, a row a name."""
+    """Adds up tables of counts; returns one with a row for each name."""
     total = pl.DataFrame(schema=_SCHEMA)
     while group := list(islice(tables, _MANY)):
         total = pl.concat([total, *group]).group_by("key").agg(pl.col("count").sum())
@@ -121,33 +132,16 @@ def _summed(tables: Iterator[Counts]) -> Counts:
 
 
 def counts_of(names: pl.Series) -> Counts:
-    """How often each of `names` (String or Binary) comes; null counts nothing."""
+    """Counts each of `names` (String or Binary), except null."""
     counted = names.drop_nulls().alias("key").value_counts(name="count")
     return counted.select(pl.col("key").cast(pl.Binary), pl.col("count").cast(pl.UInt64))
 
 
 def count_of(name: str, count: int) -> Counts:
-    """One name, if it comes at all."""
+    """Returns a table of one name, or of none where its count is 0."""
     return pl.DataFrame(
         {"key": [name.encode()], "count": [count]} if count else None, schema=_SCHEMA
     )
-
-
-def write(
-    counts: Counts, out: Path, parts: int, describe: Describe | None, conf: Configuration
-) -> None:
-    """Write counts to the new folder `out`, as Nutch does or, with `describe`, as JSON. StoreError
-    where it exists.
-    """
-    with output_folder(out) as folder:
-        for number, table in enumerate(split(counts, parts)):
-            with text_part(folder, number, conf) as part:
-                for name, count in table.iter_rows():
-                    part.write(
-                        b"%d\t%s\n" % (count, name)
-                        if describe is None
-                        else _json(name, count, describe)
-                    )
 
 
 def _json(name: bytes, count: int, describe: Describe) -> bytes:

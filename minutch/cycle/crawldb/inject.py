@@ -1,12 +1,11 @@
-"""inject: put seed URLs into the CrawlDb.
+"""inject: puts seed URLs into the CrawlDb.
 
     in the CrawlDb   in the seeds   what is written
-    yes              no             the entry as it was
+    yes              no             the old entry
     no               yes            a new one, db_unfetched, due now
-    yes              yes            the entry as it was; with -update also the seed's metadata, and
-                     its score and
-                                    interval if they are not the defaults; with -overwrite the new
-                                    one
+    yes              yes            the old entry; with -update also the seed's metadata, and its
+                                    score and interval if they are not the defaults; with
+                                    -overwrite the new one
 
 Of a URL that is in the seeds more than once the last line counts (files by name, lines in their
 order). Where a CrawlDb has two entries of one URL, the last one counts. Every seed leaves through
@@ -24,14 +23,13 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from minutch.conf import Configuration
 from minutch.cycle.crawldb import scoring
 from minutch.cycle.crawldb.matching import last, last_of_key, match, put_rows
 from minutch.cycle.crawldb.partitions import (
     PURGE_GONE_PROPERTY,
     PURGED_GONE,
-    Entries,
     EntryFilter,
+    EntrySources,
     rewrite,
 )
 from minutch.cycle.crawldb.seeds import (
@@ -50,6 +48,7 @@ from minutch.records.crawldatum import STATUS_DB_UNFETCHED
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.records.metadata import rawmap
 from minutch.work.engine import Task, engine_of
+from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.parallel import ordered
 
 log = logging.getLogger(__name__)
@@ -84,7 +83,7 @@ def inject(
     *,
     context: JobContext,
 ) -> Counters:
-    """Inject the seeds of `url_dir` into the CrawlDb at `crawldb`, which is made if there is none.
+    """Injects the seeds of `url_dir` into the CrawlDb at `crawldb`, which is made if there is none.
 
     Returns what became of the seeds and entries. Raises StoreError (no seeds), LockedError,
     FormatError (damage); the CrawlDb is then as before.
@@ -104,7 +103,11 @@ def inject(
         scope=SCOPE_INJECT,
         keep_on_error=False,
     )
-    engine = engine_of(conf)
+    entry_filter = EntryFilter(
+        rules if options.filter_normalize_all else None,
+        purges_gone=conf.get_boolean(PURGE_GONE_PROPERTY, False),
+    )
+    engine, output = engine_of(conf), OutputSettings.from_conf(conf)
 
     def read(task: Task, path: Path) -> Iterator[pl.DataFrame]:
         for frame in _read(path, rules, defaults, task.counters):
@@ -113,18 +116,14 @@ def inject(
 
     with (
         db.lock(),
-        Entries(
-            [db],
-            conf,
-            _InjectEntryFilter(conf, rules if options.filter_normalize_all else None),
-            spill=crawldb,
-        ) as old,
+        EntrySources([db], engine, entry_filter, spill=crawldb) as old,
         context.progress("inject") as progress,
-        engine.shuffle(read, files, CRAWLDB_SCHEMA, conf, progress, spill=crawldb) as seeds,
+        engine.shuffle(read, files, CRAWLDB_SCHEMA, progress, spill=crawldb) as seeds,
     ):
         written = rewrite(
             db,
-            conf,
+            engine,
+            output,
             [*old.sources, seeds],
             lambda frames: add_seeds(
                 frames[0], frames[1], defaults, overwrite=options.overwrite, update=options.update
@@ -133,19 +132,8 @@ def inject(
         )
     counters = Counters(seeds.counters)
     _summarize(counters, written, seeds.rows, old.counters)
-    _log_summary(counters, conf, options.filter_normalize_all)
+    _log_summary(counters, options, purges_gone=entry_filter.purges_gone)
     return counters
-
-
-class _InjectEntryFilter(EntryFilter):
-    """Passes the entries of the CrawlDb, but for gone ones (db.update.purge.404) and those that
-    `rules` reject.
-    """
-
-    def __init__(self, conf: Configuration, rules: UrlRules | None) -> None:
-        super().__init__(conf.with_values({"db.update.purge.orphans": "false"}))
-        if rules is not None:
-            self.rules = rules
 
 
 class _Injected(NamedTuple):
@@ -159,8 +147,8 @@ class _Injected(NamedTuple):
 def _read(
     path: Path, rules: UrlRules, defaults: Defaults, counters: Counters
 ) -> Iterator[pl.DataFrame]:
-    """The seeds of a file as new entries. Rejected lines are counted, and the first of them named
-    in the log.
+    """Yields the seeds of a file as new entries. Rejected lines are counted, and the first of them
+    named in the log.
     """
 
     def injected(text: SeedText) -> _Injected:
@@ -193,7 +181,9 @@ def _read(
 def add_seeds(
     old: pl.DataFrame, seeds: pl.DataFrame, defaults: Defaults, *, overwrite: bool, update: bool
 ) -> tuple[pl.DataFrame, Counters]:
-    """The entries with the seeds added; tables are sorted by key (Injector.InjectReducer)."""
+    """Returns the entries with the seeds added; tables are sorted by key
+    (Injector.InjectReducer).
+    """
     old, counters = last_of_key(old), Counters()
     found = match(seeds["key"], old["key"])
     rows = last(np.arange(len(seeds)), found.group)
@@ -216,7 +206,7 @@ def add_seeds(
 def _updated(
     old: pl.DataFrame, at: pl.Series, seeds: pl.DataFrame, defaults: Defaults
 ) -> pl.DataFrame:
-    """The entries, those at rows `at` updated from their seeds."""
+    """Returns the entries, those at rows `at` updated from their seeds."""
     before = old.select(pl.col("score", "fetch_interval", "metadata").gather(at))
     metadata = [
         rawmap.merge(own, seed)
@@ -234,7 +224,7 @@ def _updated(
 
 
 def _summarize(counters: Counters, merged: Counters, injected: int, entries: Counters) -> None:
-    """Give the job's counters their names and order."""
+    """Gives the job's counters their names and order."""
     rejected = counters.pop(FILTERED, 0) + counters.pop(MALFORMED, 0)
     counters.add(REJECTED, rejected)
     for name in (NEW, MERGED, DUPLICATES):
@@ -246,8 +236,8 @@ def _summarize(counters: Counters, merged: Counters, injected: int, entries: Cou
         counters.add(PURGED_BY_FILTER, entries.get(FILTERED, 0) + entries.get(MALFORMED, 0))
 
 
-def _log_summary(counters: Counters, conf: Configuration, filter_normalize_all: bool) -> None:
-    """Log the counts in Nutch's words."""
+def _log_summary(counters: Counters, options: InjectOptions, *, purges_gone: bool) -> None:
+    """Logs the counts in Nutch's words."""
     unique = counters[NEW] + counters[MERGED]
     log.info("Injector: Total urls rejected by filters: %d", counters[REJECTED])
     log.info(
@@ -257,12 +247,12 @@ def _log_summary(counters: Counters, conf: Configuration, filter_normalize_all: 
     )
     log.info("Injector: Total urls injected but already in CrawlDb: %d", counters[MERGED])
     log.info("Injector: Total new urls injected: %d", counters[NEW])
-    if filter_normalize_all:
+    if options.filter_normalize_all:
         log.info(
             "Injector: Total urls removed from CrawlDb by filters: %d",
             counters.get(PURGED_BY_FILTER, 0),
         )
-    if conf.get_boolean(PURGE_GONE_PROPERTY, False):
+    if purges_gone:
         log.info(
             "Injector: Total urls with status gone removed from CrawlDb (%s): %d",
             PURGE_GONE_PROPERTY,

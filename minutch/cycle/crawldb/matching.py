@@ -23,14 +23,14 @@ Mask = NDArray[np.bool_]
 
 
 class Match(NamedTuple):
-    """Where the keys of a column are in a table."""
+    """The positions of a column's keys in a table."""
 
     group: Ints
-    """Of each row of the column, the number of its URL."""
+    """Number of the URL of each row of the column."""
     at: Ints
-    """Of each URL, its row in the table, -1 if it is not there."""
+    """Row of each URL in the table, -1 if it has none."""
     before: Ints
-    """Of each URL, how many rows of the table have smaller keys."""
+    """Number of rows of the table with smaller keys, of each URL."""
 
 
 def match(keys: pl.Series, table: pl.Series) -> Match:
@@ -46,7 +46,7 @@ def match(keys: pl.Series, table: pl.Series) -> Match:
 
 
 def last_of_key(frame: pl.DataFrame) -> pl.DataFrame:
-    """The last row of each key of a sorted table."""
+    """Returns the last row of each key of a sorted table."""
     return (
         frame.unique("key", keep="last", maintain_order=True)
         if has_repeats(frame["key"])
@@ -55,8 +55,8 @@ def last_of_key(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def latest(rows: Rows, group: Ints, times: Ints) -> Rows:
-    """Of `rows`, the latest of each URL, of several the first; `group` and `times` are those of all
-    rows.
+    """Returns the latest of `rows` for each URL, of equally late ones the first; `group` and
+    `times` are those of all rows.
     """
     own = group[rows]
     if not _repeats(own):
@@ -66,13 +66,13 @@ def latest(rows: Rows, group: Ints, times: Ints) -> Rows:
 
 
 def last(rows: Rows, group: Ints) -> Rows:
-    """Of `rows`, the last one of each URL."""
+    """Returns the last of `rows` for each URL."""
     return rows[_starts(group[rows][::-1])[::-1]]
 
 
 def by_score(rows: Rows, group: Ints, scores: NDArray[np.float32], limit: int) -> Rows:
-    """The links `rows`, of each URL those with the lowest scores, at most `limit`; highest score
-    first.
+    """Returns the links `rows`, of each URL those with the lowest scores, at most `limit`; highest
+    score first.
 
     Of equal scores at the limit the later ones stay: the queue replaces its highest unless the new
     one is higher.
@@ -93,12 +93,12 @@ def by_score(rows: Rows, group: Ints, scores: NDArray[np.float32], limit: int) -
 
 
 def first_of_each(rows: Rows, group: Ints) -> Rows:
-    """Of `rows`, ordered by URL, the first of each."""
+    """Returns the first of `rows`, which are ordered by URL, for each URL."""
     return rows[_starts(group[rows])]
 
 
 def _starts(values: Ints) -> Mask:
-    """The mask of the values that differ from the one before."""
+    """Returns the mask of the values that differ from the one before."""
     starts = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=starts[1:])
     return starts
@@ -109,8 +109,8 @@ def _repeats(values: Ints) -> bool:
 
 
 def put_rows(table: pl.DataFrame, at: Ints, before: Ints, rows: pl.DataFrame) -> pl.DataFrame:
-    """`table` with `rows` put in: row i replaces row `at[i]`, or if that is -1 goes before row
-    `before[i]`.
+    """Returns `table` with `rows` put in: row i replaces row `at[i]`, or if that is -1 goes before
+    row `before[i]`.
     """
     if rows.is_empty():
         return table
@@ -126,7 +126,7 @@ def put_rows(table: pl.DataFrame, at: Ints, before: Ints, rows: pl.DataFrame) ->
 
 
 def merge_sorted(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
-    """The rows of both tables, sorted by key; no key is in both."""
+    """Returns the rows of both tables, sorted by key; no key is in both."""
     if first.is_empty() or second.is_empty():
         return second if first.is_empty() else first
     return first.select(second.columns).merge_sorted(second, key="key")

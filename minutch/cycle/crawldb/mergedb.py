@@ -1,4 +1,4 @@
-"""mergedb: make one CrawlDb of several.
+"""mergedb: merges CrawlDbs into a new one.
 
 Of a URL that is in more than one, the entry that was fetched last stays (of those never fetched,
 the one with the later fetch time; of equals the first). The metadata of all its entries is merged,
@@ -19,13 +19,15 @@ from typing import Final
 import polars as pl
 
 from minutch.cycle.crawldb.matching import merge_sorted
-from minutch.cycle.crawldb.partitions import Entries, EntryFilter, rewrite
+from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, rewrite
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.records.metadata.rawmap import RawMap
+from minutch.work.engine import engine_of
+from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.merge import has_repeats, sort_by_key
 from minutch.work.tables.success import mark_success
 
@@ -36,7 +38,7 @@ MERGED: Final = "entries merged into others"
 
 @dataclass(frozen=True, slots=True)
 class MergeOptions:
-    """The options of mergedb."""
+    """The options of mergedb and mergelinkdb."""
 
     normalize: bool = False
     """Whether the URL normalizers apply."""
@@ -51,7 +53,7 @@ def mergedb(
     *,
     context: JobContext,
 ) -> Counters:
-    """Merge the CrawlDbs `dbs` into a new one at `output`.
+    """Merges the CrawlDbs `dbs` into a new one at `output`.
 
     Paths that do not exist are skipped with a message. Raises StoreError if none is left,
     LockedError, FormatError.
@@ -60,14 +62,22 @@ def mergedb(
     sources = _existing(dbs)
     conf, result = context.conf, CrawlDb(output)
     schedule = fetch_schedule(conf)
-    entry_filter = EntryFilter(conf, normalize=options.normalize, filtering=options.filtering)
+    entry_filter = EntryFilter.from_conf(
+        conf, normalize=options.normalize, filtering=options.filtering
+    )
+    engine, settings = engine_of(conf), OutputSettings.from_conf(conf)
     with (
         result.lock(),
-        Entries(sources, conf, entry_filter, spill=output) as entries,
+        EntrySources(sources, engine, entry_filter, spill=output) as entries,
         context.progress("mergedb", lambda: sum(db.estimate() for db in sources)) as progress,
     ):
         counters = rewrite(
-            result, conf, entries.sources, lambda frames: merge(frames, schedule), progress
+            result,
+            engine,
+            settings,
+            entries.sources,
+            lambda frames: merge(frames, schedule),
+            progress,
         )
         mark_success(conf, result.current)
     counters.merge(entries.counters)
@@ -92,7 +102,9 @@ def _existing(dbs: Sequence[Path]) -> list[CrawlDb]:
 def merge(
     frames: Sequence[pl.DataFrame], schedule: AbstractFetchSchedule
 ) -> tuple[pl.DataFrame, Counters]:
-    """One entry per URL; each table is sorted by key, and entries of the first table come first."""
+    """Returns one entry per URL; each table is sorted by key, and entries of the first table come
+    first.
+    """
     table = frames[0] if len(frames) == 1 else sort_by_key(pl.concat(frames))
     counters = Counters()
     if not has_repeats(table["key"]):
@@ -107,7 +119,7 @@ def merge(
 
 
 def _newest(table: pl.DataFrame, schedule: AbstractFetchSchedule) -> pl.DataFrame:
-    """The newest entry of each key, with the metadata of all its entries."""
+    """Returns the newest entry of each key, with the metadata of all its entries."""
     table = table.with_columns(last_fetch=schedule.calculate_last_fetch_time_columns(table))
     order = ["key", "last_fetch", "fetch_time"]
     latest_first = table.sort(order, descending=[False, True, True], maintain_order=True)

@@ -1,4 +1,4 @@
-"""Whether a segment has been brought into the CrawlDb: for a round that was stopped between
+"""Decides whether a segment has been merged into the CrawlDb: for a round that was stopped between
 updatedb and its record.
 
 updatedb brings in a segment as a whole, and an entry's fetch time and interval say when its page
@@ -29,9 +29,7 @@ _KNOWN: Final = [STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED]
 
 
 def is_merged(segment: Segment, db: CrawlDb, schedule: AbstractFetchSchedule) -> bool:
-    """Whether updatedb of `segment` is done; False, too, where it has no page that would show
-    it.
-    """
+    """Returns True if updatedb of `segment` is done; False, too, where no page shows it."""
     if not db.exists():
         return False
     tables = [table for part in segment.parts(CRAWL_FETCH) for table in scan(part)]

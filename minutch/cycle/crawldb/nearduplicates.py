@@ -1,4 +1,4 @@
-"""Which pages are near-duplicates: the one home of that decision. Pure: no I/O.
+"""Decides which pages are near-duplicates. Pure: no I/O.
 
 Two pages are near each other if their SimHashes differ in at most so many bits. Best pages come
 first, in the order of `duplicates`: a page stays unless a better one within that distance stays. So
@@ -47,7 +47,7 @@ SCHEMA: Final = pl.Schema(
         "secure": pl.Boolean(),  # https
     }
 )
-"""What is compared of the pages, a row each."""
+"""Columns that are compared, a row for each page."""
 _SORT_COST: Final = 200
 _SHORT_SORT_COST: Final = 120
 _COMPARISON_COST: Final = 3
@@ -62,11 +62,11 @@ class Tables:
     equal: int
 
     def choices(self) -> Iterator[tuple[int, ...]]:
-        """For each table the blocks that are equal."""
+        """Returns the equal blocks of each table."""
         return combinations(range(self.blocks), self.equal)
 
     def key(self, words: U64, chosen: tuple[int, ...]) -> U64:
-        """The key of each word in a table: the bits of its blocks."""
+        """Returns the key of each word in a table: the bits of its blocks."""
         edges = [64 * i // self.blocks for i in range(self.blocks + 1)]
         key = np.zeros(len(words), np.uint64)
         for block in chosen:
@@ -77,7 +77,7 @@ class Tables:
 
 
 def cheapest(rows: int, bits: int) -> Tables:
-    """The cut that finds pairs within `bits` bits among so many rows fastest."""
+    """Returns the cut that finds pairs within `bits` bits among so many rows fastest."""
 
     def cost(cut: Tables) -> float:
         width = 64 * cut.equal // cut.blocks
@@ -90,7 +90,7 @@ def cheapest(rows: int, bits: int) -> Tables:
 
 
 def leaders(words: U64, groups: U64, ranks: I64, bits: int) -> I64:
-    """For each row the row of its leader, NO_LEADER for those that stay.
+    """Returns the row of each row's leader, NO_LEADER for those that stay.
 
     Rows are sorted by rank, the best (lowest) first. `groups` may be empty: then all rows are of
     one group.
@@ -105,8 +105,8 @@ def leaders(words: U64, groups: U64, ranks: I64, bits: int) -> I64:
 
 
 def _distinct(words: U64, groups: U64) -> tuple[I64, I64]:
-    """The first row of each different SimHash (of a group), ascending, and for each row the number
-    of that one.
+    """Returns the first row of each different SimHash (of a group), ascending, and for each row the
+    number of that one.
     """
     columns = {"word": words, "group": groups} if len(groups) else {"word": words}
     rows = pl.DataFrame(columns).with_row_index("row").select(pl.col("row").first().over(*columns))
@@ -133,8 +133,8 @@ class _Rounds:
         return self.sweep(~self.kept)[1]  # once more, now that all that stay are known
 
     def sweep(self, asked: Flags) -> tuple[Flags, I64]:
-        """Of the rows that are `asked` for: which have a better undecided one near, and the best
-        one that stays.
+        """Finds, of the rows that are `asked` for, those with a better undecided one near, and the
+        best one that stays.
         """
         blocked, found = np.zeros(len(asked), np.bool_), np.full(len(asked), NO_LEADER, np.int64)
         if self.cut is None:
@@ -142,7 +142,9 @@ class _Rounds:
         cut = self.cut
 
         def table(chosen: tuple[int, ...]) -> I64:
-            """The leaders that this table shows; `blocked` is for all, and only ever set."""
+            """Returns the leaders that this table shows; `blocked` is for all, and only ever
+            set.
+            """
             key, own = cut.key(self.words, chosen), np.full(len(asked), NO_LEADER, np.int64)
             order = _together(key, asked)
             values = (key[order], self.words[order], self.groups, self.ranks, self.kept, asked)
@@ -156,8 +158,8 @@ class _Rounds:
 
 
 def _together(key: U64, asked: Flags) -> U32:
-    """The rows by key, those of one key in ascending order; keys that no row `asked` for has may be
-    missing.
+    """Returns the rows by key, those of one key in ascending order; keys that no row `asked` for
+    has may be missing.
     """
     if asked.all():
         rows = np.arange(len(key), dtype=np.uint32)
@@ -172,8 +174,8 @@ def _together(key: U64, asked: Flags) -> U32:
 
 
 def best_first(pages: pl.DataFrame, order: Sequence[str]) -> tuple[I64, I64]:
-    """The rows of `pages` (columns of SCHEMA), best first by the criteria in `order`, and the rank
-    of each of them.
+    """Returns the rows of `pages` (columns of SCHEMA), best first by the criteria in `order`, and
+    the rank of each of them.
 
     Equally good ones have the same rank, and stand as they came. With httpsOverHttp, pages whose
     URL is there with https as well are the worse ones.

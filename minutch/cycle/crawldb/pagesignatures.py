@@ -35,16 +35,16 @@ GROUPS: Final[dict[str, Callable[[pl.Series], pl.Series] | None]] = {
 """Value of -group -> the group of a URL: only pages of one group are compared."""
 
 
-def signed_pages(db: CrawlDb, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
-    """The entries `where` is true for: their `url`, `signature`, `group`, `status`, `score` and
-    `fetch_time`.
+def pages_with_signature(db: CrawlDb, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
+    """Yields the entries `where` is true for: their `url`, `signature`, `group`, `status`, `score`
+    and `fetch_time`.
     """
     for part in db.require_parts():
-        yield from signed_in(part, group, where)
+        yield from pages_in(part, group, where)
 
 
-def signed_in(place: FileOrSplit, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
-    """Those of a part, or of a stretch of one."""
+def pages_in(piece: FileOrSplit, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
+    """Yields the signed pages of a part, or of a stretch of one."""
     group_of = GROUPS[group]
 
     def signed(frame: pl.DataFrame) -> pl.DataFrame:
@@ -55,11 +55,13 @@ def signed_in(place: FileOrSplit, group: str, where: pl.Expr) -> Iterator[pl.Dat
         names = group_of(decode_keys(pages["url"])).fill_null("").cast(pl.Binary)
         return pages.with_columns(group=names)
 
-    return ordered(signed, scan(place))
+    return ordered(signed, scan(piece))
 
 
 def compared(pages: Iterable[pl.DataFrame], *, grouped: bool) -> pl.DataFrame:
-    """What `nearduplicates` compares of pages whose signatures are SimHashes."""
+    """Returns the columns that `nearduplicates` compares, of pages whose signatures are
+    SimHashes.
+    """
     tables = [pl.DataFrame(schema=nearduplicates.SCHEMA)]
     for page in pages:
         url, groups = pl.col("url"), pl.col("group").hash() if grouped else pl.lit(0, pl.UInt64)

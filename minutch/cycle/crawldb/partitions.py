@@ -1,5 +1,4 @@
-"""The entries of CrawlDbs on their way through a job, partition by partition, and the CrawlDb that
-it writes.
+"""Reads the entries of CrawlDbs, partition by partition, and writes the CrawlDb that a job makes.
 
 A job is a function of one partition, which an engine runs (`minutch.engine`). Where a CrawlDb has
 as many partitions as the job makes (mapreduce.job.reduces), partition i is read from part i as it
@@ -30,15 +29,15 @@ from minutch.plugin.chains import SCOPE_CRAWLDB
 from minutch.plugin.urlrules import UrlRules
 from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_ORPHAN
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA, PACKED_SCHEMA
-from minutch.work.engine import Partition, Source, Task, engine_of
+from minutch.work.engine import Engine, Partition, Source, Task
 from minutch.work.engine.stored import StoredParts
-from minutch.work.tables.compression import Compression, output_compression
+from minutch.work.tables.compression import Compression
 from minutch.work.tables.crawldata import scan
-from minutch.work.tables.database import is_partitioned
+from minutch.work.tables.database import OutputSettings, is_partitioned
 from minutch.work.tables.frame import decode_keys, encode_keys
 from minutch.work.tables.merge import aligned
 from minutch.work.tables.packed import Patched, scan_packed
-from minutch.work.tables.parallel import number_of_parts, ordered
+from minutch.work.tables.parallel import ordered
 from minutch.work.tables.spans import FileOrSplit
 from minutch.work.tables.writer import TableWriter
 
@@ -54,67 +53,88 @@ PURGED_GONE: Final = "gone entries removed"
 PURGED_ORPHANS: Final = "orphaned entries removed"
 
 T = TypeVar("T", pl.DataFrame, Patched)
-Step = Callable[[tuple[pl.DataFrame, ...]], tuple[T, Counters]]
+RangeFunction = Callable[[tuple[pl.DataFrame, ...]], tuple[T, Counters]]
 """A job's function of the rows of a range of keys, one table per source: returns new entries and
 counts.
 """
 
 
 class EntryFilter:
-    """Which entries go through a job, and under which URL."""
+    """Decides which entries go through a job, and under which URL. Without arguments all pass
+    unchanged.
+    """
 
     def __init__(
-        self, conf: Configuration, *, normalize: bool = False, filtering: bool = False
+        self,
+        rules: UrlRules | None = None,
+        *,
+        purges_gone: bool = False,
+        purges_orphans: bool = False,
     ) -> None:
-        self._purged = {
-            status: reason
-            for wanted, status, reason in (
-                (conf.get_boolean(PURGE_GONE_PROPERTY, False), STATUS_DB_GONE, PURGED_GONE),
-                (conf.get_boolean(PURGE_ORPHANS_PROPERTY, False), STATUS_DB_ORPHAN, PURGED_ORPHANS),
-            )
-            if wanted
-        }
-        self.rules = UrlRules(
-            conf, normalize=normalize, filtering=filtering, scope=SCOPE_CRAWLDB, keep_on_error=True
-        )
+        self._purged: dict[int, str] = {}
+        if purges_gone:
+            self._purged[STATUS_DB_GONE] = PURGED_GONE
+        if purges_orphans:
+            self._purged[STATUS_DB_ORPHAN] = PURGED_ORPHANS
+        self._rules = rules
 
     @classmethod
-    def from_conf(cls, conf: Configuration) -> EntryFilter:
-        """With normalizers and filters where `crawldb.url.normalizers` and `crawldb.url.filters`
-        ask for them.
+    def from_conf(
+        cls, conf: Configuration, *, normalize: bool | None = None, filtering: bool | None = None
+    ) -> EntryFilter:
+        """Reads `db.update.purge.*`, and for None `crawldb.url.normalizers` or
+        `crawldb.url.filters`.
         """
+        if normalize is None:
+            normalize = conf.get_boolean(NORMALIZE_PROPERTY, False)
+        if filtering is None:
+            filtering = conf.get_boolean(FILTER_PROPERTY, False)
         return cls(
-            conf,
-            normalize=conf.get_boolean(NORMALIZE_PROPERTY, False),
-            filtering=conf.get_boolean(FILTER_PROPERTY, False),
+            UrlRules(
+                conf,
+                normalize=normalize,
+                filtering=filtering,
+                scope=SCOPE_CRAWLDB,
+                keep_on_error=True,
+            ),
+            purges_gone=conf.get_boolean(PURGE_GONE_PROPERTY, False),
+            purges_orphans=conf.get_boolean(PURGE_ORPHANS_PROPERTY, False),
         )
 
-    @classmethod
-    def neutral(cls, conf: Configuration) -> EntryFilter:
-        """All entries pass unchanged."""
-        return cls(
-            conf.with_values({PURGE_GONE_PROPERTY: "false", PURGE_ORPHANS_PROPERTY: "false"})
-        )
+    @property
+    def normalizes(self) -> bool:
+        """True if URLs may change."""
+        return self._rules is not None and self._rules.normalizes
+
+    @property
+    def filters(self) -> bool:
+        """True if URL filters apply."""
+        return self._rules is not None and self._rules.filters
+
+    @property
+    def purges_gone(self) -> bool:
+        """True if entries of pages that are gone are removed."""
+        return STATUS_DB_GONE in self._purged
 
     def apply(self, frame: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-        """The entries that pass, in their order, under their normalized URLs; the others are
-        counted.
+        """Returns the entries that pass, in their order, under their normalized URLs; counts the
+        others.
         """
         for status, reason in self._purged.items():
             before = len(frame)
             frame = frame.filter(pl.col("status") != status)
             counters.add(reason, before - len(frame))
-        if self.rules.is_neutral:
+        if self._rules is None or self._rules.is_neutral:
             return frame
-        urls = self.rules.apply(decode_keys(frame["key"]), counters)
-        keys = encode_keys(urls) if self.rules.normalizes else frame["key"]
+        urls = self._rules.apply(decode_keys(frame["key"]), counters)
+        keys = encode_keys(urls) if self.normalizes else frame["key"]
         return frame.with_columns(key=keys).filter(urls.is_not_null())
 
 
 Scan = Callable[[FileOrSplit], Iterator[pl.DataFrame]]
 
 
-class Entries:
+class EntrySources:
     """The entries of some CrawlDbs as sources of a job, `packed` or not. A context manager.
 
     What does not fit into memory goes to a folder in `spill`.
@@ -123,18 +143,17 @@ class Entries:
     def __init__(
         self,
         dbs: Sequence[CrawlDb],
-        conf: Configuration,
+        engine: Engine,
         entry_filter: EntryFilter,
         *,
         spill: Path,
         packed: bool = False,
     ) -> None:
-        self.parts = number_of_parts(conf)
         self.sources: list[Source] = []
         """Sorted rows: one source per CrawlDb in the order given, or one of all."""
         self._dbs = dbs
         self._spill = spill
-        self._conf = conf
+        self._engine = engine
         self._filter = entry_filter
         self._schema = PACKED_SCHEMA if packed else CRAWLDB_SCHEMA
         self._scan: Scan = scan_packed if packed else scan
@@ -142,8 +161,8 @@ class Entries:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            if self._filter.rules.normalizes or not all(
-                is_partitioned(db, self.parts) for db in self._dbs
+            if self._filter.normalizes or not all(
+                is_partitioned(db, self._engine.parts) for db in self._dbs
             ):
                 self.sources = [stack.enter_context(self._shuffled())]
             else:
@@ -162,81 +181,80 @@ class Entries:
 
     @property
     def counters(self) -> Counters:
-        """What the filter removed; known when all has been read."""
+        """Counts of the entries that the filter removed; complete when all has been read."""
         total = Counters()
         for source in self.sources:
             total.merge(source.counters)
         return total
 
     def _shuffled(self) -> AbstractContextManager[Source]:
-        scan_entries, entry_filter, engine = self._scan, self._filter, engine_of(self._conf)
+        scan_entries, entry_filter, engine = self._scan, self._filter, self._engine
 
-        def read(task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
-            return _entries(scan_entries, entry_filter, place, task.counters)
+        def read(task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
+            return _entries(scan_entries, entry_filter, piece, task.counters)
 
-        places = engine.splits(path for db in self._dbs for path in db.parts())
-        return engine.shuffle(
-            read, places, self._schema, self._conf, None, spill=self._spill, share=2
-        )
+        pieces = engine.splits(path for db in self._dbs for path in db.parts())
+        return engine.shuffle(read, pieces, self._schema, None, spill=self._spill, share=2)
 
 
 def _entries(
-    scan: Scan, entry_filter: EntryFilter, place: FileOrSplit, counters: Counters
+    scan: Scan, entry_filter: EntryFilter, piece: FileOrSplit, counters: Counters
 ) -> Iterator[pl.DataFrame]:
-    """The entries of a part file that pass, in its order."""
-    return (entry_filter.apply(frame, counters) for frame in scan(place))
+    """Yields the entries of a part file that pass, in its order."""
+    return (entry_filter.apply(frame, counters) for frame in scan(piece))
 
 
 def rewrite(
     db: CrawlDb,
-    conf: Configuration,
+    engine: Engine,
+    output: OutputSettings,
     sources: Sequence[Source],
-    step: Step[pl.DataFrame],
+    step: RangeFunction[pl.DataFrame],
     progress: Progress,
 ) -> Counters:
-    """Replace `db` by the results of `step` on the rows of each partition, of all `sources`. The
+    """Replaces `db` by the results of `step` on the rows of each partition, of all `sources`. The
     caller holds the lock.
 
     The old CrawlDb stays as `old` unless db.preserve.backup is false. On an error nothing has
     changed.
     """
-    return _replace(db, conf, sources, step, progress, db.part_writer)
+    return _replace(db, engine, output, sources, step, progress, db.part_writer)
 
 
 def patch(
     db: CrawlDb,
-    conf: Configuration,
+    engine: Engine,
+    output: OutputSettings,
     sources: Sequence[Source],
-    step: Step[Patched],
+    step: RangeFunction[Patched],
     progress: Progress,
 ) -> Counters:
-    """As `rewrite`, for a `step` that puts rows into packed tables: all other records are
-    copied.
+    """Does the same as `rewrite` for a `step` that changes rows of packed tables: all other
+    records are copied.
     """
-    return _replace(db, conf, sources, step, progress, db.patched_writer)
+    return _replace(db, engine, output, sources, step, progress, db.patched_writer)
 
 
 def _replace(
     db: CrawlDb,
-    conf: Configuration,
+    engine: Engine,
+    output: OutputSettings,
     sources: Sequence[Source],
-    step: Step[T],
+    step: RangeFunction[T],
     progress: Progress,
     open_writer: Callable[[Path, int, Compression], TableWriter[T]],
 ) -> Counters:
-    compression, counters = output_compression(conf), Counters()
+    counters = Counters()
     progress.expect(db.estimate)
 
     def write_part(task: Task, partitions: Sequence[Partition]) -> None:
         streams = aligned(*(partition.sorted() for partition in partitions))
-        with open_writer(task.folder, task.part, compression) as writer:
+        with open_writer(task.folder, task.part, output.compression) as writer:
             for frame, counted in ordered(step, streams, task.threads):
                 writer.write(frame)
                 task.counters.merge(counted)
                 task.advance(len(frame))
 
-    with db.replacement(keep_old=conf.get_boolean("db.preserve.backup", True)) as directory:
-        engine_of(conf).reduce(
-            write_part, sources, number_of_parts(conf), directory, counters, progress
-        )
+    with db.replacement(keep_old=output.keep_old) as directory:
+        engine.reduce(write_part, sources, engine.parts, directory, counters, progress)
     return counters

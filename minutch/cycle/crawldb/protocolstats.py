@@ -1,5 +1,5 @@
-"""protocolstats: how often each status code of HTTP stands in the crawldb; entries without one
-count as UNFETCHED.
+"""protocolstats: counts the entries of a CrawlDb by HTTP status code; those without one as
+UNFETCHED.
 
 The fetcher keeps the code of a page's last fetch in its metadata (`nutch.protocol.code`).
 Source: org.apache.nutch.util.ProtocolStatusStatistics.
@@ -8,13 +8,14 @@ Source: org.apache.nutch.util.ProtocolStatusStatistics.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 
-from minutch.cycle.crawldb.groupcounts import count_groups, count_of, counts_of, write
-from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.crawldb.groupcounts import count_of, counts_of, write_counts
 from minutch.job import Counters, JobContext
 from minutch.records.metadata import RESPONSE_CODE_KEY
 from minutch.records.metadata.columns import text_values
@@ -24,11 +25,25 @@ UNFETCHED: Final = "UNFETCHED"
 WITH_CODE: Final = "entries with a code"
 
 
+@dataclass(frozen=True, slots=True)
+class ProtocolstatsOptions:
+    """The options of protocolstats."""
+
+    parts: int = 1
+    """Number of files to write."""
+    as_json: bool = False
+    """Whether each line is an object of JSON."""
+
+
 def protocolstats(
-    dbs: list[CrawlDb], out: Path, context: JobContext, *, parts: int = 1, as_json: bool = False
+    crawldbs: Sequence[Path],
+    output: Path,
+    options: ProtocolstatsOptions = ProtocolstatsOptions(),
+    *,
+    context: JobContext,
 ) -> Counters:
-    """Count the entries of `dbs` by status code into the new folder `out`. Raises StoreError,
-    FormatError.
+    """Counts the entries of `crawldbs` by status code into the new folder `output`. Raises
+    StoreError, FormatError.
     """
     log.info("ProtocolStatistics: starting")
     counters = Counters({WITH_CODE: 0, UNFETCHED: 0})
@@ -41,12 +56,15 @@ def protocolstats(
     def describe(name: str) -> dict[str, Any]:
         return {"status": name} if name == UNFETCHED else {"code": name}
 
-    write(
-        count_groups(dbs, count, counters, context, packed=False),
-        out,
-        parts,
-        describe if as_json else None,
-        context.conf,
+    write_counts(
+        crawldbs,
+        output,
+        count,
+        counters,
+        context=context,
+        packed=False,
+        parts=options.parts,
+        describe=describe if options.as_json else None,
     )
     log.info("ProtocolStatistics: finished")
     return counters

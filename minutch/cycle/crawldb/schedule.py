@@ -1,5 +1,4 @@
-"""When to fetch a page again: every decision about fetch time, interval and retries has its home
-here.
+"""Decides when to fetch a page again: fetch time, interval and retries.
 
 `db.fetch.schedule.class` names the schedule (`fetch_schedule`), by Nutch's Java name or as a Python
 class. A schedule has each method twice: for one record (`set_fetch_schedule`), and for a table
@@ -68,9 +67,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class PlannedFetch:
-    """When a page is fetched again, at intervals of how many seconds; `steps` say how that came
-    about.
-    """
+    """The next fetch of a page, at intervals in seconds; `steps` explain them."""
 
     interval: int
     fetch_time: int
@@ -114,7 +111,7 @@ _LOOPS: dict[str, Callable[..., Any]] = {
 
 
 class AbstractFetchSchedule:
-    """What all schedules share: pages that are gone, retries, the upper limit of intervals.
+    """The base of all schedules: pages that are gone, retries, the upper limit of intervals.
 
     `now` and all other times are arguments: a schedule asks no clock.
     """
@@ -160,8 +157,8 @@ class AbstractFetchSchedule:
     def plan(
         self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int
     ) -> PlannedFetch:
-        """What `set_fetch_schedule` would make of a page that was fetched; `datum` stays as it
-        is.
+        """Returns what `set_fetch_schedule` would set for a page that was fetched; `datum` stays
+        unchanged.
         """
         after = datum.copy()
         self.set_fetch_schedule(
@@ -197,7 +194,7 @@ class AbstractFetchSchedule:
         datum.retries = (datum.retries + 1 + 0x80) % 0x100 - 0x80
 
     def calculate_last_fetch_time(self, datum: CrawlDatum) -> int:
-        """When the page was last fetched; 0 if never."""
+        """Returns the time of the last fetch; 0 if there was none."""
         return (
             0
             if datum.status == STATUS_DB_UNFETCHED
@@ -205,8 +202,8 @@ class AbstractFetchSchedule:
         )
 
     def should_fetch(self, url: str, datum: CrawlDatum, now: int) -> bool:
-        """Whether the page is due; one that is due later than the maximum interval allows becomes
-        due at once.
+        """Returns True if the page is due; one that is due later than the maximum interval allows
+        becomes due at once.
         """
         if datum.fetch_time - now > self.max_interval * 1000:
             if datum.fetch_interval > self.max_interval:
@@ -215,7 +212,7 @@ class AbstractFetchSchedule:
         return datum.fetch_time <= now
 
     def force_refetch(self, url: str, datum: CrawlDatum, asap: bool, now: int) -> None:
-        """Forget the page's content, so that it is fetched as if for the first time: at once, or
+        """Forgets the page's content, so that it is fetched as if for the first time: at once, or
         when it is due.
         """
         if datum.fetch_interval > self.max_interval:
@@ -228,7 +225,8 @@ class AbstractFetchSchedule:
             datum.fetch_time = now
 
     # -- tables ------------------------------------------------------------------------------------
-    # `frame` has the columns of CRAWLDB_SCHEMA (others stay as they are); the other arguments are columns beside it.  # noqa: E501
+    # `frame` has the columns of CRAWLDB_SCHEMA (others stay as they are); the other arguments are
+    # columns beside it.
 
     def initialize_schedule_columns(self, frame: pl.DataFrame, now: int) -> pl.DataFrame:
         return frame.with_columns(
@@ -281,7 +279,9 @@ class AbstractFetchSchedule:
         return fetched.set(frame["status"] == STATUS_DB_UNFETCHED, 0)
 
     def should_fetch_columns(self, frame: pl.DataFrame, now: int) -> tuple[pl.DataFrame, pl.Series]:
-        """`frame` with the changes of `should_fetch`, and the mask of the pages that are due."""
+        """Returns `frame` with the changes of `should_fetch`, and the mask of the pages that are
+        due.
+        """
         too_late = pl.col("fetch_time") - now > self.max_interval * 1000
         too_long = pl.col("fetch_interval") > self.max_interval
         frame = frame.with_columns(
@@ -371,8 +371,8 @@ def round_int(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def fetch_schedule(conf: Configuration) -> AbstractFetchSchedule:
-    """The schedule that `db.fetch.schedule.class` names: a Java name of Nutch's, `module:Class` or
-    `module.Class`.
+    """Builds the schedule that `db.fetch.schedule.class` names: a Java name of Nutch's,
+    `module:Class` or `module.Class`.
 
     Raises ConfigError for a class that can't be found or is no schedule.
     """

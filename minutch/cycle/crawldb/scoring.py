@@ -28,14 +28,14 @@ _ORPHANED: Final = ("orphaned_score", "orphaned_score_columns")
 def injected_scores(
     frame: pl.DataFrame, scoring: ScoringFilters, counters: Counters
 ) -> pl.DataFrame:
-    """Seeds with their scores."""
+    """Returns seeds with their scores."""
     return _guarded(frame, scoring.inject_score_columns, lambda: scoring.inject_score, counters)
 
 
 def initial_scores(
     frame: pl.DataFrame, scoring: ScoringFilters, counters: Counters
 ) -> pl.DataFrame:
-    """Pages found through a link, with their first scores."""
+    """Returns pages found through a link, with their first scores."""
 
     def change(url: str, datum: CrawlDatum) -> None:
         try:
@@ -48,7 +48,7 @@ def initial_scores(
 
 
 def sees_orphans(scoring: ScoringFilters) -> bool:
-    """Whether a filter handles entries that no update touches."""
+    """True if a filter handles entries that no update touches."""
     return any(
         scoring_filter.overrides(name) for scoring_filter in scoring.filters for name in _ORPHANED
     )
@@ -57,7 +57,7 @@ def sees_orphans(scoring: ScoringFilters) -> bool:
 def orphaned_scores(
     frame: pl.DataFrame, untouched: pl.Series, scoring: ScoringFilters, counters: Counters
 ) -> pl.DataFrame:
-    """The entries, after the filters on those without an update (mask `untouched`)."""
+    """Returns the entries, after the filters on those without an update (mask `untouched`)."""
     at = untouched.arg_true()
     changed = _guarded(
         frame[at], scoring.orphaned_score_columns, lambda: scoring.orphaned_score, counters
@@ -72,8 +72,8 @@ def updated_scores(
     scoring: ScoringFilters,
     counters: Counters,
 ) -> pl.DataFrame:
-    """The entries with updated scores; `old` is row for row (null status: none), `inlinked` packed,
-    with `row`.
+    """Returns the entries with updated scores; `old` is row for row (null status: none), `inlinked`
+    packed, with `row`.
     """
     if not scoring.filters:
         return frame
@@ -93,8 +93,8 @@ def updated_scores(
 def linked_scores(
     scores: pl.Series, inlinked: pl.DataFrame, scoring: ScoringFilters
 ) -> pl.Series | None:
-    """New scores of entries to which links were found and nothing else; None if the filters may
-    change more, or fail.
+    """Returns new scores of entries to which links were found and nothing else; None if the filters
+    may change more, or fail.
 
     `inlinked` as in `updated_scores`, which is to be called then.
     """
@@ -135,14 +135,14 @@ def _guarded(
 
 
 def _optional_records(frame: pl.DataFrame) -> Iterator[CrawlDatum | None]:
-    """The record of each row, None where the status is null."""
+    """Returns the record of each row, None where the status is null."""
     has = frame["status"].is_not_null()
     found = rows.records(frame.filter(has))
     return (next(found)[1] if there else None for there in has)
 
 
 def _grouped(inlinked: pl.DataFrame, count: int) -> Iterator[list[CrawlDatum]]:
-    """The links of each row from 0 to `count` - 1."""
+    """Returns the links of each row from 0 to `count` - 1."""
     by_row: dict[int, list[CrawlDatum]] = {}
     for row, (_, datum) in zip(inlinked["row"], rows.records(unpack(inlinked)), strict=True):
         by_row.setdefault(row, []).append(datum)

@@ -70,8 +70,8 @@ class SeedText(NamedTuple):
 
 
 def seed_files(path: Path) -> list[Path]:
-    """The seed files of a directory (or the one file), by name. Raises StoreError if there is
-    none.
+    """Returns the seed files of a directory (or the one file), by name. Raises StoreError if there
+    is none.
     """
     if path.is_file():
         return [path]
@@ -91,15 +91,15 @@ def seed_files(path: Path) -> list[Path]:
 
 
 def read_seeds(path: Path) -> Iterator[pl.DataFrame]:
-    """The seeds of a file in tables of SEED_SCHEMA. Raises FormatError for damaged compressed
-    data.
+    """Returns the seeds of a file in tables of SEED_SCHEMA. Raises FormatError for damaged
+    compressed data.
     """
     return ordered(seeds_in, seed_texts(path))
 
 
 def seed_texts(path: Path) -> Iterator[SeedText]:
-    """The pieces of a file, without a byte order mark. Raises FormatError for damaged compressed
-    data.
+    """Yields the pieces of a file, without a byte order mark. Raises FormatError for damaged
+    compressed data.
     """
     number = 1
     try:
@@ -114,7 +114,7 @@ def seed_texts(path: Path) -> Iterator[SeedText]:
 
 
 def _open(path: Path) -> BinaryIO:
-    """The text of a seed file, decompressed by the codec that its suffix names."""
+    """Returns the text of a seed file, decompressed by the codec that its suffix names."""
     codec = codec_for(path.name)
     if codec is None:
         return path.open("rb")
@@ -142,8 +142,8 @@ def _with_line_feeds(data: bytes) -> bytes:
 
 
 def seeds_in(text: SeedText) -> pl.DataFrame:
-    """The seeds of a piece as a table of SEED_SCHEMA: line number, URL and what follows it (null:
-    no tab).
+    """Returns the seeds of a piece as a table of SEED_SCHEMA: line number, URL and what follows it
+    (null: no tab).
     """
     try:
         return _find(text)
@@ -181,8 +181,8 @@ class Defaults:
 
     @classmethod
     def from_conf(cls, conf: Configuration, now: int) -> Defaults:
-        """As InjectMapper.setup reads them; `injector.current.time` stands for the clock where it
-        is set.
+        """Reads the properties of InjectMapper.setup; `injector.current.time` replaces the clock
+        where it is set.
         """
         return cls(
             conf.get_long("injector.current.time", now),
@@ -204,7 +204,7 @@ class SeedMetadata:
 
 
 def parse_metadata(extra: str, where: str) -> SeedMetadata:
-    """Parse what follows a URL; `where` names file and line in messages."""
+    """Parses what follows a URL; `where` names file and line in messages."""
     result = SeedMetadata()
     for part in extra.split("\t"):
         name, equals, value = part.partition("=")
@@ -233,7 +233,7 @@ def _take(result: SeedMetadata, name: str, value: str) -> None:
 
 
 def new_entries(lines: pl.DataFrame, defaults: Defaults, path: Path) -> pl.DataFrame:
-    """The entries of the seeds in `lines` (of `path`), with the status `injected`."""
+    """Returns the entries of the seeds in `lines` (of `path`), with the status `injected`."""
     frame = lines.select(
         key=encode_keys(lines["url"]),
         status=pl.lit(STATUS_INJECTED, pl.UInt8),
@@ -254,19 +254,19 @@ def new_entries(lines: pl.DataFrame, defaults: Defaults, path: Path) -> pl.DataF
 def _with_metadata(
     frame: pl.DataFrame, lines: pl.DataFrame, special: pl.Series, defaults: Defaults, path: Path
 ) -> pl.DataFrame:
-    """The entries, those at rows `special` with the values from their lines; equal texts are parsed
-    once.
+    """Returns the entries, those at rows `special` with the values from their lines; equal texts
+    are parsed once.
     """
     extras = lines.select(pl.col("line", "extra").gather(special))
     texts = extras.unique("extra", keep="first", maintain_order=True)
-    given = [parse_metadata(extra, f"{path}:{number}") for number, extra in texts.iter_rows()]
+    parsed = [parse_metadata(extra, f"{path}:{number}") for number, extra in texts.iter_rows()]
     read = pl.DataFrame(
         {
             "extra": texts["extra"],
-            "score": _column(given, "score", defaults.score, pl.Float32),
-            "fetch_interval": _column(given, "interval", defaults.interval, pl.Int32),
+            "score": _column(parsed, "score", defaults.score, pl.Float32),
+            "fetch_interval": _column(parsed, "interval", defaults.interval, pl.Int32),
             "metadata": pl.Series(
-                [g.metadata.to_bytes() if g.metadata else None for g in given], dtype=pl.Binary
+                [g.metadata.to_bytes() if g.metadata else None for g in parsed], dtype=pl.Binary
             ),
         }
     )
@@ -276,9 +276,9 @@ def _with_metadata(
 
 
 def _column(
-    given: list[SeedMetadata], name: str, default: float, dtype: type[pl.DataType]
+    parsed: list[SeedMetadata], name: str, default: float, dtype: type[pl.DataType]
 ) -> pl.Series:
-    values = (getattr(metadata, name) for metadata in given)
+    values = (getattr(metadata, name) for metadata in parsed)
     found = [default if value is None else value for value in values]
     return pl.Series(
         [float32(value) for value in found] if dtype is pl.Float32 else found, dtype=dtype

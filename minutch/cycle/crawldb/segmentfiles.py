@@ -1,4 +1,4 @@
-"""Files of segments merged into a CrawlDb: what updatedb does, and an import that brings a CrawlDb
+"""Merges files of segments into a CrawlDb: for updatedb, and for an import that brings a CrawlDb
 along.
 """
 
@@ -9,12 +9,13 @@ from pathlib import Path
 
 import polars as pl
 
-from minutch.cycle.crawldb.partitions import Entries, EntryFilter, patch
+from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, patch
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import UpdateSettings, update
-from minutch.job import Counters, JobContext
+from minutch.job import Counters, Progress
 from minutch.records.crawldatum.table import PACKED_SCHEMA
-from minutch.work.engine import Task, engine_of
+from minutch.work.engine import Engine, Task
+from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.packed import scan_packed
 from minutch.work.tables.spans import FileOrSplit
 
@@ -22,36 +23,36 @@ from minutch.work.tables.spans import FileOrSplit
 def merge_files(
     db: CrawlDb,
     files: Iterable[Path],
-    context: JobContext,
     settings: UpdateSettings,
     entry_filter: EntryFilter,
-    *,
     now: int,
+    *,
+    engine: Engine,
+    output: OutputSettings,
+    progress: Progress,
 ) -> Counters:
-    """Merge part files of <Text, CrawlDatum>, in their order, into `db`, which is made if there is
+    """Merges part files of <Text, CrawlDatum>, in their order, into `db`, which is made if there is
     none.
 
     The caller holds the lock. Returns what became of the URLs. Raises FormatError (damage); the
     CrawlDb is then as before.
     """
-    conf = context.conf
-    engine = engine_of(conf)
 
-    def read(task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
-        for frame in scan_packed(place):
+    def read(task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
+        for frame in scan_packed(piece):
             yield entry_filter.apply(frame, task.counters)
             task.advance(len(frame))
 
     with (
-        Entries([db], conf, entry_filter, spill=db.path, packed=True) as old,
-        context.progress("updatedb") as progress,
+        EntrySources([db], engine, entry_filter, spill=db.path, packed=True) as old,
         engine.shuffle(
-            read, engine.splits(files), PACKED_SCHEMA, conf, progress, spill=db.path
+            read, engine.splits(files), PACKED_SCHEMA, progress, spill=db.path
         ) as updates,
     ):
         updated = patch(
             db,
-            conf,
+            engine,
+            output,
             [*old.sources, updates],
             lambda frames: update(frames[0], frames[1], settings, now),
             progress,

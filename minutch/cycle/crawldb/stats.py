@@ -1,4 +1,4 @@
-"""readdb -stats: what is counted, and how it is printed.
+"""readdb -stats: counts the entries of a CrawlDb, and prints the counts.
 
 The order of the lines is that of Nutch's keys: interval, fetch time, retries, score, status. Fetch
 times are in whole minutes; with `-sort` each status is followed by its hosts. An entry whose URL
@@ -18,7 +18,9 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -46,13 +48,27 @@ _FLOAT_MIN: Final = 1.401298464324817e-45  # where Nutch starts to look for the 
 _MINUTE: Final = 60_000
 
 
-def statistics(db: CrawlDb, context: JobContext, *, hosts: bool = False) -> Statistics:
-    """The counts of a CrawlDb. Raises StoreError where there is none, FormatError (damage)."""
-    engine, total = engine_of(context.conf), Statistics(hosts=hosts)
+@dataclass(frozen=True, slots=True)
+class StatsOptions:
+    """The options of readdb -stats."""
 
-    def count(task: Task, place: FileOrSplit) -> Statistics:
+    hosts: bool = False
+    """Whether the hosts of each status are counted."""
+
+
+def readdb_stats(
+    crawldb: Path, options: StatsOptions = StatsOptions(), *, context: JobContext
+) -> Statistics:
+    """Counts the entries of a CrawlDb. Raises StoreError where there is none, FormatError
+    (damage).
+    """
+    log.info("CrawlDb statistics start: %s", crawldb)
+    db, engine, hosts = CrawlDb(crawldb), engine_of(context.conf), options.hosts
+    total = Statistics(hosts=hosts, quantiles=_wanted_quantiles(context.conf))
+
+    def count(task: Task, piece: FileOrSplit) -> Statistics:
         found = Statistics(hosts=hosts)
-        for frame in scan(place):
+        for frame in scan(piece):
             found.add(frame)
             task.advance(len(frame))
         return found
@@ -60,14 +76,16 @@ def statistics(db: CrawlDb, context: JobContext, *, hosts: bool = False) -> Stat
     with context.progress("readdb -stats", db.estimate) as progress:
         for found in engine.map(count, engine.splits(db.require_parts()), Counters(), progress):
             total.merge(found)
+    log.info("CrawlDb statistics: done")
     return total
 
 
 class Statistics:
-    """Counts over the entries of a CrawlDb, added table by table."""
+    """Counts of the entries of a CrawlDb, added table by table."""
 
-    def __init__(self, *, hosts: bool = False) -> None:
+    def __init__(self, *, hosts: bool = False, quantiles: Sequence[float] = QUANTILES) -> None:
         self.total = 0
+        self._quantiles = quantiles
         self._hosts = hosts
         self._statuses: Counter[int] = Counter()
         self._retries: Counter[int] = Counter()
@@ -77,7 +95,7 @@ class Statistics:
         self._scores: list[Floats] = []
 
     def add(self, frame: pl.DataFrame) -> None:
-        """Count the entries of a table."""
+        """Counts the entries of a table."""
         self.total += len(frame)
         self._statuses.update(dict(frame["status"].value_counts().iter_rows()))
         self._retries.update(dict(frame["retries"].value_counts().iter_rows()))
@@ -93,7 +111,7 @@ class Statistics:
             self._by_host.update({(code, host): n for code, host, n in counts.iter_rows()})
 
     def merge(self, other: Statistics) -> None:
-        """Add the counts of what comes after."""
+        """Adds the counts of later entries."""
         self.total += other.total
         self._statuses.update(other._statuses)
         self._retries.update(other._retries)
@@ -102,8 +120,8 @@ class Statistics:
         self._intervals.merge(other._intervals)
         self._scores += other._scores
 
-    def lines(self, conf: Configuration) -> Iterator[str]:
-        """The table, line by line."""
+    def lines(self) -> Iterator[str]:
+        """Lines of the table."""
         yield f"TOTAL urls:\t{self.total}"
         if not self.total:
             return
@@ -115,11 +133,12 @@ class Statistics:
         yield f"latest fetch time:\t{iso_date(self._times.most * _MINUTE)}"
         for retries in sorted(self._retries, key=str):
             yield f"retry {retries}:\t{self._retries[retries]}"
-        yield from self._score_lines(conf)
+        yield from self._score_lines()
         yield from self._status_lines()
 
     def facts(self) -> dict[str, object]:
-        """The counts as JSON, by the keys that Nutch's REST service has (CrawlDbReader.query).
+        """Returns the counts as JSON, by the keys that Nutch's REST service has
+        (CrawlDbReader.query).
 
         Fetch times are in minutes (`ftn` the earliest, `ftx` the latest, `ftt` their sum),
         intervals in seconds.
@@ -166,7 +185,7 @@ class Statistics:
         }
         return known | ({"hostValues": hosts} if hosts else {})
 
-    def _score_lines(self, conf: Configuration) -> Iterator[str]:
+    def _score_lines(self) -> Iterator[str]:
         scores = np.sort(np.concatenate(self._scores) + np.float32(0))  # makes all zeros positive
         valid = scores[: len(scores) - np.isnan(scores).sum()]
         if len(valid) < len(scores):
@@ -175,8 +194,7 @@ class Statistics:
             return
         with np.errstate(invalid="ignore"):  # infinities of both signs
             total = float32(float(valid.sum(dtype=np.float64)))
-        wanted = _wanted_quantiles(conf)
-        for q, value in zip(wanted, quantiles(valid, wanted), strict=True):
+        for q, value in zip(self._quantiles, quantiles(valid, self._quantiles), strict=True):
             yield f"score quantile {double_to_string(q)}:\t{double_to_string(value)}"
         yield f"min score:\t{double_to_string(float(valid[0]))}"
         yield f"avg score:\t{double_to_string(total / self.total)}"
@@ -201,7 +219,7 @@ class Range:
         self.least, self.most, self.sum = (1 << 63) - 1, -(1 << 63), 0
 
     def add(self, values: pl.Series) -> None:
-        """Include the values of a column."""
+        """Includes the values of a column."""
         if len(values):
             array = values.to_numpy()
             self.least = min(self.least, int(array.min()))
@@ -209,13 +227,13 @@ class Range:
             self.sum += int(array.sum())
 
     def merge(self, other: Range) -> None:
-        """Include what another one has."""
+        """Includes what another one has."""
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
         self.sum += other.sum
 
 
 def _hosts(keys: pl.Series) -> pl.Series:
-    """The host of each URL as java.net.URL has it, null where it is no URL."""
+    """Returns the host of each URL as java.net.URL has it, null where it is no URL."""
     hosts = hosts_of(decode_keys(keys))
     if hosts.null_count():
         log.error("%d entries whose keys are no URLs have no host", hosts.null_count())
@@ -223,13 +241,13 @@ def _hosts(keys: pl.Series) -> pl.Series:
 
 
 def quantiles(ordered: Floats, wanted: Sequence[float]) -> list[float]:
-    """The quantiles `wanted` (0 to 1) of scores that ascend."""
+    """Returns the quantiles `wanted` (0 to 1) of scores that ascend."""
     last = len(ordered) - 1
     return [float(ordered[min(int(q * len(ordered)), last)]) for q in wanted]
 
 
 def _wanted_quantiles(conf: Configuration) -> Sequence[float]:
-    """Those of `db.stats.score.quantiles`, sorted, else the usual ones."""
+    """Reads `db.stats.score.quantiles`, sorted, else the usual ones."""
     if conf.get(QUANTILES_PROPERTY) is None:
         return QUANTILES
     found = []
@@ -251,7 +269,7 @@ def _quotient(total: int, count: int) -> int:
 
 
 def days_hms(seconds: int) -> str:
-    """A span of time as TimingUtil.secondsToDaysHMS prints it: `31 days, 00:44:02`."""
+    """Returns a span of time as TimingUtil.secondsToDaysHMS prints it: `31 days, 00:44:02`."""
     days = _quotient(seconds, SECONDS_PER_DAY)
     rest = seconds - days * SECONDS_PER_DAY
     sign = "-" if rest < 0 else ""
@@ -264,8 +282,8 @@ def _hms(seconds: int) -> tuple[int, int, int]:
 
 
 def iso_date(ms: int) -> str:
-    """A time as Nutch's log prints a Date: `2026-11-21T06:44:00.000+0000`; years beyond four digits
-    as Date does.
+    """Returns a time as Nutch's log prints a Date: `2026-11-21T06:44:00.000+0000`; years beyond
+    four digits as Date does.
     """
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)

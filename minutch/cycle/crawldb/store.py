@@ -26,7 +26,7 @@ class CrawlDb(Database):
     """The CrawlDb at a path."""
 
     def get(self, url: str) -> CrawlDatum | None:
-        """The entry of `url`; None if there is none. Raises StoreError where there is no
+        """Returns the entry of `url`; None if there is none. Raises StoreError where there is no
         CrawlDb.
         """
         value = self.lookup(url)
@@ -50,7 +50,7 @@ class CrawlDb(Database):
         return (url for url, _ in self.items())
 
     def items(self) -> Iterator[tuple[str, CrawlDatum]]:
-        """All URLs with their entries, part by part. Raises FormatError (damage)."""
+        """Yields all URLs with their entries, part by part. Raises FormatError (damage)."""
         from minutch.records.crawldatum.rows import records
 
         for index in range(len(self.parts())):
@@ -58,21 +58,21 @@ class CrawlDb(Database):
                 yield from records(frame)
 
     def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
-        """A partition in tables of CRAWLDB_SCHEMA, sorted by key over the whole partition (at least
-        one table).
+        """Returns a partition in tables of CRAWLDB_SCHEMA, sorted by key over the whole partition
+        (at least one table).
         """
         from minutch.work.tables.crawldata import scan
 
         return scan(self.require_parts()[index])
 
     def scan_packed(self, index: int) -> Iterator[pl.DataFrame]:
-        """As `scan_part`, in tables of PACKED_SCHEMA."""
+        """Scans like `scan_part`, in tables of PACKED_SCHEMA."""
         from minutch.work.tables.packed import scan_packed
 
         return scan_packed(self.require_parts()[index])
 
     def read_part(self, index: int) -> pl.DataFrame:
-        """A whole partition as a table of CRAWLDB_SCHEMA, sorted by key."""
+        """Returns a whole partition as a table of CRAWLDB_SCHEMA, sorted by key."""
         from minutch.work.tables.crawldata import read
 
         return read(self.require_parts()[index])
@@ -81,8 +81,8 @@ class CrawlDb(Database):
     def part_writer(
         directory: Path, index: int, compression: Compression = PLAIN
     ) -> CrawlDataWriter:
-        """A writer of partition `index` of the CrawlDb that is being written to `directory` (see
-        `replacement`).
+        """Returns a writer of partition `index` of the CrawlDb that is being written to `directory`
+        (see `replacement`).
         """
         from minutch.work.tables.crawldata import CrawlDataWriter
 
@@ -92,7 +92,7 @@ class CrawlDb(Database):
     def patched_writer(
         directory: Path, index: int, compression: Compression = PLAIN
     ) -> PatchedWriter:
-        """As `part_writer`, for packed tables with some rows put in."""
+        """Opens a writer like `part_writer`, for packed tables with some rows replaced."""
         from minutch.work.tables.packed import PatchedWriter
 
         return PatchedWriter(directory / part_name(index), **compression.options)

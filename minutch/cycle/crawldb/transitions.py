@@ -1,5 +1,5 @@
-"""What becomes of a URL when a segment is merged into the CrawlDb: every change of status has its
-home here.
+"""Decides the status of a URL when a segment is merged into the CrawlDb: every change of status has
+its home here.
 
     what the segment has       status before          status after
     fetch_success              any                    db_fetched, or db_notmodified if the signature
@@ -90,7 +90,7 @@ class UpdateSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> UpdateSettings:
-        """As CrawlDbReducer.setup reads them."""
+        """Reads the properties of CrawlDbReducer.setup."""
         return cls(
             fetch_schedule(conf),
             ScoringFilters(conf),
@@ -104,8 +104,8 @@ class UpdateSettings:
 
 
 def _fetcher_signs(conf: Configuration) -> bool:
-    """Whether the fetcher signs a page that is not parsed; else it has the signature of the fetch
-    list still.
+    """Returns True if the fetcher signs a page that is not parsed; else the page keeps the
+    signature of the fetch list.
     """
     return conf.get_boolean("fetcher.signature", False) or conf.get_boolean("fetcher.parse", False)
 
@@ -113,7 +113,7 @@ def _fetcher_signs(conf: Configuration) -> bool:
 def update(
     old: pl.DataFrame, segment: pl.DataFrame, settings: UpdateSettings, now: int
 ) -> tuple[Patched, Counters]:
-    """Merge `segment` (rows of crawl_fetch and crawl_parse) into `old`; returns the entries and
+    """Merges `segment` (rows of crawl_fetch and crawl_parse) into `old`; returns the entries and
     counts.
 
     The counters have one count per URL, by the status with which it leaves or the reason why it
@@ -152,8 +152,8 @@ def update(
 
 
 def _latest(entries: pl.DataFrame) -> pl.DataFrame:
-    """Of several entries of a key the one with the latest fetch time, of equally late ones the
-    first.
+    """Returns, of several entries of a key, the one with the latest fetch time, of equally late
+    ones the first.
     """
     by_time = entries.sort("key", "fetch_time", descending=[False, True], maintain_order=True)
     return by_time.unique("key", keep="first", maintain_order=True)
@@ -162,7 +162,7 @@ def _latest(entries: pl.DataFrame) -> pl.DataFrame:
 def _scored(
     updates: Updates, urls: Ints, old: pl.DataFrame, settings: UpdateSettings
 ) -> tuple[Ints, pl.Series]:
-    """Which of `urls` get new scores and are as before but for that: known pages, linked to. And
+    """Returns the known pages among `urls` that only get new scores, as they are linked to; and
     these scores.
     """
     chosen = urls[~updates.fetched[urls] & (updates.at[urls] >= 0)]
@@ -189,7 +189,9 @@ def _transit(
     now: int,
     counters: Counters,
 ) -> pl.DataFrame:
-    """The new entries of `urls`, in their order, before scores are updated; `old` row for row."""
+    """Returns the new entries of `urls`, in their order, before scores are updated; `old` row for
+    row.
+    """
     fetched = updates.fetched[urls]
     known = ~fetched & (updates.at[urls] >= 0)
     new = urls[~fetched & ~known]
@@ -222,7 +224,7 @@ def _transit_fetched(
     now: int,
     counters: Counters,
 ) -> list[tuple[Ints, pl.DataFrame]]:
-    """The new entries of fetched URLs, one table per transition."""
+    """Returns the new entries of fetched URLs, one table per transition."""
     pages = updates.fetched_pages(urls, old)
     kinds = pages.new["status"]
     _check_statuses(pages.new)
@@ -237,14 +239,14 @@ def _transit_fetched(
 def _added(
     frame: pl.DataFrame, settings: UpdateSettings, now: int, counters: Counters
 ) -> pl.DataFrame:
-    """New pages, found through links, to be fetched."""
+    """Returns new pages, found through links, to be fetched."""
     frame = settings.schedule.initialize_schedule_columns(frame, now)
     frame = frame.with_columns(status=pl.lit(status.STATUS_DB_UNFETCHED, pl.UInt8))
     return scoring.initial_scores(frame, settings.scoring, counters)
 
 
 def _success(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame:
-    """A page was fetched, redirects, or is unchanged."""
+    """Returns the entries of pages that were fetched, redirect, or are unchanged."""
     fetched = pages.new["status"]
     state = modification(pages, settings.needs_parse)
     frame = with_old_metadata(pages, pages.parsed)
@@ -268,8 +270,8 @@ def _success(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame
 
 
 def modification(pages: Fetched, needs_parse: bool) -> pl.Series:
-    """Whether the page changed, as the fetcher or the signature says: STATUS_UNKNOWN, _MODIFIED or
-    _NOTMODIFIED.
+    """Returns STATUS_UNKNOWN, _MODIFIED or _NOTMODIFIED for each page, by the fetcher's status or
+    the signature.
 
     A redirect has no content to compare, and where `needs_parse` a page that was not parsed has no
     signature.
@@ -288,7 +290,9 @@ def modification(pages: Fetched, needs_parse: bool) -> pl.Series:
 
 
 def _retry(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame:
-    """The fetch failed for now: try again, until there were too many retries."""
+    """Returns the entries of pages whose fetch failed for now: tried again, until there were too
+    many retries.
+    """
     frame = settings.schedule.set_page_retry_schedule_columns(
         _with_old_signature(pages), *pages.previous
     )
@@ -310,7 +314,7 @@ def _parse_failed(pages: Fetched, settings: UpdateSettings, now: int) -> pl.Data
 
 
 def _lost(pages: Fetched, settings: UpdateSettings, new_status: int) -> pl.DataFrame:
-    """The page is gone, or can't be parsed."""
+    """Returns the entries of pages that are gone, or can't be parsed."""
     frame = _with_old_signature(pages).with_columns(status=pl.lit(new_status, pl.UInt8))
     return settings.schedule.set_page_gone_schedule_columns(frame, *pages.previous)
 
@@ -344,7 +348,9 @@ def _with_old_signature(pages: Fetched) -> pl.DataFrame:
 
 
 def with_old_metadata(pages: Fetched, *overlays: pl.Series) -> pl.DataFrame:
-    """The fetch, with the old entry's metadata, and its modified time if the fetch has none."""
+    """Returns the fetch, with the old entry's metadata, and its modified time if the fetch has
+    none.
+    """
     new, old = pages.new, pages.old
     keep = ((old["modified_time"] > 0) & (new["modified_time"] == 0)).fill_null(False)
     return new.with_columns(
@@ -354,7 +360,9 @@ def with_old_metadata(pages: Fetched, *overlays: pl.Series) -> pl.DataFrame:
 
 
 def _merge_metadata(new: pl.Series, old: pl.Series, *overlays: pl.Series) -> pl.Series:
-    """The fetch's metadata with the old entry's as defaults, then the overlays put over them."""
+    """Returns the fetch's metadata with the old entry's as defaults, then the overlays put over
+    them.
+    """
     needed = old.is_not_null()
     for overlay in overlays:
         needed |= overlay.is_not_null()
@@ -381,7 +389,7 @@ def _without_generate_time(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _report_lost(updates: Updates, counters: Counters) -> None:
-    """Count and report rows without effect: a signature with neither a fetch nor an entry, an
+    """Counts and reports rows without effect: a signature with neither a fetch nor an entry, an
     unknown status.
     """
     codes = updates.segment["status"].to_numpy()

@@ -1,4 +1,4 @@
-"""updatedb: merge the results of segments (fetches, parses, links) into the CrawlDb.
+"""updatedb: merges the results of segments (fetches, parses, links) into the CrawlDb.
 
 Every URL of the CrawlDb and of the segments' crawl_fetch and crawl_parse leaves through one
 counter: by the status of its new entry, or by the reason why it has none. `transitions` decides
@@ -13,19 +13,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from minutch.cycle.crawldb.partitions import (
-    FILTER_PROPERTY,
-    NORMALIZE_PROPERTY,
-    PURGE_GONE_PROPERTY,
-    EntryFilter,
-)
+from minutch.cycle.crawldb.partitions import EntryFilter
 from minutch.cycle.crawldb.segmentfiles import merge_files
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import UpdateSettings
 from minutch.cycle.segment.store import Segment
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
-from minutch.work.tables.database import part_paths
+from minutch.work.engine import engine_of
+from minutch.work.tables.database import OutputSettings, part_paths
 
 log = logging.getLogger(__name__)
 FETCH_PART: Final = "crawl_fetch"
@@ -34,7 +30,7 @@ PARSE_PART: Final = "crawl_parse"
 
 @dataclass(frozen=True, slots=True)
 class UpdateOptions:
-    """The options of updatedb; None stands for what the configuration says."""
+    """The options of updatedb; None: as the configuration says."""
 
     normalize: bool | None = None
     """Whether the URL normalizers apply (crawldb.url.normalizers)."""
@@ -53,16 +49,15 @@ def updatedb(
     *,
     context: JobContext,
 ) -> Counters:
-    """Merge `segments` into the CrawlDb at `crawldb`, which is made if there is none.
+    """Merges `segments` into the CrawlDb at `crawldb`, which is made if there is none.
 
     Returns what became of the URLs. Raises LockedError, StoreError (nothing to read at all),
     FormatError (damage); the CrawlDb is then as before.
     """
     conf = context.conf
-    normalize = conf.get_boolean(NORMALIZE_PROPERTY, False)
-    normalize = normalize if options.normalize is None else options.normalize
-    filtering = conf.get_boolean(FILTER_PROPERTY, False)
-    filtering = filtering if options.filtering is None else options.filtering
+    entry_filter = EntryFilter.from_conf(
+        conf, normalize=options.normalize, filtering=options.filtering
+    )
     settings = UpdateSettings.from_conf(conf)
     if options.additions is not None:
         settings = replace(settings, additions=options.additions)
@@ -70,26 +65,26 @@ def updatedb(
     log.info("CrawlDb update: db: %s", crawldb)
     log.info("CrawlDb update: segments: %s", [str(segment) for segment in segments])
     log.info("CrawlDb update: additions allowed: %s", str(settings.additions).lower())
-    log.info("CrawlDb update: URL normalizing: %s", str(normalize).lower())
-    log.info("CrawlDb update: URL filtering: %s", str(filtering).lower())
-    log.info(
-        "CrawlDb update: 404 purging: %s", str(conf.get_boolean(PURGE_GONE_PROPERTY, False)).lower()
-    )
+    log.info("CrawlDb update: URL normalizing: %s", str(entry_filter.normalizes).lower())
+    log.info("CrawlDb update: URL filtering: %s", str(entry_filter.filters).lower())
+    log.info("CrawlDb update: 404 purging: %s", str(entry_filter.purges_gone).lower())
     db, now = CrawlDb(crawldb), context.clock.now()
-    entry_filter = EntryFilter(conf, normalize=normalize, filtering=filtering)
     inputs = [path for segment in segments for path in _inputs(segment)]
     if not inputs and not db.exists():
         raise StoreError(
             f"nothing to update: no CrawlDb in {crawldb}, and no segment with {FETCH_PART}"
         )
-    with db.lock(options.force):
-        counters = merge_files(db, inputs, context, settings, entry_filter, now=now)
+    engine, output = engine_of(conf), OutputSettings.from_conf(conf)
+    with db.lock(options.force), context.progress("updatedb") as progress:
+        counters = merge_files(
+            db, inputs, settings, entry_filter, now, engine=engine, output=output, progress=progress
+        )
     log.info("CrawlDb update: finished")
     return counters
 
 
 def _inputs(segment: Path) -> list[Path]:
-    """The part files of a segment that an update reads; none, with a warning, if it has no
+    """Returns the part files of a segment that an update reads; none, with a warning, if it has no
     crawl_fetch.
     """
     Segment(segment).check()

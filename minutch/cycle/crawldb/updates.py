@@ -1,4 +1,4 @@
-"""What a segment has on each URL, beside the entry in the CrawlDb.
+"""Collects a segment's records of each URL, for the entry in the CrawlDb.
 
 Of several fetches the latest counts, of equally late ones the first; of signatures and parse
 metadata the last; of the links only the db.update.max.inlinks with the *lowest* scores (which is
@@ -38,7 +38,7 @@ class Fetched(NamedTuple):
     parsed: pl.Series
 
     def filter(self, mask: pl.Series) -> Fetched:
-        """The rows where `mask` is true."""
+        """Returns the rows where `mask` is true."""
         new, old = self.new.filter(mask), self.old.filter(mask)
         return Fetched(
             new,
@@ -90,7 +90,7 @@ class Updates:
         self._codes = codes
 
     def fetched_pages(self, urls: Ints, old: pl.DataFrame) -> Fetched:
-        """The fetched URLs with these numbers, whose entries before were `old`."""
+        """Returns the fetched URLs with these numbers, whose entries before were `old`."""
         new = unpack(self.segment[self.row[urls]])
         signature = self._last(status.STATUS_SIGNATURE, "signature", urls)
         is_parsed = signature.is_not_null()
@@ -124,28 +124,28 @@ def is_fetch(codes: Codes) -> Mask:
 
 
 def split_by_status(old: pl.DataFrame, segment: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Separate entries from updates by their status, not by the file they come from, as Nutch
+    """Separates entries from updates by their status, not by the file they come from, as Nutch
     does.
     """
-    entries, strays = (pl.Series(_is_db(frame["status"].to_numpy())) for frame in (old, segment))
-    if entries.all() and not strays.any():
+    entries, misplaced = (pl.Series(_is_db(frame["status"].to_numpy())) for frame in (old, segment))
+    if entries.all() and not misplaced.any():
         return old, segment
     return (
-        sort_by_key(pl.concat([old.filter(entries), segment.filter(strays)])),
-        sort_by_key(pl.concat([old.filter(~entries), segment.filter(~strays)])),
+        sort_by_key(pl.concat([old.filter(entries), segment.filter(misplaced)])),
+        sort_by_key(pl.concat([old.filter(~entries), segment.filter(~misplaced)])),
     )
 
 
 def untouched(old: pl.DataFrame, at: Ints) -> pl.Series:
-    """The mask of the old entries that the segment does not mention."""
+    """Returns the mask of the old entries that the segment does not mention."""
     mask = np.ones(len(old), np.bool_)
     mask[at[at >= 0]] = False
     return pl.Series(mask)
 
 
 def inlinked(updates: Updates, urls: Ints) -> pl.DataFrame:
-    """The links (packed) that are kept, highest score first, each with the `row` of the result that
-    it leads to.
+    """Returns the links (packed) that are kept, highest score first, each with the `row` of the
+    result that it leads to.
     """
     row_of = np.full(len(updates.at), -1)
     row_of[urls] = np.arange(len(urls))

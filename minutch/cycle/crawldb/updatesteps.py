@@ -1,5 +1,5 @@
-"""What updatedb makes of the records that a segment has of one URL, and by which steps. Pure: no
-I/O
+"""Explains the entry that updatedb makes of a segment's records of one URL, step by step. Pure: no
+I/O.
 
 The entry comes from `transitions`, as in the job; `steps` put its date into words. The score that
 links bring is left out where the records hold no links.
@@ -47,8 +47,8 @@ class ExplainedUpdate:
     steps: tuple[Step, ...]
 
     def led_to(self, entry: CrawlDatum) -> bool:
-        """Whether this is how `entry` came about, as far as status and dates go; dedup may have
-        marked it since.
+        """Returns True if `entry` is this one, as far as status and dates go; dedup may have marked
+        it since.
         """
         mine = self.entry
         if (mine.fetch_time, mine.fetch_interval, mine.retries) != (
@@ -141,12 +141,12 @@ def _fetched(
 
 
 def _holds(plan: PlannedFetch, entry: CrawlDatum) -> bool:
-    """Whether the plan's steps tell of this entry; a schedule of the user's may go on from
+    """Returns True if the plan's steps explain this entry; a user's schedule may go on from
     there.
     """
     return (plan.interval, plan.fetch_time) == (entry.fetch_interval, entry.fetch_time)
 
 
 def _is_own(schedule: AbstractFetchSchedule, method: str) -> bool:
-    """Whether the schedule does in this what all of Nutch's do."""
+    """Returns True if the schedule does this as all of Nutch's do."""
     return getattr(type(schedule), method) is getattr(AbstractFetchSchedule, method)

@@ -5,11 +5,12 @@ may be asked) and `fetchlog` (what a kill leaves behind).
 
     `fetcher`, `settings`                the job, its options and settings
     `listfetch`, `session`               fetch the URLs of fetch lists; put the parts together
+    `components`, `protocols`            make the plugins of a process; find the protocol of a URL
     `loop`, `hooks`, `pause`             run chains at the same time, within limits; hold them
     `redirectchain`, `decisions`         take a URL through robots.txt, request and redirects
     `feeder`, `queues`, `queuekey`       bring URLs into queues, one for each host
     `hostaddresses`, `hoststate`         look up and remember what is known of hosts
-    `recorder`, `parsing`, `captures`    make the records of a page; parse it; decide on archiving
+    `recorder`, `fetchparser`, `captures`    make a page's records; parse it; decide on archiving
     `fetchlog`, `pagearchive`            write records at once: the log and WARC files
     `closing`, `remotesegment`           sort the log into the segment; copy it to another store
     `fetchprocesses`, `tasks`            share a fetch among processes, or machines
@@ -17,4 +18,5 @@ may be asked) and `fetchlog` (what a kill leaves behind).
     `ledger`, `stats`, `snapshot`        count outcomes, requests and the state of a running fetch
     `display`, `watch`, `publishers`     show it, and tell other programs
     `outcomes`, `reasons`                summarize a fetched segment; explain failures
+    `robotscheck`                        checks URLs against a robots.txt
 """

@@ -24,8 +24,8 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import CAPTURE, Metadata
 from minutch.records.protocolstatus import ProtocolStatus
-from minutch.warc.pagerecords import IDENTICAL, NOT_MODIFIED, Original
 from minutch.warc.pagetimes import fetch_time, http_time
+from minutch.warc.pagewriter import IDENTICAL, NOT_MODIFIED, Original
 from minutch.warc.warcfile import sha1_digest
 
 IMPLIED: Final = (
@@ -41,8 +41,8 @@ KEY: Final = Text(CAPTURE)
 def capture_of(
     url: str, datum: CrawlDatum, content: Content | None, status: ProtocolStatus, now: int
 ) -> Capture | None:
-    """What is archived of an answer, None if nothing came. Notes in `datum` what a later visit may
-    refer to.
+    """Returns the capture of an answer, None if nothing came. Notes in `datum` what a later revisit
+    may refer to.
     """
     if content is None:
         return None
@@ -64,7 +64,7 @@ def capture_of(
 
 
 def remembered(url: str, datum: CrawlDatum) -> Original | None:
-    """The last whole capture of a URL, as its entry has it."""
+    """Returns the last whole capture of a URL, as its entry has it."""
     words = str(datum.metadata.get(KEY, "")).split(" ")
     if len(words) != 3 or words[0] != _hash(url) or not (words[1].isascii() and words[1].isdigit()):
         return None
@@ -72,7 +72,7 @@ def remembered(url: str, datum: CrawlDatum) -> Original | None:
 
 
 def _is_of(known: Original | None, answer: Metadata) -> bool:
-    """Whether an unmodified page may be the one that is known: not if it says that it was modified
+    """Tells whether an unmodified answer is about the capture `known`: not if it was modified
     since.
     """
     modified = http_time(answer.first("Last-Modified") or "")
@@ -91,5 +91,5 @@ def robots_captures(contents: list[Content], now: int) -> Iterator[Capture]:
 
 
 def archiving(conf: Configuration) -> Configuration:
-    """The configuration for a fetch: what an archive needs to know is kept."""
+    """Returns the configuration for a fetch: what an archive needs to know is kept."""
     return conf.with_values(dict.fromkeys(IMPLIED, "true"))

@@ -22,8 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from minutch.conf import Configuration
-from minutch.cycle.fetch.fetchlog import Part, log_codec, places
+from minutch.cycle.fetch.fetchlog import Part, log_codec, positions
 from minutch.cycle.parse.packing import unpack_records
 from minutch.cycle.segment.store import (
     CONTENT,
@@ -33,9 +32,8 @@ from minutch.cycle.segment.store import (
     PARSE_DATA,
     PARSE_TEXT,
     Segment,
-    compression_of,
-    text_key,
 )
+from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, codec
 from minutch.hadoop.formats.mapfile import TEXT, MapFileWriter
@@ -86,7 +84,7 @@ class _Sorter:
         self.rows = []
 
     def sorted(self) -> Iterator[_Row]:
-        """All rows in order."""
+        """Yields all rows in order."""
         self.rows.sort()
         if not self.runs:
             return iter(self.rows)
@@ -127,14 +125,15 @@ def close_segment(
     segment: Segment,
     logs: list[Path],
     parts: Iterable[Part],
-    conf: Configuration,
+    compression: str,
     listed: int,
     *,
     limit: int = RUN,
 ) -> None:
-    """Write `parts` from `logs` and move them into `segment`; parts that are there from a broken
-    closing are replaced.
+    """Writes `parts` from `logs` and moves them into `segment`, where they replace those of a
+    broken closing.
 
+    `compression` is that of folders which have none of their own.
     Raises StoreError if the disk is full (the log stays, nothing is lost) and FormatError if the
     logs settle fewer than `listed` URLs.
     """
@@ -142,7 +141,7 @@ def close_segment(
         _collected(segment, logs, parts, listed, limit) as sorters,
         segment.writing([FOLDERS[part] for part in sorters], replace=True) as fresh,
     ):
-        _write_parts(fresh, 0, sorters, logs, conf)
+        _write_parts(fresh, 0, sorters, logs, compression)
 
 
 def write_list(
@@ -151,23 +150,24 @@ def write_list(
     number: int,
     logs: list[Path],
     parts: Iterable[Part],
-    conf: Configuration,
+    compression: str,
     listed: int,
 ) -> None:
-    """Write `parts` of one of several lists of `segment` into `folder`: part `number` of each.
-    Raises as above.
+    """Writes `parts` of one of several lists of `segment` into `folder`: part `number` of each.
+
+    Raises as `close_segment` does.
     """
     with _collected(segment, logs, parts, listed, RUN) as sorters:
         for part in sorters:
             (folder / FOLDERS[part]).mkdir(parents=True)
-        _write_parts(folder, number, sorters, logs, conf)
+        _write_parts(folder, number, sorters, logs, compression)
 
 
 @contextmanager
 def _collected(
     segment: Segment, logs: list[Path], parts: Iterable[Part], listed: int, limit: int
 ) -> Iterator[dict[Part, _Sorter]]:
-    """What is in the logs, by part in the order of FOLDERS."""
+    """Sorts the entries of the logs by part, in the order of FOLDERS."""
     chosen = set(parts)
     work = logs[0].parent / "sorting"
     remove(work)
@@ -189,7 +189,7 @@ def _collect(
     numbers = count()
     settled = 0
     for number, path in enumerate(logs):
-        for count_listed, found, _ in places(path):
+        for count_listed, found, _ in positions(path):
             settled += count_listed
             for place in found:
                 sorter = sorters.get(place.part)
@@ -197,27 +197,29 @@ def _collect(
                     sorter.add((place.key, next(numbers), number, place.offset, place.length))
     if settled < listed:
         raise FormatError(
-            f"{listed - settled} URLs are missing in the fetch log; run fetch on the same segment again to fetch them",  # noqa: E501
-            path=logs[0].parent, expected=listed, found=settled,
-        )  # fmt: skip
+            f"{listed - settled} URLs are missing in the fetch log;"
+            " run fetch on the same segment again to fetch them",
+            path=logs[0].parent,
+            expected=listed,
+            found=settled,
+        )
     return sorters
 
 
 def _write_parts(
-    fresh: Path, number: int, sorters: dict[Part, _Sorter], logs: list[Path], conf: Configuration
+    fresh: Path, number: int, sorters: dict[Part, _Sorter], logs: list[Path], compression: str
 ) -> None:
     stored = log_codec(logs[0])
     with _Logs(logs) as values:
         for part, sorter in sorters.items():
-            _write_part(fresh / FOLDERS[part] / part_name(number), sorter, values, stored, conf)
+            path = fresh / FOLDERS[part] / part_name(number)
+            _write_part(path, sorter, values, stored, compression)
 
 
-def _write_part(
-    path: Path, sorter: _Sorter, values: _Logs, stored: str, conf: Configuration
-) -> None:
+def _write_part(path: Path, sorter: _Sorter, values: _Logs, stored: str, compression: str) -> None:
     folder = path.parent.name
     layout = LAYOUTS[folder]
-    compression = compression_of(folder, conf)
+    compression = layout.compression or compression
     kind = MapFileWriter if layout.map_file else SequenceFileWriter
     as_stored = compression == RECORD and stored == DEFAULT_CODEC
     decompress = codec(stored).decompress if stored and not as_stored else bytes
@@ -233,13 +235,6 @@ def _write_part(
                     writer.append_raw(key, decompress(value))
 
 
-def stored_codec(conf: Configuration) -> str:
-    """The codec that the log should compress values by, so that closing can copy them as they
-    are.
-    """
-    return DEFAULT_CODEC if stored_compression(conf) == RECORD else ""
-
-
-def stored_compression(conf: Configuration) -> str:
-    """RECORD if values are compressed in the log."""
-    return compression_of(CONTENT, conf)
+def stored_codec(compression: str) -> str:
+    """Returns the codec of the log's values with which closing can copy them as they are."""
+    return DEFAULT_CODEC if compression == RECORD else ""

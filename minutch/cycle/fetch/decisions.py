@@ -41,7 +41,7 @@ LOCAL: Final = "file"
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What one ProtocolStatus code leads to."""
+    """The fetch status and outcome of one ProtocolStatus code."""
 
     fetch_status: int
     outcome: Outcome
@@ -69,9 +69,7 @@ _ENDINGS: Final = {
 
 
 def ending(code: int) -> Ending:
-    """What becomes of a page with this ProtocolStatus code; a code that has no rule is tried
-    again.
-    """
+    """Returns the ending of a ProtocolStatus code; a page whose code has no rule is tried again."""
     return _ENDINGS.get(code, _RETRY)
 
 
@@ -81,7 +79,7 @@ _OF_THE_HOST: Final = (408, 429)
 
 
 def host_failed(answer: ProtocolStatus, *, in_row: bool) -> bool | None:
-    """Whether an answer says that the host fails (True) or serves (False); None if it says neither.
+    """Returns True if an answer says that the host fails, False if it serves, None if neither.
 
     A host fails where there is no answer, and by 408, 429 and 5xx; a page that is forbidden says
     nothing of it. Without `in_row` all that Nutch takes for an exception is a failure.
@@ -96,7 +94,7 @@ def host_failed(answer: ProtocolStatus, *, in_row: bool) -> bool | None:
 
 
 def skipped_status(reason: str) -> ProtocolStatus:
-    """The status of a URL that was never asked for."""
+    """Returns the status of a URL that was never asked for."""
     return ProtocolStatus(protocol.NOTFETCHING, [reason])
 
 
@@ -128,8 +126,8 @@ class RedirectMemory:
 
 
 class RedirectRules:
-    """Where a redirect leads, after normalizers, filters and the rules about links within and
-    between sites.
+    """The normalizers, filters and rules about internal and external links that redirects go
+    through.
     """
 
     def __init__(
@@ -143,7 +141,7 @@ class RedirectRules:
         self._keep = keep
 
     def target(self, url: str, location: str) -> str | None:
-        """The URL to fetch or write down instead, None if the redirect ends here."""
+        """Returns the URL to fetch or write down instead, None if the redirect ends here."""
         if len(location) > self._settings.max_length:
             return None
         try:
@@ -172,8 +170,8 @@ class RedirectRules:
 
 
 def _leads_in(url: str, new: str) -> bool:
-    """Whether a page of the web leads to a file of this machine. Nutch follows it if a filter lets
-    it pass.
+    """Tells whether a page of the web redirects to a file of this machine. Nutch follows such
+    redirects if the filters accept them.
     """
     return parse(new).protocol == LOCAL != parse(url).protocol
 
@@ -181,7 +179,8 @@ def _leads_in(url: str, new: str) -> bool:
 def redirect_datum(
     origin: CrawlDatum, fetch_status: int, representative: str | None, url: str, target: str
 ) -> CrawlDatum:
-    """The datum of a redirect's target: interval, score and metadata of where it comes from.
+    """Returns the datum of a redirect's target: interval, score and metadata of where it comes
+    from.
 
     A cookie goes along to the same host only, and not from https to http. Nutch takes it
     everywhere. An entity tag stays behind, and what is known of captures.
@@ -210,7 +209,7 @@ _MAX_DIGITS: Final = 12
 
 
 class Verdict(Enum):
-    """What to do with one URL."""
+    """The decision about one URL."""
 
     FETCH = auto()
     DENIED = auto()
@@ -235,7 +234,9 @@ _FETCH: Final = Decision(Verdict.FETCH)
 def decide(
     allowed: bool, crawl_delay: float, *, defer: bool, unreachable: bool, settings: RobotsSettings
 ) -> Decision:
-    """The verdict on one URL. `crawl_delay` in ms, not positive if robots.txt names none."""
+    """Returns the verdict on one URL. `crawl_delay` in ms, not positive if robots.txt names
+    none.
+    """
     if defer:
         return Decision(Verdict.DEFER)
     if unreachable:
@@ -250,8 +251,8 @@ def decide(
 
 
 def retry_after(value: str | None, now: int, longest: int) -> int | None:
-    """When to come back, in ms since the epoch, by a Retry-After header: seconds or a date; None
-    for nonsense.
+    """Returns the time of a Retry-After header (seconds or a date) in ms since the epoch; None for
+    nonsense.
 
     More than `longest` ms are taken as `longest`; with 0 the header counts for nothing.
     """

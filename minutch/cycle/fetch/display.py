@@ -29,8 +29,8 @@ _KILOBIT: Final = 128
 
 
 def time_left(snapshot: Snapshot) -> str:
-    """By the rate so far, and not less than the longest queue needs for politeness; empty while
-    that is a guess.
+    """Estimates the time left by the rate so far, but no less than the longest queue needs for
+    politeness; empty while that is a guess.
     """
     if snapshot.total is None or snapshot.done < _LEAST:
         return ""
@@ -85,7 +85,7 @@ class Display:
         self._next = PLAIN_INTERVAL
 
     def tick(self, snapshot: Snapshot) -> None:
-        """Show the state of the fetch."""
+        """Shows the state of the fetch."""
         if self._err.isatty():
             show(self._err, live_line(snapshot, self._label))
             return
@@ -95,7 +95,7 @@ class Display:
             log.log(logging.INFO if is_due else logging.DEBUG, "%s", line)
 
     def clear(self) -> None:
-        """Take the live line away."""
+        """Takes the live line away."""
         show(self._err, "")
 
 
@@ -107,7 +107,7 @@ def result_table(ledger: Ledger) -> list[str]:
 
 
 def host_table(stats: FetchStats) -> list[str]:
-    """The slowest hosts: requests, mean and longest time, failures."""
+    """Returns the slowest hosts: requests, mean and longest time, failures."""
     slowest = stats.slowest(SLOWEST)
     if not slowest:
         return []

@@ -38,7 +38,9 @@ Change = Callable[[str], str | None]
 
 
 def generate_files(segment: Path) -> list[Path]:
-    """The parts of crawl_generate, in order of name. Raises StoreError if there are none."""
+    """Returns the parts of crawl_generate, in order of name. Raises StoreError if there are
+    none.
+    """
     folder = segment / "crawl_generate"
     files = sorted(path for path in folder.glob("part-*") if path.is_file())
     if not files:
@@ -47,7 +49,7 @@ def generate_files(segment: Path) -> list[Path]:
 
 
 def fetch_list(files: Iterable[Path]) -> Iterator[tuple[str, CrawlDatum]]:
-    """All entries of a fetch list."""
+    """Yields all entries of a fetch list."""
     for path in files:
         with SequenceFileReader(path) as reader:
             for key, value in reader:
@@ -55,7 +57,7 @@ def fetch_list(files: Iterable[Path]) -> Iterator[tuple[str, CrawlDatum]]:
 
 
 def count_entries(files: Iterable[Path]) -> int:
-    """How many entries a fetch list has."""
+    """Counts the entries of a fetch list."""
     count = 0
     for path in files:
         with SequenceFileReader(path) as reader:
@@ -64,7 +66,7 @@ def count_entries(files: Iterable[Path]) -> int:
 
 
 class Later:
-    """In place of an item: the address of the next one's host is still being asked for."""
+    """Takes the place of an item while the address of its host is being looked up."""
 
 
 LATER: Final = Later()
@@ -109,8 +111,8 @@ class Feeder:
         """Listed URLs that this process is responsible for, settled ones included."""
 
     def next(self) -> FetchItem | tuple[str, CrawlDatum, Outcome] | Later | None:
-        """The next item; a URL that can't be fetched with its outcome; LATER; None at the end
-        (`done`).
+        """Returns the next item; a URL that can't be fetched with its outcome; LATER; None at the
+        end (`done`).
         """
         while (entry := self._entry()) is not None:
             self.waits = isinstance(entry, Later)
@@ -134,7 +136,7 @@ class Feeder:
         return None
 
     def _entry(self) -> _Entry | Later | None:
-        """The next entry, once the address of its host is known."""
+        """Returns the next entry, once the address of its host is known."""
         if self._addresses is None:
             return next(self._entries, None)
         while len(self._ahead) < AHEAD and (entry := next(self._entries, None)) is not None:

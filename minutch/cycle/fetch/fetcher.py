@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Final
 from minutch.clock import Clock, SteadyClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.captures import archiving
+from minutch.cycle.fetch.components import STATE_PROPERTY, FetchComponents
 from minutch.cycle.fetch.display import host_table, result_table
 from minutch.cycle.fetch.feeder import generate_files
 from minutch.cycle.fetch.hoststate import state_folder
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.listfetch import (
-    STATE_PROPERTY,
     Interrupted,
     ListFetch,
     cycles_seldom_sought,
@@ -56,7 +56,7 @@ INTERRUPTED: Final = "interrupted"
 
 @dataclass(frozen=True, slots=True)
 class FetchOptions:
-    """What fetch is asked for."""
+    """Options of fetch."""
 
     threads: int | None = None
     """Pages fetched at the same time; None: fetcher.threads.fetch."""
@@ -70,7 +70,7 @@ def fetch(
     watch: Watch | None = None,
     serving: Callable[[], AbstractContextManager[None]] | None = None,
 ) -> Counters:
-    """Fetch the pages of a segment and close it; returns the number of URLs by outcome.
+    """Fetches the pages of a segment and closes it; returns the number of URLs by outcome.
 
     `watch` sees what happens and may hold the fetch; without one, that of the context does.
     `serving` is entered while requests are made.
@@ -87,7 +87,7 @@ def fetch(
     Segment(segment).check()
     clock = SteadyClock(context.clock)
     settings = FetchSettings.from_conf(conf, clock.now(), options.threads)
-    if settings.warc:
+    if settings.warc is not None:
         conf = archiving(conf)
     log.info(
         "Fetcher: segment %s, %d threads, queue mode %s",
@@ -123,8 +123,8 @@ def fetch(
 def _job(
     path: Path, conf: Configuration, settings: FetchSettings, clock: Clock, *, watched: bool
 ) -> Iterator[ListFetch | TaskFetch]:
-    """The fetch, by this process or by tasks, while nobody else can have it. At a good end its logs
-    are removed.
+    """Yields the fetch, by this process or by tasks, under a lock. At a good end its logs are
+    removed.
     """
     if runs_here(conf):
         with fetched_here(path) as here, _working(Segment(here)) as work, cycles_seldom_sought():
@@ -133,9 +133,16 @@ def _job(
                     f"{path}: its fetch was begun with minutch.engine=spark: finish it so, "
                     f"or remove {work} and fetch all of it again"
                 )
-            conf = _with_state(conf, here)
+            state = Path(conf.get(STATE_PROPERTY) or state_folder(here))
             yield ListFetch(
-                Segment(here), generate_files(here), work, conf, settings, clock, watched=watched
+                Segment(here),
+                generate_files(here),
+                work,
+                settings,
+                FetchComponents(conf).with_state(state),
+                clock,
+                state,
+                watched=watched,
             )
         return
     from minutch.cycle.fetch.tasks import TaskFetch, one_attempt
@@ -143,7 +150,17 @@ def _job(
     segment, files = Segment(path.absolute()), generate_files(path)
     with _working(segment) as work:
         engine = engine_of(one_attempt(conf))
-        yield TaskFetch(engine, segment, len(files), work, conf, settings, watched=watched)
+        named = conf.get(STATE_PROPERTY)
+        yield TaskFetch(
+            engine,
+            segment,
+            len(files),
+            work,
+            settings,
+            FetchComponents(conf),
+            state_folder=Path(named) if named else None,
+            watched=watched,
+        )
 
 
 def _check_agent(conf: Configuration) -> None:
@@ -153,16 +170,10 @@ def _check_agent(conf: Configuration) -> None:
         )
 
 
-def _with_state(conf: Configuration, segment: Path) -> Configuration:
-    if conf.get(STATE_PROPERTY):
-        return conf
-    return conf.with_values({STATE_PROPERTY: str(state_folder(segment))})
-
-
 @contextmanager
 def _working(segment: Segment) -> Iterator[Path]:
-    """The folder of the logs, under a lock that keeps a second fetch off the segment; removed at a
-    good end.
+    """Yields the folder of the logs, under a lock that keeps a second fetch off the segment;
+    removed at a good end.
 
     It is renamed first: a fetch that is killed while it removes the logs leaves a finished segment,
     not half a log.

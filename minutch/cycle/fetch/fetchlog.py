@@ -2,8 +2,8 @@
 begun.
 
     log      :=  magic(8) frame*                   the magic says how values are compressed
-    frame    :=  u8 1   u32 length of payload   u32 CRC-32 of all before and of the payload   u16
-             check   payload
+    frame    :=  u8 1   u32 length of payload   u32 CRC   u16 check   payload
+    CRC      :=  the CRC-32 of all before and of the payload
     check    :=  the lower half of the CRC-32 of the nine bytes before it
     payload  :=  u8 outcome   u16 number of listed URLs   (u32 length, URL)*   entry*
     entry    :=  u8 part   u32 length of key   u32 length of value   key (URL, UTF-8)   value
@@ -48,7 +48,7 @@ from minutch.work.tables.install import sync_path
 if TYPE_CHECKING:
     from minutch.records.content import Content
     from minutch.records.crawldatum import CrawlDatum
-    from minutch.warc.pagerecords import Original
+    from minutch.warc.pagewriter import Original
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ _LEVEL: Final = 2
 
 
 class Part(IntEnum):
-    """What an entry belongs to: the part of the segment, or what only a resumed fetch needs.
+    """The part of the segment that an entry belongs to, or a kind that only a resumed fetch needs.
 
     The value of a WARC entry says where its records lie (`pagearchive`); its key names the file.
     """
@@ -118,9 +118,7 @@ class Capture(NamedTuple):
 
 @dataclass(slots=True)
 class Frame:
-    """What one finished URL left behind. `listed` are the URLs of the fetch list that it
-    settles.
-    """
+    """The records of one finished URL. `listed` are the URLs of the fetch list that it settles."""
 
     outcome: Outcome
     listed: list[str] = field(default_factory=list)
@@ -131,19 +129,21 @@ class Frame:
     """
 
     def add(self, part: Part, url: str, value: bytes) -> None:
-        """Append a record; the log compresses it."""
+        """Appends a record; the log compresses it."""
         self.entries.append(LogEntry(part, encode_text(url), value))
 
     def add_document(self, document: PackedDocument) -> None:
-        """Append the records of a parsed document, which are compressed already."""
+        """Appends the records of a parsed document, which are compressed already."""
         self.entries.append(LogEntry(Part.CRAWL_PARSE, document.url, document.crawl))
         self.entries.append(LogEntry(Part.PARSE_DATA, document.url, document.data))
         if document.text is not None:
             self.entries.append(LogEntry(Part.PARSE_TEXT, document.url, document.text))
 
 
-class EntryPlace(NamedTuple):
-    """Where an entry's value stands in the log: enough to copy it later without keeping it."""
+class EntryPosition(NamedTuple):
+    """The position of an entry's value in the log, by which it can be copied later without being
+    kept.
+    """
 
     part: Part
     key: bytes
@@ -171,7 +171,7 @@ class FetchLog:
             sync_path(path.parent.parent)
 
     def _end(self) -> int:
-        """Where the log goes on; 0 if not even the magic is whole."""
+        """Returns the offset at which the log goes on; 0 if not even the magic is whole."""
         scan = _Scan(self.path)
         for _ in scan.payloads():
             pass
@@ -186,13 +186,13 @@ class FetchLog:
         return scan.end
 
     def append(self, frame: Frame) -> None:
-        """Write one frame. Raises StoreError, with the log cut back to the frame before, if the
+        """Writes one frame. Raises StoreError, with the log cut back to the frame before, if the
         disk is full.
         """
         self._write(_frame(self.encode(frame)))
 
     def encode(self, frame: Frame) -> bytes:
-        """The payload of `frame`, its records compressed."""
+        """Returns the payload of `frame`, its records compressed."""
         pieces = [_HEAD.pack(frame.outcome, len(frame.listed))]
         for url in frame.listed:
             data = encode_text(url)
@@ -222,7 +222,7 @@ class FetchLog:
         self._file.seek(self.position)
 
     def sync(self) -> None:
-        """Bring what was written onto the medium (safe from another thread); nothing if all is
+        """Brings what was written onto the medium (safe from another thread); nothing if all is
         there.
         """
         written = self.position
@@ -231,7 +231,7 @@ class FetchLog:
             self._synced = written
 
     def close(self) -> None:
-        """Sync and close."""
+        """Syncs and closes."""
         self.sync()
         self._file.close()
 
@@ -248,8 +248,8 @@ class FetchLog:
 
 
 def _frame(payload: bytes) -> bytes:
-    """A payload behind its head. The checksums are libdeflate's (see `formats.compress` for what
-    ISA-L's cost).
+    """Returns a payload behind its head. The checksums are libdeflate's (see `formats.compress` for
+    what ISA-L's cost).
     """
     start = _TYPE_AND_LENGTH.pack(_TYPE, len(payload))
     crc = deflate.crc32(payload, deflate.crc32(start))
@@ -309,7 +309,7 @@ def _mapped(path: Path) -> mmap.mmap:
 
 
 def _let_go(data: bytes | mmap.mmap, start: int, end: int) -> None:
-    """Take a stretch that has been read out of this process's memory; the system may keep the
+    """Takes a stretch that has been read out of this process's memory; the system may keep the
     file's pages.
     """
     if isinstance(data, mmap.mmap) and hasattr(data, "madvise"):
@@ -318,7 +318,9 @@ def _let_go(data: bytes | mmap.mmap, start: int, end: int) -> None:
 
 
 def _length_at(data: bytes | mmap.mmap, at: int) -> int | None:
-    """The length of the payload by a good head of a frame at `at`; None if there is none."""
+    """Returns the length of the payload by a good head of a frame at `at`; None if there is
+    none.
+    """
     if at + _FRAME.size > len(data):
         return None
     kind, length, _, check = _FRAME.unpack_from(data, at)
@@ -327,14 +329,16 @@ def _length_at(data: bytes | mmap.mmap, at: int) -> int | None:
 
 
 def _is_whole(data: bytes | mmap.mmap, at: int, length: int) -> bool:
-    """Whether a frame's checksum is right."""
+    """Tells whether a frame's checksum is right."""
     crc = _FRAME.unpack_from(data, at)[2]
     start = deflate.crc32(data[at : at + _TYPE_AND_LENGTH.size])
     return bool(deflate.crc32(data[at + _FRAME.size : at + _FRAME.size + length], start) == crc)
 
 
 def _is_torn(data: bytes | mmap.mmap, at: int) -> bool:
-    """Whether what begins at `at` is too short for the head of a frame, or zeros up to the end."""
+    """Tells whether the bytes from `at` are too few for the head of a frame, or zeros up to the
+    end.
+    """
     if len(data) - at < _FRAME.size:
         return True
     return all(
@@ -343,7 +347,7 @@ def _is_torn(data: bytes | mmap.mmap, at: int) -> bool:
 
 
 def _next_frame(data: bytes | mmap.mmap, at: int) -> int:
-    """Where the next good frame begins; the end of the log if there is none."""
+    """Returns the offset of the next good frame; the end of the log if there is none."""
     while (at := data.find(bytes([_TYPE]), at)) >= 0:
         length = _length_at(data, at)
         if (
@@ -357,7 +361,7 @@ def _next_frame(data: bytes | mmap.mmap, at: int) -> int:
 
 
 def log_codec(path: Path) -> str:
-    """The name of the codec that the values of a log are compressed by."""
+    """Returns the name of the codec that the values of a log are compressed by."""
     with path.open("rb") as file:
         magic = file.read(_MAGIC_SIZE)
     for name, known in _MAGICS.items():
@@ -367,8 +371,8 @@ def log_codec(path: Path) -> str:
 
 
 def frames(path: Path) -> Iterator[Frame]:
-    """All good frames with their entries' values as stored. Damage is logged, a torn end passed
-    over.
+    """Yields all good frames with their entries' values as stored. Damage is logged, a torn end
+    passed over.
     """
     scan = _Scan(path)
     for payload, at in scan.payloads():
@@ -379,27 +383,31 @@ def frames(path: Path) -> Iterator[Frame]:
         ]
         yield Frame(outcome, listed, entries)
     for offset, size in scan.damage:
-        log.error("%s: damaged: no frame at offset %d; %d bytes are passed over, their URLs fetched again",  # noqa: E501
-                  path, offset, size)  # fmt: skip
+        log.error(
+            "%s: damaged: no frame at offset %d; %d bytes are skipped, their URLs fetched again",
+            path,
+            offset,
+            size,
+        )
 
 
 def cut(path: Path, at: int) -> None:
-    """Forget the frame at `at` and all behind it."""
+    """Forgets the frame at `at` and all behind it."""
     with path.open("r+b") as file:
         file.truncate(at)
         os.fsync(file.fileno())
 
 
-def places(path: Path) -> Iterator[tuple[int, list[EntryPlace], int]]:
-    """Of each good frame in order how many listed URLs it settles, its entries by their places, and
-    its own place.
+def positions(path: Path) -> Iterator[tuple[int, list[EntryPosition], int]]:
+    """Yields for each good frame, in order, the number of listed URLs that it settles, the
+    positions of its entries, and its own offset.
     """
     for payload, at in _Scan(path).payloads():
         _, listed, start = _read_head(path, payload, at)
         yield (
             len(listed),
             [
-                EntryPlace(part, key, at + offset, length)
+                EntryPosition(part, key, at + offset, length)
                 for part, key, offset, length in _read_entries(path, payload, start, at)
             ],
             at - _FRAME.size,

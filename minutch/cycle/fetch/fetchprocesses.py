@@ -2,8 +2,8 @@
 and its own log.
 
     parent ── ("item", FOLLOW entry) ("finish",) ("stop",) ("hold", wanted) ──> child
-           <─ ("hand", owner, …) ("idle", received) ("tick", snapshot) ("done", outcomes, stats)
-           ("failed", error) ─
+           <─ ("hand", owner, …) ("idle", received) ("tick", snapshot) ─
+           <─ ("done", outcomes, stats) ("failed", error) ─
 
 A redirect or followed link to a host of another process goes to that process through the parent, so
 no host is ever asked by two. A child that has nothing left says how many items it has received;
@@ -141,7 +141,7 @@ class _Worker:
         return self.done or self.idle_at == self.sent
 
     def post(self) -> None:
-        """Send what comes into the outbox, up to None."""
+        """Sends what comes into the outbox, up to None."""
         with suppress(BrokenPipeError, OSError):  # its end is noticed when it is read from
             while (message := self.outbox.get()) is not None:
                 self.pipe.send(message)
@@ -161,7 +161,7 @@ class FetchProcesses:
     _failure: str | None = None
 
     def start(self) -> None:
-        """Start the children."""
+        """Starts the children."""
         for index in range(self.count):
             args = (Share(index, self.count), self.make)
             self._workers.append(
@@ -169,7 +169,7 @@ class FetchProcesses:
             )
 
     def run(self) -> None:
-        """Pass messages, collect results. Raises StoreError if a child failed or died."""
+        """Passes messages, collects results. Raises StoreError if a child failed or died."""
         postmen = [threading.Thread(target=worker.post, daemon=True) for worker in self._workers]
         for postman in postmen:
             postman.start()
@@ -183,17 +183,17 @@ class FetchProcesses:
             raise StoreError(self._failure)
 
     def stop(self) -> None:
-        """Let the children finish what is in flight, and leave the rest."""
+        """Lets the children finish what is in flight and leave the rest."""
         for worker in self._workers:
             worker.outbox.put(("stop",))
 
     def hold(self, wanted: bool) -> None:
-        """Let the children begin no request, or go on."""
+        """Lets the children begin no request, or go on."""
         for worker in self._workers:
             worker.outbox.put(("hold", wanted))
 
     def kill(self, postmen: Sequence[threading.Thread] = ()) -> None:
-        """End the children that still run, and after them the threads that write to them."""
+        """Ends the children that still run, and after them the threads that write to them."""
         for worker in self._workers:
             if not worker.done:
                 worker.process.kill()
@@ -225,8 +225,8 @@ class FetchProcesses:
         getattr(self, f"_on_{message[0]}")(worker, *message[1:])
 
     def _fail(self, reason: str) -> None:
-        """End all children where they are: what waits in their queues is left for the next run, not
-        given up.
+        """Ends all children where they are: what waits in their queues is left for the next run,
+        not given up.
         """
         if self._failure is None:
             self._failure = reason

@@ -43,11 +43,11 @@ class HostAddresses:
         self.heard: Callable[[], object] = lambda: None
 
     def known(self, host: str) -> str | None:
-        """The address of a host that was asked for; None if it has none."""
+        """Returns the address of a host that was asked for; None if it has none."""
         return self._known.get(host)
 
     def begin(self, url: str) -> asyncio.Task[None] | None:
-        """Ask for the address of a URL's host; None if nothing has to be waited for."""
+        """Asks for the address of a URL's host; None if nothing has to be waited for."""
         host = host_of(url)
         if host is None or host in self._known:
             return None
@@ -59,7 +59,7 @@ class HostAddresses:
         return task
 
     async def learn(self, urls: Iterable[str]) -> None:
-        """Wait until the addresses of all hosts of `urls` are known."""
+        """Waits until the addresses of all hosts of `urls` are known."""
         tasks = {task for task in map(self.begin, urls) if task is not None}
         if tasks:
             await asyncio.wait(
@@ -67,7 +67,7 @@ class HostAddresses:
             )  # which leaves them running if nobody waits any longer: others may
 
     def close(self) -> None:
-        """Give up all questions."""
+        """Gives up all questions."""
         for task in self._asked.values():
             task.cancel()
 
@@ -88,4 +88,4 @@ class HostAddresses:
 
 
 async def nothing_to_learn(urls: Iterable[str]) -> None:
-    """In place of `learn`, where queues have names of their own."""
+    """Stands in for `learn` where queues have no addresses for names."""

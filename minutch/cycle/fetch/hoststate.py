@@ -19,7 +19,7 @@ _SCHEMA: Final = "CREATE TABLE busy (host TEXT PRIMARY KEY, until INTEGER) WITHO
 
 
 def state_folder(segment: Path) -> Path:
-    """Where a crawl keeps its state: `.fetchstate` beside the folder of segments.
+    """Returns the folder of a crawl's state: `.fetchstate` beside the folder of segments.
 
     Never in it: Nutch takes whatever lies there for a segment (`-dir`).
     """
@@ -33,7 +33,7 @@ class FetchState(StateFile):
         super().__init__(folder / FILE_NAME, _SCHEMA, read_only=read_only)
 
     def forget_old(self, now: int) -> None:
-        """Remove what is of no use at `now` (ms) any more."""
+        """Removes what is of no use at `now` (ms) any more."""
         self.prune("busy", "until", now, MOST_HOSTS)
 
     def busy_hosts(self, now: int) -> dict[str, int]:

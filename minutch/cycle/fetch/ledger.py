@@ -26,7 +26,7 @@ class Outcome(IntEnum):
     event: str
 
     def __new__(cls, number: int, label: str, reason: str = "", event: str = "") -> Self:
-        """A row of the table below."""
+        """Returns a row of the table below."""
         outcome = int.__new__(cls, number)
         outcome._value_ = number
         outcome.label, outcome.reason, outcome.event = label, reason, event
@@ -46,8 +46,11 @@ class Outcome(IntEnum):
         "hit_by_timelimit_total",
     )
     SKIPPED_EXCEPTIONS = (
-        9, "skipped (too many exceptions)", "too many exceptions in the queue", "above_exception_threshold_total",  # noqa: E501
-    )  # fmt: skip
+        9,
+        "skipped (too many exceptions)",
+        "too many exceptions in the queue",
+        "above_exception_threshold_total",
+    )
     SKIPPED_THROUGHPUT = (
         10,
         "skipped (too slow)",
@@ -94,7 +97,7 @@ class Ledger:
         )
 
     def check(self, where: str) -> None:
-        """Raise StoreError unless every generated URL has exactly one outcome."""
+        """Raises StoreError unless every generated URL has exactly one outcome."""
         if self.settled != self.generated:
             raise StoreError(
                 f"{where}: the ledger does not add up: {self.generated} URLs in the fetch list, "
@@ -102,8 +105,8 @@ class Ledger:
             )
 
     def counters(self) -> Counters:
-        """The counts by label: generated first, the main outcomes always, the others when they
-        occurred.
+        """Returns the counts by label: generated first, the main outcomes always, the others when
+        they occurred.
         """
         result = Counters(generated=self.generated)
         for outcome in Outcome:
@@ -113,6 +116,6 @@ class Ledger:
         return result
 
     def merge(self, outcomes: Mapping[int, int]) -> None:
-        """Add the counts of another process."""
+        """Adds the counts of another process."""
         for outcome, count in outcomes.items():
             self.settle(OUTCOMES[outcome], count)

@@ -1,12 +1,10 @@
-"""Fetches the URLs of fetch lists, in this process and those it starts, until each is settled in
-its log.
+"""Fetches the URLs of fetch lists, in this process and those it starts, until all are settled.
 
-    files of crawl_generate, logs of an earlier run ──> log-N of this one ──> part files, once all
-    is settled
+    crawl_generate, logs of an earlier run ──> logs of this run ──> part files, once all is settled
 
-It goes on where an earlier run was stopped, by whatever. The command does a whole segment so; where
-there are more machines, a task does one of its lists. The first signal finishes what is in flight,
-a second one stops at once; either way the URLs left are for the next run.
+It goes on where an earlier run was stopped, by whatever. `fetch` does a whole segment in this way;
+where there are more machines, a task does one of its lists. The first signal lets requests in
+flight finish, a second one stops at once; either way the next run fetches the URLs left.
 """
 
 from __future__ import annotations
@@ -24,8 +22,8 @@ from types import FrameType
 from typing import Final, Protocol, TextIO
 
 from minutch.clock import Clock
-from minutch.conf import Configuration
 from minutch.cycle.fetch.closing import close_segment
+from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.display import Display
 from minutch.cycle.fetch.feeder import count_entries
 from minutch.cycle.fetch.fetchlog import Part
@@ -34,7 +32,6 @@ from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.hoststate import FetchState
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.pagearchive import finish, recover
-from minutch.cycle.fetch.publishers import Publishers
 from minutch.cycle.fetch.session import FetchSession, Resumed, RunState, Share, open_session, resume
 from minutch.cycle.fetch.settings import FetchSettings, share_of
 from minutch.cycle.fetch.snapshot import Snapshot
@@ -47,7 +44,6 @@ log = logging.getLogger(__name__)
 FINISHING: Final = "interrupted: finishing what is in flight (once more to stop at once)"
 STOPPED: Final = "stopped at once; run fetch on the same segment again to go on"
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-STATE_PROPERTY: Final = "minutch.fetch.state"
 
 Tick = Callable[[Snapshot], None]
 Stops = Callable[[Callable[[], None]], AbstractContextManager[None]]
@@ -63,7 +59,7 @@ class Interrupted(MinutchError):
 
 
 class Watcher(Protocol):
-    """Who sees a fetch from outside, and may hold it (`minutch.cycle.fetch.watch`)."""
+    """Sees a fetch from outside, and may hold it (`minutch.cycle.fetch.watch`)."""
 
     def show(self, snapshot: Snapshot) -> None:
         """The state of the fetch, once a second."""
@@ -77,16 +73,16 @@ class Watcher(Protocol):
 
 @dataclass
 class ListFetch:
-    """What a fetch works with, however many processes it takes. Its logs lie in `work`, numbered
-    from `number`.
-    """
+    """A fetch by the processes of this machine. Its logs lie in `work`, numbered from `number`."""
 
     segment: Segment
     files: list[Path]
     work: Path
-    conf: Configuration
     settings: FetchSettings
+    components: FetchComponents
     clock: Clock
+    state_folder: Path
+    """The folder in which hosts are remembered."""
     number: int = 0
     watched: bool = False
     stops: Stops | None = None
@@ -98,7 +94,7 @@ class ListFetch:
 
     @property
     def logs(self) -> list[Path]:
-        """Of this run and those before."""
+        """The logs of this run and of those before."""
         return logs_in(self.work)
 
     def run(
@@ -108,7 +104,7 @@ class ListFetch:
         watcher: Watcher,
         serving: AbstractContextManager[None] | None = None,
     ) -> tuple[Ledger, FetchStats]:
-        """Fetch, or go on; the ledger is that of all runs, the stats are this one's. Raises
+        """Fetches, or goes on; the ledger is that of all runs, the stats are this one's. Raises
         StoreError, Interrupted.
 
         After a first signal (`interrupted`) some URLs may be left.
@@ -128,15 +124,15 @@ class ListFetch:
         return ledger, stats
 
     def close(self, listed: int) -> None:
-        """Put what was fetched into the segment; `listed` URLs are settled. Raises StoreError,
+        """Puts what was fetched into the segment; `listed` URLs are settled. Raises StoreError,
         FormatError.
         """
         finish(self.segment, self.work)
-        close_segment(self.segment, self.logs, self.parts, self.conf, listed)
+        close_segment(self.segment, self.logs, self.parts, self.settings.compression, listed)
 
     @property
     def parts(self) -> list[Part]:
-        """What comes of it."""
+        """The parts that the fetch writes."""
         parts = [Part.FETCH]
         if self.settings.store_content:
             parts.append(Part.CONTENT)
@@ -155,13 +151,13 @@ class ListFetch:
         hooks.busy_until = state.remember_busy
         hooks.watched = self.watched
         if self.settings.publish:
-            publishers = Publishers(self.conf, self.clock)
+            publishers = self.components.publishers(self.clock)
             hooks.publish, hooks.ended = publishers.publish, publishers.close
         return open_session(
             self.segment,
             self.files,
             self.work / f"log-{self.number + share.index}",
-            self.conf,
+            self.components,
             share_of(self.settings, share.index, share.count),
             self.clock,
             RunState(share, self.resumed, state, total),
@@ -169,8 +165,8 @@ class ListFetch:
         )
 
     def state(self) -> FetchState:
-        """What is remembered of hosts."""
-        return FetchState(Path(self.conf.get(STATE_PROPERTY, "")))
+        """Opens the file in which hosts are remembered."""
+        return FetchState(self.state_folder)
 
     def _fetch(
         self, err: TextIO, label: str, watcher: Watcher, serving: AbstractContextManager[None]
@@ -194,7 +190,7 @@ class ListFetch:
 
 
 def logs_in(work: Path) -> list[Path]:
-    """The logs of a fetch that works in a folder."""
+    """Returns the logs of a fetch that works in a folder."""
     return sorted(work.glob("log-*"))
 
 
@@ -230,7 +226,9 @@ def _run_together(
 
 @contextmanager
 def signals(first: Callable[[], None], second: Callable[[], None]) -> Iterator[None]:
-    """The first of SIGNALS calls `first`, all others `second`, both in the main thread."""
+    """Calls `first` for the first of SIGNALS and `second` for all others, both in the main
+    thread.
+    """
     seen = 0
 
     def on_signal(number: int, frame: FrameType | None) -> None:
@@ -254,7 +252,7 @@ def signals(first: Callable[[], None], second: Callable[[], None]) -> Iterator[N
 
 
 async def _run_with_signals(job: ListFetch, session: FetchSession, watcher: Watcher) -> None:
-    """Run; after the first signal what is in flight is finished, a second one ends it at once."""
+    """Runs; after the first signal what is in flight is finished, a second one ends it at once."""
     main = asyncio.ensure_future(session.run())
     running = asyncio.get_running_loop()
     seen = 0

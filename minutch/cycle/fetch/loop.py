@@ -93,7 +93,9 @@ class FetchLoop:
     # -- running -----------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Fetch everything. Raises StoreError if the log can't be written; what is logged stays."""
+        """Fetches everything. Raises StoreError if the log can't be written; what is logged
+        stays.
+        """
         loop = asyncio.get_running_loop()
         self._end = loop.create_future()
         self._started = self.clock.monotonic()
@@ -114,7 +116,7 @@ class FetchLoop:
             await asyncio.gather(*helpers, *self._running, return_exceptions=True)
 
     def stop(self, outcome: Outcome) -> None:
-        """Begin nothing new; what is in flight is finished, the rest ends with `outcome`."""
+        """Begins nothing new; what is in flight is finished, the rest ends with `outcome`."""
         if self._stopping is None and not self._leaving:
             self._stopping = outcome
             waiting = self.queues.waiting
@@ -124,7 +126,7 @@ class FetchLoop:
             self.wake()
 
     def leave(self) -> None:
-        """Begin nothing new; what is in flight is finished, the rest is left to the next run, as
+        """Begins nothing new; what is in flight is finished, the rest is left to the next run, as
         after a kill.
         """
         self._leaving = True
@@ -132,7 +134,7 @@ class FetchLoop:
         self.wake()
 
     def hold(self, wanted: bool) -> None:
-        """Begin no request until this is called with False; limits of time move by as long as that
+        """Begins no request until this is called with False; limits of time move by as long as that
         takes.
         """
         now = self.clock.now()
@@ -179,7 +181,7 @@ class FetchLoop:
             self._abort(exc)
 
     def add(self, item: FetchItem) -> None:
-        """Queue an item that comes from elsewhere (a followed link, another process); both have it
+        """Queues an item that comes from elsewhere (a followed link, another process); both have it
         in their logs.
         """
         if not self._leaving:
@@ -187,7 +189,7 @@ class FetchLoop:
             self.wake()
 
     def wake(self) -> None:
-        """Check again for something to do, once for all that happens meanwhile."""
+        """Checks again for something to do, once for all that happens meanwhile."""
         if not self._woken:
             self._woken = True
             asyncio.get_running_loop().call_soon(self._pump)
@@ -208,8 +210,8 @@ class FetchLoop:
         )
 
     def _free_at(self, now: int) -> int | None:
-        """When one more chain may start: `now`, later as long as threads are being started, None if
-        all are at work.
+        """Returns the time from which one more chain may start: `now`, later while threads are
+        being started, None if all are busy.
         """
         running = self._in_flight()
         if running >= self._threads or self._leaving or self.pause.is_on:
@@ -245,12 +247,12 @@ class FetchLoop:
                 self.queues.add(found, now)
 
     def _give_up_dropped(self) -> None:
-        """Record what will not be asked for, a slice at a time."""
+        """Records what will not be asked for, a slice at a time."""
         for dropped in self.queues.dropped(SLICE):
             self._skip(dropped.item, dropped.outcome, dropped.reason)
 
     def _has_more_to_give_up(self) -> bool:
-        """Work is left that waits for nothing."""
+        """Returns True if work is left that waits for nothing."""
         if self._leaving:
             return False
         is_short = self.queues.waiting < self.settings.queue_depth and not self.pause.is_on
@@ -308,7 +310,7 @@ class FetchLoop:
     # -- what chains ask for (Handover) ------------------------------------------------------------
 
     def parsed(self, chain: RedirectChain, page: ParsedPage) -> None:
-        """Publish a parsed page, and queue its links that are to be followed now."""
+        """Publishes a parsed page, and queues its links that are to be followed now."""
         if self.settings.publish:
             for url, data in page.events:
                 self.hooks.publish("REPORT", url, data)
@@ -320,11 +322,11 @@ class FetchLoop:
                 self.add(item)
 
     def publish(self, kind: str, url: str, data: dict[str, object]) -> None:
-        """Pass an event on."""
+        """Passes an event on."""
         self.hooks.publish(kind, url, data)
 
     def redirected(self, chain: RedirectChain, target: FetchItem) -> None:
-        """Queue a redirect's target, here or in the process that owns its host; else it is for the
+        """Queues a redirect's target, here or in the process that owns its host; else it is for the
         next run.
         """
         chain.frame.add(Part.FOLLOW, target.url, pack_follow(target))
@@ -332,7 +334,7 @@ class FetchLoop:
             self.add(target)
 
     def busy_until(self, queue_id: str, time: int) -> None:
-        """A host asked not to be called before `time`."""
+        """Remembers that a host asked not to be called before `time`."""
         self.hooks.busy_until(queue_id, time)
 
     def _skip(self, item: FetchItem, outcome: Outcome, reason: str | None = None) -> None:
@@ -349,7 +351,7 @@ class FetchLoop:
     # -- time --------------------------------------------------------------------------------------
 
     def _set_timer(self, now: int) -> None:
-        """Wake up when a queue yields again and a thread is free for it."""
+        """Wakes up when a queue yields again and a thread is free for it."""
         ready, free = self.queues.next_ready(now), self._free_at(now)
         if ready is None or free is None:
             return
@@ -428,7 +430,7 @@ class FetchLoop:
             self.stop(Outcome.SKIPPED_TIMEOUT)
 
     def _give_up_deferred(self, now: int) -> None:
-        """Leave hosts whose robots.txt defers visits to a later fetch, where this one waits for
+        """Leaves hosts whose robots.txt defers visits to a later fetch, where this one waits for
         nothing else.
         """
         wait = self.settings.robots.defer_wait
@@ -439,7 +441,7 @@ class FetchLoop:
             self.queues.give_up_all(Outcome.DEFERRED, ROBOTS_DEFER)
 
     def snapshot(self, pages: int = 0, size: int = 0, *, details: bool = False) -> Snapshot:
-        """The state of the fetch; `pages` and `size` are those of the last second."""
+        """Returns the state of the fetch; `pages` and `size` are those of the last second."""
         queues, stats, now = self.queues, self.stats, self.clock.now()
         return Snapshot(
             active=self._in_flight(),

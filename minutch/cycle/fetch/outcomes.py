@@ -59,13 +59,13 @@ class Outcomes:
         return self.new + self.changed + self.unchanged
 
     def add(self, other: Outcomes) -> None:
-        """Add another round's."""
+        """Adds another round's."""
         for name in ("new", "changed", "unchanged", "redirected", "gone", "errors", "bytes"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.reasons.update(other.reasons)
 
     def lines(self) -> Iterator[str]:
-        """The reasons by what becomes of the pages, most frequent first."""
+        """Yields the reasons by what becomes of the pages, most frequent first."""
         groups: dict[str, Counter[str]] = {}
         for (becomes, why), count in self.reasons.items():
             groups.setdefault(becomes, Counter())[why] += count
@@ -75,8 +75,8 @@ class Outcomes:
 
 
 def outcomes_of(segment: Path, proxy: str = "") -> Outcomes:
-    """What the segment of a finished round has to say; `proxy` is http.proxy.host. Raises
-    FormatError (damage).
+    """Summarizes the segment of a finished round; `proxy` is http.proxy.host. Raises FormatError
+    (damage).
     """
     result = Outcomes(bytes=sum(path.stat().st_size for path in (segment / CONTENT).glob("*/data")))
     before = _column(segment / CRAWL_GENERATE, _SEEN)
@@ -125,7 +125,7 @@ def _frames(folder: Path) -> Iterator[pl.DataFrame]:
 
 
 def _count_failure(result: Outcomes, url: str, datum: CrawlDatum, proxy: str) -> None:
-    """Count a page that did not come; links that redirects found are none."""
+    """Counts a page that did not come; links that redirects found are none."""
     protocol = datum.metadata.get(_PROTO_STATUS)
     known = protocol if isinstance(protocol, ProtocolStatus) else ProtocolStatus(codes.FAILED)
     if datum.status == status.STATUS_LINKED and known.code != codes.NOTFETCHING:

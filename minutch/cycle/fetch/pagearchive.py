@@ -23,15 +23,15 @@ from typing import Any, Final, NamedTuple
 from isal import isal_zlib
 
 from minutch.clock import Clock
-from minutch.conf import Configuration
-from minutch.cycle.fetch.fetchlog import Capture, Frame, Part, cut, places
+from minutch.cycle.fetch.fetchlog import Capture, Frame, Part, cut, positions
+from minutch.cycle.fetch.settings import WarcSettings
 from minutch.cycle.segment.store import WARC, Segment
 from minutch.errors import StoreError
 from minutch.hadoop.formats.writables import Text
 from minutch.records.metadata import RESPONSE_CODE_KEY, RESPONSE_HEADERS_KEY
 from minutch.warc.httpheaders import status_of
 from minutch.warc.localhost import local_host
-from minutch.warc.pagerecords import (
+from minutch.warc.pagewriter import (
     NOT_MODIFIED,
     write_fetch_data,
     write_page,
@@ -39,11 +39,10 @@ from minutch.warc.pagerecords import (
     write_revisit,
 )
 from minutch.warc.targeturi import uri_of
-from minutch.warc.warcfile import DEFAULT_LIMIT, V1_1, Output, WarcFiles, level_of
+from minutch.warc.warcfile import V1_1, Output, WarcFiles
 from minutch.warc.warcinfo import crawler_info
 from minutch.work.tables.install import sync_path
 
-SIZE_PROPERTY: Final = "warc.output.segment.size"
 FOLDER: Final = "warc"
 
 _PLACE: Final = struct.Struct(">QQ")
@@ -76,7 +75,7 @@ class _File:
         self._waiting.append(data)
 
     def flush(self) -> None:
-        """Write what waits. Raises StoreError, with the file as it was, if the disk is full."""
+        """Writes what waits. Raises StoreError, with the file as it was, if the disk is full."""
         data, self._waiting = b"".join(self._waiting), []
         try:
             done = 0
@@ -92,7 +91,7 @@ class _File:
         self.size += len(data)
 
     def sync(self) -> None:
-        """Bring what was written onto the medium; nothing for a file that is closed."""
+        """Brings what was written onto the medium; nothing for a file that is closed."""
         with self._lock:
             written = self.size
             if written > self._synced and not self._file.closed:
@@ -113,24 +112,23 @@ class PageArchive:
     segment: Segment
     folder: Path
     share: int
-    conf: Configuration
+    settings: WarcSettings
     clock: Clock
     info: Mapping[str, str] = field(init=False)
     _files: WarcFiles = field(init=False)
     _open: _File | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.info = crawler_info(self.conf, *local_host(), V1_1)
-        limit = self.conf.get_int(SIZE_PROPERTY, DEFAULT_LIMIT)
+        self.info = crawler_info(self.settings.crawler, *local_host(), V1_1)
         last = _names(self.segment, self.folder, self.share)[-1:]
         self._files = WarcFiles(
             self._begin,
             compress=True,
-            limit=limit if limit > 0 else DEFAULT_LIMIT,
+            limit=self.settings.limit,
             version=V1_1,
             info=lambda: (self.clock.now(), self.info),
             number=_number(last[0]) + 1 if last else 0,
-            level=level_of(self.conf),
+            level=self.settings.level,
         )
         if last and (self.folder / last[0]).exists():
             self._open = _File(self.folder / last[0], (self.folder / last[0]).stat().st_size)
@@ -145,7 +143,7 @@ class PageArchive:
         return name, self._open
 
     def keep(self, frame: Frame) -> None:
-        """Write what was visited, and say in the frame where. Raises StoreError."""
+        """Writes what was visited, and says in the frame where. Raises StoreError."""
         captures, frame.captures = frame.captures, []
         if not captures:
             return
@@ -159,13 +157,13 @@ class PageArchive:
         frame.add(Part.WARC, self._files.name, _PLACE.pack(start, self._files.size))
 
     def sync(self) -> None:
-        """Bring what was written onto the medium (safe from another thread)."""
+        """Brings what was written onto the medium (safe from another thread)."""
         file = self._open
         if file is not None:
             file.sync()
 
     def close(self) -> None:
-        """Sync and close."""
+        """Syncs and closes."""
         self._files.close()
         self._open = None
 
@@ -217,10 +215,10 @@ def _number(name: str) -> int:
 
 
 def _names(segment: Segment, folder: Path, share: int) -> list[str]:
-    """The files of a process, in the order in which they were written."""
+    """Returns the files of a process, in the order in which they were written."""
     pattern = f"{_prefix(segment, share)}*.warc.gz"
     return sorted(
-        {path.name for place in (folder, segment.path / WARC) for path in place.glob(pattern)},
+        {path.name for each in (folder, segment.path / WARC) for path in each.glob(pattern)},
         key=_number,
     )
 
@@ -228,8 +226,8 @@ def _names(segment: Segment, folder: Path, share: int) -> list[str]:
 # -- after a kill, and at the end ------------------------------------------------------------------
 
 
-class _Place(NamedTuple):
-    """Where a frame's records lie; `frame` is the frame's own place in the log."""
+class _Position(NamedTuple):
+    """The position of a frame's WARC records; `frame` is the offset of the frame in the log."""
 
     frame: int
     name: str
@@ -238,13 +236,13 @@ class _Place(NamedTuple):
 
 
 def number_of(log: Path) -> int:
-    """The number that a log has, and the WARC files that belong to it."""
+    """Returns the number that a log has, and the WARC files that belong to it."""
     return int(log.name.rpartition("-")[2])
 
 
 def recover(segment: Segment, work: Path, logs: list[Path]) -> None:
-    """Make logs and WARC files of a broken fetch agree: cut off what is only in one of them, or not
-    whole.
+    """Makes logs and WARC files of a broken fetch agree: cuts off what is only in one of them, or
+    not whole.
     """
     folder = work / FOLDER
     for log in logs:
@@ -259,46 +257,48 @@ def recover(segment: Segment, work: Path, logs: list[Path]) -> None:
                 os.truncate(path, last.end)
 
 
-def _places(log: Path) -> Iterator[_Place]:
+def _positions(log: Path) -> Iterator[_Position]:
     with log.open("rb") as file:
-        for _, found, frame in places(log):
+        for _, found, frame in positions(log):
             for entry in found:
                 if entry.part is Part.WARC:
                     file.seek(entry.offset)
-                    yield _Place(frame, entry.key.decode(), *_PLACE.unpack(file.read(entry.length)))
+                    yield _Position(
+                        frame, entry.key.decode(), *_PLACE.unpack(file.read(entry.length))
+                    )
 
 
-def _whole(folder: Path, finished: Path, log: Path) -> list[_Place]:
-    """The places of the newest frames, after the log was cut at the first whose records can't be
-    read.
+def _whole(folder: Path, finished: Path, log: Path) -> list[_Position]:
+    """Returns the positions of the newest frames, after the log was cut at the first whose records
+    can't be read.
 
     What was not on the medium when power failed may be lost in any order. So the warcinfo record,
     too, is looked at, with the first frame of its file.
     """
-    found = [*deque(_places(log), maxlen=_NEWEST)]
+    found = [*deque(_positions(log), maxlen=_NEWEST)]
     ends = {found[0].name: found[0].start} if len(found) == _NEWEST else {}
-    for number, place in enumerate(found):
-        if not _is_whole(folder, finished, place._replace(start=ends.get(place.name, 0))):
-            cut(log, place.frame)
+    for number, position in enumerate(found):
+        if not _is_whole(folder, finished, position._replace(start=ends.get(position.name, 0))):
+            cut(log, position.frame)
             return found[:number]
-        ends[place.name] = place.end
+        ends[position.name] = position.end
     return found
 
 
-def _is_whole(folder: Path, finished: Path, place: _Place) -> bool:
-    """Whether the records of a place can be read; those of finished files can."""
-    path = folder / place.name
+def _is_whole(folder: Path, finished: Path, position: _Position) -> bool:
+    """Tells whether the records at a position can be read; those of finished files can."""
+    path = folder / position.name
     if not path.exists():
-        return (finished / place.name).exists()
-    if path.stat().st_size < place.end:
+        return (finished / position.name).exists()
+    if path.stat().st_size < position.end:
         return False
     with path.open("rb") as file:
-        file.seek(place.start)
-        return _members_are_whole(lambda: file.read(min(_CHUNK, place.end - file.tell())))
+        file.seek(position.start)
+        return _members_are_whole(lambda: file.read(min(_CHUNK, position.end - file.tell())))
 
 
 def _members_are_whole(read: Callable[[], bytes]) -> bool:
-    """Whether what `read` gives is gzip members and nothing else."""
+    """Tells whether `read` gives gzip members and nothing else."""
     inflater = isal_zlib.decompressobj(wbits=_GZIP)
     fresh = True
     try:
@@ -314,14 +314,14 @@ def _members_are_whole(read: Callable[[], bytes]) -> bool:
 
 
 def finish(segment: Segment, work: Path) -> None:
-    """Give the files their place in the segment."""
-    folder, place = work / FOLDER, segment.path / WARC
+    """Moves the files into the segment."""
+    folder, target = work / FOLDER, segment.path / WARC
     paths = sorted(folder.glob("*.warc.gz"))
     if not paths:
         return
-    place.mkdir(exist_ok=True)
+    target.mkdir(exist_ok=True)
     for path in paths:
-        path.rename(place / path.name)
-    sync_path(place)
+        path.rename(target / path.name)
+    sync_path(target)
     sync_path(segment.path)
     folder.rmdir()

@@ -21,13 +21,13 @@ class Pause:
         return self._since is not None
 
     def begin(self, now: int) -> None:
-        """Hold back what has not begun."""
+        """Holds back what has not begun."""
         if self._since is None:
             self._since = now
             self._over.clear()
 
     def end(self, now: int) -> int:
-        """Let everything go on; returns how long that took, 0 if nothing was held."""
+        """Lets everything go on; returns how long that took, 0 if nothing was held."""
         if self._since is None:
             return 0
         lasted = self.lasting(now)
@@ -36,10 +36,10 @@ class Pause:
         return lasted
 
     def lasting(self, now: int) -> int:
-        """How long it is on already; 0 if it is not."""
+        """Milliseconds since the pause began; 0 if there is none."""
         return 0 if self._since is None else max(0, now - self._since)
 
     async def over(self) -> None:
-        """Wait for the end of the pause."""
+        """Waits for the end of the pause."""
         while self.is_on:
             await self._over.wait()

@@ -33,7 +33,7 @@ class Publishers:
         self._clock = clock
 
     def publish(self, kind: str, url: str, data: dict[str, object]) -> None:
-        """Tell every publisher; one that fails costs nothing but a line in the log."""
+        """Tells every publisher; a failure is only logged."""
         event = {"eventType": kind, "url": url, "timestamp": self._clock.now(), "eventData": data}
         for publisher in self._publishers:
             try:
@@ -42,7 +42,7 @@ class Publishers:
                 log.warning("can't publish %s of %s: %s", kind, url, exc)
 
     def close(self) -> None:
-        """Let every publisher end."""
+        """Lets every publisher end."""
         for publisher in self._publishers:
             try:
                 publisher.close()

@@ -19,7 +19,7 @@ QueueKey = Callable[[str], str | None]
 
 
 def queue_key(mode: str, resolve: Resolve) -> QueueKey:
-    """The function that names the queue of a URL, by `fetcher.queue.mode`."""
+    """Returns the function that names the queue of a URL, by `fetcher.queue.mode`."""
 
     def by_host(url: str) -> str | None:
         try:

@@ -77,7 +77,7 @@ class Supply(Protocol):
     left: int
 
     def next(self) -> FetchItem:
-        """The next of them. Raises StoreError if the list can't be read."""
+        """Returns the next of them. Raises StoreError if the list can't be read."""
         ...
 
 
@@ -88,11 +88,11 @@ class FetchList(Protocol):
     """URLs of all these hosts."""
 
     def most(self) -> int:
-        """Number of URLs of the host that comes next; 0 if there is none, or none yet."""
+        """Returns the number of URLs of the host that comes next; 0 if there is none yet."""
         ...
 
     def begin(self) -> Supply:
-        """Take the host that comes next."""
+        """Takes the host that comes next."""
         ...
 
 
@@ -134,7 +134,7 @@ class HostItems:
         return len(self.added) + (0 if self.listed is None else self.listed.left)
 
     def next(self) -> FetchItem:
-        """Take the first item."""
+        """Takes the first item."""
         if self.added or self.listed is None:
             return self.added.popleft()
         return self.listed.next()
@@ -221,7 +221,7 @@ class FetchQueues:
     # -- in and out --------------------------------------------------------------------------------
 
     def add(self, item: FetchItem, now: int, *, first: bool = False) -> None:
-        """Let `item` wait in its queue, in front of the others (`first`) or behind what was added
+        """Lets `item` wait in its queue, in front of the others (`first`) or behind what was added
         before. It is dropped if its queue or its host is given up, or the fetch is ending.
         """
         host = item.host or item.queue_id
@@ -241,8 +241,8 @@ class FetchQueues:
         self._schedule(queue, now)
 
     def take(self, now: int) -> FetchItem | None:
-        """An item that may be fetched now, None if there is none; it is in progress until `finish`
-        or `put_back`.
+        """Returns an item that may be fetched now, or None; it is in progress until `finish` or
+        `put_back`.
         """
         while True:
             self._wake(now)
@@ -264,7 +264,7 @@ class FetchQueues:
         failed: bool | None = None,
         busy_until: int | None = None,
     ) -> None:
-        """An item is done; its queue rests if its host was `asked`.
+        """Ends an item; its queue rests if its host was `asked`.
 
         `failed` says whether the host failed (None: nothing is known of that), `busy_until` when
         it wants to be called again (Retry-After, ms): a host that is away for longer than the fetch
@@ -280,8 +280,8 @@ class FetchQueues:
         self._settle(queue, now)
 
     def put_back(self, item: FetchItem, delay: int, retries: int, now: int) -> None:
-        """robots.txt of the item's host can't be had now: it waits again, and its host rests for
-        `delay` ms. After `retries` rests, or beyond the time limit, the host is given up.
+        """Lets an item wait again whose robots.txt can't be had now; its host rests for `delay`
+        ms. After `retries` rests, or beyond the time limit, the host is given up.
         """
         queue = self._leave(item)
         host = item.host or item.queue_id
@@ -299,14 +299,14 @@ class FetchQueues:
     # -- rests -------------------------------------------------------------------------------------
 
     def set_crawl_delay(self, item: FetchItem, delay: int) -> None:
-        """robots.txt of the host of an item in progress asks for `delay` ms between requests."""
+        """Takes over the Crawl-Delay (ms) that robots.txt of an item's host asks for."""
         queue = self.queues[item.queue_id]
         queue.delays[item.host] = delay
         queue.crawl_delay = max(queue.delays.values())
 
     def rest(self, queue_id: str, host: str, until: int, now: int) -> None:
-        """No request to `host` before `until` (ms); never shortens a rest. The host is given up if
-        that is later than the fetch waits.
+        """Lets `host` rest until then (ms); never shortens a rest. The host is given up if that is
+        later than the fetch waits.
         """
         if until <= now:
             return
@@ -337,7 +337,7 @@ class FetchQueues:
         self._schedule(queue, now)
 
     def _count(self, queue: FetchQueue, failed: bool, now: int) -> None:
-        """FetchItemQueues.checkExceptionThreshold."""
+        """Counts a failure or a success (FetchItemQueues.checkExceptionThreshold)."""
         settings = self.settings
         if not failed:
             if settings.failures_in_row:
@@ -353,8 +353,8 @@ class FetchQueues:
             self._give_up(queue, (Outcome.SKIPPED_EXCEPTIONS, Outcome.SKIPPED_EXCEPTIONS.reason))
 
     def back_off(self, doublings: int) -> int:
-        """ms added to the rest after that many failures: twice as long each time, and up to
-        `jitter` of it more.
+        """Returns the ms added to the rest after that many failures: twice as long each time, and
+        up to `jitter` of it more.
         """
         delay = self.settings.exceptions_delay << min(doublings - 1, _MAX_DOUBLINGS)
         return delay + int(delay * self.settings.exceptions_jitter * self._random.random())
@@ -362,23 +362,23 @@ class FetchQueues:
     # -- dropping ----------------------------------------------------------------------------------
 
     def is_late(self, now: int) -> bool:
-        """fetcher.timelimit.mins minutes have passed since the job started."""
+        """Returns True once fetcher.timelimit.mins minutes have passed since the job started."""
         return self.settings.time_limit != NEVER and now >= self.settings.time_limit
 
     def end(self, outcome: Outcome) -> None:
-        """The fetch ends: nothing that waits will be asked for, nor what is added from now on."""
+        """Ends the fetch: drops what waits, and what is added from now on."""
         self._ended = self._ended or (outcome, outcome.reason)
         self.give_up_all(*self._ended)
 
     def give_up_all(self, outcome: Outcome, reason: str) -> None:
-        """Drop what waits in all queues."""
+        """Drops what waits in all queues."""
         for queue in list(self.queues.values()):
             self._drop(queue, (outcome, reason))
             if not queue.in_progress:
                 del self.queues[queue.id]
 
     def dropped(self, most: int) -> list[Dropped]:
-        """Hand back up to `most` items that were dropped."""
+        """Hands back up to `most` items that were dropped."""
         found: list[Dropped] = []
         while len(found) < most:
             if not self._dropped:
@@ -395,28 +395,28 @@ class FetchQueues:
 
     @property
     def has_dropped(self) -> bool:
-        """Items were dropped and are not handed back yet."""
+        """True if items were dropped and are not handed back yet."""
         self._skip_empty()
         return bool(self._dropped) or (self._ended is not None and self.listed.left > 0)
 
     def defers_all(self, wait: int, now: int) -> bool:
-        """All that waits is of hosts that asked not to be called for more than `wait` ms from
-        now.
+        """Returns True if all that waits is of hosts that asked not to be called for more than
+        `wait` ms from now.
         """
         return not self.listed.left and all(
             queue.rests_on_request and queue.yields_at - now > wait for queue in self._with_items()
         )
 
     def rests_on_request(self) -> bool:
-        """Something waits for a host that asked not to be called."""
+        """Returns True if something waits for a host that asked not to be called."""
         return any(queue.rests_on_request for queue in self._with_items())
 
     def longest_rest(self, now: int) -> int:
-        """ms until the last queue that has items may yield one; 0 if all may now."""
+        """Returns the ms until the last queue that has items may yield one; 0 if all may now."""
         return max((queue.yields_at - now for queue in self._with_items()), default=0)
 
     def longest_queue(self) -> int:
-        """ms that the queue which needs the most takes for its rests alone."""
+        """Returns the ms that the longest queue takes for its rests alone."""
         return max((queue.waiting * queue.delay for queue in self._with_items()), default=0)
 
     def _with_items(self) -> Iterator[FetchQueue]:
@@ -457,8 +457,8 @@ class FetchQueues:
     # -- what is next ------------------------------------------------------------------------------
 
     def next_ready(self, now: int) -> int | None:
-        """When the next item can be taken, in ms; None if only the end of a running fetch, or an
-        address that is being looked up, can change that.
+        """Returns when the next item can be taken, in ms; None if only the end of a running fetch,
+        or an address that is being looked up, can change that.
         """
         self._wake(now)
         if self._top(now) is not None or (not self._ended and self.listed.most()):
@@ -475,7 +475,7 @@ class FetchQueues:
         return None
 
     def _wake(self, now: int) -> None:
-        """Move queues that have rested to those that are ready."""
+        """Moves queues that have rested to those that are ready."""
         while self._resting and self._resting[0][0] <= now:
             _, entry, queue = heapq.heappop(self._resting)
             if queue.entry == entry:
@@ -483,7 +483,7 @@ class FetchQueues:
                 self._schedule(queue, now)
 
     def _top(self, now: int) -> FetchQueue | None:
-        """The queue that is ready and has the most left; it stays where it is."""
+        """Returns the queue that is ready and has the most left; it stays where it is."""
         while self._ready:
             _, entry, queue = self._ready[0]
             if queue.entry == entry:
@@ -497,7 +497,7 @@ class FetchQueues:
         return None
 
     def _schedule(self, queue: FetchQueue, now: int) -> None:
-        """Put a queue that can yield into its heap, unless it is in one."""
+        """Puts a queue that can yield into its heap, unless it is in one."""
         if queue.entry or not queue.can_yield:
             return
         queue.entry = next(self._entries)
@@ -527,14 +527,14 @@ class FetchQueues:
         return item
 
     def _leave(self, item: FetchItem) -> FetchQueue:
-        """An item is in progress no longer."""
+        """Takes an item out of those in progress; returns its queue."""
         queue = self.queues[item.queue_id]
         queue.in_progress -= 1
         self.in_progress -= 1
         return queue
 
     def _settle(self, queue: FetchQueue, now: int) -> None:
-        """Schedule a queue, or keep in mind what politeness needs of it."""
+        """Schedules a queue, or remembers what politeness needs of it."""
         if queue.waiting or queue.in_progress:
             self._schedule(queue, now)
         elif self.queues.pop(queue.id, None) is not None:
@@ -543,7 +543,7 @@ class FetchQueues:
     # -- queues and hosts --------------------------------------------------------------------------
 
     def _begin(self, now: int) -> None:
-        """Take the next host of the fetch list into its queue."""
+        """Takes the next host of the fetch list into its queue."""
         supply = self.listed.begin()
         refusal = self._memory.refusal(supply.queue_id, supply.host)
         if refusal is not None:
@@ -587,7 +587,7 @@ class FetchQueues:
 
 
 class Memory:
-    """What politeness needs of queues and hosts that have no items: numbers by a hash of the name.
+    """The rests and failures of queues and hosts that have no items: numbers by a hash of the name.
 
     A name has 64 bits here; of two names with the same one both would rest.
     """
@@ -599,18 +599,18 @@ class Memory:
         self._sweep_at = _SWEEP
 
     def refusal(self, queue_id: str, host: str) -> tuple[Outcome, str] | None:
-        """Why nothing of a queue or of a host in it is asked for; None if it may be."""
+        """Returns why nothing of a queue, or of a host in it, is asked for; None if it may be."""
         if not self.given_up:
             return None
         found = self.given_up.get(_hash(queue_id))
         return found if found or host == queue_id else self.given_up.get(_hash(host))
 
     def give_up(self, name: str, refusal: tuple[Outcome, str]) -> None:
-        """Nothing more of this queue or host."""
+        """Remembers that a queue or host is given up."""
         self.given_up.setdefault(_hash(name), refusal)
 
     def rest(self, name: str, until: int, now: int) -> None:
-        """A queue or host rests until then (ms)."""
+        """Remembers that a queue or host rests until then (ms)."""
         key = _hash(name)
         if until > self._rests.get(key, now):
             self._rests[key] = until
@@ -619,11 +619,11 @@ class Memory:
                 self._sweep_at = max(_SWEEP, 2 * len(self._rests))
 
     def rest_of(self, name: str) -> int:
-        """Until when it rests (ms); 0 if nothing is known."""
+        """Returns until when a queue or host rests (ms); 0 if nothing is known."""
         return self._rests.get(_hash(name), 0) if self._rests else 0
 
     def keep(self, queue: FetchQueue, now: int, failures_for: int) -> None:
-        """Remember a queue that has no items any more, its failures for so many ms."""
+        """Remembers a queue that has no items any more, its failures for so many ms."""
         self.rest(queue.id, queue.next_fetch, now)
         if queue.failures or queue.doublings:
             self._failures[_hash(queue.id)] = (
@@ -633,7 +633,7 @@ class Memory:
             )
 
     def recall(self, queue: FetchQueue, now: int) -> None:
-        """Give a queue that has items again what is known of it."""
+        """Gives a queue that has items again what is known of it."""
         queue.next_fetch = max(now, self.rest_of(queue.id))
         if self._failures:
             failures, doublings, until = self._failures.pop(_hash(queue.id), (0, 0, 0))

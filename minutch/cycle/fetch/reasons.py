@@ -65,15 +65,15 @@ _URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+")
 
 
 def http_code(datum: CrawlDatum) -> str:
-    """The code of the answer; empty if there was none: an entry keeps the code of an earlier
-    round.
+    """Returns the code of the answer; empty if there was none: an entry keeps the code of an
+    earlier round.
     """
     value, ended = datum.metadata.get(_CODE), datum.metadata.get(_PROTO_STATUS)
     return str(value) if value is not None and (ended is None or answered(ended)) else ""
 
 
 def answered(ended: object) -> bool:
-    """Whether a server's answer led to this protocol status."""
+    """Tells whether a server's answer led to this protocol status."""
     if not isinstance(ended, ProtocolStatus):
         return False
     return ended.code in ANSWERED or (
@@ -82,7 +82,7 @@ def answered(ended: object) -> bool:
 
 
 def fate(fetch_status: int, protocol: ProtocolStatus) -> str:
-    """What becomes of the page, in a word."""
+    """Returns the fate of the page, in a word."""
     if protocol.code == codes.NOTFETCHING:
         return "not asked for"
     if protocol.code == codes.ROBOTS_DENIED:

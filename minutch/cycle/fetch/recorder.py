@@ -45,8 +45,8 @@ CONTENT_TYPE: Final = Text(CONTENT_TYPE_KEY)
 
 @dataclass(slots=True)
 class ParsedPage:
-    """What parsing made of one page: records for the segment, and what the fetcher itself needs to
-    know.
+    """The result of parsing one page: records for the segment, and values for the fetcher
+    itself.
     """
 
     documents: list[PackedDocument] = field(default_factory=list)
@@ -73,13 +73,13 @@ class PageParser(Protocol):
         ...
 
     async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
-        """The records of a page, by its serialized Content; without a status if nothing could parse
-        it.
+        """Returns the records of a page, by its serialized Content; without a status if nothing
+        could parse it.
         """
         ...
 
     def close(self) -> None:
-        """Give up what is being parsed."""
+        """Gives up what is being parsed."""
 
 
 class Scoring(Protocol):
@@ -130,7 +130,7 @@ class Recorder:
         fetch_status: int,
         now: int,
     ) -> None:
-        """Record one URL that is not parsed; changes `datum` as Nutch does."""
+        """Records one URL that is not parsed; changes `datum` as Nutch does."""
         self._begin(url, datum, content, protocol_status, fetch_status, now)
         if (
             content is not None
@@ -151,10 +151,10 @@ class Recorder:
         status: ProtocolStatus,
         now: int,
     ) -> None:
-        """Keep an answer for the WARC files, whatever it is (fetcher.warc); before `fetched`, which
-        writes `datum`.
+        """Keeps an answer for the WARC files, whatever it is (fetcher.warc); before `fetched`,
+        which writes `datum`.
         """
-        if self._settings.warc:
+        if self._settings.warc is not None:
             answer = capture_of(url, datum, content, status, now)
             if answer is not None:
                 frame.captures.append(answer)
@@ -169,7 +169,7 @@ class Recorder:
         fetch_status: int,
         now: int,
     ) -> ParsedPage | None:
-        """Record what a request gave. Returns what parsing found, if pages are parsed and this is
+        """Records what a request gave. Returns what parsing found, if pages are parsed and this is
         one.
         """
         if self._parser is None or content is None or fetch_status != status.STATUS_FETCH_SUCCESS:
@@ -200,7 +200,7 @@ class Recorder:
         fetch_status: int,
         now: int,
     ) -> None:
-        """What datum and content carry into a parse."""
+        """Prepares datum and content for a parse."""
         datum.status = fetch_status
         datum.fetch_time = now
         if protocol_status is not None:
@@ -219,7 +219,7 @@ class Recorder:
 
     @property
     def parses(self) -> bool:
-        """Whether pages are parsed while they are fetched."""
+        """True if pages are parsed while they are fetched."""
         return self._parser is not None
 
     @property
@@ -228,7 +228,7 @@ class Recorder:
         return 0 if self._parser is None else self._parser.pages
 
     def close(self) -> None:
-        """Give up what is being parsed."""
+        """Gives up what is being parsed."""
         if self._parser is not None:
             self._parser.close()
 
@@ -239,13 +239,13 @@ class Recorder:
         return content.to_bytes()
 
     def _end(self, frame: Frame, url: str, datum: CrawlDatum, stored: bytes | None) -> None:
-        """Write datum and content down."""
+        """Writes datum and content down."""
         frame.add(Part.FETCH, url, datum.to_bytes())
         if stored is not None and self._settings.store_content:
             frame.add(Part.CONTENT, url, stored)
 
     def linked(self, frame: Frame, url: str, datum: CrawlDatum, now: int) -> None:
-        """Record a redirect's target that is left for a later round."""
+        """Records a redirect's target that is left for a later round."""
         try:
             self._scoring.initial_score(url, datum)
         except MinutchError as exc:
@@ -260,18 +260,18 @@ class Recorder:
             log.error("can't score %s: %s", url, exc)
 
     def skipped(self, frame: Frame, url: str, datum: CrawlDatum, reason: str, now: int) -> None:
-        """Record a URL that was not asked for, so that updatedb leaves it as it is."""
+        """Records a URL that was not asked for, so that updatedb leaves it as it is."""
         if self._settings.record_skipped:
             datum.score = 0.0
             self.page(frame, url, datum, None, skipped_status(reason), status.STATUS_LINKED, now)
 
     def robots_txt(self, frame: Frame, contents: list[Content], now: int) -> None:
-        """Store robots.txt files that were fetched (fetcher.store.robotstxt)."""
+        """Stores robots.txt files that were fetched (fetcher.store.robotstxt)."""
         for content in contents:
             content.content_type = (
                 self._content_type(content.content_type, content.url, content.content) or ""
             )
             if self._settings.store_content:
                 frame.add(Part.CONTENT, content.url, content.to_bytes())
-        if self._settings.warc:
+        if self._settings.warc is not None:
             frame.captures += robots_captures(contents, now)

@@ -76,7 +76,7 @@ class RedirectChain:
 
     @classmethod
     def of(cls, item: FetchItem) -> RedirectChain:
-        """The beginning: nothing recorded yet."""
+        """Returns a chain that has recorded nothing yet."""
         listed = [] if item.listed is None else [item.listed]
         known = item.datum.metadata.get(REPR_KEY)
         unlisted = Outcome.REDIRECTED if item.redirects else Outcome.FOLLOWED
@@ -94,7 +94,7 @@ class RedirectChain:
 
 
 class Handover(Protocol):
-    """What a chain asks of the loop that runs it."""
+    """The callbacks through which a chain asks the loop that runs it."""
 
     pause: Pause
 
@@ -103,7 +103,7 @@ class Handover(Protocol):
         ...
 
     def publish(self, kind: str, url: str, data: dict[str, object]) -> None:
-        """Pass an event to the publishers."""
+        """Passes an event to the publishers."""
         ...
 
     def redirected(self, chain: RedirectChain, target: FetchItem) -> None:
@@ -141,7 +141,7 @@ class ChainRunner:
         self.lately = RedirectMemory(self.settings.redirects)
 
     async def run(self, chain: RedirectChain) -> None:
-        """Fetch the chain's URL; records everything in the chain's frame."""
+        """Fetches the chain's URL; records everything in the chain's frame."""
         protocol = self._protocol(chain)
         if protocol is None:
             return
@@ -237,7 +237,7 @@ class ChainRunner:
     # -- request -----------------------------------------------------------------------------------
 
     async def _fetch(self, chain: RedirectChain, protocol: points.Protocol) -> None:
-        """One request and its records."""
+        """Makes one request and its records."""
         item = chain.item
         await self._go_ahead()
         started = self.clock.monotonic()
@@ -274,7 +274,7 @@ class ChainRunner:
             await self._redirect(chain, *location, now)
 
     def _finish(self, chain: RedirectChain, output: points.ProtocolOutput, now: int) -> None:
-        """The answer is there: the host rests, as long as it asks to."""
+        """Lets the host rest after an answer, as long as it asks to."""
         item = chain.item
         failed = host_failed(output.status, in_row=self.settings.queues.failures_in_row)
         busy_until = None
@@ -297,8 +297,8 @@ class ChainRunner:
     def fail(
         self, chain: RedirectChain, protocol_status: ProtocolStatus, *, hung: bool = False
     ) -> None:
-        """Something went wrong on our side, or the host did not answer in time (`hung`): the URL is
-        tried again.
+        """Records a URL for another try: something went wrong on our side, or the host did not
+        answer in time (`hung`).
         """
         item, now = chain.item, self.clock.now()
         if chain.in_progress:
@@ -364,7 +364,9 @@ class ChainRunner:
 
 
 def _location(protocol_status: ProtocolStatus, page: ParsedPage | None) -> tuple[str, bool] | None:
-    """Where the page redirects to, by its status or its meta refresh, and whether only for now."""
+    """Returns the target of the page's redirect, by its status or its meta refresh, and whether it
+    is temporary.
+    """
     if protocol_status.is_redirect:
         return protocol_status.message or "", protocol_status.code == protocolstatus.TEMP_MOVED
     parse_status = None if page is None else page.status
@@ -381,7 +383,7 @@ def _location(protocol_status: ProtocolStatus, page: ParsedPage | None) -> tuple
 
 
 def _header(content: Content | None, name: str) -> str | None:
-    """A response header, whatever its case."""
+    """Returns a response header, whatever its case."""
     if content is None:
         return None
     return next(
@@ -391,14 +393,14 @@ def _header(content: Content | None, name: str) -> str | None:
 
 
 def pack_follow(item: FetchItem) -> bytes:
-    """The value of a FOLLOW entry: depth, redirects so far and datum of an item that is still to be
-    fetched.
+    """Returns the value of a FOLLOW entry: depth, redirects so far and datum of an item that is
+    still to be fetched.
     """
     return _FOLLOW.pack(item.depth, item.redirects) + item.datum.to_bytes()
 
 
 def unpack_follow(url: str, value: bytes, queue_id: str) -> FetchItem:
-    """The item of a FOLLOW entry."""
+    """Returns the item of a FOLLOW entry."""
     depth, redirects = _FOLLOW.unpack_from(value)
     datum = status.CrawlDatum.from_bytes(value[_FOLLOW.size :])
     return FetchItem(url, datum, queue_id, None, depth, redirects)

@@ -26,8 +26,8 @@ _PIECE = 1 << 24
 
 @contextmanager
 def fetched_here(path: Path) -> Iterator[Path]:
-    """The folder to fetch a segment in; when the block ends its new parts are in the segment. On an
-    error it stays.
+    """Yields the folder to fetch a segment in; when the block ends its new parts are in the
+    segment. On an error it stays.
     """
     if is_local(path):
         yield path
@@ -63,7 +63,9 @@ def fetched_here(path: Path) -> Iterator[Path]:
 
 
 def own_folder() -> Path:
-    """Where this user's fetches work on this machine. Raises StoreError if it is another user's."""
+    """Returns this user's folder for fetches on this machine. Raises StoreError if it is another
+    user's.
+    """
     own = Path(tempfile.gettempdir(), f"minutch-fetch-{os.getuid()}")
     own.mkdir(mode=0o700, exist_ok=True)
     if own.stat().st_uid != os.getuid() or own.is_symlink():
@@ -72,14 +74,14 @@ def own_folder() -> Path:
 
 
 def folder_of(path: Path, what: str = "") -> Path:
-    """What belongs to a segment there: in `own_folder`, by a name made of its whole path, with
-    `what` behind.
+    """Returns the folder for a segment in `own_folder`, named by the segment's whole path, with
+    `what` appended.
     """
     return own_folder() / f"{path.name}-{sha256(str(path).encode()).hexdigest()[:16]}{what}"
 
 
 def copy_folder(source: Path, target: Path) -> None:
-    """Copy a folder to or from another file system, without checksum siblings."""
+    """Copies a folder to or from another file system, without checksum siblings."""
     target.mkdir(exist_ok=True)
     for path in source.iterdir():
         if path.is_dir():

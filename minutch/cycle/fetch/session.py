@@ -1,7 +1,4 @@
-"""Puts a fetch together: configuration and plugins in, a `FetchLoop` that can run out. One
-process's share of it.
-
-The factory of protocols is asked once for each scheme, unless a host has a protocol of its own.
+"""Puts one process's share of a fetch together: settings and plugins in, a `FetchLoop` out.
 
 With more than one process each has the queues whose name hashes to its number, its own log, and
 nobody else's hosts.
@@ -18,8 +15,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 from minutch.clock import Clock
-from minutch.conf import Configuration
 from minutch.cycle.fetch.closing import stored_codec
+from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.decisions import RedirectRules
 from minutch.cycle.fetch.feeder import Feeder, fetch_list
 from minutch.cycle.fetch.fetchlog import FetchLog, Part, frames
@@ -29,33 +26,21 @@ from minutch.cycle.fetch.hoststate import FetchState
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.loop import FetchLoop
 from minutch.cycle.fetch.pagearchive import FOLDER, PageArchive, number_of
+from minutch.cycle.fetch.protocols import ProtocolLookup
 from minutch.cycle.fetch.queuekey import QueueKey, queue_key
 from minutch.cycle.fetch.queues import FetchItem, FetchQueues
 from minutch.cycle.fetch.recorder import PageParser, Recorder
 from minutch.cycle.fetch.redirectchain import ChainRunner, unpack_follow
 from minutch.cycle.fetch.settings import BY_IP, FetchSettings
 from minutch.cycle.fetch.stats import FetchStats
-from minutch.cycle.parse.mime import MimeUtil
-from minutch.cycle.parse.signature import from_conf as signature_from_conf
 from minutch.cycle.segment.store import Segment
-from minutch.errors import ProtocolError, UrlError
-from minutch.plugin.chains import (
-    SCOPE_DEFAULT,
-    SCOPE_FETCHER,
-    ScoringFilters,
-    URLFilters,
-    URLNormalizers,
-)
-from minutch.plugin.points import Protocol
-from minutch.plugin.protocolfactory import ProtocolFactory
-from minutch.urls.idn import to_ascii_2008
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Which part of the queues a process has: number `index` of `count`."""
+    """The share of the queues that a process has: number `index` of `count`."""
 
     index: int = 0
     count: int = 1
@@ -64,7 +49,7 @@ class Share:
         return self.count == 1 or self.owner(queue_id) == self.index
 
     def owner(self, queue_id: str) -> int:
-        """The number of the process that has a queue."""
+        """Returns the number of the process that has a queue."""
         return (
             int.from_bytes(
                 blake2b(queue_id.encode("utf-8", "surrogateescape"), digest_size=8).digest()
@@ -75,7 +60,7 @@ class Share:
 
 @dataclass(slots=True)
 class Resumed:
-    """What the logs of an earlier run of the same fetch say."""
+    """The contents of the logs of an earlier run of the same fetch."""
 
     settled: Counter[str] = field(default_factory=Counter)
     ledger: Ledger = field(default_factory=Ledger)
@@ -86,7 +71,7 @@ class Resumed:
 
 
 def resume(logs: Iterable[Path]) -> Resumed:
-    """Read the logs of a broken fetch; nothing if there are none."""
+    """Reads the logs of a broken fetch; nothing if there are none."""
     result = Resumed()
     done: set[str] = set()
     for path in logs:
@@ -116,7 +101,7 @@ class FetchSession:
     addresses: HostAddresses | None = None
 
     async def run(self) -> None:
-        """Fetch; close connections and the log whatever happens."""
+        """Fetches; closes connections and the log whatever happens."""
         try:
             await self.loop.run()
         finally:
@@ -132,7 +117,7 @@ class FetchSession:
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """Where one process stands in a fetch: its share, and what earlier runs left."""
+    """The state of one process of a fetch: its share, and the results of earlier runs."""
 
     share: Share = Share()
     resumed: Resumed = field(default_factory=Resumed)
@@ -146,46 +131,45 @@ def open_session(
     segment: Segment,
     files: Sequence[Path],
     log_path: Path,
-    conf: Configuration,
+    components: FetchComponents,
     settings: FetchSettings,
     clock: Clock,
     run: RunState,
     hooks: Hooks,
 ) -> FetchSession:
-    """Put the parts together; adds the session's own functions to `hooks`."""
+    """Puts the parts together; adds the session's own functions to `hooks`."""
     now = clock.now()
     share, resumed, state = run.share, run.resumed, run.state
     follow = settings.parse and settings.follow.depth > 0
     queues = FetchQueues(settings.queues, seed=now)
-    filters, normalizers = URLFilters(conf), URLNormalizers(conf, SCOPE_FETCHER)
-    protocols = ProtocolLookup(conf)
+    filters, protocols = components.filters, components.protocols
     addresses = HostAddresses(protocols.addresses_of) if settings.queues.mode == BY_IP else None
     key = queue_key(settings.queues.mode, _no_address if addresses is None else addresses.known)
     feeder = Feeder(
         fetch_list(files),
         key,
         settled=resumed.settled,
-        normalize=URLNormalizers(conf, SCOPE_DEFAULT).normalize
-        if settings.normalize_urls
-        else None,
+        normalize=components.list_normalizers.normalize if settings.normalize_urls else None,
         keep=filters.filter if settings.filter_urls else None,
         mine=share.owns,
         announce=protocols.look_ahead,
         addresses=addresses,
     )
-    recorder = make_recorder(segment.name, settings, conf)
-    fetch_log = FetchLog(log_path, stored_codec(conf))
+    recorder = make_recorder(segment.name, settings, components)
+    fetch_log = FetchLog(log_path, stored_codec(settings.compression))
     ledger, stats = Ledger(), FetchStats()
     if follow:
-        from minutch.cycle.fetch.parsing import LinkFollower
+        from minutch.cycle.fetch.fetchparser import LinkFollower
 
         listed = (url for url, _ in fetch_list(files))
         follower = LinkFollower(settings.follow, key, stats, listed)
         hooks.parsed, hooks.is_new = follower.follow, follower.is_new
     archive = (
-        PageArchive(segment, log_path.parent / FOLDER, number_of(log_path), conf, clock)
-        if settings.warc
-        else None
+        None
+        if settings.warc is None
+        else PageArchive(
+            segment, log_path.parent / FOLDER, number_of(log_path), settings.warc, clock
+        )
     )
     loop = FetchLoop(
         settings,
@@ -206,7 +190,7 @@ def open_session(
         queues,
         key,
         protocols.protocol_of,
-        RedirectRules(settings.redirects, normalizers.normalize, filters.filter),
+        RedirectRules(settings.redirects, components.normalizers.normalize, filters.filter),
         recorder,
         stats,
         loop,
@@ -219,7 +203,7 @@ def open_session(
         state.forget_old(now)
 
     async def begin() -> None:
-        """Take up what an earlier run was to follow; let hosts rest that asked for it."""
+        """Takes up what an earlier run was to follow; lets hosts rest that asked for it."""
         await loop.runner.learn(resumed.follow)
         for item in _followed(resumed, key, share):
             loop.add(item)
@@ -242,18 +226,20 @@ def _followed(resumed: Resumed, key: QueueKey, share: Share) -> Iterable[FetchIt
             yield unpack_follow(url, value, queue_id)
 
 
-def make_recorder(segment_name: str, settings: FetchSettings, conf: Configuration) -> Recorder:
-    """The recorder of a segment, as configured."""
-    mime, signature = MimeUtil(conf), signature_from_conf(conf)
+def make_recorder(
+    segment_name: str, settings: FetchSettings, components: FetchComponents
+) -> Recorder:
+    """Makes the recorder of a segment."""
+    mime, signature = components.mime, components.signature
     parser: PageParser | None = None
     if settings.parse:
-        from minutch.cycle.fetch.parsing import FetchParser
+        from minutch.cycle.fetch.fetchparser import FetchParser
 
-        parser = FetchParser(conf, segment_name, settings)
+        parser = FetchParser(components.parser_factory(segment_name), components.pool, settings)
     return Recorder(
         segment_name,
         settings,
-        ScoringFilters(conf),
+        components.scoring,
         content_type=lambda declared, url, data: mime.resolve(declared or None, url, data),
         signature=lambda content: signature.calculate(content, None),
         parser=parser,
@@ -261,53 +247,9 @@ def make_recorder(segment_name: str, settings: FetchSettings, conf: Configuratio
 
 
 def outcome_counts(ledger: Ledger) -> dict[int, int]:
-    """The ledger as plain numbers, for the way between processes."""
+    """Returns the ledger as plain numbers, for the way between processes."""
     return {
         int(outcome): count
         for outcome, count in ledger.outcomes.items()
         if outcome is not Outcome.FOLLOWED
     }
-
-
-class ProtocolLookup:
-    """Protocols by URL."""
-
-    def __init__(self, conf: Configuration) -> None:
-        self._factory = ProtocolFactory(conf)
-        self._by_scheme: dict[str, Protocol] = {}
-
-    def protocol_of(self, url: str) -> Protocol:
-        """The protocol of a URL. Raises ProtocolError if none takes it."""
-        scheme = url[: url.find(":")]
-        known = self._by_scheme.get(scheme)
-        if known is not None:
-            return known
-        protocol = self._factory.get_protocol(url)
-        if not self._factory.mapping.hosts:
-            self._by_scheme[scheme] = protocol
-        return protocol
-
-    async def addresses_of(self, url: str, host: str) -> list[str]:
-        """The addresses of a URL's host, as its protocol finds them; of an IPv6 address the
-        brackets are no part.
-        """
-        try:
-            name = host.strip("[]") if host.isascii() else to_ascii_2008(host)
-            return await self.protocol_of(url).addresses_of(name)
-        except UrlError:
-            return []
-        except ProtocolError:
-            return [
-                host
-            ]  # which names a queue too; why the URL can't be fetched is said when it is its turn
-
-    def look_ahead(self, url: str) -> None:
-        """Let the protocol of a URL prepare for its host."""
-        try:
-            self.protocol_of(url).look_ahead(url)
-        except ProtocolError:
-            return  # reported when the URL is fetched
-
-    async def close(self) -> None:
-        """Close the protocols that were used."""
-        await self._factory.close()

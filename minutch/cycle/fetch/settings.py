@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from minutch.conf import Configuration
 from minutch.hadoop.formats.javahash import float32
+from minutch.warc.warcfile import DEFAULT_LIMIT, level_of
+from minutch.warc.warcinfo import CrawlerIdentity
+from minutch.work.tables.compression import compression_type
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -53,7 +56,7 @@ def millis(seconds: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """What the queues obey; delays in ms, `time_limit` in ms since the epoch."""
+    """The settings of the queues; delays in ms, `time_limit` in ms since the epoch."""
 
     mode: str = BY_HOST
     max_threads: int = 1
@@ -93,9 +96,7 @@ class QueueSettings:
 
 @dataclass(frozen=True, slots=True)
 class RobotsSettings:
-    """What the fetcher does with the rules that a robots.txt gave, and with Retry-After; delays in
-    ms.
-    """
+    """The settings for the rules of a robots.txt and for Retry-After; delays in ms."""
 
     max_crawl_delay: int = 30_000
     min_crawl_delay: int = 5000
@@ -109,7 +110,7 @@ class RobotsSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> RobotsSettings:
-        """The part of FetcherThread's constructor that concerns robots.txt."""
+        """Reads the part of FetcherThread's constructor that concerns robots.txt."""
         server_delay = conf.get_float("fetcher.server.delay", 1.0)
         return cls(
             max_crawl_delay=conf.get_int("fetcher.max.crawl.delay", 30) * 1000,
@@ -123,7 +124,9 @@ class RobotsSettings:
 
 @dataclass(frozen=True, slots=True)
 class RedirectSettings:
-    """Which redirects are followed, and which are written down for a later round."""
+    """The settings that decide which redirects are followed, and which are left to a later
+    round.
+    """
 
     max_redirects: int = 0
     exceeded_skip: bool = False
@@ -136,7 +139,7 @@ class RedirectSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> RedirectSettings:
-        """The part of FetcherThread's constructor that concerns redirects."""
+        """Reads the part of FetcherThread's constructor that concerns redirects."""
         also = conf.get_boolean("db.ignore.also.redirects", True)
         length = conf.get_int("db.max.outlink.length", 4096)
         return cls(
@@ -163,7 +166,7 @@ class FollowSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> FollowSettings:
-        """The properties of FetcherThread.output that concern followed outlinks."""
+        """Reads the properties of FetcherThread.output that concern followed outlinks."""
         return cls(
             depth=conf.get_int("fetcher.follow.outlinks.depth", NEVER),
             per_page=conf.get_int("fetcher.follow.outlinks.num.links", 4),
@@ -221,6 +224,27 @@ class PressureSettings:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class WarcSettings:
+    """The form of the WARC files that a fetch writes (fetcher.warc)."""
+
+    limit: int
+    """Bytes beyond which a file is full."""
+    level: int
+    """Level of compression, 0 to 3."""
+    crawler: CrawlerIdentity
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> WarcSettings:
+        """Reads the configuration. Raises ConfigError."""
+        limit = conf.get_int("warc.output.segment.size", DEFAULT_LIMIT)
+        return cls(
+            limit if limit > 0 else DEFAULT_LIMIT,
+            level_of(conf),
+            CrawlerIdentity.from_conf(conf),
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchSettings:
     """All of it, and what belongs to none of the groups. `hung_after` in ms, `start_delay` in ms
@@ -239,17 +263,20 @@ class FetchSettings:
     parse: bool
     store_content: bool
     store_robots: bool
-    warc: bool
+    warc: WarcSettings | None
+    """None: no WARC files are written."""
     signature: bool
     filter_urls: bool
     normalize_urls: bool
     publish: bool
     record_skipped: bool
     processes: int
+    compression: str
+    """Compression of the folders of a segment that have none of their own."""
 
     @classmethod
     def from_conf(cls, conf: Configuration, now: int, threads: int | None = None) -> FetchSettings:
-        """All fetcher properties; `threads` overrides fetcher.threads.fetch (`-threads`)."""
+        """Reads all fetcher properties; `threads` overrides fetcher.threads.fetch (`-threads`)."""
         count = conf.get_int("fetcher.threads.fetch", 10) if threads is None else threads
         store_content = conf.get_boolean("fetcher.store.content", True)
         store_robots = conf.get_boolean("fetcher.store.robotstxt", False)
@@ -272,18 +299,19 @@ class FetchSettings:
             parse=conf.get_boolean("fetcher.parse", False),
             store_content=store_content,
             store_robots=store_robots and (store_content or warc),
-            warc=warc,
+            warc=WarcSettings.from_conf(conf) if warc else None,
             signature=conf.get_boolean("fetcher.signature", False),
             filter_urls=conf.get_boolean("fetcher.filter.urls", False),
             normalize_urls=conf.get_boolean("fetcher.normalize.urls", False),
             publish=conf.get_boolean("fetcher.publisher", False),
             record_skipped=conf.get_boolean("fetcher.record.skipped", True),
             processes=max(1, conf.get_int("minutch.fetch.processes", 1)),
+            compression=compression_type(conf),
         )
 
 
 def share_of(settings: T, index: int, count: int) -> T:
-    """The settings of process `index` of `count`."""
+    """Returns the settings of process `index` of `count`."""
     changes: dict[str, Any] = {}
     for item in fields(settings):
         value = getattr(settings, item.name)

@@ -31,7 +31,7 @@ class QueueState:
 
 @dataclass(slots=True)
 class Details:
-    """What takes longer to find, and is shown less often."""
+    """The figures that take longer to find, and are shown less often."""
 
     outcomes: dict[int, int] = field(default_factory=dict)
     """URLs of the fetch list by their outcome's number."""
@@ -73,9 +73,20 @@ class Snapshot:
 
 
 _SUMS: Final = (
-    "active", "threads", "waiting", "queues", "blocked", "pages", "errors", "bytes", "done", "pages_last_second",  # noqa: E501
-    "bytes_last_second", "requests", "request_ms",
-)  # fmt: skip
+    "active",
+    "threads",
+    "waiting",
+    "queues",
+    "blocked",
+    "pages",
+    "errors",
+    "bytes",
+    "done",
+    "pages_last_second",
+    "bytes_last_second",
+    "requests",
+    "request_ms",
+)
 
 
 def details_of(ledger: Ledger, stats: FetchStats, queues: FetchQueues, now: int) -> Details:
@@ -100,7 +111,7 @@ def details_of(ledger: Ledger, stats: FetchStats, queues: FetchQueues, now: int)
 
 
 def together(snapshots: Sequence[Snapshot], total: int | None) -> Snapshot:
-    """The sum of several processes' states; `total` URLs in all."""
+    """Returns the sum of several processes' states; `total` URLs in all."""
     first, *others = snapshots
     result = replace(first, events=first.events.copy(), total=total)
     for other in others:

@@ -77,7 +77,7 @@ class FetchStats:
         times.errors += failed
 
     def failed(self, now: int, url: str, text: str) -> None:
-        """Remember a request that failed."""
+        """Remembers a request that failed."""
         self.failures.append(Failure(now, url[:_LONGEST], text[:_LONGEST]))
 
     def _new_host(self, queue_id: str) -> HostTimes:
@@ -90,7 +90,7 @@ class FetchStats:
         return times
 
     def merge(self, other: FetchStats) -> None:
-        """Add another process's totals; no host is in both."""
+        """Adds another process's totals; no host is in both."""
         self.pages += other.pages
         self.bytes += other.bytes
         self.errors += other.errors
@@ -100,7 +100,7 @@ class FetchStats:
         self.hosts |= other.hosts
 
     def slowest(self, count: int = 10) -> list[tuple[str, HostTimes]]:
-        """The hosts with the longest mean times, slowest first."""
+        """Returns the hosts with the longest mean times, slowest first."""
         return heapq.nlargest(count, self.hosts.items(), key=lambda item: item[1].mean_ms)
 
 

@@ -44,7 +44,7 @@ Order = tuple[Any, ...]
 
 
 class ChannelAddress(NamedTuple):
-    """Where a fetch is reached."""
+    """The address of a fetch."""
 
     host: str
     port: int
@@ -92,11 +92,11 @@ class ChannelServer:
                     thread.join()
 
     def stop(self) -> None:
-        """Let all tasks finish what is in flight. A signal's handler may call it."""
+        """Lets all tasks finish what is in flight. A signal's handler may call it."""
         self._orders.put(("stop",))
 
     def hold(self, wanted: bool) -> None:
-        """Let tasks begin no request, or go on."""
+        """Lets tasks begin no request, or go on."""
         self._orders.put(("hold", wanted))
 
     def _answer(self, server: socket.socket, key: bytes) -> None:
@@ -129,7 +129,7 @@ class ChannelServer:
                 self._snapshots[number] = _at_rest(self._snapshots[number])
 
     def _post(self) -> None:
-        """Pass orders on, to those who call later as well."""
+        """Passes orders on, to those who call later as well."""
         callers: list[Connection] = []
         given: dict[str, Order] = {}
         while (message := self._orders.get()) is not None:
@@ -175,7 +175,9 @@ def _send(callers: list[Connection], orders: Any) -> None:
 
 
 def _at_rest(snapshot: Snapshot) -> Snapshot:
-    """The state after the last one of a task: what it has done, and nothing that it does."""
+    """Returns the state after the last one of a task: what it has done, and nothing that it
+    does.
+    """
     return replace(
         snapshot,
         active=0,
@@ -213,20 +215,20 @@ class TaskChannel:
             threading.Thread(target=self._listen, args=(self._connection,), daemon=True).start()
 
     def close(self) -> None:
-        """Hang up."""
+        """Hangs up."""
         self._sender.shutdown()
         if self._connection is not None:
             with suppress(OSError):  # which ends the thread that listens
                 socket.socket(fileno=os.dup(self._connection.fileno())).shutdown(socket.SHUT_RDWR)
 
     def show(self, snapshot: Snapshot) -> None:
-        """Send the state, unless the last one is still on its way."""
+        """Sends the state, unless the last one is still on its way."""
         self._last = snapshot
         if self._connection is not None and (self._sending is None or self._sending.done()):
             self._sending = self._sender.submit(self._connection.send, snapshot)
 
     def fetched(self, stats: FetchStats, urls: int) -> None:
-        """Send what has come since the last state."""
+        """Sends what has come since the last state."""
         if self._connection is not None and self._last is not None:
             last = replace(
                 self._last, done=urls, pages=stats.pages, errors=stats.errors, bytes=stats.bytes
@@ -278,7 +280,7 @@ class TaskChannel:
 
 
 def _call(fetch: ChannelAddress, number: int) -> Connection | None:
-    """The connection to a fetch; None, with a warning, if it can't be reached."""
+    """Returns the connection to a fetch; None, with a warning, if it can't be reached."""
     try:
         with socket.create_connection(fetch[:2], SECONDS) as call:
             call.settimeout(None)

@@ -26,19 +26,19 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TextIO
 
 from minutch.clock import SteadyClock, SystemClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.closing import write_list
+from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.display import Display
 from minutch.cycle.fetch.feeder import generate_files
 from minutch.cycle.fetch.hoststate import state_folder
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.listfetch import (
-    STATE_PROPERTY,
     STOPPED,
     Interrupted,
     ListFetch,
@@ -88,7 +88,7 @@ end.
 
 
 class Fetched(NamedTuple):
-    """What came of a list. `stats` are those of this run, if it did anything."""
+    """The result of a list. `stats` are those of this run, if it did anything."""
 
     generated: int
     outcomes: dict[int, int]
@@ -106,8 +106,10 @@ class TaskFetch:
     segment: Segment
     lists: int
     work: Path
-    conf: Configuration
     settings: FetchSettings
+    components: FetchComponents
+    state_folder: Path | None = None
+    """The folder in which hosts are remembered; None: one of each task's machine."""
     watched: bool = False
     interrupted: bool = False
 
@@ -118,8 +120,8 @@ class TaskFetch:
         watcher: Watcher,
         serving: AbstractContextManager[None] | None = None,
     ) -> tuple[Ledger, FetchStats]:
-        """Fetch, or go on. The ledger is that of all lists and runs; after a signal some URLs may
-        be left.
+        """Fetches, or goes on. The ledger is that of all lists and runs; after a signal some URLs
+        may be left.
         """
         self._check()
         if self.settings.processes > 1:
@@ -154,7 +156,15 @@ class TaskFetch:
             stack.enter_context(serving or nullcontext())
             stack.enter_context(watcher.obeying(board.hold))
             stack.enter_context(signals(stop, kill))
-            task = ListTask(self.segment.path, self.work, self.conf, settings, number, self.watched)
+            task = ListTask(
+                self.segment.path,
+                self.work,
+                settings,
+                self.components,
+                number,
+                self.state_folder,
+                self.watched,
+            )
             try:
                 results = self._written(task, fresh)
             except MinutchError as exc:
@@ -166,8 +176,8 @@ class TaskFetch:
         return ledger, stats
 
     def _written(self, task: ListTask, fresh: Path) -> list[Fetched]:
-        """The results of all tasks, waited for in short steps: so signals are heard, whichever
-        thread has them.
+        """Returns the results of all tasks, waited for in short steps: so signals are heard,
+        whichever thread has them.
         """
         with ThreadPoolExecutor(1) as thread:
             writing = thread.submit(self.engine.write, task, self.lists, fresh, Counters(), None)
@@ -180,7 +190,7 @@ class TaskFetch:
             return writing.result()
 
     def close(self, listed: int) -> None:
-        """Move the parts of all lists into the segment. Done again after a kill, it goes on."""
+        """Moves the parts of all lists into the segment. Done again after a kill, it goes on."""
         for folder in (*_FOLDERS, WARC):
             self._gather(folder)
         if (self.work / WARC).is_dir():
@@ -189,7 +199,7 @@ class TaskFetch:
         self.segment.place(self.work, _FOLDERS)
 
     def _gather(self, folder: str) -> None:
-        """Bring what the lists have of a folder together, in the folder of that name in `work`."""
+        """Brings what the lists have of a folder together, in the folder of that name in `work`."""
         for place in self._places:
             own = place / folder
             if own.is_dir():
@@ -207,7 +217,7 @@ class TaskFetch:
 
     @property
     def _places(self) -> list[Path]:
-        """Where the lists are once they are done."""
+        """The folders of the lists once they are done."""
         return [self.work / part_name(part) for part in range(self.lists)]
 
     def _check(self) -> None:
@@ -233,8 +243,10 @@ class TaskFetch:
         begun = json.loads(path.read_text("utf-8"))
         log.info("Fetcher: going on with an unfinished fetch")
         if (begun["parse"], begun["content"]) != (settings.parse, settings.store_content):
-            log.warning("Fetcher: begun with fetcher.parse=%s and fetcher.store.content=%s, so it ends",  # noqa: E501
-                        *(str(begun[name]).lower() for name in ("parse", "content")))  # fmt: skip
+            log.warning(
+                "Fetcher: begun with fetcher.parse=%s and fetcher.store.content=%s, so it ends",
+                *(str(begun[name]).lower() for name in ("parse", "content")),
+            )
         return replace(settings, parse=begun["parse"], store_content=begun["content"])
 
 
@@ -249,8 +261,8 @@ def _together(results: list[Fetched]) -> tuple[Ledger, FetchStats]:
 
 
 def one_attempt(conf: Configuration) -> Configuration:
-    """The configuration under which no list is fetched twice at a time: Spark's speculation would
-    be impolite.
+    """Returns the configuration under which no list is fetched twice at a time: Spark's speculation
+    would be impolite.
     """
     return (
         conf.with_values({_SPECULATION: "false"}).freeze()
@@ -271,10 +283,11 @@ class ListTask:
     path: Path
     """The segment."""
     work: Path
-    conf: Configuration
     settings: FetchSettings
+    components: FetchComponents
     fetch: ChannelAddress
-    watched: bool = field(default=False)
+    state_folder: Path | None
+    watched: bool
 
     def __call__(self, task: Task, parts: range) -> Fetched:
         part = parts.start
@@ -302,7 +315,13 @@ class ListTask:
                 fresh = task.folder / place.name
                 fresh.mkdir()
                 write_list(
-                    Segment(self.path), fresh, part, job.logs, job.parts, job.conf, ledger.generated
+                    Segment(self.path),
+                    fresh,
+                    part,
+                    job.logs,
+                    job.parts,
+                    self.settings.compression,
+                    ledger.generated,
                 )
                 if (here / WARC).is_dir():
                     copy_folder(here / WARC, fresh / WARC)
@@ -310,18 +329,15 @@ class ListTask:
         return result
 
     def _job(self, here: Path, part: int, channel: TaskChannel) -> ListFetch:
-        conf = self.conf
-        if not conf.get(STATE_PROPERTY):
-            conf = conf.with_values(
-                {STATE_PROPERTY: str(state_folder(own_folder() / "segments" / self.path.name))}
-            )
+        state = self.state_folder or state_folder(own_folder() / "segments" / self.path.name)
         return ListFetch(
             Segment(here),
             [generate_files(self.path)[part]],
             here,
-            conf,
             self.settings,
+            self.components.with_state(state),
             SteadyClock(SystemClock()),
+            state,
             number=part,
             watched=self.watched,
             stops=channel.stopping,
@@ -332,14 +348,16 @@ class ListTask:
         return self.work / f"stopped-{part:05}"
 
     def _bring(self, here: Path, fresh: Path, place: Path) -> None:
-        """Copy the logs of a list that was stopped, and what belongs to them, into the segment."""
+        """Copies the logs of a list that was stopped, and what belongs to them, into the
+        segment.
+        """
         copy_folder(here, fresh)
         sync_tree(fresh)
         remove(place)
         fresh.rename(place)
 
     def _commit(self, fresh: Path, place: Path, result: Fetched) -> Fetched:
-        """Let a part count, unless another attempt's does."""
+        """Lets a part count, unless another attempt's does."""
         own = {"generated": result.generated, "outcomes": result.outcomes}
         (fresh / LEDGER).write_text(json.dumps(own), "utf-8")
         sync_tree(fresh)
@@ -354,7 +372,7 @@ class ListTask:
 
 
 def _done(place: Path) -> Fetched | None:
-    """What came of a list that is done; None if it is not."""
+    """Returns the result of a list that is done; None if it is not."""
     try:
         found = json.loads((place / LEDGER).read_text("utf-8"))
     except FileNotFoundError:
@@ -366,7 +384,9 @@ def _done(place: Path) -> Fetched | None:
 
 @contextmanager
 def _working(path: Path, part: int) -> Iterator[Path]:
-    """The folder on this machine in which a list is fetched, while no other attempt is at it."""
+    """Yields the folder on this machine in which a list is fetched, while no other attempt is at
+    it.
+    """
     folder = folder_of(path, f"-{part:05}")
     name, here = folder / _NAME, folder / path.name
     with _patient(lambda: lock(folder)):
@@ -381,7 +401,7 @@ def _working(path: Path, part: int) -> Iterator[Path]:
 
 @contextmanager
 def _patient(locked: Callable[[], AbstractContextManager[Any]]) -> Iterator[None]:
-    """Hold a lock; wait if another has it. Not a MinutchError if that takes too long: it may work
+    """Holds a lock; waits if another has it. Not a MinutchError if that takes too long: it may work
     at another try.
     """
     for attempt in range(_WAIT + 1):
@@ -398,7 +418,7 @@ def _patient(locked: Callable[[], AbstractContextManager[Any]]) -> Iterator[None
 
 
 def _take_stopped(stopped: Path, here: Path) -> None:
-    """Bring the logs of a list that was stopped here, unless there are some that have more."""
+    """Brings the logs of a list that was stopped here, unless there are some that have more."""
     if stopped.is_dir() and _size(stopped) > _size(here):
         shutil.rmtree(here)
         copy_folder(stopped, here)
@@ -409,7 +429,7 @@ def _size(folder: Path) -> int:
 
 
 def _clear_own() -> None:
-    """Remove what is left on this machine of lists whose segments are fetched by now."""
+    """Removes what is left on this machine of lists whose segments are fetched by now."""
     for name in own_folder().glob(f"*/{_NAME}"):
         with suppress(OSError, MinutchError):
             segment = Segment(as_path(name.read_text("utf-8")))

@@ -102,7 +102,7 @@ class Watch:
         return not self._free.is_set()
 
     def pause(self, wanted: bool) -> None:
-        """Hold the job, or let it go on. Any thread may say so."""
+        """Holds the job, or lets it go on. Any thread may say so."""
         with self._lock:
             if wanted:
                 self._free.clear()
@@ -112,7 +112,7 @@ class Watch:
                 self._hold(wanted)
 
     def stop(self, wanted: bool) -> None:
-        """Let the job end after this round, or not after all."""
+        """Lets the job end after this round, or not after all."""
         self.stopping = wanted and self.can_stop
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Which pages may be fetched now, and the value that they are sorted by. No I/O; `now` is an
+"""Decides which pages may be fetched now, and by which value they are sorted. No I/O; `now` is an
 argument.
 
 Every rejection is counted under the name of Nutch's counter. Where there are several reasons to
@@ -53,7 +53,7 @@ REASONS: Final = {
     LOW_SCORE: "with a score below generate.min.score",
     INTERVAL: "with a fetch interval above generate.min.interval",
 }
-"""What the counters of entries that were left out say."""
+"""Counter of entries that were left out -> its meaning."""
 
 SCHEMA: Final = pl.Schema({**CRAWLDB_SCHEMA, "sort": pl.Float32()})
 """Entries that are due, with their sort value."""
@@ -63,7 +63,9 @@ _FIRST_SORT_VALUE: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What an entry has to meet besides the URL filters and the fetch schedule. Times in ms."""
+    """The conditions that an entry has to meet besides the URL filters and the fetch schedule.
+    Times in ms.
+    """
 
     now: int
     generate_delay: int
@@ -74,7 +76,7 @@ class Conditions:
 
     @classmethod
     def from_conf(cls, conf: Configuration, now: int, expression: Expression | None) -> Conditions:
-        """From `crawl.gen.delay` and `generate.*`. Raises ConfigError for a status that does not
+        """Reads `crawl.gen.delay` and `generate.*`. Raises ConfigError for a status that does not
         exist.
         """
         status = conf.get_trimmed("generate.restrict.status") or ""
@@ -112,9 +114,7 @@ def due(
     *,
     with_others: bool = False,
 ) -> Due:
-    """The entries of `frame` that may be fetched. Those that the schedule brings forward come out
-    changed.
-    """
+    """Returns the entries of `frame` that may be fetched, with the changes of the schedule."""
     counters = Counters()
     left_out: dict[str, pl.DataFrame] = {}
 
@@ -150,7 +150,7 @@ def _passes(frame: pl.DataFrame, filters: URLFilters) -> pl.Series:
 
 
 def _awaits_update(frame: pl.DataFrame, conditions: Conditions) -> pl.Series:
-    """Which entries are in an earlier fetch list whose result may still come."""
+    """Returns the mask of entries in an earlier fetch list whose result may still come."""
     waiting = np.zeros(len(frame), dtype=bool)
     for row, value in values_of(frame["metadata"], GENERATE_TIME).items():
         if isinstance(value, LongWritable):
@@ -159,14 +159,16 @@ def _awaits_update(frame: pl.DataFrame, conditions: Conditions) -> pl.Series:
 
 
 def awaited_until(generated: int, conditions: Conditions) -> int:
-    """How long (ms) the result of an entry that was put into a fetch list at `generated` may still
-    come.
+    """Returns the time (ms) until which the result of an entry may come that was put into a fetch
+    list at `generated`.
     """
     return generated + conditions.generate_delay
 
 
 def _sort_values(frame: pl.DataFrame, scoring: ScoringFilters) -> pl.Series:
-    """What entries are sorted by. A scoring filter that fails leaves an entry the initial value."""
+    """Returns the sort values of entries. A scoring filter that fails leaves an entry the initial
+    value.
+    """
     init = pl.repeat(_FIRST_SORT_VALUE, len(frame), dtype=pl.Float32, eager=True).alias("sort")
     try:
         return scoring.generator_sort_value_columns(frame, init).alias("sort")

@@ -1,4 +1,4 @@
-"""freegen: make a segment from a list of URLs, without a CrawlDb; to fetch pages once, or to try
+"""freegen: makes a segment from a list of URLs, without a CrawlDb; to fetch pages once, or to try
 something out.
 
 The list is in text files with a URL per line; blank lines and comments (`#`) are skipped. Entries
@@ -16,7 +16,6 @@ from typing import Final
 
 import polars as pl
 
-from minutch.conf import Configuration
 from minutch.cycle.crawldb.scoring import injected_scores
 from minutch.cycle.crawldb.seeds import read_seeds, seed_files
 from minutch.cycle.fetchlist.lists import FetchListWriter
@@ -50,8 +49,8 @@ def freegen(
     *,
     context: JobContext,
 ) -> tuple[Path, Counters]:
-    """Make a segment in `segments` from the URLs in the files of `urls`. Raises StoreError if there
-    are no files.
+    """Makes a segment in `segments` from the URLs in the files of `urls`. Raises StoreError if
+    there are no files.
     """
     conf, counters = context.conf, Counters()
     log.info("FreeGenerator: starting")
@@ -71,17 +70,16 @@ def freegen(
     found = pl.concat(columns) if columns else pl.Series(dtype=pl.String)
     distinct = found.unique(maintain_order=True)
     counters.add(REPEATED, len(found) - len(distinct))
-    entries = injected_scores(
-        _entries(distinct, conf, context.clock.now()), ScoringFilters(conf), counters
-    )
+    interval = conf.get_int("db.fetch.interval.default", 0)
+    entries = _entries(distinct, interval, context.clock.now())
+    entries = injected_scores(entries, ScoringFilters(conf), counters)
     counters.add(SELECTED, len(entries))
     writer = FetchListWriter.from_conf(segments, conf, fetchers=options.fetchers, seed=None)
     return writer.write(entries, context.clock), counters
 
 
-def _entries(urls: pl.Series, conf: Configuration, now: int) -> pl.DataFrame:
-    """New entries of CRAWLDB_SCHEMA: no status, due now."""
-    interval = conf.get_int("db.fetch.interval.default", 0)
+def _entries(urls: pl.Series, interval: int, now: int) -> pl.DataFrame:
+    """Returns new entries of CRAWLDB_SCHEMA: no status, due now."""
     values = {
         "status": 0,
         "fetch_time": now,

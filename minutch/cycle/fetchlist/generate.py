@@ -1,4 +1,4 @@
-"""generate: make segments with the lists of pages that are due, best first.
+"""generate: makes segments with the lists of pages that are due, best first.
 
 Every entry of the CrawlDb leaves through one counter: selected, or the reason why not. Where
 nothing is selected the job says so, with the reasons, and exits with 1. Entries are read partition
@@ -14,9 +14,10 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Final
+
+import polars as pl
 
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist import due, generatemarks, select
@@ -25,6 +26,8 @@ from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
 from minutch.hadoop.formats.javahash import date_to_string
 from minutch.job import Counters, JobContext
 from minutch.records.metadata import GENERATE_TIME_KEY
+from minutch.work.engine import engine_of
+from minutch.work.tables.database import OutputSettings
 
 log = logging.getLogger(__name__)
 UPDATE_PROPERTY: Final = "generate.update.crawldb"
@@ -46,7 +49,7 @@ def generate(
     *,
     context: JobContext,
 ) -> Generated:
-    """Make segments in the directory `segments` from the entries of `crawldb` that are due.
+    """Makes segments in the directory `segments` from the entries of `crawldb` that are due.
 
     The properties `generate.curTime` (what is due) and `_ngt_` (the mark) stand in for the clock.
     With `generate.update.crawldb` the selected entries are marked in the CrawlDb. With a HostDb,
@@ -54,15 +57,20 @@ def generate(
     StoreError (no CrawlDb), LockedError, ExpressionError, FormatError.
     """
     conf = context.conf
-    selector = Selector(conf, options, context.clock.now())
+    selector = Selector.from_conf(conf, options, context.clock.now())
     time = conf.get_long(GENERATE_TIME_KEY, selector.now)
-    db = CrawlDb(crawldb)
+    engine, output = engine_of(conf), OutputSettings.from_conf(conf)
+    db, result = CrawlDb(crawldb), Generated()
+
+    def mark(keys: pl.Series, time: int) -> None:
+        with context.progress("generate: updating the CrawlDb") as progress:
+            generatemarks.mark(db, keys, time, engine=engine, output=output, progress=progress)
+
     _log_start(options)
-    result, mark = Generated(), partial(generatemarks.mark, db, context)
     with db.lock(options.force):
         generatemarks.make_up(db, selector.schedule, mark)
         with context.progress("generate", db.estimate) as progress:
-            chosen, next_due = selector.choose(db, result.counters, progress)
+            chosen, next_due = selector.choose(db, engine, result.counters, progress)
         hosts = selector.hosts
         if chosen.is_empty():
             _log_why(result.counters, next_due)
@@ -106,7 +114,7 @@ def _log_why(counters: Counters, next_due: int | None) -> None:
 
 
 def describe(counters: Mapping[str, int]) -> Iterator[str]:
-    """A line for each reason that left out entries; one line where the CrawlDb has none."""
+    """Returns a line for each reason that left out entries; one line where the CrawlDb has none."""
     reasons = due.REASONS | select.REASONS
     lines = [
         f"{counters[name]:,} {text}" for name, text in reasons.items() if counters.get(name, 0)

@@ -1,5 +1,5 @@
-"""Marks in the CrawlDb of what is in a fetch list (generate.update.crawldb), so that the next run
-leaves it out.
+"""Marks entries of the CrawlDb that are in a fetch list (generate.update.crawldb), so that the next
+run leaves them out.
 
     <crawldb>/.generated := JSON {"segments": their folder, seen from the CrawlDb, "time": ms}
 
@@ -21,19 +21,19 @@ from typing import Final
 import polars as pl
 
 from minutch.cycle.crawldb.mergedsegments import is_merged
-from minutch.cycle.crawldb.partitions import Entries, EntryFilter, rewrite
+from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, rewrite
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist.lists import stamp
 from minutch.cycle.segment.store import CRAWL_FETCH, CRAWL_GENERATE, Segment, segments_in
 from minutch.errors import StoreError
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
-from minutch.job import Counters, JobContext
+from minutch.job import Counters, Progress
 from minutch.records.metadata import GENERATE_TIME_KEY
-from minutch.work.engine import engine_of
+from minutch.work.engine import Engine
 from minutch.work.tables.crawldata import scan
+from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.install import sync_path
-from minutch.work.tables.parallel import memory_budget, number_of_parts
 from minutch.work.tables.shuffle import Shuffle
 
 log = logging.getLogger(__name__)
@@ -41,8 +41,16 @@ log = logging.getLogger(__name__)
 RECORD: Final = ".generated"
 
 
-def mark(db: CrawlDb, context: JobContext, selected: pl.Series, time: int) -> None:
-    """Put `_ngt_` (`time`, ms) into the CrawlDb's entries of the selected URLs. The caller holds
+def mark(
+    db: CrawlDb,
+    selected: pl.Series,
+    time: int,
+    *,
+    engine: Engine,
+    output: OutputSettings,
+    progress: Progress,
+) -> None:
+    """Puts `_ngt_` (`time`, ms) into the CrawlDb's entries of the selected URLs. The caller holds
     the lock.
     """
 
@@ -58,20 +66,19 @@ def mark(db: CrawlDb, context: JobContext, selected: pl.Series, time: int) -> No
         )
         return entries.with_columns(metadata=metadata), Counters()
 
-    conf, schema = context.conf, pl.Schema({"key": pl.Binary()})
-    budget = memory_budget(conf) // 4
+    schema, budget = pl.Schema({"key": pl.Binary()}), engine.memory // 4
     with (
-        Entries([db], conf, EntryFilter.neutral(conf), spill=db.path) as old,
-        Shuffle(number_of_parts(conf), schema, budget=budget, spill=db.path) as marks,
-        context.progress("generate: updating the CrawlDb") as progress,
+        EntrySources([db], engine, EntryFilter(), spill=db.path) as old,
+        Shuffle(engine.parts, schema, budget=budget, spill=db.path) as keys,
     ):
-        marks.add(selected.to_frame("key"))
-        rewrite(db, conf, [*old.sources, engine_of(conf).local_source(marks)], step, progress)
+        keys.add(selected.to_frame("key"))
+        sources = [*old.sources, engine.local_source(keys)]
+        rewrite(db, engine, output, sources, step, progress)
 
 
 @contextmanager
 def planned(db: CrawlDb, segments: Path, time: int) -> Iterator[None]:
-    """Keep the record while the block writes segments to `segments` and marks what is in them."""
+    """Keeps the record while the block writes segments to `segments` and marks what is in them."""
     record = db.path / RECORD
     plan(db, segments, time)
     try:
@@ -84,12 +91,13 @@ def planned(db: CrawlDb, segments: Path, time: int) -> Iterator[None]:
 
 
 def plan(db: CrawlDb, segments: Path, time: int) -> None:
-    """Write the record; it is on disk, whole, when this returns."""
+    """Writes the record; it is on disk, whole, when this returns."""
     record = db.path / RECORD
     fresh = record.with_name(f"{RECORD}.new")
     try:
+        folder = os.path.relpath(str(segments), str(db.path))
         with fresh.open("w", encoding="utf-8") as stream:
-            json.dump({"segments": os.path.relpath(segments, db.path), "time": time}, stream)
+            json.dump({"segments": folder, "time": time}, stream)
             stream.flush()
             os.fsync(stream.fileno())
         fresh.replace(record)
@@ -102,7 +110,7 @@ def plan(db: CrawlDb, segments: Path, time: int) -> None:
 def make_up(
     db: CrawlDb, schedule: AbstractFetchSchedule, mark: Callable[[pl.Series, int], None]
 ) -> None:
-    """Make the marks of a run that was stopped before it did; the caller holds the lock. Raises
+    """Marks the entries of a run that was stopped before it did; the caller holds the lock. Raises
     StoreError.
     """
     record = db.path / RECORD
@@ -135,7 +143,7 @@ def _read(record: Path) -> tuple[str, int]:
 
 
 def _lists(folder: Path, time: int) -> list[Segment]:
-    """The segments in a folder that were generated at `time`."""
+    """Returns the segments in a folder that were generated at `time`."""
     found = segments_in(folder) if folder.is_dir() else []
     return [
         segment for segment in found if segment.has(CRAWL_GENERATE) and _time_of(segment) == time
@@ -143,7 +151,7 @@ def _lists(folder: Path, time: int) -> list[Segment]:
 
 
 def _time_of(segment: Segment) -> int | None:
-    """When a segment was generated, by the mark of its first entry."""
+    """Returns the time a segment was generated, by the mark of its first entry."""
     for table in _entries(segment):
         if len(table) and table["metadata"][0] is not None:
             mark = MapWritable.from_bytes(table["metadata"][0]).get(Text(GENERATE_TIME_KEY))
@@ -156,5 +164,5 @@ def _entries(segment: Segment) -> Iterator[pl.DataFrame]:
 
 
 def _is_over(segment: Segment, db: CrawlDb, schedule: AbstractFetchSchedule) -> bool:
-    """Whether what came of a segment is in the CrawlDb already."""
+    """Returns True if the results of a segment are in the CrawlDb."""
     return segment.has(CRAWL_FETCH) and is_merged(segment, db, schedule)

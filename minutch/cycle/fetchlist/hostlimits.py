@@ -1,7 +1,7 @@
-"""What the HostDb says of the pages that are due: how many of a host may be taken, and how long its
-pause is. No I/O.
+"""Evaluates the HostDb's expressions for pages that are due: the limit of each host, and its pause.
+No I/O.
 
-    generate.max.count.expr     in the place of generate.max.count; 0 or less: no limit
+    generate.max.count.expr     replaces generate.max.count; 0 or less: no limit
     generate.fetch.delay.expr   ms between two requests to the host, for the fetcher, in
                                 `_variableFetchDelay_`
 
@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -51,13 +51,15 @@ class Expressions:
 
     max_count: Expression | None = None
     delay: Expression | None = None
-    conf: Configuration | None = None
-    """What the expressions know as `conf`."""
+    variables: Mapping[str, object] = field(default_factory=dict)
+    """Values that the expressions know besides those of the host."""
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> Expressions:
-        """The properties. Raises ExpressionError, which names the property."""
-        return cls(_compiled(conf, MAX_COUNT_PROPERTY), _compiled(conf, DELAY_PROPERTY), conf)
+        """Reads and compiles the properties. Raises ExpressionError, which names the property."""
+        return cls(
+            _compiled(conf, MAX_COUNT_PROPERTY), _compiled(conf, DELAY_PROPERTY), {"conf": conf}
+        )
 
 
 def _compiled(conf: Configuration, name: str) -> Expression | None:
@@ -84,7 +86,9 @@ class HostLimits:
         expressions: Expressions,
         wanted: pl.Series,
     ) -> HostLimits:
-        """The numbers of the hosts that are among `wanted`; `hosts` are tables of HOSTDB_SCHEMA."""
+        """Returns the numbers of the hosts that are among `wanted`; `hosts` are tables of
+        HOSTDB_SCHEMA.
+        """
         tables = []
         for frame in hosts:
             mine = frame.filter(decode_keys(frame["key"]).is_in(wanted.implode()))
@@ -93,10 +97,10 @@ class HostLimits:
                     {
                         "host": decode_keys(mine["key"]),
                         "max_count": _numbers(
-                            mine, expressions.max_count, MAX_COUNT_PROPERTY, expressions.conf
+                            mine, expressions.max_count, MAX_COUNT_PROPERTY, expressions.variables
                         ),
                         "delay": _numbers(
-                            mine, expressions.delay, DELAY_PROPERTY, expressions.conf
+                            mine, expressions.delay, DELAY_PROPERTY, expressions.variables
                         ),
                     }
                 )
@@ -105,7 +109,7 @@ class HostLimits:
         return cls(table, expressions.max_count is not None)
 
     def max_counts(self, urls: pl.Series, default: int) -> Ints | None:
-        """How many pages the host of each URL may have in a segment; None if it is `default` for
+        """Returns the limit of pages of each URL's host in a segment; None if it is `default` for
         all.
         """
         if not self.limits_counts:
@@ -114,8 +118,8 @@ class HostLimits:
         return found
 
     def with_delays(self, entries: pl.DataFrame) -> pl.DataFrame:
-        """The entries (CRAWLDB_SCHEMA, more columns may follow) with the pauses of their hosts in
-        their metadata.
+        """Returns the entries (CRAWLDB_SCHEMA, more columns may follow) with the pauses of their
+        hosts in their metadata.
         """
         delays = self._of(decode_keys(entries["key"]))["delay"]
         if delays.null_count() == len(delays):
@@ -135,7 +139,7 @@ class HostLimits:
 
 
 def due_hosts(urls: pl.Series) -> pl.Series:
-    """The host of each URL under its name in the HostDb; null for what is no URL."""
+    """Returns the host of each URL under its name in the HostDb; null for what is no URL."""
     return hosts_of(urls).str.to_lowercase()
 
 
@@ -146,12 +150,17 @@ def _put(metadata: bytes | None, delay: int | None) -> bytes | None:
 
 
 def _numbers(
-    hosts: pl.DataFrame, expression: Expression | None, name: str, conf: Configuration | None
+    hosts: pl.DataFrame,
+    expression: Expression | None,
+    name: str,
+    variables: Mapping[str, object],
 ) -> pl.Series:
-    """The value of an expression for each host, as a whole number; null where it gives none."""
+    """Returns the value of an expression for each host, as a whole number; null where it gives
+    none.
+    """
     if expression is None:
         return pl.Series([None], dtype=pl.Int64).new_from_index(0, len(hosts))
-    numbers = list(_rounded(evaluate(hosts, expression, {"conf": conf})))
+    numbers = list(_rounded(evaluate(hosts, expression, variables)))
     missing = numbers.count(None)
     if missing:
         first = decode_keys(hosts["key"])[numbers.index(None)]

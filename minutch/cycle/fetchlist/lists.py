@@ -1,4 +1,4 @@
-"""Fetch lists on disk: the part `crawl_generate` of a new segment.
+"""Writes fetch lists: the part `crawl_generate` of a new segment.
 
     <segments>/<yyyyMMddHHmmss>/crawl_generate/part-r-NNNNN     plain SequenceFile <Text,
     CrawlDatum>, uncompressed
@@ -41,7 +41,9 @@ _AT_A_TIME: Final = 1 << 19
 
 
 def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
-    """`entries` with `_ngt_` (LongWritable, ms) in their metadata: when they were selected."""
+    """Adds `_ngt_` (LongWritable, ms), the time of their selection, to the metadata of
+    `entries`.
+    """
     own = MapWritable({Text(GENERATE_TIME_KEY): LongWritable(time)}).to_bytes()
     metadata = entries["metadata"].fill_null(own)
     others = entries["metadata"].is_not_null().arg_true()
@@ -52,8 +54,8 @@ def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
 
 
 def number_of_lists(conf: Configuration, asked: int | None) -> int:
-    """Parts of a fetch list: as many as are fetched side by side. In local mode there is one, for
-    one process.
+    """Returns the number of parts of a fetch list: one for each process that fetches, so one in
+    local mode.
     """
     is_here = runs_here(conf)
     if is_here and (conf.get("mapreduce.framework.name") or "local") == "local":
@@ -66,7 +68,7 @@ def number_of_lists(conf: Configuration, asked: int | None) -> int:
 
 @lru_cache(maxsize=100_000)
 def address_of(host: str) -> str | None:
-    """The IPv4 address of a host; None if it has none."""
+    """Returns the IPv4 address of a host; None if it has none."""
     try:
         return socket.gethostbyname(host)
     except (OSError, UnicodeError):
@@ -101,13 +103,13 @@ class FetchListWriter:
         return cls(
             segments,
             number_of_lists(conf, fetchers),
-            UrlPartitioner(conf, address_of, seed),
+            UrlPartitioner.from_conf(conf, address_of, seed),
             output_compression(conf),
             partial(mark_success, conf),
         )
 
     def write(self, entries: pl.DataFrame, clock: Clock) -> Path:
-        """Make a new segment with these entries, which may come in any order; returns its path."""
+        """Makes a new segment with these entries, which may come in any order; returns its path."""
         part_of = (
             self._partitioner.parts_of(decode_keys(entries["key"]), self._parts)
             .to_numpy()

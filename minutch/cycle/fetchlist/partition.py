@@ -1,5 +1,5 @@
-"""Which part of a fetch list a URL goes to: all pages of one host (domain, address) to the same
-part.
+"""Decides which part of a fetch list a URL goes to: all pages of one host (domain, address) go to
+the same part.
 
     part = ((String.hashCode of host, domain or address) ^ seed) & 0x7fffffff % parts
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import cached_property
 from typing import Final
 
 import polars as pl
@@ -36,22 +35,30 @@ Resolve = Callable[[str], str | None]
 
 
 class UrlPartitioner:
-    """Places URLs. `resolve` looks hosts up where the mode is byIP; `seed` is used instead of the
-    configured one.
-    """
+    """Decides which part a URL goes to. `resolve` looks hosts up where the mode is byIP."""
 
-    def __init__(self, conf: Configuration, resolve: Resolve, seed: int | None = None) -> None:
-        self.seed = conf.get_int(SEED_PROPERTY, 0) if seed is None else seed
-        self.mode = conf.get_word(MODE_PROPERTY, BY_HOST)
+    def __init__(
+        self, normalizers: URLNormalizers, resolve: Resolve, *, mode: str = BY_HOST, seed: int = 0
+    ) -> None:
+        self._normalizers = normalizers
         self._resolve = resolve
-        self._conf = conf
+        self._mode = mode
+        self._seed = int32(seed)
 
-    @cached_property
-    def _normalizers(self) -> URLNormalizers:
-        return URLNormalizers(self._conf, SCOPE_PARTITION)
+    @classmethod
+    def from_conf(
+        cls, conf: Configuration, resolve: Resolve, seed: int | None = None
+    ) -> UrlPartitioner:
+        """Reads `partition.url.mode` and, unless `seed` is given, `partition.url.seed`."""
+        return cls(
+            URLNormalizers(conf, SCOPE_PARTITION),
+            resolve,
+            mode=conf.get_word(MODE_PROPERTY, BY_HOST),
+            seed=conf.get_int(SEED_PROPERTY, 0) if seed is None else seed,
+        )
 
     def parts_of(self, urls: pl.Series, parts: int) -> pl.Series:
-        """The part (0 to parts - 1, Int64) of each of `urls` (String)."""
+        """Returns the part (0 to parts - 1, Int64) of each of `urls` (String)."""
         if parts == 1:
             return pl.repeat(0, len(urls), dtype=pl.Int64, eager=True).alias("part")
         normal = self._normalizers.normalize_column(urls)
@@ -62,13 +69,13 @@ class UrlPartitioner:
             texts = normal.zip_with(normal.is_not_null(), urls).gather(no_urls)
             log.warning("%d malformed URLs, such as %s", len(texts), texts[0])
             hashes = hashes.scatter(no_urls, map_distinct(texts, string_hash, pl.Int64()))
-        seeded = hashes.cast(pl.Int32) ^ pl.Series([int32(self.seed)], dtype=pl.Int32)
+        seeded = hashes.cast(pl.Int32) ^ pl.Series([self._seed], dtype=pl.Int32)
         return ((seeded & 0x7FFFFFFF).cast(pl.Int64) % parts).alias("part")
 
     def _hashes(self, hosts: pl.Series) -> pl.Series:
-        if self.mode == BY_DOMAIN:
+        if self._mode == BY_DOMAIN:
             hosts = domains_of(hosts)
-        function = self._address_hash if self.mode == BY_IP else string_hash
+        function = self._address_hash if self._mode == BY_IP else string_hash
         return map_distinct(hosts, function, pl.Int64())
 
     def _address_hash(self, host: str) -> int:

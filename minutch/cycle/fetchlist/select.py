@@ -1,5 +1,5 @@
-"""Which of the pages that are due get a place in a fetch list: topN, segments, at most so many of
-one host. No I/O.
+"""Decides which of the pages that are due get a place in a fetch list: topN, segments, limits of
+hosts. No I/O.
 
 Best first: by descending sort value, then by a hash of the URL, then by the URL's bytes. Nutch
 leaves the order of equal sort values open; the hash scatters them, so that a cut at topN takes
@@ -19,6 +19,7 @@ HashComparator.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -34,7 +35,7 @@ from minutch.kernels.arrow import from_series
 from minutch.plugin.chains import SCOPE_GENERATE_HOST_COUNT, URLNormalizers
 from minutch.urls.hostcolumns import domains_of, hosts_of
 from minutch.work.tables.frame import decode_keys
-from minutch.work.tables.parallel import for_each
+from minutch.work.tables.parallel import for_each, number_of_parts
 from minutch.work.tables.rankwindow import Ranks
 
 Ints = NDArray[np.int64]
@@ -50,12 +51,12 @@ REASONS: Final = {
     OVER_LIMIT: "over the limit of their host or domain (generate.max.count)",
     NOT_IN_TOP: "beyond topN",
 }
-"""What the counters of entries that got no place say."""
+"""Counter of entries that got no place -> its meaning."""
 
 NO_PLACE: Final = 0
 IS_MALFORMED: Final = -1
 IS_OVER_LIMIT: Final = -2
-"""In the place of a segment's number (from 1): why an entry has none."""
+"""Instead of a segment's number (from 1): the reason why an entry has none."""
 WHY: Final = {IS_MALFORMED: MALFORMED, IS_OVER_LIMIT: OVER_LIMIT, NO_PLACE: NOT_IN_TOP}
 
 NO_LIMIT: Final = (1 << 63) - 1
@@ -63,8 +64,8 @@ _BLOCK: Final = 10_000  # entries whose hosts are looked up at a time
 
 
 def url_hashes(keys: pl.Series) -> NDArray[np.uint32]:
-    """The hash code of each URL (Binary), moved so that its unsigned order is the signed order of
-    Java's.
+    """Returns the hash code of each URL (Binary), moved so that its unsigned order is the signed
+    order of Java's.
     """
     strings, hashes = from_series(keys), np.empty(len(keys), np.int32)
     hash_kernels.url_hashes(strings.views, strings.addresses, hashes)
@@ -72,8 +73,8 @@ def url_hashes(keys: pl.Series) -> NDArray[np.uint32]:
 
 
 def descending(values: pl.Series) -> NDArray[np.uint32]:
-    """Integers that ascend where the 32-bit `values` descend, in the order of Float.compare: NaN
-    comes first.
+    """Returns integers that ascend where the 32-bit `values` descend, in the order of
+    Float.compare: NaN comes first.
     """
     numbers = values.to_numpy()
     bits = numbers.view(np.int32)
@@ -98,8 +99,8 @@ def ranks_of(order: NDArray[np.uint32], hashes: NDArray[np.uint32]) -> Ranks:
 
 
 def best_first(ranks: Ranks, keys: pl.Series, first: int) -> Iterator[Ints]:
-    """The numbers of all rows by rank, then key, in stretches of which the first has about `first`
-    rows.
+    """Yields the numbers of all rows by rank, then key, in stretches of which the first has about
+    `first` rows.
     """
     low = 0
     while first < len(ranks):
@@ -122,52 +123,82 @@ def by_rank(rows: Ints, ranks: Ranks, keys: pl.Series) -> Ints:
 
 
 def ranks_in(table: pl.DataFrame) -> Ranks:
-    """The rank of each entry of a table with `sort`: lower ones come first."""
+    """Returns the rank of each entry of a table with `sort`: lower ones come first."""
     return ranks_of(descending(table["sort"]), mixed(url_hashes(table["key"])))
 
 
-class Selection:
-    """What limits the selection: `top_n` per segment, `segments`, generate.max.count,
-    generate.count.mode.
+@dataclass(frozen=True, slots=True)
+class SelectionSettings:
+    """The limits of a selection."""
 
-    `hosts` has limits of hosts that stand in the place of generate.max.count.
+    top_n: int
+    """Pages in each segment, at most."""
+    segments: int
+    """Segments that are made, at most."""
+    reducers: int
+    """Reducers, each of which deals out its share of the places."""
+    max_count: int
+    """Pages of a host or domain in each segment, at most; 0 or less: no limit."""
+    by_domain: bool
+    """Whether the pages of a domain are counted together."""
+    normalizers: URLNormalizers | None
+    """Normalizers of the URLs whose hosts are counted."""
+    partitioner: UrlPartitioner
+    """Decides which reducer an entry belongs to."""
+
+    @classmethod
+    def from_conf(
+        cls, conf: Configuration, *, top_n: int, segments: int, normalize: bool, resolve: Resolve
+    ) -> SelectionSettings:
+        """Reads `generate.max.count`, `generate.count.mode` and `mapreduce.job.reduces`."""
+        return cls(
+            top_n=top_n,
+            segments=segments,
+            reducers=number_of_parts(conf),
+            max_count=conf.get_int("generate.max.count", -1),
+            by_domain=conf.get("generate.count.mode") == "domain",
+            normalizers=URLNormalizers(conf, SCOPE_GENERATE_HOST_COUNT) if normalize else None,
+            partitioner=UrlPartitioner.from_conf(conf, resolve),
+        )
+
+
+class Selection:
+    """Gives places to entries, best first, within the limits of `settings`.
+
+    `hosts` has limits of hosts that apply instead of generate.max.count.
     """
 
     def __init__(
         self,
-        conf: Configuration,
-        *,
-        top_n: int,
-        segments: int,
-        normalize: bool,
-        reducers: int,
-        resolve: Resolve,
+        settings: SelectionSettings,
         hosts: HostLimits | None = None,
         own: range | None = None,
     ) -> None:
         """`own` are the reducers whose entries come, if they are not all of them."""
-        self._conf = conf
+        reducers, top_n = settings.reducers, settings.top_n
         self._reducers = reducers
         self._limit = top_n // reducers if top_n >= 0 else -(-top_n // reducers)
-        self._segments = segments
-        self._max_count = conf.get_int("generate.max.count", -1)
-        self._by_domain = conf.get("generate.count.mode") == "domain"
-        self._normalizers = URLNormalizers(conf, SCOPE_GENERATE_HOST_COUNT) if normalize else None
+        self._segments = settings.segments
+        self._max_count = settings.max_count
+        self._by_domain = settings.by_domain
+        self._normalizers = settings.normalizers
         self._hosts = hosts if hosts is not None and hosts.limits_counts else None
-        self._partitioner = UrlPartitioner(conf, resolve)
+        self._partitioner = settings.partitioner
         self._own = range(reducers) if own is None else own
-        self._quotas = [Quota(self._limit, segments, self._max_count) for _ in range(reducers)]
+        self._quotas = [
+            Quota(self._limit, self._segments, self._max_count) for _ in range(reducers)
+        ]
 
     @property
     def is_full(self) -> bool:
-        """Whether no further entry can get a place."""
+        """True if no further entry can get a place."""
         return all(self._quotas[reducer].is_full for reducer in self._own)
 
     def choose(
         self, found: Sequence[pl.DataFrame], counters: Counters, total: int = 0
     ) -> pl.DataFrame:
-        """The entries that get a place, with their `segment` (from 1); `counters` has the number of
-        all others.
+        """Returns the entries that get a place, with their `segment` (from 1); `counters` has the
+        number of all others.
 
         `found` has at least one table of what is due, with the column `sort`. Where these are the
         best of more, there are `total` entries; worse ones have their turn in later calls.
@@ -181,8 +212,8 @@ class Selection:
     def segments_of(
         self, found: Sequence[pl.DataFrame], counters: Counters, total: int = 0
     ) -> Ints:
-        """The segment of each entry of all tables, one after the other; of those without one, WHY
-        not.
+        """Returns the segment of each entry of all tables, one after the other; of those without
+        one, WHY not.
         """
         keys = pl.concat([table["key"] for table in found], rechunk=True)
         total = max(total, len(keys))
@@ -202,11 +233,11 @@ class Selection:
         return segments
 
     def _is_limited(self, total: int) -> bool:
-        """Whether it depends on the others, of `total` entries, which of them get a place."""
+        """Returns True if an entry's place depends on the others, of `total` entries."""
         return self._max_count > 0 or self._hosts is not None or 0 <= self._limit < total
 
     def _blocks(self, found: Sequence[pl.DataFrame], keys: pl.Series) -> Iterator[Ints]:
-        """The numbers of all rows, best first, a few at a time."""
+        """Yields the numbers of all rows, best first, a few at a time."""
         ranks = np.concatenate(for_each(ranks_in, found))
         places = self._limit * self._segments * self._reducers if self._limit >= 0 else NO_LIMIT
         for rows in best_first(
@@ -216,7 +247,7 @@ class Selection:
                 yield rows[start : start + _BLOCK]
 
     def _deal(self, rows: Ints, keys: pl.Series, segments: Ints, total: int) -> None:
-        """Give places to the entries `rows`: each one's segment goes into `segments`."""
+        """Gives places to the entries `rows`: each one's segment goes into `segments`."""
         urls = decode_keys(keys.gather(rows))
         reducer_of = self._reducers_of(urls, total)
         for reducer, quota in enumerate(self._quotas):
@@ -229,8 +260,8 @@ class Selection:
                 segments[rows[mine]] = quota.deal(self._owners(own), limits)
 
     def _reducers_of(self, urls: pl.Series, total: int) -> Ints:
-        """The reducer of each of `urls`, of `total` in all: the same for all where places are not
-        limited.
+        """Returns the reducer of each of `urls`, of `total` in all: the same for all where places
+        are not limited.
         """
         if self._reducers == 1 or not self._is_limited(total):
             return np.zeros(len(urls), dtype=np.int64)
@@ -238,7 +269,9 @@ class Selection:
         return reducers
 
     def _owners(self, urls: pl.Series) -> pl.Series:
-        """The host or domain that each URL counts for, in lower case; null for what is no URL."""
+        """Returns the host or domain that each URL counts for, in lower case; null for what is no
+        URL.
+        """
         if self._normalizers is not None:
             urls = self._normalizers.normalize_column(urls)
         owners = hosts_of(urls)
@@ -246,12 +279,14 @@ class Selection:
 
 
 def _in_order(rows: int) -> Iterator[Ints]:
-    """The numbers of so many rows, a few at a time."""
+    """Returns the numbers of `count` rows, a few at a time."""
     return (np.arange(start, min(start + _BLOCK, rows)) for start in range(0, rows, _BLOCK))
 
 
 def _placed(table: pl.DataFrame, segments: Ints) -> pl.DataFrame:
-    """The entries that have a segment, with it; where all have one, they stay where they lie."""
+    """Returns the entries that have a segment, with it; where all have one, they stay where they
+    lie.
+    """
     table, has_place = table.with_columns(pl.Series("segment", segments)), segments > NO_PLACE
     return table if has_place.all() else table.filter(pl.Series(has_place))
 
@@ -275,12 +310,12 @@ class Quota:
 
     @property
     def is_full(self) -> bool:
-        """Whether no further entry can get a place."""
+        """True if no further entry can get a place."""
         return self._count == self._limit and self._segment >= self._segments
 
     def deal(self, owners: pl.Series, limits: Ints | None = None) -> Ints:
-        """The segment (from 1; else WHY not) of each of the next entries, given by host or domain
-        (null: no URL).
+        """Returns the segment (from 1; else WHY not) of each of the next entries, given by host or
+        domain (null: no URL).
 
         `limits` has each entry's own `max_count`.
         """
@@ -325,8 +360,8 @@ class Quota:
         return segments
 
     def _segment_of(self, owner: str, limit: int) -> int:
-        """The segment with a place for another page of `owner`, which may have `limit` in each, or
-        IS_OVER_LIMIT.
+        """Returns the segment with a place for another page of `owner`, which may have `limit` in
+        each, or IS_OVER_LIMIT.
         """
         state = self._hosts.setdefault(owner, [1, 0])  # its present segment, its pages there
         state[1] += 1

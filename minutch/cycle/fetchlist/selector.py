@@ -1,5 +1,4 @@
-"""What generate takes of a CrawlDb: the options it is given, and its two steps, put together in one
-place.
+"""Selects entries of a CrawlDb for generate: its options, and its two decisions in one place.
 
     find_due    the entries that may be fetched, partition by partition (`due`)
     selection   which of them get a place (`select`), with the limits that the HostDb gives
@@ -21,20 +20,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.cycle.crawldb.schedule import fetch_schedule
+from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist import due, select
 from minutch.cycle.fetchlist.hostlimits import Expressions, HostLimits, due_hosts
 from minutch.cycle.fetchlist.lists import address_of
-from minutch.cycle.fetchlist.partition import UrlPartitioner
 from minutch.cycle.hostdb.store import HostDb
 from minutch.job import Counters, Progress
 from minutch.plugin.chains import ScoringFilters, URLFilters
 from minutch.records.hostdatum.columns import HOSTDB_SCHEMA
-from minutch.work.engine import Task, engine_of
+from minutch.work.engine import Engine, Task
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys, empty
-from minutch.work.tables.parallel import for_each, number_of_parts
+from minutch.work.tables.parallel import for_each
 from minutch.work.tables.rankwindow import Ranks
 from minutch.work.tables.spans import FileOrSplit
 
@@ -46,7 +44,7 @@ HOSTDB_PROPERTY: Final = "generate.hostdb"
 _MS_PER_DAY: Final = 86_400_000
 
 
-class Chosen(NamedTuple):
+class SelectedEntries(NamedTuple):
     """The entries that get a place, with their `segment` (from 1); where there is none, when one
     will be due (ms).
     """
@@ -79,31 +77,55 @@ class GenerateOptions:
     """Parts of a fetch list, where it is not one process that fetches."""
 
 
+@dataclass
 class Selector:
-    """The selector of one run at `now` (ms), for which the property `generate.curTime` may stand.
+    """Selects the entries of one run of generate."""
 
-    Raises StoreError (no HostDb), ExpressionError, ConfigError.
-    """
+    options: GenerateOptions
+    now: int
+    """Time (ms) of the run."""
+    conditions: due.Conditions
+    schedule: AbstractFetchSchedule
+    scoring: ScoringFilters
+    filters: URLFilters | None
+    hostdb: HostDb | None
+    expressions: Expressions
+    limits: select.SelectionSettings
+    hosts: HostLimits | None = None
+    """Limits of the hosts that have pages due; known once there is a `selection`."""
 
-    def __init__(self, conf: Configuration, options: GenerateOptions, now: int) -> None:
-        self.options = options
-        self.now = conf.get_long(CURRENT_TIME_PROPERTY, now)
-        at = self.now + options.add_days * _MS_PER_DAY
-        self.conditions = due.Conditions.from_conf(conf, at, _compiled(options.expression))
-        self._conf = conf
-        self._hostdb = None if options.hostdb is None else HostDb(options.hostdb)
-        if self._hostdb is not None:
-            self._hostdb.require_parts()
-        self._expressions = Expressions() if self._hostdb is None else Expressions.from_conf(conf)
-        self.schedule, self.scoring = fetch_schedule(conf), ScoringFilters(conf)
-        self.filters = URLFilters(conf) if options.filtering else None
-        self.hosts: HostLimits | None = None
-        """What the HostDb says of the hosts that have pages due; known once there is a
-        `selection`.
+    @classmethod
+    def from_conf(cls, conf: Configuration, options: GenerateOptions, now: int) -> Selector:
+        """Reads the properties of generate; `generate.curTime` is used instead of `now`, if set.
+
+        Raises StoreError (no HostDb), ExpressionError, ConfigError.
         """
+        now = conf.get_long(CURRENT_TIME_PROPERTY, now)
+        at = now + options.add_days * _MS_PER_DAY
+        conditions = due.Conditions.from_conf(conf, at, _compiled(options.expression))
+        hostdb = None if options.hostdb is None else HostDb(options.hostdb)
+        if hostdb is not None:
+            hostdb.require_parts()
+        return cls(
+            options=options,
+            now=now,
+            conditions=conditions,
+            schedule=fetch_schedule(conf),
+            scoring=ScoringFilters(conf),
+            filters=URLFilters(conf) if options.filtering else None,
+            hostdb=hostdb,
+            expressions=Expressions() if hostdb is None else Expressions.from_conf(conf),
+            limits=select.SelectionSettings.from_conf(
+                conf,
+                top_n=options.top_n,
+                segments=options.max_segments,
+                normalize=options.normalize,
+                resolve=address_of,
+            ),
+        )
 
     def due_in(self, frame: pl.DataFrame, *, with_others: bool = False) -> due.Due:
-        """What of `frame` may be fetched."""
+        """Returns the entries of `frame` that may be fetched."""
         return due.due(
             frame,
             self.conditions,
@@ -116,8 +138,8 @@ class Selector:
     def find_due(
         self, db: CrawlDb, look: Callable[[pl.DataFrame], due.Due] | None = None
     ) -> list[due.Due]:
-        """What is due in each stretch of the CrawlDb; `look` stands for `due_in`. Raises
-        StoreError, FormatError.
+        """Finds the entries that are due in each stretch of the CrawlDb; `look` is called instead
+        of `due_in`. Raises StoreError, FormatError.
         """
         find = look or self.due_in
 
@@ -126,48 +148,51 @@ class Selector:
 
         return list(chain.from_iterable(for_each(look_into, db.require_parts())))
 
-    def choose(self, db: CrawlDb, counters: Counters, progress: Progress) -> Chosen:
-        """The entries that get a place; `counters` has the number of all others.
+    def choose(
+        self, db: CrawlDb, engine: Engine, counters: Counters, progress: Progress
+    ) -> SelectedEntries:
+        """Returns the entries that get a place; `counters` counts all others.
 
         Raises StoreError, FormatError.
         """
-        engine = engine_of(self._conf)
-        places = engine.splits(db.require_parts())
-        placed = engine.select(self._find, places, self, due.SCHEMA, self._conf, counters, progress)
-        counters.add(select.NOT_IN_TOP, placed.left)
-        if len(placed.rows):
-            if self._hostdb is not None and self.hosts is None:
-                self.hosts = self._limits(self._hostdb, [placed.rows])
-            return Chosen(placed.rows, None)
-        times = list(engine.map(self._next_due, places, Counters(), progress))
-        return Chosen(placed.rows, min((time for time in times if time is not None), default=None))
+        pieces = engine.splits(db.require_parts())
+        selected = engine.select(self._find, pieces, self, due.SCHEMA, counters, progress)
+        counters.add(select.NOT_IN_TOP, selected.left)
+        if len(selected.rows):
+            if self.hostdb is not None and self.hosts is None:
+                self.hosts = self._limits(self.hostdb, [selected.rows])
+            return SelectedEntries(selected.rows, None)
+        times = list(engine.map(self._next_due, pieces, Counters(), progress))
+        return SelectedEntries(
+            selected.rows, min((time for time in times if time is not None), default=None)
+        )
 
-    def _find(self, task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
-        for frame in scan(place):
+    def _find(self, task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
+        for frame in scan(piece):
             found = self.due_in(frame)
             task.counters.merge(found.counters)
             task.advance(len(frame))
             yield found.entries
 
-    def _next_due(self, task: Task, place: FileOrSplit) -> int | None:
-        """When the first of the entries in a place will be due that are not yet (ms)."""
-        times = [self.due_in(frame).next_due for frame in scan(place)]
+    def _next_due(self, task: Task, piece: FileOrSplit) -> int | None:
+        """Returns the time (ms) when the next entry of a place will be due."""
+        times = [self.due_in(frame).next_due for frame in scan(piece)]
         return min((time for time in times if time is not None), default=None)
 
-    # -- the rules of the contest for places: see `engine.interface.SelectionRules` --
+    # -- the rules by which entries compete for places: `engine.interface.SelectionRules` --
 
     @property
     def groups(self) -> int:
-        """Each reducer deals out its share of the places."""
-        return number_of_parts(self._conf)
+        """Number of reducers; each deals out its share of the places."""
+        return self.limits.reducers
 
     @property
     def limit(self) -> int | None:
-        """As many as the segments have. A HostDb's limits are read for the hosts of all entries
-        that are due.
+        """The places of all segments; None with a HostDb, whose limits are read for the hosts of
+        all entries that are due.
         """
         options = self.options
-        if options.top_n < 0 or options.top_n == select.NO_LIMIT or self._hostdb is not None:
+        if options.top_n < 0 or options.top_n == select.NO_LIMIT or self.hostdb is not None:
             return None
         return options.top_n * options.max_segments
 
@@ -176,52 +201,36 @@ class Selector:
         return select.ranks_in(table)
 
     def groups_of(self, table: pl.DataFrame) -> pl.Series:
-        """All entries of a host are one reducer's."""
-        return UrlPartitioner(self._conf, address_of).parts_of(
-            decode_keys(table["key"]), self.groups
-        )
-
-    def selector(self, tables: Sequence[pl.DataFrame], parts: range) -> select.Selection:
-        """The limits of hosts are those of the hosts in `tables`."""
-        return self.selection(tables, parts)
+        """Returns the reducer of each entry; all entries of a host have the same."""
+        return self.limits.partitioner.parts_of(decode_keys(table["key"]), self.groups)
 
     def selection(
-        self, found: Sequence[pl.DataFrame], own: range | None = None
+        self, tables: Sequence[pl.DataFrame], parts: range | None = None
     ) -> select.Selection:
-        """Who gets a place among the entries that were found to be due; of some reducers, or of
-        all.
+        """Starts a selection of some reducers, or of all; hosts have the limits that the HostDb
+        gives for those in `tables`.
         """
-        self.hosts = None if self._hostdb is None else self._limits(self._hostdb, found)
-        return select.Selection(
-            self._conf,
-            top_n=self.options.top_n,
-            segments=self.options.max_segments,
-            normalize=self.options.normalize,
-            reducers=number_of_parts(self._conf),
-            resolve=address_of,
-            hosts=self.hosts,
-            own=own,
-        )
+        self.hosts = None if self.hostdb is None else self._limits(self.hostdb, tables)
+        return select.Selection(self.limits, self.hosts, parts)
 
     @property
     def is_limited(self) -> bool:
-        """Whether places are limited, so that it depends on the others whether a page gets one."""
-        most = self._conf.get_int("generate.max.count", -1)
+        """True if places are limited, so that a page's place depends on the others."""
         return (
             self.options.top_n != select.NO_LIMIT
-            or most > 0
-            or self._expressions.max_count is not None
+            or self.limits.max_count > 0
+            or self.expressions.max_count is not None
         )
 
     def _limits(self, db: HostDb, found: Sequence[pl.DataFrame]) -> HostLimits:
-        """What the HostDb says of the hosts that have pages due. Raises FormatError."""
+        """Reads the limits of the hosts that have pages due. Raises FormatError."""
         parts = range(len(db.require_parts()))
         names = [due_hosts(decode_keys(table["key"])).drop_nulls().unique() for table in found]
         wanted = pl.concat([pl.Series("host", [], pl.String), *names]).unique()
         frames: Iterator[pl.DataFrame] = chain(
             [empty(HOSTDB_SCHEMA)], *(db.scan_part(part) for part in parts)
         )
-        return HostLimits.of(frames, self._expressions, wanted)
+        return HostLimits.of(frames, self.expressions, wanted)
 
 
 def _compiled(expression: str | None) -> Expression | None:

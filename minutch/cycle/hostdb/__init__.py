@@ -1,14 +1,14 @@
-"""The HostDb: what the crawl knows about each host.
+"""Keeps a database of hosts: their pages by status, home pages, scores, failed look-ups.
 
 Read `update` first, then `statistics` and `hostrecords`.
 
     `store`                     opens a HostDb on disk
-    `update`                    brings what the CrawlDb knows of hosts into it
-    `statistics`, `processors`  count the entries of a host
-    `fields`                    sums up metadata fields of pages per host
-    `hostrecords`               makes one record of all that is known of a host
-    `checks`, `lookups`         decide which hosts are looked up in the DNS, and do it
+    `update`                    the job: updates a HostDb from a CrawlDb, looks up hosts
+    `statistics`, `processors`  count the entries of each host
+    `fields`                    aggregates metadata fields of pages per host
+    `hostrecords`               merges old record, counts and scores into one record per host
+    `checks`, `lookups`         decide which hosts are looked up in the DNS, and look them up
     `tophosts`                  reads scores of hosts from text files
-    `variables`                 gives expressions the values of a host
-    `dump`                      shows hosts as text
+    `variables`                 evaluates expressions on hosts
+    `dump`                      writes hosts as text
 """

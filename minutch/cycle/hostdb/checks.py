@@ -1,13 +1,13 @@
-"""Which hosts are looked up in the DNS, and what an answer does to their records: the one home of
-that. Pure: no I/O.
+"""Decides which hosts are looked up in the DNS, and how an answer changes their records. Pure: no
+I/O.
 
     new      never looked up (no date of a last check)
     known    the last look-up found an address: due again after hostdb.recheck.interval
     failed   the last n look-ups found none: due again after n times that interval
 
 A host that failed before and fails more often than hostdb.purge.failed.hosts.threshold is dropped.
-Nutch looks up what is not due, and drops below the threshold: both comparisons are the other way
-round there.
+Nutch has both comparisons reversed: it looks up hosts that are not due, and drops those below the
+threshold.
 
 Source: org.apache.nutch.hostdb.UpdateHostDbReducer.shouldCheck, isEligibleForCheck; ResolverThread.
 """
@@ -33,13 +33,13 @@ OUTCOMES: Final = (
     EXISTING_UNKNOWN,
     PURGED_UNKNOWN,
 )
-"""What a look-up can lead to, by Nutch's words."""
+"""The results of a look-up, named as in Nutch."""
 NEVER: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """Which hosts are looked up; `interval` in ms, `threshold` NEVER: no host is dropped."""
+    """The kinds of hosts that are looked up; `interval` is in ms, `threshold` may be NEVER."""
 
     new: bool = False
     known: bool = False
@@ -50,11 +50,11 @@ class Checks:
 
     @property
     def any(self) -> bool:
-        """Whether any host may be looked up."""
+        """True if any host may be looked up."""
         return self.new or self.known or self.failed
 
     def due(self, hosts: pl.DataFrame, now: int) -> pl.Series:
-        """For each host (HOSTDB_SCHEMA) whether it is to be looked up at `now` (ms)."""
+        """Decides for each host (HOSTDB_SCHEMA) whether it is looked up at `now` (ms)."""
         failures = pl.col("dns_failures")
         is_new = pl.col("last_check") == 0
         again = pl.col("last_check") + self.interval * pl.max_horizontal(failures, 1) <= now
@@ -64,11 +64,10 @@ class Checks:
         ).to_series()
 
     def after(self, hosts: pl.DataFrame, found: pl.Series, now: int) -> pl.DataFrame:
-        """The records of hosts that were looked up at `now`, with the column `outcome`, one of
-        OUTCOMES.
+        """Updates the records of hosts that were looked up at `now`, with a column `outcome` (of
+        OUTCOMES); hosts to be dropped are included.
 
-        `found` says for each host whether it has an address. Those that are to be dropped are still
-        there.
+        `found` is True for each host that has an address.
         """
         failures = pl.col("dns_failures")
         is_new, was_lost = pl.col("last_check") == 0, failures > 0

@@ -1,13 +1,12 @@
-"""readhostdb: the record of one host, or all of a HostDb as text.
+"""The readhostdb job: writes the hosts of a HostDb as text.
 
     hostname TAB unfetched TAB fetched TAB gone TAB redirTemp TAB redirPerm TAB notModified TAB
-    numRecords TAB dnsFail
-    TAB cnxFail TAB sumFail TAB score TAB lastCheck TAB homepage TAB (key ":" value "|||")* LF
+    numRecords TAB dnsFail TAB cnxFail TAB sumFail TAB score TAB lastCheck TAB homepage TAB
+    (key ":" value "|||")* LF
 
-A dump has a file for each part of the HostDb, in its order, with a head line unless
-hostdb.dump.field.header is false. -dumpHomepages and -dumpHostnames write these alone, a tab after
-each. Unlike in Nutch, which asks the opposite of what it means, -dumpHomepages has the hosts that
-have a home page.
+A dump has a file for each part of the HostDb, in its order, with a header unless
+hostdb.dump.field.header is false. -dumpHomepages and -dumpHostnames write only these, each followed
+by a tab. -dumpHomepages dumps the hosts that have a home page; Nutch has the condition reversed.
 
 Source: org.apache.nutch.hostdb.ReadHostDb, HostDatum.toString.
 """
@@ -18,7 +17,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import polars as pl
 
@@ -30,6 +29,7 @@ from minutch.expressions import Expression, compile_expression
 from minutch.hadoop.formats.javahash import date_time_to_string, float_to_string
 from minutch.job import Counters, JobContext
 from minutch.records.metadata.columns import entries
+from minutch.work.tables.compression import text_codec
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import for_each
 from minutch.work.tables.textparts import output_folder, require_absent, text_file
@@ -37,8 +37,8 @@ from minutch.work.tables.textparts import output_folder, require_absent, text_fi
 log = logging.getLogger(__name__)
 
 HEADER: Final = (
-    "hostname\tunfetched\tfetched\tgone\tredirTemp\tredirPerm\tnotModified\tnumRecords\tdnsFail\tcnxFail\tsumFail\t"
-    "score\tlastCheck\thomepage\tmetadata\n"
+    "hostname\tunfetched\tfetched\tgone\tredirTemp\tredirPerm\tnotModified\tnumRecords\t"
+    "dnsFail\tcnxFail\tsumFail\tscore\tlastCheck\thomepage\tmetadata\n"
 )
 WRITTEN: Final = "hosts written"
 LEFT_OUT: Final = "hosts left out"
@@ -54,8 +54,20 @@ _COUNTS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Dump:
-    """What is written of which hosts."""
+class ReadHostDbOptions:
+    """Options of the readhostdb job; hostdb.* apply to those that are not set."""
+
+    homepages: bool = False
+    """Whether only home pages are written, of hosts that have one."""
+    hostnames: bool = False
+    """Whether only the names of hosts are written."""
+    expression: str | None = None
+    """A JEXL expression that is true for the hosts to be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class DumpSettings:
+    """The hosts and fields that are written."""
 
     homepages: bool = False
     hostnames: bool = False
@@ -63,27 +75,25 @@ class Dump:
     expression: Expression | None = None
 
     @classmethod
-    def from_conf(
-        cls, conf: Configuration, *, homepages: bool, hostnames: bool, expression: str | None
-    ) -> Dump:
-        """The switches, or what hostdb.dump.* and hostdb.filter.expression say. Raises
+    def from_conf(cls, conf: Configuration, options: ReadHostDbOptions) -> Self:
+        """Completes the options by hostdb.dump.* and hostdb.filter.expression. Raises
         ExpressionError.
         """
-        text = expression or conf.get("hostdb.filter.expression")
+        text = options.expression or conf.get("hostdb.filter.expression")
         return cls(
-            homepages or conf.get_boolean("hostdb.dump.homepages", False),
-            hostnames or conf.get_boolean("hostdb.dump.hostnames", False),
+            options.homepages or conf.get_boolean("hostdb.dump.homepages", False),
+            options.hostnames or conf.get_boolean("hostdb.dump.hostnames", False),
             conf.get_boolean("hostdb.dump.field.header", True),
             compile_expression(text) if text else None,
         )
 
     @property
     def is_full(self) -> bool:
-        """Whether whole records are written."""
+        """True if whole records are written."""
         return not self.homepages and not self.hostnames
 
     def selected(self, hosts: pl.DataFrame) -> pl.DataFrame:
-        """The hosts that are written."""
+        """Selects the hosts that are written."""
         if self.expression is not None:
             hosts = hosts.filter(
                 pl.Series([value is True for value in evaluate(hosts, self.expression)])
@@ -91,7 +101,7 @@ class Dump:
         return hosts.filter(pl.col("homepage_url") != b"") if self.homepages else hosts
 
     def text(self, hosts: pl.DataFrame) -> str:
-        """Their lines."""
+        """Returns the lines of hosts."""
         if not self.is_full:
             shown = decode_keys(hosts["homepage_url" if self.homepages else "key"])
             return "".join(f"{value}\t\n" for value in shown)
@@ -99,7 +109,7 @@ class Dump:
 
 
 def lines(hosts: pl.DataFrame) -> pl.Series:
-    """The line of each host."""
+    """Formats each host as a line of all its fields."""
     failures = [pl.col("dns_failures"), pl.col("connection_failures")]
     found = hosts.select(
         key=decode_keys(hosts["key"]),
@@ -120,7 +130,7 @@ def _distinct(values: pl.Series, text: Callable[[Any], str]) -> pl.Series:
 
 
 def _metadata(hosts: pl.DataFrame) -> pl.Series:
-    """The metadata of each host as one text."""
+    """Formats the metadata of each host."""
     found = entries(hosts["metadata"], hosts["key"])
     if found.is_empty():
         return pl.Series([""]).new_from_index(0, len(hosts))
@@ -135,21 +145,28 @@ def _metadata(hosts: pl.DataFrame) -> pl.Series:
     return rows.join(texts, on="row", how="left", maintain_order="left")["text"].fill_null("")
 
 
-def write(db: HostDb, out: Path, dump: Dump, context: JobContext) -> Counters:
-    """Write the hosts of `db` as text to files in the new directory `out`.
+def readhostdb(
+    hostdb: Path,
+    output: Path,
+    options: ReadHostDbOptions = ReadHostDbOptions(),
+    *,
+    context: JobContext,
+) -> Counters:
+    """Writes the hosts of the HostDb as text to files in the new directory `output`.
 
-    Raises StoreError (no HostDb, `out` exists), FormatError (damage).
+    Raises StoreError (no HostDb, `output` exists), FormatError (damage), ExpressionError.
     """
+    db, dump = HostDb(hostdb), DumpSettings.from_conf(context.conf, options)
     if dump.expression is not None:
         log.info("ReadHostDb: evaluating expression: %s", dump.expression.text)
     log.info("ReadHostDb: starting")
-    require_absent(out)
+    require_absent(output)
     count, counters = len(db.require_parts()), Counters({WRITTEN: 0, LEFT_OUT: 0})
-    with output_folder(out) as folder, context.progress("readhostdb", unit="hosts") as progress:
+    with output_folder(output) as folder, context.progress("readhostdb", unit="hosts") as progress:
 
         def write_part(index: int) -> Counters:
             counted = Counters()
-            with text_file(folder / f"part-m-{index:05d}", context.conf) as file:
+            with text_file(folder / f"part-m-{index:05d}", text_codec(context.conf)) as file:
                 is_first = dump.header and dump.is_full
                 for hosts in db.scan_part(index):
                     if is_first and len(hosts):

@@ -1,14 +1,13 @@
-"""Metadata fields of pages summed up per host: which keys a host's metadata gets, and their values.
-Pure: no I/O.
+"""Aggregates metadata fields of pages per host, as keys and values of the host's metadata. Pure: no
+I/O.
 
     <field>.<value>                     LongWritable   pages with this value (hostdb.string.fields)
     max.<field> avg.<field> min.<field> FloatWritable  of the values that are numbers
                                                        (hostdb.numeric.fields)
     pct<n>.<field>                      FloatWritable  the n-th percentile (hostdb.percentiles)
 
-The percentile p of n values, in order and counted from 0, is value number floor(p / 100 * n), the
-last one at most: what Nutch's t-digest gives as long as it keeps all values. Nutch gives the median
-for each.
+The percentile p of n sorted values is the value at index floor(p / 100 * n), or the last one, as
+Nutch's t-digest computes it while it keeps all values. Nutch stores the median for each percentile.
 
 Source: org.apache.nutch.hostdb.UpdateHostDbReducer.
 """
@@ -50,14 +49,14 @@ from minutch.work.tables.frame import decode_keys, encode_keys
 VALUES_SCHEMA: Final = pl.Schema(
     {
         "key": pl.Binary(),  # the host
-        "field": pl.UInt16(),  # its number among the string fields, then the numeric ones
+        "field": pl.UInt16(),  # index in the string fields followed by the numeric ones
         "text": pl.Binary(),  # the value of a string field
         "number": pl.Float32(),  # the value of a numeric one
         "count": pl.Int64(),  # pages
     }
 )
 NEW_SCHEMA: Final = pl.Schema({"row": pl.UInt32(), "key": pl.Binary(), "value": pl.Binary()})
-"""Entries of metadata, key and value as stored, in the order in which they are put into the map of
+"""Entries of metadata, key and value as stored, in the order of their insertion into the map of
 host `row`.
 """
 
@@ -78,8 +77,8 @@ class Fields:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> Fields:
-        """The properties; each name once. Raises ConfigError for a percentile that is no number
-        from 0 to 100.
+        """Reads the properties, without repeated names. Raises ConfigError for a percentile that is
+        no number from 0 to 100.
         """
         return cls(
             tuple(dict.fromkeys(conf.get_trimmed_strings("hostdb.string.fields"))),
@@ -88,11 +87,11 @@ class Fields:
         )
 
     def values(self, hosts: pl.Series, pages: pl.DataFrame) -> pl.DataFrame:
-        """How often the pages of each host have each value: a table of VALUES_SCHEMA, values as
-        they are first met.
+        """Counts the pages of each host by value: a table of VALUES_SCHEMA, values in the order of
+        their first appearance.
 
-        `pages` has key and metadata, `hosts` (Binary) is as long. Raises FormatError for damaged
-        metadata.
+        `pages` has key and metadata, `hosts` (Binary) the host of each. Raises FormatError for
+        damaged metadata.
         """
         names = dict.fromkeys((*self.strings, *self.numbers))
         found = entries(pages["metadata"], pages["key"], tuple(names))
@@ -116,8 +115,8 @@ class Fields:
         keys = ("key", "field", "text", "number")
         return together.group_by(keys, maintain_order=True).agg(count=pl.len().cast(pl.Int64))
 
-    def own(self, name: bytes) -> bool:
-        """Whether a key of a host's metadata is one that this job writes."""
+    def writes(self, name: bytes) -> bool:
+        """Returns True for a key of a host's metadata that this job writes."""
         text = name.decode("utf-8", "replace")
         kind, _, field = text.partition(".")
         if field in self.numbers and (
@@ -127,10 +126,10 @@ class Fields:
         return any(text.startswith(f"{string}.") for string in self.strings)
 
     def summaries(self, rows: pl.Series, values: pl.DataFrame) -> pl.DataFrame:
-        """What the metadata of hosts gets: a table of NEW_SCHEMA.
+        """Makes the new metadata of hosts, as NEW_SCHEMA.
 
-        `values` is a table of VALUES_SCHEMA with each value of a host once, `rows` the host's row
-        for each of its rows.
+        `values` is a table of VALUES_SCHEMA with each value of a host once, `rows` has the host's
+        row for each of its rows.
         """
         table = values.with_columns(row=rows)
         counted = self._counts(table.filter(pl.col("field") < len(self.strings)))
@@ -139,10 +138,10 @@ class Fields:
         )
 
     def _counts(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Of the string fields, in the order of Java's maps: by field, then by value."""
+        """Makes the entries of the string fields, by field and value in the order of Java maps."""
         if table.is_empty():
             return NEW_SCHEMA.to_frame()
-        place = {field: place for place, field in enumerate(names_order(self.strings))}
+        position = {field: index for index, field in enumerate(names_order(self.strings))}
         groups = (
             table.select(pl.struct("row", "field").rank("dense").alias("g"))["g"].to_numpy() - 1
         )
@@ -150,9 +149,9 @@ class Fields:
             table["text"], lambda text: string_hash(text.decode("utf-8", "replace")) & 0xFFFF_FFFF
         )
         ordered = table.with_columns(
-            place=pl.col("field").replace_strict(place, return_dtype=pl.Int64),
+            position=pl.col("field").replace_strict(position, return_dtype=pl.Int64),
             bucket=pl.Series(hash_buckets(groups.astype(np.int64), hashes.to_numpy())),
-        ).sort("row", "place", "bucket", maintain_order=True)
+        ).sort("row", "position", "bucket", maintain_order=True)
         names = [f"{name}.".encode() for name in self.strings]
         keys = [
             stored(names[field] + text)
@@ -164,8 +163,8 @@ class Fields:
         )
 
     def _statistics(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Of the numeric fields: maximum, average, percentiles, minimum, each in the order of a map
-        of the fields.
+        """Makes the entries of the numeric fields: maximum, average, percentiles, minimum, each in
+        the order of a Java map of the fields.
         """
         if table.is_empty():
             return NEW_SCHEMA.to_frame()
@@ -185,14 +184,14 @@ class Fields:
             ("min", pl.col("number").min()),
         ]
         found = table.group_by("row", "field", maintain_order=True).agg(**dict(wanted))
-        place = {
-            field + len(self.strings): place
-            for place, field in enumerate(names_order(self.numbers))
+        position = {
+            field + len(self.strings): index
+            for index, field in enumerate(names_order(self.numbers))
         }
         found = found.with_columns(
-            place=pl.col("field").replace_strict(place, return_dtype=pl.Int64)
+            position=pl.col("field").replace_strict(position, return_dtype=pl.Int64)
         )
-        found = found.sort("row", "place")
+        found = found.sort("row", "position")
         kinds = ["max", "avg", "pct", "min"]
         tables = []
         for name, _ in wanted:
@@ -201,7 +200,7 @@ class Fields:
             tables.append(
                 found.select(
                     "row",
-                    "place",
+                    "position",
                     kind=pl.lit(kinds.index(name[:3])),
                     key=pl.Series(keys, dtype=pl.Binary).gather(key),
                     value=_stored_floats(found[name]),
@@ -209,15 +208,13 @@ class Fields:
             )
         return (
             pl.concat(tables)
-            .sort("row", "kind", "place", maintain_order=True)
+            .sort("row", "kind", "position", maintain_order=True)
             .select(NEW_SCHEMA.names())
         )
 
     @staticmethod
     def _percentile(percentile: int, total: pl.Expr) -> pl.Expr:
-        """Of values in ascending order, `until` of which each has so many before it or equal to
-        it.
-        """
+        """Selects a percentile of values in ascending order, with the cumulative counts `until`."""
         target = pl.min_horizontal((total * percentile).floordiv(100), total - 1)
         return pl.col("number").filter(pl.col("until") > target).first()
 
@@ -237,21 +234,21 @@ def _per_distinct(values: pl.Series, function: Callable[[bytes], int]) -> pl.Ser
 
 
 def _texts(found: pl.DataFrame) -> pl.Series:
-    """The values of entries as toString gives them, in UTF-8."""
+    """Returns the values of entries as toString formats them, in UTF-8."""
     if (found["kind"] == TEXT).all():
         return encode_keys(decode_keys(found["value"]))
     return _distinct(found, lambda kind, value: text_of(kind, value).encode(), pl.Binary())
 
 
 def _floats(found: pl.DataFrame) -> pl.Series:
-    """The values of entries as numbers; null for what is none."""
+    """Returns the values of entries as numbers, null if they are none."""
     return _distinct(found, number_of, pl.Float32())
 
 
 def _distinct(
     found: pl.DataFrame, function: Callable[[int, bytes], object], dtype: pl.DataType
 ) -> pl.Series:
-    """`function` of each kind and value, called once for each different pair."""
+    """Applies `function` to kind and value, once for each distinct pair."""
     pairs = found.select("kind", "value")
     distinct = pairs.unique()
     results = [function(*pair) for pair in distinct.iter_rows()]
@@ -260,7 +257,7 @@ def _distinct(
 
 
 def text_of(kind: int, value: bytes) -> str:
-    """The value of an entry of metadata, as its toString gives it."""
+    """Returns the value of a metadata entry as its toString formats it."""
     if kind == FLOAT:
         return float_to_string(FloatWritable.from_bytes(value).value)
     if kind in _NUMBERS:
@@ -271,7 +268,7 @@ def text_of(kind: int, value: bytes) -> str:
 
 
 def number_of(kind: int, value: bytes) -> float | None:
-    """The value as a 32-bit float; None for what is no number, and for NaN."""
+    """Returns the value as a 32-bit float; None if it is no number or NaN."""
     try:
         number = float32(parse_float(text_of(kind, value)))
     except ValueError:

@@ -1,15 +1,14 @@
-"""One record for each host, of all that is known of it: the one home of that decision. Pure: no
-I/O.
+"""Merges the old record of a host, its counts and its score into the new record. Pure: no I/O.
 
-    before      its record in the HostDb, if it has one
-    counts, homepages, values     what the CrawlDb says of it (see `statistics`), if one is read
-    scores      -tophosts: the first score that is given for it, if that is above 0
+    before                        its record in the HostDb, if it has one
+    counts, homepages, values     its statistics from the CrawlDb (see `statistics`), if one is read
+    scores                        its first score in -tophosts, if that is above 0
 
-What the CrawlDb says replaces what it said before: counts, failed connections, and the metadata
-that this job writes. Without a CrawlDb all of it stays. A home page stays until there is another.
-Nutch loses the counts where no CrawlDb is read, adds up failed connections from run to run (if the
-old record happens to come first), keeps values that no page has any more, and never stores a home
-page, since HostDatum.hasHomepageUrl says the opposite.
+Counts, failed connections and the metadata that this job writes are replaced if a CrawlDb is read,
+and kept otherwise. A home page is kept until there is another. Nutch loses the counts if no CrawlDb
+is read, adds up failed connections from run to run (if the old record happens to come first), keeps
+values that no page has any longer, and never stores a home page, as HostDatum.hasHomepageUrl
+returns the opposite.
 
 Source: org.apache.nutch.hostdb.UpdateHostDbReducer.
 """
@@ -43,8 +42,8 @@ _FROM_CRAWLDB: Final = (*STATUSES, FAILURES)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What is known of some hosts; a host may have several rows in each table."""
+class HostRange:
+    """All rows about a range of hosts; a host may have several in each table."""
 
     before: pl.DataFrame
     counts: pl.DataFrame
@@ -53,8 +52,8 @@ class Known:
     scores: pl.DataFrame
 
 
-def merged(known: Known, statistics: Statistics, *, has_crawldb: bool) -> pl.DataFrame:
-    """One row of HOSTDB_SCHEMA for each host, by its bytes. Raises FormatError for damaged
+def merged(known: HostRange, statistics: Statistics, *, has_crawldb: bool) -> pl.DataFrame:
+    """Returns one row of HOSTDB_SCHEMA for each host, sorted by key. Raises FormatError for damaged
     metadata.
     """
     before = known.before.unique("key", keep="last")
@@ -62,7 +61,7 @@ def merged(known: Known, statistics: Statistics, *, has_crawldb: bool) -> pl.Dat
     ranked = known.homepages.sort("rank", maintain_order=True)
     homepages = ranked.unique("key", keep="last", maintain_order=True).select("key", "homepage_url")
     scores = known.scores.unique("key", keep="first", maintain_order=True).rename(
-        {"score": "given"}
+        {"score": "new_score"}
     )
     keys = (
         pl.concat([before.select("key"), counts.select("key"), scores.select("key")])
@@ -80,8 +79,8 @@ def merged(known: Known, statistics: Statistics, *, has_crawldb: bool) -> pl.Dat
     return (
         table.with_columns(*from_crawldb)
         .with_columns(
-            pl.when(pl.col("given") > 0)
-            .then(pl.col("given"))
+            pl.when(pl.col("new_score") > 0)
+            .then(pl.col("new_score"))
             .otherwise(pl.col("score").fill_null(0))
             .alias("score"),
             pl.col("last_check").fill_null(0),
@@ -97,7 +96,7 @@ def merged(known: Known, statistics: Statistics, *, has_crawldb: bool) -> pl.Dat
 def _metadata(
     table: pl.DataFrame, values: pl.DataFrame, statistics: Statistics, *, has_crawldb: bool
 ) -> pl.Series:
-    """The metadata of each host: what it was, and what the CrawlDb says now."""
+    """Merges the old metadata of each host with that from the CrawlDb."""
     old = table["metadata"]
     if not has_crawldb:
         return old
@@ -108,28 +107,30 @@ def _metadata(
     owners = once.join(rows, on="key", how="left", maintain_order="left")["row"]
     new = [statistics.fields.summaries(owners, once), *_sums(table, statistics)]
     found = entries(old, table["key"])
-    odd = found.filter(~pl.col("kind").is_in(_PLAIN))["row"].unique()
-    kept = _kept(found.filter(~pl.col("row").is_in(odd.implode())), statistics)
+    other = found.filter(~pl.col("kind").is_in(_PLAIN))["row"].unique()
+    kept = _kept(found.filter(~pl.col("row").is_in(other.implode())), statistics)
     together = (
         pl.concat([kept, *new])
         .group_by("row", "key", maintain_order=True)
         .agg(pl.col("value").last())
     )
     metadata = maps_of(together.sort("row", maintain_order=True), len(table)).alias("metadata")
-    if len(odd):
-        put = {
-            row: _put(old[row], together.filter(pl.col("row") == row), statistics)
-            for row in odd.sort()
+    if len(other):
+        updated = {
+            row: _updated(old[row], together.filter(pl.col("row") == row), statistics)
+            for row in other.sort()
         }
-        metadata = metadata.scatter(odd.sort(), pl.Series(list(put.values()), dtype=pl.Binary))
+        metadata = metadata.scatter(
+            other.sort(), pl.Series(list(updated.values()), dtype=pl.Binary)
+        )
     return metadata
 
 
 def _kept(found: pl.DataFrame, statistics: Statistics) -> pl.DataFrame:
-    """The entries that this job does not write, as NEW_SCHEMA."""
+    """Selects the entries that this job does not write, as NEW_SCHEMA."""
     names = found["name"].unique()
     others = names.filter(
-        pl.Series([not statistics.fields.own(name) for name in names], dtype=pl.Boolean)
+        pl.Series([not statistics.fields.writes(name) for name in names], dtype=pl.Boolean)
     )
     found = found.filter(pl.col("name").is_in(others.implode()))
     values = [
@@ -140,11 +141,11 @@ def _kept(found: pl.DataFrame, statistics: Statistics) -> pl.DataFrame:
     return pl.DataFrame({"row": found["row"], "key": keys, "value": values}, schema=NEW_SCHEMA)
 
 
-def _put(old: bytes, new: pl.DataFrame, statistics: Statistics) -> bytes | None:
-    """The map `old`, which holds values of other classes, with new entries put into it."""
+def _updated(old: bytes, new: pl.DataFrame, statistics: Statistics) -> bytes | None:
+    """Updates the map `old`, which holds values of other classes, with new entries."""
     result = RawMap(old)
     for key in [
-        key for key in result.entries if key[0] == TEXT and statistics.fields.own(_name(key))
+        key for key in result.entries if key[0] == TEXT and statistics.fields.writes(_name(key))
     ]:
         del result.entries[key]
     result.entries.update(new.select("key", "value").iter_rows())
@@ -152,12 +153,12 @@ def _put(old: bytes, new: pl.DataFrame, statistics: Statistics) -> bytes | None:
 
 
 def _name(key: bytes) -> bytes:
-    """The name in a Text key as stored; the length takes a byte, or says how many."""
+    """Returns the name in a stored Text key, without its length of one or more bytes."""
     return key[2:] if key[1] < 0x80 else key[2 + 0x90 - key[1] :]
 
 
 def _sums(table: pl.DataFrame, statistics: Statistics) -> list[pl.DataFrame]:
-    """What processors add to the metadata of the hosts that the CrawlDb knows."""
+    """Makes the entries of the processors for the hosts of the CrawlDb."""
     if not statistics.processors:
         return []
     rows, keys, values = [], [], []

@@ -1,8 +1,7 @@
-"""Looks hosts up in the DNS, many at a time, the way pages are fetched: by the protocol plugin of
-http://.
+"""Looks up hosts in the DNS, many at a time, by the protocol plugin of http://, as for fetching.
 
-`hostdb.num.resolvers.threads` is how many questions are open at the same time. http.dns.* (servers,
-time limits) hold.
+`hostdb.num.resolvers.threads` is the number of simultaneous look-ups. http.dns.* (servers, time
+limits) apply.
 
 Source: org.apache.nutch.hostdb.ResolverThread.
 """
@@ -19,18 +18,23 @@ from minutch.errors import UrlError
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.urls.idn import to_ascii_2008
 
-PROPERTY = "hostdb.num.resolvers.threads"
+THREADS_PROPERTY = "hostdb.num.resolvers.threads"
 
 
 class Lookups:
-    """Asks for hosts; a context manager, which closes what the protocol has opened."""
+    """A resolver of hosts; a context manager, which closes the protocol plugin."""
 
-    def __init__(self, conf: Configuration) -> None:
+    def __init__(self, protocols: ProtocolFactory, at_a_time: int = 25) -> None:
         """Raises ProtocolError if no active plugin fetches http://."""
-        self._at_a_time = max(1, conf.get_int(PROPERTY, 25))
-        self._factory = ProtocolFactory(conf)
-        self._protocol = self._factory.get_protocol("http://localhost/")
+        self._at_a_time = at_a_time
+        self._protocols = protocols
+        self._protocol = protocols.get_protocol("http://localhost/")
         self._runner = asyncio.Runner()
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> Self:
+        """Makes a resolver with the active protocol plugins."""
+        return cls(ProtocolFactory(conf), max(1, conf.get_int(THREADS_PROPERTY, 25)))
 
     def __enter__(self) -> Self:
         return self
@@ -42,13 +46,13 @@ class Lookups:
         trace: TracebackType | None,
     ) -> None:
         with self._runner:
-            self._runner.run(self._factory.close())
+            self._runner.run(self._protocols.close())
 
     def resolve(self, hosts: Sequence[str], on_answer: Callable[[int], object] = int) -> list[bool]:
-        """For each host whether it has an address. An address has itself, the empty host is this
-        machine.
+        """Returns True for each host that has an address; so does an address, and the empty host,
+        which is this machine.
 
-        `on_answer` is called with 1 after each.
+        Calls `on_answer` with 1 after each.
         """
         return self._runner.run(self._resolve(hosts, on_answer))
 
@@ -59,15 +63,15 @@ class Lookups:
         waiting = iter(enumerate(hosts))
 
         async def work() -> None:
-            for place, host in waiting:
-                found[place] = not host or bool(await self._addresses_of(host))
+            for row, host in waiting:
+                found[row] = not host or bool(await self._addresses_of(host))
                 on_answer(1)
 
         await asyncio.gather(*(work() for _ in range(min(self._at_a_time, len(hosts)))))
         return found
 
     async def _addresses_of(self, host: str) -> list[str]:
-        """Of an IPv6 address its brackets are no part, of a name the ASCII form is asked for."""
+        """Looks up a host: an IPv6 address without its brackets, a name in its ASCII form."""
         try:
             name = host.strip("[]") if host.isascii() else to_ascii_2008(host)
             return await self._protocol.addresses_of(name)

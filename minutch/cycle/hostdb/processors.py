@@ -1,8 +1,8 @@
-"""Statistics of one's own per host: what `hostdb.crawldatum.processors` names.
+"""Computes custom statistics per host, by the classes that `hostdb.crawldatum.processors` names.
 
-A processor says a few numbers about each entry of the CrawlDb; the HostDb gets their sum for each
-host, as metadata. The row method is enough (`count`); a column method beside it is faster and gives
-the same.
+A processor returns a few numbers for each entry of the CrawlDb; their sums for each host go into
+its metadata in the HostDb. The row method `count` is enough; a column method beside it is faster
+and must give the same.
 
     class Slow(CrawlDatumProcessor):
         names = ("num.slow",)
@@ -26,13 +26,13 @@ from minutch.hadoop.formats.writables import LongWritable, Writable
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
 from minutch.records.crawldatum.rows import records
 
-PROPERTY: Final = "hostdb.crawldatum.processors"
+PROCESSORS_PROPERTY: Final = "hostdb.crawldatum.processors"
 OVERDUE_PROPERTY: Final = "crawl.datum.processor.overdue.time.limit"
 _TWO_DAYS: Final = 172_800_000
 
 
 class CrawlDatumProcessor:
-    """Base of all processors. `names` are the keys that a host's metadata gets."""
+    """The base of all processors; `names` are the keys in a host's metadata."""
 
     names: ClassVar[tuple[str, ...]] = ()
 
@@ -40,26 +40,26 @@ class CrawlDatumProcessor:
         self.conf = conf
 
     def count(self, url: str, datum: CrawlDatum) -> Sequence[int]:
-        """A number for each of `names`, to be added to those of the host's other entries."""
+        """Returns a number for each of `names`, which are summed over the host's entries."""
         raise NotImplementedError
 
     def count_columns(self, entries: pl.DataFrame) -> pl.DataFrame:
-        """The same for a table of entries (`minutch.plugin.columns` has its columns): an Int64
-        column per name.
+        """Does the same for a table of entries (its columns: `minutch.plugin.columns`); returns an
+        Int64 column per name.
         """
         rows = [tuple(map(int, self.count(url, datum))) for url, datum in records(entries)]
         return pl.DataFrame(rows, schema=dict.fromkeys(self.names, pl.Int64()), orient="row")
 
     def finalize(self, sums: Mapping[str, int]) -> Mapping[str, Writable]:
-        """What a host's metadata gets for its sums: by default each as a LongWritable."""
+        """Returns a host's metadata for its sums: by default each as a LongWritable."""
         return {name: LongWritable(value) for name, value in sums.items()}
 
 
 class FetchOverdueProcessor(CrawlDatumProcessor):
-    """num.overdue: entries that wait for their first fetch for longer than
+    """Counts as num.overdue the entries whose first fetch is overdue by more than
     `crawl.datum.processor.overdue.time.limit`.
 
-    Nutch's goes on counting from host to host.
+    Nutch's does not start at zero for each host.
     """
 
     names = ("num.overdue",)
@@ -84,12 +84,12 @@ _BUILT_IN: Final = {
 
 
 def processors(conf: Configuration) -> list[CrawlDatumProcessor]:
-    """The processors that the configuration names: by Nutch's Java name, `module:Class` or
+    """Makes the configured processors, named by Nutch's Java class, `module:Class` or
     `module.Class`.
 
     Raises ConfigError for a class that can't be found or is no processor.
     """
-    names = conf.get_trimmed_strings(PROPERTY)
     return [
-        class_named(conf, PROPERTY, name, _BUILT_IN, CrawlDatumProcessor)(conf) for name in names
+        class_named(conf, PROCESSORS_PROPERTY, name, _BUILT_IN, CrawlDatumProcessor)(conf)
+        for name in conf.get_trimmed_strings(PROCESSORS_PROPERTY)
     ]

@@ -1,11 +1,10 @@
-"""What the entries of a CrawlDb say of their hosts: the one home of that decision. Pure: no I/O.
+"""Counts the entries of a CrawlDb by host and status, and finds home pages. Pure: no I/O.
 
-A host is that of the URL, in lower case, as the URL filters and normalizers leave it (asked about
-`http://<host>/`, if they are asked at all). Its home page is the URL that is nothing but
-`protocol://host/`, or what that redirects to. Of several (http and https) one that was fetched
-counts before one that redirects, that before any other; else the last in the CrawlDb's order.
-Entries that are not fetched yet name no home page; those marked as duplicates or orphans are in no
-count.
+The host is that of the URL, in lower case, after URL filters and normalizers, which are applied to
+`http://<host>/` if they are used at all. Its home page is the URL `protocol://host/`, or the target
+of its redirect. Of several (http and https), one that was fetched is preferred to one that
+redirects, and that to any other; then the last in the CrawlDb's order. Entries that are not fetched
+yet are no home pages; duplicates and orphans are not counted.
 
 Source: org.apache.nutch.hostdb.UpdateHostDbMapper, org.apache.nutch.util.URLUtil.isHomePageOf.
 """
@@ -14,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 import polars as pl
 
@@ -62,20 +61,25 @@ _SCHEME: Final = r"^([A-Za-z][A-Za-z0-9+.-]*)://"
 
 
 class HostRules:
-    """Under which name a host is counted; with neither filters nor normalizers, under its own."""
+    """The URL filters and normalizers, applied to hosts."""
 
-    def __init__(self, conf: Configuration, *, normalize: bool, filtering: bool) -> None:
-        plain = conf.with_values({SCOPE_PROPERTY: ""})
-        self._rules = UrlRules(
-            plain,
+    def __init__(self, rules: UrlRules) -> None:
+        self._rules = rules
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, *, normalize: bool, filtering: bool) -> Self:
+        """Loads the configured filters and normalizers that are used."""
+        rules = UrlRules(
+            conf.with_values({SCOPE_PROPERTY: ""}),
             normalize=normalize,
             filtering=filtering,
             scope=SCOPE_DEFAULT,
             keep_on_error=False,
         )
+        return cls(rules)
 
     def apply(self, hosts: pl.Series) -> pl.Series:
-        """The name of each host (String), null where it is rejected; null stays null."""
+        """Returns the normalized name of each host (String), null if it is rejected or null."""
         if self._rules.is_neutral:
             return hosts
         distinct = hosts.drop_nulls().unique(maintain_order=True)
@@ -86,8 +90,10 @@ class HostRules:
 
 
 @dataclass(slots=True)
-class Found:
-    """What some entries say: of each host one row of `counts`, some of `homepages` and `values`."""
+class HostTables:
+    """The statistics of some entries: `counts` has a row per host, `homepages` and `values` any
+    number.
+    """
 
     counts: pl.DataFrame
     homepages: pl.DataFrame
@@ -97,7 +103,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What is counted."""
+    """The statistics that are computed: counts, fields, and those of processors."""
 
     rules: HostRules
     fields: Fields
@@ -105,21 +111,19 @@ class Statistics:
 
     @property
     def counts_schema(self) -> pl.Schema:
-        """The columns of `Found.counts`: those of the HostDb, then the sums of processors, by
-        number and name.
-        """
+        """Columns of `HostTables.counts`: those of the HostDb, then those of the processors."""
         names = [*STATUSES, FAILURES, *self.sums]
         return pl.Schema({"key": pl.Binary(), **dict.fromkeys(names, pl.Int64())})
 
     @property
     def sums(self) -> list[str]:
-        """The columns of the processors."""
+        """Names of the processors' columns: the processor's index and its own name."""
         return [
             f"{number}:{name}" for number, one in enumerate(self.processors) for name in one.names
         ]
 
-    def of(self, entries: pl.DataFrame) -> Found:
-        """What `entries` (CRAWLDB_SCHEMA) say of their hosts. Raises FormatError for damaged
+    def of(self, entries: pl.DataFrame) -> HostTables:
+        """Computes the statistics of `entries` (CRAWLDB_SCHEMA). Raises FormatError for damaged
         metadata.
         """
         counters = Counters()
@@ -134,7 +138,9 @@ class Statistics:
             entries, urls, named = entries.filter(keep), urls.filter(keep), named.filter(keep)
         keys = encode_keys(named).alias("host")
         homepages = _homepages(entries, urls, named)
-        return Found(self._counts(entries, keys), homepages, self._values(entries, keys), counters)
+        return HostTables(
+            self._counts(entries, keys), homepages, self._values(entries, keys), counters
+        )
 
     def _counts(self, entries: pl.DataFrame, hosts: pl.Series) -> pl.DataFrame:
         columns = [hosts.alias("key"), entries["status"], entries["retries"]]
@@ -159,7 +165,7 @@ class Statistics:
 
 
 def _homepages(entries: pl.DataFrame, urls: pl.Series, hosts: pl.Series) -> pl.DataFrame:
-    """The home pages that entries name, in their order."""
+    """Finds the home pages among entries, in their order."""
     likely = urls.str.ends_with("/") & (entries["status"] != STATUS_DB_UNFETCHED)
     table = entries.select("status", "metadata").with_columns(url=urls, host=hosts).filter(likely)
     scheme = pl.col("url").str.extract(_SCHEME)
@@ -195,5 +201,5 @@ def _homepages(entries: pl.DataFrame, urls: pl.Series, hosts: pl.Series) -> pl.D
 
 
 def _target(status: object) -> str | None:
-    """Where a redirect leads to."""
+    """Returns the target of a redirect."""
     return status.message if isinstance(status, ProtocolStatus) else None

@@ -1,8 +1,8 @@
-"""The HostDb on disk: plain SequenceFiles of <Text, HostDatum>, uncompressed, one a partition, and
-`old/` as a backup.
+"""Opens a HostDb: uncompressed SequenceFiles of <Text, HostDatum>, one a partition, and `old/` as a
+backup.
 
-minutch writes a partition sorted by host; Nutch does so unless it looked hosts up, so that nothing
-relies on it.
+minutch writes partitions sorted by host; Nutch only if it looked up no hosts, so that readers can't
+rely on it.
 
 Source: org.apache.nutch.hostdb.UpdateHostDb, org.apache.nutch.hostdb.ReadHostDb.getHostDbRecord.
 """
@@ -30,7 +30,7 @@ class HostDb(Database):
     """The HostDb at a path."""
 
     def get(self, host: str) -> HostDatum | None:
-        """The record of `host`; None if there is none. Raises StoreError where there is no
+        """Looks up the record of `host`; None if there is none. Raises StoreError if there is no
         HostDb.
         """
         value = self.lookup(host)
@@ -54,14 +54,14 @@ class HostDb(Database):
         return (host for host, _ in self.items())
 
     def items(self) -> Iterator[tuple[str, HostDatum]]:
-        """All hosts with their records, part by part. Raises FormatError (damage)."""
+        """Reads all hosts with their records, part by part. Raises FormatError (damage)."""
         for part in self.parts():
             with SequenceFileReader(spans.data_file(part)) as reader:
                 for key, value in reader:
                     yield DataInput(key).read_text(), HostDatum.from_bytes(value)
 
     def lookup(self, url: str) -> bytes | None:
-        """The serialized record of a host, found by reading; None if there is none."""
+        """Returns the serialized record of a host, None if there is none; reads all parts."""
         key = encode_text(url)
         for index in range(len(self.require_parts())):
             for frame in self.scan_part(index):
@@ -72,15 +72,13 @@ class HostDb(Database):
         return None
 
     def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
-        """A partition in tables of HOSTDB_SCHEMA, in the order of its file (at least one table)."""
+        """Reads a partition as tables of HOSTDB_SCHEMA (at least one), in the order of its file."""
         return spans.scan(self.require_parts()[index], HOST_DATUM, hostdatum_columns.decode)
 
     @staticmethod
     def part_writer(
         directory: Path, index: int, compression: Compression = PLAIN
     ) -> TableWriter[pl.DataFrame]:
-        """A writer of partition `index` of the HostDb that is being written to `directory` (see
-        `replacement`).
-        """
+        """Opens a writer of partition `index` in `directory`, which `replacement` made."""
         path, options = directory / part_name(index), compression.options
         return TableWriter(path, HOST_DATUM, hostdatum_columns.records, mapfile=False, **options)

@@ -1,10 +1,10 @@
-"""Scores of hosts from text files, as `nodedumper -scores -group host` writes them.
+"""Reads scores of hosts from text files, as `nodedumper -scores -group host` writes them.
 
     line := host TAB score
 
 A URL instead of a host (nodedumper without -group) stands for its host. The first score of a host
-counts: nodedumper writes the highest first. A line whose score is no number is reported and
-skipped; in Nutch it ends the job.
+counts, as nodedumper writes the highest first. A line whose score is no number is logged and
+skipped; Nutch's job fails on it.
 
 Source: org.apache.nutch.hostdb.UpdateHostDbMapper, Hadoop's KeyValueTextInputFormat.
 """
@@ -36,8 +36,8 @@ SCORES: Final = "host_scores_total"
 
 
 def score_files(path: Path) -> list[Path]:
-    """The files of a folder (or the one file), by name, without hidden ones. Raises StoreError if
-    there is none.
+    """Returns the file itself, or the files of a folder by name, without hidden ones. Raises
+    StoreError if there is none.
     """
     if path.is_file():
         return [path]
@@ -52,8 +52,8 @@ def score_files(path: Path) -> list[Path]:
 
 
 def read_scores(path: Path, rules: HostRules, counters: Counters) -> Iterator[pl.DataFrame]:
-    """The scores of a file in tables of SCORES_SCHEMA, in its order. Raises FormatError for damaged
-    compressed data.
+    """Reads the scores of a file as tables of SCORES_SCHEMA, in its order. Raises FormatError for
+    damaged compressed data.
     """
     for text in seed_texts(path):
         yield _scores(path, text, rules, counters)

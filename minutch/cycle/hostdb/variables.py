@@ -1,15 +1,16 @@
-"""The names by which expressions know a host, and their values for whole tables of hosts. Pure: no
-I/O.
+"""Evaluates expressions on tables of hosts, with these variables. Pure: no I/O.
 
     unfetched fetched gone redirTemp redirPerm notModified dnsFailures connectionFailures
     redirs       redirTemp + redirPerm
     ok           fetched + notModified
     numRecords   the sum of the six counts
-    any key of the metadata whose value is a number or a text, dots and all (pct95._rs_); of a text,
-    `-` becomes `_`
+    any key of the metadata whose value is a number or a text, including dots (pct95._rs_); in the
+    key of a text, `-` becomes `_`
 
 Nutch's generate lacks the sums, its readhostdb the texts, and both the long numbers of the
-metadata. Source: org.apache.nutch.hostdb.ReadHostDb.ReadHostDbMapper,
+metadata.
+
+Source: org.apache.nutch.hostdb.ReadHostDb.ReadHostDbMapper,
 org.apache.nutch.crawl.Generator.SelectorReducer.
 """
 
@@ -38,15 +39,15 @@ FIXED: Final[Mapping[str, pl.Expr]] = {
     "dnsFailures": pl.col("dns_failures"),
     "connectionFailures": pl.col("connection_failures"),
 }
-"""Variable -> its values, of columns of the HostDb."""
+"""Variable -> its values, from columns of the HostDb."""
 
 
 def evaluate(
     hosts: pl.DataFrame, expression: Expression, more: Mapping[str, object] | None = None
 ) -> list[object]:
-    """The value of the expression for each host (HOSTDB_SCHEMA); None where it has none.
+    """Evaluates the expression for each host (HOSTDB_SCHEMA); None where it has no value.
 
-    `more` has variables that are the same for all. Raises FormatError for damaged metadata.
+    `more` has variables that are the same for all hosts. Raises FormatError for damaged metadata.
     """
     constant = dict(more or {})
     asked = expression.names()
@@ -64,7 +65,7 @@ def evaluate(
 def _by_distinct(
     hosts: pl.DataFrame, expression: Expression, used: list[str], constant: Mapping[str, object]
 ) -> list[object]:
-    """Evaluated once for each different combination of the fields that it uses."""
+    """Evaluates the expression once for each distinct combination of the fields that it uses."""
     known: dict[tuple[object, ...], object] = {}
     values = []
     for fixed in _rows(hosts, used):
@@ -81,7 +82,7 @@ def _rows(hosts: pl.DataFrame, used: list[str]) -> list[tuple[object, ...]]:
 
 
 def _described(hosts: pl.DataFrame) -> dict[int, dict[str, object]]:
-    """Of each host that has metadata, by its row: the variables of it."""
+    """Returns the variables from the metadata of each host that has some, by its row."""
     found: dict[int, dict[str, object]] = {}
     for row, key, kind, value in entries(hosts["metadata"], hosts["key"]).iter_rows():
         name, variables = key.decode("utf-8", "replace"), found.setdefault(row, {})

@@ -1,9 +1,12 @@
-"""Documents for search engines: made of segments, CrawlDb and LinkDb, and sent by writers.
+"""Makes documents from segments, CrawlDb and LinkDb, and sends them to search engines.
 
-indexing is the job; rangeindexer runs for each range of keys, in a process of its own.
+Read `indexing` first, which is the job, then `rangeindexer`, which runs for each range of keys.
 
-    `indexing`, `clean`                   the jobs
-    `inputs`, `misplaced`                 what a job reads, and records that lie in other parts
-    `rangeindexer`, `indexrules`          one range; what becomes of a URL in the index
-    `writers`, `exchanges`, `fieldmapping`    where documents go, and under which field names
+    `indexing`, `clean`             the jobs
+    `indexchecker`                  shows the document of one page
+    `inputs`, `misplaced`           find the files to read, and records outside of their range
+    `rangeindexer`, `rangerecords`  read the records of a range and make documents of them
+    `indexrules`                    decides whether a URL is indexed, deleted or skipped
+    `writers`                       encodes documents for the index writers and sends them
+    `exchanges`, `fieldmapping`     choose the writers of a document, and rename its fields
 """

@@ -48,7 +48,7 @@ def clean(
     conf = context.conf.with_values(
         {"indexer.delete": "true", CRAWL_PROPERTY: str(crawldb.absolute().parent)}
     )
-    with WriterChain(conf) as chain, context.progress("clean", db.estimate) as progress:
+    with WriterChain.from_conf(conf) as chain, context.progress("clean", db.estimate) as progress:
         chain.open()
         for number in range(len(parts)):
             for frame in db.scan_packed(number):

@@ -1,8 +1,8 @@
-"""Which index writers a document goes to: conf/exchanges.xml.
+"""Decides which index writers a document goes to, by conf/exchanges.xml.
 
-A document goes to the writers of all exchanges that it matches, else to those of the exchange with
-class="default". Where no exchange is active it goes to all writers; where nothing matches and there
-is no default, to none, which is counted.
+A document goes to the writers of all exchanges that it matches, or else to those of the exchange
+with class="default". If no exchange is active, it goes to all writers; if it matches none and there
+is no default, it goes to no writer and is counted.
 
 Source: org.apache.nutch.exchange.Exchanges, ExchangeConfig.
 """
@@ -10,7 +10,9 @@ Source: org.apache.nutch.exchange.Exchanges, ExchangeConfig.
 from __future__ import annotations
 
 import logging
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Self
 
 import polars as pl
 
@@ -35,16 +37,21 @@ class ExchangeRoute(NamedTuple):
     writers: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
 class Exchanges:
-    """The exchanges that are configured and active."""
+    """The exchanges that are configured and active, and the writers of unmatched documents."""
 
-    def __init__(self, conf: Configuration) -> None:
-        """Raises ConfigError for a file that can't be used; without the file there are none."""
-        self.routes: list[ExchangeRoute] = []
-        self.default: frozenset[str] | None = None
+    routes: Sequence[ExchangeRoute] = ()
+    default: frozenset[str] | None = None
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> Self:
+        """Reads the file; without it there are no exchanges. Raises ConfigError."""
+        routes: list[ExchangeRoute] = []
+        default: frozenset[str] | None = None
         name = conf.get(FILE_PROPERTY) or FILE
         if conf.resource(name) is None:
-            return
+            return cls()
         extensions = {
             e.implementation.class_name: e
             for e in PluginRepository.of(conf).extensions(Exchange.point_id)
@@ -53,26 +60,27 @@ class Exchanges:
             writers = frozenset(writer.get("id", "") for writer in element.iter("writer"))
             wanted = element.get("class", "")
             if wanted == DEFAULT:
-                self.default = writers
+                default = writers
             elif wanted in extensions:
                 extension = extensions[wanted].make()
                 assert isinstance(extension, Exchange)
                 extension.open(
                     Parameters(parameters_of(element), f"{name}, exchange {element.get('id')}")
                 )
-                self.routes.append(ExchangeRoute(extension, writers))
+                routes.append(ExchangeRoute(extension, writers))
+        return cls(routes, default)
 
     @property
     def are_active(self) -> bool:
-        """Whether documents are told apart at all."""
+        """True if documents may go to different writers."""
         return bool(self.routes) or self.default is not None
 
     def names(self) -> frozenset[str]:
-        """The ids of all writers that documents may go to."""
+        """Returns the ids of all writers that documents may go to."""
         return frozenset().union(*(route.writers for route in self.routes), self.default or ())
 
     def masks(self, documents: Documents, writers: list[str]) -> dict[str, pl.Series]:
-        """Writer → which of the documents go to it."""
+        """Returns for each writer which of the documents go to it."""
         everything = pl.Series([True]).new_from_index(0, len(documents))
         if not self.are_active:
             return dict.fromkeys(writers, everything)

@@ -1,14 +1,13 @@
-"""Which field of a document goes to a writer under which name: the one home of the mappings of
+"""Copies, renames and removes the fields of documents for a writer, by its mapping in
 index-writers.xml. Pure.
 
-    <copy>      <field source="title" dest="title,search"/>     the values again, under each other
-                name
-    <rename>    <field source="host" dest="site"/>              the values under the new name alone
+    <copy>      <field source="title" dest="title,search"/>     adds the values under other names
+    <rename>    <field source="host" dest="site"/>              moves the values to the new name
     <remove>    <field source="segment"/>
 
-In this order; fields of one kind in the order of Java's HashMap, which decides where two are copied
-to one. Where a field is renamed to one that is there, its values are added (Nutch adds them as one
-value that no writer can write).
+They apply in this order; fields of one kind in the order of Java's HashMap, which matters if two
+are copied to one. If a field is renamed to an existing one, its values are added (Nutch adds them
+as one value that no writer can write).
 
 Source: org.apache.nutch.indexer.MappingReader, IndexWriters.mapDocument.
 """
@@ -23,16 +22,16 @@ from minutch.plugin.documents import Documents
 
 
 @dataclass(frozen=True)
-class Mapping:
-    """What becomes of the fields of a writer's documents."""
+class FieldMapping:
+    """The changes to the fields of a writer's documents."""
 
     copies: dict[str, list[str]] = field(default_factory=dict)
     renames: dict[str, str] = field(default_factory=dict)
     removes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, writer: Element) -> Mapping:
-        """The mapping of a `<writer>`; without any, documents stay as they are."""
+    def of(cls, writer: Element) -> FieldMapping:
+        """Reads the mapping of a `<writer>`; without one, documents are not changed."""
         mapping = next(writer.iter("mapping"), None)
         if mapping is None:
             return cls()
@@ -46,7 +45,7 @@ class Mapping:
         )
 
     def apply(self, documents: Documents) -> Documents:
-        """The documents as the writer gets them; `documents` stay as they are."""
+        """Returns the documents for the writer; `documents` are not changed."""
         if not (self.copies or self.renames or self.removes):
             return documents
         mapped = documents.copy()
@@ -65,7 +64,7 @@ class Mapping:
 
 
 def _fields(mapping: Element, kind: str) -> dict[str, str]:
-    """Source and destination of the `<field>` elements of a kind."""
+    """Reads source and destination of the `<field>` elements of a kind."""
     block = next(mapping.iter(kind), None)
     found = [] if block is None else block.iter("field")
     fields = {item.get("source", ""): item.get("dest", "") for item in found}

@@ -3,15 +3,15 @@
     crawldb, linkdb, segments → ranges of keys → threads or processes (`rangeindexer`)
                               → writers, in the order of the URLs
 
-Ranges are cut by the indexes of the MapFiles, so that each holds some megabytes: memory does not
-grow with the segments. Documents are identified by their URLs: a job that was killed can be run
-again and leaves the same index. Source: org.apache.nutch.indexer.IndexingJob, IndexerMapReduce.
+Ranges are cut by the indexes of the MapFiles so that each has some megabytes: memory does not grow
+with the segments. Documents are identified by their URLs, so that a job that was killed can be run
+again with the same result. Source: org.apache.nutch.indexer.IndexingJob, IndexerMapReduce.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,11 +30,12 @@ from minutch.cycle.index.inputs import (
     segment_sources,
 )
 from minutch.cycle.index.misplaced import find_misplaced
-from minutch.cycle.index.rangeindexer import RangeIndexer, RangeSettings, RangeTask
+from minutch.cycle.index.rangeindexer import RangeIndexer, RangeSettings
 from minutch.cycle.index.writers import CRAWL_PROPERTY, REFUSED, WriterChain
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import Segment
 from minutch.job import Counters, JobContext
+from minutch.plugin.chains import SCOPE_INDEXER, URLNormalizers
 from minutch.records.links import LAYOUT_METADATA
 from minutch.work.engine import engine_of
 from minutch.work.tables.database import Database
@@ -44,11 +45,11 @@ from minutch.work.tables.parallel import memory_budget, workers
 log = logging.getLogger(__name__)
 PARAMS_PROPERTY: Final = "indexer.additional.params"
 RANGE_BYTES: Final = 1 << 23
-"""Bytes of files that a range has, compressed as they are."""
+"""Bytes of a range in the files, which may be compressed."""
 SMALLEST_RANGE: Final = 1 << 20
 BYTES_PER_RANGE_BYTE: Final = 24
-"""Bytes of memory that a byte of a range may take, at its worst: texts inflate, and become lines of
-a writer.
+"""Bytes of memory that a byte of a range takes at most: texts are decompressed and encoded for a
+writer.
 """
 
 
@@ -60,7 +61,7 @@ class IndexOptions:
     """The LinkDb whose anchors go into documents."""
     delete_gone: bool = False
     """Whether gone pages, redirects and duplicates are deleted from the index."""
-    filter: bool = False
+    filtering: bool = False
     """Whether URLs must pass the URL filters."""
     normalize: bool = False
     """Whether URLs are normalized first."""
@@ -88,10 +89,12 @@ def index(
     """
     conf = _configured(context.conf, options)
     conf = conf.with_values({CRAWL_PROPERTY: str(_crawl_folder(crawldb, segments))})
+    memory = memory_budget(conf)
+    normalizers = URLNormalizers(conf, SCOPE_INDEXER) if options.normalize else None
     _log_start(crawldb, segments, options)
     settings = RangeSettings(
         options.delete_gone,
-        options.filter,
+        options.filtering,
         options.normalize,
         options.add_binary_content,
         options.base64,
@@ -99,21 +102,17 @@ def index(
     stores = [Segment(path) for path in segments]
     inputs = find_inputs(crawldb, options.linkdb, stores, content=options.add_binary_content)
     parts = [part for source in inputs.sources for part in source.parts]
-    ranges = cut(parts, _range_bytes(conf))
+    ranges = cut(parts, _range_bytes(memory))
     counters = Counters()
     counters.add(INDEXED, 0)
     with (
-        WriterChain(conf) as chain,
-        find_misplaced(inputs, stores, conf, normalize=options.normalize) as misplaced,
+        WriterChain.from_conf(conf) as chain,
+        find_misplaced(inputs, stores, normalizers, memory) as misplaced,
         context.progress("index", unit="documents") as progress,
     ):
         chain.open()
-        tasks: Iterator[RangeTask] = (
-            RangeTask(keys, rows) for keys, rows in misplaced.by_range(ranges)
-        )
-        for encoded, counted in engine_of(conf).stream(
-            partial(RangeIndexer, conf, inputs, settings), tasks
-        ):
+        make = partial(RangeIndexer.from_conf, conf, inputs, settings)
+        for encoded, counted in engine_of(conf).stream(make, misplaced.by_range(ranges)):
             chain.write(encoded)
             counters.merge(counted)
             progress.advance(counted.get(INDEXED, 0))
@@ -127,28 +126,28 @@ def index(
 def find_inputs(
     crawldb: Path | None, linkdb: Path | None, segments: Sequence[Segment], *, content: bool
 ) -> Inputs:
-    """All that is read. A CrawlDb or LinkDb that is not there is left out, with a warning, as in
+    """Finds the input. A CrawlDb or LinkDb that does not exist is ignored with a warning, as in
     Nutch.
     """
     sources = []
-    if crawldb is not None and _is_there(CrawlDb(crawldb), "crawlDb"):
+    if crawldb is not None and _exists(CrawlDb(crawldb), "crawlDb"):
         sources.append(Source(CRAWLDB, CrawlDb(crawldb).parts(), CRAWL_DATUM))
     layout = LAYOUT_METADATA
-    if linkdb is not None and _is_there(LinkDb(linkdb), "linkDb"):
+    if linkdb is not None and _exists(LinkDb(linkdb), "linkDb"):
         sources.append(Source(LINKS, LinkDb(linkdb).parts(), INLINKS))
         layout = LinkDb(linkdb).layout
     return Inputs(sources + segment_sources(segments, content=content), layout)
 
 
-def _is_there(database: Database, name: str) -> bool:
+def _exists(database: Database, name: str) -> bool:
     if not database.exists():
         log.warning("Ignoring %s for indexing, no %s found in path: %s", name, name, database.path)
     return database.exists()
 
 
-def _range_bytes(conf: Configuration) -> int:
-    fair = memory_budget(conf) // (workers() * BYTES_PER_RANGE_BYTE)
-    return max(SMALLEST_RANGE, min(RANGE_BYTES, fair))
+def _range_bytes(memory: int) -> int:
+    share = memory // (workers() * BYTES_PER_RANGE_BYTE)
+    return max(SMALLEST_RANGE, min(RANGE_BYTES, share))
 
 
 def _crawl_folder(crawldb: Path | None, segments: Sequence[Path]) -> Path:
@@ -160,7 +159,7 @@ def _configured(conf: Configuration, options: IndexOptions) -> Configuration:
     """Returns the configuration with the properties that tell plugins the job's options."""
     values = {
         "indexer.delete": options.delete_gone,
-        "indexer.url.filters": options.filter,
+        "indexer.url.filters": options.filtering,
         "indexer.url.normalizers": options.normalize,
         "indexer.binary.base64": options.base64,
         "indexer.nocommit": options.no_commit,
@@ -174,7 +173,7 @@ def _configured(conf: Configuration, options: IndexOptions) -> Configuration:
 def _log_start(crawldb: Path | None, segments: Sequence[Path], options: IndexOptions) -> None:
     log.info("Indexer: starting")
     log.info("Indexer: deleting gone documents: %s", str(options.delete_gone).lower())
-    log.info("Indexer: URL filtering: %s", str(options.filter).lower())
+    log.info("Indexer: URL filtering: %s", str(options.filtering).lower())
     log.info("Indexer: URL normalizing: %s", str(options.normalize).lower())
     if options.add_binary_content:
         log.info("Indexer: adding binary content%s", " as Base64" if options.base64 else "")

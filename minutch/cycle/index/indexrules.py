@@ -1,27 +1,23 @@
-"""What becomes of a URL in the index, by the records that meet under it: the one home of that
-decision. Pure: no I/O.
+"""Decides whether a URL is indexed, deleted or skipped, by its records. Pure: no I/O.
 
-    records of a URL                                          outcome, in this order
-    parse says robots noindex                                 deleted      if
-    indexer.delete.robots.noindex
-    fetched, parse failed for good                            deleted      if
-    parser.delete.failed.parse
-    fetched, and gone, by the fetch or the CrawlDb            deleted      with -deleteGone
-    fetched, and a redirect, by the fetch or the CrawlDb      deleted      with -deleteGone
-    no fetch, no parse or no text                             skipped
-    db_duplicate                                              deleted      with -deleteGone
-    db_notmodified                                            skipped      if
-    indexer.skip.notmodified
-    not fetched with success                                  skipped
-    could not be parsed                                       skipped
-    anything else                                             indexed
+    records of a URL                                        outcome, the first that applies
+    robots noindex in the parse                             deleted if indexer.delete.robots.noindex
+    fetched, parse failed for good                          deleted if parser.delete.failed.parse
+    fetched, and gone, by the fetch or the CrawlDb          deleted with -deleteGone
+    fetched, and a redirect, by the fetch or the CrawlDb    deleted with -deleteGone
+    no fetch, no parse or no text                           skipped
+    db_duplicate                                            deleted with -deleteGone
+    db_notmodified                                          skipped if indexer.skip.notmodified
+    not fetched successfully                                skipped
+    parse failed                                            skipped
+    anything else                                           indexed
 
-Of several records of one kind the last counts, segments in the order of their names: so that of the
-newest segment. A fetch that found the page not modified doesn't count. Nutch deletes for any
-noindex that it meets, even one of an old segment; here the newest parse decides.
+Of several records of one kind the last counts: that of the newest segment, by the order of names. A
+fetch that found the page not modified is ignored. Nutch deletes a page for noindex in any segment;
+here the newest parse decides.
 
-Names of outcomes are Nutch's counters; those that Nutch skips without counting have names in their
-manner. Source: org.apache.nutch.indexer.IndexerMapReduce.IndexerReducer.reduce.
+Outcomes are named as Nutch's counters; those that Nutch does not count have similar names. Source:
+org.apache.nutch.indexer.IndexerMapReduce.IndexerReducer.reduce.
 """
 
 from __future__ import annotations
@@ -66,7 +62,7 @@ _DB_REDIRECTS: Final = (status.STATUS_DB_REDIR_PERM, status.STATUS_DB_REDIR_TEMP
 
 @dataclass(frozen=True)
 class IndexRules:
-    """The properties that decide. `delete` is -deleteGone or indexer.delete."""
+    """The properties that decide; `delete` is -deleteGone or indexer.delete."""
 
     delete: bool = False
     delete_noindex: bool = False
@@ -76,7 +72,7 @@ class IndexRules:
 
     @classmethod
     def from_conf(cls, conf: Configuration, *, delete: bool = False) -> IndexRules:
-        """The rules of a configuration."""
+        """Reads the properties."""
         return cls(
             delete or conf.get_boolean("indexer.delete", False),
             conf.get_boolean("indexer.delete.robots.noindex", False),
@@ -87,17 +83,17 @@ class IndexRules:
 
     @property
     def filtered(self) -> str:
-        """What becomes of a document that an indexing filter leaves out."""
+        """Outcome of a document that an indexing filter drops."""
         return DELETED_BY_FILTER if self.delete_filtered else SKIPPED_BY_FILTER
 
     def outcomes(self, records: pl.DataFrame) -> pl.Series:
-        """The outcome of each URL. Columns of `records`, a row per URL:
+        """Returns the outcome of each URL. Columns of `records`, a row per URL:
 
         fetch    UInt8    status of the fetch, null without one (or where the page was not modified)
         db       UInt8    status in the CrawlDb, null without an entry
-        parsed   Boolean  whether the parse was a success, null without one
+        parsed   Boolean  whether the parse succeeded, null without one
         text     Boolean  whether there is a text
-        noindex  Boolean  whether the parse's robots directives hold noindex
+        noindex  Boolean  whether the parse's robots directives have noindex
         """
         fetch, db = pl.col("fetch"), pl.col("db")
         fetched = fetch.is_not_null()

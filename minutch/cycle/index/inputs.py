@@ -1,5 +1,4 @@
-"""What an index job reads: the parts of CrawlDb, LinkDb and segments, and the records of a range of
-keys in them.
+"""Finds the parts of CrawlDb, LinkDb and segments that are indexed, and reads ranges of them.
 
     kind         from                                  last one wins
     crawldb      CrawlDb: its entries                  over equal keys
@@ -10,9 +9,9 @@ keys in them.
     text         parse_text
     content      content, with -addBinaryContent
 
-Records that do not lie where their key belongs (those of crawl_parse, which is not sorted, and all
-whose URL the normalizers change) are `MisplacedRecords`: sorted beforehand, and handed to the range
-that their key is in.
+Records outside of the range of their key (those of crawl_parse, which is not sorted, and all whose
+URL the normalizers change) are misplaced: they are sorted first and passed to their range
+(`misplaced`).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -50,18 +49,12 @@ CRAWL_DATUM: Final = LAYOUTS[CRAWL_FETCH].value_class
 INLINKS: Final = "org.apache.nutch.crawl.Inlinks"
 
 MISPLACED: Final = pl.Schema({"key": pl.Binary(), "source": pl.UInt16(), "value": pl.Binary()})
-"""Records that are handed to the range of their key: `source` is the number of the Source that they
-count with.
-"""
-
-T = TypeVar("T")
+"""Misplaced records: `source` is the index of the Source that they belong to."""
 
 
 @dataclass
 class Source:
-    """The parts of one folder; sources of one kind stand in the order in which the last one
-    wins.
-    """
+    """The parts of a folder; of several sources of a kind, the last one wins."""
 
     kind: str
     paths: list[Path]
@@ -69,16 +62,23 @@ class Source:
 
     @cached_property
     def parts(self) -> list[SortedPart]:
-        """The parts, opened. Raises FormatError."""
+        """The opened parts. Raises FormatError."""
         return [SortedPart(path, self.value_class) for path in self.paths]
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name != "parts"}
 
 
+class IndexRange(NamedTuple):
+    """A range of keys, and its misplaced records."""
+
+    keys: KeyRange
+    misplaced: pl.DataFrame
+
+
 @dataclass
 class Inputs:
-    """All sources of a job, in order; a worker process has a copy."""
+    """All sources of a job, in order; each worker process has a copy."""
 
     sources: list[Source]
     layout: str
@@ -86,7 +86,7 @@ class Inputs:
     _numbers: dict[str, list[int]] = field(default_factory=dict)
 
     def of(self, kind: str) -> list[int]:
-        """The numbers of the sources of a kind."""
+        """Returns the indexes of the sources of a kind."""
         if kind not in self._numbers:
             self._numbers[kind] = [
                 i for i, source in enumerate(self.sources) if source.kind == kind
@@ -94,11 +94,12 @@ class Inputs:
         return self._numbers[kind]
 
     def batches(
-        self, kind: str, keys: KeyRange, misplaced: pl.DataFrame, only: pl.Series | None = None
+        self, kind: str, index_range: IndexRange, only: pl.Series | None = None
     ) -> Iterator[tuple[Batch, Path | None]]:
-        """The records of a kind in a range, of the keys `only`; and where they are from (None:
-        misplaced).
+        """Reads the records of a kind in a range, limited to the keys `only`, each batch with its
+        file (None: misplaced).
         """
+        keys, misplaced = index_range
         for number in self.of(kind):
             for part in self.sources[number].parts:
                 batch = part.batch(keys, only)
@@ -112,7 +113,7 @@ class Inputs:
 
 
 def segment_sources(segments: Sequence[Segment], *, content: bool) -> list[Source]:
-    """The sources of segments, in the order of their names."""
+    """Returns the sources of segments, in the order of their names."""
     found = []
     for segment in sorted(segments, key=lambda segment: segment.name):
         for kind, folder in _FOLDERS.items():
@@ -122,5 +123,5 @@ def segment_sources(segments: Sequence[Segment], *, content: bool) -> list[Sourc
 
 
 def within(error: FormatError, path: Path | None) -> FormatError:
-    """The same error, in the file that it is from."""
+    """Returns the error with the file that it was found in."""
     return error if path is None else error.within(path)

@@ -1,9 +1,8 @@
-"""Records that an index job needs at another place than they lie at: sorted by key, on disk where
-there are many.
+"""Sorts records that are outside of the range of their key, in memory or on disk.
 
     crawl_parse     the fetches of documents that were found inside pages (a feed's entries, an
-                    archive's files); it is not sorted, and nearly all of it are links, which no
-                    index needs
+                    archive's files); it is not sorted, and nearly all of it is links, which the
+                    index does not need
     -normalize      records of URLs that the normalizers change: they belong to the new URL
 
 Source: org.apache.nutch.indexer.IndexerMapReduce.IndexerMapper, parse.ParseOutputFormat
@@ -18,18 +17,16 @@ from contextlib import contextmanager
 import numpy as np
 import polars as pl
 
-from minutch.conf import Configuration
-from minutch.cycle.index.inputs import FETCH, MISPLACED, Inputs
+from minutch.cycle.index.inputs import FETCH, MISPLACED, IndexRange, Inputs
 from minutch.cycle.segment.store import CRAWL_PARSE, Segment
 from minutch.hadoop.formats.batch import Batch, string_column
-from minutch.plugin.chains import SCOPE_INDEXER, URLNormalizers
+from minutch.plugin.chains import URLNormalizers
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum.columns import decode_packed
 from minutch.scratch import scratch
 from minutch.work.tables.crawldata import CRAWL_DATUM
 from minutch.work.tables.frame import concat, decode_keys, empty, encode_keys
 from minutch.work.tables.keyranges import KeyRange
-from minutch.work.tables.parallel import memory_budget
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.spans import SpannedFile, data_file, scan
 
@@ -38,17 +35,17 @@ _FETCHES = (
     status.STATUS_PARSE_FAILED,
 )
 SHARE = 8
-"""The part of the memory budget that misplaced may take is one in so many."""
+"""Divisor of the job's memory: misplaced records take so small a part of it."""
 
 
 class MisplacedRecords:
-    """MisplacedRecords in the order of their keys."""
+    """The misplaced records of a job, sorted by key."""
 
     def __init__(self, frames: Iterable[pl.DataFrame]) -> None:
         self._frames = iter(frames)
 
-    def by_range(self, ranges: Iterable[KeyRange]) -> Iterator[tuple[KeyRange, pl.DataFrame]]:
-        """Each range (they ascend, and cover all keys) with its misplaced."""
+    def by_range(self, ranges: Iterable[KeyRange]) -> Iterator[IndexRange]:
+        """Adds to each range its misplaced records; the ranges ascend and cover all keys."""
         held = empty(MISPLACED)
         for keys in ranges:
             pieces = []
@@ -66,18 +63,19 @@ class MisplacedRecords:
                 if following is None:
                     break
                 held = following
-            yield keys, concat(pieces, MISPLACED)
+            yield IndexRange(keys, concat(pieces, MISPLACED))
 
 
 @contextmanager
 def find_misplaced(
-    inputs: Inputs, segments: Sequence[Segment], conf: Configuration, *, normalize: bool
+    inputs: Inputs, segments: Sequence[Segment], normalizers: URLNormalizers | None, memory: int
 ) -> Iterator[MisplacedRecords]:
-    """The misplaced of a job's inputs. Raises FormatError."""
-    normalizers = URLNormalizers(conf, SCOPE_INDEXER) if normalize else None
+    """Finds the misplaced records of a job's inputs; `memory` is that of the job. Raises
+    FormatError.
+    """
     with (
         scratch("index") as folder,
-        Shuffle(1, MISPLACED, budget=memory_budget(conf) // SHARE, spill=folder) as shuffle,
+        Shuffle(1, MISPLACED, budget=memory // SHARE, spill=folder) as shuffle,
     ):
         for frame in _of_crawl_parse(inputs, segments, normalizers):
             shuffle.add(frame)
@@ -90,8 +88,8 @@ def find_misplaced(
 def _of_crawl_parse(
     inputs: Inputs, segments: Sequence[Segment], normalizers: URLNormalizers | None
 ) -> Iterator[pl.DataFrame]:
-    """The fetches in crawl_parse; they count with, and after, those in crawl_fetch of the same
-    segment.
+    """Reads the fetches in crawl_parse; they belong to, and come after, those in crawl_fetch of the
+    same segment.
     """
     ordered = sorted(segments, key=lambda segment: segment.name)
     for number, segment in zip(inputs.of(FETCH), ordered, strict=True):
@@ -107,8 +105,8 @@ def _of_crawl_parse(
 
 
 def _decode_fetches(batch: Batch) -> pl.DataFrame:
-    """A batch as a table of PACKED_SCHEMA, without most of what is no fetch: that is not taken
-    apart.
+    """Decodes a batch to a table of PACKED_SCHEMA, after most records that are no fetches have been
+    dropped.
     """
     if (batch.value_len > 1).all() and (batch.values[batch.value_at] == status.CUR_VERSION).all():
         codes = batch.values[batch.value_at + 1]  # behind the version
@@ -117,7 +115,7 @@ def _decode_fetches(batch: Batch) -> pl.DataFrame:
 
 
 def _renamed(inputs: Inputs, normalizers: URLNormalizers) -> Iterator[pl.DataFrame]:
-    """The records whose URLs the normalizers change, under their new URLs."""
+    """Reads the records whose URLs the normalizers change, with their new URLs."""
     for number, source in enumerate(inputs.sources):
         for path in source.paths:
             file = SpannedFile(data_file(path))
@@ -132,7 +130,7 @@ def _renamed(inputs: Inputs, normalizers: URLNormalizers) -> Iterator[pl.DataFra
 
 
 def _normalized(keys: pl.Series, normalizers: URLNormalizers) -> pl.Series:
-    """The keys that the normalizers make of keys; null for those that they drop."""
+    """Normalizes keys; null for those that are rejected."""
     return encode_keys(normalizers.normalize_column(decode_keys(keys)).str.strip_chars()).alias(
         "key"
     )

@@ -1,10 +1,10 @@
-"""The index writers of conf/index-writers.xml: what each of them gets, and how it gets there.
+"""Encodes documents for the index writers of conf/index-writers.xml, and sends them.
 
     worker processes    Encoders      documents → exchanges → mapping → bytes, per writer
     the job             WriterChain   bytes → batches → the writers, one after the other
 
-A writer that is busy is asked again, after longer and longer pauses; one that fails ends the job,
-and nothing is committed. What a server refuses is counted and named, and the rest goes on.
+Writing to a busy writer is retried after ever longer pauses; a writer that fails ends the job, and
+nothing is committed. Documents that a server refuses are counted and logged; the job goes on.
 
 Source: org.apache.nutch.indexer.IndexWriters, IndexWriterConfig.
 """
@@ -13,16 +13,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
 import polars as pl
 
 from minutch.conf import Configuration
 from minutch.conf.elements import parameters_of, read_elements
 from minutch.cycle.index.exchanges import Exchanges
-from minutch.cycle.index.fieldmapping import Mapping
+from minutch.cycle.index.fieldmapping import FieldMapping
 from minutch.errors import IndexBusyError, IndexWriterError, MinutchError
 from minutch.job import Counters
 from minutch.plugin.documents import Documents
@@ -35,17 +35,17 @@ log = logging.getLogger(__name__)
 FILE_PROPERTY: Final = "indexer.indexwriters.file"
 FILE: Final = "index-writers.xml"
 CRAWL_PROPERTY: Final = "minutch.index.crawl"
-"""The folder of the crawl that is indexed, for writers that write beside it; jobs set it."""
+"""The folder of the crawl that is indexed, set by jobs, for writers that write into it."""
 MAX_REFUSED_PROPERTY: Final = "minutch.index.max.refused"
-"""Documents that servers may refuse before the job ends; -1: any number."""
+"""Number of documents that servers may refuse before the job fails; -1: any."""
 
 REFUSED: Final = "refused_total"
 NO_WRITER: Final = "skipped_by_exchange_total"
 LONGEST_WAIT: Final = 60.0
-"""Seconds that a busy server is waited for at most before it is asked again."""
+"""Longest pause before a retry, in seconds."""
 
 Encoded = dict[str, pl.DataFrame]
-"""Writer → its actions in order: `key` (String), `payload` (Binary, null: delete)."""
+"""The actions of each writer in order: `key` (String), `payload` (Binary, null: delete)."""
 
 T = TypeVar("T")
 
@@ -56,11 +56,11 @@ class ConfiguredWriter:
 
     name: str
     parameters: Parameters
-    mapping: Mapping
+    mapping: FieldMapping
     extension: Extension
 
     def make(self) -> IndexWriter:
-        """The writer with its parameters, not opened. Raises ConfigError, PluginError."""
+        """Makes the writer with its parameters, not opened. Raises ConfigError, PluginError."""
         writer = self.extension.make()
         assert isinstance(writer, IndexWriter)
         writer.configure(self.parameters)
@@ -68,8 +68,8 @@ class ConfiguredWriter:
 
 
 def configured_writers(conf: Configuration) -> dict[str, ConfiguredWriter]:
-    """The writers by id, in the order of the file. ConfigError for a file that is not there or
-    can't be used.
+    """Reads the writers, by id in the order of the file. Raises ConfigError for a missing or
+    invalid file.
     """
     file = conf.get(FILE_PROPERTY) or FILE
     extensions = {
@@ -82,36 +82,39 @@ def configured_writers(conf: Configuration) -> dict[str, ConfiguredWriter]:
         name = element.get("id", "")
         if extension is not None:
             parameters = Parameters(parameters_of(element), f"{file}, writer {name}")
-            found[name] = ConfiguredWriter(name, parameters, Mapping.of(element), extension)
+            found[name] = ConfiguredWriter(name, parameters, FieldMapping.of(element), extension)
     return found
 
 
 def keep_documents(conf: Configuration) -> bool:
-    """Whether all writers keep what earlier jobs have sent, so that it can be deleted. Raises as
-    `configured_writers`.
+    """Returns True if all writers keep the documents of earlier jobs, so that they can be deleted.
+    Raises ConfigError, PluginError.
     """
-    return not any(item.make().writes_anew for item in configured_writers(conf).values())
+    return not any(item.make().overwrites for item in configured_writers(conf).values())
 
 
 # -- in worker processes ---------------------------------------------------------------------------
 
 
 class Encoders:
-    """Makes of documents what each writer gets."""
+    """The encoding of documents for each writer."""
 
-    def __init__(self, conf: Configuration) -> None:
-        self._writers = {
-            name: (item.mapping, item.make()) for name, item in configured_writers(conf).items()
-        }
-        self._exchanges = Exchanges(conf)
+    def __init__(self, writers: Mapping[str, ConfiguredWriter], exchanges: Exchanges) -> None:
+        self._writers = {name: (item.mapping, item.make()) for name, item in writers.items()}
+        self._exchanges = exchanges
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> Self:
+        """Makes the configured writers and exchanges. Raises ConfigError, PluginError."""
+        return cls(configured_writers(conf), Exchanges.from_conf(conf))
 
     @property
     def are_columnar(self) -> bool:
-        """Whether all writers encode columns."""
+        """True if all writers encode columns."""
         return all(writer.overrides("encode_columns") for _, writer in self._writers.values())
 
     def encode(self, documents: Documents, deletions: Sequence[str]) -> tuple[Encoded, Counters]:
-        """The actions of each writer, in the order of the URLs' bytes, and the documents that go to
+        """Returns the actions of each writer, sorted by URL, and the number of documents that go to
         none.
         """
         masks = self._exchanges.masks(documents, list(self._writers))
@@ -133,7 +136,7 @@ class Encoders:
 
 
 def _unwanted(masks: dict[str, pl.Series]) -> int:
-    """How many documents no writer gets."""
+    """Counts the documents that no writer gets."""
     return int(pl.DataFrame(masks).select(~pl.any_horizontal(pl.all())).to_series().sum())
 
 
@@ -142,7 +145,7 @@ def _unwanted(masks: dict[str, pl.Series]) -> int:
 
 @dataclass
 class _Queue:
-    """A writer, and the actions that wait to be a batch."""
+    """A writer, and the actions of its next batch."""
 
     name: str
     writer: IndexWriter
@@ -152,28 +155,38 @@ class _Queue:
 
 
 class WriterChain:
-    """All writers of a job. A context manager: an error aborts them, else `finish` has to be
+    """All writers of a job. A context manager: an error aborts them, otherwise `finish` has to be
     called.
     """
 
-    def __init__(self, conf: Configuration, *, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Raises ConfigError, PluginError."""
-        self._queues = [
-            _Queue(name, item.make()) for name, item in configured_writers(conf).items()
-        ]
-        self._most_refused = conf.get_int(MAX_REFUSED_PROPERTY, -1)
+    def __init__(
+        self,
+        writers: Mapping[str, IndexWriter],
+        *,
+        max_refused: int = -1,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._queues = [_Queue(name, writer) for name, writer in writers.items()]
+        self._max_refused = max_refused
         self._sleep = sleep
         self._opened: list[_Queue] = []
         self.counters = Counters()
-        wanted = Exchanges(conf).names()
-        for name in sorted(wanted - {queue.name for queue in self._queues}):
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, *, sleep: Callable[[float], None] = time.sleep) -> Self:
+        """Makes the configured writers; logs those of exchanges that don't exist. Raises
+        ConfigError, PluginError.
+        """
+        writers = {name: item.make() for name, item in configured_writers(conf).items()}
+        for name in sorted(Exchanges.from_conf(conf).names() - writers.keys()):
             log.warning(
                 "Index writer %s is not present. Maybe the plugin is not in plugin.includes or"
                 " there is a misspelling.",
                 name,
             )
+        return cls(writers, max_refused=conf.get_int(MAX_REFUSED_PROPERTY, -1), sleep=sleep)
 
-    def __enter__(self) -> WriterChain:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -186,14 +199,14 @@ class WriterChain:
         return [queue.name for queue in self._queues]
 
     def open(self) -> None:
-        """Open all writers. IndexWriterError where one can't be."""
+        """Opens all writers. Raises IndexWriterError."""
         for queue in self._queues:
             self._opened.append(queue)
-            self._patiently(queue, queue.writer.open)
+            self._retrying(queue, queue.writer.open)
         log.info("%s", self.describe())
 
     def write(self, encoded: Encoded) -> None:
-        """Take in actions; full batches go out. IndexWriterError where a writer fails for good."""
+        """Queues actions and sends full batches. Raises IndexWriterError if a writer fails."""
         for queue in self._queues:
             frame = encoded.get(queue.name)
             if frame is None:
@@ -208,25 +221,25 @@ class WriterChain:
                     self._send(queue)
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Delete documents from all writers."""
+        """Deletes documents from all writers."""
         table = pl.DataFrame({"key": keys}, schema={"key": pl.String}).with_columns(
             pl.lit(None, pl.Binary).alias("payload")
         )
         self.write(dict.fromkeys(self.names, table))
 
     def finish(self, *, commit: bool = True) -> None:
-        """Send what is left, commit (all writers, once none has failed), close."""
+        """Sends the last batches, commits to all writers if none has failed, and closes them."""
         for queue in self._queues:
             self._send(queue)
         if commit:
             for queue in self._queues:
-                self._patiently(queue, queue.writer.commit)
+                self._retrying(queue, queue.writer.commit)
         while self._opened:
             queue = self._opened.pop(0)
-            self._patiently(queue, queue.writer.close)
+            self._retrying(queue, queue.writer.close)
 
     def abort(self) -> None:
-        """Let all open writers give up."""
+        """Aborts all open writers."""
         for queue in self._opened:
             if queue.accepted:
                 log.warning(
@@ -257,7 +270,7 @@ class WriterChain:
                 actions = actions if error.rest is None else error.rest
                 raise
 
-        self._patiently(queue, attempt)
+        self._retrying(queue, attempt)
         queue.accepted += count - len(refused)
         self._count(queue, refused)
 
@@ -266,15 +279,15 @@ class WriterChain:
             log.warning("Index writer %s: %s: refused: %s", queue.name, key, reason)
         if refused:
             self.counters.add(REFUSED, len(refused))
-        if 0 <= self._most_refused < self.counters.get(REFUSED, 0):
+        if 0 <= self._max_refused < self.counters.get(REFUSED, 0):
             raise IndexWriterError(
                 f"index writer {queue.name}: {self.counters[REFUSED]} documents refused, the last"
                 f" one for: {refused[-1].reason}",
-                hint=f"{MAX_REFUSED_PROPERTY} is {self._most_refused}",
+                hint=f"{MAX_REFUSED_PROPERTY} is {self._max_refused}",
             )
 
-    def _patiently(self, queue: _Queue, step: Callable[[], T]) -> T:
-        """Do `step`, again after a pause while the writer is busy."""
+    def _retrying(self, queue: _Queue, step: Callable[[], T]) -> T:
+        """Calls `step`, again after a pause while the writer is busy."""
         wait = queue.writer.backoff
         for left in range(queue.writer.retries, -1, -1):
             try:
@@ -302,7 +315,7 @@ class WriterChain:
         raise AssertionError("unreachable")
 
     def describe(self) -> str:
-        """The active writers with their parameters, for the log."""
+        """Describes the active writers with their parameters, for the log."""
         if not self._queues:
             return "No IndexWriters activated - check your configuration"
         lines = ["Active IndexWriters :"]

@@ -25,20 +25,19 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.cycle.linkdb.rules import LINKS_SCHEMA, UrlChain
-from minutch.cycle.linkdb.store import LinkDb, layout_for
+from minutch.cycle.linkdb.store import AUTO, LAYOUT_PROPERTY, LinkDb, layout_for
 from minutch.job import Counters, Progress
 from minutch.kernels import inlinks as inlinks_kernels
 from minutch.kernels.arrow import from_series
 from minutch.kernels.seeded import SEED
 from minutch.records.links.linksets import LinkSets, Rows
-from minutch.work.engine import Partition, Source, Task, engine_of
+from minutch.work.engine import Engine, Partition, Source, Task
 from minutch.work.engine.interface import ReadRows
 from minutch.work.engine.stored import StoredParts
-from minutch.work.tables.compression import output_compression
+from minutch.work.tables.compression import DEFLATED, Compression, output_compression
 from minutch.work.tables.database import is_partitioned, record_estimate
 from minutch.work.tables.linkfiles import scan_inlinks
 from minutch.work.tables.merge import aligned, key_order
-from minutch.work.tables.parallel import number_of_parts
 from minutch.work.tables.spans import FileOrSplit
 
 MAX_INLINKS_PROPERTY: Final = "linkdb.max.inlinks"
@@ -60,47 +59,65 @@ class NewLinks:
 class _Stored(NamedTuple):
     """A part of a LinkDb, or a stretch of one, and the layout of its records."""
 
-    place: FileOrSplit
+    source: FileOrSplit
     layout: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDbSettings:
+    """The settings by which a LinkDb is written."""
+
+    layout: str = AUTO
+    """Layout of its records; AUTO: that of the LinkDbs that are read."""
+    max_inlinks: int = 10_000
+    """Links of a page, at most."""
+    compression: Compression = DEFLATED
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> LinkDbSettings:
+        """Reads `linkdb.*` and Hadoop's properties of compression. Raises ConfigError."""
+        return cls(
+            conf.get_word(LAYOUT_PROPERTY, AUTO),
+            conf.get_int(MAX_INLINKS_PROPERTY, 10_000),
+            output_compression(conf, always=True),
+        )
 
 
 def build(
     db: LinkDb,
     stored: Sequence[LinkDb],
     new: NewLinks | None,
+    *,
     chain: UrlChain,
-    conf: Configuration,
-    counters: Counters,
+    settings: LinkDbSettings,
+    engine: Engine,
     progress: Progress,
-) -> None:
-    """Replace `db` (whose lock the caller holds) by a LinkDb of the links of `stored` that pass
-    `chain`, and of `new`.
+) -> Counters:
+    """Replaces `db` (whose lock the caller holds) by a LinkDb of the links of `stored` that pass
+    `chain`, and of `new`. Returns what became of the links.
 
     Whether the links fit into memory, and how many partitions and cores there are, does not change
     the records. Raises StoreError where one of `stored` does not exist.
     """
-    parts, compression, layout = (
-        number_of_parts(conf),
-        output_compression(conf, always=True),
-        layout_for(conf, stored),
-    )
-    limit, written = conf.get_int(MAX_INLINKS_PROPERTY, 10_000), Counters()
-    with _sources(stored, new, chain, conf, progress, db.path) as sources:
+    layout, written = layout_for(settings.layout, stored), Counters()
+    with _sources(stored, new, chain, engine, progress, db.path) as sources:
         in_place = [source for source in sources if isinstance(source, StoredParts)]
 
         def write_part(task: Task, partitions: Sequence[Partition]) -> None:
             task.counters.merge({PAGES: 0, WRITTEN: 0})
-            with LinkDb.part_writer(task.folder, task.part, layout, compression) as writer:
+            with LinkDb.part_writer(task.folder, task.part, layout, settings.compression) as writer:
                 for links, order in _in_order(partitions):
-                    for sets in merged(links, order, limit).batches(_BATCH):
+                    for sets in merged(links, order, settings.max_inlinks).batches(_BATCH):
                         writer.write(sets)
                         task.counters.merge({PAGES: sets.records, WRITTEN: len(sets)})
                         task.advance(sets.records if in_place else len(sets))
 
         with db.replacement(keep_old=False) as directory:
-            engine_of(conf).reduce(write_part, sources, parts, directory, written, progress)
+            engine.reduce(write_part, sources, engine.parts, directory, written, progress)
+    counters = Counters()
     for found in (*(source.counters for source in sources), written):
         counters.merge(found)
+    return counters
 
 
 @contextmanager
@@ -108,18 +125,17 @@ def _sources(
     stored: Sequence[LinkDb],
     new: NewLinks | None,
     chain: UrlChain,
-    conf: Configuration,
+    engine: Engine,
     progress: Progress,
     spill: Path,
 ) -> Iterator[list[Source]]:
-    """Stored links, LinkDb by LinkDb where they lie, then new ones; or all in one."""
-    engine, parts = engine_of(conf), number_of_parts(conf)
+    """Yields stored links, LinkDb by LinkDb where they lie, then new ones; or all in one."""
     paths = [path for db in stored for path in db.require_parts()]
     sources: list[Source] = []
     pieces: list[_Stored | FileOrSplit] = [] if new is None else [*new.pieces]
-    if chain.normalizes or not all(is_partitioned(db, parts) for db in stored):
+    if chain.normalizes or not all(is_partitioned(db, engine.parts) for db in stored):
         pieces[:0] = [
-            _Stored(place, db.layout) for db in stored for place in engine.splits(db.parts())
+            _Stored(source, db.layout) for db in stored for source in engine.splits(db.parts())
         ]
     else:
         sources += [
@@ -136,28 +152,28 @@ def _sources(
             assert new is not None
             yield from new.read(task, piece)
             return
-        for table in _links(piece.layout, chain, piece.place, task.counters):
+        for table in _links(piece.layout, chain, piece.source, task.counters):
             yield table
             task.advance(len(table))
 
-    with engine.shuffle(read, pieces, LINKS_SCHEMA, conf, progress, spill=spill) as links:
+    with engine.shuffle(read, pieces, LINKS_SCHEMA, progress, spill=spill) as links:
         progress.expect(partial(record_estimate, paths) if sources else lambda: links.rows)
         yield [*sources, links]
 
 
 def _links(
-    layout: str, chain: UrlChain, place: FileOrSplit, counters: Counters
+    layout: str, chain: UrlChain, source: FileOrSplit, counters: Counters
 ) -> Iterator[pl.DataFrame]:
-    """The links of a LinkDb that pass `chain`, in tables of LINKS_SCHEMA, in its order."""
-    for table in scan_inlinks(place, layout):
+    """Yields the links of a LinkDb that pass `chain`, in tables of LINKS_SCHEMA, in its order."""
+    for table in scan_inlinks(source, layout):
         yield chain.apply(
             table.filter(pl.col("from_url").is_not_null()).select(LINKS_SCHEMA.names()), counters
         )
 
 
 def _in_order(partitions: Sequence[Partition]) -> Iterator[tuple[pl.DataFrame, Rows]]:
-    """The rows of a partition from all sources, in frames with the order of their rows: by key,
-    then by source.
+    """Yields the rows of a partition from all sources, in frames with the order of their rows: by
+    key, then by source.
     """
     if len(partitions) == 1:
         yield from partitions[0].ordered()
@@ -168,8 +184,8 @@ def _in_order(partitions: Sequence[Partition]) -> Iterator[tuple[pl.DataFrame, R
 
 
 def merged(links: pl.DataFrame, order: Rows, limit: int) -> LinkSets:
-    """One record for each key of `links` (LINKS_SCHEMA); `order` has the numbers of the rows, by
-    key.
+    """Returns one record for each key of `links` (LINKS_SCHEMA); `order` has the numbers of the
+    rows, by key.
     """
     links = links.rechunk()
     keys, urls, anchors = (from_series(links[name]) for name in ("key", "from_url", "anchor"))

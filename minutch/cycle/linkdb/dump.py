@@ -12,11 +12,11 @@ Source: org.apache.nutch.crawl.LinkDbReader.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from minutch.conf import Configuration
 from minutch.cycle.linkdb.build import PAGES, WRITTEN
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.errors import ConfigError, UsageError
@@ -25,6 +25,7 @@ from minutch.job import Counters, JobContext
 from minutch.records.links import LAYOUT_METADATA, Inlink
 from minutch.records.links.table import INLINKS_SCHEMA
 from minutch.urls.javaregex import JavaRegex
+from minutch.work.tables.compression import text_codec
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import memory_budget, number_of_parts
 from minutch.work.tables.shuffle import Shuffle
@@ -34,17 +35,44 @@ from minutch.work.tables.textparts import output_folder, require_absent, text_pa
 log = logging.getLogger(__name__)
 
 
-def dump(db: LinkDb, out: Path, context: JobContext, regex: str | None = None) -> Counters:
-    """Write the records of `db`, or those whose URL matches `regex`, as text to part files in the
-    new directory `out`.
+@dataclass(frozen=True, slots=True)
+class LinkDumpOptions:
+    """The options of readlinkdb -dump."""
 
-    Raises StoreError (no LinkDb, `out` exists), UsageError (the expression), FormatError (damage).
+    regex: str | None = None
+    """Java's regular expression for the whole URL; None: all URLs."""
+
+
+def readlinkdb_dump(
+    linkdb: Path, output: Path, options: LinkDumpOptions = LinkDumpOptions(), *, context: JobContext
+) -> Counters:
+    """Writes the records of a LinkDb as text to part files in the new directory `output`.
+
+    Raises StoreError (no LinkDb, `output` exists), UsageError (the expression), FormatError
+    (damage).
     """
-    pattern = None if regex is None else _compiled(regex)
+    pattern = None if options.regex is None else _compiled(options.regex)
     log.info("LinkDb dump: starting")
-    log.info("LinkDb dump: db: %s", db.path)
-    require_absent(out)
-    counters = _write(db, out, context.conf, pattern)
+    log.info("LinkDb dump: db: %s", linkdb)
+    require_absent(output)
+    conf, db, counters = context.conf, LinkDb(linkdb), Counters()
+    parts, codec = number_of_parts(conf), text_codec(conf)
+    with (
+        output_folder(output) as folder,
+        Shuffle(parts, INLINKS_SCHEMA, budget=memory_budget(conf) // 2, spill=folder) as shuffle,
+    ):
+        for index in range(len(db.require_parts())):
+            for table in db.scan_part(index):
+                shuffle.add(
+                    table if pattern is None else table.filter(_matches(table["key"], pattern))
+                )
+        for part in range(parts):
+            with text_part(folder, part, codec) as file:
+                for table in shuffle.sorted(part):
+                    file.write("".join(lines(table, db.layout)).encode())
+                    counters.add(PAGES, table["key"].n_unique())
+                    counters.add(WRITTEN, len(table) - table["from_url"].null_count())
+        mark_success(conf, folder)
     log.info("LinkDb dump: finished")
     return counters
 
@@ -56,33 +84,12 @@ def _compiled(regex: str) -> JavaRegex:
         raise UsageError(f"-regex: {exc}") from exc
 
 
-def _write(db: LinkDb, out: Path, conf: Configuration, pattern: JavaRegex | None) -> Counters:
-    counters, parts = Counters(), number_of_parts(conf)
-    with (
-        output_folder(out) as folder,
-        Shuffle(parts, INLINKS_SCHEMA, budget=memory_budget(conf) // 2, spill=folder) as shuffle,
-    ):
-        for index in range(len(db.require_parts())):
-            for table in db.scan_part(index):
-                shuffle.add(
-                    table if pattern is None else table.filter(_matches(table["key"], pattern))
-                )
-        for part in range(parts):
-            with text_part(folder, part, conf) as file:
-                for table in shuffle.sorted(part):
-                    file.write("".join(lines(table, db.layout)).encode())
-                    counters.add(PAGES, table["key"].n_unique())
-                    counters.add(WRITTEN, len(table) - table["from_url"].null_count())
-        mark_success(conf, folder)
-    return counters
-
-
 def _matches(keys: pl.Series, pattern: JavaRegex) -> pl.Series:
     return pl.Series([pattern.matches(url) for url in decode_keys(keys)], dtype=pl.Boolean)
 
 
 def lines(table: pl.DataFrame, layout: str) -> pl.Series:
-    """The text of each row of INLINKS_SCHEMA, in which the rows of a record lie together.
+    """Returns the text of each row of INLINKS_SCHEMA, in which the rows of a record lie together.
 
     The first row of a record has the URL before the link, the last one a blank line behind it.
     """

@@ -1,4 +1,4 @@
-"""invertlinks: collect the links to each page from the parsed pages of segments, into the LinkDb.
+"""invertlinks: collects the links to each page, from the parsed pages of segments, in the LinkDb.
 
 Where there is a LinkDb, its links and the new ones are merged; the URLs of both are normalized and
 filtered. Which links count is decided in `rules`; `build` says in which order they stand.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from minutch.cycle.linkdb.build import NewLinks, build
+from minutch.cycle.linkdb.build import LinkDbSettings, NewLinks, build
 from minutch.cycle.linkdb.outlinks import scan_links
 from minutch.cycle.linkdb.rules import LinkRules, UrlChain
 from minutch.cycle.linkdb.store import LinkDb
@@ -49,7 +49,7 @@ def invertlinks(
     *,
     context: JobContext,
 ) -> Counters:
-    """Add the links of `segments` to the LinkDb at `linkdb`, which is made if there is none.
+    """Adds the links of `segments` to the LinkDb at `linkdb`, which is made if there is none.
 
     Returns what became of the links. Raises LockedError, StoreError (no segments, one that is not
     parsed), FormatError (damage, a LinkDb with both layouts of Inlinks); the LinkDb is then as
@@ -60,21 +60,21 @@ def invertlinks(
     for segment in segments:
         Segment(segment).check()
     conf, db = context.conf, LinkDb(linkdb)
-    chain = UrlChain(conf, normalize=options.normalize, filtering=options.filtering)
-    rules = LinkRules(conf, chain)
+    chain = UrlChain.from_conf(conf, normalize=options.normalize, filtering=options.filtering)
+    rules = LinkRules.from_conf(conf, chain)
     _log_start(linkdb, segments, rules, normalize=options.normalize, filtering=options.filtering)
-    counters = Counters()
     if rules.ignore_internal and rules.ignore_external:
         log.warning("LinkDb: internal and external links are ignored, which leaves nothing to do")
-        return counters
+        return Counters()
     paths = [part for segment in segments for part in Segment(segment).parts(PARSE_DATA)]
 
-    def read(task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
-        for found in scan_links(place, rules):
+    def read(task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
+        for found in scan_links(piece, rules):
             task.counters.merge(found.counters)
             yield found.links
             task.advance(found.pages)
 
+    settings, engine = LinkDbSettings.from_conf(conf), engine_of(conf)
     with (
         db.lock(options.force),
         context.progress("invertlinks", lambda: record_estimate(paths)) as progress,
@@ -82,14 +82,14 @@ def invertlinks(
         stored = [db] if db.exists() else []
         if stored:
             log.info("LinkDb: merging with existing linkdb: %s", linkdb)
-        build(
+        counters = build(
             db,
             stored,
-            NewLinks(read, engine_of(conf).splits(paths)),
-            chain,
-            conf,
-            counters,
-            progress,
+            NewLinks(read, engine.splits(paths)),
+            chain=chain,
+            settings=settings,
+            engine=engine,
+            progress=progress,
         )
         mark_success(conf, db.current)
     log.info("LinkDb: finished")

@@ -60,9 +60,11 @@ class Links(NamedTuple):
     left_out: int
 
 
-def scan_links(place: FileOrSplit, rules: LinkRules) -> Iterator[Found]:
-    """The links of a parse_data part that count, in its order, by all cores. Raises FormatError."""
-    plain, spans = opened_at(place, ParseData.class_name, span_size=LINKS_SPAN)
+def scan_links(piece: FileOrSplit, rules: LinkRules) -> Iterator[Found]:
+    """Yields the links of a parse_data part that count, in its order, by all cores. Raises
+    FormatError.
+    """
+    plain, spans = opened_at(piece, ParseData.class_name, span_size=LINKS_SPAN)
     streams = (
         SpannedFile(plain.path, span_size=LINKS_SPAN, stored=True)
         if plain.compression == RECORD
@@ -71,7 +73,7 @@ def scan_links(place: FileOrSplit, rules: LinkRules) -> Iterator[Found]:
 
     def read(span: Span) -> list[Found]:
         batch = None if streams is None else streams.batch(span)
-        links = None if batch is None else spread(batch, rules.unwanted)
+        links = None if batch is None else inflated_links(batch, rules.unwanted)
         if batch is not None and links is not None:
             counters = Counters()
             return [Found(rules.choose(*links, counters), batch.size, counters)]
@@ -88,9 +90,9 @@ def scan_links(place: FileOrSplit, rules: LinkRules) -> Iterator[Found]:
         yield from several
 
 
-def spread(batch: Batch, unwanted: int) -> Links | None:
-    """The links of pages whose values are zlib streams, without those between `unwanted` hosts (see
-    the kernel).
+def inflated_links(batch: Batch, unwanted: int) -> Links | None:
+    """Returns the links of pages whose values are zlib streams, without those between `unwanted`
+    hosts (see the kernel).
 
     None for records that the kernel does not know, or which hold too much.
     """
@@ -103,7 +105,7 @@ def spread(batch: Batch, unwanted: int) -> Links | None:
     hosts = np.empty(size // _LINK, np.int8)
     function = libdeflate().zlib_decompress_ex
     with decompressor() as inflate:
-        given = (
+        stored = (
             batch.values,
             batch.value_at,
             batch.value_len,
@@ -114,7 +116,7 @@ def spread(batch: Batch, unwanted: int) -> Links | None:
             function,
         )
         while code := kernels.spread(
-            *given, scratch, out, views[0], views[1], views[2], hosts, state
+            *stored, scratch, out, views[0], views[1], views[2], hosts, state
         ):
             _, rows, _, _, used = state.tolist()
             if code == _NO_ROOM_FOR_RECORD and len(scratch) <= MOST:

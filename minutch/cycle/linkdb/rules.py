@@ -1,5 +1,4 @@
-"""Which links count, and under which names: every decision of invertlinks about a single link has
-its home here.
+"""Decides which links count, and under which names.
 
     linkdb.ignore.internal.links   links within a host don't count (true unless set)
     linkdb.ignore.external.links   links between hosts don't count; ignored unless internal ones
@@ -14,6 +13,7 @@ Source: org.apache.nutch.crawl.LinkDb.LinkDbMapper, LinkDbFilter.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -52,21 +52,31 @@ LINKS_SCHEMA: Final = pl.Schema(
 class UrlChain:
     """Normalizers and filters for the two URLs of a link; without either all links pass as they
     are.
-
-    `scope` is that of the normalizers, of the LinkDb unless given.
     """
 
     def __init__(
-        self, conf: Configuration, *, normalize: bool, filtering: bool, scope: str = ""
+        self, normalizers: URLNormalizers | None = None, filters: URLFilters | None = None
     ) -> None:
+        self._normalizers = normalizers
+        self._filters = filters
+        self._shortcut = UrlShortcut(normalizers, filters)
+
+    @classmethod
+    def from_conf(
+        cls, conf: Configuration, *, normalize: bool, filtering: bool, scope: str = ""
+    ) -> UrlChain:
+        """Builds the configured plugins; `scope` is that of the normalizers, by default the
+        LinkDb's.
+        """
         scope = scope or conf.get(SCOPE_PROPERTY) or SCOPE_LINKDB
-        self._normalizers = URLNormalizers(conf, scope) if normalize else None
-        self._filters = URLFilters(conf) if filtering else None
-        self._shortcut = UrlShortcut(self._normalizers, self._filters)
+        return cls(
+            URLNormalizers(conf, scope) if normalize else None,
+            URLFilters(conf) if filtering else None,
+        )
 
     @property
     def normalizes(self) -> bool:
-        """Whether URLs may change."""
+        """True if URLs may change."""
         return self._normalizers is not None
 
     def apply(
@@ -77,8 +87,8 @@ class UrlChain:
         page: str = "from_url",
         target: str = "key",
     ) -> pl.DataFrame:
-        """The links both of whose URLs pass, under their new names; links of a page stand one after
-        the other.
+        """Returns the links both of whose URLs pass, under their new names; links of a page stand
+        one after the other.
         """
         if self._normalizers is None and self._filters is None:
             return links
@@ -88,7 +98,7 @@ class UrlChain:
         return kept
 
     def _pass_runs(self, column: pl.Series) -> pl.Series:
-        """As `_pass`, where equal URLs often stand one after the other."""
+        """Does the same as `_pass` for a column with runs of equal URLs."""
         starts = column.ne_missing(column.shift())
         return (
             self._pass(column.filter(starts)).gather(starts.cum_sum() - 1)
@@ -103,33 +113,46 @@ class UrlChain:
         return encode_keys(passed)
 
     def _judged(self, urls: pl.Series) -> pl.Series:
-        """The URLs that pass under their new names, null for others."""
+        """Returns the URLs that pass under their new names, null for others."""
         if self._normalizers is not None:
             urls = self._normalizers.normalize_column(urls, distinct=True)
         return urls if self._filters is None else self._filters.filter_column(urls, distinct=True)
 
 
+@dataclass(frozen=True, slots=True)
 class LinkRules:
-    """Which outlinks of pages become inlinks."""
+    """Decides which outlinks of pages become inlinks."""
 
-    def __init__(self, conf: Configuration, chain: UrlChain) -> None:
-        self.ignore_internal = conf.get_boolean(IGNORE_INTERNAL_PROPERTY, True)
-        self.ignore_external = conf.get_boolean(IGNORE_EXTERNAL_PROPERTY, False)
-        self._max_anchor = conf.get_int(MAX_ANCHOR_PROPERTY, 100)
-        self._chain = chain
+    chain: UrlChain
+    ignore_internal: bool = True
+    """Whether links within a host don't count."""
+    ignore_external: bool = False
+    """Whether links between hosts don't count."""
+    max_anchor: int = 100
+    """UTF-16 units of an anchor, at most."""
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, chain: UrlChain) -> LinkRules:
+        """Reads `linkdb.ignore.*` and `linkdb.max.anchor.length`."""
+        return cls(
+            chain,
+            conf.get_boolean(IGNORE_INTERNAL_PROPERTY, True),
+            conf.get_boolean(IGNORE_EXTERNAL_PROPERTY, False),
+            conf.get_int(MAX_ANCHOR_PROPERTY, 100),
+        )
 
     @property
     def unwanted(self) -> int:
-        """How hosts compare (`inlinks.compare_hosts`) between which links don't count; UNKNOWN:
-        hosts don't matter.
+        """The comparison of hosts (`inlinks.compare_hosts`) between which links don't count;
+        UNKNOWN: hosts don't matter.
         """
         if self.ignore_internal:
             return inlinks_kernels.SAME
         return inlinks_kernels.DIFFERENT if self.ignore_external else inlinks_kernels.UNKNOWN
 
     def apply(self, outlinks: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-        """The links that count of a table of OUTLINKS_SCHEMA, the other way round (LINKS_SCHEMA),
-        in their order.
+        """Returns the links that count of a table of OUTLINKS_SCHEMA, the other way round
+        (LINKS_SCHEMA), in their order.
         """
         links = outlinks.select(key="to_url", from_url="key", anchor="anchor")
         if self.unwanted == inlinks_kernels.UNKNOWN:
@@ -147,15 +170,16 @@ class LinkRules:
     def choose(
         self, links: pl.DataFrame, hosts: Hosts, read: int, left_out: int, counters: Counters
     ) -> pl.DataFrame:
-        """The `links` (LINKS_SCHEMA) that count, in their order, by how their hosts compare.
+        """Returns the `links` (LINKS_SCHEMA) that count, in their order, by how their hosts
+        compare.
 
-        So many were `read`, and of these so many are left out already.
+        `read` links were read, of which `left_out` are left out already.
         """
         counters.add(READ, read)
         if self.unwanted != inlinks_kernels.UNKNOWN:
             links = self._by_hosts(links, hosts, left_out, counters)
-        return self._chain.apply(
-            links.with_columns(_cut(links["anchor"], self._max_anchor)), counters
+        return self.chain.apply(
+            links.with_columns(_cut(links["anchor"], self.max_anchor)), counters
         )
 
     def _by_hosts(
@@ -179,7 +203,7 @@ class LinkRules:
 
 
 def _compared(pages: pl.Series, targets: pl.Series) -> Hosts:
-    """How the hosts of the two ends of each link compare, where that is plain."""
+    """Compares the hosts of the two ends of each link, where they are plain."""
     found = np.empty(len(pages), np.int8)
     from_strings, to_strings = from_series(pages), from_series(targets)
     inlinks_kernels.compare_hosts(*from_strings[:2], *to_strings[:2], found)
@@ -187,16 +211,16 @@ def _compared(pages: pl.Series, targets: pl.Series) -> Hosts:
 
 
 def _same_host_parsed(pages: pl.Series, targets: pl.Series) -> pl.Series:
-    """Whether each link stays on its page's host, by the full parser of URLs; null where the target
-    is no URL.
+    """Returns True for each link that stays on its page's host, by the full parser of URLs; null
+    where the target is no URL.
     """
     page, target = (hosts_of(decode_keys(urls)).str.to_lowercase() for urls in (pages, targets))
     return pl.select(pl.when(target.is_not_null()).then(page.eq_missing(target))).to_series()
 
 
 def _cut(anchors: pl.Series, length: int) -> pl.Series:
-    """Anchors of at most `length` UTF-16 units; half a character that is left over becomes a
-    question mark.
+    """Returns anchors of at most `length` UTF-16 units; half a character that is left over becomes
+    a question mark.
     """
     too_long = (anchors.bin.size() > length).arg_true()
     if not len(too_long):

@@ -17,7 +17,6 @@ from typing import Final
 
 import polars as pl
 
-from minutch.conf import Configuration
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
@@ -54,8 +53,8 @@ class LinkDb(Database):
                 yield from (value for _, value in reader)
 
     def get(self, url: str) -> Inlinks | None:
-        """The inlinks of `url`; None if there is no entry. Raises StoreError where there is no
-        LinkDb.
+        """Returns the inlinks of `url`; None if there is no entry. Raises StoreError where there is
+        no LinkDb.
         """
         value = self.lookup(url)
         return None if value is None else Inlinks.read(DataInput(value), self.layout)
@@ -76,34 +75,35 @@ class LinkDb(Database):
         return (url for url, _ in self.items())
 
     def items(self) -> Iterator[tuple[str, Inlinks]]:
-        """All URLs with the links to them, part by part. Raises FormatError (damage)."""
+        """Yields all URLs with the links to them, part by part. Raises FormatError (damage)."""
         for part in self.parts():
             with SequenceFileReader(part / "data") as reader:
                 for key, value in reader:
                     yield DataInput(key).read_text(), Inlinks.read(DataInput(value), self.layout)
 
     def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
-        """A partition in tables of INLINKS_SCHEMA, sorted by key over the whole partition."""
+        """Returns a partition in tables of INLINKS_SCHEMA, sorted by key over the whole
+        partition.
+        """
         return scan_inlinks(self.require_parts()[index], self.layout)
 
     @staticmethod
     def part_writer(
         directory: Path, index: int, layout: str, compression: Compression = DEFLATED
     ) -> InlinksWriter:
-        """A writer of partition `index` of the LinkDb that is being written to `directory` (see
-        `replacement`).
+        """Returns a writer of partition `index` of the LinkDb that is being written to `directory`
+        (see `replacement`).
         """
         return InlinksWriter(directory / part_name(index), layout, **compression.options)
 
 
-def layout_for(conf: Configuration, sources: Sequence[LinkDb]) -> str:
-    """The layout to write: `linkdb.inlink.layout`, else (or if that is `auto`) the one that all
-    `sources` have.
+def layout_for(wanted: str, sources: Sequence[LinkDb]) -> str:
+    """Decides which layout to write: `wanted` (`linkdb.inlink.layout`), if that is not AUTO, else
+    the one that all `sources` have.
 
-    Where there is none, or they differ, it is the newer one. Raises ConfigError for an unknown
-    layout, FormatError for a source with records in both.
+    Where there is none, or they differ, it is the newer one. Raises FormatError for a source with
+    records in both.
     """
-    wanted = conf.get_word(LAYOUT_PROPERTY, AUTO)
     if wanted != AUTO:
         return wanted
     layouts = {db.layout for db in sources if db.parts()}

@@ -7,6 +7,7 @@ parsesegment, then pageparser, which takes one page through all steps.
     `workerpool`, `workerpipe`, `workeranswers`   worker processes and what passes between
     `sandbox`, `preloaded`                        what a worker may not do; what it starts with
     `pageparser`, `dispatch`                      one page; which parser it is given to
+    `pagecheck`                                   fetches and parses one page, for the checkers
     `charset`, `mime`, `mimerules`, `mimexml`     charset and media type
     `outlinks`, `linkverdicts`, `textlinks`       which links are kept
     `signature`, `simhash`                        which pages are the same, or nearly

@@ -1,4 +1,4 @@
-"""Which charset a page is in. The one home of that decision.
+"""Decides the charset of a page. The one home of that decision.
 
 The first that says something wins:
 
@@ -60,7 +60,7 @@ GUESSED: Final = 50
 
 
 class Clue(Enum):
-    """What tells a charset; a guess is chardetng's."""
+    """The source of a charset; a guess is chardetng's."""
 
     MARK = "byte order mark"
     HEADER = "header"
@@ -112,8 +112,8 @@ class CharsetDetector:
     def detect(
         self, data: bytes, header: str | None = None, media_type: str = "", tld: str = ""
     ) -> Charset:
-        """The charset of `data`; `header` is the value of Content-Type, `tld` the last label of the
-        host name.
+        """Returns the charset of `data`; `header` is the value of Content-Type, `tld` the last
+        label of the host name.
         """
         return self.detect_by(data, header, media_type, tld)[0]
 
@@ -148,8 +148,8 @@ def _byte_order_mark(data: bytes) -> Charset | None:
 
 
 def from_header(value: str) -> Charset | None:
-    """The charset that a Content-Type header names (EncodingDetector.parseCharacterEncoding), None
-    if unknown.
+    """Returns the charset that a Content-Type header names
+    (EncodingDetector.parseCharacterEncoding), None if unknown.
     """
     return _kept_from_header(value) if len(value) <= _LONGEST_KEPT else _from_header(value)
 
@@ -163,8 +163,8 @@ _kept_from_header = lru_cache(maxsize=512)(_from_header)
 
 
 def from_meta(data: bytes) -> Charset | None:
-    """The charset that a meta element names; a page that can be read so far is not in UTF-16, so
-    that means UTF-8.
+    """Returns the charset that a meta element names; a page that can be read so far is not in
+    UTF-16, so that means UTF-8.
     """
     head = data[:PRESCAN]
     tags = [match[1] for match in _META.finditer(head)] if b"<" in head else []
@@ -178,7 +178,7 @@ def from_meta(data: bytes) -> Charset | None:
 
 
 def _labels(tags: list[bytes]) -> Iterator[str]:
-    """What meta tags say of the charset, those with http-equiv first."""
+    """Yields the charsets that meta tags name, those with http-equiv first."""
     for tag in tags:
         if _HTTP_EQUIV.search(tag) and (match := _IN_CONTENT.search(tag)):
             yield match[1].decode("latin-1")
@@ -189,7 +189,7 @@ def _labels(tags: list[bytes]) -> Iterator[str]:
 
 
 def guess_content(data: bytes, tld: str = "") -> tuple[Charset, int] | None:
-    """What the bytes themselves look like, and how sure that is (0 to 100); None for plain
+    """Guesses the charset by the bytes themselves, with a confidence from 0 to 100; None for plain
     ASCII.
     """
     escaped = _ESCAPE.search(data)
@@ -215,8 +215,8 @@ def _named(name: str, confidence: int) -> tuple[Charset, int] | None:
 
 
 def _decodes(data: bytes, codec: str) -> bool:
-    """Whether all is right in that charset; a page cut off by the content limit may end within a
-    character.
+    """Tells whether all bytes are valid in a charset; a page cut off by the content limit may end
+    within a character.
     """
     try:
         getincrementaldecoder(codec)().decode(data)
@@ -237,22 +237,30 @@ def _guess(data: bytes, tld: str) -> tuple[Charset, int] | None:
 _TABLE = """\
 utf-8 utf-8 utf_8: unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 x-unicode20utf8
 ibm866 ibm866 cp866: 866 cp866 csibm866 ibm866
-iso-8859-2 iso-8859-2 iso8859_2: csisolatin2 iso-8859-2 iso-ir-101 iso8859-2 iso88592 iso_8859-2 iso_8859-2:1987 l2
+iso-8859-2 iso-8859-2 iso8859_2: csisolatin2 iso-8859-2 iso-ir-101 iso8859-2 iso88592 iso_8859-2
+    iso_8859-2:1987 l2
     latin2
-iso-8859-3 iso-8859-3 iso8859_3: csisolatin3 iso-8859-3 iso-ir-109 iso8859-3 iso88593 iso_8859-3 iso_8859-3:1988 l3
+iso-8859-3 iso-8859-3 iso8859_3: csisolatin3 iso-8859-3 iso-ir-109 iso8859-3 iso88593 iso_8859-3
+    iso_8859-3:1988 l3
     latin3
-iso-8859-4 iso-8859-4 iso8859_4: csisolatin4 iso-8859-4 iso-ir-110 iso8859-4 iso88594 iso_8859-4 iso_8859-4:1988 l4
+iso-8859-4 iso-8859-4 iso8859_4: csisolatin4 iso-8859-4 iso-ir-110 iso8859-4 iso88594 iso_8859-4
+    iso_8859-4:1988 l4
     latin4
-iso-8859-5 iso-8859-5 iso8859_5: csisolatincyrillic cyrillic iso-8859-5 iso-ir-144 iso8859-5 iso88595 iso_8859-5
+iso-8859-5 iso-8859-5 iso8859_5: csisolatincyrillic cyrillic iso-8859-5 iso-ir-144 iso8859-5
+    iso88595 iso_8859-5
     iso_8859-5:1988
-iso-8859-6 iso-8859-6 iso8859_6: arabic asmo-708 csiso88596e csiso88596i csisolatinarabic ecma-114 iso-8859-6
+iso-8859-6 iso-8859-6 iso8859_6: arabic asmo-708 csiso88596e csiso88596i csisolatinarabic ecma-114
+    iso-8859-6
     iso-8859-6-e iso-8859-6-i iso-ir-127 iso8859-6 iso88596 iso_8859-6 iso_8859-6:1987
-iso-8859-7 iso-8859-7 iso8859_7: csisolatingreek ecma-118 elot_928 greek greek8 iso-8859-7 iso-ir-126 iso8859-7
+iso-8859-7 iso-8859-7 iso8859_7: csisolatingreek ecma-118 elot_928 greek greek8 iso-8859-7
+    iso-ir-126 iso8859-7
     iso88597 iso_8859-7 iso_8859-7:1987 sun_eu_greek
-iso-8859-8 iso-8859-8 iso8859_8: csiso88598e csisolatinhebrew hebrew iso-8859-8 iso-8859-8-e iso-ir-138 iso8859-8
+iso-8859-8 iso-8859-8 iso8859_8: csiso88598e csisolatinhebrew hebrew iso-8859-8 iso-8859-8-e
+    iso-ir-138 iso8859-8
     iso88598 iso_8859-8 iso_8859-8:1988 visual
 iso-8859-8-i iso-8859-8 iso8859_8: csiso88598i iso-8859-8-i logical
-iso-8859-10 iso-8859-10 iso8859_10: csisolatin6 iso-8859-10 iso-ir-157 iso8859-10 iso885910 l6 latin6
+iso-8859-10 iso-8859-10 iso8859_10: csisolatin6 iso-8859-10 iso-ir-157 iso8859-10 iso885910 l6
+    latin6
 iso-8859-13 iso-8859-13 iso8859_13: iso-8859-13 iso8859-13 iso885913
 iso-8859-14 iso-8859-14 iso8859_14: iso-8859-14 iso8859-14 iso885914
 iso-8859-15 iso-8859-15 iso8859_15: csisolatin9 iso-8859-15 iso8859-15 iso885915 iso_8859-15 l9
@@ -263,10 +271,12 @@ macintosh x-macroman mac_roman: csmacintosh mac macintosh x-mac-roman
 windows-874 x-windows-874 cp874: dos-874 iso-8859-11 iso8859-11 iso885911 tis-620 windows-874
 windows-1250 windows-1250 cp1250: cp1250 windows-1250 x-cp1250
 windows-1251 windows-1251 cp1251: cp1251 windows-1251 x-cp1251
-windows-1252 windows-1252 cp1252: ansi_x3.4-1968 ascii cp1252 cp819 csisolatin1 ibm819 iso-8859-1 iso-ir-100
+windows-1252 windows-1252 cp1252: ansi_x3.4-1968 ascii cp1252 cp819 csisolatin1 ibm819 iso-8859-1
+    iso-ir-100
     iso8859-1 iso88591 iso_8859-1 iso_8859-1:1987 l1 latin1 us-ascii windows-1252 x-cp1252
 windows-1253 windows-1253 cp1253: cp1253 windows-1253 x-cp1253
-windows-1254 windows-1254 cp1254: cp1254 csisolatin5 iso-8859-9 iso-ir-148 iso8859-9 iso88599 iso_8859-9
+windows-1254 windows-1254 cp1254: cp1254 csisolatin5 iso-8859-9 iso-ir-148 iso8859-9 iso88599
+    iso_8859-9
     iso_8859-9:1989 l5 latin5 windows-1254 x-cp1254
 windows-1255 windows-1255 cp1255: cp1255 windows-1255 x-cp1255
 windows-1256 windows-1256 cp1256: cp1256 windows-1256 x-cp1256
@@ -279,12 +289,13 @@ big5 big5 big5hkscs: big5 big5-hkscs cn-big5 csbig5 x-x-big5
 euc-jp euc-jp euc_jp: cseucpkdfmtjapanese euc-jp x-euc-jp
 iso-2022-jp iso-2022-jp iso2022_jp_ext: csiso2022jp iso-2022-jp
 shift_jis shift_jis cp932: csshiftjis ms932 ms_kanji shift-jis shift_jis sjis windows-31j x-sjis
-euc-kr x-windows-949 cp949: cseuckr csksc56011987 euc-kr iso-ir-149 korean ks_c_5601-1987 ks_c_5601-1989 ksc5601
+euc-kr x-windows-949 cp949: cseuckr csksc56011987 euc-kr iso-ir-149 korean ks_c_5601-1987
+    ks_c_5601-1989 ksc5601
     ksc_5601 windows-949
 utf-16be utf-16be utf_16_be: unicodefffe utf-16be
 utf-16le utf-16le utf_16_le: csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16 utf-16le
 x-user-defined windows-1252 cp1252: x-user-defined
-"""  # noqa: E501
+"""
 
 _JAVA_NAMES = {
     "us-ascii": "ansi_x3.4-1968 ascii us-ascii",
@@ -336,16 +347,16 @@ class Charset:
     codec: str
 
     def decode(self, data: bytes) -> str:
-        """Text, with U+FFFD in the place of what is malformed; never raises. A byte order mark is
-        taken off.
+        """Decodes bytes without the byte order mark, with U+FFFD for malformed ones; never
+        raises.
         """
         if self.codec == "utf_8":
             data = self.to_utf8(data)
         return data.decode(self.codec, "replace").removeprefix("\ufeff")
 
     def to_utf8(self, data: bytes) -> bytes:
-        """The same in UTF-8; a page in UTF-8 stays as it is, malformed or not, but for surrogates
-        (see _SURROGATE).
+        """Returns the same in UTF-8; a page in UTF-8 stays as it is, malformed or not, but for
+        surrogates (see _SURROGATE).
         """
         if self.codec == "utf_8":
             data = data.removeprefix(codecs.BOM_UTF8)
@@ -369,8 +380,8 @@ LABELS = _read_table()
 
 @lru_cache(maxsize=512)
 def lookup(label: str) -> Charset | None:
-    """The charset that a header or a meta element calls `label`, in any case; None if nobody knows
-    it.
+    """Returns the charset that a header or a meta element calls `label`, in any case; None if
+    nobody knows it.
     """
     label = label.strip(_BLANKS).lower()
     return LABELS.get(label) or _beyond_the_standard(label)

@@ -1,4 +1,4 @@
-"""Which parsers a page is given to, and what comes of it. The one home of that decision.
+"""Decides which parsers a page is given to, and which result counts. The one home of that decision.
 
     parse-plugins.xml has the type     its parsers in that order, those that are active
     it does not                        the active parsers that claim the type in plugin.xml, those
@@ -51,7 +51,7 @@ class ParsePlugins:
 
 
 def read_parse_plugins(text: str, path: str) -> ParsePlugins:
-    """The file's content. Raises ConfigError."""
+    """Returns the file's content. Raises ConfigError."""
     try:
         root = ElementTree.fromstring(text.strip())
     except ElementTree.ParseError as error:
@@ -85,7 +85,7 @@ class ParserFactory:
         self._found: dict[str, list[Parser]] = {}
 
     def parsers(self, content_type: str) -> list[Parser]:
-        """The parsers for a type, best first. Raises ParserNotFound."""
+        """Returns the parsers for a type, best first. Raises ParserNotFound."""
         found = self._found.get(content_type)  # nearly always a type without parameters
         if found is None:
             name = clean_type(content_type)
@@ -125,7 +125,9 @@ class ParserFactory:
         return result
 
     def _claiming(self, name: str) -> list[Extension]:
-        """Those that take any type first, the latest of them foremost, as Nutch has it."""
+        """Returns the extensions that claim a type: first those for any type, the latest foremost,
+        as in Nutch.
+        """
         general = [
             extension
             for extension in self._extensions
@@ -140,8 +142,8 @@ class ParserFactory:
 
 
 def claims(parameters: Mapping[str, str], name: str) -> bool:
-    """Whether plugin.xml's `contentType`, types with `|` between them (a pattern, in fact), takes a
-    type.
+    """Tells whether plugin.xml's `contentType`, types with `|` between them (in fact a pattern),
+    includes a type.
     """
     pattern = parameters.get("contentType")
     if pattern is None:
@@ -156,7 +158,7 @@ class ParseUtil:
     """Parses pages with the parsers of their type."""
 
     def __init__(self, conf: Configuration) -> None:
-        """Parsers and parse filters are made here, before the first page: they may read files.
+        """Makes parsers and parse filters, which may read files, before the first page.
 
         Raises ConfigError for settings of theirs that can't be. One that can't be loaded costs only
         its own pages.
@@ -168,14 +170,14 @@ class ParseUtil:
                 extension.instance()
 
     def parse(self, content: Content) -> ParseResult:
-        """The result of the first parser that succeeds. Raises ParserNotFound; all else is a failed
-        status.
+        """Returns the result of the first parser that succeeds. Raises ParserNotFound; all else is
+        a failed status.
         """
         return run_parsers(self.factory.parsers(content.content_type), content)
 
 
 def run_parsers(parsers: list[Parser], content: Content) -> ParseResult:
-    """Try parsers in turn (see the module)."""
+    """Tries parsers in turn (see the module)."""
     result: ParseResult | None = None
     reason = UNSUCCESSFUL
     for parser in parsers:
@@ -212,5 +214,5 @@ class ParseTimeout(BaseException):
 
 
 def failed_result(url: str, reason: str) -> ParseResult:
-    """A result that says why there is none (ParseStatus.getEmptyParseResult)."""
+    """Returns a result that says why there is none (ParseStatus.getEmptyParseResult)."""
     return ParseResult.of(url, Parse("", ParseData(ParseStatus.failed(FAILED_EXCEPTION, reason))))

@@ -1,7 +1,6 @@
-"""What becomes of the links of many pages at once: a table of verdicts that remembers, asked and
-filled by kernels.
+"""Decides about the links of many pages at once: kernels look verdicts up in a table and fill it.
 
-Of links that no page had before a sieve tells the ordinary ones; the others reach normalizers and
+An automaton decides about new links that are plain; the others reach normalizers and
 filters, one by one where they are few, else as a column. A property test holds this together with
 `outlinks.OutlinkRules.accept`, the rules for single links. Polars is loaded when a column is to be
 judged, not before: a process that was copied while Polars has threads is not safe.
@@ -35,7 +34,7 @@ _FEW: Final = 2048
 10 ms).
 """
 _LEARNT: Final = 16
-"""URLs by which a sieve learns before all are tried again."""
+"""URLs by which a automaton learns before all are tried again."""
 
 
 class VerdictTable:
@@ -43,18 +42,18 @@ class VerdictTable:
 
     `judge` gives a column of URLs as they are to be stored, null for those that are not.
     `judge_one` does so for one; it is asked where there are few, and about URLs that are not UTF-8.
-    `sieve` knows some of the answers.
+    `automaton` decides about plain URLs.
     """
 
     def __init__(
         self,
         judge: Callable[[pl.Series], pl.Series],
         judge_one: Callable[[str], str | None],
-        sieve: PlainUrlAutomaton | None = None,
+        automaton: PlainUrlAutomaton | None = None,
     ) -> None:
         self._judge = judge
         self._judge_one = judge_one
-        self._sieve = sieve
+        self._automaton = automaton
         self._clear(_REMEMBERED)
 
     def _clear(self, capacity: int) -> None:
@@ -68,8 +67,8 @@ class VerdictTable:
     def keep(
         self, pages: Sequence[tuple[str, OutlinkRun]], most: int, longest: int
     ) -> list[OutlinkRun]:
-        """The links kept of each page (URL and links): `most` at most, none longer than `longest`
-        characters.
+        """Returns the links kept of each page (URL and links): `most` at most, none longer than
+        `longest` characters.
         """
         data, table, selves = _laid_out(pages)
         self._make_room(int(table[:, 1].sum()), len(data))
@@ -104,11 +103,11 @@ class VerdictTable:
             self._arena = larger
 
     def _settle(self, first: int) -> None:
-        """Find the verdicts on the URLs from number `first` on."""
+        """Finds the verdicts on the URLs from number `first` on."""
         rows = (
             np.arange(first, int(self._state[0]))
-            if self._sieve is None
-            else self._sifted(self._sieve, first)
+            if self._automaton is None
+            else self._undecided(self._automaton, first)
         )
         if len(rows) < _FEW:
             self._settle_each(rows.tolist())
@@ -143,12 +142,18 @@ class VerdictTable:
             self._outs[number] = used, len(judged)
             self._state[1] = used + len(judged)
 
-    def _sifted(self, sieve: PlainUrlAutomaton, first: int) -> Any:
-        """The numbers of the URLs from `first` on that the sieve says nothing about; the others are
-        settled.
+    def _undecided(self, automaton: PlainUrlAutomaton, first: int) -> Any:
+        """Returns the numbers of the URLs from `first` on that the automaton does not decide; the
+        others are settled.
         """
         said = np.full(int(self._state[0]) - first, UNKNOWN, np.int64)
-        rules = sieve.table, sieve.verdicts, sieve.cuts, sieve.squeezes, sieve.no_loops
+        rules = (
+            automaton.table,
+            automaton.verdicts,
+            automaton.cuts,
+            automaton.squeezes,
+            automaton.no_loops,
+        )
         while True:
             self._grow(int(self._urls[first : int(self._state[0]), 1].sum()))
             sift(self._arena, self._urls, self._outs, first, said, *rules, self._state)
@@ -156,17 +161,17 @@ class VerdictTable:
             if not len(missing):
                 return first + np.flatnonzero(said == ASK)
             for row in missing[:_LEARNT]:
-                sieve.learn(self._string(self._outs[first + row]))
+                automaton.learn(self._string(self._outs[first + row]))
 
     def _string(self, place: Any) -> bytes:
-        """The string at a place (start and size) of the arena."""
+        """Returns the string at a place (start and size) of the arena."""
         start, size = place
         data: bytes = self._arena[start : start + size].tobytes()
         return data
 
     def _judged(self, rows: Any) -> pl.Series:
-        """What the URLs of these numbers are stored as, a Binary column, null for those that are
-        not.
+        """Returns the stored forms of the URLs of these numbers, a Binary column with null for
+        rejected ones.
         """
         import polars as pl
 
@@ -192,7 +197,7 @@ class VerdictTable:
 
 
 def _decoded(urls: pl.Series) -> pl.Series:
-    """A Binary column as strings, null for what is not UTF-8."""
+    """Returns a Binary column as strings, null for what is not UTF-8."""
     import polars as pl
 
     try:
@@ -209,7 +214,9 @@ def _utf8(url: bytes) -> str | None:
 
 
 def _laid_out(pages: Sequence[tuple[str, OutlinkRun]]) -> tuple[Any, Any, Any]:
-    """The links of pages as `keep_links` takes them: data, the table of pages, their own URLs."""
+    """Returns the links of pages as `keep_links` takes them: data, the table of pages, their own
+    URLs.
+    """
     runs = [run.data for _, run in pages]
     own = [encode_text(url) for url, _ in pages]
     starts, own_starts = (accumulate(map(len, parts), initial=0) for parts in (runs, own))
@@ -219,7 +226,7 @@ def _laid_out(pages: Sequence[tuple[str, OutlinkRun]]) -> tuple[Any, Any, Any]:
 
 
 def _cut(kept: Any, counts: list[int], ends: list[int]) -> list[OutlinkRun]:
-    """The links of each page, of those that stand back to back in `kept`."""
+    """Returns the links of each page, of those that stand back to back in `kept`."""
     data = kept[: ends[-1] if ends else 0].tobytes()
     return [
         OutlinkRun(count, data[begin:end])

@@ -1,5 +1,5 @@
-"""Which media type a page has: the header, the URL's suffix, the content's first bytes. The one
-home of that decision.
+"""Decides the media type of a page by header, suffix of the URL and first bytes. The one home of
+that decision.
 
 Source: org.apache.nutch.util.MimeUtil.autoResolveContentType over Tika's MimeTypes:
 
@@ -54,8 +54,8 @@ _ROOTED: Final = (XML, "text/html")
 
 
 def clean_type(value: str) -> str:
-    """The header's value up to the first `;` (MimeUtil.cleanMimeType; nothing before it leaves the
-    value as it is).
+    """Returns the header's value up to the first `;` (MimeUtil.cleanMimeType; nothing before it
+    leaves the value as it is).
     """
     parts = value.split(";")
     while len(parts) > 1 and not parts[-1]:
@@ -76,7 +76,7 @@ class MimeUtil:
         self._is_special_case = lru_cache(maxsize=4096)(self.registry.is_special_case)
 
     def resolve(self, header: str | None, url: str, data: bytes) -> str:
-        """The type of a page from its Content-Type header, URL and content
+        """Returns the type of a page from its Content-Type header, URL and content
         (autoResolveContentType).
         """
         declared = None if header is None else self._of_header(header)
@@ -87,17 +87,17 @@ class MimeUtil:
         return result if found == OCTET_STREAM else found
 
     def by_url(self, url: str) -> str:
-        """The type that the last segment of the URL's path means (MimeUtil.getMimeType)."""
+        """Returns the type that the last segment of the URL's path means (MimeUtil.getMimeType)."""
         name, interpreted = self._from_url(url)
         return OCTET_STREAM if interpreted else name
 
     def by_content(self, data: bytes) -> str:
-        """The type that the content alone means (Tika.detect)."""
+        """Returns the type that the content alone means (Tika.detect)."""
         return self._by_content(data)[0]
 
     def stated(self, header: str | None, url: str) -> str | None:
-        """The type that a Content-Type header states; without one the URL's; None for a header that
-        is no type.
+        """Returns the type that a Content-Type header states; without one the URL's; None for a
+        header that is no type.
         """
         return self.by_url(url) if header is None else self._of_header(header)
 
@@ -125,7 +125,7 @@ class MimeUtil:
         return types[0]
 
     def _apply(self, types: list[str], hint: str) -> list[str]:
-        """The hint alone if it is one of the types or a special case of one."""
+        """Returns the hint alone if it is one of the types or a special case of one."""
         for name in types:
             if hint == name or self._is_special_case(hint, name):
                 return [hint]
@@ -154,7 +154,7 @@ class MimeUtil:
 
 
 def _rule_file(conf: Configuration) -> tuple[Path, bool]:
-    """The rule file, and whether it is in Tika's format."""
+    """Returns the rule file, and whether it is in Tika's format."""
     name = conf.get("mime.types.file")
     own = conf.resource(name) if name else None
     if own:
@@ -175,7 +175,8 @@ def _registry(path: Path, tika: bool) -> TypeRegistry:
 
 
 def file_name(url: str) -> tuple[str, bool]:
-    """The last segment of the URL's path ("" if there is none), and whether it is an http URL.
+    """Returns the last segment of the URL's path ("" if there is none), and whether it is an http
+    URL.
 
     A string that java.net.URI would refuse counts as a file name itself, as in Tika.
     """
@@ -232,7 +233,9 @@ def root_element(data: bytes) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=1024)
 def _short_root(data: bytes) -> tuple[str, str] | None:
-    """The root element of a page that begins so. Kept, since the pages of a site begin alike."""
+    """Returns the root element of a page that begins so. Kept, since the pages of a site begin
+    alike.
+    """
     return _root(data, None)
 
 

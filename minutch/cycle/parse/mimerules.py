@@ -1,5 +1,4 @@
-"""What is known of media types, and the rules that recognise them: names, suffixes, XML roots,
-magic bytes.
+"""Reads the rules that recognise media types: names, suffixes, XML roots, magic bytes.
 
 Two kinds of rule files fill a `TypeRegistry`: the shipped conf/mime-types.txt, whose notation its
 own head explains, and a user's tika-mimetypes.xml in Tika's format (minutch.cycle.parse.mimexml).
@@ -74,7 +73,7 @@ class TypeRegistry:
     """
 
     def prepare(self) -> TypeRegistry:
-        """Sort the magic rules by priority (the order within one stays), and by the byte that they
+        """Sorts the magic rules by priority (the order within one stays), and by the byte that they
         need.
         """
         self.magics.sort(key=lambda magic: -magic.priority)
@@ -89,8 +88,8 @@ class TypeRegistry:
         return self
 
     def canonical(self, name: str) -> str | None:
-        """The type's name without parameters, aliases resolved; None if it is not a media type at
-        all.
+        """Returns the type's name without parameters, aliases resolved; None if it is not a media
+        type at all.
         """
         match = _NAME.match(name)
         if not match:
@@ -113,7 +112,7 @@ class TypeRegistry:
         return TEXT_PLAIN if base.startswith("text/") and base != TEXT_PLAIN else OCTET_STREAM
 
     def is_special_case(self, name: str, of: str) -> bool:
-        """Whether `of` is among the ancestors of `name`."""
+        """Tells whether `of` is among the ancestors of `name`."""
         parent = self.parent(name)
         seen = 0
         while parent is not None and parent != of and seen < 32:
@@ -122,8 +121,8 @@ class TypeRegistry:
         return parent == of
 
     def by_file_name(self, name: str) -> str:
-        """The type that a file name means: the whole name, else its longest known suffix, then both
-        in lower case.
+        """Returns the type of a file name: by the whole name, else by its longest known suffix,
+        then by both in lower case.
         """
         for candidate in (name, name.lower()):
             found = self.files.get(candidate) or self._by_suffix(candidate)
@@ -160,12 +159,12 @@ class TypeRegistry:
 
 
 def type_name(text: str) -> str:
-    """A type as Tika prints it: a blank before each parameter."""
+    """Returns a type as Tika prints it: a blank before each parameter."""
     return "; ".join(part.strip() for part in text.split(";"))
 
 
 def read_rules(text: str, path: str) -> TypeRegistry:
-    """The rules of conf/mime-types.txt. Raises ConfigError with file and line."""
+    """Returns the rules of conf/mime-types.txt. Raises ConfigError with file and line."""
     registry = TypeRegistry()
     reader = _add_type
     for number, line in _logical_lines(text):
@@ -262,8 +261,8 @@ def _unescape(text: str) -> list[int | None]:
 def needed_byte(
     pattern: Sequence[int | None], start: int, end: int, *, ignore_case: bool = False
 ) -> Need | None:
-    """What a page must have where the pattern begins; None if that may be in several places or any
-    byte.
+    """Returns the byte that a page must have where the pattern begins; None if that may be in
+    several places or any byte.
     """
     if start != end or not pattern or pattern[0] is None:
         return None
@@ -274,7 +273,7 @@ def needed_byte(
 def bytes_test(
     pattern: Sequence[int | None], start: int, end: int, *, ignore_case: bool = False
 ) -> Test:
-    """A test for bytes (None: any) at an offset from `start` to `end`."""
+    """Returns a test for bytes (None: any) at an offset from `start` to `end`."""
     if None in pattern:
         source = b"".join(b"." if byte is None else re.escape(bytes([byte])) for byte in pattern)
         return regex_test(
@@ -293,8 +292,8 @@ def bytes_test(
 def regex_test(
     source: bytes, start: int, end: int, length: int | None = None, flags: re.RegexFlag = re.NOFLAG
 ) -> Test:
-    """A test for a regular expression that begins at an offset from `start` to `end`; `length` in
-    bytes if fixed.
+    """Returns a test for a regular expression that begins at an offset from `start` to `end`;
+    `length` in bytes if fixed.
     """
     compiled = re.compile(source, flags | re.DOTALL)
     if start == end:

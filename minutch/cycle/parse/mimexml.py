@@ -1,8 +1,8 @@
-"""Rule files for media types in Tika's XML format: a user's own tika-mimetypes.xml.
+"""Reads rule files for media types in Tika's XML format: a user's own tika-mimetypes.xml.
 
     <mime-type type="text/x-php" interpreted="true">
-      <alias type="…"/>  <sub-class-of type="…"/>  <glob pattern="*.php"/>  <root-XML localName="…"
-                         namespaceURI="…"/>
+      <alias type="…"/>  <sub-class-of type="…"/>  <glob pattern="*.php"/>
+      <root-XML localName="…" namespaceURI="…"/>
       <magic priority="50">
         <match value="&lt;?php" type="string" offset="0:64" mask="0xFF…"> <match …/> </match>
       </magic>
@@ -54,7 +54,7 @@ _DEFAULT_PRIORITY = 50
 
 
 def read_tika_rules(path: Path) -> TypeRegistry:
-    """The rules of a file. Raises ConfigError."""
+    """Returns the rules of a file. Raises ConfigError."""
     try:
         root = etree.parse(
             str(path), etree.XMLParser(resolve_entities=False, no_network=True)
@@ -91,7 +91,7 @@ def _add_type(registry: TypeRegistry, element: etree._Element) -> None:
 
 
 def _magics(name: str, element: etree._Element, path: Path) -> list[tuple[int, Magic]]:
-    """The rules of one magic element, each with the number of bytes that it compares."""
+    """Returns the rules of one magic element, each with the number of bytes that it compares."""
     priority = int(element.get("priority") or _DEFAULT_PRIORITY)
     result = []
     for match in element.iterfind("match"):
@@ -127,7 +127,7 @@ def _some_of(tests: Sequence[Test], least: int) -> Test:
 
 
 def _own(element: etree._Element) -> tuple[Test, Need | None, int]:
-    """The bytes of a match itself: test, the byte it needs, length."""
+    """Returns the bytes of a match itself: test, the byte it needs, length."""
     kind = element.get("type") or "string"
     low, _, high = (element.get("offset") or "0").partition(":")
     start, end = int(low), int(high or low)
@@ -148,7 +148,7 @@ def _own(element: etree._Element) -> tuple[Test, Need | None, int]:
 
 
 def _masked(value: int, bits: int) -> bytes:
-    """A pattern for the bytes that are like `value` in these bits."""
+    """Returns a pattern for the bytes that are like `value` in these bits."""
     return b"[%s]" % b"".join(
         b"\\x%02x" % byte for byte in range(256) if (byte ^ value) & bits == 0
     )

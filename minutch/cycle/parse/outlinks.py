@@ -1,4 +1,4 @@
-"""Which links of a page are kept, and in which form. The one home of that decision.
+"""Decides which links of a page are kept, and in which form. The one home of that decision.
 
 In this order: a link to the page itself goes; with db.ignore.external.links or
 db.ignore.internal.links what leaves, or stays on, the host (db.ignore.external.links.mode =
@@ -54,7 +54,8 @@ class OutlinkRules:
         self._verdicts: dict[str, dict[str, str | None]] = {}
 
     def origin(self, url: str) -> str | None:
-        """What links are compared by: the host or the domain of a page; None if no rule needs it.
+        """Returns the host or domain of a page, to which those of links are compared; None if no
+        rule needs it.
 
         A page whose key is no URL has none: all its links leave it.
         """
@@ -85,7 +86,8 @@ class OutlinkRules:
     def keep(
         self, pages: Sequence[tuple[str, OutlinkRun]], most: int, longest: int
     ) -> list[Sequence[Outlink]]:
-        """The links kept of many pages (URL and links), by kernels where no rule is about two URLs.
+        """Returns the links kept of many pages (URL and links), by kernels where no rule is about
+        two URLs.
 
         Of each page at most `most`, none of more than `longest` characters.
         """
@@ -96,7 +98,7 @@ class OutlinkRules:
     def keep_each(
         self, url: str, links: Iterable[Outlink], most: int, longest: int
     ) -> list[Outlink]:
-        """The same for one page, link by link."""
+        """Returns the same for one page, link by link."""
         origin = self.origin(url)
         kept: list[Outlink] = []
         for link in links:
@@ -112,10 +114,12 @@ class OutlinkRules:
         from minutch.cycle.parse.linkverdicts import VerdictTable
 
         judge_one = partial(self._normalize_and_filter, scope=SCOPE_OUTLINK)
-        return VerdictTable(self._judge_column, judge_one, self._sieve())
+        return VerdictTable(self._judge_column, judge_one, self._plain_automaton())
 
-    def _sieve(self) -> PlainUrlAutomaton | None:
-        """What all normalizers and filters say of ordinary links; None if one of them can't say."""
+    def _plain_automaton(self) -> PlainUrlAutomaton | None:
+        """Combines the verdicts of all normalizers and filters on plain links; None if one of them
+        can't give any.
+        """
         from minutch.urls.plainautomaton import PlainUrlAutomaton
 
         normalizers = self._normalizers_of(SCOPE_OUTLINK).untouched() if self._normalizes else []
@@ -127,7 +131,7 @@ class OutlinkRules:
         )
 
     def _judge_column(self, urls: pl.Series) -> pl.Series:
-        """A column of distinct links as they are to be stored, null where they are not."""
+        """Returns a column of distinct links as they are to be stored, null where they are not."""
         import polars as pl
 
         try:
@@ -168,7 +172,9 @@ class OutlinkRules:
         return exemptions is not None and exemptions.is_exempted(from_url, to_url)
 
     def _normalize_and_filter(self, url: str, scope: str) -> str | None:
-        """An error of a normalizer or filter rejects the link, as in Nutch."""
+        """Normalizes and filters a link; an error of a normalizer or filter rejects it, as in
+        Nutch.
+        """
         result: str | None = url
         try:
             if self._normalizes:

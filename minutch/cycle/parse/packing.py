@@ -1,10 +1,10 @@
-"""The records of a page's documents as the files of a segment hold them, and the part files that a
-parse writes.
+"""Packs the records of documents as the files of a segment hold them, and writes a parse's part
+files.
 
     text, data   a serialized ParseText and ParseData
     crawl        record*, as they lie in a SequenceFile without its markers
-    record       int length of key and value | int length of key | key: Text, the URL | value:
-                 CrawlDatum
+    record       int length of key and value | int length of key | key | value
+    key, value   Text, the URL; CrawlDatum
 
 Values are compressed where the files are compressed record by record.
 
@@ -22,6 +22,7 @@ import shutil
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from types import TracebackType
@@ -32,14 +33,8 @@ from isal import isal_zlib
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.pagerecords import CrawlParseRecord, LinkRecords, PageRecords
-from minutch.cycle.segment.store import (
-    CRAWL_PARSE,
-    LAYOUTS,
-    PARSE_DATA,
-    PARSE_TEXT,
-    compression_of,
-    text_key,
-)
+from minutch.cycle.segment.store import CRAWL_PARSE, LAYOUTS, PARSE_DATA, PARSE_TEXT
+from minutch.cycle.segment.storedrecords import text_key
 from minutch.hadoop.formats.checksum import crc_path
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import DataInput, encode_text
@@ -51,6 +46,7 @@ from minutch.kernels.native import U8
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links.outlinkrun import OutlinkRun
 from minutch.records.parsetext import serialized
+from minutch.work.tables.compression import compression_type
 from minutch.work.tables.database import part_name
 from minutch.work.tables.parallel import number_of_parts
 
@@ -58,6 +54,36 @@ _REMEMBERED: Final = 4096
 _LENGTHS: Final = struct.Struct(">ii")
 
 Compress = Callable[[Sequence[bytes]], list[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class PartSettings:
+    """The form of a parse's part files."""
+
+    count: int = 1
+    """Parts of each folder (mapreduce.job.reduces)."""
+    compression: str = RECORD
+    """Compression of the folders that have none of their own."""
+    stores_text: bool = True
+    """Whether there is parse_text (parser.store.text)."""
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> Self:
+        """Reads the configuration. Raises ConfigError."""
+        return cls(
+            number_of_parts(conf),
+            compression_type(conf),
+            conf.get_boolean("parser.store.text", True),
+        )
+
+    def compression_of(self, folder: str) -> str:
+        """Returns the compression of a folder."""
+        return LAYOUTS[folder].compression or self.compression
+
+    @property
+    def map_folders(self) -> tuple[str, ...]:
+        """The folders whose parts are MapFiles."""
+        return (PARSE_DATA, PARSE_TEXT) if self.stores_text else (PARSE_DATA,)
 
 
 class PackedDocument(NamedTuple):
@@ -80,34 +106,30 @@ class DocumentPacker:
     """
 
     def __init__(self, text: Compress, data: Compress, crawl: Compress) -> None:
-        """How the values of each folder are compressed."""
+        """Takes the compressing function of each folder."""
         self._text = text
         self._data = data
         self._crawl = crawl
         self._datums: dict[tuple[float, ...], bytes] = {}
 
     @classmethod
-    def for_segment(cls, conf: Configuration) -> DocumentPacker:
-        """For the files of a segment."""
-        return cls(
-            *(
-                compressor(compression_of(name, conf))
-                for name in (PARSE_TEXT, PARSE_DATA, CRAWL_PARSE)
-            )
-        )
+    def for_segment(cls, settings: PartSettings) -> DocumentPacker:
+        """Makes a packer for the part files of a segment."""
+        folders = (PARSE_TEXT, PARSE_DATA, CRAWL_PARSE)
+        return cls(*(compressor(settings.compression_of(folder)) for folder in folders))
 
     @classmethod
     def compressing(cls, compression: str) -> DocumentPacker:
-        """For a file in which all values are compressed alike."""
+        """Makes a packer for a file in which all values have the same compression."""
         compress = compressor(compression)
         return cls(compress, compress, compress)
 
     def pack(self, output: PageRecords, *, is_extra: bool) -> PackedDocument:
-        """A document's records."""
+        """Returns a document's records."""
         return self.pack_all([(output, is_extra)])[0]
 
     def pack_all(self, outputs: Sequence[tuple[PageRecords, bool]]) -> list[PackedDocument]:
-        """The records of documents, each with whether it was found inside another page."""
+        """Returns the records of documents, each with whether it was found inside another page."""
         texts = iter(
             self._text([serialized(page.text) for page, _ in outputs if page.text is not None])
         )
@@ -125,7 +147,7 @@ class DocumentPacker:
         ]
 
     def crawl_records(self, entries: Sequence[CrawlParseRecord]) -> bytes:
-        """The records for crawl_parse, one after the other."""
+        """Returns the records for crawl_parse, one after the other."""
         return self._crawl_records([entries])[0]
 
     def _crawl_records(self, pages: Sequence[Sequence[CrawlParseRecord]]) -> list[bytes]:
@@ -158,12 +180,12 @@ class DocumentPacker:
 
 
 def compressor(compression: str) -> Compress:
-    """How values are compressed in files with this compression."""
+    """Returns the function that compresses values for files with this compression."""
     return _compressed if compression == RECORD else list
 
 
 def _compressed(values: Sequence[bytes]) -> list[bytes]:
-    """The values as zlib streams.
+    """Returns the values as zlib streams.
 
     A kernel is for the short ones; for the others ISA-L's level 1 takes a quarter of the time of
     zlib's default, and a twentieth more space.
@@ -189,7 +211,7 @@ def _short_streams(values: list[bytes]) -> list[bytes]:
 
 
 def _records(entries: Sequence[CrawlParseRecord], values: Sequence[bytes]) -> list[bytes]:
-    """The records of each entry, with its value."""
+    """Returns the records of each entry, with its value."""
     runs = [
         (entry.links, value)
         for entry, value in zip(entries, values, strict=True)
@@ -209,7 +231,9 @@ def _record(key: bytes, value: bytes) -> bytes:
 
 
 def linked_records(runs: Sequence[tuple[OutlinkRun, bytes]]) -> list[bytes]:
-    """A record for each link of each run, all of a run with the value that comes with it."""
+    """Returns a record for each link of each run, all of a run with the value that comes with
+    it.
+    """
     from minutch.kernels.outlinks import RECORD_HEAD
     from minutch.kernels.outlinks import linked_records as write_records
 
@@ -226,7 +250,7 @@ def linked_records(runs: Sequence[tuple[OutlinkRun, bytes]]) -> list[bytes]:
 
 
 def _cut(data: U8, bounds: Sequence[int]) -> list[bytes]:
-    """The strings between each bound and the next one."""
+    """Returns the strings between each bound and the next one."""
     return [data[start:end].tobytes() for start, end in pairwise(bounds)]
 
 
@@ -246,34 +270,35 @@ _EXTRA = "extra-"
 class _Files:
     """The part files of a parse, below a directory."""
 
-    def __init__(self, directory: Path, conf: Configuration, *, stores_text: bool) -> None:
+    def __init__(self, directory: Path, settings: PartSettings) -> None:
         self.directory = directory
         self.compressions = {
-            folder: compression_of(folder, conf) for folder in (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)
+            folder: settings.compression_of(folder)
+            for folder in (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)
         }
-        self.map_folders = (PARSE_DATA, PARSE_TEXT) if stores_text else (PARSE_DATA,)
-        self.parts = number_of_parts(conf)
+        self.map_folders = settings.map_folders
+        self.parts = settings.count
 
     def path(self, folder: str, part: int) -> Path:
-        """Where a part lies; its folder is there."""
+        """Returns the path of a part, and makes its folder."""
         (self.directory / folder).mkdir(parents=True, exist_ok=True)
         return self.directory / folder / part_name(part)
 
     def map_file(self, folder: str, part: int) -> MapFileWriter:
-        """A new part."""
+        """Returns a new part."""
         value_class = LAYOUTS[folder].value_class
         return MapFileWriter(
             self.path(folder, part), TEXT, value_class, compression=self.compressions[folder]
         )
 
     def flat_file(self, folder: str, path: Path) -> SequenceFileWriter:
-        """A new file of records of a folder."""
+        """Returns a new file of records of a folder."""
         return SequenceFileWriter(
             path, TEXT, LAYOUTS[folder].value_class, compression=self.compressions[folder]
         )
 
     def part_of(self, url: bytes) -> int:
-        """The part that a page belongs to."""
+        """Returns the part that a page belongs to."""
         return partition(url, self.parts) if self.parts > 1 else 0
 
     def append(
@@ -283,18 +308,18 @@ class _Files:
         key: bytes,
         document: PackedDocument,
     ) -> None:
-        """Write a document's value for `folder`; `key` is its URL as a Text."""
+        """Writes a document's value for `folder`; `key` is its URL as a Text."""
         value = (document.text or b"") if folder == PARSE_TEXT else document.data
         writer.append_raw(key, value, compressed=self.compressions[folder] == RECORD)
 
 
 class PartWriters:
-    """Writers for some parts, or all (mapreduce.job.reduces), below a directory."""
+    """Writers of some parts, by default all, below a directory."""
 
     def __init__(
-        self, directory: Path, conf: Configuration, *, stores_text: bool, parts: range | None = None
+        self, directory: Path, settings: PartSettings, *, parts: range | None = None
     ) -> None:
-        self._files = files = _Files(directory, conf, stores_text=stores_text)
+        self._files = files = _Files(directory, settings)
         self._parts = range(files.parts) if parts is None else parts
         self._maps = {
             (folder, part): files.map_file(folder, part)
@@ -326,7 +351,7 @@ class PartWriters:
                 stack.callback(writer.close)
 
     def write(self, document: PackedDocument) -> bool:
-        """Write a page's records; pages must come in the order of their URLs. False if there was
+        """Writes a page's records; pages must come in the order of their URLs. False if there was
         one of this URL.
         """
         if document.url == self._last:
@@ -339,7 +364,7 @@ class PartWriters:
         return True
 
     def keep(self, document: PackedDocument, page: bytes) -> None:
-        """Take a document that was found inside a page; `put_in_places` writes it."""
+        """Keeps a document that was found inside a page for `merge_kept` to write."""
         if self._extra is None:
             self._extra = SequenceFileWriter(
                 self._files.directory / f"{_EXTRA}{self._parts.start}", "", ""
@@ -347,15 +372,15 @@ class PartWriters:
         self._extra.append_raw(page, pickle.dumps(document))
 
 
-def put_in_places(directory: Path, conf: Configuration, *, stores_text: bool) -> int:
-    """Put the pages found inside others in their places, when all parts are written and closed.
+def merge_kept(directory: Path, settings: PartSettings) -> int:
+    """Merges the kept documents into the part files, once all of these are written and closed.
 
-    Returns how many were left out because their URLs were there.
+    Returns the number of those left out because their URL has a document already.
     """
     kept = sorted(path for path in directory.glob(f"{_EXTRA}*"))
     if not kept:
         return 0
-    files = _Files(directory, conf, stores_text=stores_text)
+    files = _Files(directory, settings)
     folders = (*files.map_folders, CRAWL_PARSE)
     paths = {
         (folder, part): directory / f"new-{folder}-{part}"
@@ -387,8 +412,8 @@ def put_in_places(directory: Path, conf: Configuration, *, stores_text: bool) ->
 
 
 def _first_of_each(kept: Iterable[Path]) -> Iterator[PackedDocument]:
-    """The pages that were kept, in the order of their URLs; of each URL the first, in the order of
-    their pages.
+    """Yields the pages that were kept, in the order of their URLs; of each URL the first, in the
+    order of their pages.
     """
     packed = (value for _, value in merge_records(map(_raw, kept)))
     last = None
@@ -399,7 +424,7 @@ def _first_of_each(kept: Iterable[Path]) -> Iterator[PackedDocument]:
 
 
 def _merge(files: _Files, folder: str, part: int, extra: Path) -> None:
-    """Rewrite one part with the pages that were kept for it; crawl_parse is in no order, and gets
+    """Rewrites one part with the pages that were kept for it; crawl_parse is in no order, and gets
     them at its end.
     """
     path = files.path(folder, part)
@@ -419,7 +444,7 @@ def _merge(files: _Files, folder: str, part: int, extra: Path) -> None:
 
 
 def _urls_and_values(path: Path) -> Iterator[tuple[bytes, bytes]]:
-    """The records of a file with their URLs in UTF-8 for keys."""
+    """Yields the records of a file with their URLs in UTF-8 for keys."""
     return ((DataInput(key).read_text_bytes(), value) for key, value in _raw(path))
 
 

@@ -1,10 +1,10 @@
-"""Fetched pages through the parse step: is a page to be parsed, its parse, its signature, its
-records.
+"""Takes fetched pages through the parse step: whether to parse, the parse, signature, records.
 
 `PageParser` is the step. `ParseTask` is the task of the workers that run it: bytes in, the packed
 records of a page's documents out; the parse job (`SegmentTask`) and the fetcher
-(minutch.cycle.fetch.parsing) say how they hand pages over and what else they want to know. Source:
-org.apache.nutch.parse.ParseSegment (map, isTruncated) and the parsing half of FetcherThread.output.
+(`minutch.cycle.fetch.fetchparser`) define how they hand pages over and what else they want to know.
+Source: org.apache.nutch.parse.ParseSegment (map, isTruncated) and the parsing half of
+FetcherThread.output.
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ from __future__ import annotations
 import logging
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
-from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
+from minutch.cycle.parse.packing import DocumentPacker, PackedDocument, PartSettings
 from minutch.cycle.parse.pagerecords import PageRecords, PageRecordsMaker
-from minutch.cycle.parse.signature import from_conf as signature_from_conf
-from minutch.cycle.parse.signature import signatures
+from minutch.cycle.parse.signature import make_signature
 from minutch.errors import FormatError, MinutchError
 from minutch.hadoop.formats.compress import codec
 from minutch.plugin.chains import ScoringFilters
@@ -66,7 +65,7 @@ class ReadPage(NamedTuple):
 
 @dataclass(slots=True)
 class PageResult:
-    """What became of a page: a counter's name for each document in it, and their records."""
+    """The result of a page: a counter's name for each document in it, and their records."""
 
     outcomes: list[str]
     outputs: list[PageRecords]
@@ -84,14 +83,14 @@ class PageParser:
         self._segment_name = segment_name
         self._fetching = fetching
         self._parsers = ParseUtil(conf)
-        self._signature = signature_from_conf(conf)
+        self._signature = make_signature(conf)
         self._scoring = ScoringFilters(conf)
         self._output = PageRecordsMaker(conf, self._scoring, filtered=False if fetching else None)
         self._skips_truncated = conf.get_boolean("parser.skip.truncated", True)
         self.deletes_failed = conf.get_boolean("parser.delete.failed.parse", False)
 
     def read(self, content: Content) -> ParseResult | str:
-        """The first half: what the parsers make of a page, or why it is passed over."""
+        """Does the first half: lets the parsers read a page, or says why it is passed over."""
         reason = self.reason_to_skip(content)
         if reason:
             log.debug("%s: %s", content.url, reason)
@@ -115,14 +114,14 @@ class PageParser:
         ]
 
     def signature_of(self, content: Content) -> bytes:
-        """The signature of a page that was not parsed."""
+        """Returns the signature of a page that was not parsed."""
         return self._signature.calculate(content, "")
 
     def _finished(
         self, page: ReadPage, found: Documents, kept: Iterator[Sequence[Outlink]]
     ) -> PageResult:
-        """The records of a page's documents, whose links `kept` gives one document after the
-        other.
+        """Returns the records of a page's documents, whose links `kept` gives one document after
+        the other.
         """
         if isinstance(page.result, str):
             return PageResult([page.result], [])
@@ -137,7 +136,7 @@ class PageParser:
         return PageResult([MAJOR_NAMES[parse.data.status.major] for _, parse in found], outputs)
 
     def _documents(self, page: ReadPage) -> Documents:
-        """The documents of a page; a failed parse is empty."""
+        """Returns the documents of a page; a failed parse is empty."""
         if isinstance(page.result, str):
             return []
         return [(url, _emptied(url, parse)) for url, parse in page.result.items()]
@@ -166,10 +165,8 @@ class PageParser:
             for page, found in zip(pages, documents, strict=True)
             for document in found
         ]
-        digests = signatures(
-            self._signature, [(page.content, parse) for page, _, parse in described]
-        )
-        for (page, url, parse), digest in zip(described, digests, strict=True):
+        for page, url, parse in described:
+            digest = self._signature.calculate(page.content, parse.text)
             metadata = parse.data.content_meta
             metadata.set(SEGMENT_NAME_KEY, self._segment_name)
             metadata.set(SIGNATURE_KEY, digest.hex())
@@ -182,7 +179,7 @@ class PageParser:
 
 
 def _emptied(url: str, parse: Parse) -> Parse:
-    """The parse, without text and data if it has failed."""
+    """Returns the parse, without text and data if it has failed."""
     status = parse.data.status
     if status.is_success:
         return parse
@@ -198,7 +195,7 @@ R = TypeVar("R")
 
 
 class PackedPage(NamedTuple):
-    """What became of a page, and the records of the documents in it; `damage` to its file is an
+    """The result of a page and the packed records of its documents; `damage` to its file is an
     error.
     """
 
@@ -218,20 +215,20 @@ class ParseTask(Generic[R]):
 
     @abstractmethod
     def _page(self, item: bytes) -> ReadPage:
-        """The page in an item, not parsed yet unless nothing is to be parsed. Raises FormatError
-        for damage.
+        """Returns the page in an item, not parsed yet unless nothing is to be parsed. Raises
+        FormatError for damage.
         """
 
     @abstractmethod
     def _packed(self, page: ReadPage, result: PageResult, documents: list[PackedDocument]) -> R:
-        """What the parent gets of a page: `documents` are the records of those in it."""
+        """Makes the parent's result of a page, given the records of its documents."""
 
     @abstractmethod
     def _damaged(self, error: FormatError) -> R:
-        """What the parent gets of an item that is no page."""
+        """Makes the parent's result of an item that is no page."""
 
     def run(self, item: bytes) -> ReadPage | FormatError:
-        """Parse a page."""
+        """Parses a page."""
         try:
             page = self._page(item)
         except FormatError as error:
@@ -256,7 +253,7 @@ class ParseTask(Generic[R]):
         ]
 
     def fail(self, item: bytes, reason: str) -> R:
-        """The records of a page whose parser hangs, dies or takes too much memory."""
+        """Returns the records of a page whose parser hangs, dies or takes too much memory."""
         try:
             page = self._page(item)
         except FormatError as error:
@@ -283,7 +280,7 @@ class ParseTask(Generic[R]):
     def _documents(
         self, pages: Sequence[ReadPage], results: Sequence[PageResult]
     ) -> list[list[PackedDocument]]:
-        """The packed records of the documents of each page."""
+        """Returns the packed records of the documents of each page."""
         found = [
             (output, output.url != page.content.url)
             for page, result in zip(pages, results, strict=True)
@@ -299,12 +296,17 @@ class SegmentTask(ParseTask[PackedPage]):
     answers = (PackedPage, PackedDocument)
 
     def __init__(
-        self, conf: Configuration, segment_name: str, now: int, *, compression: str | None = None
+        self,
+        make_parser: Callable[[], PageParser],
+        settings: PartSettings,
+        now: int,
+        *,
+        compression: str | None = None,
     ) -> None:
         """`compression` is the codec by which each item is compressed; `now` (ms) is the time that
         records carry.
         """
-        super().__init__(PageParser(conf, segment_name), DocumentPacker.for_segment(conf))
+        super().__init__(make_parser(), DocumentPacker.for_segment(settings))
         self._decompress = codec(compression).decompress if compression else bytes
         self._now = now
 

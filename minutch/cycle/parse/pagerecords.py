@@ -1,13 +1,16 @@
-"""What a parsed page leaves in its segment: text, data, and records for updatedb, in Nutch's order.
+"""Makes the records of a parsed page for its segment: text, data, and records for updatedb, in
+Nutch's order.
 
-    parse_text     the text                                      (not with parser.store.text =
-                   false)
-    crawl_parse    signature     the digest that the parse job (or the fetcher) put into the content
-                   metadata parse_metadata  the values that db.parsemeta.to.crawldb names; the
-                   entity tag of the page linked        the target of a meta refresh, with _repr_ if
-                   another URL stands for it linked        every outlink kept, with its share of the
-                   page's score …             what the scoring filters give back to the page itself
-                   fetch_success for a page found inside another one (a feed's entry)
+    parse_text     the text (unless parser.store.text = false)
+    crawl_parse    signature        the digest that the parse job (or the fetcher) put into the
+                                    content metadata
+                   parse_metadata   the values that db.parsemeta.to.crawldb names; the entity tag of
+                                    the page
+                   linked           the target of a meta refresh, with _repr_ if another URL stands
+                                    for it
+                   linked           every outlink kept, with its share of the page's score
+                   …                what the scoring filters give back to the page itself
+                   fetch_success    for a page found inside another one (a feed's entry)
     parse_data     status, title, the outlinks kept, metadata
 
 At most db.max.outlinks.per.page links are kept, in order; those longer than db.max.outlink.length
@@ -123,8 +126,8 @@ class PageRecordsMaker:
         ]
 
     def records(self, url: str, parse: Parse, kept: Sequence[Outlink], now: int) -> PageRecords:
-        """The records of a page of which the links `kept` stay; `now` (ms) is the time that new
-        records carry.
+        """Returns the records of a page of which the links `kept` stay; `now` (ms) is the time that
+        new records carry.
         """
         data = parse.data
         signature = _signature(url, data)
@@ -168,8 +171,8 @@ class PageRecordsMaker:
     def _linked(
         self, url: str, data: ParseData, kept: Sequence[Outlink], now: int
     ) -> list[CrawlParseRecord]:
-        """A record for each link, with what the scoring filters give it, and what they give the
-        page itself.
+        """Returns a record for each link, with what the scoring filters give it, and what they give
+        the page itself.
         """
         if isinstance(kept, OutlinkRun):
             score = self._outlink_score(url, data, len(kept))
@@ -229,8 +232,8 @@ def _signature(url: str, data: ParseData) -> bytes:
 
 
 def _tag(data: ParseData) -> str:
-    """The entity tag of a page's content; empty if the page is not whole, which another request may
-    mend.
+    """Returns the entity tag of a page's content; empty if the page is not whole, which another
+    request may mend.
     """
     metadata = data.content_meta
     if "true" in (metadata.first(TRUNCATED_KEY), metadata.first(DAMAGED_KEY)):
@@ -239,6 +242,6 @@ def _tag(data: ParseData) -> str:
 
 
 def _fetched(data: ParseData, now: int) -> CrawlDatum:
-    """The record that makes a page found inside another one a fetched page."""
+    """Returns the record that makes a page found inside another one a fetched page."""
     time = data.content_meta.first(FETCH_TIME_KEY) or ""
     return CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=int(time) if time.isdecimal() else now)

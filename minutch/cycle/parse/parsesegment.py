@@ -15,33 +15,24 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from minutch.clock import Clock
-from minutch.conf import Configuration
-from minutch.cycle.parse.packing import PartWriters, put_in_places
-from minutch.cycle.parse.pageparser import PackedPage, SegmentTask
-from minutch.cycle.parse.workerpool import WorkerPool, pool_settings
-from minutch.cycle.segment.store import (
-    CONTENT,
-    CRAWL_PARSE,
-    PARSE_DATA,
-    PARSE_TEXT,
-    RawRecord,
-    Segment,
-)
+from minutch.cycle.parse.packing import PartSettings, PartWriters, merge_kept
+from minutch.cycle.parse.pageparser import PackedPage, PageParser, SegmentTask
+from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
+from minutch.cycle.segment.store import CONTENT, CRAWL_PARSE, Segment
+from minutch.cycle.segment.storedrecords import RawRecord
 from minutch.errors import FormatError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.hadoop.formats.javaio import decode_text
-from minutch.job import Counters, JobContext, Progress
+from minutch.job import Counters, JobContext
 from minutch.work.engine import Partition, Task, engine_of
 from minutch.work.tables.database import are_partitions, record_estimate
-from minutch.work.tables.parallel import number_of_parts
 from minutch.work.tables.success import mark_success
 
 log = logging.getLogger(__name__)
@@ -69,7 +60,8 @@ def parse(
 ) -> Counters:
     """Parses a segment; one that is parsed already is left alone, with a warning and no counters.
 
-    Raises StoreError if there is no content, FormatError if its files are damaged.
+    Counts each page under `pages`, and each document by its outcome. Raises StoreError if there is
+    no content, FormatError if its files are damaged.
     """
     wanted = {"parse.filter.urls": options.filter, "parse.normalize.urls": options.normalize}
     values = {name: str(value).lower() for name, value in wanted.items() if value is not None}
@@ -79,38 +71,31 @@ def parse(
     if store.has(CRAWL_PARSE):
         log.warning("Segment: %s already parsed!! Skipped parsing this segment!!", store.path)
         return Counters()
-    with context.progress(
-        "parse", lambda: record_estimate(store.parts(CONTENT)), "pages"
-    ) as progress:
-        return parse_segment(store, conf, context.clock, progress)
-
-
-def parse_segment(
-    segment: Segment, conf: Configuration, clock: Clock, progress: Progress | None = None
-) -> Counters:
-    """Parses a segment; counts each page under `pages`, and each document by its outcome.
-
-    Raises StoreError if there is no content or the segment has been parsed, FormatError if its
-    files are damaged.
-    """
-    counters, now = Counters(), clock.now()
-    stores_text = conf.get_boolean("parser.store.text", True)
-    folders = [PARSE_DATA, PARSE_TEXT, CRAWL_PARSE] if stores_text else [PARSE_DATA, CRAWL_PARSE]
-    step = _Step(segment, conf, now)
-    files, parts, engine = segment.data_files(CONTENT), number_of_parts(conf), engine_of(conf)
-    with segment.writing(folders) as directory:
+    counters, settings = Counters(), PartSettings.from_conf(conf)
+    step = _Step(
+        store,
+        partial(PageParser, conf, store.name),
+        settings,
+        PoolSettings.from_conf(conf),
+        context.clock.now(),
+    )
+    files, parts, engine = store.data_files(CONTENT), settings.count, engine_of(conf)
+    with (
+        store.writing([*settings.map_folders, CRAWL_PARSE]) as directory,
+        context.progress(
+            "parse", lambda: record_estimate(store.parts(CONTENT)), "pages"
+        ) as progress,
+    ):
         if engine.tasks == 1 or are_partitions(files, parts):
             engine.write(step.parse_stored, parts, directory, counters, progress)
         else:
             from minutch.cycle.parse.repartition import PAGES_SCHEMA, stored_pages
 
-            places = engine.splits(segment.parts(CONTENT))
-            with engine.shuffle(
-                stored_pages, places, PAGES_SCHEMA, conf, None, spill=directory
-            ) as pages:
+            places = engine.splits(store.parts(CONTENT))
+            with engine.shuffle(stored_pages, places, PAGES_SCHEMA, None, spill=directory) as pages:
                 engine.reduce(step.parse_shuffled, [pages], parts, directory, counters, progress)
-        counters.add(REPEATED, put_in_places(directory, conf, stores_text=stores_text))
-    mark_success(conf, segment.path)
+        counters.add(REPEATED, merge_kept(directory, settings))
+    mark_success(conf, store.path)
     return counters
 
 
@@ -121,14 +106,14 @@ class _Step:
     """
 
     segment: Segment
-    conf: Configuration
+    make_parser: Callable[[], PageParser]
+    settings: PartSettings
+    pool: PoolSettings
     now: int
 
     def parse_stored(self, task: Task, parts: range) -> None:
         """Some partitions, as the segment has them: for `Engine.write`."""
-        compression, records = self.segment.stored_sorted(
-            CONTENT, parts, number_of_parts(self.conf)
-        )
+        compression, records = self.segment.stored_sorted(CONTENT, parts, self.settings.count)
         self._parse(task, parts, records, compression)
 
     def parse_shuffled(self, task: Task, partitions: Sequence[Partition]) -> None:
@@ -140,16 +125,15 @@ class _Step:
     def _parse(
         self, task: Task, parts: range, records: Iterable[RawRecord], compression: str | None
     ) -> None:
-        """Write what becomes of pages; documents found inside others are kept."""
-        conf, counters = self.conf, task.counters
-        make_task = partial(SegmentTask, conf, self.segment.name, self.now, compression=compression)
-        stores_text = conf.get_boolean("parser.store.text", True)
+        """Writes the records of pages; documents found inside others are kept."""
+        counters = task.counters
+        make_task = partial(
+            SegmentTask, self.make_parser, self.settings, self.now, compression=compression
+        )
+        limits = replace(self.pool, workers=self.pool.workers or task.threads)
         with ExitStack() as stack:
-            writers = stack.enter_context(
-                PartWriters(task.folder, conf, stores_text=stores_text, parts=parts)
-            )
-            pool: WorkerPool[PackedPage]
-            pool = stack.enter_context(WorkerPool(make_task, **pool_settings(conf, task.threads)))
+            writers = stack.enter_context(PartWriters(task.folder, self.settings, parts=parts))
+            pool: WorkerPool[PackedPage] = stack.enter_context(WorkerPool(make_task, limits))
             keys: deque[bytes] = deque()  # of the pages that are with the workers
             for packed in pool.map(_values(records, keys)):
                 url = keys.popleft()
@@ -167,14 +151,14 @@ class _Step:
 
 
 def _values(records: Iterable[tuple[bytes, bytes]], keys: deque[bytes]) -> Iterator[bytes]:
-    """The values of records, one after the other; their keys are put down in `keys`."""
+    """Yields the values of records, one after the other; their keys are put down in `keys`."""
     for key, value in records:
         keys.append(key)
         yield value
 
 
 def _write(url: bytes, page: PackedPage, writers: PartWriters, counters: Counters) -> None:
-    """Write the documents of a page: its own, and those found inside it."""
+    """Writes the documents of a page: its own, and those found inside it."""
     for document in page.documents:
         if document.is_extra:
             writers.keep(document, url)

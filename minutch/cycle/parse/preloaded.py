@@ -1,4 +1,4 @@
-"""What a fork server loads once for all parse workers: their modules, and the kernels.
+"""Loads the modules and kernels of parse workers, once, in a fork server.
 
 Imported by name alone (`processes.start_worker`), for what it loads.
 """

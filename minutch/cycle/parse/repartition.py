@@ -13,7 +13,8 @@ from typing import Final
 
 import polars as pl
 
-from minutch.cycle.segment.store import CONTENT, LAYOUTS, RawRecord
+from minutch.cycle.segment.store import CONTENT, LAYOUTS
+from minutch.cycle.segment.storedrecords import RawRecord
 from minutch.hadoop.formats.batch import Batch, string_column
 from minutch.work.engine import Partition, Task
 from minutch.work.tables.spans import FileOrSplit, scan
@@ -23,7 +24,7 @@ PAGES_SCHEMA: Final = pl.Schema({"key": pl.Binary(), "value": pl.Binary()})
 
 
 def stored_pages(task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
-    """The pages of a place, in tables of PAGES_SCHEMA. Raises FormatError."""
+    """Yields the pages of a place, in tables of PAGES_SCHEMA. Raises FormatError."""
     return scan(place, LAYOUTS[CONTENT].value_class, _decode, stored=True)
 
 
@@ -35,6 +36,6 @@ def _decode(batch: Batch) -> pl.DataFrame:
 
 
 def pages_of(partition: Partition) -> Iterator[RawRecord]:
-    """The pages of a partition, in the order of their URLs."""
+    """Yields the pages of a partition, in the order of their URLs."""
     for frame in partition.sorted():
         yield from zip(frame["key"], frame["value"], strict=True)

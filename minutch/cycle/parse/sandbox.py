@@ -1,4 +1,4 @@
-"""What a parse worker may not do, whatever a page makes its parser do: the one home of that
+"""Decides what a parse worker may not do, whatever a page makes its parser do: the one home of that
 decision.
 
     network     sockets of any kind
@@ -42,27 +42,30 @@ RUNS_PROGRAMS: Final = "parse-ext"
 """The plugin that can't do without processes."""
 
 _NEVER: Final = """
-    acct add_key bpf chroot clock_adjtime clock_settime delete_module fanotify_init finit_module fsconfig fsmount
-    fsopen fspick init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp kexec_file_load
-    kexec_load keyctl mount mount_setattr move_mount open_by_handle_at open_tree perf_event_open personality
-    pidfd_getfd pidfd_open pivot_root process_madvise process_vm_readv process_vm_writev ptrace quotactl reboot
-    request_key setdomainname sethostname setns settimeofday swapoff swapon syslog umount2 unshare userfaultfd vhangup
-"""  # noqa: E501
+    acct add_key bpf chroot clock_adjtime clock_settime delete_module fanotify_init finit_module
+    fsconfig fsmount fsopen fspick init_module io_uring_enter io_uring_register io_uring_setup
+    ioperm iopl kcmp kexec_file_load kexec_load keyctl mount mount_setattr move_mount
+    open_by_handle_at open_tree perf_event_open personality pidfd_getfd pidfd_open pivot_root
+    process_madvise process_vm_readv process_vm_writev ptrace quotactl reboot request_key
+    setdomainname sethostname setns settimeofday swapoff swapon syslog umount2 unshare userfaultfd
+    vhangup
+"""
 """Calls that no parser needs, whatever is allowed."""
 _REFUSED: Final = {
     NETWORK: "accept accept4 bind connect listen recvmmsg sendmmsg sendto socket socketpair",
     FILES: (
         """
-        chmod chown creat fchmod fchmodat fchmodat2 fchown fchownat fremovexattr fsetxattr futimesat lchown link
-        linkat lremovexattr lsetxattr mkdir mkdirat mknod mknodat mq_open mq_unlink msgget removexattr rename renameat
-        renameat2 rmdir semget setxattr shmget symlink symlinkat truncate unlink unlinkat utime utimensat utimes
-    """  # noqa: E501
+        chmod chown creat fchmod fchmodat fchmodat2 fchown fchownat fremovexattr fsetxattr futimesat
+        lchown link linkat lremovexattr lsetxattr mkdir mkdirat mknod mknodat mq_open mq_unlink
+        msgget removexattr rename renameat renameat2 rmdir semget setxattr shmget symlink symlinkat
+        truncate unlink unlinkat utime utimensat utimes
+    """
     ),
     PROCESSES: (
         """
-        execve execveat fork kill pidfd_send_signal prlimit64 rt_sigqueueinfo rt_tgsigqueueinfo setpgid setpriority
-        setrlimit tgkill tkill vfork
-    """  # noqa: E501
+        execve execveat fork kill pidfd_send_signal prlimit64 rt_sigqueueinfo rt_tgsigqueueinfo
+        setpgid setpriority setrlimit tgkill tkill vfork
+    """
     ),
 }
 """Calls by what they are for; `_add_rules` has those of which only some are refused."""
@@ -81,7 +84,9 @@ _X32_ONLY: Final = range(512, 548)
 
 
 class Sandbox(NamedTuple):
-    """Whether workers are held at all, and what they may nevertheless do of KINDS."""
+    """The restrictions of a worker: whether there are any, and which of KINDS it is allowed
+    nevertheless.
+    """
 
     is_on: bool = True
     allowed: frozenset[str] = frozenset()
@@ -103,12 +108,12 @@ class Sandbox(NamedTuple):
 
     @property
     def refused(self) -> list[str]:
-        """What a worker may not do."""
+        """The kinds of action that a worker is refused."""
         return [kind for kind in KINDS if kind not in self.allowed]
 
     def close(self, keep: Iterable[int]) -> None:
-        """Give up all that is not needed, for good; of the open files those in `keep` stay, and
-        where logs go.
+        """Gives up all that is not needed, for good; of the open files only those in `keep` and
+        those of logs stay.
         """
         if not self.is_on:
             log.debug("parser.sandbox=false: this worker may do what its user may")
@@ -128,7 +133,7 @@ class Sandbox(NamedTuple):
             )
 
     def _filter(self) -> None:
-        """Filter the system calls of this process. Raises ImportError or OSError where that can't
+        """Filters the system calls of this process. Raises ImportError or OSError where that can't
         be done.
         """
         import seccompy
@@ -138,7 +143,7 @@ class Sandbox(NamedTuple):
         calls.load()
 
     def _limit(self) -> None:
-        """What limits of resources can do instead."""
+        """Sets limits of resources, which hold part of the restrictions."""
         if FILES in self.refused and not _log_grows():
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         if PROCESSES in self.refused:
@@ -150,7 +155,7 @@ STRICT: Final = Sandbox()
 
 
 def _give_up_files(keep: set[int]) -> None:
-    """Put nothing in the place of open files.
+    """Replaces open files by /dev/null.
 
     They are not closed, as objects that were copied with this process believe that the numbers are
     theirs.
@@ -176,7 +181,7 @@ def _log_files() -> list[int]:
 
 
 def _log_grows() -> bool:
-    """Whether the log goes to a file, which has to grow."""
+    """Tells whether the log goes to a file, which has to grow."""
     return any(Path(f"/dev/fd/{number}").resolve().is_file() for number in {1, 2, *_log_files()})
 
 

@@ -30,23 +30,20 @@ from minutch.hadoop.formats.javahash import float32, hash_map_order, string_hash
 from minutch.hadoop.formats.javaio import encode_modified_utf8, encode_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from minutch.conf import Configuration
-    from minutch.plugin.points import Parse
     from minutch.records.content import Content
 
 CLASS_PROPERTY = "db.signature.class"
 _JAVA_PACKAGE = "org.apache.nutch.crawl."
-_MANY = 8
-"""Pages from which on they are hashed side by side."""
 
 
 class Signature(Protocol):
-    """What `db.signature.class` names: an object made from the configuration."""
+    """The class that `db.signature.class` names, made from the configuration."""
 
     def calculate(self, content: Content, text: str | None) -> bytes:
-        """The signature of a page: its content, and its parse text where it has been parsed."""
+        """Returns the signature of a page: its content, and its parse text where it has been
+        parsed.
+        """
 
 
 class MD5Signature:
@@ -61,26 +58,9 @@ class MD5Signature:
         """16 bytes; `text` plays no part."""
         return md5(_hashed(content), usedforsecurity=False).digest()
 
-    @staticmethod
-    def calculate_all(contents: Sequence[Content]) -> list[bytes]:
-        """The same for many pages, side by side in a kernel: in less than half the time."""
-        import numpy as np
-
-        from minutch.kernels import md5 as kernels
-
-        hashed = [np.frombuffer(_hashed(content), np.uint8) for content in contents]
-        at = np.array([data.ctypes.data for data in hashed], np.int64)
-        sizes = np.array([len(data) for data in hashed], np.int64)
-        lanes = np.empty(kernels.LANES * kernels.ROWS, np.uint32)
-        tails = np.empty(kernels.LANES * kernels.TAIL, np.uint8)
-        digests = np.empty(kernels.SIZE * len(hashed), np.uint8)
-        kernels.md5(at, sizes, np.argsort(sizes), lanes, tails, digests)
-        found = digests.tobytes()
-        return [found[start : start + kernels.SIZE] for start in range(0, len(found), kernels.SIZE)]
-
 
 def _hashed(content: Content) -> bytes:
-    """What MD5Signature is of."""
+    """Returns the bytes that MD5Signature hashes."""
     return content.content or encode_text(content.url)
 
 
@@ -128,8 +108,8 @@ CLASSES: dict[str, type[Signature]] = {
 }
 
 
-def from_conf(conf: Configuration) -> Signature:
-    """The signature that the configuration names; ConfigError if there is no such class."""
+def make_signature(conf: Configuration) -> Signature:
+    """Reads the signature that the configuration names; ConfigError if there is no such class."""
     name = (conf.get(CLASS_PROPERTY) or "").strip() or _JAVA_PACKAGE + "MD5Signature"
     places = {java: f"{cls.__module__}:{cls.__name__}" for java, cls in CLASSES.items()}
     cls: type[Any] = class_named(
@@ -137,13 +117,6 @@ def from_conf(conf: Configuration) -> Signature:
     )  # a protocol has no subclasses
     found: Signature = cls(conf)
     return found
-
-
-def signatures(signature: Signature, pages: Sequence[tuple[Content, Parse]]) -> list[bytes]:
-    """The signatures of pages and their parses, those of the usual kind all at once."""
-    if type(signature) is MD5Signature and len(pages) >= _MANY:
-        return signature.calculate_all([content for content, _ in pages])
-    return [signature.calculate(content, parse.text) for content, parse in pages]
 
 
 def _text_digest(text: str) -> bytes:
@@ -162,7 +135,7 @@ def _quantum(top: int, rate: float) -> int:
 
 
 def _java_order(counts: Counter[str]) -> list[str]:
-    """The words in the order of a java.util.HashMap that got them as they came."""
+    """Returns the words in the order of a java.util.HashMap that got them as they came."""
     words = list(counts)
     return [words[i] for i in hash_map_order([string_hash(word) for word in words])]
 

@@ -65,7 +65,7 @@ class SimHashSignature:
 
 
 def simhash(text: str) -> int | None:
-    """The SimHash of a text, from 0 to 2**64 - 1; None if there are no words in it."""
+    """Returns the SimHash of a text, from 0 to 2**64 - 1; None if there are no words in it."""
     units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), np.uint8)
     words = np.empty(len(units) // 2, np.uint64)
     count = kernels.word_hashes(units, _table(), words)
@@ -80,7 +80,9 @@ def simhash(text: str) -> int | None:
 
 @cache
 def _table() -> U32:
-    """What each unit of UTF-16 counts as in a word; 0 for those that separate words."""
+    """Makes a table of UTF-16's units: each one's value in a word, 0 for those that separate
+    words.
+    """
     table = np.zeros(0x1_0000, np.uint32)
     for code in range(0x1_0000):
         if unicodedata.category(char := chr(code)) in _WORD_CATEGORIES:

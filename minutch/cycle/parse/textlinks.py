@@ -21,7 +21,7 @@ _REST: Final = re.compile(
 
 
 def text_outlinks(text: str, anchor: str = "") -> list[Outlink]:
-    """The URLs in a text, in order, each with `anchor`; their schemes are not checked here.
+    """Returns the URLs in a text, in order, each with `anchor`; their schemes are not checked here.
 
     Goes from colon to colon and back to where the scheme begins, so that long runs of its
     characters cost nothing.

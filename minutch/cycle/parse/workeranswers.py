@@ -32,12 +32,12 @@ class _Reader(pickle.Unpickler):
 
 
 def send(channel: Channel, answer: Any) -> None:
-    """Answer."""
+    """Sends an answer."""
     channel.send([pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)])
 
 
 def receive(channel: Channel, classes: Sequence[type]) -> Any:
-    """A worker's answer. Raises EOFError, OSError if it is none, or too large."""
+    """Returns a worker's answer. Raises EOFError, OSError if it is none, or too large."""
     data = channel.receive(LARGEST)
     try:
         return _Reader(b"".join(data), classes).load()

@@ -31,14 +31,14 @@ class Channel:
         self._memory = bytearray()
 
     def send(self, strings: Sequence[bytes]) -> None:
-        """Write a message. Raises OSError if nobody reads any more."""
+        """Writes a message. Raises OSError if nobody reads any more."""
         lengths = struct.pack(f">{len(strings)}Q", *map(len, strings))
         parts = iter([_COUNT.pack(len(strings)) + lengths, *strings])
         while some := list(islice(parts, _AT_ONCE)):
             self._write(some)
 
     def _write(self, strings: list[bytes]) -> None:
-        """Write some strings by as few system calls as there may be: each of them may wake the
+        """Writes some strings by as few system calls as there may be: each of them may wake the
         reader.
         """
         descriptor = self.connection.fileno()
@@ -54,8 +54,8 @@ class Channel:
             )
 
     def receive(self, most: int) -> list[bytes]:
-        """The next message, if it has at most `most` bytes. Raises EOFError at the end of the pipe,
-        OSError else.
+        """Returns the next message, if it has at most `most` bytes. Raises EOFError at the end of
+        the pipe, OSError else.
         """
         (count,) = _COUNT.unpack(self._read(_COUNT.size, most))
         lengths = struct.unpack(f">{count}Q", self._read(8 * count, most))
@@ -67,7 +67,7 @@ class Channel:
         return strings
 
     def _read(self, size: int, most: int) -> memoryview:
-        """The next `size` bytes, valid until the next call."""
+        """Returns the next `size` bytes, valid until the next call."""
         if size > most:
             raise OSError(f"a message of {size} bytes, at most {most} expected")
         if size > len(self._memory):

@@ -5,7 +5,8 @@ A `WorkerPool` is a few processes that run a task on one item after the other. I
 batches; each worker notes the item it is at in shared memory, so that the parent knows the culprit
 when it has to kill the worker (or finds it dead): that item gets `task.fail(item, reason)` for a
 result, the rest of its batch goes to a fresh worker. If it was at the end of the batch, which is
-for all items together, the batch is halved until one item is left to blame.
+for all items together, or if what it answers is no answer, the batch is halved until one item is
+left to blame.
 
 Time is kept twice. In the worker an alarm interrupts Python code after `timeout` seconds; a library
 that doesn't come back is ended by the parent soon after. `memory` bytes are what a worker may take
@@ -33,7 +34,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.sharedctypes import RawValue
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar
 
 from minutch.cycle.parse import workeranswers
 from minutch.cycle.parse.dispatch import ParseTimeout
@@ -81,23 +82,48 @@ _AHEAD: Final = 4
 R = TypeVar("R")
 
 
+@dataclass(frozen=True, slots=True)
+class PoolSettings:
+    """The number of workers and the limits of each."""
+
+    workers: int = 0
+    """0: one per processor."""
+    timeout: float = TIMEOUT
+    """Seconds for an item; 0 or less: no limit."""
+    memory: int = MEMORY << 20
+    """Bytes that a worker may take on top of what it begins with; 0 or less: no limit."""
+    sandbox: Sandbox = STRICT
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, *, workers: int = 0) -> Self:
+        """Reads parser.workers, .timeout, .worker.memory (MiB) and .sandbox; `workers` is the
+        number where parser.workers is 0.
+        """
+        return cls(
+            workers=conf.get_int("parser.workers", 0) or workers,
+            timeout=conf.get_int("parser.timeout", TIMEOUT),
+            memory=conf.get_int("parser.worker.memory", MEMORY) << 20,
+            sandbox=Sandbox.from_conf(conf),
+        )
+
+
 class WorkerTask(Protocol[R]):
-    """What workers do. `run` and `finish` work in a worker, `fail` in the parent."""
+    """The task of workers. `run` and `finish` work in a worker, `fail` in the parent."""
 
     @property
     def answers(self) -> Sequence[type]:
         """The classes of the objects in a result, besides Python's own."""
 
     def run(self, item: bytes) -> Any:
-        """What an item holds, read within the limits; may raise ParseTimeout (from the alarm) and
+        """Reads an item within the limits; may raise ParseTimeout (from the alarm) and
         MemoryError.
         """
 
     def finish(self, results: Any) -> list[R]:
-        """The results, made of what `run` has returned for the items of a batch."""
+        """Returns the results, made of what `run` has returned for the items of a batch."""
 
     def fail(self, item: bytes, reason: str) -> R:
-        """The result for an item on which the task could not be brought to an end."""
+        """Returns the result for an item on which the task could not be brought to an end."""
 
 
 @dataclass(slots=True)
@@ -136,16 +162,14 @@ class _Worker(Generic[R]):
         self,
         task: WorkerTask[R],
         make_task: Callable[[], WorkerTask[R]],
-        timeout: float,
-        memory: int,
-        sandbox: Sandbox,
+        settings: PoolSettings,
     ) -> None:
         task_of = (lambda: task) if may_fork() else make_task
         self.at: Any = RawValue("q", 0)
         self.batch: _Batch[R] | None = None
         self.seen = -1
         self.since = 0.0
-        args = (task_of, self.at, timeout, memory, sandbox)
+        args = (task_of, self.at, settings)
         self.process, self.connection = start_worker(_serve, args, name="parse-worker")
         self.channel = Channel(self.connection)
 
@@ -155,7 +179,7 @@ class _Worker(Generic[R]):
         self.channel.send([batch.items[index] for index in batch.missing()])
 
     def is_stuck(self, timeout: float) -> bool:
-        """Whether the worker has been at one item for longer than it may."""
+        """Tells whether the worker has been at one item for longer than it may."""
         if self.at.value != self.seen:
             self.seen, self.since = self.at.value, time.monotonic()
         allowed = START if self.at.value == NOT_BEGUN else timeout + GRACE
@@ -171,18 +195,16 @@ def _serve(
     connection: Connection,
     make_task: Callable[[], WorkerTask[R]],
     at: Any,
-    timeout: float,
-    memory: int,
-    sandbox: Sandbox,
+    settings: PoolSettings,
 ) -> None:
     """The worker's side: batches in, lists of (result, reason of failure) out, until the parent
     hangs up.
     """
     signal.signal(signal.SIGALRM, _alarm)
-    _limit_memory(memory)
+    _limit_memory(settings.memory)
     task = make_task()
     library.load()
-    sandbox.close([connection.fileno()])
+    settings.sandbox.close([connection.fileno()])
     # Batches are made of objects that live and die together: cycles are looked for when one is
     # gone.
     gc.freeze()
@@ -194,7 +216,7 @@ def _serve(
             found = []
             for number, item in enumerate(items):
                 at.value = number
-                found.append(_attempt(task, item, timeout))
+                found.append(_attempt(task, item, settings.timeout))
             _set_alarm(0)
             at.value = FINISHING
             results = iter(task.finish([result for result, reason in found if not reason]))
@@ -207,7 +229,7 @@ def _serve(
 
 
 def _next_batch(channel: Channel) -> list[bytes] | None:
-    """The next items; None if the parent has hung up, be it in the middle of a batch."""
+    """Returns the next items; None if the parent has hung up, be it in the middle of a batch."""
     try:
         return channel.receive(sys.maxsize)
     except (EOFError, OSError):
@@ -215,7 +237,7 @@ def _next_batch(channel: Channel) -> list[bytes] | None:
 
 
 def _attempt(task: WorkerTask[Any], item: bytes, timeout: float) -> tuple[Any, str]:
-    """What the task makes of an item; the alarm stays set, for the next item to set anew."""
+    """Runs the task on an item; the alarm stays set, until the next item sets it again."""
     try:
         _set_alarm(timeout)
         return task.run(item), ""
@@ -226,7 +248,7 @@ def _attempt(task: WorkerTask[Any], item: bytes, timeout: float) -> tuple[Any, s
 
 
 def _set_alarm(seconds: float) -> None:
-    """Let the alarm go off in so many seconds, never for 0 or less."""
+    """Lets the alarm go off in so many seconds, never for 0 or less."""
     signal.setitimer(signal.ITIMER_REAL, max(0.0, seconds))
 
 
@@ -239,7 +261,7 @@ def _too_long(timeout: float) -> str:
 
 
 def _limit_memory(memory: int) -> None:
-    """Allow `memory` bytes more than are in use; where the system does not know such limits there
+    """Allows `memory` bytes more than are in use; where the system does not know such limits there
     is none.
     """
     if memory <= 0:
@@ -253,7 +275,7 @@ def _limit_memory(memory: int) -> None:
 
 
 class WorkerPool(Generic[R]):
-    """Runs a task in `workers` processes.
+    """Runs a task in worker processes.
 
     `make_task` is called here, for `WorkerTask.fail`, and in each process that is not a copy of
     this one.
@@ -262,18 +284,13 @@ class WorkerPool(Generic[R]):
     def __init__(
         self,
         make_task: Callable[[], WorkerTask[R]],
-        *,
-        workers: int,
-        timeout: float,
-        memory: int,
-        sandbox: Sandbox = STRICT,
+        settings: PoolSettings,
     ) -> None:
         self._make_task = make_task
         self._task = make_task()
-        self._timeout = timeout
-        self._memory = memory
-        self._sandbox = sandbox
-        self._most = max(1, workers)
+        self._settings = settings
+        self._timeout = settings.timeout
+        self._most = max(1, settings.workers or _processors())
         self._idle: list[_Worker[R]] = []
         self._busy: dict[Any, _Worker[R]] = {}
         self._lent: set[_Worker[R]] = set()
@@ -294,26 +311,26 @@ class WorkerPool(Generic[R]):
         self.close()
 
     def close(self) -> None:
-        """End all workers."""
+        """Ends all workers."""
         _end(self._idle, self._busy, self._lent)
 
     def run(self, item: bytes) -> R:
-        """The result for one item; several threads may call this at the same time."""
+        """Returns the result for one item; several threads may call this at the same time."""
         running = self.begin([item])
         while (results := self.collect(running)) is None:
             wait([running.connection], timeout=POLL)
         return results[0]
 
     def begin(self, items: list[bytes]) -> Running[R]:
-        """Give a batch to a worker of its own; `collect` has the results once its connection is
+        """Gives a batch to a worker of its own; `collect` has the results once its connection is
         readable.
         """
         batch: _Batch[R] = _Batch(0, items, [None] * len(items))
         return Running(batch, self._lend(batch))
 
     def collect(self, running: Running[R]) -> list[R] | None:
-        """The results of a batch; None if they are not there yet. To be asked every POLL seconds at
-        least.
+        """Returns the results of a batch; None if they are not there yet. To be asked every POLL
+        seconds at least.
         """
         worker, batch = running.worker, running.batch
         if (
@@ -346,14 +363,14 @@ class WorkerPool(Generic[R]):
         return worker
 
     def warm_up(self) -> None:
-        """Start a worker before there is work: as long as this process has one thread, that is a
+        """Starts a worker before there is work: as long as this process has one thread, that is a
         matter of moments.
         """
         with self._lock:
             self._idle.append(self._start())
 
     def map(self, items: Iterable[bytes]) -> Iterator[R]:
-        """The results in the order of the items. Items are taken a few batches ahead of the
+        """Yields the results in the order of the items. Items are taken a few batches ahead of the
         results.
         """
         waiting: Iterator[_Batch[R]] = _batches(items)
@@ -376,7 +393,7 @@ class WorkerPool(Generic[R]):
                 expected += 1
 
     def _start(self) -> _Worker[R]:
-        return _Worker(self._task, self._make_task, self._timeout, self._memory, self._sandbox)
+        return _Worker(self._task, self._make_task, self._settings)
 
     def _hand_out(self, ready: deque[_Batch[R]]) -> None:
         while ready and len(self._busy) < self._most:
@@ -409,7 +426,7 @@ class WorkerPool(Generic[R]):
         return self._timeout > 0 and worker.is_stuck(self._timeout)
 
     def _receive(self, worker: _Worker[R], batch: _Batch[R]) -> None:
-        """Take what the worker has answered; whatever goes wrong with that, no worker is left
+        """Takes what the worker has answered; whatever goes wrong with that, no worker is left
         behind.
         """
         try:
@@ -419,10 +436,11 @@ class WorkerPool(Generic[R]):
             raise
 
     def _take(self, worker: _Worker[R], batch: _Batch[R]) -> None:
-        """Fill in what the worker has answered; if it does not answer, end it and fail the item
+        """Fills in what the worker has answered; if it does not answer, ends it and fails the item
         that it was at.
         """
         missing = batch.missing()
+        is_forged = False
         try:
             found = (
                 workeranswers.receive(worker.channel, self._task.answers)
@@ -431,16 +449,17 @@ class WorkerPool(Generic[R]):
             )
         except (EOFError, OSError) as error:
             log.debug("no answer of a worker: %s", error)
-            found = None
+            found, is_forged = None, isinstance(error, OSError)
         if found is None:
             reason = _too_long(self._timeout) if self._is_stuck(worker) else "the parser crashed"
             worker.stop()
             log.warning("a worker was ended: %s (%s)", reason, worker.process.exitcode)
-            if worker.at.value == FINISHING and len(missing) > 1:
-                batch.suspects = len(missing)
+            at = worker.at.value
+            if (at == FINISHING or is_forged) and len(missing) > 1:
+                batch.suspects = len(missing)  # any of them: who forges an answer goes on
                 return
             batch.suspects = 0
-            culprit = missing[max(worker.at.value, 0)]
+            culprit = missing[at if 0 <= at < len(missing) else 0]
             batch.results[culprit] = self._task.fail(batch.items[culprit], reason)
             return
         batch.suspects = max(0, batch.suspects - len(missing))
@@ -467,27 +486,8 @@ def _batches(items: Iterable[bytes]) -> Iterator[_Batch[R]]:
         yield _Batch(number, batch, [None] * len(batch))
 
 
-class PoolSettings(TypedDict):
-    """Arguments of a WorkerPool: processes, seconds for an item, bytes that each may take, what
-    they may not do.
-    """
-
-    workers: int
-    timeout: float
-    memory: int
-    sandbox: Sandbox
-
-
-def pool_settings(conf: Configuration, workers: int = 0) -> PoolSettings:
-    """parser.workers (0: `workers`, or one per processor), .timeout (s, -1: none), .worker.memory
-    (MiB), .sandbox…
-    """
-    processors = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    return PoolSettings(
-        workers=conf.get_int("parser.workers", 0) or workers or processors,
-        timeout=conf.get_int("parser.timeout", TIMEOUT),
-        memory=conf.get_int("parser.worker.memory", MEMORY) << 20,
-        sandbox=Sandbox.from_conf(conf),
-    )
+def _processors() -> int:
+    """Returns the number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -3,7 +3,8 @@
 Begin with store, which opens one.
 
     `store`, `segmentnames`                    a segment on disk, its name and its place
+    `storedrecords`                            the records of its files
     `readseg`                                  lists, dumps and single pages
     `mergesegs`, `mergerules`                  the job, and which records stay
-    `mergestreams`, `mergewriter`              records on their way from many segments into one
+    `mergestreams`, `mergewriter`              reads many segments side by side, writes one
 """

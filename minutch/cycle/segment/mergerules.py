@@ -1,4 +1,4 @@
-"""Which records stay when segments are merged: the one home of that decision. Pure: no I/O.
+"""Decides which records stay when segments are merged. Pure: no I/O.
 
 Of the records of a URL the one of the newest segment stays, and of several in it the first; newer
 is what has the greater name. In crawl_fetch only results count, not that a fetch is to be repeated
@@ -42,7 +42,7 @@ Tables = Mapping[str, pl.DataFrame]
 
 
 def results(table: pl.DataFrame, folder: str) -> pl.DataFrame:
-    """The records of a folder that count."""
+    """Returns the records of a folder that count."""
     if folder != CRAWL_FETCH:
         return table
     status = pl.col("status")
@@ -53,8 +53,8 @@ def results(table: pl.DataFrame, folder: str) -> pl.DataFrame:
 
 
 def newest(frames: Sequence[pl.DataFrame], folder: str) -> pl.DataFrame:
-    """The records that stay of a folder, sorted by key. Frames and the rows of a key come newest
-    first.
+    """Returns the records that stay of a folder, sorted by key. Frames and the rows of a key come
+    newest first.
     """
     table = results(sort_by_key(pl.concat(frames)), folder)
     if folder == CRAWL_PARSE:
@@ -71,7 +71,9 @@ def _first(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _signatures_and_links(table: pl.DataFrame) -> pl.DataFrame:
-    """The newest signature of each key, then the links of its newest segment that has some."""
+    """Returns the newest signature of each key, then the links of its newest segment that has
+    some.
+    """
     signatures = _first(table.filter(pl.col("status") == STATUS_SIGNATURE))
     links = table.filter(pl.col("status") != STATUS_SIGNATURE)
     if links["rank"].n_unique() > 1:
@@ -81,7 +83,7 @@ def _signatures_and_links(table: pl.DataFrame) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Piece:
-    """What goes into one part of one slice: all of it, or what comes next. `slice` is None where
+    """The records of one part of one slice: all of them, or the next ones. `slice` is None where
     there are none.
     """
 
@@ -104,7 +106,9 @@ class Slices:
         self._counts = [0] * parts
 
     def cut(self, tables: Tables, keys: pl.Series) -> Iterator[Piece]:
-        """The pieces of the next range of keys; `keys` are all of them, sorted, each once."""
+        """Yields the pieces of the next range of keys; `keys` are all of them, sorted, each
+        once.
+        """
         split_tables = {folder: split(table, self._parts) for folder, table in tables.items()}
         for part, own in enumerate(split(keys.to_frame("key"), self._parts)):
             mine = {folder: found[part] for folder, found in split_tables.items()}

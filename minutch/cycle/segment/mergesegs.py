@@ -1,4 +1,4 @@
-"""mergesegs: make one segment of several, or slices of it.
+"""mergesegs: merges segments into one, or into slices.
 
 Of what the segments hold of a URL the newest stays, as `mergerules` decides; the folders that all
 segments have are merged. Records that stay are copied as they are stored, but for ParseData, which
@@ -38,8 +38,8 @@ from minutch.cycle.segment.store import (
     PARSE_TEXT,
     Segment,
     compression_of,
-    decode,
 )
+from minutch.cycle.segment.storedrecords import decode
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javaio import decode_text
 from minutch.hadoop.formats.sequencefile import RECORD
@@ -50,7 +50,7 @@ from minutch.plugin.urlrules import UrlRules
 from minutch.records.crawldatum import STATUS_SIGNATURE, CrawlDatum
 from minutch.work.engine import Task, engine_of
 from minutch.work.tables.database import record_estimate
-from minutch.work.tables.parallel import number_of_parts, ordered
+from minutch.work.tables.parallel import ordered
 from minutch.work.tables.success import mark_success
 from minutch.work.tables.textparts import output_folder, require_absent
 
@@ -65,7 +65,7 @@ _IN_NUTCHS_ORDER = (CONTENT, CRAWL_GENERATE, CRAWL_FETCH, CRAWL_PARSE, PARSE_DAT
 
 @dataclass(frozen=True, slots=True)
 class MergesegsOptions:
-    """What mergesegs is asked for."""
+    """The options of mergesegs."""
 
     filtering: bool = False
     """Whether the URL filters and the merge filters apply."""
@@ -82,33 +82,44 @@ def mergesegs(
     *,
     context: JobContext,
 ) -> Counters:
-    """Merge segments into a new one in `output`, which must not exist, or into slices.
+    """Merges segments into a new one in `output`, which must not exist, or into slices.
 
     Segments that do not exist are skipped with a message. Raises StoreError if none is left, or if
     no folder is in all of them; FormatError for damage.
     """
-    conf, name = context.conf, segment_name(context.clock.now())
+    name = segment_name(context.clock.now())
     log.info("Merging %d segments to %s/%s", len(segments), output, name)
     require_absent(output)
     found = _existing([Segment(path) for path in segments])
     folders = _common_folders(found)
-    work = Merging(
-        found,
-        name,
-        {folder: _compression(folder, conf) for folder in folders},
+    conf, engine = context.conf, engine_of(context.conf)
+    rules = UrlRules(
         conf,
-        options,
+        normalize=options.normalize,
+        filtering=options.filtering,
+        scope=SCOPE_DEFAULT,
+        keep_on_error=False,
+    )
+    work = Merging(
+        segments=found,
+        name=name,
+        compressions={folder: _compression(folder, conf) for folder in folders},
+        rules=rules,
+        filters=SegmentMergeFilters(conf) if options.filtering else None,
+        slice_size=options.slice_size,
+        of=engine.parts,
+        memory=engine.memory,
     )
     if options.slice_size > 0:
         log.info("Slice size: %d URLs.", options.slice_size)
-    counters, parts = Counters(), number_of_parts(conf)
+    counters = Counters()
     with (
         output_folder(output) as directory,
         context.progress("mergesegs", lambda: _estimate(found, folders)) as progress,
     ):
-        written = engine_of(conf).write(work.write, parts, directory, counters, progress)
+        written = engine.write(work.write, engine.parts, directory, counters, progress)
         with SegmentsWriter(directory, name, work.compressions) as writer:
-            names = writer.write_missing(chain.from_iterable(written), parts)
+            names = writer.write_missing(chain.from_iterable(written), engine.parts)
         mark_success(conf, directory)
     log.info("SegmentMerger: made %s", ", ".join(str(output / made) for made in names))
     counters.add(SEGMENTS, len(names))
@@ -124,32 +135,32 @@ class Merging:
     segments: Sequence[Segment]
     name: str
     compressions: Mapping[str, str]
-    conf: Configuration
-    options: MergesegsOptions
+    rules: UrlRules
+    filters: SegmentMergeFilters | None
+    slice_size: int
+    of: int
+    """Number of partitions in all."""
+    memory: int
+    """Bytes that the tables may take together."""
 
     def write(self, task: Task, parts: range) -> list[tuple[int, int | None]]:
-        """Write some partitions; returns the parts that were written, with the numbers of their
+        """Writes some partitions; returns the parts that were written, with the numbers of their
         slices.
         """
-        rules = UrlRules(
-            self.conf,
-            normalize=self.options.normalize,
-            filtering=self.options.filtering,
-            scope=SCOPE_DEFAULT,
-            keep_on_error=False,
-        )
-        merge = Merge(
-            self.compressions, SegmentMergeFilters(self.conf) if self.options.filtering else None
-        )
+        merge = Merge(self.compressions, self.filters)
         with (
             Streams(
-                self.segments, self.compressions, rules, self.conf, parts=parts, spill=task.spill
+                self.segments,
+                self.compressions,
+                self.rules,
+                parts=parts,
+                of=self.of,
+                memory=self.memory,
+                spill=task.spill,
             ) as streams,
             SegmentsWriter(task.folder, self.name, self.compressions) as writer,
         ):
-            pieces = merge.pieces(
-                streams, Slices(self.options.slice_size, number_of_parts(self.conf))
-            )
+            pieces = merge.pieces(streams, Slices(self.slice_size, self.of))
             for piece in ordered(writer.encode, pieces):
                 count = writer.write(piece)
                 merge.counters.add(WRITTEN, count)
@@ -177,7 +188,7 @@ def _existing(segments: Sequence[Segment]) -> list[Segment]:
 
 
 def _common_folders(segments: Sequence[Segment]) -> list[str]:
-    """The folders that all segments have. StoreError where there is none."""
+    """Returns the folders that all segments have. StoreError where there is none."""
     common = list(_IN_NUTCHS_ORDER)
     for segment in segments:
         lacking = [folder for folder in common if not segment.has(folder)]
@@ -196,7 +207,9 @@ def _common_folders(segments: Sequence[Segment]) -> list[str]:
 
 
 def _compression(folder: str, conf: Configuration) -> str:
-    """As `compression_of`, but that the configuration decides about fetch lists, too."""
+    """Returns `compression_of` the folder; here the configuration decides about fetch lists,
+    too.
+    """
     return compression_of(CRAWL_FETCH if folder == CRAWL_GENERATE else folder, conf)
 
 
@@ -217,7 +230,7 @@ class Merge:
         self._filters = filters if filters and filters.filters else None
 
     def pieces(self, streams: Streams, slices: Slices) -> Iterator[Piece]:
-        """What stays, cut by `slices`."""
+        """Yields the records that stay, cut by `slices`."""
         for tables, keys, counters in ordered(self._merge_range, streams.ranges()):
             self.counters.merge(counters)
             yield from slices.cut(tables, keys)
@@ -225,7 +238,7 @@ class Merge:
     def _merge_range(
         self, frames: Mapping[str, list[pl.DataFrame]]
     ) -> tuple[Tables, pl.Series, Counters]:
-        """What stays of a range of keys, all its keys, and counts."""
+        """Returns the records that stay of a range of keys, all its keys, and counts."""
         counters = Counters()
         keys = (
             pl.concat([frame["key"] for found in frames.values() for frame in found])
@@ -248,7 +261,9 @@ class Merge:
         return tables, keys, counters
 
     def _kept(self, keys: pl.Series, tables: Tables) -> pl.Series:
-        """Which keys all merge filters let pass; they see what stays of each."""
+        """Returns the mask of keys that all merge filters pass; they see the records that stay of
+        each.
+        """
         assert self._filters is not None
         records = {folder: self._records(folder, table) for folder, table in tables.items()}
         return pl.Series([self._is_kept(key, records) for key in keys], dtype=pl.Boolean)

@@ -18,7 +18,6 @@ from typing import Final, Self
 import numpy as np
 import polars as pl
 
-from minutch.conf import Configuration
 from minutch.cycle.segment.mergerules import MERGE_SCHEMA
 from minutch.cycle.segment.store import LAYOUTS, Segment
 from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Places, places, string_column
@@ -33,7 +32,7 @@ from minutch.work.tables import spans
 from minutch.work.tables.database import are_partitions
 from minutch.work.tables.frame import decode_keys, empty, encode_keys
 from minutch.work.tables.merge import aligned
-from minutch.work.tables.parallel import memory_budget, number_of_parts, workers
+from minutch.work.tables.parallel import workers
 from minutch.work.tables.shuffle import Shuffle, partition_of
 from minutch.work.tables.spans import data_file
 
@@ -42,8 +41,8 @@ LEAST_SPAN: Final = 1 << 18
 
 
 class Streams:
-    """What some segments have in `compressions` (folder → how the merged one is to be compressed);
-    a context manager.
+    """The records of some segments in `compressions` (folder → compression of the merged one). A
+    context manager.
 
     `counters` has what was read and what `rules` removed, once the ranges have been walked.
     """
@@ -53,18 +52,19 @@ class Streams:
         segments: Sequence[Segment],
         compressions: Mapping[str, str],
         rules: UrlRules,
-        conf: Configuration,
         *,
         parts: range,
+        of: int,
+        memory: int,
         spill: Path,
     ) -> None:
-        """`parts` are the partitions of the merged segment whose records are wanted."""
+        """`parts` are the partitions, of `of`, whose records are wanted."""
         self.counters = Counters({READ: 0})
-        self._parts, self._of = parts, number_of_parts(conf)
+        self._parts, self._of = parts, of
         self._segments = _newest_first(segments)
         self._compressions = compressions
         self._rules = rules
-        self._budget = memory_budget(conf)
+        self._budget = memory
         self._spill = spill
         self._lock = Lock()
         files = sum(len(segment.parts(folder)) for segment in segments for folder in compressions)
@@ -124,7 +124,7 @@ class Streams:
         return shuffle
 
     def _files(self, segment: Segment, folder: str) -> list[Path]:
-        """The parts of a folder that have wanted records."""
+        """Returns the parts of a folder that have wanted records."""
         found = segment.parts(folder)
         if len(self._parts) == self._of or self._rules.normalizes or not LAYOUTS[folder].map_file:
             return found
@@ -150,8 +150,8 @@ class Streams:
                 self.counters.merge(counters)
 
     def _ruled(self, frame: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-        """What is wanted of a table, under its URLs. It is counted where it would be under its old
-        URL.
+        """Returns the wanted records of a table, under their URLs. They are counted under their old
+        URLs.
         """
         mine = self._are_wanted(frame["key"])
         own = frame if mine.all() else frame.filter(mine)
@@ -176,7 +176,7 @@ class Streams:
 
 
 def _newest_first(segments: Sequence[Segment]) -> list[tuple[int, Segment]]:
-    """Segments with their ranks; those of one name in the order given."""
+    """Returns segments with their ranks; those of one name in the order given."""
     names = sorted({segment.name for segment in segments})
     ranks = [(names.index(segment.name), segment) for segment in segments]
     return sorted(ranks, key=lambda ranked: -ranked[0])
@@ -193,7 +193,7 @@ def _decode(batch: Batch) -> pl.DataFrame:
 
 
 def as_batch(frame: pl.DataFrame) -> Batch:
-    """The records of a frame, copied: keys and values one after the other."""
+    """Returns the records of a frame, copied: keys and values one after the other."""
     return Batch(*_packed(frame["key"]), *_packed(frame["value"]))
 
 
@@ -207,6 +207,6 @@ def _packed(column: pl.Series) -> tuple[Bytes, Offsets, Lengths]:
 
 
 def as_places(frame: pl.DataFrame) -> Iterator[Places]:
-    """The records of a frame as they go into a file."""
+    """Yields the records of a frame as they go into a file."""
     keys, values = from_series(frame["key"]), from_series(frame["value"])
     yield Places(*places(keys), *places(values), (keys, values))

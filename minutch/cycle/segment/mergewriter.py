@@ -45,7 +45,7 @@ class SegmentsWriter:
         """Parts, with the numbers of their slices."""
 
     def write_missing(self, written: Iterable[tuple[int, int | None]], parts: int) -> list[str]:
-        """Write the parts that nobody has `written`, empty: a slice has all. Returns the names of
+        """Writes the parts that nobody has `written`, empty: a slice has all. Returns the names of
         the segments.
         """
         found = set(written)
@@ -59,11 +59,11 @@ class SegmentsWriter:
         ]
 
     def segment_name(self, number: int | None) -> str:
-        """The name of a slice's segment."""
+        """Returns the name of a slice's segment."""
         return self._name if number is None else f"{self._name}-{number}"
 
     def encode(self, piece: Piece) -> Piece:
-        """The piece with its values as they go into the files. Raises FormatError."""
+        """Returns the piece with its values as they go into the files. Raises FormatError."""
         name = self.segment_name(piece.slice)
         return replace(
             piece,
@@ -95,13 +95,13 @@ class SegmentsWriter:
         )
 
     def write(self, piece: Piece) -> int:
-        """Append an encoded piece; returns how many records that are."""
+        """Appends an encoded piece; returns how many records that are."""
         for folder, table in piece.tables.items():
             self._writers(piece.part, piece.slice)[folder].write(table)
         return sum(map(len, piece.tables.values()))
 
     def _writers(self, part: int, number: int | None) -> dict[str, TableWriter[pl.DataFrame]]:
-        """The files of a part; those of the slice before are finished."""
+        """Returns the files of a part; those of the slice before are finished."""
         current = self._open.get(part)
         if current is not None and current[0] == number:
             return current[2]

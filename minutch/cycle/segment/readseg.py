@@ -1,8 +1,6 @@
-"""`minutch readseg`: list segments, dump one as text, or show all that a segment holds of one URL.
+"""Counts the records of segments, dumps one as text, and finds all records of one URL.
 
-Different from Nutch on purpose: -list sorts by name and shows `?` for folders that are not there
-instead of ending in an error; in a dump, the parts of one URL follow each other in a fixed order;
--get does not wait five seconds.
+In a dump the records of one URL follow each other in a fixed order, which Nutch leaves open.
 
 Source: org.apache.nutch.segment.SegmentReader.
 """
@@ -10,13 +8,14 @@ Source: org.apache.nutch.segment.SegmentReader.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
+from minutch.conf import Configuration
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,
@@ -26,19 +25,22 @@ from minutch.cycle.segment.store import (
     PARSE_DATA,
     PARSE_TEXT,
     Segment,
-    decode,
 )
+from minutch.cycle.segment.storedrecords import decode
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import decode_text
 from minutch.hadoop.formats.writables import Writable, lookup
+from minutch.job import JobContext
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
+from minutch.work.tables.parallel import number_of_parts
 from minutch.work.tables.wholefile import WholeFile
 
 log = logging.getLogger(__name__)
 RECODE_PROPERTY = "segment.reader.content.recode"
+DUMP_NAME_PROPERTY = "segment.dump.dir"
 _DUMP_ORDER = (CRAWL_GENERATE, CRAWL_FETCH, CRAWL_PARSE, CONTENT, PARSE_DATA, PARSE_TEXT)
 _DUMP_TITLES = {CONTENT: "Content", PARSE_DATA: "ParseData", PARSE_TEXT: "ParseText"}
 
@@ -54,34 +56,46 @@ SegmentRecord = tuple[bytes, str, Writable]
 """URL, folder and value."""
 
 
-def dump(
-    segment: Segment,
-    output: Path,
-    folders: Iterable[str],
-    *,
-    name: str = "dump",
-    parts: int = 1,
-    recode: bool = False,
-) -> Path:
-    """Write what `folders` of a segment hold as text, URL by URL, into the file `name` in `output`;
-    returns its path.
+@dataclass(frozen=True, slots=True)
+class ReadsegOptions:
+    """The options of readseg."""
 
-    With more `parts` (reducers, in Nutch) the URLs of each hash partition follow each other.
-    Folders that are not there are left out with a warning; StoreError if none is there.
+    folders: Sequence[str] = tuple(LAYOUTS)
+    """Folders of the segment that are read."""
+    recode: bool | None = None
+    """Whether pages are decoded in the charset that parsing found, instead of UTF-8; None: as
+    `segment.reader.content.recode` says.
     """
+
+
+def readseg_dump(
+    path: Path, output: Path, options: ReadsegOptions = ReadsegOptions(), *, context: JobContext
+) -> Path:
+    """Writes the records of a segment as text, URL by URL, into a file in `output` (named by
+    `segment.dump.dir`, else `dump`). Returns its path.
+
+    With mapreduce.job.reduces the URLs of each hash partition follow each other. Folders that do
+    not exist are left out with a warning; raises StoreError if there is none.
+    """
+    segment, wanted = Segment(path), set(options.folders)
+    name = context.conf.get(DUMP_NAME_PROPERTY) or "dump"
+    parts = number_of_parts(context.conf)
+    recode = _recodes(options, context.conf)
     log.info("SegmentReader: dump segment: %s", segment.path)
     segment.check()
-    present = [
-        folder for folder in _DUMP_ORDER if folder in set(folders) and _is_there(segment, folder)
-    ]
+    present = [folder for folder in _DUMP_ORDER if folder in wanted and _is_there(segment, folder)]
     if not present:
         raise StoreError(f"No segment subdirectories defined as input: {segment.path}")
-    path = output / name
-    with WholeFile(path, sums=True) as writer:
+    made = output / name
+    with WholeFile(made, sums=True) as writer:
         for number, text in enumerate(_dump_texts(segment, present, parts, recode)):
             writer.write(_to_bytes(f"\nRecno:: {number}\n{text}\n"))
     log.info("SegmentReader: done")
-    return path
+    return made
+
+
+def _recodes(options: ReadsegOptions, conf: Configuration) -> bool:
+    return conf.get_boolean(RECODE_PROPERTY, False) if options.recode is None else options.recode
 
 
 def _is_there(segment: Segment, folder: str) -> bool:
@@ -93,8 +107,8 @@ def _is_there(segment: Segment, folder: str) -> bool:
 
 
 def _to_bytes(text: str) -> bytes:
-    """UTF-8 with `\\n` as the only line break; bytes that are not UTF-8 become U+FFFD, as where
-    Java decodes a Text.
+    """Encodes text as UTF-8 with `\\n` as the only line break; bytes that are not UTF-8 become
+    U+FFFD, as in Java's Text.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     try:
@@ -104,7 +118,7 @@ def _to_bytes(text: str) -> bytes:
 
 
 def _dump_texts(segment: Segment, folders: list[str], parts: int, recode: bool) -> Iterator[str]:
-    """The text of each URL, without its number."""
+    """Yields the text of each URL, without its number."""
     for part in range(parts):
         entries = merge(*(_entries(segment, folder) for folder in folders), key=itemgetter(0))
         for url, group in groupby(entries, key=itemgetter(0)):
@@ -133,9 +147,7 @@ def _dump_text(url: str, entries: Iterable[SegmentRecord], recode: bool) -> str:
 
 
 def _charset(values: Iterable[Writable]) -> str:
-    """The charset that parsing found, from the last ParseData among `values`; UTF-8 if there is
-    none or none known.
-    """
+    """Returns the charset of the last ParseData among `values`; UTF-8 if there is none."""
     charset = "utf-8"
     for value in values:
         if isinstance(value, ParseData):
@@ -148,7 +160,7 @@ def _charset(values: Iterable[Writable]) -> str:
 
 @dataclass(slots=True)
 class SegmentCounts:
-    """Counts of a segment; None where the folder is left out or not there. Times in ms."""
+    """Counts of a segment; None where the folder is left out or does not exist. Times in ms."""
 
     generated: int | None = None
     start: int | None = None
@@ -157,13 +169,16 @@ class SegmentCounts:
     parsed: int | None = None
 
 
-def counts_of(segment: Segment, folders: Iterable[str]) -> SegmentCounts:
-    """Count the records of a segment. StoreError if it is not there, or a folder of segments."""
+def readseg_list(path: Path, options: ReadsegOptions = ReadsegOptions()) -> SegmentCounts:
+    """Counts the records of a segment. Raises StoreError if it does not exist, or is a folder of
+    segments.
+    """
+    segment = Segment(path)
     if not segment.path.is_dir():
         raise StoreError(f"Input path does not exist: {segment.path}")
     segment.check()
     stats = SegmentCounts()
-    wanted = [folder for folder in folders if segment.has(folder)]
+    wanted = [folder for folder in options.folders if segment.has(folder)]
     if CRAWL_GENERATE in wanted:
         stats.generated = sum(1 for _ in segment.raw(CRAWL_GENERATE))
     if CRAWL_FETCH in wanted:
@@ -182,17 +197,18 @@ def counts_of(segment: Segment, folders: Iterable[str]) -> SegmentCounts:
     return stats
 
 
-def get(
-    segment: Segment, url: str, folders: Iterable[str], *, recode: bool = False
+def readseg_get(
+    path: Path, url: str, options: ReadsegOptions = ReadsegOptions(), *, context: JobContext
 ) -> Iterator[str]:
-    """What `folders` of a segment hold of a URL, one text for each record.
+    """Yields the records of a URL in a segment as texts.
 
-    Folders that are not there are left out with a warning; StoreError if none is there.
+    Folders that do not exist are left out with a warning; raises StoreError if there is none.
     """
+    segment, recode = Segment(path), _recodes(options, context.conf)
     log.info("SegmentReader: get '%s'", url)
     segment.check()
     found: dict[str, list[Writable]] = {}
-    wanted = set(folders)
+    wanted = set(options.folders)
     for folder in _GET_TITLES:
         if folder in wanted and segment.has(folder):
             found[folder] = segment.get(folder, url)

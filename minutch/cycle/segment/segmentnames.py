@@ -36,12 +36,12 @@ _TIME: Final = "%Y%m%d%H%M%S"
 
 
 def segment_name(ms: int) -> str:
-    """The name of a segment made at `ms`: local time, as Nutch's."""
+    """Returns the name of a segment made at `ms`: local time, as Nutch's."""
     return datetime.fromtimestamp(ms / 1000).strftime(_TIME)
 
 
 def place_segment(directory: Path, parent: Path, now: int) -> Path:
-    """Rename a complete segment to the first free name from `now` (ms) on."""
+    """Renames a complete segment to the first free name from `now` (ms) on."""
     return _place(directory, parent, datetime.fromtimestamp(now / 1000))
 
 
@@ -61,7 +61,8 @@ def _place(directory: Path, parent: Path, time: datetime) -> Path:
 
 
 def place_together(work: Path, parent: Path, job: str, counters: Mapping[str, int]) -> list[Path]:
-    """Move all segments in the folder `work`, which is in `parent`, to their places; returns these.
+    """Moves all segments in the folder `work`, which is in `parent`, to their places; returns
+    these.
 
     `job` tells the jobs apart that make segments in `parent`, `counters` is what came of this one.
     """
@@ -75,7 +76,7 @@ def place_together(work: Path, parent: Path, job: str, counters: Mapping[str, in
 
 
 def finish_others(parent: Path, job: str = "") -> dict[str, int] | None:
-    """Move what killed processes left to be moved; returns the counters of `job` if it was among
+    """Moves what killed processes left to be moved; returns the counters of `job` if it was among
     that.
 
     Several may do so at once: who gives a folder the name of its own process has it for itself.
@@ -93,14 +94,14 @@ def finish_others(parent: Path, job: str = "") -> dict[str, int] | None:
 
 
 def waiting(parent: Path) -> list[Path]:
-    """The folders of killed processes in `parent` with segments that are whole, and not all in
-    their places.
+    """Returns the folders of killed processes in `parent` with segments that are whole, and not all
+    in their places.
     """
     return left_over(parent, PREFIX)
 
 
 def segments_of(folder: Path) -> list[Path]:
-    """The segments in such a folder, in the order of their names; none where it is gone."""
+    """Returns the segments in such a folder, in the order of their names; none where it is gone."""
     return sorted(path for path in folder.glob("*") if path.is_dir())
 
 
@@ -113,8 +114,8 @@ def _move(folder: Path, parent: Path) -> list[Path]:
 
 
 def _read(record: Path) -> tuple[str, dict[str, int]]:
-    """The job and its counters; without a name if the record can't be read: its segments are whole
-    in any case.
+    """Returns the job and its counters; without a name if the record can't be read: its segments
+    are whole in any case.
     """
     try:
         data = json.loads(record.read_text(encoding="utf-8"))

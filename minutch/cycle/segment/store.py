@@ -23,7 +23,7 @@ from __future__ import annotations
 import errno
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,14 +32,23 @@ import minutch.records  # noqa: F401 - its classes are what `lookup` finds
 from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.cycle.segment.segmentnames import place_segment, segments_of, waiting
+from minutch.cycle.segment.storedrecords import (
+    RawRecord,
+    decode,
+    raw_records,
+    text_key,
+    url_decoder,
+    value_codec,
+    values_of,
+)
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.javahash import partition
-from minutch.hadoop.formats.javaio import DataInput, decode_text, encode_text, encode_vlong
+from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.hadoop.formats.keyorder import TEXT
-from minutch.hadoop.formats.mapfile import DATA, MapFileReader, MapFileWriter
+from minutch.hadoop.formats.mapfile import DATA, MapFileWriter
 from minutch.hadoop.formats.recordsort import RUN_BYTES, merge_records, sort_records
 from minutch.hadoop.formats.sequencefile import NONE, RECORD, SequenceFileReader, SequenceFileWriter
-from minutch.hadoop.formats.writables import UTF8, Writable
+from minutch.hadoop.formats.writables import Writable
 from minutch.hadoop.stores import StorePath, as_path, copies
 from minutch.work.tables import journal
 from minutch.work.tables.compression import compression_type
@@ -59,7 +68,7 @@ WARC = "warc"
 """WARC files, which lie beside the folders of records (fetcher.warc)."""
 
 FETCHING = "_fetch"
-"""Where a fetch works: its logs (log-N), or of a fetch by tasks the lists that are done."""
+"""Work folder of a fetch: its logs (log-N), or of a fetch by tasks the finished lists."""
 BEGUN = "begun"
 """The file in there that says how a fetch by tasks was begun."""
 
@@ -73,7 +82,7 @@ _CRAWL_DATUM = "org.apache.nutch.crawl.CrawlDatum"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How one folder of a segment is written. `compression` is None where the configuration
+    """The layout of one folder of a segment. `compression` is None where the configuration
     decides.
     """
 
@@ -97,17 +106,11 @@ LAYOUTS: dict[str, Layout] = {
 """The folders of a segment, in the order in which the rounds fill them."""
 
 FETCHED = (CONTENT, CRAWL_FETCH)
-"""What a fetch adds; the last one stands for both."""
+"""Folders that a fetch adds; the last one is moved in last."""
 PARSED = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)
-"""What a parse adds; the last one stands for all."""
+"""Folders that a parse adds; the last one is moved in last."""
 COMPLETE = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE, CRAWL_FETCH)
-"""What SegmentChecker asks of a segment that is to be indexed."""
-
-_STRETCH = 1 << 20
-"""Bytes of a flat file that are read, or not, when one URL is looked for."""
-
-RawRecord = tuple[bytes, bytes]
-"""A URL in UTF-8 and a serialized value."""
+"""Folders that SegmentChecker requires for indexing."""
 
 
 class Segment:
@@ -125,12 +128,12 @@ class Segment:
         return self.path.name
 
     def has(self, folder: str) -> bool:
-        """Whether a folder is there."""
+        """Returns True if a folder exists."""
         return (self.path / folder).is_dir()
 
     def check(self) -> None:
-        """Raise StoreError where the path is that of a folder of segments: commands take those with
-        `-dir`.
+        """Raises StoreError where the path is that of a folder of segments: commands take those
+        with `-dir`.
 
         Also where a job was killed as it copied files into their places, until `finish` or another
         has done the rest.
@@ -148,16 +151,16 @@ class Segment:
                 )
 
     def is_half_fetched(self) -> bool:
-        """Whether a fetch has left something here that the next one goes on with."""
+        """Returns True if a fetch was stopped, so that the next one resumes it."""
         work = self.path / FETCHING
         return any(work.glob("log-*")) or (work / BEGUN).exists()
 
     def missing(self, folders: Sequence[str] = COMPLETE) -> list[str]:
-        """Those of `folders` that are not there."""
+        """Lists those of `folders` that do not exist."""
         return [folder for folder in folders if not self.has(folder)]
 
     def is_complete(self) -> bool:
-        """Whether it is fetched, parsed and named like a segment; the log says why not."""
+        """Returns True if it is fetched, parsed and named like a segment; the log says why not."""
         if not _NAME.fullmatch(self.name):
             log.warning("%s is not a segment: skipped", self.path)
             return False
@@ -167,7 +170,7 @@ class Segment:
         return not missing
 
     def parts(self, folder: str) -> list[Path]:
-        """The part files or MapFiles of a folder; StoreError if the folder is not there."""
+        """Returns the part files or MapFiles of a folder; StoreError if the folder is not there."""
         self.check()
         directory = self.path / folder
         if not directory.is_dir():
@@ -175,25 +178,27 @@ class Segment:
         return part_paths(directory)
 
     def data_files(self, folder: str) -> list[Path]:
-        """The SequenceFiles that hold the records of a folder, one per part."""
+        """Returns the SequenceFiles that hold the records of a folder, one per part."""
         return [part / DATA if part.is_dir() else part for part in self.parts(folder)]
 
     def raw(self, folder: str) -> Iterator[RawRecord]:
-        """All records as they lie, part by part."""
+        """Yields all records as they are stored, part by part."""
         for path in self.data_files(folder):
-            yield from _raw_records(path)
+            yield from raw_records(path)
 
     def raw_sorted(self, folder: str, *, run_bytes: int = RUN_BYTES) -> Iterator[RawRecord]:
-        """All records by URL; what is not sorted in its files is sorted first, perhaps on disk."""
+        """Yields all records by URL; files that are not sorted are sorted first, perhaps on
+        disk.
+        """
         if LAYOUTS[folder].map_file:
-            return merge_records(_raw_records(path) for path in self.data_files(folder))
+            return merge_records(raw_records(path) for path in self.data_files(folder))
         return sort_records(self.raw(folder), run_bytes=run_bytes)
 
     def stored_sorted(
         self, folder: str, parts: range, of: int
     ) -> tuple[str | None, Iterator[RawRecord]]:
-        """The records of some partitions of `of` of a folder of MapFiles, by URL, values as they
-        are stored.
+        """Returns the records of some partitions of `of` of a folder of MapFiles, by URL, values as
+        they are stored.
 
         Also the codec that has compressed each value; None, and values decompressed, if the parts
         differ in that. Where the parts of the folder are other ones, all are read, and what belongs
@@ -203,9 +208,9 @@ class Segment:
         is_all = len(parts) == of
         if not is_all and are_partitions(files, of):
             files, is_all = files[parts.start : parts.stop], True
-        codecs = {_value_codec(path) for path in files}
+        codecs = {value_codec(path) for path in files}
         stored = len(codecs) == 1 and None not in codecs
-        records = merge_records(_raw_records(path, stored=stored) for path in files)
+        records = merge_records(raw_records(path, stored=stored) for path in files)
         chosen = (
             records
             if is_all
@@ -214,10 +219,10 @@ class Segment:
         return codecs.pop() if stored else None, chosen
 
     def records(self, folder: str) -> Iterator[tuple[str, Writable]]:
-        """All records as they lie, part by part. Raises FormatError naming the file."""
+        """Yields all records, part by part. Raises FormatError naming the file."""
         for path in self.data_files(folder):
             with SequenceFileReader(path) as reader:
-                url_of, value_type = _url_decoder(reader), reader.value_type
+                url_of, value_type = url_decoder(reader), reader.value_type
                 at = reader.position
                 for key, value in reader:
                     url = url_of(key)
@@ -225,26 +230,28 @@ class Segment:
                     at = reader.position
 
     def get(self, folder: str, url: str) -> list[Writable]:
-        """All values of a URL in a folder, by the MapFiles' indexes or by reading flat files."""
-        return [value for part in self.parts(folder) for value in _get(part, encode_text(url))]
+        """Returns all values of a URL in a folder, by the MapFiles' indexes or by reading flat
+        files.
+        """
+        return [value for part in self.parts(folder) for value in values_of(part, encode_text(url))]
 
     def finish(self) -> None:
-        """Put in place what a killed job has begun to, where files are copied one by one."""
+        """Finishes the moves of a killed job, where files are copied one by one."""
         if copies(self.path):
             journal.resume_if_abandoned(self.path)
 
     def clear_left_overs(self) -> None:
-        """Finish, or remove, what jobs that were killed have left in work folders."""
+        """Finishes, or removes, the work folders of jobs that were killed."""
         self.finish()
         clear(self.path, NEW)
 
     @contextmanager
     def writing(self, folders: Sequence[str], *, replace: bool = False) -> Iterator[Path]:
-        """A new directory to write the parts of `folders` into, below `<directory>/<folder>`.
+        """Yields a new directory, to write the parts of `folders` into `<directory>/<folder>`.
 
         They are moved into the segment when the block ends, all written to disk before, the last
         one last: a segment without it is not yet fetched (or parsed), and what a broken attempt
-        left of the others is replaced. Raises StoreError if the last one is there already, unless
+        left of the others is replaced. Raises StoreError if the last one exists, unless
         `replace`. An error in the block leaves nothing.
         """
         self.clear_left_overs()
@@ -269,7 +276,7 @@ class Segment:
             raise StoreError(f"Segment {self.path} already has {folders[-1]}")
 
     def _move_in(self, fresh: Path, folders: Sequence[str]) -> None:
-        """Put the new folders where the old ones are, by renames; these end up in `fresh`."""
+        """Replaces the old folders by the new ones, by renames; the old ones end up in `fresh`."""
         replaced = fresh / "replaced"
         replaced.mkdir()
         for folder in (folders[-1], *folders[:-1]):
@@ -292,8 +299,8 @@ class Segment:
             journal.begin(path, moves)
 
     def place(self, directory: Path, folders: Sequence[str]) -> None:
-        """Move those of `folders` that are in `directory` into the segment, in this order, in place
-        of what is there.
+        """Moves those of `folders` that are in `directory` into the segment, in this order,
+        replacing existing ones.
 
         What is in `directory` has to be on disk. After a kill it is done again, and goes on.
         """
@@ -319,18 +326,20 @@ class Segment:
 
 @contextmanager
 def part_writer(
-    directory: Path, folder: str, index: int, conf: Configuration
+    directory: Path, folder: str, index: int, kind: str = RECORD
 ) -> Iterator[Callable[[str, Writable], None]]:
-    """A function that appends (URL, value) to part `index` of a folder below `directory` (see
-    `Segment.writing`).
+    """Yields a function that appends (URL, value) to part `index` of a folder below `directory`
+    (see `Segment.writing`); `kind` is the compression type, where the folder has none of its own.
 
     MapFiles take URLs in ascending order of their bytes only: FormatError.
     """
     layout = LAYOUTS[folder]
     (directory / folder).mkdir(parents=True, exist_ok=True)
     path = directory / folder / part_name(index)
-    kind = MapFileWriter if layout.map_file else SequenceFileWriter
-    with kind(path, TEXT, layout.value_class, compression=compression_of(folder, conf)) as writer:
+    file_class = MapFileWriter if layout.map_file else SequenceFileWriter
+    with file_class(
+        path, TEXT, layout.value_class, compression=layout.compression or kind
+    ) as writer:
 
         def append(url: str, value: Writable) -> None:
             if value.class_name != layout.value_class:
@@ -343,16 +352,16 @@ def part_writer(
 
 
 def compression_of(folder: str, conf: Configuration) -> str:
-    """How a folder is to be compressed: NONE, RECORD or BLOCK. ConfigError for other
-    configurations.
+    """Returns the compression type of a folder: NONE, RECORD or BLOCK. Raises ConfigError for
+    others.
     """
     return LAYOUTS[folder].compression or compression_type(conf)
 
 
 @contextmanager
 def new_segment(parent: Path, clock: Clock, folder: str) -> Iterator[Segment]:
-    """A new segment in `parent`, whose first `folder` is to be filled; it gets its place and name
-    when the block ends.
+    """Yields a new segment in `parent`, whose first `folder` is to be filled; it gets its place and
+    name when the block ends.
 
     It appears whole or not at all, and no two get the same name: within a second that is taken, or
     behind it, the name is that of the next free second (Nutch waits for it).
@@ -377,7 +386,8 @@ def new_segment(parent: Path, clock: Clock, folder: str) -> Iterator[Segment]:
 
 
 def segments_in(directory: Path) -> list[Segment]:
-    """The directories in `directory`, in the order of their names; hidden ones are left out.
+    """Returns the directories in `directory`, in the order of their names; hidden ones are left
+    out.
 
     Those that a killed import has finished are among them, although not yet in their places
     (`places`).
@@ -391,109 +401,3 @@ def segments_in(directory: Path) -> list[Segment]:
     ]
     entries += [path for folder in waiting(directory) for path in segments_of(folder)]
     return [Segment(entry) for entry in sorted(entries, key=lambda entry: entry.name)]
-
-
-def text_key(url: bytes) -> bytes:
-    """The serialized Text of a URL."""
-    return encode_vlong(len(url)) + url
-
-
-def decode(
-    value_type: type[Writable], value: bytes, path: str | Path, at: int | None, url: bytes
-) -> Writable:
-    """A value, or a FormatError that names the file, where the record lies and its URL."""
-    try:
-        return value_type.from_bytes(value)
-    except FormatError as exc:
-        exc.what = f"bad {value_type.__name__} of {decode_text(url)}: {exc.what}"
-        exc.path, exc.offset = str(path), at
-        raise
-
-
-def _text_url(key: bytes) -> bytes:
-    return DataInput(key).read_text_bytes()
-
-
-def _utf8_url(key: bytes) -> bytes:
-    return encode_text(UTF8.from_bytes(key).value)
-
-
-_URL_DECODERS: dict[str, Callable[[bytes], bytes]] = {
-    TEXT: _text_url,
-    UTF8.class_name: _utf8_url,
-    "UTF8": _utf8_url,
-}
-
-
-def _url_decoder(reader: SequenceFileReader) -> Callable[[bytes], bytes]:
-    """The URL of a serialized key of `reader`; FormatError, naming its file, for one that is
-    none.
-    """
-    try:
-        decode_key = _URL_DECODERS[reader.key_class]
-    except KeyError:
-        raise FormatError(
-            "wrong key class", path=reader.name, expected=TEXT, found=reader.key_class
-        ) from None
-
-    def url_of(key: bytes) -> bytes:
-        try:
-            return decode_key(key)
-        except FormatError as exc:
-            exc.what, exc.path, exc.offset = f"bad key: {exc.what}", reader.name, reader.position
-            raise
-
-    return url_of
-
-
-def _raw_records(path: Path, *, stored: bool = False) -> Iterator[RawRecord]:
-    with SequenceFileReader(path) as reader:
-        url_of = _url_decoder(reader)
-        for key, value in reader.stored() if stored else reader:
-            yield url_of(key), value
-
-
-def _value_codec(path: Path) -> str | None:
-    """The codec of a file whose values are compressed one by one."""
-    with SequenceFileReader(path) as reader:
-        return reader.codec if reader.compression == RECORD else None
-
-
-def _get(part: Path, url: bytes) -> Iterator[Writable]:
-    """The values of a URL in one part."""
-    if part.is_dir():
-        with MapFileReader(part) as map_file:
-            if map_file.key_class == TEXT:
-                yield from _matching(
-                    map_file.data, map_file.scan(text_key(url)), url, in_order=True
-                )
-                return
-    path = part / DATA if part.is_dir() else part
-    with SequenceFileReader(path) as reader:
-        if reader.key_class != TEXT:
-            yield from _matching(reader, reader, url, in_order=False)
-        else:
-            yield from _found(path, reader, url)
-
-
-def _found(path: Path, reader: SequenceFileReader, url: bytes) -> Iterator[Writable]:
-    """The values of a URL in a flat file, of which only stretches are looked through that have its
-    bytes.
-    """
-    from minutch.work.tables.spans import SpannedFile
-
-    file = SpannedFile(path, span_size=_STRETCH, stored=reader.compression == RECORD)
-    for span in file.spans_with(url):
-        for value in file.values_of(url, span):
-            yield decode(reader.value_type, value, path, None, url)
-
-
-def _matching(
-    reader: SequenceFileReader, records: Iterable[RawRecord], url: bytes, *, in_order: bool
-) -> Iterator[Writable]:
-    url_of, value_type = _url_decoder(reader), reader.value_type
-    for key, value in records:
-        if url_of(key) == url:
-            yield decode(value_type, value, reader.name, None, url)
-        elif in_order:
-            return

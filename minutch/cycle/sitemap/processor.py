@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -19,9 +19,10 @@ from typing import Final
 
 import polars as pl
 
-from minutch.cycle.crawldb.partitions import Entries, EntryFilter, rewrite
+from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, rewrite
 from minutch.cycle.crawldb.seeds import read_seeds, seed_files
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.sitemap import sitemapfetch
 from minutch.cycle.sitemap.sitemapentries import NEW, SITEMAP_SCHEMA, EntrySettings, entries, merge
 from minutch.cycle.sitemap.sitemapfetch import SitemapFetcher, SitemapSettings
@@ -29,12 +30,13 @@ from minutch.cycle.sitemap.sitemapurls import Sitemap
 from minutch.hadoop.formats.batch import Batch, string_column
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_DEFAULT
+from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.plugin.urlrules import UrlRules
 from minutch.records.hostdatum import HostDatum
 from minutch.work.engine import engine_of
 from minutch.work.tables import spans
 from minutch.work.tables.crawldata import CRAWL_DATUM
-from minutch.work.tables.database import Database
+from minutch.work.tables.database import Database, OutputSettings
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import memory_budget, number_of_parts
 from minutch.work.tables.shuffle import Shuffle
@@ -50,7 +52,7 @@ LEFT_OUT: Final = "URLs that are none, or not below the sitemap's folder"
 
 @dataclass(frozen=True, slots=True)
 class SitemapOptions:
-    """What sitemap is asked for."""
+    """Options of sitemap."""
 
     hostdb: Path | None = None
     """A HostDb, whose hosts' sitemaps are read."""
@@ -71,7 +73,7 @@ class SitemapOptions:
 def sitemap(
     crawldb: Path, options: SitemapOptions = SitemapOptions(), *, context: JobContext
 ) -> Counters:
-    """Put the URLs of sitemaps into the CrawlDb at `crawldb`, which is made if there is none.
+    """Puts the URLs of sitemaps into the CrawlDb at `crawldb`, which is made if there is none.
 
     Raises StoreError, LockedError, FormatError; a sitemap that can't be read is counted and logged.
     """
@@ -97,7 +99,11 @@ def sitemap(
     )
     settings, watch = SitemapSettings.from_conf(conf, strict=options.strict), context.watch
     held = (lambda: False) if watch is None else (lambda: watch.paused)
-    fetcher = SitemapFetcher(conf, settings, context.clock, collected.checked, held)
+    limit = str(settings.most_bytes)
+    limited = conf.with_values({"http.content.limit": limit, "file.content.limit": limit})
+    fetcher = SitemapFetcher(
+        ProtocolFactory(limited), MimeUtil(conf), settings, context.clock, collected.checked, held
+    )
     with (
         db.lock(options.force),
         Shuffle(
@@ -109,7 +115,14 @@ def sitemap(
             asyncio.run(
                 fetcher.run(_starts(files, hosts), options.threads, collected.add, progress.advance)
             )
-        collected.counters.merge(_put_in(db, found, collected.rules_of_entries, context))
+        engine, output = engine_of(conf), OutputSettings.from_conf(conf)
+        with (
+            EntrySources([db], engine, EntryFilter(), spill=crawldb) as old,
+            context.progress("sitemap") as progress,
+        ):
+            sources = [*old.sources, engine.local_source(found)]
+            merged = rewrite(db, engine, output, sources, collected.merge, progress)
+        collected.counters.merge(merged)
     counters = Counters(fetcher.counters)
     counters.merge(collected.counters)
     _log_summary(counters)
@@ -117,7 +130,7 @@ def sitemap(
 
 
 def _starts(files: list[Path], hosts: list[Path]) -> Iterator[str]:
-    """The lines of seed files, then the hosts of a HostDb."""
+    """Yields the lines of seed files, then the hosts of a HostDb."""
     for path in files:
         for lines in read_seeds(path):
             yield from lines["url"]
@@ -130,38 +143,26 @@ def _hosts(batch: Batch) -> pl.DataFrame:
     return pl.DataFrame([string_column("key", batch.keys, batch.key_at, batch.key_len)])
 
 
-def _put_in(db: CrawlDb, found: Shuffle, rules: EntrySettings, context: JobContext) -> Counters:
-    """Merge the entries of sitemaps into the CrawlDb, whose lock is held."""
-    conf = context.conf
-    with (
-        Entries([db], conf, EntryFilter.neutral(conf), spill=db.path) as old,
-        context.progress("sitemap") as progress,
-    ):
-        return rewrite(
-            db,
-            conf,
-            [*old.sources, engine_of(conf).local_source(found)],
-            lambda frames: merge(frames[0], frames[1], rules),
-            progress,
-        )
-
-
 class _Collected:
     """Takes sitemaps, from several threads, and puts their URLs, normalized and filtered, into
     `shuffle`.
     """
 
-    def __init__(self, rules: UrlRules, rules_of_entries: EntrySettings) -> None:
+    def __init__(self, rules: UrlRules, settings: EntrySettings) -> None:
         self.shuffle: Shuffle | None = None
         self.counters = Counters({LISTED: 0, LEFT_OUT: 0})
-        self.rules_of_entries = rules_of_entries
+        self._settings = settings
         self._rules = rules
         self._lock = Lock()
 
     def checked(self, url: str) -> str | None:
-        """The URL of a sitemap, normalized and filtered."""
+        """Returns the URL of a sitemap, normalized and filtered."""
         found: str | None = self._rules.apply(pl.Series([url]), Counters())[0]
         return found
+
+    def merge(self, frames: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, Counters]:
+        """Merges entries of the CrawlDb with those of sitemaps."""
+        return merge(frames[0], frames[1], self._settings)
 
     def add(self, number: int, before: int, sitemap: Sitemap) -> None:
         """A sitemap of start `number`, of which `before` URLs have come already."""
@@ -171,7 +172,7 @@ class _Collected:
         urls = self._rules.apply(
             pl.Series([page.url for page in sitemap.urls], dtype=pl.String), counters
         )
-        table = entries(urls, sitemap.urls, (number << 32) + before, self.rules_of_entries)
+        table = entries(urls, sitemap.urls, (number << 32) + before, self._settings)
         assert self.shuffle is not None, "set before anything is fetched"
         with self._lock:
             self.counters.merge(counters)
@@ -179,7 +180,7 @@ class _Collected:
 
 
 def _log_summary(counters: Counters) -> None:
-    """In Nutch's words."""
+    """Logs the counters in Nutch's words."""
     for words, name in (
         ("records rejected by filters", sitemapfetch.FILTERED_STARTS),
         ("sitemaps from host name", sitemapfetch.FROM_HOSTS),

@@ -80,7 +80,7 @@ def feed_date(text: str) -> int | None:
 
 
 def _day(year: int, month: int, day: int) -> int:
-    """A day up to 31 is that of a long month; in a short one it is the last."""
+    """Limits a day up to 31 to the last one of its month."""
     return min(day, monthrange(year, month)[1]) if 1 <= day <= 31 else day
 
 

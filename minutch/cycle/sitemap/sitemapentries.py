@@ -1,4 +1,5 @@
-"""What the URLs of sitemaps become in the CrawlDb: the one home of that decision. Pure: no I/O.
+"""Decides what the URLs of sitemaps become in the CrawlDb: the one home of that decision. Pure: no
+I/O.
 
 A new URL is unfetched and due now. Its score is the sitemap's priority (0 would mean never: it
 counts as the default), its interval what the sitemap says about changes, within the limits of the
@@ -39,7 +40,7 @@ SITEMAP_SCHEMA = pl.Schema({**CRAWLDB_SCHEMA, "place": pl.Int64()})
 
 @dataclass(frozen=True)
 class EntrySettings:
-    """What the configuration and the time say about new entries; intervals in seconds."""
+    """The settings of new entries; intervals in seconds."""
 
     now: int
     least_interval: float
@@ -48,7 +49,7 @@ class EntrySettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration, now: int) -> Self:
-        """By the limits of the adaptive schedule."""
+        """Reads the limits of the adaptive schedule."""
         return cls(
             now,
             conf.get_float("db.fetch.schedule.adaptive.min_interval", 60.0),
@@ -57,15 +58,15 @@ class EntrySettings:
         )
 
     def interval(self, said: int | None) -> int:
-        """The interval of an entry."""
+        """Returns the interval of an entry."""
         return 0 if said is None else int(min(max(said, self.least_interval), self.most_interval))
 
 
 def entries(
     urls: pl.Series, said: Sequence[SitemapUrl], place: int, rules: EntrySettings
 ) -> pl.DataFrame:
-    """A table of SITEMAP_SCHEMA of `urls`, of which the sitemap has `said` this; null URLs are left
-    out.
+    """Returns a table of SITEMAP_SCHEMA of `urls`, of which the sitemap has `said` this; null URLs
+    are left out.
     """
     dates = [
         page.modified if page.modified is not None and page.modified <= rules.now else 0
@@ -95,7 +96,9 @@ def entries(
 def merge(
     old: pl.DataFrame, found: pl.DataFrame, rules: EntrySettings
 ) -> tuple[pl.DataFrame, Counters]:
-    """The entries with those of sitemaps (SITEMAP_SCHEMA) put in; both are sorted by key."""
+    """Returns the entries with those of sitemaps (SITEMAP_SCHEMA) put in; both are sorted by
+    key.
+    """
     old, counters = last_of_key(old), Counters()
     found = found.sort("key", "place")
     matched = match(found["key"], old["key"])

@@ -82,7 +82,7 @@ class SitemapSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration, *, strict: bool) -> Self:
-        """As SitemapMapper.setup; `strict` is what the command line says."""
+        """Reads the properties of SitemapMapper.setup; `strict` is the command line's choice."""
         return cls(
             strict and conf.get_boolean(STRICT_PROPERTY, True),
             conf.get_boolean(DEFAULT_SITEMAP_PROPERTY, True),
@@ -107,7 +107,8 @@ class SitemapFetcher:
 
     def __init__(
         self,
-        conf: Configuration,
+        protocols: ProtocolFactory,
+        mime: MimeUtil,
         settings: SitemapSettings,
         clock: Clock,
         checked: Callable[[str], str | None],
@@ -116,17 +117,14 @@ class SitemapFetcher:
         self._held = held
         self.counters = Counters()
         self._settings, self._clock, self._checked = settings, clock, checked
-        limit = str(settings.most_bytes)
-        limited = conf.with_values({"http.content.limit": limit, "file.content.limit": limit})
-        self._protocols = ProtocolFactory(limited)
-        self._mime = MimeUtil(conf)
+        self._protocols, self._mime = protocols, mime
         self._turns = Turns(clock)
 
     async def run(
         self, starts: Iterable[str], workers: int, found: Found, done: Callable[[], None]
     ) -> None:
-        """Follow `starts`, URLs and host names; `done` is called after each. Errors of `starts` end
-        it.
+        """Follows `starts`, URLs and host names; `done` is called after each. Errors of `starts`
+        end it.
         """
         numbered = iter(enumerate(starts))
 
@@ -149,12 +147,12 @@ class SitemapFetcher:
             await self._protocols.close()
 
     def sitemap_url(self, url: str) -> str | None:
-        """The URL of a sitemap as it is to be fetched, None if it is rejected."""
+        """Returns the URL of a sitemap as it is to be fetched, None if it is rejected."""
         return self._checked(url)
 
     async def named(self, host: str) -> list[str] | None:
-        """The sitemaps of a host: those that its robots.txt names, else the usual one; None if
-        filters reject it.
+        """Returns the sitemaps of a host: those that its robots.txt names, else the usual one; None
+        if filters reject it.
         """
         for scheme in SCHEMES:
             url = self._checked(f"{scheme}{host}/")
@@ -168,8 +166,8 @@ class SitemapFetcher:
         return list(rules.sitemaps) or usual
 
     async def read(self, url: str) -> Sitemap | SitemapIndex | None:
-        """A sitemap or an index, after redirects; None, counted and in the log, if there is none to
-        be had.
+        """Returns a sitemap or an index, after redirects; None, counted and in the log, if there is
+        none to be had.
         """
         fetched = await self._fetch(url)
         if fetched is None:
@@ -195,7 +193,7 @@ class SitemapFetcher:
             await asyncio.sleep(HELD_POLL)
 
     async def _fetch(self, url: str) -> tuple[str, Content] | None:
-        """The page at a URL and where it is; redirects are followed."""
+        """Returns the page at a URL and where it is; redirects are followed."""
         for _ in range(self._settings.most_redirects + 1):
             protocol = self._protocols.get_protocol(url)
             delay = await self._delay(url, protocol)
@@ -218,8 +216,8 @@ class SitemapFetcher:
         return None
 
     async def _delay(self, url: str, protocol: Protocol) -> int | None:
-        """The pause after this request, in ms; None if robots.txt, or its absence, forbids the
-        request.
+        """Returns the pause after this request, in ms; None if robots.txt, or its absence, forbids
+        the request.
         """
         await self._go_ahead()
         rules = await protocol.get_robot_rules(url, CrawlDatum(), None)
@@ -305,7 +303,7 @@ class _Start:
 
 
 class Turns:
-    """Whose turn it is at each host: one request at a time, and a pause after it."""
+    """Lets requests to a host take turns: one at a time, and a pause after each."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -314,7 +312,7 @@ class Turns:
 
     @asynccontextmanager
     async def of(self, url: str, delay: int) -> AsyncIterator[None]:
-        """Wait for the turn of a URL's host; the next one begins `delay` ms after this one has
+        """Waits for the turn of a URL's host; the next one begins `delay` ms after this one has
         ended.
         """
         host = _host(url)

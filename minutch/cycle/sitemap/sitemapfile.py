@@ -1,4 +1,4 @@
-"""What a sitemap says: the URLs that it lists, or the sitemaps that an index lists. Pure: no I/O.
+"""Reads a sitemap: the URLs that it lists, or the sitemaps that an index lists. Pure: no I/O.
 
     sitemap   XML (urlset), RSS or Atom, or text with a URL per line; also gzipped
     index     XML (sitemapindex): sitemaps
@@ -58,7 +58,7 @@ _SPACES: Final = b" \t\n\x0b\x0c\r"
 def read_sitemap(
     content_type: str, content: bytes, url: str, *, strict: bool, most_bytes: int
 ) -> Sitemap | SitemapIndex:
-    """The sitemap or index with this media type and content at `url`. Raises ParseError.
+    """Returns the sitemap or index with this media type and content at `url`. Raises ParseError.
 
     `most_bytes` bounds what gzipped content may grow to.
     """
@@ -84,7 +84,7 @@ _XML, _TEXT, _GZIP = "xml", "text", "gzip"
 
 
 def _kind(content_type: str, content: bytes) -> str | None:
-    """By the media type if that is known, else by the first bytes."""
+    """Returns the kind of a sitemap by its media type if that is known, else by its first bytes."""
     name = content_type.lower()
     for types, kind in ((XML_TYPES, _XML), (TEXT_TYPES, _TEXT), (GZIP_TYPES, _GZIP)):
         if name in types:

@@ -61,7 +61,7 @@ class Sitemap:
 
     @classmethod
     def at(cls, url: str, *, strict: bool) -> Sitemap:
-        """An empty sitemap at a URL."""
+        """Returns an empty sitemap at a URL."""
         return cls(base_of(url), strict)
 
     def add(
@@ -71,7 +71,7 @@ class Sitemap:
         frequency: str | None = None,
         priority: str = "",
     ) -> None:
-        """Add a URL with what is said of it, as texts; one that is not valid only counts."""
+        """Adds a URL with what is said of it, as texts; one that is not valid only counts."""
         url = checked_url(text)
         if url is None or not self.allows(url):
             self.left_out += 1
@@ -81,7 +81,7 @@ class Sitemap:
             )
 
     def allows(self, url: str) -> bool:
-        """Whether a URL may stand here."""
+        """Tells whether a URL may stand here."""
         return not self.strict or url.startswith(self.base)
 
 
@@ -94,7 +94,9 @@ class SitemapIndex:
 
 
 def base_of(url: str) -> str:
-    """The folder of a sitemap's URL: up to the last slash of its path, without user and query."""
+    """Returns the folder of a sitemap's URL: up to the last slash of its path, without user and
+    query.
+    """
     parsed = parts.parse(url)
     port = "" if parsed.port == -1 else f":{parsed.port}"
     folder = parsed.path[: parsed.path.rfind("/") + 1] or "/"
@@ -102,7 +104,7 @@ def base_of(url: str) -> str:
 
 
 def checked_url(text: str) -> str | None:
-    """The URL as java.net.URI and URL see it; None if it is none, or not absolute."""
+    """Returns the URL as java.net.URI and URL see it; None if it is none, or not absolute."""
     if _PLAIN_URL.fullmatch(text):
         return text
     try:
@@ -118,7 +120,9 @@ def interval_of(frequency: str | None) -> int | None:
 
 
 def priority_of(text: str) -> float:
-    """The number of a `priority`; the default for none, or for one that is not from 0 to 1."""
+    """Returns the number of a `priority`; the default for none, or for one that is not from 0 to
+    1.
+    """
     number = text.strip()
     if not _NUMBER.fullmatch(number):
         return DEFAULT_PRIORITY

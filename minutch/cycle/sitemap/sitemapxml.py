@@ -22,8 +22,8 @@ _BLANKS: Final = "\u00a0\u2007\u202f"
 
 
 def read_xml(text: bytes, url: str, strict: bool, encoding: str | None) -> Sitemap | SitemapIndex:
-    """The sitemap or index in `text`. Raises ParseError if it is not well-formed, has a DTD, or is
-    something else.
+    """Returns the sitemap or index in `text`. Raises ParseError if it is not well-formed, has a
+    DTD, or is something else.
     """
     reader = _Reader(url, strict)
     parser = expat.ParserCreate(encoding, namespace_separator=" ")
@@ -78,7 +78,7 @@ class _Reader:
 
 
 class _Handler:
-    """What one kind of document makes of its elements. `taken` are those whose text counts."""
+    """Handles the elements of one kind of document. `taken` are those whose text counts."""
 
     result: Sitemap | SitemapIndex
     taken: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class _Handler:
             self._text.append(data)
 
     def collected(self) -> str:
-        """The text since the last call."""
+        """Returns the text since the last call."""
         found = "".join(self._text)
         self._text.clear()
         return found

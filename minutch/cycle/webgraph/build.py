@@ -1,13 +1,12 @@
-"""webgraph: make the graph of links that linkrank works on, or add segments to it.
+"""The webgraph job: makes the graph of links that linkrank works on, or adds segments to it.
 
-Three databases come of it (see `store`): the links of each page's newest version, as `rules` lets
-them count; the same links by the page that they lead to; and a node for each page at either end,
-with its numbers of links and score 0.
+It writes three databases (see `store`): the links of each page's newest version that `rules` keeps;
+the same links by the page that they lead to; and a node for each page at either end of a link, with
+its numbers of links and score 0.
 
-A page is as old as its fetch: the time that stands in its parse (fetcher.parse=true leaves one),
-else that of the job. With link.delete.gone, pages that were gone or redirected are taken out,
-unless a later segment has links of them. The three databases are all written before the first takes
-its place.
+The version of a page is the time of its fetch, which its parse holds (with fetcher.parse=true), or
+else the time of the job. With link.delete.gone, pages that were gone or redirected are removed,
+unless a later segment has links of them. The databases are installed once all three are written.
 
 Source: org.apache.nutch.scoring.webgraph.WebGraph.
 """
@@ -17,15 +16,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import polars as pl
 
-from minutch.conf import Configuration
 from minutch.cycle.linkdb.rules import READ, UrlChain
 from minutch.cycle.segment.store import CRAWL_FETCH, LAYOUTS, PARSE_DATA, Segment
 from minutch.cycle.webgraph.rules import CANDIDATES, LinkRules
+from minutch.cycle.webgraph.settings import GraphSettings
 from minutch.cycle.webgraph.store import Links, WebGraph
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext, Progress
@@ -34,15 +34,14 @@ from minutch.records import crawldatum as status
 from minutch.records.webgraph import INLINK, OUTLINK
 from minutch.records.webgraph.table import GRAPH_LINKS_SCHEMA, NODES_SCHEMA
 from minutch.work.tables import crawldata
-from minutch.work.tables.compression import output_compression
 from minutch.work.tables.merge import aligned, pieces
-from minutch.work.tables.parallel import for_each, memory_budget, number_of_parts
+from minutch.work.tables.parallel import for_each
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.webgraphfiles import scan_dated_outlinks, scan_link_data
 
 log = logging.getLogger(__name__)
 DELETE_GONE_PROPERTY: Final = "link.delete.gone"
-NEWS: Final = "pages that are gone"
+GONE_PAGES: Final = "pages that are gone"
 WRITTEN: Final = "outlinks written"
 PAGES: Final = "nodes written"
 _GONE: Final = (
@@ -54,20 +53,30 @@ _ROWS_AT_A_TIME: Final = 1 << 18
 _SORTED: Final = pl.Schema({name: GRAPH_LINKS_SCHEMA[name] for name in ("key", "url", "anchor")})
 
 
-def webgraph(
-    graph: WebGraph,
-    segments: Sequence[Path],
-    context: JobContext,
-    *,
-    normalize: bool = False,
-    filtering: bool = False,
-) -> Counters:
-    """Add the links of `segments` to `graph`, which is made if there is none.
+@dataclass(frozen=True, slots=True)
+class WebGraphOptions:
+    """Options of the webgraph job."""
 
-    Segments that are not parsed are passed over. Returns what became of the links. Raises
-    LockedError, StoreError (no segment, none that is parsed), FormatError (damage); the graph is
-    then as before.
+    normalize: bool = False
+    """Whether the URLs of links are normalized, existing ones too."""
+    filtering: bool = False
+    """Whether the URLs of links must pass the URL filters, existing ones too."""
+
+
+def webgraph(
+    webgraphdb: Path,
+    segments: Sequence[Path],
+    options: WebGraphOptions = WebGraphOptions(),
+    *,
+    context: JobContext,
+) -> Counters:
+    """Adds the links of `segments` to the graph at `webgraphdb`, which need not exist, and counts
+    what became of them.
+
+    Skips segments that are not parsed. Raises LockedError, StoreError (no segment is parsed),
+    FormatError (damage); the graph is unchanged then.
     """
+    graph = WebGraph(webgraphdb)
     parsed = [segment for segment in segments if _is_parsed(Segment(segment))]
     if not parsed:
         raise StoreError("no segments to take links from")
@@ -75,65 +84,69 @@ def webgraph(
         raise StoreError(f"{graph.path} is a database of another kind")
     log.info("WebGraphDb: starting")
     log.info("WebGraphDb: webgraphdb: %s", graph.path)
-    log.info("WebGraphDb: URL normalize: %s", str(normalize).lower())
-    log.info("WebGraphDb: URL filter: %s", str(filtering).lower())
+    log.info("WebGraphDb: URL normalize: %s", str(options.normalize).lower())
+    log.info("WebGraphDb: URL filter: %s", str(options.filtering).lower())
     conf = context.conf
-    chain = UrlChain(conf, normalize=normalize, filtering=filtering, scope=SCOPE_DEFAULT)
+    settings, rules = GraphSettings.from_conf(conf), LinkRules.from_conf(conf)
+    chain = UrlChain.from_conf(
+        conf, normalize=options.normalize, filtering=options.filtering, scope=SCOPE_DEFAULT
+    )
+    delete_gone = conf.get_boolean(DELETE_GONE_PROPERTY, False)
     now, counters = context.clock.now(), Counters()
     with graph.lock(), context.progress("webgraph", unit="links") as progress, ExitStack() as stack:
         outlinks, inlinks, nodes = (
             stack.enter_context(
                 database.replacement(keep_old=keep_old)
-            )  # outlinks take their place last
+            )  # outlinks are installed last
             for database, keep_old in (
                 (graph.outlinks, conf.get_boolean("db.preserve.backup", True)),
                 (graph.inlinks, False),
                 (graph.nodes, False),
             )
         )
-        candidates = _Candidates(graph, segments, conf, chain, now)
-        _write_outlinks(
-            graph, outlinks, candidates.tables(counters, progress), conf, counters, progress
-        )
+        candidates = _Candidates(graph, segments, chain, now, delete_gone=delete_gone)
+        writing = _Writing(graph, settings, counters, progress)
+        writing.outlinks(outlinks, candidates.tables(counters, progress), rules)
         log.info("OutlinkDb: finished")
-        _write_inlinks(graph, inlinks, Links.at(outlinks), now, conf, progress)
+        writing.inlinks(inlinks, Links.at(outlinks), now)
         log.info("InlinkDb: finished")
-        _write_nodes(graph, nodes, Links.at(outlinks), Links.at(inlinks), conf, counters)
+        writing.nodes(nodes, Links.at(outlinks), Links.at(inlinks))
         log.info("NodeDb: finished")
     log.info("WebGraphDb: finished")
     return counters
 
 
 def _is_parsed(segment: Segment) -> bool:
-    """Whether there are links to take; says in the log if not. Raises StoreError for what is no
-    segment.
+    """Returns whether a segment is parsed, with a warning if not. Raises StoreError if the folder
+    is no segment.
     """
     segment.check()
     if not any(map(segment.has, LAYOUTS)):
         raise StoreError(f"{segment.path} is no segment")
     if not segment.has(PARSE_DATA):
-        log.warning("%s is not parsed: its links are not there yet", segment.path)
+        log.warning("%s is not parsed: it has no links yet", segment.path)
     return segment.has(PARSE_DATA)
 
 
 class _Candidates:
-    """The links that are there and those of segments."""
+    """The existing links of a graph, and those of segments."""
 
     def __init__(
         self,
         graph: WebGraph,
         segments: Sequence[Path],
-        conf: Configuration,
         chain: UrlChain,
         now: int,
+        *,
+        delete_gone: bool,
     ) -> None:
         self._graph, self._segments, self._chain, self._now = graph, segments, chain, now
-        self._delete_gone = conf.get_boolean(DELETE_GONE_PROPERTY, False)
-        if self._delete_gone:
+        self._delete_gone = delete_gone
+        if delete_gone:
             log.info("OutlinkDb: deleting gone links")
 
     def tables(self, counters: Counters, progress: Progress) -> Iterator[pl.DataFrame]:
-        """Tables of CANDIDATES, with normalized URLs that pass the filters."""
+        """Reads tables of CANDIDATES, with normalized URLs that pass the filters."""
         counters.add(READ, 0)
         for links in self._read():
             counters.add(READ, len(links))
@@ -141,8 +154,8 @@ class _Candidates:
             yield self._chain.apply(links, counters, page="key", target="url")
         if self._delete_gone:
             for pages in self._gone():
-                counters.add(NEWS, len(pages))
-                yield self._named(pages)
+                counters.add(GONE_PAGES, len(pages))
+                yield self._renamed(pages)
 
     def _read(self) -> Iterator[pl.DataFrame]:
         for part in self._graph.outlinks.parts():
@@ -159,7 +172,7 @@ class _Candidates:
                     ).select(CANDIDATES.names())
 
     def _gone(self) -> Iterator[pl.DataFrame]:
-        """The pages that segments say are gone."""
+        """Reads which pages are gone according to the segments."""
         for number, segment in enumerate(map(Segment, self._segments), 1):
             for part in _parts(segment, CRAWL_FETCH):
                 log.info("OutlinkDb: adding input: %s", part)
@@ -173,71 +186,87 @@ class _Candidates:
                         source=pl.lit(number, pl.UInt32),
                     )
 
-    def _named(self, pages: pl.DataFrame) -> pl.DataFrame:
-        """Pages that are gone, under the names that their links have."""
-        aside = pages.select("key", url="key")
-        named = self._chain.apply(aside.with_row_index(), Counters(), page="key", target="url")
-        return pages[named["index"]].with_columns(key=named["key"])
+    def _renamed(self, pages: pl.DataFrame) -> pl.DataFrame:
+        """Normalizes and filters the URLs of gone pages, as those of links."""
+        urls = pages.select("key", url="key").with_row_index()
+        renamed = self._chain.apply(urls, Counters(), page="key", target="url")
+        return pages[renamed["index"]].with_columns(key=renamed["key"])
 
 
 def _parts(segment: Segment, folder: str) -> list[Path]:
     return segment.parts(folder) if segment.has(folder) else []
 
 
-def _write_outlinks(
-    graph: WebGraph,
-    directory: Path,
-    candidates: Iterator[pl.DataFrame],
-    conf: Configuration,
-    counters: Counters,
-    progress: Progress,
-) -> None:
-    rules, parts, compression = LinkRules(conf), number_of_parts(conf), output_compression(conf)
-    with Shuffle(parts, CANDIDATES, budget=memory_budget(conf) // 2, spill=graph.path) as shuffle:
-        for table in candidates:
-            shuffle.add(table)
-        progress.expect(lambda: 2 * shuffle.rows)
-        log.info("OutlinkDb: running")
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """The writing of the three databases of a graph."""
 
-        def write_part(part: int) -> Counters:
-            counted = Counters()
-            with graph.outlinks.writer(directory, part, compression) as writer:
-                for frame in shuffle.sorted(part):
-                    for links in pieces(frame, _ROWS_AT_A_TIME):
-                        kept = rules.apply(links, counted)
-                        writer.write(_link_data(kept, OUTLINK, kept["timestamp"]))
-                        counted.add(WRITTEN, len(kept))
-                        progress.advance(len(links))
-            return counted
+    graph: WebGraph
+    settings: GraphSettings
+    counters: Counters
+    progress: Progress
 
-        for counted in for_each(write_part, range(parts)):
-            counters.merge(counted)
+    def outlinks(
+        self, directory: Path, candidates: Iterator[pl.DataFrame], rules: LinkRules
+    ) -> None:
+        """Writes the candidates that `rules` keeps, sorted by page."""
+        settings, progress = self.settings, self.progress
+        with self._shuffle(CANDIDATES) as shuffle:
+            for table in candidates:
+                shuffle.add(table)
+            progress.expect(lambda: 2 * shuffle.rows)
+            log.info("OutlinkDb: running")
 
+            def write_part(part: int) -> Counters:
+                counted = Counters()
+                with self.graph.outlinks.writer(directory, part, settings.compression) as writer:
+                    for frame in shuffle.sorted(part):
+                        for links in pieces(frame, _ROWS_AT_A_TIME):
+                            kept = rules.apply(links, counted)
+                            writer.write(_link_data(kept, OUTLINK, kept["timestamp"]))
+                            counted.add(WRITTEN, len(kept))
+                            progress.advance(len(links))
+                return counted
 
-def _write_inlinks(
-    graph: WebGraph,
-    directory: Path,
-    outlinks: Links,
-    now: int,
-    conf: Configuration,
-    progress: Progress,
-) -> None:
-    """The same links the other way round, those to one page in the order of the pages that they
-    come from.
-    """
-    log.info("InlinkDb: running")
-    parts, compression = number_of_parts(conf), output_compression(conf)
-    with Shuffle(parts, _SORTED, budget=memory_budget(conf) // 2, spill=graph.path) as shuffle:
-        for links in outlinks.in_order():
-            shuffle.add(links.select(key="url", url="key", anchor="anchor"))
+            for counted in for_each(write_part, range(settings.parts)):
+                self.counters.merge(counted)
 
-        def write_part(part: int) -> None:
-            with graph.inlinks.writer(directory, part, compression) as writer:
-                for links in shuffle.sorted(part):
-                    writer.write(_link_data(links, INLINK, pl.lit(now, pl.Int64)))
-                    progress.advance(len(links))
+    def inlinks(self, directory: Path, outlinks: Links, now: int) -> None:
+        """Writes the same links by the page that they lead to, then in the order of the pages that
+        they come from.
+        """
+        log.info("InlinkDb: running")
+        with self._shuffle(_SORTED) as shuffle:
+            for links in outlinks.in_order():
+                shuffle.add(links.select(key="url", url="key", anchor="anchor"))
 
-        for_each(write_part, range(parts))
+            def write_part(part: int) -> None:
+                compression = self.settings.compression
+                with self.graph.inlinks.writer(directory, part, compression) as writer:
+                    for links in shuffle.sorted(part):
+                        writer.write(_link_data(links, INLINK, pl.lit(now, pl.Int64)))
+                        self.progress.advance(len(links))
+
+            for_each(write_part, range(self.settings.parts))
+
+    def nodes(self, directory: Path, outlinks: Links, inlinks: Links) -> None:
+        """Writes a node for each page at either end of a link."""
+        log.info("NodeDb: running")
+
+        def write_part(part: int) -> int:
+            compression = self.settings.compression
+            with self.graph.nodes.writer(directory, part, compression) as writer:
+                for links in aligned(
+                    scan_link_data(outlinks.parts()[part]), scan_link_data(inlinks.parts()[part])
+                ):
+                    writer.write(_nodes(*links))
+                return writer.rows
+
+        self.counters.add(PAGES, sum(for_each(write_part, range(self.settings.parts))))
+
+    def _shuffle(self, schema: pl.Schema) -> Shuffle:
+        settings = self.settings
+        return Shuffle(settings.parts, schema, budget=settings.memory, spill=self.graph.path)
 
 
 def _link_data(links: pl.DataFrame, kind: int, timestamp: pl.Series | pl.Expr) -> pl.DataFrame:
@@ -247,38 +276,15 @@ def _link_data(links: pl.DataFrame, kind: int, timestamp: pl.Series | pl.Expr) -
     )
 
 
-def _write_nodes(
-    graph: WebGraph,
-    directory: Path,
-    outlinks: Links,
-    inlinks: Links,
-    conf: Configuration,
-    counters: Counters,
-) -> None:
-    """A node for each page at either end of a link."""
-    log.info("NodeDb: running")
-    compression = output_compression(conf)
-
-    def write_part(part: int) -> int:
-        with graph.nodes.writer(directory, part, compression) as writer:
-            for links in aligned(
-                scan_link_data(outlinks.parts()[part]), scan_link_data(inlinks.parts()[part])
-            ):
-                counts = [
-                    _counts(frame, name)
-                    for frame, name in zip(links, ("num_outlinks", "num_inlinks"), strict=True)
-                ]
-                nodes = counts[0].join(counts[1], on="key", how="full", coalesce=True).sort("key")
-                score, metadata = pl.lit(0.0, pl.Float32), pl.lit(None, pl.Binary)
-                nodes = nodes.with_columns(inlink_score=score, metadata=metadata).select(
-                    NODES_SCHEMA.names()
-                )
-                writer.write(nodes.with_columns(pl.col("num_inlinks", "num_outlinks").fill_null(0)))
-            return writer.rows
-
-    counters.add(PAGES, sum(for_each(write_part, range(number_of_parts(conf)))))
+def _nodes(outlinks: pl.DataFrame, inlinks: pl.DataFrame) -> pl.DataFrame:
+    """Returns the nodes of a range of keys, as NODES_SCHEMA."""
+    counts = _counts(outlinks, "num_outlinks"), _counts(inlinks, "num_inlinks")
+    nodes = counts[0].join(counts[1], on="key", how="full", coalesce=True).sort("key")
+    score, metadata = pl.lit(0.0, pl.Float32), pl.lit(None, pl.Binary)
+    nodes = nodes.with_columns(inlink_score=score, metadata=metadata).select(NODES_SCHEMA.names())
+    return nodes.with_columns(pl.col("num_inlinks", "num_outlinks").fill_null(0))
 
 
 def _counts(links: pl.DataFrame, name: str) -> pl.DataFrame:
-    """How many links there are of each key, of sorted links."""
+    """Counts the links of each key."""
     return links.group_by("key").agg(pl.len().cast(pl.Int32).alias(name))

@@ -1,11 +1,11 @@
-"""The links of a graph as numbers: for each page which pages link to it (compressed sparse rows).
+"""Numbers the nodes of a graph and holds its links by target, as compressed sparse rows (CSR).
 
     nodes     numbered from 0 in the order of their URLs
-    starts    where the links to each node begin in `sources`, and where the last ones end
-    sources   the nodes that links come from, those to one node in their order
+    starts    index in `sources` of the first link to each node, and the end of the last
+    sources   the nodes that links come from, ascending for each target
 
-Strings are read twice, in streams sorted by key; `sources` lies in a file that is mapped into
-memory. What is held is about 20 bytes a node.
+Strings are read twice, in streams sorted by key; `sources` is a file that is mapped into memory.
+Memory is about 20 bytes a node.
 
 Source: org.apache.nutch.scoring.webgraph.LinkRank.Inverter, Analyzer.
 """
@@ -33,22 +33,22 @@ from minutch.work.tables.shuffle import Shuffle
 REPEATED: Final = "further links from a page or domain ignored"
 COUNTED: Final = "links that count"
 _MOST_NODES: Final = 1 << 32
-_INVERTED: Final = pl.Schema({"key": pl.Binary(), "source": pl.UInt32(), "place": pl.String()})
-"""Links by the URL that they lead to; `place` is what one link may count for."""
+_INVERTED: Final = pl.Schema({"key": pl.Binary(), "source": pl.UInt32(), "group": pl.String()})
+"""Links by the URL that they lead to; `group` is the page or domain of which one link counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Csr:
-    """The graph."""
+    """The links of a graph by target node."""
 
     starts: npt.NDArray[np.int64]
     sources: npt.NDArray[np.uint32]
     num_outlinks: npt.NDArray[np.int32]
-    """Of each node, as the node says."""
+    """Number of outlinks of each node, as the node has it."""
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are."""
+        """Number of nodes."""
         return len(self.num_outlinks)
 
 
@@ -60,10 +60,9 @@ def build(
     counters: Counters,
     progress: Progress,
 ) -> Csr:
-    """Number the nodes and links of `graph`; `folder` is for files that are needed as long as the
-    result is.
+    """Numbers the nodes and links of `graph`; the result uses files in `folder`.
 
-    Raises StoreError where a link has an end without a node.
+    Raises StoreError if a link has an end without a node.
     """
     num_outlinks = [np.empty(0, np.int32)]
     starts = [np.zeros(1, np.int64)]
@@ -76,8 +75,8 @@ def build(
         written = 0
         for nodes, links in aligned(graph.nodes.in_order(), shuffle.sorted(0)):
             kept = links
-            if limits.apply:
-                kept = links.unique(["key", "place"], keep="first", maintain_order=True)
+            if limits.any:
+                kept = links.unique(["key", "group"], keep="first", maintain_order=True)
             counters.add(REPEATED, len(links) - len(kept))
             counters.add(COUNTED, len(kept))
             targets = rows_of(kept["key"], nodes["key"], graph)
@@ -93,23 +92,23 @@ def build(
 def _inverted(
     graph: WebGraph, limits: Limits, progress: Progress
 ) -> Iterator[tuple[pl.DataFrame, npt.NDArray[np.int32]]]:
-    """The links of ranges of pages in tables of _INVERTED, with the numbers of links that the
-    pages' nodes have.
+    """Reads the links of ranges of pages as tables of _INVERTED, each with the numbers of outlinks
+    of the range's nodes.
     """
     first = 0
     for nodes, links in aligned(graph.nodes.in_order(), graph.outlinks.in_order()):
         rows = rows_of(links["key"], nodes["key"], graph)
         if first + len(nodes) > _MOST_NODES:
             raise StoreError(f"{graph.path}: more than {_MOST_NODES} nodes")
-        places = pl.Series([""], dtype=pl.String).new_from_index(0, len(nodes))
-        if limits.apply:
+        groups = pl.Series([""], dtype=pl.String).new_from_index(0, len(nodes))
+        if limits.any:
             urls = decode_keys(nodes["key"])
-            places = limits.places(urls).fill_null(urls)
+            groups = limits.groups(urls).fill_null(urls)
         yield (
             links.select(
                 key="url",
                 source=pl.Series(rows + first, dtype=pl.UInt32),
-                place=places.gather(rows),
+                group=groups.gather(rows),
             ),
             nodes["num_outlinks"].to_numpy(),
         )
@@ -118,7 +117,9 @@ def _inverted(
 
 
 def rows_of(keys: pl.Series, nodes: pl.Series, graph: WebGraph) -> npt.NDArray[np.int64]:
-    """Where each of `keys` is among `nodes`; both sorted."""
+    """Returns the row of each of `keys` in `nodes`; both are sorted. Raises StoreError if one is
+    missing.
+    """
     found = match(keys, nodes)
     lost = np.flatnonzero(found.at < 0)
     if len(lost):
@@ -126,6 +127,6 @@ def rows_of(keys: pl.Series, nodes: pl.Series, graph: WebGraph) -> npt.NDArray[n
         raise StoreError(
             f"{graph.nodes.current} has no node for {decode_keys(pl.Series([url])).item()}, an end"
             f" of a link in {graph.outlinks.current}",
-            hint="they are of different times; `minutch webgraph` makes both anew",
+            hint="the two are of different runs; `minutch webgraph` writes both again",
         )
     return found.at[found.group]

@@ -1,11 +1,10 @@
-"""LinkDumper: for each page of a webgraph the nodes that link to it, as a database to look into
-(`linkdumpreader`).
+"""The LinkDumper job: writes a database of the nodes that link to each page of a webgraph, which
+`linkdumpreader` reads.
 
     LinkNodes    int count | count × LinkNode
     LinkNode     short length | URL in Java's modified UTF-8 | Node
 
-The nodes of a page are in the order of their URLs, at most 50,000. A dump that is there is
-replaced.
+The nodes of a page are in the order of their URLs, at most 50,000. An existing dump is replaced.
 
 Source: org.apache.nutch.scoring.webgraph.LinkDumper.
 """
@@ -14,12 +13,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 import polars as pl
 
 from minutch.cycle.webgraph.csr import rows_of
+from minutch.cycle.webgraph.settings import GraphSettings
 from minutch.cycle.webgraph.store import WebGraph
 from minutch.hadoop.formats.batch import Places
 from minutch.hadoop.formats.javaio import DataOutput
@@ -28,10 +29,9 @@ from minutch.kernels import webgraph as kernels
 from minutch.kernels.arrow import from_series, to_series
 from minutch.records.webgraph import LinkNodes
 from minutch.records.webgraph.columns import node_values
-from minutch.work.tables.compression import output_compression
 from minutch.work.tables.database import part_name
 from minutch.work.tables.merge import aligned, pieces
-from minutch.work.tables.parallel import for_each, memory_budget, number_of_parts
+from minutch.work.tables.parallel import for_each
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.success import mark_success
 from minutch.work.tables.writer import TableWriter
@@ -48,17 +48,17 @@ _PIECES: Final = pl.Schema({"key": pl.Binary(), "node": pl.Binary()})
 """Serialized LinkNodes by the page that they link to."""
 
 
-def dump_links(graph: WebGraph, context: JobContext) -> Counters:
-    """Write the dump of `graph`. Raises StoreError (no graph), LockedError, FormatError
-    (damage).
+def linkdumper(webgraphdb: Path, *, context: JobContext) -> Counters:
+    """Writes the dump of the graph at `webgraphdb`. Raises StoreError (no graph), LockedError,
+    FormatError (damage).
     """
+    graph = WebGraph(webgraphdb)
     graph.require()
-    conf, counters = context.conf, Counters()
-    parts, compression = number_of_parts(conf), output_compression(conf)
+    settings, counters = GraphSettings.from_conf(context.conf), Counters()
     log.info("LinkDumper: starting")
     with (
         graph.lock(),
-        Shuffle(parts, _PIECES, budget=memory_budget(conf) // 2, spill=graph.path) as shuffle,
+        Shuffle(settings.parts, _PIECES, budget=settings.memory, spill=graph.path) as shuffle,
         context.progress("linkdumper", unit="links") as progress,
         graph.linkdump.replacement(keep_old=False) as directory,
     ):
@@ -67,8 +67,8 @@ def dump_links(graph: WebGraph, context: JobContext) -> Counters:
 
         def write_part(part: int) -> Counters:
             counted = Counters()
-            path = directory / part_name(part)
-            with TableWriter(path, LinkNodes.class_name, _records, **compression.options) as writer:
+            path, options = directory / part_name(part), settings.compression.options
+            with TableWriter(path, LinkNodes.class_name, _records, **options) as writer:
                 for frame in shuffle.sorted(part):
                     for links in pieces(frame, _ROWS_AT_A_TIME):
                         kept = links.filter(pl.int_range(pl.len()).over("key") < _MOST_LINKS)
@@ -78,15 +78,15 @@ def dump_links(graph: WebGraph, context: JobContext) -> Counters:
                         counted.add(LEFT_OUT, len(links) - len(kept))
             return counted
 
-        for counted in for_each(write_part, range(parts)):
+        for counted in for_each(write_part, range(settings.parts)):
             counters.merge(counted)
-        mark_success(conf, directory)
+        mark_success(context.conf, directory)
     log.info("LinkDumper: finished")
     return counters
 
 
 def _inverted(graph: WebGraph, counters: Counters, progress: Progress) -> Iterator[pl.DataFrame]:
-    """The links in tables of _PIECES, in the order of the pages that they come from."""
+    """Reads the links as tables of _PIECES, in the order of the pages that they come from."""
     for nodes, links in aligned(graph.nodes.in_order(), graph.outlinks.in_order()):
         rows = rows_of(links["key"], nodes["key"], graph)
         urls = _java_utf(nodes["key"])
@@ -101,14 +101,14 @@ def _inverted(graph: WebGraph, counters: Counters, progress: Progress) -> Iterat
 
 
 def _java_utf(urls: pl.Series) -> pl.Series:
-    """URLs in Java's modified UTF-8, which differs in zero bytes and in characters of four
+    """Encodes URLs in Java's modified UTF-8, which differs in zero bytes and in characters of four
     bytes.
     """
     others = (
         urls.bin.contains(b"\0") | urls.bin.contains(b"\xf0") | urls.bin.contains(b"\xf4")
     ).arg_true()
-    for lead in (b"\xf1", b"\xf2", b"\xf3"):
-        others = others.append(urls.bin.contains(lead).arg_true())
+    for first in (b"\xf1", b"\xf2", b"\xf3"):
+        others = others.append(urls.bin.contains(first).arg_true())
     if not len(others):
         return urls
     others = others.unique()
@@ -124,7 +124,7 @@ def _modified(url: bytes) -> bytes:
 
 
 def _lengths(sizes: pl.Series) -> pl.Series:
-    """Two bytes for each length."""
+    """Encodes each length in two bytes."""
     views = np.zeros((len(sizes), 4), np.int32)
     views[:, 0] = 2
     views[:, 1] = sizes.to_numpy().astype(np.uint16).byteswap()
@@ -132,7 +132,7 @@ def _lengths(sizes: pl.Series) -> pl.Series:
 
 
 def _records(links: pl.DataFrame) -> Iterator[Places]:
-    """LinkNodes of the pieces of each key, which lie together."""
+    """Joins the pieces of each key, which are adjacent, to its LinkNodes."""
     if not len(links):
         return
     first = links["key"].ne_missing(links["key"].shift()).arg_true()

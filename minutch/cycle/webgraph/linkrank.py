@@ -1,17 +1,17 @@
-"""linkrank: give every page of a webgraph a score, by the scores of the pages that link to it.
+"""The linkrank job: scores every page of a webgraph by the scores of the pages that link to it.
 
     share of a link   the score of its page / the number of the page's outlinks
     score of a page   (1 - damping) + damping * (1 / nodes + the sum of the shares of the links to
                       it)
 
-    link.analyze.initial.score    every page's score before the first round (1)
-    link.analyze.num.iterations   rounds (10)
+    link.analyze.initial.score    score of every page before the first round (1)
+    link.analyze.num.iterations   number of rounds (10)
     link.analyze.damping.factor   damping (0.85)
-    link.ignore.limit.page, link.ignore.limit.domain   of links from one page or domain the first
-                                                       counts, in the order of URLs
+    link.ignore.limit.page, link.ignore.limit.domain   count only the first link from a page or
+                                                       domain, in the order of URLs
 
-A page without outlinks gives nothing. Numbers are 32-bit floats as in Nutch, sums are made in 64
-bits: they depend on no order.
+A page without outlinks passes nothing on. Numbers are 32-bit floats as in Nutch; they are summed in
+64 bits, so that the order of links makes no difference.
 
 Source: org.apache.nutch.scoring.webgraph.LinkRank.
 """
@@ -21,6 +21,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Self
 
 import numpy as np
@@ -30,13 +31,13 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.cycle.webgraph.csr import Csr, build
 from minutch.cycle.webgraph.rules import Limits
+from minutch.cycle.webgraph.settings import GraphSettings
 from minutch.cycle.webgraph.store import WebGraph
 from minutch.errors import ConfigError, StoreError
 from minutch.hadoop.formats.javahash import float_to_string
 from minutch.job import Counters, JobContext
-from minutch.work.tables.compression import output_compression
 from minutch.work.tables.install import SPILL
-from minutch.work.tables.parallel import for_each, memory_budget, number_of_parts
+from minutch.work.tables.parallel import for_each
 from minutch.work.tables.shuffle import split
 from minutch.work.tables.workfolders import work_folder
 
@@ -51,7 +52,7 @@ Scores = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Formula:
-    """What linkrank's properties say."""
+    """The constants of the formula."""
 
     rounds: int = 10
     damping: float = 0.85
@@ -59,7 +60,7 @@ class Formula:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> Self:
-        """As configured. Raises ConfigError for what can't be."""
+        """Reads link.analyze.*. Raises ConfigError for a value out of range."""
         rounds = conf.get_int(ITERATIONS_PROPERTY, cls.rounds)
         damping = conf.get_float(DAMPING_PROPERTY, cls.damping)
         if rounds < 0:
@@ -69,12 +70,14 @@ class Formula:
         return cls(rounds, damping, conf.get_float(INITIAL_PROPERTY, cls.initial))
 
 
-def linkrank(graph: WebGraph, context: JobContext) -> Counters:
-    """Score the nodes of `graph`. Raises StoreError (no graph, no nodes), LockedError, FormatError
-    (damage).
+def linkrank(webgraphdb: Path, *, context: JobContext) -> Counters:
+    """Scores the nodes of the graph at `webgraphdb`. Raises StoreError (no graph, no nodes),
+    LockedError, FormatError (damage).
     """
+    graph = WebGraph(webgraphdb)
     graph.require()
     conf, counters = context.conf, Counters()
+    settings, limits = GraphSettings.from_conf(conf), Limits.from_conf(conf)
     formula = Formula.from_conf(conf)
     log.info("LinkRank Analysis: starting")
     with (
@@ -83,19 +86,19 @@ def linkrank(graph: WebGraph, context: JobContext) -> Counters:
         context.progress("linkrank", unit="links") as progress,
     ):
         progress.expect(lambda: 2 * graph.outlinks.estimate())
-        csr = build(graph, Limits(conf), folder, memory_budget(conf) // 2, counters, progress)
+        csr = build(graph, limits, folder, settings.memory, counters, progress)
         if not csr.nodes:
             raise StoreError("No links to process, is the webgraph empty?")
         scores = analyze(csr, formula)
         log.info("Analysis: Installing web graph nodes")
-        _install(graph, scores, conf)
+        _install(graph, scores, settings)
     counters.add(NODES, csr.nodes)
     log.info("LinkRank Analysis: finished")
     return counters
 
 
 def analyze(csr: Csr, formula: Formula) -> Scores:
-    """The scores of all nodes after the last round."""
+    """Returns the scores of all nodes after the last round."""
     rank_one = np.float32(1) / np.float32(csr.nodes)
     damping = np.float32(formula.damping)
     divisors = np.maximum(csr.num_outlinks, 1).astype(np.float32)
@@ -111,22 +114,22 @@ def analyze(csr: Csr, formula: Formula) -> Scores:
 
 
 def _sums(csr: Csr, shares: Scores) -> npt.NDArray[np.float64]:
-    """For each node the sum of the shares of the links to it."""
+    """Sums up the shares of the links to each node."""
     sums = np.zeros(csr.nodes, np.float64)
 
     def add(nodes: slice) -> None:
         starts = csr.starts[nodes.start : nodes.stop + 1]
-        given = shares[csr.sources[starts[0] : starts[-1]]].astype(np.float64)
+        inherited = shares[csr.sources[starts[0] : starts[-1]]].astype(np.float64)
         linked = np.flatnonzero(np.diff(starts))
         if len(linked):
-            sums[nodes.start + linked] = np.add.reduceat(given, starts[linked] - starts[0])
+            sums[nodes.start + linked] = np.add.reduceat(inherited, starts[linked] - starts[0])
 
     for_each(add, _ranges(csr))
     return sums
 
 
 def _ranges(csr: Csr) -> Iterator[slice]:
-    """The nodes in ranges of about as many links, at least one node each."""
+    """Splits the nodes into ranges with about the same number of links, at least one node each."""
     first = 0
     while first < csr.nodes:
         goal = csr.starts[first] + _LINKS_AT_A_TIME
@@ -135,9 +138,9 @@ def _ranges(csr: Csr) -> Iterator[slice]:
         first = last
 
 
-def _install(graph: WebGraph, scores: Scores, conf: Configuration) -> None:
-    """Write the nodes anew, with these scores in the order of their URLs."""
-    parts, compression = number_of_parts(conf), output_compression(conf)
+def _install(graph: WebGraph, scores: Scores, settings: GraphSettings) -> None:
+    """Rewrites the nodes with their new scores."""
+    parts, compression = settings.parts, settings.compression
     with graph.nodes.replacement(keep_old=False) as directory:
         writers = [graph.nodes.writer(directory, part, compression) for part in range(parts)]
         try:

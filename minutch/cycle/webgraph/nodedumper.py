@@ -1,11 +1,11 @@
-"""nodedumper: the pages, hosts or domains of a webgraph by inlinks, outlinks or score, as text.
+"""The nodedumper job: dumps pages, hosts or domains of a webgraph by inlinks, outlinks or score.
 
-    <url, host or domain> TAB <number> LF       with -asEff an equals sign for the tab
+    <url, host or domain> TAB <number> LF       with -asEff an equals sign instead of the tab
 
-Pages come with the highest number first, equals in the order of their URLs; groups in the order of
-their names, with the sum or the greatest of their pages' numbers. -topn N leaves the first N pages,
-or the N groups with the highest numbers, these first. Nutch counts to N anew for each number, and
-within each group: nodedumper.topn.per.value=true.
+Pages are sorted by number, highest first, then by URL; groups by name, each with the sum or the
+maximum of its pages' numbers. -topn N keeps the first N pages, or the N groups with the highest
+numbers, highest first. Nutch keeps N pages for each number, and N in each group:
+nodedumper.topn.per.value=true.
 
 Source: org.apache.nutch.scoring.webgraph.NodeDumper.
 """
@@ -16,24 +16,26 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import polars as pl
 
-from minutch.conf import Configuration
+from minutch.cycle.webgraph.settings import GraphSettings
 from minutch.cycle.webgraph.store import WebGraph
 from minutch.hadoop.formats.batch import Places
+from minutch.hadoop.formats.checksum import ChecksumWriter
+from minutch.hadoop.formats.codecstream import CompressedWriter
 from minutch.hadoop.formats.writables import FloatWritable
 from minutch.job import Counters, JobContext
 from minutch.kernels.arrow import to_series
 from minutch.records.webgraph.columns import places_of
 from minutch.urls.hostcolumns import domains_of, hosts_of
-from minutch.work.tables.compression import output_compression
+from minutch.work.tables.compression import Compression, text_codec
 from minutch.work.tables.database import part_name
 from minutch.work.tables.frame import decode_keys, encode_keys
-from minutch.work.tables.parallel import memory_budget
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.success import mark_success
 from minutch.work.tables.textparts import float_texts, output_folder, require_absent, text_part
@@ -46,51 +48,77 @@ LEFT_OUT: Final = "lines beyond -topn"
 NODES: Final = "nodes read"
 ALL: Final = (1 << 63) - 1
 _RANKED: Final = pl.Schema({"key": pl.Binary(), "name": pl.Binary(), "number": pl.Float32()})
-"""`key` has bytes whose order is that of descending numbers."""
+"""Names by number, highest first: `key` encodes the number so that its bytes sort that way."""
 _GROUPED: Final = pl.Schema({"key": pl.Binary(), "number": pl.Float64()})
 
 
-@dataclass(frozen=True)
-class Wish:
-    """What is dumped: a column of the nodes, the first `top`; of each group (host, domain) with sum
-    or max.
+@dataclass(frozen=True, slots=True)
+class NodeDumperOptions:
+    """Options of the nodedumper job."""
+
+    number: Literal["inlinks", "outlinks", "scores"] = "scores"
+    """The number of a page that is dumped."""
+    topn: int = ALL
+    """Number of pages or groups that are dumped."""
+    group: tuple[Literal["host", "domain"], Literal["sum", "max"]] | None = None
+    """How pages are grouped, and how the numbers of a group are combined."""
+    as_eff: bool = False
+    """Whether lines are `name=number`, as Solr's ExternalFileField reads them."""
+    as_sequence_file: bool = False
+    """Whether a SequenceFile of Text and FloatWritable is written instead of text."""
+
+
+_COLUMNS: Final = {
+    "inlinks": "num_inlinks",
+    "outlinks": "num_outlinks",
+    "scores": "inlink_score",
+}
+
+
+def nodedumper(
+    webgraphdb: Path,
+    output: Path,
+    options: NodeDumperOptions = NodeDumperOptions(),
+    *,
+    context: JobContext,
+) -> Counters:
+    """Writes the nodes of the graph at `webgraphdb` to the new directory `output`.
+
+    Raises StoreError (no graph, `output` exists), FormatError (damage).
     """
-
-    column: str = "inlink_score"
-    top: int = ALL
-    group: tuple[str, str] | None = None
-    separator: str = "\t"
-    sequence_file: bool = False
-
-
-def nodedumper(graph: WebGraph, out: Path, wish: Wish, context: JobContext) -> Counters:
-    """Write the nodes of `graph` to the new directory `out`.
-
-    Raises StoreError (no graph, `out` exists), FormatError (damage).
-    """
+    graph = WebGraph(webgraphdb)
     graph.nodes.require_parts()
-    require_absent(out)
+    require_absent(output)
     log.info("NodeDumper: starting")
     conf, counters = context.conf, Counters()
-    with output_folder(out) as folder, context.progress("nodedumper") as progress:
+    settings = GraphSettings.from_conf(conf)
+    with output_folder(output) as folder, context.progress("nodedumper") as progress:
         progress.expect(graph.nodes.estimate)
 
         def nodes() -> Iterator[pl.DataFrame]:
             for frame in graph.nodes.in_order():
                 counters.add(NODES, len(frame))
                 progress.advance(len(frame))
-                yield frame.select(
-                    pl.col("key").alias("name"),
-                    pl.col(wish.column).cast(pl.Float32).alias("number"),
-                )
+                number = pl.col(_COLUMNS[options.number]).cast(pl.Float32)
+                yield frame.select(name="key", number=number)
 
-        lines = (
-            _pages(nodes(), wish, conf, folder)
-            if wish.group is None
-            else _groups(nodes(), wish, conf, folder)
+        ranking = _Ranking(
+            options.topn,
+            per_value=conf.get_boolean(PER_VALUE_PROPERTY, False),
+            shuffle=partial(Shuffle, 1, budget=settings.memory, spill=folder),
         )
-        with _output(folder, wish, conf) as write:
-            for kept, read in lines:
+        rows = (
+            ranking.pages(nodes())
+            if options.group is None
+            else ranking.groups(nodes(), *options.group)
+        )
+        output_file = (
+            _sequence_file(folder, settings.compression)
+            if options.as_sequence_file
+            else _text_file(text_part(folder, 0, text_codec(conf)), "=" if options.as_eff else "\t")
+        )
+        with output_file as write:
+            for kept, read in rows:
                 write(kept)
                 counters.add(WRITTEN, len(kept))
                 counters.add(LEFT_OUT, read - len(kept))
@@ -99,61 +127,70 @@ def nodedumper(graph: WebGraph, out: Path, wish: Wish, context: JobContext) -> C
     return counters
 
 
-Lines = Iterator[tuple[pl.DataFrame, int]]
-"""Names and numbers to be written, and of how many they are what is left."""
+Rows = Iterator[tuple[pl.DataFrame, int]]
+"""Tables of names and numbers that are written, each with the number of rows it was chosen from."""
 
 
-def _pages(nodes: Iterator[pl.DataFrame], wish: Wish, conf: Configuration, folder: Path) -> Lines:
-    """The names with the highest numbers, highest first."""
-    per_value = conf.get_boolean(PER_VALUE_PROPERTY, False)
-    with Shuffle(1, _RANKED, budget=memory_budget(conf) // 2, spill=folder) as shuffle:
-        for frame in nodes:
-            shuffle.add(frame.select(_descending(frame["number"]), "name", "number"))
-        left = wish.top
-        for frame in shuffle.sorted(0):
-            if per_value:
-                kept = frame.filter(pl.int_range(pl.len()).over("key") < wish.top)
-            else:
-                kept = frame.head(left)
-                left -= len(kept)
-            yield kept.select("name", "number"), len(frame)
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """The selection of the first `topn` pages or groups, or that number for each value."""
 
+    topn: int
+    per_value: bool
+    shuffle: Callable[[pl.Schema], Shuffle]
 
-def _groups(nodes: Iterator[pl.DataFrame], wish: Wish, conf: Configuration, folder: Path) -> Lines:
-    """The hosts or domains in the order of their names, or those with the highest numbers."""
-    assert wish.group is not None
-    name, how = wish.group
-    per_value = conf.get_boolean(PER_VALUE_PROPERTY, False)
-    number = pl.col("number").sum() if how == "sum" else pl.col("number").max().clip(lower_bound=0)
-    top = wish.top if per_value else ALL
+    def pages(self, nodes: Iterator[pl.DataFrame]) -> Rows:
+        """Selects the names with the highest numbers, highest first."""
+        with self.shuffle(_RANKED) as shuffle:
+            for frame in nodes:
+                shuffle.add(frame.select(_descending(frame["number"]), "name", "number"))
+            left = self.topn
+            for frame in shuffle.sorted(0):
+                if self.per_value:
+                    kept = frame.filter(pl.int_range(pl.len()).over("key") < self.topn)
+                else:
+                    kept = frame.head(left)
+                    left -= len(kept)
+                yield kept.select("name", "number"), len(frame)
 
-    def sums() -> Iterator[pl.DataFrame]:
-        with Shuffle(1, _GROUPED, budget=memory_budget(conf) // 2, spill=folder) as shuffle:
+    def groups(
+        self,
+        nodes: Iterator[pl.DataFrame],
+        kind: Literal["host", "domain"],
+        combine: Literal["sum", "max"],
+    ) -> Rows:
+        """Selects all groups in the order of their names, or those with the highest numbers."""
+        groups = self._combined(nodes, kind, combine)
+        if self.per_value or self.topn == ALL:
+            for frame in groups:
+                yield frame, len(frame)
+        else:
+            yield from self.pages(groups)
+
+    def _combined(
+        self, nodes: Iterator[pl.DataFrame], kind: str, combine: str
+    ) -> Iterator[pl.DataFrame]:
+        """Combines the numbers of each host or domain."""
+        number = pl.col("number")
+        number = number.sum() if combine == "sum" else number.max().clip(lower_bound=0)
+        with self.shuffle(_GROUPED) as shuffle:
             for frame in nodes:
                 hosts = hosts_of(decode_keys(frame["name"])).str.to_lowercase().fill_null("")
-                names = encode_keys(hosts if name == "host" else domains_of(hosts))
+                names = encode_keys(hosts if kind == "host" else domains_of(hosts))
                 values = pl.DataFrame({"key": names, "number": frame["number"].cast(pl.Float64)})
-                shuffle.add(
-                    values if per_value else values.group_by("key", maintain_order=True).agg(number)
-                )
+                if not self.per_value:
+                    values = values.group_by("key", maintain_order=True).agg(number)
+                shuffle.add(values)
             for frame in shuffle.sorted(0):
-                best = pl.int_range(pl.len()).over("key") < top
-                groups = (
-                    (frame.filter(best) if per_value else frame)
-                    .group_by("key", maintain_order=True)
-                    .agg(number)
-                )
+                values = frame
+                if self.per_value:
+                    values = frame.filter(pl.int_range(pl.len()).over("key") < self.topn)
+                groups = values.group_by("key", maintain_order=True).agg(number)
                 yield groups.select(name="key", number=pl.col("number").cast(pl.Float32))
-
-    if per_value or wish.top == ALL:
-        for groups in sums():
-            yield groups, len(groups)
-    else:
-        yield from _pages(sums(), wish, conf, folder)
 
 
 def _descending(numbers: pl.Series) -> pl.Series:
-    """Four bytes for each number; their order is that of descending numbers."""
+    """Encodes each number in four bytes that sort in descending order of the numbers."""
     bits = (numbers.to_numpy() + np.float32(0)).view(np.int32)  # no negative zero
     ascending = bits ^ ((bits >> 31) | np.int32(-(1 << 31)))
     views = np.zeros((len(numbers), 4), np.int32)
@@ -163,30 +200,33 @@ def _descending(numbers: pl.Series) -> pl.Series:
 
 
 @contextmanager
-def _output(
-    folder: Path, wish: Wish, conf: Configuration
+def _sequence_file(
+    folder: Path, compression: Compression
 ) -> Iterator[Callable[[pl.DataFrame], object]]:
-    """A function that writes to the one part file of a dump."""
-    if wish.sequence_file:
-        path, compression = folder / part_name(0), output_compression(conf)
-        with TableWriter(
-            path, FloatWritable.class_name, _records, mapfile=False, **compression.options
-        ) as table:
-            yield table.write
-    else:
-        with text_part(folder, 0, conf) as text:
-            yield lambda lines: text.write(_text(lines, wish.separator))
+    """Opens the part file of a dump as a SequenceFile; yields a function that writes rows."""
+    path, name = folder / part_name(0), FloatWritable.class_name
+    with TableWriter(path, name, _records, mapfile=False, **compression.options) as table:
+        yield table.write
 
 
-def _text(lines: pl.DataFrame, separator: str) -> bytes:
-    texts = pl.DataFrame([decode_keys(lines["name"]), float_texts(lines["number"]).alias("number")])
+@contextmanager
+def _text_file(
+    part: ChecksumWriter | CompressedWriter, separator: str
+) -> Iterator[Callable[[pl.DataFrame], object]]:
+    """Closes the part file `part` at the end; yields a function that writes rows as text."""
+    with part as text:
+        yield lambda rows: text.write(_text(rows, separator))
+
+
+def _text(rows: pl.DataFrame, separator: str) -> bytes:
+    texts = pl.DataFrame([decode_keys(rows["name"]), float_texts(rows["number"]).alias("number")])
     return "".join(
         texts.select(pl.format("{}" + separator + "{}\n", "name", "number")).to_series()
     ).encode()
 
 
-def _records(lines: pl.DataFrame) -> Iterator[Places]:
-    views = np.zeros((len(lines), 4), np.int32)
+def _records(rows: pl.DataFrame) -> Iterator[Places]:
+    views = np.zeros((len(rows), 4), np.int32)
     views[:, 0] = 4
-    views[:, 1] = lines["number"].to_numpy().view(np.int32).byteswap()
-    yield places_of(lines["name"], to_series("value", views, []))
+    views[:, 1] = rows["number"].to_numpy().view(np.int32).byteswap()
+    yield places_of(rows["name"], to_series("value", views, []))

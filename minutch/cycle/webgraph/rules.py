@@ -1,13 +1,13 @@
-"""Which links of a page a WebGraph keeps: every decision about a link has its home here. No I/O.
+"""Decides which links of a page a WebGraph keeps. Pure: no I/O.
 
-    link.ignore.internal.host     not those within a host (true unless set)
-    link.ignore.internal.domain   not those within a registered domain
-    link.ignore.limit.page        one to a page (its URL without the query), the first
-    link.ignore.limit.domain      one to a domain, the first
+    link.ignore.internal.host     ignores links within a host (true unless set)
+    link.ignore.internal.domain   ignores links within a registered domain
+    link.ignore.limit.page        keeps the first link to each page (its URL without the query)
+    link.ignore.limit.domain      keeps the first link to each domain
 
-A page's links are those of its newest version, by the time of its fetch; of two versions of one
-time the one read last. What is no URL is no page. LinkRank applies the limits once more, to the
-links that lead to a page.
+A page's links are those of its newest version, by the time of its fetch; of two versions with the
+same time, the one read last. Links from or to malformed URLs are dropped. LinkRank applies the
+limits again, to the links that lead to a page.
 
 Source: org.apache.nutch.scoring.webgraph.WebGraph.OutlinkDb.OutlinkDbReducer,
 LinkRank.Analyzer.AnalyzerReducer.
@@ -15,7 +15,8 @@ LinkRank.Analyzer.AnalyzerReducer.
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Self
 
 import polars as pl
 
@@ -42,44 +43,62 @@ CANDIDATES: Final = pl.Schema(
         "url": pl.Binary(),  # null: the page is gone
         "anchor": pl.Binary(),
         "timestamp": pl.Int64(),  # of the page's fetch
-        "source": pl.UInt32(),  # what was read later has the greater number
+        "source": pl.UInt32(),  # greater for input that is read later
     }
 )
-"""Links that may become outlinks, and the news that a page is gone."""
+"""Links that may become outlinks, and pages that are gone."""
 
 
+@dataclass(frozen=True, slots=True)
 class Limits:
-    """How many links from one place to another count."""
+    """The limits on links to the same page or domain: only the first counts."""
 
-    def __init__(self, conf: Configuration) -> None:
-        self.page = conf.get_boolean(LIMIT_PAGE_PROPERTY, True)
-        self.domain = conf.get_boolean(LIMIT_DOMAIN_PROPERTY, True)
+    page: bool = True
+    domain: bool = True
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> Self:
+        """Reads link.ignore.limit.*."""
+        return cls(
+            conf.get_boolean(LIMIT_PAGE_PROPERTY, True),
+            conf.get_boolean(LIMIT_DOMAIN_PROPERTY, True),
+        )
 
     @property
-    def apply(self) -> bool:
-        """Whether there are any."""
+    def any(self) -> bool:
+        """True if there is a limit."""
         return self.page or self.domain
 
-    def places(self, urls: pl.Series) -> pl.Series:
-        """What one link may count for: each URL's domain, or its page, which is smaller; nulls for
-        what is no URL.
+    def groups(self, urls: pl.Series) -> pl.Series:
+        """Returns the group of each URL, of which one link counts: its domain or else its page;
+        null for a malformed URL.
         """
         if self.domain:
             return domains_of(_hosts(urls))
         return urls.str.to_lowercase().str.replace(r"^([^?#]*)\?[^#]*", "${1}")
 
 
+@dataclass(frozen=True, slots=True)
 class LinkRules:
-    """Which candidates become outlinks."""
+    """The rules by which candidates become outlinks."""
 
-    def __init__(self, conf: Configuration) -> None:
-        self._ignore_host = conf.get_boolean(IGNORE_HOST_PROPERTY, True)
-        self._ignore_domain = conf.get_boolean(IGNORE_DOMAIN_PROPERTY, True)
-        self._limits = Limits(conf)
+    ignore_host: bool = True
+    ignore_domain: bool = True
+    limits: Limits = Limits()
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> Self:
+        """Reads link.ignore.*."""
+        return cls(
+            conf.get_boolean(IGNORE_HOST_PROPERTY, True),
+            conf.get_boolean(IGNORE_DOMAIN_PROPERTY, True),
+            Limits.from_conf(conf),
+        )
 
     def apply(self, links: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-        """The links that count of a table of CANDIDATES, sorted by key, in their order; no page is
-        spread over two.
+        """Returns the rows of a table of CANDIDATES that become outlinks, in the same order.
+
+        The table is sorted by key and holds all candidates of each page in it.
         """
         links = _newest(_without_gone(links, counters), counters)
         links = _counted(
@@ -90,22 +109,24 @@ class LinkRules:
         )
         links = self._external(links, counters)
         kept = links
-        if self._limits.apply:
-            places = self._limits.places(decode_keys(links["url"]))
-            kept = links.with_columns(place=places).unique(
-                ["key", "place"], keep="first", maintain_order=True
+        if self.limits.any:
+            groups = self.limits.groups(decode_keys(links["url"]))
+            kept = links.with_columns(group=groups).unique(
+                ["key", "group"], keep="first", maintain_order=True
             )
-        return _counted(links, kept.drop("host", "place", strict=False), LIMITED, counters)
+        return _counted(links, kept.drop("host", "group", strict=False), LIMITED, counters)
 
     def _external(self, links: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-        """The links between different hosts and domains, as far as that is asked for."""
+        """Drops links from or to malformed URLs, and those within a host or domain if they are
+        ignored.
+        """
         page, target = _hosts_of_runs(links["key"]), _hosts(decode_keys(links["url"]))
         known = page.is_not_null() & target.is_not_null()
         links = _counted(links, links.filter(known), MALFORMED, counters)
         page, target = page.filter(known), target.filter(known)
-        if self._ignore_domain:
+        if self.ignore_domain:
             page, target = domains_of(page), domains_of(target)
-        elif not self._ignore_host:
+        elif not self.ignore_host:
             return links
         return _counted(links, links.filter(page != target), INTERNAL, counters)
 
@@ -118,7 +139,9 @@ def _counted(
 
 
 def _without_gone(links: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-    """Without the links of pages that are gone, by what was read last, and without that news."""
+    """Drops the links of pages that are gone, by the input that was read last, and the rows that
+    say so.
+    """
     gone = links["url"].is_null()
     if not gone.any():
         counters.add(GONE, 0)
@@ -131,7 +154,7 @@ def _without_gone(links: pl.DataFrame, counters: Counters) -> pl.DataFrame:
 
 
 def _newest(links: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-    """The links of the newest version of each page."""
+    """Keeps the links of the newest version of each page."""
     newest = links.filter(pl.col("timestamp") == pl.col("timestamp").max().over("key"))
     newest = newest.filter(pl.col("source") == pl.col("source").max().over("key"))
     return _counted(links, newest, OLDER, counters)
@@ -142,7 +165,7 @@ def _hosts(urls: pl.Series) -> pl.Series:
 
 
 def _hosts_of_runs(keys: pl.Series) -> pl.Series:
-    """The hosts of a column in which equal URLs stand one after the other."""
+    """Returns the hosts of a column in which equal URLs are adjacent."""
     if not len(keys):
         return pl.Series(dtype=pl.String)
     starts = keys.ne_missing(keys.shift())

@@ -1,7 +1,7 @@
-"""scoreupdater: put the scores of a webgraph's nodes into a CrawlDb.
+"""The scoreupdater job: copies the scores of a webgraph's nodes into a CrawlDb.
 
-Entries of pages that are no node get link.score.updater.clear.score (0). The CrawlDb before it
-stays as `old`, unless db.preserve.backup is false.
+Entries of pages without a node get link.score.updater.clear.score (0). The previous CrawlDb is kept
+as `old`, unless db.preserve.backup is false.
 
 Source: org.apache.nutch.scoring.webgraph.ScoreUpdater.
 """
@@ -9,18 +9,19 @@ Source: org.apache.nutch.scoring.webgraph.ScoreUpdater.
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 import polars as pl
 
 from minutch.cycle.crawldb.matching import last_of_key, match
-from minutch.cycle.crawldb.partitions import Entries, EntryFilter, rewrite
+from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, rewrite
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.webgraph.store import WebGraph
 from minutch.job import Counters, JobContext
 from minutch.work.engine import engine_of
-from minutch.work.tables.parallel import memory_budget
+from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.success import mark_success
 
@@ -32,29 +33,32 @@ REPEATED: Final = "repeated entries removed"
 _SCORES: Final = pl.Schema({"key": pl.Binary(), "inlink_score": pl.Float32()})
 
 
-def scoreupdater(db: CrawlDb, graph: WebGraph, context: JobContext) -> Counters:
-    """Give the entries of `db` the scores of the nodes of `graph`.
+def scoreupdater(crawldb: Path, webgraphdb: Path, *, context: JobContext) -> Counters:
+    """Sets the scores of the CrawlDb's entries to those of the graph's nodes.
 
-    Raises StoreError where there is no CrawlDb or graph, LockedError, FormatError (damage).
+    Raises StoreError (no CrawlDb, no graph), LockedError, FormatError (damage).
     """
+    db, graph = CrawlDb(crawldb), WebGraph(webgraphdb)
     db.require_parts()
     graph.require()
     conf = context.conf
+    engine, output = engine_of(conf), OutputSettings.from_conf(conf)
     clear = conf.get_float(CLEAR_PROPERTY, 0.0)
     log.info("ScoreUpdater: starting")
     log.info("Running crawldb update %s", db.path)
     with (
         db.lock(),
-        Entries([db], conf, EntryFilter.neutral(conf), spill=db.path) as entries,
-        Shuffle(entries.parts, _SCORES, budget=memory_budget(conf) // 2, spill=db.path) as scores,
+        EntrySources([db], engine, EntryFilter(), spill=db.path) as entries,
+        Shuffle(engine.parts, _SCORES, budget=engine.memory // 2, spill=db.path) as scores,
         context.progress("scoreupdater") as progress,
     ):
         for nodes in graph.nodes.in_order():
             scores.add(nodes.select(_SCORES.names()))
         counters = rewrite(
             db,
-            conf,
-            [*entries.sources, engine_of(conf).local_source(scores)],
+            engine,
+            output,
+            [*entries.sources, engine.local_source(scores)],
             lambda both: _scored(*both, clear=clear),
             progress,
         )
@@ -66,8 +70,8 @@ def scoreupdater(db: CrawlDb, graph: WebGraph, context: JobContext) -> Counters:
 def _scored(
     frame: pl.DataFrame, scores: pl.DataFrame, *, clear: float
 ) -> tuple[pl.DataFrame, Counters]:
-    """The entries of a range of keys with their new scores, and counts; both tables are sorted by
-    key.
+    """Returns the entries of a range of keys with their new scores, and counts; both tables are
+    sorted by key.
     """
     entries, counters = last_of_key(frame), Counters()
     scores = last_of_key(scores)

@@ -1,5 +1,6 @@
-"""The WebGraph on disk: links from both ends, nodes with their scores, each database in partitions
-of MapFiles.
+"""Opens the databases of a WebGraph: links by source and by target, nodes with their scores.
+
+Each has partitions of MapFiles:
 
     <webgraphdb>/.locked
     <webgraphdb>/outlinks/current/part-r-NNNNN     page -> LinkDatum, one for each link out of it;
@@ -9,7 +10,7 @@ of MapFiles.
     <webgraphdb>/linkdump/part-r-NNNNN             page -> LinkNodes (LinkDumper)
     <webgraphdb>/loops/part-NNNNN                  page -> LoopSet (Loops, until Nutch 1.11)
 
-Jobs read a database as one stream in the order of its keys: what they make of it does not depend on
+Jobs read a database as one stream in the order of its keys, so that their results do not depend on
 the partitions.
 
 Source: org.apache.nutch.scoring.webgraph.WebGraph, LinkDumper, Loops.
@@ -36,12 +37,10 @@ OUTLINKS = "outlinks"
 
 
 class Part(Database):
-    """One of the databases of a webgraph."""
+    """A database of a webgraph."""
 
     def require_parts(self) -> list[Path]:
-        """The directories of the partitions, one at least. Raises StoreError where there is
-        none.
-        """
+        """Returns the directories of the partitions. Raises StoreError if there is none."""
         parts = super().require_parts()
         if not parts:
             raise StoreError(f"{self.current} has no parts: no database of a webgraph")
@@ -49,30 +48,28 @@ class Part(Database):
 
 
 class Links(Part):
-    """Links, by the page at one end."""
+    """A database of links by the page at one end."""
 
     @classmethod
     def at(cls, directory: Path) -> Links:
-        """The links whose partitions lie in `directory`, under whatever name."""
+        """Opens the links whose partitions are in `directory`."""
         database = cls(directory.parent)
         database.name = directory.name
         return database
 
     def in_order(self) -> Iterator[pl.DataFrame]:
-        """All links in tables of GRAPH_LINKS_SCHEMA, in the order of the pages, none spread over
-        two tables.
+        """Reads all links as tables of GRAPH_LINKS_SCHEMA, in the order of the pages; all links of
+        a page are in one table.
         """
         return merged(*map(scan_link_data, self.require_parts()))
 
     def writer(self, directory: Path, part: int, compression: Compression) -> LinkDataWriter:
-        """A writer of a partition of the links that are being written to `directory` (see
-        `replacement`).
-        """
+        """Opens a writer of a partition in `directory`, which `replacement` made."""
         return LinkDataWriter(directory / part_name(part), **compression.options)
 
 
 class Inlinks(Links):
-    """Links by the page that they lead to."""
+    """The links by the page that they lead to."""
 
     name = "inlinks"
 
@@ -83,15 +80,15 @@ class Nodes(Part):
     name = "nodes"
 
     def in_order(self) -> Iterator[pl.DataFrame]:
-        """All nodes in tables of NODES_SCHEMA, in the order of their URLs."""
+        """Reads all nodes as tables of NODES_SCHEMA, in the order of their URLs."""
         return merged(*map(scan_nodes, self.require_parts()))
 
     def writer(self, directory: Path, part: int, compression: Compression) -> NodeWriter:
-        """As that of `Links`."""
+        """Opens a writer of a partition in `directory`, which `replacement` made."""
         return NodeWriter(directory / part_name(part), **compression.options)
 
     def get(self, url: str) -> Node | None:
-        """The node of a page, None if there is none. Raises StoreError where there is no such
+        """Looks up the node of a page, None if there is none. Raises StoreError if there is no
         database.
         """
         value = self.lookup(url)
@@ -99,23 +96,23 @@ class Nodes(Part):
 
 
 class LinkDump(Part):
-    """For each page the nodes that link to it."""
+    """The nodes that link to each page."""
 
     name = "linkdump"
 
     def get(self, url: str) -> LinkNodes | None:
-        """The nodes that link to a page. Raises StoreError where there is no such database."""
+        """Looks up the nodes that link to a page. Raises StoreError if there is no database."""
         value = self.lookup(url)
         return None if value is None else LinkNodes.read(DataInput(value))
 
 
 class LoopSets(Part):
-    """For each page the pages of the loops that it is in."""
+    """The pages of the loops that each page is in."""
 
     name = "loops"
 
     def get(self, url: str) -> LoopSet | None:
-        """The loop set of a page. Raises StoreError where there is no such database."""
+        """Looks up the loop set of a page. Raises StoreError if there is no database."""
         value = self.lookup(url)
         return None if value is None else LoopSet.read(DataInput(value))
 
@@ -132,24 +129,22 @@ class WebGraph:
         self.loops = LoopSets(path)
 
     def is_another(self) -> bool:
-        """Whether another kind of database lies at the path."""
+        """Returns whether the path holds a database of another kind."""
         return (self.path / install.CURRENT).exists() and not self.outlinks.exists()
 
     def require(self) -> None:
-        """Raise StoreError where there is no graph: pages with links and nodes."""
+        """Raises StoreError if there is no graph: outlinks and nodes."""
         if not self.path.is_dir():
             raise StoreError(
                 f"{self.path}: no such folder",
-                hint="`minutch webgraph` makes a webgraphdb of segments",
+                hint="`minutch webgraph` makes a webgraphdb from segments",
             )
         self.outlinks.require_parts()
         self.nodes.require_parts()
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the lock, with all cleared away that a killed job left behind. Raises
-        LockedError.
-        """
+        """Holds the lock, once the files of a killed job are cleared away. Raises LockedError."""
         with self.nodes.lock():
             install.recover(self.path, (self.inlinks.name, self.nodes.name, self.linkdump.name))
             if self.outlinks.path.is_dir():
@@ -157,6 +152,6 @@ class WebGraph:
             try:
                 yield
             except BaseException:
-                with suppress(OSError):  # there are links in it
+                with suppress(OSError):  # not empty
                     self.outlinks.path.rmdir()
                 raise

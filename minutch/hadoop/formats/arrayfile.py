@@ -37,7 +37,7 @@ class ArrayFileWriter(MapFileWriter):
         self._next = 0
 
     def append_value(self, value: bytes) -> None:
-        """Append a serialized value."""
+        """Appends a serialized value."""
         self.append_raw(_LONG.pack(self._next), value)
         self._next += 1
 
@@ -56,7 +56,7 @@ class OldArrayFileWriter(WholeOrNothing):
         self._next = 0
 
     def append_value(self, value: bytes) -> None:
-        """Append a serialized value."""
+        """Appends a serialized value."""
         if self._next % INDEX_INTERVAL == 0:
             self._index.write(_OLD_RECORD.pack(16, 8, self._next) + _LONG.pack(self._data.tell()))
         self._data.write(_OLD_RECORD.pack(8 + len(value), 8, self._next))
@@ -68,7 +68,7 @@ class OldArrayFileWriter(WholeOrNothing):
         self._index.close()
 
     def discard(self) -> None:
-        """Close and remove the unfinished files."""
+        """Closes and removes the unfinished files."""
         self.close()
         for name in (DATA, INDEX):
             (self.path / name).unlink(missing_ok=True)
@@ -86,11 +86,11 @@ class ArrayFileReader(MapFileReader):
     """Reads an ArrayFile."""
 
     def get_value(self, position: int) -> bytes | None:
-        """The serialized value at a position, or None beyond the end."""
+        """Returns the serialized value at a position, or None beyond the end."""
         return self.get(_LONG.pack(position))
 
     def values(self) -> Iterator[bytes]:
-        """The serialized values from where the data reader stands."""
+        """Returns the serialized values from where the data reader stands."""
         return (value for _, value in self)
 
 
@@ -101,7 +101,7 @@ class SetFileWriter(MapFileWriter):
         super().__init__(directory, key_class, NULL, **options)
 
     def add(self, key: bytes) -> None:
-        """Append a serialized key; FormatError if it is out of order."""
+        """Appends a serialized key; FormatError if it is out of order."""
         self.append_raw(key, b"")
 
 
@@ -112,5 +112,5 @@ class SetFileReader(MapFileReader):
         return self.seek(key)
 
     def keys(self) -> Iterator[bytes]:
-        """The serialized keys from where the data reader stands."""
+        """Returns the serialized keys from where the data reader stands."""
         return (key for key, _ in self)

@@ -44,12 +44,12 @@ class Stretch(NamedTuple):
 
     @property
     def place(self) -> tuple[Bytes, int, int, Bytes, Bytes, int, int]:
-        """What kernels take."""
+        """The arguments by which kernels find the stretch."""
         return *self, libdeflate().crc32
 
     @property
     def is_whole(self) -> bool:
-        """Whether the checksums are those of the bytes."""
+        """True if the checksums are those of the bytes."""
         first, last = self.start // self.chunk, -(-self.end // self.chunk)
         if not len(self.sums):
             return True
@@ -70,17 +70,17 @@ class Batch(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many records there are."""
+        """Number of records."""
         return len(self.key_at)
 
     def between(self, start: int, end: int) -> Batch:
-        """The records from number `start` to before `end`."""
+        """Returns the records from number `start` to before `end`."""
         here = slice(start, end)
         keys = self.key_at[here], self.key_len[here]
         return Batch(self.keys, *keys, self.values, self.value_at[here], self.value_len[here])
 
     def filter(self, mask: npt.NDArray[np.bool_]) -> Batch:
-        """The records where `mask` is true."""
+        """Returns the records where `mask` is true."""
         if mask.all():
             return self
         keys = self.key_at[mask], self.key_len[mask]
@@ -88,15 +88,15 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(cls, keys: Sequence[bytes], values: Sequence[bytes]) -> Batch:
-        """A batch of records that come one by one."""
+        """Returns a batch of records that come one by one."""
         return cls(*_joined(keys), *_joined(values))
 
     def key(self, row: int) -> bytes:
-        """The bytes of a key."""
+        """Returns the bytes of a key."""
         return self.keys[self.key_at[row] : self.key_at[row] + self.key_len[row]].tobytes()
 
     def value(self, row: int) -> bytes:
-        """The bytes of a value."""
+        """Returns the bytes of a value."""
         return self.values[self.value_at[row] : self.value_at[row] + self.value_len[row]].tobytes()
 
 
@@ -126,11 +126,11 @@ class Places(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many records there are."""
+        """Number of records."""
         return len(self.key_at)
 
     def between(self, start: int, end: int) -> Places:
-        """The records from number `start` to before `end`."""
+        """Returns the records from number `start` to before `end`."""
         here = slice(start, end)
         return Places(
             self.key_at[here],
@@ -141,16 +141,16 @@ class Places(NamedTuple):
         )
 
     def key(self, row: int) -> bytes:
-        """The bytes of a key."""
+        """Returns the bytes of a key."""
         return ctypes.string_at(int(self.key_at[row]), int(self.key_len[row]))
 
     def value(self, row: int) -> bytes:
-        """The bytes of a value."""
+        """Returns the bytes of a value."""
         return ctypes.string_at(int(self.value_at[row]), int(self.value_len[row]))
 
 
 def places(strings: Strings) -> tuple[Offsets, Lengths]:
-    """The addresses and lengths of a column's strings."""
+    """Returns the addresses and lengths of a column's strings."""
     count = len(strings.views)
     at, length = np.empty(count, np.int64), np.empty(count, np.int32)
     find.string_places(strings.views, strings.addresses, at, length)
@@ -166,7 +166,8 @@ def string_column(
     least: int | None = None,
     is_text: bool = False,
 ) -> pl.Series:
-    """A Binary column over strings in `buffer`, not copied. Their offsets may span 4 GiB at most.
+    """Returns a Binary column over strings in `buffer`, not copied. Their offsets may span 4 GiB at
+    most.
 
     With `least`, strings shorter than that (down to length -1) are null. With `is_text`, see
     `to_series`, it is String.
@@ -188,13 +189,13 @@ def string_column(
 
 
 def keys_of(batch: Batch) -> pl.Series:
-    """The keys of a batch (Binary), not copied."""
+    """Returns the keys of a batch (Binary), not copied."""
     return string_column("key", batch.keys, batch.key_at, batch.key_len)
 
 
 def own_column(column: pl.Series) -> pl.Series:
-    """The same strings (Binary) in memory of their own: what they lay in, a whole file perhaps, is
-    let go.
+    """Returns the same strings (Binary) in memory of their own: what they lay in, a whole file
+    perhaps, is let go.
     """
     strings, rows = from_series(column), np.arange(len(column), dtype=np.uint32)
     out = np.empty(int(strings.views[:, 0].sum(dtype=np.int64)), np.uint8)

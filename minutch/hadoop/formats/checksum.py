@@ -36,21 +36,21 @@ _PIECE = 1 << 20
 
 
 def crc_path(path: str | Path) -> Path:
-    """The sibling of a file: `dir/.NAME.crc`."""
+    """Returns the sibling of a file: `dir/.NAME.crc`."""
     path = as_path(path)
     return path.with_name(f".{path.name}.crc")
 
 
 def chunk_sums(data: bytes | bytearray | memoryview, chunk: int = BYTES_PER_CHECKSUM) -> bytes:
-    """The CRC of each started chunk of `data`, big-endian, one after the other."""
+    """Returns the CRC of each started chunk of `data`, big-endian, one after the other."""
     found = np.empty(-(-len(data) // chunk) * 4, np.uint8)
     make_sums(np.frombuffer(data, np.uint8), 0, len(data), chunk, found, libdeflate().crc32)
     return found.tobytes()
 
 
 def new_sums(path: Path) -> IO[bytes]:
-    """The sibling of a new file, as far as its header; for a file of a store there is none, and
-    nothing is kept.
+    """Opens the sibling of a new file and writes its header; for a file of a store, which has no
+    sibling, opens the null device.
     """
     if not is_local(path):
         return Path(os.devnull).open("wb")
@@ -60,7 +60,7 @@ def new_sums(path: Path) -> IO[bytes]:
 
 
 def remove_sums(path: Path) -> None:
-    """Remove the sibling of a file, if it has one."""
+    """Removes the sibling of a file, if it has one."""
     if is_local(path):
         crc_path(path).unlink(missing_ok=True)
 
@@ -72,11 +72,11 @@ class WholeOrNothing(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Finish what was written."""
+        """Finishes what was written."""
 
     @abstractmethod
     def discard(self) -> None:
-        """Remove what was written."""
+        """Removes what was written."""
 
     def __enter__(self) -> Self:
         return self
@@ -115,7 +115,7 @@ class ChecksumWriter(WholeOrNothing):
             self._put(len(self._pending) // BYTES_PER_CHECKSUM * BYTES_PER_CHECKSUM)
 
     def _put(self, size: int) -> None:
-        """Move `size` pending bytes, whole chunks except at the end, into the file."""
+        """Moves `size` pending bytes, whole chunks except at the end, into the file."""
         with memoryview(self._pending) as view, view[:size] as part:
             self._sums.write(chunk_sums(part))
             done = 0
@@ -125,8 +125,8 @@ class ChecksumWriter(WholeOrNothing):
         del self._pending[:size]
 
     def close(self) -> None:
-        """Write the rest and close both files; whoever moves the directory into place brings them
-        to disk.
+        """Writes the rest and closes both files; moving the directory into place brings them to
+        disk.
         """
         if self._file.closed:
             return
@@ -137,7 +137,7 @@ class ChecksumWriter(WholeOrNothing):
             self._sums.close()
 
     def discard(self) -> None:
-        """Close and remove both files: what was written is not complete."""
+        """Closes and removes both files: the content is not complete."""
         self._file.close()
         self._sums.close()
         self.path.unlink(missing_ok=True)
@@ -172,7 +172,7 @@ class ChecksumReader:
             raise
 
     def _read_header(self, sibling: Path) -> int:
-        """Check the sibling's header and length; returns the bytes per checksum."""
+        """Checks the sibling's header and length; returns the bytes per checksum."""
         header = os.pread(self._sums, HEADER_SIZE, 0)
         chunk = struct.unpack(">i", header[4:])[0] if len(header) == HEADER_SIZE else 0
         if header[:4] != MAGIC or chunk <= 0:
@@ -199,7 +199,7 @@ class ChecksumReader:
 
     @property
     def verified(self) -> bool:
-        """Whether there is a sibling that is compared."""
+        """True if there is a sibling to compare with."""
         return self._sums >= 0
 
     def tell(self) -> int:
@@ -209,7 +209,9 @@ class ChecksumReader:
         self._pos = position
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes, fewer only at the end. Raises ChecksumError on a damaged chunk."""
+        """Returns up to `size` bytes, fewer only at the end. Raises ChecksumError on a damaged
+        chunk.
+        """
         start = self._pos
         size = min(size, self.size - start)
         if size <= 0:
@@ -233,7 +235,7 @@ class ChecksumReader:
         return data
 
     def _compare(self, data: bytes, start: int) -> None:
-        """Compare the chunks of `data`, which lies at `start` (a chunk's begin), with their
+        """Compares the chunks of `data`, of which the first starts at offset `start`, with their
         sums.
         """
         found = chunk_sums(data, self._chunk)
@@ -250,7 +252,7 @@ class ChecksumReader:
         )
 
     def pieces(self) -> Iterator[bytes]:
-        """The rest of the file in pieces of up to 1 MiB."""
+        """Yields the rest of the file in pieces of up to 1 MiB."""
         while piece := self.read(_PIECE - self._pos % self._chunk):
             yield piece
 
@@ -268,18 +270,18 @@ class ChecksumReader:
 
 
 def verify_file(path: str | Path) -> int:
-    """Read a whole file and compare it with its sibling; returns its size. Raises ChecksumError."""
+    """Compares a whole file with its sibling and returns its size. Raises ChecksumError."""
     with ChecksumReader(path) as reader:
         return sum(len(piece) for piece in reader.pieces())
 
 
 def write_file(path: str | Path, data: bytes) -> None:
-    """Write a whole file with its sibling."""
+    """Writes a whole file with its sibling."""
     with ChecksumWriter(path) as writer:
         writer.write(data)
 
 
 def read_file(path: str | Path) -> bytes:
-    """Read a whole file, verified where it has a sibling."""
+    """Reads a whole file, verified where it has a sibling."""
     with ChecksumReader(path) as reader:
         return b"".join(reader.pieces())

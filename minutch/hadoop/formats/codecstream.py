@@ -23,14 +23,14 @@ class Packer(Protocol):
     """Compresses piece by piece."""
 
     def compress(self, data: bytes, /) -> bytes:
-        """Take data, and return what there is of compressed bytes."""
+        """Takes data and returns the compressed bytes that are ready."""
 
     def flush(self) -> bytes:
-        """The rest."""
+        """Returns the remaining compressed bytes."""
 
 
 class _Blocks:
-    """For codecs that take a block at a time."""
+    """A packer for codecs that take one block at a time."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec, self._waiting = codec, bytearray()
@@ -63,7 +63,7 @@ _STREAMS: Final[dict[str, Callable[[], Packer]]] = {
 
 
 def packer(codec: Codec) -> Packer:
-    """A compressor of one stream."""
+    """Returns a compressor of one stream."""
     make = _STREAMS.get(codec.extension)
     return _Blocks(codec) if make is None else make()
 
@@ -75,7 +75,7 @@ class CompressedWriter(WholeOrNothing):
         self._file, self._packer = file, packer(codec)
 
     def write(self, data: bytes) -> None:
-        """Append."""
+        """Appends."""
         self._file.write(self._packer.compress(data))
 
     def close(self) -> None:

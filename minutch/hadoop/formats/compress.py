@@ -61,8 +61,8 @@ class Codec:
     unpack: Callable[[bytes, int], bytes]
 
     def decompress(self, data: bytes, most: int = NO_LIMIT) -> bytes:
-        """The data unpacked; FormatError also if that is more than `most` bytes, before much more
-        is unpacked.
+        """Returns the data unpacked; FormatError also if that is more than `most` bytes, before
+        much more is unpacked.
         """
         out = self.unpack(data, most)
         if len(out) > most:
@@ -149,7 +149,7 @@ def _gzip_compress(data: bytes) -> bytes:
 def _streams(
     data: bytes, most: int, new: Callable[[], Any], errors: tuple[type[Exception], ...], kind: str
 ) -> bytes:
-    """Decompress one or more streams that follow each other."""
+    """Decompresses one or more streams that follow each other."""
     parts: list[bytes] = []
     room = most + 1
     rest = data
@@ -192,7 +192,7 @@ def _zstandard_decompress(data: bytes, most: int) -> bytes:
 
 
 def _snappy_chunk(chunk: bytes, limit: int) -> bytes:
-    """A raw Snappy block of at most `limit` bytes."""
+    """Returns a raw Snappy block of at most `limit` bytes."""
     import cramjam
 
     try:
@@ -213,7 +213,7 @@ def _snappy_compress_raw(data: bytes) -> bytes:
 
 
 def _lz4_chunk(chunk: bytes, limit: int) -> bytes:
-    """A raw LZ4 block of at most `limit` bytes."""
+    """Returns a raw LZ4 block of at most `limit` bytes."""
     import cramjam
 
     out = bytearray(min(limit, 255 * len(chunk)))  # a byte gives at most 255
@@ -291,7 +291,7 @@ def _blocks_decompress(
 
 
 def _read_size(data: bytes, pos: int) -> tuple[int, int]:
-    """The size at `pos`, and the position after it."""
+    """Returns the size at `pos`, and the position after it."""
     if pos + 4 > len(data):
         raise TruncatedError("data ends inside a block size", offset=pos)
     size = int(_INT.unpack_from(data, pos)[0])
@@ -324,7 +324,7 @@ CODECS: dict[str, Codec] = {
 
 
 def codec(name: str) -> Codec:
-    """The codec of a Java class name; FormatError for others."""
+    """Returns the codec of a Java class name; FormatError for others."""
     try:
         return CODECS[name]
     except KeyError:
@@ -335,7 +335,7 @@ def codec(name: str) -> Codec:
 
 
 def codec_for(file_name: str) -> Codec | None:
-    """The codec that a file name's ending stands for, as CompressionCodecFactory finds it; None if
-    there is none.
+    """Returns the codec that a file name's ending stands for, as CompressionCodecFactory finds it;
+    None if there is none.
     """
     return next((entry for entry in CODECS.values() if file_name.endswith(entry.extension)), None)

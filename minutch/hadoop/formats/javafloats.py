@@ -24,7 +24,7 @@ _MOST_DIGITS: Final = 19
 
 
 def float_texts(values: npt.NDArray[np.float32]) -> list[str]:
-    """The text of each number."""
+    """Returns the text of each number."""
     bits = values.view(np.int32).astype(np.int64)
     exponent, fraction = (bits >> _BITS) - 127, (bits & (1 << _BITS) - 1) | 1 << _BITS
     zeros = _trailing_zeros(fraction)
@@ -44,7 +44,7 @@ def float_texts(values: npt.NDArray[np.float32]) -> list[str]:
 
 
 def _trailing_zeros(numbers: Longs) -> Longs:
-    """How many of the lowest bits are zero."""
+    """Returns the number of trailing zero bits."""
     lowest = (numbers & -numbers).astype(np.float64)
     return np.frexp(lowest)[1].astype(np.int64) - 1
 
@@ -71,7 +71,7 @@ class _Numbers:
         size = _size_of_5
         widest = np.maximum(width + rest2 + size(rest5), scale2 + 1 + size(scale5 + 1))
         self.fits = (widest < 64) & (rest5 < len(_POWERS)) & (scale5 < len(_POWERS) - 1)
-        """Which of them can be done in 64 bits."""
+        """True for those that fit into 64 bits."""
         self._short = widest < 32
         with np.errstate(over="ignore"):
             self._rest = odd * _power(rest5) << np.minimum(rest2, 63)
@@ -79,8 +79,8 @@ class _Numbers:
             self._margin = _power(rest5) << np.minimum(margin2, 63)
 
     def digits(self, chosen: npt.NDArray[np.bool_]) -> list[tuple[int, int, int]]:
-        """Of each number chosen: its digits as one number, how many they are, and the place of the
-        point.
+        """Returns for each chosen number its digits as one integer, the count of digits, and the
+        position of the decimal point.
         """
         for name in ("_ten", "_short", "_rest", "_scale", "_margin"):
             setattr(self, name, getattr(self, name)[chosen])
@@ -111,7 +111,9 @@ class _Numbers:
         return list(zip(number.tolist(), count.tolist(), point.tolist(), strict=True))
 
     def _next(self, going: npt.NDArray[np.bool_] | None = None) -> tuple[Any, Any, Any]:
-        """The next digit, and whether stopping after it is within the margin below and above."""
+        """Returns the next digit, and whether stopping after it is within the margin below and
+        above.
+        """
         digit, rest = np.divmod(self._rest, self._scale)
         rest, margin = rest * 10, self._wrapped(self._margin * 10)
         low, high = rest < margin, self._wrapped(rest + margin) > 10 * self._scale
@@ -135,5 +137,7 @@ def _power(of: Longs) -> Longs:
 
 
 def _size_of_5(power: Longs) -> Longs:
-    """The size by which FloatingDecimal judges 5**power: exact up to 26, then three bits each."""
+    """Returns the size by which FloatingDecimal judges 5**power: exact up to 26, then three bits
+    each.
+    """
     return np.where(power < len(_SIZES), _SIZES[np.minimum(power, len(_SIZES) - 1)], 3 * power)

@@ -82,26 +82,26 @@ _TREEIFY, _MIN_TREE_CAPACITY = 8, 64
 
 
 def hash_map_order(hashes: Iterable[int], capacity: int = 16) -> list[int]:
-    """The order in which a java.util.HashMap iterates: indexes into `hashes`, given in order of
-    insertion.
+    """Returns the order in which a java.util.HashMap iterates: indexes into `hashes`, given in
+    order of insertion.
 
     The keys must differ. `capacity` is that of the first table, a power of two. The table doubles
     beyond three quarters and, while it is below 64, when a bucket grows beyond 8. Larger tables
     turn such a bucket into a tree, which may iterate in another order; that is not followed.
     """
-    spread = [(h & _MASK) ^ (h & _MASK) >> 16 for h in hashes]
+    mixed = [(h & _MASK) ^ (h & _MASK) >> 16 for h in hashes]
     buckets: dict[int, int] = {}
-    for size, value in enumerate(spread, 1):
+    for size, value in enumerate(mixed, 1):
         bucket = value & capacity - 1
         buckets[bucket] = buckets.get(bucket, 0) + 1
         grow = buckets[bucket] > _TREEIFY and capacity < _MIN_TREE_CAPACITY
         for _ in range(grow + (4 * size > 3 * capacity << grow)):
             capacity *= 2
             buckets = {}
-            for earlier in spread[:size]:
+            for earlier in mixed[:size]:
                 bucket = earlier & capacity - 1
                 buckets[bucket] = buckets.get(bucket, 0) + 1
-    return sorted(range(len(spread)), key=lambda i: spread[i] & capacity - 1)
+    return sorted(range(len(mixed)), key=lambda i: mixed[i] & capacity - 1)
 
 
 _LONGEST_KEPT = 512
@@ -124,8 +124,8 @@ _kept_names_order = lru_cache(maxsize=4096)(_names_order)
 
 
 def property_names_order(names: Sequence[str]) -> list[str]:
-    """The order in which java.util.Properties.propertyNames gives distinct names that were put in
-    this order.
+    """Returns the order in which java.util.Properties.propertyNames gives distinct names that were
+    put in this order.
 
     It copies the ConcurrentHashMap that holds them into a Hashtable (11 buckets, growing), which is
     walked backwards.
@@ -161,8 +161,8 @@ def float_to_string(value: float) -> str:
 
 @lru_cache(maxsize=4096)
 def _float_text(packed: bytes) -> str:
-    """The text of a 32-bit float. Kept, since most pages share a few scores; by its bits, as -0.0
-    equals 0.0.
+    """Returns the text of a 32-bit float. Kept, since most pages share a few scores; by its bits,
+    as -0.0 equals 0.0.
     """
     (value,) = _FLOAT.unpack(packed)
     bits = int.from_bytes(_FLOAT.pack(abs(value)), "big") if not math.isnan(value) else 0
@@ -194,7 +194,7 @@ def double_to_string(value: float) -> str:
 
 
 def _to_string(value: float, exponent: int, fraction: int, bias: int, precision: int) -> str:
-    """Print a number; `exponent` as stored, `fraction` as the 52 bits after the point."""
+    """Prints a number; `exponent` as stored, `fraction` as the 52 bits after the point."""
     if math.isnan(value):
         return "NaN"
     sign = "-" if math.copysign(1.0, value) < 0 else ""
@@ -225,7 +225,7 @@ def float_layout(digits: str, point: int) -> str:
 
 
 def _decimal(fraction: int, exponent: int, precision: int) -> tuple[str, int]:
-    """The digits of `fraction * 2**(exponent - 52)` and the place of the decimal point.
+    """Returns the digits of `fraction * 2**(exponent - 52)` and the place of the decimal point.
 
     `fraction` has 53 bits, the first one set; the lowest `53 - precision` don't count.
     """
@@ -259,7 +259,9 @@ def _estimate(fraction: int, exponent: int) -> int:
 
 
 def _bits_of_5(power: int) -> int:
-    """The size by which FloatingDecimal judges 5**power: exact up to 26, then three bits each."""
+    """Returns the size by which FloatingDecimal judges 5**power: exact up to 26, then three bits
+    each.
+    """
     return 0 if power == 0 else (5**power).bit_length() if power < 27 else 3 * power
 
 
@@ -293,7 +295,7 @@ def _generate(
 
 
 class _Remainder:
-    """What is left of a number while its digits are taken off: value = rest / scale * 10**ten.
+    """The remainder of a number while its digits are taken off: value = rest / scale * 10**ten.
 
     `margin` is half the distance to the next number, in the same scale; below a power of two, where
     the next number is nearer, it is halved for both sides.
@@ -317,7 +319,9 @@ class _Remainder:
         self._margin = 5**rest5 << margin2
 
     def next_digit(self) -> tuple[int, bool, bool]:
-        """The next digit, and whether stopping after it is within the margin below and above."""
+        """Returns the next digit, and whether stopping after it is within the margin below and
+        above.
+        """
         digit, rest = divmod(self._rest, self._scale)
         tens = 10 * self._scale
         self._rest = rest = 10 * rest
@@ -330,8 +334,8 @@ class _Remainder:
         return digit, rest < self._margin, self._wrap(rest + self._margin) > tens
 
     def rounds_up(self, digit: int) -> bool:
-        """Whether the rest is above half of a unit of the last digit, or just half and the digit
-        odd.
+        """Returns whether the rest is above half a unit of the last digit, or exactly half and the
+        digit is odd.
         """
         twice, tens = 2 * self._rest, 10 * self._scale
         return twice > tens or (twice == tens and digit % 2 == 1)
@@ -357,7 +361,8 @@ def date_time_to_string(ms: int, between: str = " ") -> str:
     and time.
     """
     year, month, day, second = date_fields(ms)
-    return f"{year:04}-{month:02}-{day:02}{between}{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"  # noqa: E501
+    time = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+    return f"{year:04}-{month:02}-{day:02}{between}{time}"
 
 
 def date_fields(ms: int) -> tuple[int, int, int, int]:

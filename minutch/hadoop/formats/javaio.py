@@ -124,7 +124,7 @@ class DataInput:
         return self.end - self.pos
 
     def skip(self, size: int) -> int:
-        """Move over `size` bytes; returns where they start. Raises TruncatedError if they are not
+        """Moves over `size` bytes; returns where they start. Raises TruncatedError if they are not
         there.
         """
         pos = self.pos
@@ -141,12 +141,12 @@ class DataInput:
         return pos
 
     def read_bytes(self, size: int) -> bytes:
-        """The next `size` bytes, copied."""
+        """Returns the next `size` bytes, copied."""
         pos = self.skip(size)
         return bytes(self.buf[pos : pos + size])
 
     def read_byte(self) -> int:
-        """A signed byte."""
+        """Returns a signed byte."""
         b = self.buf[self.skip(1)]
         return b - 256 if b > 127 else b
 
@@ -169,7 +169,7 @@ class DataInput:
         return int(_LONG.unpack_from(self.buf, self.skip(8))[0])
 
     def read_float(self) -> float:
-        """A 32-bit float, widened without loss."""
+        """Returns a 32-bit float, widened without loss."""
         return float(_FLOAT.unpack_from(self.buf, self.skip(4))[0])
 
     def read_double(self) -> float:
@@ -202,11 +202,11 @@ class DataInput:
         return value
 
     def read_text_bytes(self) -> bytes:
-        """The bytes of a Text."""
+        """Returns the bytes of a Text."""
         return self.read_bytes(self.read_vint())
 
     def read_text(self) -> str:
-        """A Text (VInt length, UTF-8)."""
+        """Returns a Text (VInt length, UTF-8)."""
         pos = self.pos
         if (
             pos < self.end and pos + 1 + (size := self.buf[pos]) <= self.end and size < 128
@@ -241,7 +241,7 @@ class DataOutput:
         return len(self.buf)
 
     def getvalue(self) -> bytes:
-        """What has been written so far."""
+        """Returns the bytes written so far."""
         return bytes(self.buf)
 
     def write_bytes(self, data: bytes | bytearray | memoryview) -> None:

@@ -1,4 +1,4 @@
-"""How the serialized keys of each class are ordered (the WritableComparators).
+"""Orders the serialized keys of each class (the WritableComparators).
 
 Text by its UTF-8 bytes, numbers by value, bytes as unsigned; other classes byte by byte.
 """
@@ -64,7 +64,7 @@ _SORT_KEYS |= {
 
 
 def sort_key(class_name: str) -> Callable[[bytes], Key]:
-    """The function that maps serialized keys of a class to what they are ordered by.
+    """Returns the function that maps serialized keys of a class to what they are ordered by.
 
     Keys of a class without an order of its own are compared byte by byte.
     """

@@ -64,8 +64,8 @@ class _Index:
         self.positions.append(position)
 
     def before(self, key: Key, first: int) -> int:
-        """A position from which the first record with a key of at least `key` is reached; `first`
-        is the data's.
+        """Returns a position from which the first record with a key of at least `key` is reached;
+        `first` is the data's.
         """
         at = bisect_left(self.keys, key) - 1
         return self.positions[at] if at >= 0 else first
@@ -122,22 +122,24 @@ class MapFileReader:
         return index
 
     def index_entries(self) -> list[tuple[bytes, int]]:
-        """The index: serialized keys and positions in the data file."""
+        """Returns the index: serialized keys and positions in the data file."""
         return list(zip(self._index.raw, self._index.positions, strict=True))
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
-        """The records from where the data reader stands, at first the beginning, in key order."""
+        """Returns the records from where the data reader stands, at first the beginning, in key
+        order.
+        """
         return iter(self.data)
 
     def records(self) -> Iterator[tuple[Writable, Writable]]:
         return self.data.records()
 
     def reset(self) -> None:
-        """Go back to the first record."""
+        """Goes back to the first record."""
         self.data.seek(self.data.header_end)
 
     def scan(self, key: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """The records from the first one whose key is `key` or comes after it."""
+        """Yields the records from the first one whose key is `key` or comes after it."""
         sought = self.sort_key(key)
         self.data.seek(self._index.before(sought, self.data.header_end))
         records = iter(self.data)
@@ -149,18 +151,18 @@ class MapFileReader:
         yield from records
 
     def seek(self, key: bytes) -> bool:
-        """Whether there is a record with this key."""
+        """Returns whether there is a record with this key."""
         return self.get(key) is not None
 
     def get(self, key: bytes) -> bytes | None:
-        """The value of the first record with this key, or None."""
+        """Returns the value of the first record with this key, or None."""
         for found, value in self.scan(key):
             return value if self.sort_key(found) == self.sort_key(key) else None
         return None
 
     def closest(self, key: bytes, *, before: bool = False) -> tuple[bytes, bytes] | None:
-        """The record with this key, else the next one after it, or with `before` the last one
-        before it; or None.
+        """Returns the record with this key, else the next one after it, or with `before` the last
+        one before it; or None.
         """
         sought = self.sort_key(key)
         if not before:
@@ -177,7 +179,7 @@ class MapFileReader:
         return last
 
     def final_key(self) -> bytes | None:
-        """The last key, or None if there is none."""
+        """Returns the last key, or None if there is none."""
         positions = self._index.positions
         self.data.seek(positions[-1] if positions else self.data.header_end)
         last = None
@@ -186,7 +188,7 @@ class MapFileReader:
         return last
 
     def mid_key(self) -> bytes | None:
-        """The key in the middle of the index, or None if there is none."""
+        """Returns the key in the middle of the index, or None if there is none."""
         raw = self._index.raw
         return raw[(len(raw) - 1) // 2] if raw else None
 
@@ -249,12 +251,12 @@ class MapFileWriter(WholeOrNothing):
         self._choice = _IndexChoice(interval)
 
     def append(self, key: Writable, value: Writable) -> None:
-        """Append a record; FormatError if its key is out of order or of another class."""
+        """Appends a record; FormatError if its key is out of order or of another class."""
         self._check(key.to_bytes(), str(key))
         self.data.append(key, value)
 
     def append_raw(self, key: bytes, value: bytes, *, compressed: bool = False) -> None:
-        """Append a record of serialized bytes; FormatError if its key is out of order.
+        """Appends a record of serialized bytes; FormatError if its key is out of order.
 
         `compressed` as for SequenceFileWriter.append_raw.
         """
@@ -280,13 +282,13 @@ class MapFileWriter(WholeOrNothing):
         self._index.close()
 
     def discard(self) -> None:
-        """Close and remove the unfinished files."""
+        """Closes and removes the unfinished files."""
         self.data.discard()
         self._index.discard()
 
 
 class _IndexChoice:
-    """Which records get an index entry (MapFile.Writer.append)."""
+    """The rule that decides which records get an index entry (MapFile.Writer.append)."""
 
     def __init__(self, interval: int) -> None:
         self.count = 0
@@ -295,7 +297,7 @@ class _IndexChoice:
         self._last_position = -1
 
     def take(self, position: int) -> bool:
-        """Count a record that will stand at `position`; True if the index gets its key."""
+        """Counts a record that will stand at `position`; True if the index gets its key."""
         taken = self.count >= self._due and position > self._last_position
         if taken:
             self._due = self.count + self._interval
@@ -305,7 +307,9 @@ class _IndexChoice:
 
 
 def _index_entries(data: SequenceFileReader, interval: int) -> Iterator[tuple[bytes, int]]:
-    """The index entries that a writer would have made for the records from `data.position` on."""
+    """Yields the index entries that a writer would have made for the records from `data.position`
+    on.
+    """
     choice = _IndexChoice(interval)
     position = after = data.position
     for key, _ in data:
@@ -319,7 +323,7 @@ def _index_entries(data: SequenceFileReader, interval: int) -> Iterator[tuple[by
 def rebuild_index(
     directory: str | Path, *, interval: int = INDEX_INTERVAL, codec: str = DEFAULT_CODEC
 ) -> int:
-    """Write the index of a MapFile anew from its data (MapFile.fix); returns the number of its
+    """Rewrites the index of a MapFile from its data (MapFile.fix); returns the number of its
     entries.
 
     Raises FormatError if the data is damaged or out of order; an existing index stays as it is

@@ -16,7 +16,7 @@ LARGEST_READ = 1024 * 1024
 
 
 class ByteSource(Protocol):
-    """What a reader reads from: a file with its sums, or any binary stream."""
+    """The source of a reader: a file with its sums, or any binary stream."""
 
     def read(self, size: int, /) -> bytes: ...
     def seek(self, position: int, /) -> object: ...
@@ -46,7 +46,7 @@ class ReadBuffer:
         self.pos = offset - self.base
 
     def fill(self, need: int) -> int:
-        """Read until `need` bytes lie after `pos` or the source ends; returns how many lie there.
+        """Reads until `need` bytes lie after `pos` or the source ends; returns how many lie there.
 
         Reads are aligned and grow, so that a look-up stays cheap; a wrong length never makes them
         larger than the file.
@@ -70,7 +70,7 @@ class ReadBuffer:
         return have
 
     def take(self, size: int, what: str) -> bytes:
-        """The next `size` bytes; TruncatedError if they are not there."""
+        """Returns the next `size` bytes; TruncatedError if they are not there."""
         at = self.offset
         if self.size is not None and size > self.size - at:
             raise self.truncated(what, at, size, self.size - at)

@@ -29,7 +29,7 @@ def sort_records(
     run_bytes: int = RUN_BYTES,
     directory: Path | None = None,
 ) -> Iterator[Record]:
-    """The records in the order of their keys, or of `key(serialized key)`.
+    """Yields the records in the order of their keys, or of `key(serialized key)`.
 
     Runs go into a temporary folder in `directory` (default: the system's), which disappears when
     the iterator ends or is closed.
@@ -65,7 +65,7 @@ def _write_run(path: Path, records: Iterable[Record]) -> Path:
 
 
 def merge_records(sources: Iterable[Iterable[Record]]) -> Iterator[Record]:
-    """Merge sources that are sorted by their keys' bytes; of equal keys, the earlier source goes
+    """Merges sources that are sorted by their keys' bytes; of equal keys, the earlier source goes
     first.
     """
     return merge(*sources, key=_first)

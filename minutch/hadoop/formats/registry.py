@@ -22,13 +22,13 @@ class Writable:
 
     @classmethod
     def read(cls, data: DataInput) -> Self:
-        """The value at `data.pos`; raises FormatError."""
+        """Returns the value at `data.pos`; raises FormatError."""
         raise FormatError(
             "this class cannot be read by itself", found=cls.class_name or cls.__name__
         )
 
     def write(self, out: DataOutput) -> None:
-        """Append the value's bytes to `out`."""
+        """Appends the value's bytes to `out`."""
         raise FormatError(
             "this class cannot be written by itself", found=self.class_name or type(self).__name__
         )
@@ -38,14 +38,16 @@ class Writable:
         return 0
 
     def to_bytes(self) -> bytes:
-        """The value's bytes."""
+        """Returns the value's bytes."""
         out = DataOutput()
         self.write(out)
         return bytes(out.buf)
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
-        """The value that takes up exactly `data`; raises FormatError for left-over bytes too."""
+        """Returns the value that takes up exactly `data`; raises FormatError for left-over bytes
+        too.
+        """
         source = DataInput(data)
         value = cls.read(source)
         if source.remaining:
@@ -74,7 +76,7 @@ ALIASES = {
         "MD5Hash": "MD5Hash",
     }.items()
 }
-"""What stands for some classes in the oldest files (WritableName) → their Java class names."""
+"""Short names in the oldest files (WritableName) → Java class names."""
 
 
 def register(cls: W) -> W:
@@ -84,15 +86,15 @@ def register(cls: W) -> W:
 
 
 def add_finder(finder: Finder) -> None:
-    """Let `finder` import the class of a Java class name that is not in REGISTRY yet; None if it
+    """Lets `finder` import the class of a Java class name that is not in REGISTRY yet; None if it
     has none.
     """
     _FINDERS.append(finder)
 
 
 def lookup(class_name: str, offset: int | None = None) -> type[Writable]:
-    """The class of a Java class name; FormatError (at `offset`, where the name stood) if minutch
-    has none.
+    """Returns the class of a Java class name; FormatError (at `offset`, where the name stood) if
+    minutch has none.
     """
     class_name = ALIASES.get(class_name, class_name)
     found = REGISTRY.get(class_name) or next(

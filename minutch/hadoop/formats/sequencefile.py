@@ -32,6 +32,7 @@ from minutch.hadoop.formats.readbuffer import LARGEST_READ, ReadBuffer
 from minutch.hadoop.formats.sequenceheader import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceHeader
 from minutch.hadoop.formats.sequencewriter import BLOCK_SIZE, SYNC_INTERVAL, SequenceFileWriter
 from minutch.hadoop.formats.writables import Writable, lookup
+from minutch.hadoop.stores import StorePath
 
 __all__ = [
     "BLOCK",
@@ -68,7 +69,7 @@ class SequenceFileReader:
         most: int = NO_LIMIT,
     ) -> None:
         self._most = most
-        if isinstance(source, (str, Path)):
+        if isinstance(source, (str, Path, StorePath)):
             file = ChecksumReader(source, verify=verify)
             self._in = ReadBuffer(file, str(source), file.size)
         else:
@@ -124,13 +125,13 @@ class SequenceFileReader:
         return self._in.offset
 
     def seek(self, position: int) -> None:
-        """Move to an offset that `position` of a reader or writer gave; iterators from before are
+        """Moves to an offset that `position` of a reader or writer gave; iterators from before are
         not to be used.
         """
         self._in.seek(position)
 
     def sync_to(self, position: int) -> None:
-        """Move to the first marker at or after `position`, or to the end if there is none
+        """Moves to the first marker at or after `position`, or to the end if there is none
         (Reader.sync).
 
         A position inside the header leads to the first record. A file of version 1 has no markers.
@@ -163,8 +164,8 @@ class SequenceFileReader:
         return self._plain_records()
 
     def stored(self) -> Iterator[tuple[bytes, bytes]]:
-        """As iterating, but the values as they are stored: in a file of compression RECORD,
-        compressed.
+        """Yields the records like iterating, with values as they are stored: compressed in a file
+        of compression RECORD.
         """
         return iter(self) if self._empty or self.compression == BLOCK else self._plain_records()
 
@@ -182,8 +183,8 @@ class SequenceFileReader:
             raise exc.at(self.name) from exc.__cause__
 
     def records(self) -> Iterator[tuple[Writable, Writable]]:
-        """The records as Writables; raises FormatError for a class that is not known or a record
-        that is not one.
+        """Yields the records as Writables; raises FormatError for a class that is not known or a
+        record that is not one.
 
         The error's offset is that of the record, or of the block that it lies in.
         """
@@ -215,8 +216,8 @@ class SequenceFileReader:
                 return
 
     def _ready(self) -> bool:
-        """Pass a marker, check the next record's lengths and read it into the window; False at the
-        end.
+        """Passes a marker, checks the next record's lengths and reads it into the window; False at
+        the end.
         """
         window = self._in
         if self._pass_marker() or not window.fill(1):
@@ -238,7 +239,7 @@ class SequenceFileReader:
         return True
 
     def _pass_marker(self) -> bool:
-        """Move behind a marker if there is one; True if it ends this reader's range."""
+        """Moves behind a marker if there is one; True if it ends this reader's range."""
         window = self._in
         marker = self._marker
         if (
@@ -297,7 +298,7 @@ class SequenceFileReader:
         )
 
     def _read_column(self, count: int, what: str) -> list[bytes]:
-        """The keys or the values of a block: their sizes, then the bytes."""
+        """Returns the keys or the values of a block: their sizes, then the bytes."""
         at = self._in.offset
         lengths = _read_lengths(
             self._read_part(f"the sizes of the {what}"), count, what, self.name, at
@@ -315,7 +316,7 @@ class SequenceFileReader:
         return [data[begin:end] for begin, end in pairwise(accumulate(lengths, initial=0))]
 
     def _read_part(self, what: str) -> bytes:
-        """A compressed part of a block, decompressed."""
+        """Returns a compressed part of a block, decompressed."""
         size = self._in.take_vint(f"size of {what}")
         at = self._in.offset
         part = self._in.take(size, what)

@@ -37,8 +37,8 @@ COMPRESSIONS = (NONE, RECORD, BLOCK)
 
 @dataclass(frozen=True, slots=True)
 class SequenceHeader:
-    """What a SequenceFile says about itself. `sync` is empty in version 1, `codec` None where
-    nothing is compressed.
+    """The header of a SequenceFile. `sync` is empty in version 1, `codec` is None where nothing is
+    compressed.
     """
 
     key_class: str
@@ -51,7 +51,7 @@ class SequenceHeader:
 
     @classmethod
     def read(cls, source: DataInput) -> SequenceHeader:
-        """Read a header of any version; raises FormatError or TruncatedError with the offset."""
+        """Reads a header of any version; raises FormatError or TruncatedError with the offset."""
         version = _read_version(source)
         read_name = source.read_utf8 if version < _BLOCKS_FROM else source.read_text
         key_class, value_class = read_name(), read_name()
@@ -66,7 +66,7 @@ class SequenceHeader:
         return cls(key_class, value_class, compression, codec, metadata, sync, version)
 
     def to_bytes(self) -> bytes:
-        """The header in version 6, whatever version it was read from."""
+        """Returns the header in version 6, whatever version it was read from."""
         out = DataOutput()
         out.write_bytes(MAGIC + bytes((VERSION,)))
         out.write_text(self.key_class)
@@ -109,5 +109,5 @@ def _read_metadata(source: DataInput) -> dict[str, str]:
 
 
 def new_sync() -> bytes:
-    """A marker that no data contains by chance (Hadoop takes the MD5 of a unique id)."""
+    """Returns a marker that no data contains by chance (Hadoop takes the MD5 of a unique id)."""
     return os.urandom(SYNC_SIZE)

@@ -21,7 +21,7 @@ from minutch.hadoop.formats.sequenceheader import (
     new_sync,
 )
 from minutch.hadoop.formats.writables import Writable
-from minutch.hadoop.stores import as_path
+from minutch.hadoop.stores import StorePath, as_path
 
 SYNC_INTERVAL = 5 * 1024 * (len(SYNC_ESCAPE) + SYNC_SIZE)
 """Bytes after which a marker is due."""
@@ -72,7 +72,7 @@ class SequenceFileWriter(WholeOrNothing):
         block_size: int = BLOCK_SIZE,
         sync_interval: int = SYNC_INTERVAL,
     ) -> None:
-        path = target if isinstance(target, str | Path) else str(getattr(target, "name", "stream"))
+        path = _path_of(target)
         if compression not in COMPRESSIONS:
             raise FormatError(
                 "unknown compression",
@@ -85,7 +85,7 @@ class SequenceFileWriter(WholeOrNothing):
             raise FormatError(
                 "wrong size of a sync marker", path=path, expected=SYNC_SIZE, found=len(sync)
             )
-        self.path = as_path(path)
+        self.path = path
         self.header = SequenceHeader(
             key_class,
             value_class,
@@ -99,7 +99,7 @@ class SequenceFileWriter(WholeOrNothing):
         self._interval = sync_interval
         self._last_sync = 0
         self._block = _BlockColumns(block_size) if compression == BLOCK else None
-        self._out = ChecksumWriter(target) if isinstance(target, str | Path) else _StreamOut(target)
+        self._out = _output(target)
         self._out.write(self.header.to_bytes())
 
     @property
@@ -110,7 +110,7 @@ class SequenceFileWriter(WholeOrNothing):
         return self._out.position
 
     def append(self, key: Writable, value: Writable) -> None:
-        """Append a record; FormatError if it is of other classes than the file's."""
+        """Appends a record; FormatError if it is of other classes than the file's."""
         found = (key.class_name, value.class_name)
         expected = (self.header.key_class, self.header.value_class)
         if found != expected:
@@ -123,7 +123,7 @@ class SequenceFileWriter(WholeOrNothing):
         self.append_raw(key.to_bytes(), value.to_bytes())
 
     def append_raw(self, key: bytes, value: bytes, *, compressed: bool = False) -> None:
-        """Append a record of serialized bytes; `compressed` if the value went through this file's
+        """Appends a record of serialized bytes; `compressed` if the value went through this file's
         codec already.
 
         Only a record-compressed file takes compressed values.
@@ -140,7 +140,7 @@ class SequenceFileWriter(WholeOrNothing):
         out.write(_LENGTHS.pack(len(key) + len(value), len(key)) + key + value)
 
     def append_columns(self, count: int, *columns: bytes) -> None:
-        """Append records to the current block of a file of blocks: lengths of keys, keys, lengths
+        """Appends records to the current block of a file of blocks: lengths of keys, keys, lengths
         of values, values.
 
         They go together into that block; it is closed if they fill it.
@@ -155,7 +155,7 @@ class SequenceFileWriter(WholeOrNothing):
         return 0 if self._block is None else self._block.held
 
     def append_records(self, records: bytes) -> None:
-        """Append records as they lie in a file like this one, back to back without markers; these
+        """Appends records as they lie in a file like this one, back to back without markers; these
         come in between.
 
         Values are compressed where this file's are compressed by record.
@@ -176,7 +176,7 @@ class SequenceFileWriter(WholeOrNothing):
         out.write(records[begin:])
 
     def sync(self) -> None:
-        """Write a marker; in a file of blocks, close the block (nothing if it is empty)."""
+        """Writes a marker; in a file of blocks, closes the block unless it is empty."""
         if self._block is None:
             self._write_marker()
         elif self._block.count:
@@ -195,14 +195,27 @@ class SequenceFileWriter(WholeOrNothing):
             self._last_sync = self._out.position
 
     def close(self) -> None:
-        """Write what is pending and close the file."""
+        """Writes pending records and closes the file."""
         if self._block is not None:
             self.sync()
         self._out.close()
 
     def discard(self) -> None:
-        """Close and remove the unfinished file."""
+        """Closes and removes the unfinished file."""
         self._out.discard()
+
+
+def _path_of(target: str | Path | BinaryIO) -> Path:
+    """Returns a file's path; a stream has its name."""
+    if isinstance(target, str | Path | StorePath):
+        return as_path(target)
+    return Path(str(getattr(target, "name", "stream")))
+
+
+def _output(target: str | Path | BinaryIO) -> ChecksumWriter | _StreamOut:
+    if isinstance(target, str | Path | StorePath):
+        return ChecksumWriter(target)
+    return _StreamOut(target)
 
 
 def _records(data: bytes) -> Iterator[tuple[int, int, int]]:
@@ -227,7 +240,7 @@ class _BlockColumns:
         self._value_sizes, self._values = DataOutput(), bytearray()
 
     def add(self, key: bytes, value: bytes) -> bool:
-        """Add a record; True if the block is full."""
+        """Adds a record; True if the block is full."""
         self.count += 1
         self._key_sizes.write_vint(len(key))
         self._keys += key
@@ -236,7 +249,7 @@ class _BlockColumns:
         return self.held >= self._limit
 
     def add_all(self, count: int, columns: Sequence[bytes]) -> bool:
-        """Add the columns of some records; True if the block is full."""
+        """Adds the columns of some records; True if the block is full."""
         self.count += count
         own = self._key_sizes.buf, self._keys, self._value_sizes.buf, self._values
         for column, more in zip(own, columns, strict=True):
@@ -254,7 +267,7 @@ class _BlockColumns:
         yield bytes(self._values)
 
 
-def _find(name: str, path: str | Path) -> Codec:
+def _find(name: str, path: Path) -> Codec:
     try:
         return codec(name)
     except FormatError as exc:

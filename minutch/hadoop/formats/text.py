@@ -32,9 +32,7 @@ from minutch.hadoop.formats.writables import BytesWritable, NullWritable, Writab
 
 Decoder = Callable[[bytes], Writable]
 Decoders = Mapping[str, Decoder]
-"""How the records of some classes are read, by Java class name, where it takes more than the
-class.
-"""
+"""Functions that read the records of some classes, by Java class name; others read themselves."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -50,7 +48,7 @@ class Raw(Writable):
 
 
 def files_below(path: Path) -> Iterator[Path]:
-    """The files with data at or below `path`, folders in the order of their names.
+    """Yields the files with data at or below `path`, folders in the order of their names.
 
     Of a MapFile that is its data. Names that begin with a dot or an underscore (checksums, locks,
     marks) are left out below a folder, as Hadoop leaves them out of a job's input.
@@ -66,13 +64,13 @@ def files_below(path: Path) -> Iterator[Path]:
 
 
 def is_sequence_file(path: Path) -> bool:
-    """Whether a file begins as a SequenceFile does."""
+    """Returns whether a file begins like a SequenceFile."""
     with path.open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
 def as_text(path: Path, decoders: Decoders | None = None) -> Iterator[str]:
-    """The text of a file in pieces, line breaks included. Raises FormatError."""
+    """Yields the text of a file in pieces, line breaks included. Raises FormatError."""
     if not is_sequence_file(path):
         yield from _plain(path)
         return
@@ -82,7 +80,7 @@ def as_text(path: Path, decoders: Decoders | None = None) -> Iterator[str]:
 
 
 def as_json(path: Path, decoders: Decoders | None = None) -> Iterator[str]:
-    """A file as lines of JSON. Raises FormatError."""
+    """Yields a file as lines of JSON. Raises FormatError."""
     if not is_sequence_file(path):
         for line in "".join(_plain(path)).splitlines():
             yield _json_line({"file": str(path), "line": line})
@@ -111,7 +109,7 @@ def _json_line(record: dict[str, Any]) -> str:
 
 
 def _plain(path: Path) -> Iterator[str]:
-    """A file that is no SequenceFile."""
+    """Yields a file that is no SequenceFile."""
     with ChecksumReader(path) as reader:
         begin = reader.read(len(_GZIP_MAGIC))
     packed = codec(PACKAGE + "GzipCodec") if begin == _GZIP_MAGIC else codec_for(path.name)
@@ -130,7 +128,7 @@ def _plain(path: Path) -> Iterator[str]:
 
 
 def _records(reader: SequenceFileReader, decoders: Decoders) -> Iterator[tuple[Writable, Writable]]:
-    """The records as Writables; values of unknown classes as Raw."""
+    """Yields the records as Writables; values of unknown classes as Raw."""
     read_key, read_value = (
         decoders.get(name) or _decoder(name) for name in (reader.key_class, reader.value_class)
     )
@@ -152,8 +150,8 @@ def _decoder(class_name: str) -> Decoder:
 
 
 def to_json(value: Any) -> Any:
-    """What stands for a value in JSON: its fields by name, in Java's spelling; nothing is rounded
-    or left out.
+    """Converts a value to JSON: its fields by name, in Java's spelling, with nothing rounded or
+    left out.
     """
     for kind, convert in _CONVERSIONS:
         if isinstance(value, kind):
@@ -188,7 +186,9 @@ def _float_to_json(value: float) -> float | str:
 
 
 def _mapping_to_json(value: Mapping[Any, Any]) -> Any:
-    """An object if the keys are strings that differ, else a list of pairs with their classes."""
+    """Returns an object if the keys are strings that differ, else a list of pairs with their
+    classes.
+    """
     items = value.java_items() if hasattr(value, "java_items") else value.items()
     keys = [key if isinstance(key, str) else getattr(key, "value", None) for key in value]
     if all(isinstance(key, str) for key in keys) and len(set(keys)) == len(keys):

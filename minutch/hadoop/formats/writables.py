@@ -4,12 +4,12 @@
 Each class has `class_name` (the Java name found in file headers and class tables), `read`, `write`,
 `java_hash` (Java's hashCode, which decides the order of a HashMap) and `__str__` (Java's toString).
 
-    BytesWritable    int length, bytes              ArrayWritable    int count, values (their class
-                     is not stored)
-    MD5Hash          16 bytes                       GenericWritable  unsigned byte class index,
-                     value
-    MapWritable      byte count of new classes, (byte id, utf8 class name)*,
-                     int size, (byte class id, key, byte class id, value)*
+    BytesWritable      int length, bytes
+    MD5Hash            16 bytes
+    ArrayWritable      int count, values (their class is not stored)
+    GenericWritable    unsigned byte class index, value
+    MapWritable        byte count of new classes, (byte id, utf8 class name)*,
+                       int size, (byte class id, key, byte class id, value)*
 
 Classes are found by Java name through `lookup` (see `registry`).
 """
@@ -292,7 +292,7 @@ class ArrayWritable(Writable):
 
     @staticmethod
     def of(value_class: type[Writable]) -> type[ArrayWritable]:
-        """The type of ArrayWritables whose values are of `value_class`."""
+        """Returns the type of ArrayWritables whose values are of `value_class`."""
         name = f"ArrayWritableOf{value_class.__name__}"
         return type(name, (ArrayWritable,), {"__slots__": (), "value_class": value_class})
 
@@ -345,8 +345,8 @@ _MAX_NEW_CLASSES = 127
 
 @lru_cache(maxsize=4096)
 def _keys_order(keys: tuple[Writable, ...]) -> tuple[int, ...]:
-    """The order of a HashMap with these keys. Cached, since the metadata of pages has the same keys
-    over and over.
+    """Returns the order of a HashMap with these keys. Cached, since the metadata of pages has the
+    same keys over and over.
     """
     return tuple(javahash.hash_map_order([key.java_hash() for key in keys]))
 
@@ -385,13 +385,13 @@ class MapWritable(dict[Writable, Writable], Writable):
             self.new_classes.append(name)
 
     def update(self, entries: Mapping[K, Writable], /) -> None:  # type: ignore[override]
-        """Put all entries, through the class table."""
+        """Puts all entries, through the class table."""
         for key, value in entries.items():
             self[key] = value
 
     def copy(self) -> MapWritable:
-        """What Hadoop's copy constructor gives: the same entries, in the order in which they would
-        be written.
+        """Returns what Hadoop's copy constructor makes: the same entries, in the order in which
+        they would be written.
         """
         result = MapWritable()
         result.new_classes = list(self.new_classes)
@@ -400,16 +400,16 @@ class MapWritable(dict[Writable, Writable], Writable):
         return result
 
     def get_text(self, key: str) -> str | None:
-        """The string form of the value of the Text key `key`."""
+        """Returns the string form of the value of the Text key `key`."""
         value = self.get(Text(key))
         return None if value is None else str(value)
 
     def set_text(self, key: str, value: str) -> None:
-        """Put a Text under a Text key."""
+        """Puts a Text under a Text key."""
         self[Text(key)] = Text(value)
 
     def java_items(self) -> Iterator[tuple[Writable, Writable]]:
-        """The entries in the order of Java's HashMap."""
+        """Returns the entries in the order of Java's HashMap."""
         if len(self) < 2:
             return iter(self.items())
         entries = list(self.items())

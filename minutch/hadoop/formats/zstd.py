@@ -20,13 +20,13 @@ def compress(data: bytes) -> bytes:
 
 
 def compressor() -> Any:
-    """A compressor of one frame, as bz2's."""
+    """Returns a compressor of one frame, as bz2's."""
     return zstd.ZstdCompressor()
 
 
 def decompressor(window_log: int, shared: Any = None) -> Any:
-    """A decompressor of one frame, as bz2's; windows up to 2 ** `window_log` bytes. It raises
-    ZstdError.
+    """Returns a decompressor of one frame, as bz2's; windows up to 2 ** `window_log` bytes. It
+    raises ZstdError.
 
     `shared` is a `dictionary`, if the frame may have been made with one.
     """
@@ -34,7 +34,7 @@ def decompressor(window_log: int, shared: Any = None) -> Any:
 
 
 def dictionary(data: bytes) -> Any:
-    """A dictionary: as zstd makes them, or any data that frames may refer to. ZstdError or
+    """Returns a dictionary: as zstd makes them, or any data that frames may refer to. ZstdError or
     ValueError.
     """
     made = zstd.ZstdDict(data, is_raw=not data.startswith(_DICTIONARY))
@@ -43,5 +43,5 @@ def dictionary(data: bytes) -> Any:
 
 
 def frame_size(data: memoryview) -> int:
-    """The bytes of the frame that `data` begins with. ZstdError where it is not all there."""
+    """Returns the size of the frame that `data` begins with. Raises ZstdError if it is cut off."""
     return int(zstd.get_frame_size(data))

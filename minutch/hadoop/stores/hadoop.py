@@ -1,11 +1,10 @@
-"""Hadoop's file systems, called in a Java process beside this one: whatever the jars of PySpark
-read.
+"""Calls Hadoop's file systems in a Java process beside this one: all that PySpark's jars can read.
 
-The process is started at the first call, and ends with this one. It knows the properties of the job
+The process is started at the first call, and ends with this one. It gets the properties of the job
 that begin like Hadoop's own (fs., dfs., ipc., hadoop., spark.hadoop.), the files of
-HADOOP_CONF_DIR, and the jars that lie in PySpark, in `spark.jars`, or in the extra class path of
-Spark's driver. Files travel through the disk of this machine: Java copies a range of one into a
-file here, or a file from here, with Hadoop's own clients; nothing goes through the socket.
+HADOOP_CONF_DIR, and the jars of PySpark, of `spark.jars`, and of the extra class path of Spark's
+driver. Files travel through the disk of this machine: Java copies a range of one into a file here,
+or a file from here, with Hadoop's own clients; no content goes through the socket.
 
 Hadoop's exceptions become Python's: FileNotFoundError, FileExistsError, PermissionError, else
 StoreError.
@@ -19,7 +18,7 @@ import os
 import shutil
 import subprocess
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkstemp
@@ -27,14 +26,16 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from minutch import processwide
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, StoreError
+from minutch.processwide import StoreSettings
 from minutch.scratch import make as make_scratch
 from minutch.scratch import remove as remove_scratch
 
 HADOOP: Final = "spark.hadoop."
 PREFIXES: Final = ("fs.", "dfs.", "ipc.", "hadoop.")
-"""Of properties of a job that are Hadoop's."""
+"""Prefixes of Hadoop's properties in the configuration of a job."""
 _JARS: Final = ("spark.jars", "spark.driver.extraClassPath")
 _LOG4J: Final = Path(__file__).parents[2] / "work" / "engine" / "log4j2.properties"
 _OPTIONS: Final = (
@@ -47,26 +48,15 @@ _QUICK: Final = {
     "ipc.client.connect.max.retries": "3",
     "ipc.client.connect.max.retries.on.timeouts": "3",
 }
-"""A name node that is not there is found out in seconds, not in minutes."""
+"""Retries for a missing name node: it is noticed in seconds instead of minutes."""
 _NEW_ONLY: Final = "fs.option.create.conditional.overwrite"
 """Hadoop's name, since 3.4.2, for writing an object of S3 only where there is none."""
 
 _lock = Lock()
 
 
-class Settings(NamedTuple):
-    """What a Java process is started with."""
-
-    properties: tuple[tuple[str, str], ...] = ()
-    """Of Hadoop."""
-    jars: tuple[str, ...] = ()
-    """Files and folders' stars beside those of PySpark."""
-    scratch: str = ""
-    """The folder in which files lie while they travel; the system's own for such without it."""
-
-
-class Entry(NamedTuple):
-    """What a file system says of a path."""
+class FileStatus(NamedTuple):
+    """The status of a file or folder."""
 
     name: str
     is_folder: bool
@@ -75,68 +65,58 @@ class Entry(NamedTuple):
     """Epoch milliseconds."""
 
 
-def settings_of(conf: Configuration) -> Settings:
-    """What the file systems of a job need."""
+def settings_of(conf: Configuration) -> StoreSettings:
+    """Reads the settings of the Java process from the configuration of a job."""
     found = dict(_QUICK)
-    found |= {name: value for name, value in conf.items() if name.startswith(PREFIXES)}
+    found |= {name: conf.get(name, "") for name in conf if name.startswith(PREFIXES)}
     found |= {
-        name.removeprefix(HADOOP): value for name, value in conf.items() if name.startswith(HADOOP)
+        name.removeprefix(HADOOP): conf.get(name, "") for name in conf if name.startswith(HADOOP)
     }
     jars = [
         word for name in _JARS for word in conf.get(name, "").replace(":", ",").split(",") if word
     ]
-    return Settings(tuple(sorted(found.items())), tuple(jars))
+    return StoreSettings(tuple(sorted(found.items())), tuple(jars))
 
 
 class _Hadoop:
-    """The Java process of this one, once it is needed."""
+    """The Java process that belongs to this process, started when it is needed."""
 
     def __init__(self) -> None:
-        self._wanted: Callable[[], Settings] = Settings
-        self._settings: Settings | None = None
         self._gateway: Any = None
         self._conf: Any = None
+        self._properties: tuple[tuple[str, str], ...] | None = None
         self._scratch = ""
 
-    def use(self, wanted: Callable[[], Settings]) -> None:
-        """From now on, `wanted` says what the process is to be started with."""
-        self._wanted, self._settings = wanted, None
-
-    @property
-    def settings(self) -> Settings:
-        """What the process is started with, or would be."""
-        if self._settings is None:
-            self._settings = self._wanted()
-        return self._settings
-
     def jvm(self) -> Any:
-        """Java's names. Raises ConfigError without PySpark or Java."""
+        """Returns Java's names. Raises ConfigError without PySpark or Java."""
+        settings = processwide.settings().stores
         with _lock:
             if self._gateway is None:
-                self._gateway = _started(self.settings)
+                self._gateway = _started(settings)
                 atexit.register(self.stop)
-            if self._conf is None or self._settings is None:
+            if self._properties != settings.properties:
                 self._conf = self._gateway.jvm.org.apache.hadoop.conf.Configuration()
-                for name, value in self.settings.properties:
+                for name, value in settings.properties:
                     self._conf.set(name, value)
+                self._properties = settings.properties
             return self._gateway.jvm
 
     def system(self, uri: str) -> Any:
-        """The FileSystem of a URI."""
+        """Returns the FileSystem of a URI."""
         jvm = self.jvm()
         with _errors(uri):
             return jvm.org.apache.hadoop.fs.Path(uri).getFileSystem(self._conf)
 
     def scratch(self) -> str:
-        """The folder in which files lie while they travel."""
+        """Returns the folder for files in transit."""
         if not self._scratch:
-            self._scratch = str(make_scratch("files", self.settings.scratch))
+            self._scratch = str(make_scratch("files", processwide.settings().stores.scratch))
             atexit.register(remove_scratch, Path(self._scratch))
         return self._scratch
 
     def stop(self) -> None:
-        """End the process."""
-        gateway, self._gateway, self._conf = self._gateway, None, None
+        """Ends the process."""
+        gateway, self._gateway, self._properties = self._gateway, None, None
         if gateway is not None:
             gateway.shutdown()
             gateway.java_process.stdin.close()  # at whose end it ends
@@ -144,26 +124,20 @@ class _Hadoop:
 
 
 _hadoop = _Hadoop()
-use = _hadoop.use
 stop = _hadoop.stop
 scratch = _hadoop.scratch
 
 
-def settings() -> Settings:
-    """What the Java process is started with, or would be."""
-    return _hadoop.settings
-
-
 def _named(variable: str) -> str:
-    """The folder that a variable names, as Java's and Hadoop's own programs take it; empty if it
-    names none.
+    """Returns the folder that an environment variable names, as Java's and Hadoop's own programs
+    read it; empty if it is not set.
     """
     found = os.path.expandvars(f"${variable}")
     return "" if found.startswith("$") else found
 
 
 def find_java() -> str:
-    """The program `java`. Raises ConfigError where there is none."""
+    """Finds the program `java`. Raises ConfigError where there is none."""
     home = _named("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
     if found is None:
@@ -175,8 +149,8 @@ def find_java() -> str:
     return found
 
 
-def _started(settings: Settings) -> Any:
-    """The gateway to a new Java process."""
+def _started(settings: StoreSettings) -> Any:
+    """Starts a Java process and returns its gateway."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about versions of pandas, which is not used here
@@ -208,15 +182,15 @@ def _started(settings: Settings) -> Any:
 # -- calls -----------------------------------------------------------------------------------------
 
 
-def _place(uri: str) -> tuple[Any, Any]:
-    """The file system of a URI, and Hadoop's path."""
+def _resolve(uri: str) -> tuple[Any, Any]:
+    """Returns the file system of a URI, and Hadoop's path."""
     system = _hadoop.system(uri)
     return system, _hadoop.jvm().org.apache.hadoop.fs.Path(uri)
 
 
-def _entry(status: Any) -> Entry:
+def _file_status(status: Any) -> FileStatus:
     path = status.getPath()
-    return Entry(
+    return FileStatus(
         path.getName(),
         bool(status.isDirectory()),
         int(status.getLen()),
@@ -224,30 +198,30 @@ def _entry(status: Any) -> Entry:
     )
 
 
-def look(uri: str) -> Entry:
-    """What is there. Raises FileNotFoundError."""
-    system, path = _place(uri)
+def look(uri: str) -> FileStatus:
+    """Returns the status of a file or folder. Raises FileNotFoundError."""
+    system, path = _resolve(uri)
     with _errors(uri):
-        return _entry(system.getFileStatus(path))
+        return _file_status(system.getFileStatus(path))
 
 
-def entries(uri: str) -> list[Entry]:
-    """What is in a folder."""
-    system, path = _place(uri)
+def list_folder(uri: str) -> list[FileStatus]:
+    """Returns the status of everything in a folder."""
+    system, path = _resolve(uri)
     with _errors(uri):
-        return [_entry(status) for status in system.listStatus(path)]
+        return [_file_status(status) for status in system.listStatus(path)]
 
 
 def make_folder(uri: str) -> None:
-    """With all that is missing above it."""
-    system, path = _place(uri)
+    """Makes a folder and those missing above it."""
+    system, path = _resolve(uri)
     with _errors(uri):
         system.mkdirs(path)
 
 
 def rename(uri: str, target: str) -> None:
-    """Raises FileExistsError where the target exists."""
-    system, path = _place(uri)
+    """Renames a file or folder. Raises FileExistsError if the target exists."""
+    system, path = _resolve(uri)
     jvm = _hadoop.jvm()
     with _errors(uri):
         target_path = jvm.org.apache.hadoop.fs.Path(target)
@@ -259,19 +233,21 @@ def rename(uri: str, target: str) -> None:
 
 
 def delete(uri: str, *, tree: bool = False) -> bool:
-    """Whether there was something to delete; a folder that is not empty only with `tree`."""
-    system, path = _place(uri)
+    """Removes a file, or a folder, which has to be empty without `tree`. Returns False if there is
+    none.
+    """
+    system, path = _resolve(uri)
     with _errors(uri):
         return bool(system.delete(path, tree))
 
 
 def create(uri: str, content: bytes) -> None:
-    """A new file, at once or not at all. Raises FileExistsError.
+    """Writes a new file in one step. Raises FileExistsError.
 
     S3 decides who was first when the file is complete: that is asked of it, and HDFS does not know
     the option.
     """
-    system, path = _place(uri)
+    system, path = _resolve(uri)
     with _errors(uri, _CREATING):
         stream = system.createFile(path).overwrite(False).recursive().opt(_NEW_ONLY, True).build()
         try:
@@ -281,8 +257,8 @@ def create(uri: str, content: bytes) -> None:
 
 
 def upload(file: str, uri: str) -> None:
-    """Put a file of this machine there, in place of what is there; it is gone here."""
-    system, path = _place(uri)
+    """Moves a file of this machine there, replacing an existing one."""
+    system, path = _resolve(uri)
     with _errors(uri):
         system.copyFromLocalFile(
             True, True, _hadoop.jvm().org.apache.hadoop.fs.Path(f"file://{file}"), path
@@ -290,17 +266,17 @@ def upload(file: str, uri: str) -> None:
 
 
 class Ranges:
-    """A file that is open to be read in ranges."""
+    """A file open for reading in ranges."""
 
     def __init__(self, uri: str) -> None:
-        system, path = _place(uri)
+        system, path = _resolve(uri)
         self._uri = uri
         with _errors(uri):
             self.size = int(system.getFileStatus(path).getLen())
             self._stream = system.open(path)
 
     def read(self, start: int, end: int) -> bytearray:
-        """Its bytes from `start` to before `end`."""
+        """Reads the bytes from `start` to before `end`."""
         end = min(end, self.size)
         data = bytearray(max(end - start, 0))
         if not data:
@@ -326,13 +302,13 @@ class Ranges:
         return data
 
     def close(self) -> None:
-        """Let go of it."""
+        """Closes the file."""
         with suppress(Exception):
             self._stream.close()
 
 
 def new_file() -> str:
-    """A file on this machine, to be uploaded."""
+    """Makes a file on this machine, to be uploaded."""
     descriptor, name = mkstemp(dir=_hadoop.scratch())
     os.close(descriptor)
     return name
@@ -348,12 +324,12 @@ _NUMBERS: Final[Mapping[str, int]] = {
     "ParentNotDirectoryException": errno.ENOTDIR,
 }
 _CREATING: Final[Mapping[str, int]] = {"RemoteFileChangedException": errno.EEXIST}
-"""What it means that another was faster."""
+"""Errors of `create` where another process was faster."""
 
 
 @contextmanager
 def _errors(uri: str, more: Mapping[str, int] = MappingProxyType({})) -> Iterator[None]:
-    """Java's exceptions as Python's; `more` are such that mean something here alone."""
+    """Raises Java's exceptions as Python's; `more` has those with a meaning for this call only."""
     from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
     try:
@@ -365,7 +341,7 @@ def _errors(uri: str, more: Mapping[str, int] = MappingProxyType({})) -> Iterato
 
 
 def _translated(error: Any, uri: str, numbers: Mapping[str, int]) -> Exception:
-    """What a Java exception means."""
+    """Returns Python's exception for one of Java's."""
     names: list[str] = []
     texts: list[str] = []
     cause = error

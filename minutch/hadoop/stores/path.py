@@ -1,22 +1,29 @@
-"""A Path on a file system of Hadoop: the part of pathlib that databases and segments need.
+"""Names files and folders of a store: a file system of Hadoop (hdfs://, s3a://).
 
     StorePath("hdfs://name:8020/crawl") / "crawldb"     str() gives hdfs://name:8020/crawl/crawldb
 
-Files are read in ranges (`open("rb")`, `read_range`) and written whole: what is written lies on
-this machine until it is closed. What a store lacks raises OSError: appending, links, modes. `os`,
-`shutil` and `mmap` know nothing of stores.
+A StorePath has those methods of pathlib that databases and segments need, so a job is written once
+for paths of both kinds, and asks `is_local` where they differ. It is no `Path` and no
+`os.PathLike`: `open`, `os`, `shutil`, `mmap` and `Path` raise TypeError for it, and what it lacks
+raises AttributeError. Files are read in ranges (`open("rb")`, `read_range`) and written whole: a
+file that is being written stays on this machine until it is closed.
 """
+
+# mypy: disable-error-code="override"
+# StorePath has the methods of Path without their rarer options.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
 import stat
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from pathlib import Path, PosixPath
-from typing import IO, Any, Final, Self, TypeGuard, cast
+from functools import total_ordering
+from pathlib import Path, PurePath, PurePosixPath
+from typing import IO, TYPE_CHECKING, Any, Final, TypeGuard, cast
 
 from minutch.errors import ConfigError
 from minutch.hadoop.stores import hadoop
@@ -26,175 +33,235 @@ _READ_AHEAD: Final = 1 << 17
 _NO_RENAME: Final = ("s3a", "s3", "s3n", "gs", "wasb", "wasbs", "oss", "cosn", "obs", "swift")
 
 
-def as_path(text: str | Path) -> Path:
-    """The path that a word names: on this machine, or with a scheme on a file system of Hadoop.
-    Raises ConfigError.
-    """
-    if isinstance(text, Path):
-        return text
-    found = _SCHEME.match(text)
-    if found is None:
-        return Path(text)
-    if found[1] == "file":
-        return Path(text[found.end() :] or "/")
-    if not found[2]:
-        raise ConfigError(f"{text} names no host or bucket: expected {found[1]}://HOST/PATH")
-    return StorePath(text)
+if TYPE_CHECKING:
+    _PathForTypes = Path  # the signatures of jobs say Path for both kinds
+else:
+    _PathForTypes = object
 
 
-def is_local(path: Path) -> bool:
-    """Whether a path is one of this machine."""
-    return not isinstance(path, StorePath)
+@total_ordering
+class StorePath(_PathForTypes):
+    """The path of a file or folder in a store."""
 
+    __slots__ = ("_pure",)
 
-def copies(path: Path) -> TypeGuard[StorePath]:
-    """Whether a folder of this file system is renamed by copying its files, one by one."""
-    return isinstance(path, StorePath) and not path.renames
+    def __init__(self, uri: str) -> None:
+        if not _SCHEME.match(uri):
+            raise ValueError(f"expected SCHEME://HOST/PATH, found {uri!r}")
+        self._pure = PurePosixPath(uri)
 
-
-def near(path: Path) -> Path:
-    """A folder on this machine for what a job keeps for itself: the path, or a folder beside all
-    stores.
-    """
-    return path if is_local(path) else Path(hadoop.scratch())
-
-
-def remove_tree(path: StorePath) -> None:
-    """Remove a folder or file and all that is in it, if there is something."""
-    hadoop.delete(str(path), tree=True)
-
-
-class StorePath(PosixPath):
-    """See above. All that it knows is in its parts, `hdfs:`, `name:8020`, `crawl`, so that it may
-    travel.
-    """
+    # -- the name
 
     def __str__(self) -> str:
-        text = super().__str__()
-        return text.replace(":/", "://", 1) if self.is_absolute() else text
+        return str(self._pure).replace(":/", "://", 1)
 
     def __repr__(self) -> str:
         return f"StorePath({str(self)!r})"
 
-    def __fspath__(self) -> str:
-        return str(self)
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StorePath) and self._pure == other._pure
+
+    def __lt__(self, other: StorePath) -> bool:
+        return self._pure < other._pure
+
+    def __hash__(self) -> int:
+        return hash(self._pure)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StorePath, (str(self),)
+
+    def __truediv__(self, name: str | PurePath) -> StorePath:
+        return self._with(self._pure / name)
+
+    def _with(self, pure: PurePosixPath) -> StorePath:
+        return StorePath(str(pure).replace(":/", "://", 1))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Scheme, host and names: `hdfs:`, `name:8020`, `crawl`."""
+        return self._pure.parts
+
+    @property
+    def name(self) -> str:
+        """The last part."""
+        return self._pure.name
+
+    @property
+    def stem(self) -> str:
+        """The name without its suffix."""
+        return self._pure.stem
+
+    @property
+    def suffix(self) -> str:
+        """The end of the name, from its last dot on."""
+        return self._pure.suffix
+
+    @property
+    def parent(self) -> StorePath:
+        """The folder above; the root's is the root."""
+        return self if len(self.parts) <= 2 else self._with(self._pure.parent)
+
+    @property
+    def parents(self) -> tuple[StorePath, ...]:
+        """All folders above, nearest first."""
+        return tuple(map(self._with, [*self._pure.parents][: len(self.parts) - 2]))
+
+    def with_name(self, name: str) -> StorePath:
+        """The path of another name in the same folder."""
+        return self._with(self._pure.with_name(name))
+
+    def relative_to(self, folder: StorePath) -> PurePosixPath:
+        """The name of this path in a folder above it. Raises ValueError if that is not above it."""
+        return self._pure.relative_to(folder._pure)
+
+    def is_absolute(self) -> bool:
+        """True: a URI does not depend on the working directory."""
+        return True
+
+    def absolute(self) -> StorePath:
+        """The same path."""
+        return self
 
     @property
     def scheme(self) -> str:
-        """`hdfs`, `s3a` ..."""
+        """The URI's scheme: `hdfs`, `s3a` …"""
         return self.parts[0].removesuffix(":")
 
     @property
     def renames(self) -> bool:
-        """Whether its file system renames a folder in one step; others copy file by file."""
+        """True if the store renames a folder in one step; others copy its files one by one."""
         return self.scheme not in _NO_RENAME
-
-    def is_absolute(self) -> bool:
-        return bool(self.parts) and self.parts[0].endswith(":")
-
-    def absolute(self) -> Self:
-        return self
-
-    def resolve(self, strict: bool = False) -> Self:
-        return self
-
-    # -- looking
-
-    def _look(self) -> hadoop.Entry | None:
-        if len(self.parts) < 2:
-            return None
-        try:
-            return hadoop.look(self._uri)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
 
     @property
     def _uri(self) -> str:
         return str(self) if len(self.parts) > 2 else f"{self}/"
 
-    def exists(self, *, follow_symlinks: bool = True) -> bool:
+    # -- reading folders
+
+    def _look(self) -> hadoop.FileStatus | None:
+        try:
+            return hadoop.look(self._uri)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def exists(self) -> bool:
+        """Returns whether there is a file or folder."""
         return self._look() is not None
 
-    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+    def is_dir(self) -> bool:
+        """Returns whether there is a folder."""
         found = self._look()
         return found is not None and found.is_folder
 
-    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+    def is_file(self) -> bool:
+        """Returns whether there is a file."""
         found = self._look()
         return found is not None and not found.is_folder
 
-    def is_symlink(self) -> bool:
-        return False
-
-    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+    def stat(self) -> os.stat_result:
+        """Kind, size and time of the last change; the rest is zero. Raises FileNotFoundError."""
         found = hadoop.look(self._uri)
         mode = stat.S_IFDIR | 0o755 if found.is_folder else stat.S_IFREG | 0o644
-        seconds = found.modified / 1000
-        return os.stat_result((mode, 0, 0, 1, 0, 0, found.size, *(int(seconds),) * 3))
+        seconds = found.modified // 1000
+        return os.stat_result((mode, 0, 0, 1, 0, 0, found.size, seconds, seconds, seconds))
 
-    lstat = stat
+    def iterdir(self) -> Iterator[StorePath]:
+        """Yields what a folder contains."""
+        for status in hadoop.list_folder(self._uri):
+            yield self / status.name
 
-    def iterdir(self) -> Iterator[Self]:  # type: ignore[override]
-        for entry in hadoop.entries(self._uri):
-            yield self / entry.name
-
-    def glob(self, pattern: str, **_: Any) -> Iterator[Self]:  # type: ignore[override]
-        """Of names in this folder; `pattern` has no slash."""
+    def glob(self, pattern: str) -> Iterator[StorePath]:
+        """Yields what a folder contains under names that match a pattern without slashes."""
         if self.is_dir():
-            yield from (path for path in self.iterdir() if fnmatchcase(path.name, str(pattern)))
+            yield from (path for path in self.iterdir() if fnmatchcase(path.name, pattern))
 
-    def rglob(self, pattern: str, **_: Any) -> Iterator[Self]:  # type: ignore[override]
-        for entry in hadoop.entries(self._uri):
-            path = self / entry.name
-            if fnmatchcase(entry.name, str(pattern)):
+    def rglob(self, pattern: str) -> Iterator[StorePath]:
+        """Like `glob`, in the folders below as well."""
+        for status in hadoop.list_folder(self._uri):
+            path = self / status.name
+            if fnmatchcase(status.name, pattern):
                 yield path
-            if entry.is_folder:
+            if status.is_folder:
                 yield from path.rglob(pattern)
 
-    # -- changing
+    # -- changing folders
 
     def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
+        """Makes a folder. Stores that have folders only as parts of names need no parent."""
         if not exist_ok and self.exists():
-            raise FileExistsError(17, "File exists", str(self))
-        if (
-            not parents and self.renames and not self.parent.exists()
-        ):  # others have no folders but in names
-            raise FileNotFoundError(2, "No such folder", str(self.parent))
+            raise FileExistsError(errno.EEXIST, "File exists", str(self))
+        if not parents and self.renames and not self.parent.exists():
+            raise FileNotFoundError(errno.ENOENT, "No such folder", str(self.parent))
         hadoop.make_folder(self._uri)
 
-    def rename(self, target: str | os.PathLike[str]) -> Self:
+    def rename(self, target: StorePath) -> StorePath:
+        """Renames a file or folder. Raises FileExistsError if the target exists."""
+        _require_store(target)
         hadoop.rename(self._uri, str(target))
-        return type(self)(target)
+        return target
 
-    def replace(self, target: str | os.PathLike[str]) -> Self:
-        """In two steps: for a moment there is neither."""
+    def replace(self, target: StorePath) -> StorePath:
+        """Renames a file over another, in two steps: for a moment there is neither."""
+        _require_store(target)
         hadoop.delete(str(target))
         return self.rename(target)
 
     def unlink(self, missing_ok: bool = False) -> None:
+        """Removes a file."""
         if not hadoop.delete(self._uri) and not missing_ok:
-            raise FileNotFoundError(2, "No such file", str(self))
+            raise FileNotFoundError(errno.ENOENT, "No such file", str(self))
 
     def rmdir(self) -> None:
+        """Removes an empty folder."""
         if next(self.iterdir(), None) is not None:
-            raise OSError(39, "Directory not empty", str(self))
+            raise OSError(errno.ENOTEMPTY, "Directory not empty", str(self))
         hadoop.delete(self._uri)
 
-    def create(self, content: bytes) -> None:
-        """Make a new file. Raises FileExistsError."""
-        hadoop.create(self._uri, content)
+    def remove_tree(self) -> None:
+        """Removes a file, or a folder with its contents, if it exists."""
+        hadoop.delete(self._uri, tree=True)
 
     # -- files
 
+    def create(self, content: bytes) -> None:
+        """Writes a new file in one step. Raises FileExistsError."""
+        hadoop.create(self._uri, content)
+
     def read_range(self, start: int, end: int) -> bytearray:
-        """The bytes from `start` to before `end`, or to the end of the file."""
+        """Reads the bytes from `start` to before `end`, or to the end of the file."""
         file = hadoop.Ranges(self._uri)
         try:
             return file.read(start, end)
         finally:
             file.close()
 
-    def open(  # type: ignore[override]
+    def read_bytes(self) -> bytes:
+        """Reads a file."""
+        with self.open("rb") as file:
+            return cast(bytes, file.read())
+
+    def write_bytes(self, data: bytes) -> int:
+        """Writes a file and returns its size."""
+        with self.open("wb") as file:
+            return file.write(data)
+
+    def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
+        """Reads a file of text."""
+        with self.open("r", -1, encoding, errors) as file:
+            return cast(str, file.read())
+
+    def write_text(
+        self,
+        data: str,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+    ) -> int:
+        """Writes a file of text and returns its length in characters."""
+        with self.open("w", -1, encoding, errors, newline) as file:
+            return file.write(data)
+
+    def open(
         self,
         mode: str = "r",
         buffering: int = -1,
@@ -202,24 +269,66 @@ class StorePath(PosixPath):
         errors: str | None = None,
         newline: str | None = None,
     ) -> IO[Any]:
+        """Opens a file to be read, or to be written whole."""
         kind = mode.replace("b", "").replace("t", "")
         raw: io.RawIOBase
+        binary: Any
         if kind == "r":
-            raw = _Reading(self._uri)
-            binary: Any = raw if buffering == 0 else io.BufferedReader(raw)
+            raw = _FileReader(self._uri)
+            binary = raw if buffering == 0 else io.BufferedReader(raw)
         elif kind in ("w", "x"):
             if kind == "x" and self.exists():
-                raise FileExistsError(17, "File exists", str(self))
-            raw = _Writing(self._uri)
+                raise FileExistsError(errno.EEXIST, "File exists", str(self))
+            raw = _FileWriter(self._uri)
             binary = raw if buffering == 0 else io.BufferedWriter(raw)
         else:
-            raise OSError(95, f"files are read or written whole, not opened as {mode!r}", str(self))
+            message = f"files are read or written whole, not opened as {mode!r}"
+            raise OSError(errno.EOPNOTSUPP, message, str(self))
         if "b" in mode:
             return cast(IO[Any], binary)
-        return cast(IO[Any], io.TextIOWrapper(binary, encoding, errors, newline))
+        return io.TextIOWrapper(binary, encoding, errors, newline)
 
 
-class _Reading(io.RawIOBase):
+def as_path(name: str | Path) -> Path:
+    """Returns the path that a name stands for: with a scheme in a store, else on this machine.
+    Raises ConfigError.
+    """
+    if not isinstance(name, str):
+        return name
+    found = _SCHEME.match(name)
+    if found is None:
+        return Path(name)
+    if found[1] == "file":
+        return Path(name[found.end() :] or "/")
+    if not found[2]:
+        raise ConfigError(f"{name} names no host or bucket: expected {found[1]}://HOST/PATH")
+    return StorePath(name)
+
+
+def is_local(path: Path) -> bool:
+    """Returns whether a path is on this machine."""
+    return not isinstance(path, StorePath)
+
+
+def copies(path: Path) -> TypeGuard[StorePath]:
+    """Returns whether renaming a folder there means copying its files one by one."""
+    return isinstance(path, StorePath) and not path.renames
+
+
+def local_scratch(path: Path) -> Path:
+    """Returns a folder on this machine for the scratch files of a job: the path itself, or the
+    scratch folder of all stores.
+    """
+    return Path(hadoop.scratch()) if isinstance(path, StorePath) else path
+
+
+def _require_store(path: object) -> None:
+    """Raises TypeError for a path of this machine: no file is renamed into a store."""
+    if not isinstance(path, StorePath):
+        raise TypeError(f"expected the path of a store, found {path!r}")
+
+
+class _FileReader(io.RawIOBase):
     """A file of a store, read in ranges."""
 
     def __init__(self, uri: str) -> None:
@@ -244,14 +353,12 @@ class _Reading(io.RawIOBase):
         return len(data)
 
     def _next(self, size: int) -> bytearray:
-        """Up to `size` bytes; a read of few looks for what comes after them, too."""
+        """Returns up to `size` bytes; a short read fetches those that follow as well."""
         if size >= _READ_AHEAD:
             return self._ranges.read(self._at, self._at + size)
         if not self._held_at <= self._at < self._held_at + len(self._held):
-            self._held, self._held_at = (
-                self._ranges.read(self._at, self._at + _READ_AHEAD),
-                self._at,
-            )
+            self._held = self._ranges.read(self._at, self._at + _READ_AHEAD)
+            self._held_at = self._at
         start = self._at - self._held_at
         return self._held[start : start + size]
 
@@ -266,7 +373,7 @@ class _Reading(io.RawIOBase):
         super().close()
 
 
-class _Writing(io.FileIO):
+class _FileWriter(io.FileIO):
     """A file of a store: on this machine until it is closed."""
 
     def __init__(self, uri: str) -> None:

@@ -1,5 +1,5 @@
-"""What a fetch would do with a URL before it sends a request: protocol, queue, robots.txt, host at
-rest, address guard.
+"""Foretells what a fetch would do with a URL before it sends a request: protocol, queue,
+robots.txt, resting host, address guard.
 
 The answers come from what the fetch itself asks (`fetch/queues.py`, `fetch/decisions.py`, the
 protocol plugin) and from what the crawl has kept; no host is asked. Names are looked up only where
@@ -8,29 +8,24 @@ protocol plugin) and from what the crawl has kept; no host is asked. Names are l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import socket
+from collections.abc import Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
-from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import Verdict, decide
 from minutch.cycle.fetch.hoststate import FILE_NAME, FetchState
 from minutch.cycle.fetch.queuekey import queue_key
-from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.hostdb.store import HostDb
 from minutch.errors import ConfigError, ProtocolError, UrlError
-from minutch.inspect.explain.facts import FetchVerdict, Host, Robots
-from minutch.plugin.chains import SCOPE_DEFAULT, URLFilters, URLNormalizers
+from minutch.inspect.explain.facts import FetchVerdict, HostFacts, RobotsFacts
+from minutch.inspect.explain.settings import ExplainSettings, Resolve
+from minutch.plugin.chains import SCOPE_DEFAULT
 from minutch.plugin.points import Protocol
-from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.urls.parts import parse
 from minutch.urls.robots import KnownRobots, normal_path
-from minutch.urls.robotsagent import agent_names
 from minutch.urls.robotsfile import line_of
-
-Resolve = Callable[[str], Sequence[str]]
-"""The addresses of a host."""
 
 _WORDS: Final = {
     Verdict.FETCH: "fetch",
@@ -40,28 +35,26 @@ _WORDS: Final = {
 
 
 class Access:
-    """What is known of the way to URLs in a crawl; `now` in ms, `state` is the crawl's state
-    folder.
+    """The way to the URLs of a crawl, as far as it is known; `now` is in ms, `state` the crawl's
+    state folder.
     """
 
     def __init__(
         self,
-        conf: Configuration,
+        settings: ExplainSettings,
         state: Path,
         hostdb: HostDb | None,
         now: int,
         resolve: Resolve | None = None,
     ) -> None:
-        self._conf = conf
-        self._settings = FetchSettings.from_conf(conf, now)
-        self._factory = ProtocolFactory(conf)
+        self._plugins, self._settings = settings, settings.fetch
         self._state = state
         self._hostdb = hostdb
         self._now = now
         self._resolve = resolve
 
-    def to(self, url: str) -> tuple[Robots, Host, FetchVerdict]:
-        """robots.txt, the host, and what a fetch would do."""
+    def to(self, url: str) -> tuple[RobotsFacts, HostFacts, FetchVerdict]:
+        """Returns the facts of robots.txt and the host, and what a fetch would do."""
         fetched = self._fetched_as(url)
         if fetched is None:
             text = (
@@ -71,25 +64,25 @@ class Access:
             verdict = FetchVerdict(
                 False, "filtered", text, "change the rules, or those two properties"
             )
-            return Robots(None), self._host(url, None, Robots(None)), verdict
+            return RobotsFacts(None), self._host(url, None, RobotsFacts(None)), verdict
         protocol, missing = self._protocol(fetched)
         robots = self._robots(fetched, protocol)
         host = self._host(fetched, protocol, robots)
         return robots, host, self._verdict(robots, host, missing)
 
     def _fetched_as(self, url: str) -> str | None:
-        """The URL as the fetcher's feeder hands it on; None if it doesn't."""
+        """Returns the URL that the fetcher's feeder would queue; None if it would leave it out."""
         normal: str | None = url
         try:
             if self._settings.normalize_urls:
-                normal = URLNormalizers(self._conf, SCOPE_DEFAULT).normalize(url)
-            return URLFilters(self._conf).filter(normal) if self._settings.filter_urls else normal
+                normal = self._plugins.normalizers[SCOPE_DEFAULT].normalize(url)
+            return self._plugins.filters.filter(normal) if self._settings.filter_urls else normal
         except UrlError:
             return None
 
     def _protocol(self, url: str) -> tuple[Protocol | None, FetchVerdict | None]:
         try:
-            return self._factory.get_protocol(url), None
+            return self._plugins.protocols.get_protocol(url), None
         except ProtocolError as exc:
             remedy = "activate a protocol plugin for it (plugin.includes)"
             return None, FetchVerdict(False, "no_protocol", str(exc), remedy)
@@ -98,20 +91,22 @@ class Access:
 
     # -- robots.txt --------------------------------------------------------------------------------
 
-    def _robots(self, url: str, protocol: Protocol | None) -> Robots:
+    def _robots(self, url: str, protocol: Protocol | None) -> RobotsFacts:
         if protocol is None:
-            return Robots(None, "no protocol plugin, no robots.txt")
+            return RobotsFacts(None, "no protocol plugin, no robots.txt")
         known = protocol.known_robots(url, self._state)
         if known is None:
-            return Robots(None, "nothing is kept of it: the fetcher asks for it before the page")
+            return RobotsFacts(
+                None, "nothing is kept of it: the fetcher asks for it before the page"
+            )
         if known.exempt:
-            return Robots(
+            return RobotsFacts(
                 _WORDS[Verdict.FETCH],
                 "the host is on http.robot.rules.allowlist: its rules aren't asked for",
             )
         return self._judged(url, known)
 
-    def _judged(self, url: str, known: KnownRobots) -> Robots:
+    def _judged(self, url: str, known: KnownRobots) -> RobotsFacts:
         rules = known.rules
         decision = decide(
             rules.is_allowed(url),
@@ -122,9 +117,9 @@ class Access:
         )
         stale = known.expires <= self._now
         rule = None if rules.allow_all or rules.allow_none else rules.deciding(normal_path(url))
-        return Robots(
+        return RobotsFacts(
             _WORDS.get(decision.verdict),
-            "too old (http.robots.cache.seconds): the fetcher asks for it anew" if stale else "",
+            "too old (http.robots.cache.seconds): the fetcher asks for it again" if stale else "",
             known.url,
             known.code,
             known.fetched,
@@ -132,12 +127,12 @@ class Access:
             0 if rule is None else rule.line,
             "" if rule is None else line_of(known.content, rule.line),
             rules.crawl_delay,
-            tuple(agent_names(self._conf)),
+            self._plugins.agents,
         )
 
     # -- the host ----------------------------------------------------------------------------------
 
-    def _host(self, url: str, protocol: Protocol | None, robots: Robots) -> Host:
+    def _host(self, url: str, protocol: Protocol | None, robots: RobotsFacts) -> HostFacts:
         settings = self._settings.queues
         asked_for = (
             max(robots.crawl_delay, self._settings.robots.min_crawl_delay)
@@ -149,7 +144,7 @@ class Access:
         refusals = (
             [] if protocol is None else [protocol.address_refusal(address) for address in addresses]
         )
-        return Host(
+        return HostFacts(
             queue=queue,
             queue_mode=settings.mode,
             protocol=None if protocol is None else type(protocol).__name__,
@@ -164,12 +159,12 @@ class Access:
             max_exceptions=settings.max_exceptions,
             addresses=tuple(addresses),
             refused_address=refusals[0] if refusals and all(refusals) else "",
-            max_count=self._conf.get_int("generate.max.count", -1),
+            max_count=self._plugins.max_count,
             known=self._known_host(url),
         )
 
     def _addresses(self, url: str) -> Sequence[str]:
-        """The host's addresses: its own digits, else what `resolve` finds."""
+        """Returns the host's addresses: the address that the URL names, or what `resolve` finds."""
         try:
             host = parse(url).host.strip("[]")
         except UrlError:
@@ -201,7 +196,9 @@ class Access:
 
     # -- the verdict -------------------------------------------------------------------------------
 
-    def _verdict(self, robots: Robots, host: Host, missing: FetchVerdict | None) -> FetchVerdict:  # noqa: PLR0911 - one return a case
+    def _verdict(  # noqa: PLR0911 - one return a case
+        self, robots: RobotsFacts, host: HostFacts, missing: FetchVerdict | None
+    ) -> FetchVerdict:
         if host.queue is None and not (host.queue_mode == "byIP" and self._resolve is None):
             text = f"it has no queue ({host.queue_mode}): not a URL, or a host without an address"
             return FetchVerdict(False, "no_queue", text)
@@ -235,9 +232,18 @@ class Access:
         return FetchVerdict(True, "asks", "the fetcher would ask for it")
 
 
-def _denial(robots: Robots) -> str:
+def _denial(robots: RobotsFacts) -> str:
     if robots.line:
         return f"robots.txt denies it: line {robots.line}, {robots.rule}"
     return "robots.txt denies it" + (
         f" (HTTP {robots.code})" if robots.code not in (None, 200) else ""
     )
+
+
+def addresses_of(host: str) -> list[str]:
+    """Looks up the addresses of a host; none if it has none."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))

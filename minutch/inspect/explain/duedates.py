@@ -1,6 +1,5 @@
-"""How the date of an entry came about: updatedb's own steps, taken again with the records of the
-segment behind it.
-"""
+"""Finds out how an entry got its date, by repeating updatedb's steps on the records of the segment
+behind it."""
 
 from __future__ import annotations
 
@@ -18,9 +17,9 @@ from minutch.records.crawldatum import CrawlDatum
 
 
 @dataclass(frozen=True, slots=True)
-class History:
-    """The segment that led to an entry and updatedb's steps there; segments with a later fetch are
-    in `pending`.
+class EntryOrigin:
+    """The segment that led to an entry, and updatedb's steps there; `pending` are segments with a
+    later fetch.
     """
 
     segment: str
@@ -29,15 +28,15 @@ class History:
     """Segments that updatedb has not brought in yet, and what would become of the entry."""
 
 
-def history(
+def origin_of(
     url: str,
     entry: CrawlDatum | None,
     segments: Sequence[Segment],
     visits: Iterable[Visit],
     settings: UpdateSettings,
     now: int,
-) -> History:
-    """By which segment the entry is as it is, from the latest one back."""
+) -> EntryOrigin:
+    """Finds the segment that the entry comes from, beginning with the latest one."""
     visited = {visit.segment for visit in visits if visit.state == FETCHED}
     pending: list[tuple[str, ExplainedUpdate]] = []
     mine = [segment for segment in segments if segment.name in visited]
@@ -47,9 +46,9 @@ def history(
         if replayed is None:
             continue
         if entry is not None and replayed.led_to(entry):
-            return History(segment.name, replayed, tuple(reversed(pending)))
+            return EntryOrigin(segment.name, replayed, tuple(reversed(pending)))
         pending.append((segment.name, replayed))
-    return History(
+    return EntryOrigin(
         "", None, () if entry is not None and _was_fetched(entry) else tuple(reversed(pending))
     )
 
@@ -57,10 +56,11 @@ def history(
 def replay_last(
     url: str, segments: Sequence[Segment], settings: UpdateSettings, now: int
 ) -> ExplainedUpdate | None:
-    """What updatedb makes of the last segment's records of a URL, after the entry that its fetch
-    list has.
+    """Repeats what updatedb does with the last segment's records of a URL and the entry in its
+    fetch list.
 
-    A redirect's target need not be listed: then after what came of the segments before.
+    A redirect's target need not be in the list: then the entry is what the earlier segments made of
+    it.
     """
     *earlier, segment = segments
     before = next(iter(_data(segment, CRAWL_GENERATE, url)), None)
@@ -81,15 +81,15 @@ def _data(segment: Segment, folder: str, url: str) -> Iterator[CrawlDatum]:
 
 
 def _was_fetched(entry: CrawlDatum) -> bool:
-    """Whether the entry has been through a fetch, as far as it tells."""
+    """Returns True if the entry has been through a fetch, as far as it tells."""
     return entry.status != status.STATUS_DB_UNFETCHED or entry.retries > 0
 
 
-def due_date(entry: CrawlDatum, found: History, settings: UpdateSettings) -> DueDate:
-    """The date in words."""
+def due_date(entry: CrawlDatum, origin: EntryOrigin, settings: UpdateSettings) -> DueDate:
+    """Describes how the entry got its date."""
     schedule = type(settings.schedule).__name__
-    if found.replayed is not None:
-        return DueDate(entry.fetch_time, schedule, found.segment, found.replayed.steps)
+    if origin.replayed is not None:
+        return DueDate(entry.fetch_time, schedule, origin.segment, origin.replayed.steps)
     if _was_fetched(entry):
         note = (
             "no segment at hand led to this date: it is gone, or updatedb ran with other settings,"

@@ -1,5 +1,4 @@
-"""What `explain` finds out about a URL, as plain typed values: the answer's one shape, for people
-and for JSON. No I/O
+"""Typed facts that `explain` finds: the one form of an answer, for people and for JSON. No I/O
 
 Times are ms since the epoch, intervals s, delays ms, sizes bytes. Empty text and None mean that
 there is none, or that nobody knows.
@@ -14,8 +13,8 @@ from minutch.cycle.crawldb.schedule import Step
 
 @dataclass(frozen=True, slots=True)
 class NormalForm:
-    """What the normalizers make of the URL in some scopes: `url`, None where they drop it or it is
-    no URL (`error`).
+    """The result of the normalizers in some scopes: `url` is None if they drop the URL or it is
+    none (`error`).
 
     `changed_by` names the normalizers that changed it.
     """
@@ -27,9 +26,9 @@ class NormalForm:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A URL filter that was asked, and the rule that decided: its file, line and text, as far as
-    the filter tells.
+class FilterAnswer:
+    """The answer of one URL filter, and the rule that decided: file, line and text, as far as the
+    filter tells.
     """
 
     filter: str
@@ -38,12 +37,12 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Robots:
-    """What is known of robots.txt for the URL; `verdict` is the fetcher's: fetch, denied,
-    delay_too_long.
+class RobotsFacts:
+    """The robots.txt for the URL; `verdict` is the fetcher's: fetch, denied, delay_too_long.
 
-    Without a verdict nothing is kept of it: the host is asked when the URL is fetched, and `note`
-    says so. `line` (from 1) and `rule` are the line that decided, 0 where none speaks of the URL.
+    There is no verdict if no robots.txt is kept: the host is asked when the URL is fetched, and
+    `note` says so. `line` (from 1) and `rule` are the line that decided; 0 if none is about the
+    URL.
     """
 
     verdict: str | None
@@ -59,8 +58,8 @@ class Robots:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
-    """How the fetcher treats the URL's host: its queue, pauses, and what keeps it from asking at
+class HostFacts:
+    """The fetcher's treatment of the URL's host: queue, pauses, and what keeps it from asking at
     all.
     """
 
@@ -77,13 +76,13 @@ class Host:
     """Why the address guard refuses it."""
     max_count: int = -1
     known: str = ""
-    """What the HostDb says."""
+    """The HostDb's record, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchVerdict:
-    """What a fetch would do with the URL now, before it sends a request: `reason` is a word, `text`
-    says it all.
+    """The outcome of a fetch now, before it sends a request: `reason` is a word, `text` a
+    sentence.
     """
 
     asks: bool
@@ -93,8 +92,8 @@ class FetchVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """The CrawlDb's entry. `why` says how it came to its status."""
+class EntryFacts:
+    """The entry in the CrawlDb. `why` gives the reason for its status."""
 
     status: str
     meaning: str
@@ -111,7 +110,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class DueDate:
-    """How the entry's date came about: `steps`, or a `note` why the files at hand don't tell."""
+    """The origin of the entry's date: `steps`, or a `note` why the files at hand do not tell."""
 
     due: int
     schedule: str
@@ -121,8 +120,8 @@ class DueDate:
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
-    """A page that a redirect led to, and what became of it in the same segment."""
+class RedirectHop:
+    """A page that a redirect led to, and its status in the same segment."""
 
     url: str
     status: str
@@ -130,8 +129,8 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What one segment has of the URL. `state` is listed (not fetched yet), fetched, skipped, or
-    linked (a target).
+    """The records of the URL in one segment. `state` is listed (not fetched yet), fetched, skipped,
+    or linked (a redirect's target).
     """
 
     segment: str
@@ -145,18 +144,18 @@ class Visit:
     content_type: str = ""
     digest: str = ""
     response_ms: int | None = None
-    redirects: tuple[Hop, ...] = ()
+    redirects: tuple[RedirectHop, ...] = ()
     headers: dict[str, str] = field(default_factory=dict)
     parse: str = ""
     title: str = ""
     outlinks: int | None = None
     in_crawldb: bool | None = None
-    """Whether the entry of the CrawlDb is as this visit, or a later one, has left it."""
+    """True if the CrawlDb's entry comes from this visit or a later one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A page that links to the URL, with which words, and the first segment that has the link."""
+class ReferringLink:
+    """A page that links to the URL, its anchor text, and the first segment with the link."""
 
     from_url: str
     anchor: str
@@ -164,8 +163,8 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Where a segment's links or redirects lead to the URL: how often, and what score they bring in
+class ReferringSegment:
+    """A segment with links or redirects to the URL: their number, and the score that they bring in
     all.
     """
 
@@ -176,24 +175,26 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Leads:
-    """Who leads to the URL: `total` links by the LinkDb, some of them in `links`; the segments that
-    found it.
+class Referrers:
+    """The pages that lead to the URL: the LinkDb has `total` links, some of them are in `links`;
+    `found` are the segments with links.
 
-    `looked` says whether the segments' links were gone through; `redirects` are pages that redirect
-    to it.
+    `looked` is True if the segments' links were searched; `redirects` are pages that redirect to
+    it.
     """
 
     total: int
-    links: tuple[Link, ...]
-    found: tuple[Found, ...] = ()
-    redirects: tuple[Link, ...] = ()
+    links: tuple[ReferringLink, ...]
+    found: tuple[ReferringSegment, ...] = ()
+    redirects: tuple[ReferringLink, ...] = ()
     looked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The score, what links in segments brought of it, the rest, and the filters that decide."""
+    """The score, the part of it that comes from links in segments, the rest, and the filters that
+    decide.
+    """
 
     score: float
     from_links: float
@@ -203,10 +204,10 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class GenerateVerdict:
-    """Whether generate would take the URL now: `reason` is its counter, `text` says it, `remedy`
-    what changes it.
+    """The decision of generate on the URL now: `reason` is its counter, `text` a sentence, `remedy`
+    what would change it.
 
-    `place` is the URL's place among the `candidates` that are due, from 1.
+    `place` is the URL's rank among the `candidates` that are due, from 1.
     """
 
     taken: bool
@@ -218,9 +219,9 @@ class GenerateVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
-    """Why a URL has no entry in the CrawlDb: `reason` is a word, `text` says it, `remedy` what
-    would bring it in.
+class MissingEntry:
+    """The reason why a URL has no entry in the CrawlDb: `reason` is a word, `text` a sentence,
+    `remedy` what would add it.
     """
 
     reason: str
@@ -230,8 +231,8 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All of it. `url` is the URL that was looked up: as given, or its normal form where that one
-    is known.
+    """The whole answer. `url` is the URL that was looked up: as given, or its normal form if that
+    one is known.
     """
 
     url: str
@@ -239,25 +240,25 @@ class Explanation:
     crawl: str
     now: int
     forms: tuple[NormalForm, ...]
-    filters: tuple[Asked, ...]
-    entry: Entry | None
-    unknown: Unknown | None
+    filters: tuple[FilterAnswer, ...]
+    entry: EntryFacts | None
+    unknown: MissingEntry | None
     due: DueDate | None
     generate: GenerateVerdict | None
     fetch: FetchVerdict
-    robots: Robots
-    host: Host
+    robots: RobotsFacts
+    host: HostFacts
     visits: tuple[Visit, ...]
-    leads: Leads
+    leads: Referrers
     score: Score | None
     duplicates: tuple[str, ...]
     """URLs with the same signature, the one that is kept first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One answer about a whole crawl: how many, of what (`name` in a word: a counter, a status, a
-    host), in words.
+class OverviewLine:
+    """One answer about a whole crawl: a count, its subject (`name`: a counter, a status, a host),
+    and a sentence.
 
     `more` is the command that shows more.
     """
@@ -270,15 +271,15 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The answers for a whole crawl, by question."""
+    """The answers about a whole crawl, by question."""
 
     crawl: str
     now: int
     urls: int
     segments: int
     next_due: int | None
-    left: tuple[Line, ...]
-    next: tuple[Line, ...]
-    last: tuple[Line, ...]
-    slow: tuple[Line, ...]
-    growing: tuple[Line, ...]
+    left: tuple[OverviewLine, ...]
+    next: tuple[OverviewLine, ...]
+    last: tuple[OverviewLine, ...]
+    slow: tuple[OverviewLine, ...]
+    growing: tuple[OverviewLine, ...]

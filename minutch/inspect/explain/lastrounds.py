@@ -1,6 +1,5 @@
-"""What the segments of a crawl say of its rounds: what is not through, why the last one was short,
-who is slow.
-"""
+"""Reports on a crawl's rounds by its segments: unfinished ones, why the last one was short, slow
+hosts."""
 
 from __future__ import annotations
 
@@ -9,15 +8,14 @@ from typing import Any, Final
 
 import polars as pl
 
-from minutch.conf import Configuration
 from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule
 from minutch.cycle.fetch.outcomes import outcomes_of
 from minutch.cycle.segment.store import CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, Segment
-from minutch.inspect.explain.about import Crawl
-from minutch.inspect.explain.commands import Commands
-from minutch.inspect.explain.facts import Line
-from minutch.inspect.explain.times import interval
+from minutch.inspect.explain.commandlines import CommandLines
+from minutch.inspect.explain.facts import OverviewLine
+from minutch.inspect.explain.stores import CrawlStores
+from minutch.inspect.explain.timewords import interval
 from minutch.inspect.query.pages import PagesTable
 from minutch.records.crawldatum import STATUS_LINKED, status_name
 from minutch.work.tables.crawldata import scan
@@ -26,22 +24,24 @@ MOST: Final = 10
 """Hosts that are listed at most."""
 MOST_REASONS: Final = 20
 ROUNDS: Final = 5
-"""How many of the last rounds are looked at, where more than the last one is."""
+"""Number of last rounds that statistics are made of."""
 
 
 def fetched_in(segments: Sequence[Segment]) -> list[Segment]:
-    """Those that were fetched, oldest first."""
+    """Returns the segments that were fetched, oldest first."""
     return [segment for segment in segments if segment.has(CRAWL_FETCH)]
 
 
-def unfinished(crawl: Crawl, schedule: AbstractFetchSchedule, commands: Commands) -> Iterator[Line]:
-    """Segments that are not through, with the command that goes on."""
+def unfinished(
+    crawl: CrawlStores, schedule: AbstractFetchSchedule, commands: CommandLines
+) -> Iterator[OverviewLine]:
+    """Yields segments that are not finished, with the command that continues."""
     for segment in crawl.segments:
         name = segment.name
         if not segment.has(CRAWL_FETCH):
             if segment.has(CRAWL_GENERATE):
                 text = f"pages of segment {name} are listed and not fetched"
-                yield Line(
+                yield OverviewLine(
                     _entries(segment, CRAWL_GENERATE),
                     name,
                     text,
@@ -49,14 +49,14 @@ def unfinished(crawl: Crawl, schedule: AbstractFetchSchedule, commands: Commands
                 )
         elif not segment.has(CRAWL_PARSE):
             text = f"fetched pages of segment {name} are not parsed"
-            yield Line(
+            yield OverviewLine(
                 _entries(segment, CRAWL_FETCH), name, text, commands.on_segment("parse", name)
             )
     parsed = [segment for segment in fetched_in(crawl.segments) if segment.has(CRAWL_PARSE)]
     if parsed and not is_merged(parsed[-1], crawl.crawldb, schedule):
         name = parsed[-1].name
         text = f"pages of segment {name} are, as it seems, not in the CrawlDb yet"
-        yield Line(_entries(parsed[-1], CRAWL_FETCH), name, text, commands.update(name))
+        yield OverviewLine(_entries(parsed[-1], CRAWL_FETCH), name, text, commands.update(name))
 
 
 def _entries(segment: Segment, folder: str) -> int:
@@ -64,22 +64,22 @@ def _entries(segment: Segment, folder: str) -> int:
 
 
 def last_round(
-    fetched: Sequence[Segment], conf: Configuration, commands: Commands
-) -> Iterator[Line]:
-    """What the last round listed, what came, and why the others did not."""
+    fetched: Sequence[Segment], proxy: str, commands: CommandLines
+) -> Iterator[OverviewLine]:
+    """Yields how many pages the last round listed and fetched, and why the others failed."""
     if not fetched:
         return
     last = fetched[-1]
     more = commands.on_segment("readseg -list", last.name)
     if last.has(CRAWL_GENERATE):
-        yield Line(
+        yield OverviewLine(
             _entries(last, CRAWL_GENERATE),
             "listed",
             f"pages were in the list of segment {last.name}",
             more,
         )
-    outcomes = outcomes_of(last.path, conf.get_trimmed("http.proxy.host") or "")
-    yield Line(
+    outcomes = outcomes_of(last.path, proxy)
+    yield OverviewLine(
         outcomes.fetched, "fetched", f"pages came; the same as before: {outcomes.unchanged:,}", more
     )
     if outcomes.redirected:
@@ -88,16 +88,14 @@ def last_round(
             " {segment}"
         )
         more = commands.sql(query, segment=last.name)
-        yield Line(outcomes.redirected, "redirected", "redirect to other pages", more)
+        yield OverviewLine(outcomes.redirected, "redirected", "redirect to other pages", more)
     for (fate, why), count in outcomes.reasons.most_common(MOST_REASONS):
         example = outcomes.examples[fate, why][0]
-        yield Line(count, fate, f"did not come ({fate}): {why}", commands.explain(example))
+        yield OverviewLine(count, fate, f"did not come ({fate}): {why}", commands.explain(example))
 
 
-def slow_hosts(fetched: Sequence[Segment], commands: Commands) -> Iterator[Line]:
-    """Hosts whose answers took longest in the last rounds, and those of which most fetches
-    failed.
-    """
+def slow_hosts(fetched: Sequence[Segment], commands: CommandLines) -> Iterator[OverviewLine]:
+    """Yields hosts with the slowest answers in the last rounds, and those with most failures."""
     pages = PagesTable(fetched[-ROUNDS:]).scan()
     times = pages.select("host", "response_ms").drop_nulls()
     took = times.group_by("host").agg(
@@ -106,13 +104,13 @@ def slow_hosts(fetched: Sequence[Segment], commands: Commands) -> Iterator[Line]
     query = "select url, response_ms from pages where host = {host} order by 2 desc limit 20"
     for host, count, mean, longest in _most(took, "mean"):
         text = f"answers of {host} took {mean:,.0f} ms on average, {longest:,} ms at most"
-        yield Line(count, host, text, commands.sql(query, host=host))
+        yield OverviewLine(count, host, text, commands.sql(query, host=host))
     failed = (
         pages.filter(pl.col("protocol_status") == "exception").select("host").group_by("host").len()
     )
     query = "select url, reason from pages where host = {host} and protocol_status = 'exception'"
     for host, count in _most(failed, "len"):
-        yield Line(
+        yield OverviewLine(
             count,
             host,
             f"fetches of {host} failed, to be tried again",
@@ -124,8 +122,8 @@ def _most(hosts: pl.LazyFrame, by: str) -> Iterator[tuple[Any, ...]]:
     return hosts.sort(by, "host", descending=[True, False]).head(MOST).collect().iter_rows()
 
 
-def rounds(fetched: Sequence[Segment], commands: Commands) -> Iterator[Line]:
-    """How many pages the last rounds fetched, and how long that took."""
+def rounds(fetched: Sequence[Segment], commands: CommandLines) -> Iterator[OverviewLine]:
+    """Yields how many pages the last rounds fetched, and how long that took."""
     pages = PagesTable(fetched[-ROUNDS:]).scan().select("segment", "fetch_time", "status")
     found = pages.filter(pl.col("status") != status_name(STATUS_LINKED)).group_by("segment")
     table = found.agg(
@@ -134,4 +132,4 @@ def rounds(fetched: Sequence[Segment], commands: Commands) -> Iterator[Line]:
     for name, count, first, last in table.collect().iter_rows():
         took = (last - first).total_seconds()
         text = f"pages in segment {name}, within {interval(took)}"
-        yield Line(count, name, text, commands.on_segment("readseg -list", name))
+        yield OverviewLine(count, name, text, commands.on_segment("readseg -list", name))

@@ -1,4 +1,4 @@
-"""Whether generate would take a URL now, and if not, the one reason: by the very steps of generate,
+"""Decides if generate would take a URL now, and if not, names the reason, by generate's own steps
 on the one entry.
 
     due      filters, schedule, mark of another list, expression, status, score, interval: on a
@@ -25,8 +25,8 @@ from minutch.cycle.fetchlist import due, select
 from minutch.cycle.fetchlist.selector import Selector
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.hadoop.formats.writables import LongWritable, Text
-from minutch.inspect.explain.facts import Asked, GenerateVerdict
-from minutch.inspect.explain.times import date, interval, seen_from
+from minutch.inspect.explain.facts import FilterAnswer, GenerateVerdict
+from minutch.inspect.explain.timewords import date, interval, seen_from
 from minutch.job import Counters
 from minutch.records.crawldatum import CrawlDatum, rows, status_name
 from minutch.records.metadata import GENERATE_TIME_KEY
@@ -38,9 +38,9 @@ _GENERATED: Final = Text(GENERATE_TIME_KEY)
 
 
 @dataclass(frozen=True, slots=True)
-class SortedOut:
-    """Entries by what generate does with them: `left` by the reason, and, of those that are due,
-    the code of each.
+class Classified:
+    """Entries by what generate does with them: `left` by reason, and the codes of those that are
+    due.
 
     `due` are the tables of all that compete; `codes` has a segment's number (from 1) or why there
     is no place (`select.WHY`) for each of their rows.
@@ -51,7 +51,7 @@ class SortedOut:
     codes: NDArray[np.int64]
 
     def reasons(self) -> dict[bytes, str]:
-        """Each entry's key with the name of the counter through which it leaves generate."""
+        """Returns each entry's key with the name of the counter that counts it in generate."""
         found = {key: reason for reason, table in self.left.items() for key in table["key"]}
         keys = pl.concat([table["key"] for table in self.due])
         found |= {
@@ -61,35 +61,31 @@ class SortedOut:
         return found
 
 
-def sort_out(frame: pl.DataFrame, choice: Selector, db: CrawlDb | None = None) -> SortedOut:
-    """What generate does with entries: with those of `frame` alone, or among all entries of
-    `db`.
-    """
-    mine = choice.due_in(frame, with_others=True)
+def classify(frame: pl.DataFrame, selector: Selector, db: CrawlDb | None = None) -> Classified:
+    """Classifies the entries of `frame`: alone, or among all entries of `db`."""
+    mine = selector.due_in(frame, with_others=True)
     if mine.entries.is_empty():
-        return SortedOut(mine.left_out, [mine.entries], np.zeros(0, np.int64))
-    everyone = [mine] if db is None else choice.find_due(db)
+        return Classified(mine.left_out, [mine.entries], np.zeros(0, np.int64))
+    everyone = [mine] if db is None else selector.find_due(db)
     tables = [found.entries for found in everyone]
-    return SortedOut(
-        mine.left_out, tables, choice.selection(tables).segments_of(tables, Counters())
+    return Classified(
+        mine.left_out, tables, selector.selection(tables).segments_of(tables, Counters())
     )
 
 
-def verdict(
-    url: str, datum: CrawlDatum, choice: Selector, db: CrawlDb, filters: Sequence[Asked]
+def generate_verdict(
+    url: str, datum: CrawlDatum, selector: Selector, db: CrawlDb, filters: Sequence[FilterAnswer]
 ) -> GenerateVerdict:
-    """What generate would do with the entry of a URL. `filters` are those that were asked about the
-    URL.
-    """
-    found = sort_out(rows.to_frame([(url, datum)]), choice, db if choice.is_limited else None)
+    """Decides what generate would do with a URL's entry. `filters` are the filters' answers."""
+    found = classify(rows.to_frame([(url, datum)]), selector, db if selector.is_limited else None)
     if found.left:
         ((reason, left),) = found.left.items()
-        return _WORDS[reason](_Case(url, datum, choice, filters, left))
-    return _among(url, found, choice)
+        return _WORDS[reason](_Case(url, datum, selector, filters, left))
+    return _among(url, found, selector)
 
 
-def _among(url: str, found: SortedOut, choice: Selector) -> GenerateVerdict:
-    """Whether an entry that is due gets a place among all that are."""
+def _among(url: str, found: Classified, selector: Selector) -> GenerateVerdict:
+    """Decides if an entry that is due gets a place among all that are."""
     table = pl.concat([table.select("key", "sort") for table in found.due])
     at = (table["key"].is_in([encode_text(url)])).arg_true()
     if not len(at):
@@ -98,9 +94,9 @@ def _among(url: str, found: SortedOut, choice: Selector) -> GenerateVerdict:
     place = int(np.count_nonzero(ranks < ranks[at[0]])) + 1
     code, value = int(found.codes[at[0]]), float(table["sort"][int(at[0])])
     if code <= select.NO_PLACE:
-        return _NO_PLACE[code](url, value, place, len(table), choice)
+        return _NO_PLACE[code](url, value, place, len(table), selector)
     text = f"it is due, and there is no limit (sort value {value:g})"
-    if choice.is_limited:
+    if selector.is_limited:
         text = (
             f"it is due, and gets a place (number {place:,} of {len(table):,} by its sort value"
             f" {value:g})"
@@ -110,17 +106,17 @@ def _among(url: str, found: SortedOut, choice: Selector) -> GenerateVerdict:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """An entry that is left out: as it is in the CrawlDb, and the row that was left out."""
+    """An entry that is left out, as it is in the CrawlDb, and the row that was left out."""
 
     url: str
     datum: CrawlDatum
-    choice: Selector
-    filters: Sequence[Asked]
+    selector: Selector
+    filters: Sequence[FilterAnswer]
     left: pl.DataFrame
 
     @property
     def now(self) -> int:
-        return self.choice.conditions.now
+        return self.selector.conditions.now
 
 
 def _filtered(case: _Case) -> GenerateVerdict:
@@ -138,15 +134,15 @@ def _filtered(case: _Case) -> GenerateVerdict:
 def _not_due(case: _Case) -> GenerateVerdict:
     when = int(case.left["fetch_time"][0])
     days = -(-(when - case.now) // _MS_PER_DAY)
-    text = f"it is not due before {seen_from(when, case.choice.now)}"
-    more = case.choice.options.add_days + days
+    text = f"it is not due before {seen_from(when, case.selector.now)}"
+    more = case.selector.options.add_days + days
     return GenerateVerdict(False, due.NOT_DUE, text, f"wait, or generate with -adddays {more}")
 
 
 def _waiting(case: _Case) -> GenerateVerdict:
     mark = case.datum.metadata.get(_GENERATED)
     generated = mark.value if isinstance(mark, LongWritable) else 0
-    until = due.awaited_until(generated, case.choice.conditions)
+    until = due.awaited_until(generated, case.selector.conditions)
     text = (
         f"it is in the fetch list of {date(generated)}, whose results are awaited until"
         f" {date(until)} (crawl.gen.delay)"
@@ -161,18 +157,18 @@ def _expression(case: _Case) -> GenerateVerdict:
     shown = ", ".join(
         f"{name}={values[name]!r}" for name in ("status", "score", "interval", "retries")
     )
-    text = f"the expression {case.choice.options.expression} is not true for it ({shown})"
+    text = f"the expression {case.selector.options.expression} is not true for it ({shown})"
     return GenerateVerdict(False, due.EXPRESSION, text, "generate with another -expr, or without")
 
 
 def _status(case: _Case) -> GenerateVerdict:
-    wanted = status_name(case.choice.conditions.status)
+    wanted = status_name(case.selector.conditions.status)
     text = f"it is {case.datum.status_name}, and generate.restrict.status wants {wanted}"
     return GenerateVerdict(False, due.STATUS, text, "clear generate.restrict.status")
 
 
 def _low_score(case: _Case) -> GenerateVerdict:
-    value, least = float(case.left["sort"][0]), case.choice.conditions.min_score
+    value, least = float(case.left["sort"][0]), case.selector.conditions.min_score
     text = f"its sort value {value:g} is below generate.min.score={least:g}"
     return GenerateVerdict(
         False, due.LOW_SCORE, text, "more links to it, or a lower generate.min.score"
@@ -180,7 +176,7 @@ def _low_score(case: _Case) -> GenerateVerdict:
 
 
 def _interval(case: _Case) -> GenerateVerdict:
-    most = case.choice.conditions.min_interval
+    most = case.selector.conditions.min_interval
     text = (
         f"its fetch interval ({interval(case.datum.fetch_interval)}) is above"
         f" generate.min.interval={most}"
@@ -201,7 +197,9 @@ _WORDS: Final[dict[str, Callable[[_Case], GenerateVerdict]]] = {
 }
 
 
-def _malformed(url: str, value: float, place: int, total: int, choice: Selector) -> GenerateVerdict:
+def _malformed(
+    url: str, value: float, place: int, total: int, selector: Selector
+) -> GenerateVerdict:
     text = (
         "it is due, but what the normalizers of generate_host_count make of it is no URL with a"
         " host"
@@ -212,7 +210,7 @@ def _malformed(url: str, value: float, place: int, total: int, choice: Selector)
 
 
 def _over_limit(
-    url: str, value: float, place: int, total: int, choice: Selector
+    url: str, value: float, place: int, total: int, selector: Selector
 ) -> GenerateVerdict:
     text = (
         f"it is due, but better pages of its host take all places that {host_of(url)} has"
@@ -222,8 +220,8 @@ def _over_limit(
     return GenerateVerdict(False, select.OVER_LIMIT, text, remedy, place, total)
 
 
-def _beyond(url: str, value: float, place: int, total: int, choice: Selector) -> GenerateVerdict:
-    most = choice.options.top_n * choice.options.max_segments
+def _beyond(url: str, value: float, place: int, total: int, selector: Selector) -> GenerateVerdict:
+    most = selector.options.top_n * selector.options.max_segments
     text = (
         f"it is due, but number {place:,} of {total:,} by its sort value {value:g}; there are"
         f" {most:,} places (-topN)"

@@ -1,16 +1,15 @@
-"""Why a URL has no entry in the CrawlDb, and what would bring it in. Pure: no I/O"""
+"""Finds the reason why a URL has no entry in the CrawlDb, and what would add it. Pure: no I/O"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minutch.conf import Configuration
 from minutch.cycle.crawldb.transitions import ADDITIONS_PROPERTY
 from minutch.cycle.fetch.decisions import RedirectRules
-from minutch.cycle.fetch.settings import RedirectSettings
-from minutch.inspect.explain.facts import Asked, Leads, NormalForm, Unknown
+from minutch.inspect.explain.facts import FilterAnswer, MissingEntry, NormalForm, Referrers
+from minutch.inspect.explain.settings import ExplainSettings
 from minutch.inspect.explain.urlforms import form_of
-from minutch.plugin.chains import SCOPE_FETCHER, SCOPE_INJECT, URLFilters, URLNormalizers
+from minutch.plugin.chains import SCOPE_FETCHER, SCOPE_INJECT
 from minutch.plugin.rejections import why_rejected
 from minutch.terminal import counted
 
@@ -29,85 +28,86 @@ def why_unknown(  # noqa: PLR0911 - one return a case
     given: str,
     url: str,
     forms: Sequence[NormalForm],
-    filters: Sequence[Asked],
-    leads: Leads,
-    conf: Configuration,
+    filters: Sequence[FilterAnswer],
+    referrers: Referrers,
+    settings: ExplainSettings,
     crawl: str,
-) -> Unknown:
-    """The first reason that stands in the way. `url` is the name under which it would be known,
+) -> MissingEntry:
+    """Returns the first reason that applies. `url` is the name under which it would be known,
     `crawl` the folder.
     """
     form = form_of(forms, SCOPE_INJECT)
     if form.url is None and form.error:
         why = why_rejected(given, None, None) or form.error
-        return Unknown(
+        return MissingEntry(
             MALFORMED, f"it is no URL that a crawl takes: {why}", "inject it spelled right"
         )
     if form.url is None:
-        return Unknown(
+        return MissingEntry(
             DROPPED, f"{' and '.join(form.changed_by)} drops it", "change the normalizers' rules"
         )
     rule = next((each for each in filters if not each.passed), None)
     if rule is not None:
         text = f"{rule.filter} rejects it: {rule.rule or 'it names no rule'}"
-        return Unknown(
+        return MissingEntry(
             FILTERED,
             text,
             "change that rule; then inject it, or fetch and update pages that link to it",
         )
-    if leads.found:
-        return _found(leads, conf, crawl)
-    if leads.redirects:
-        return _redirected(leads, url, conf)
+    if referrers.found:
+        return _found(referrers, settings, crawl)
+    if referrers.redirects:
+        return _redirected(referrers, url, settings)
     remedy = f"inject it: minutch inject {crawl}/crawldb FILE, with {url} in the file"
-    if not leads.looked:
-        return Unknown(
+    if not referrers.looked:
+        return MissingEntry(
             NOT_LOOKED, "the CrawlDb does not have it; the segments were not gone through", remedy
         )
-    if leads.total:
-        lead = "leads" if leads.total == 1 else "lead"
-        text = f"{counted(leads.total, 'links')} in the LinkDb {lead} to it, but no segment at hand"
-        return Unknown(NOT_BROUGHT_IN, text, remedy)
-    return Unknown(NEVER_SEEN, "no segment has a link or a redirect to it", remedy)
+    if referrers.total:
+        lead = "leads" if referrers.total == 1 else "lead"
+        links = counted(referrers.total, "links")
+        text = f"{links} in the LinkDb {lead} to it, but no segment at hand"
+        return MissingEntry(NOT_BROUGHT_IN, text, remedy)
+    return MissingEntry(NEVER_SEEN, "no segment has a link or a redirect to it", remedy)
 
 
-def _found(leads: Leads, conf: Configuration, crawl: str) -> Unknown:
-    places = ", ".join(place.segment for place in leads.found)
-    if not conf.get_boolean(ADDITIONS_PROPERTY, True):
+def _found(referrers: Referrers, settings: ExplainSettings, crawl: str) -> MissingEntry:
+    places = ", ".join(place.segment for place in referrers.found)
+    if not settings.update.additions:
         text = (
             f"segment {places} leads to it, but updatedb takes in no new URLs"
             f" ({ADDITIONS_PROPERTY}=false)"
         )
-        return Unknown(
+        return MissingEntry(
             NO_ADDITIONS, text, f"{ADDITIONS_PROPERTY}=true and updatedb with that segment"
         )
     text = (
         f"segment {places} leads to it, and updatedb has not brought it in from there, or it was"
         " removed since"
     )
-    return Unknown(
+    return MissingEntry(
         NOT_BROUGHT_IN,
         text,
-        f"minutch updatedb {crawl}/crawldb {crawl}/segments/{leads.found[-1].segment}",
+        f"minutch updatedb {crawl}/crawldb {crawl}/segments/{referrers.found[-1].segment}",
     )
 
 
-def _redirected(leads: Leads, url: str, conf: Configuration) -> Unknown:
+def _redirected(referrers: Referrers, url: str, settings: ExplainSettings) -> MissingEntry:
     rules = RedirectRules(
-        RedirectSettings.from_conf(conf),
-        URLNormalizers(conf, SCOPE_FETCHER).normalize,
-        URLFilters(conf).filter,
+        settings.fetch.redirects,
+        settings.normalizers[SCOPE_FETCHER].normalize,
+        settings.filters.filter,
     )
-    origin = leads.redirects[0]
+    origin = referrers.redirects[0]
     text = f"{origin.from_url} redirects to it (segment {origin.segment})"
     if rules.target(origin.from_url, url) is None:
         why = (
             "the fetcher goes no further: a normalizer or filter, or db.ignore.external.links,"
             " .internal.links"
         )
-        return Unknown(REDIRECT_IGNORED, f"{text}, but {why}", "change those, or inject it")
+        return MissingEntry(REDIRECT_IGNORED, f"{text}, but {why}", "change those, or inject it")
     text += (
         ", but it was not fetched and not written down (http.redirect.max,"
         " http.redirect.max.exceeded.skip)"
     )
-    return Unknown(REDIRECT_NOT_BROUGHT_IN, text, "raise http.redirect.max, or inject it")
+    return MissingEntry(REDIRECT_NOT_BROUGHT_IN, text, "raise http.redirect.max, or inject it")

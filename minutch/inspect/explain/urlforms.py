@@ -1,15 +1,12 @@
-"""What normalizers and filters make of a URL, each asked by itself, in the chains that all jobs
-run.
-"""
+"""Asks each normalizer and filter about a URL, in the chains that all jobs run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from minutch.conf import Configuration
 from minutch.errors import UrlError
-from minutch.inspect.explain.facts import Asked, NormalForm
+from minutch.inspect.explain.facts import FilterAnswer, NormalForm
 from minutch.plugin import chains
 from minutch.plugin.chains import URLFilters, URLNormalizers
 from minutch.urls.parts import parse
@@ -25,16 +22,14 @@ SCOPES: Final = (
     chains.SCOPE_INDEXER,
     chains.SCOPE_DEFAULT,
 )
-"""In the order in which a URL meets them; the first one decides under which name a seed is
-known.
-"""
+"""Scopes in the order in which a URL meets them; the first one decides the name of a seed."""
 
 
-def normal_forms(conf: Configuration, url: str) -> tuple[NormalForm, ...]:
-    """The form in each scope; scopes with the same outcome share one."""
+def normal_forms(normalizers: Mapping[str, URLNormalizers], url: str) -> tuple[NormalForm, ...]:
+    """Returns the normal form in each scope; scopes with the same outcome share one."""
     found: dict[tuple[str | None, str, tuple[str, ...]], list[str]] = {}
-    for scope in SCOPES:
-        found.setdefault(_form(URLNormalizers(conf, scope), url), []).append(scope)
+    for scope, chain in normalizers.items():
+        found.setdefault(_form(chain, url), []).append(scope)
     return tuple(NormalForm(tuple(scopes), *form) for form, scopes in found.items())
 
 
@@ -53,17 +48,17 @@ def _form(normalizers: URLNormalizers, url: str) -> tuple[str | None, str, tuple
 
 
 def form_of(forms: Iterable[NormalForm], scope: str) -> NormalForm:
-    """The form in one scope."""
+    """Returns the form in one scope."""
     return next(form for form in forms if scope in form.scopes)
 
 
-def asked(filters: URLFilters, url: str) -> tuple[Asked, ...]:
-    """Each filter that is asked about a URL, up to the one that rejects it."""
+def filter_answers(filters: URLFilters, url: str) -> tuple[FilterAnswer, ...]:
+    """Returns the answers of the filters, up to the one that rejects the URL."""
     result = []
     before = url
     for url_filter, passed in filters.steps(url):
         result.append(
-            Asked(type(url_filter).__name__, passed is not None, url_filter.explain(before))
+            FilterAnswer(type(url_filter).__name__, passed is not None, url_filter.explain(before))
         )
         before = before if passed is None else passed
     return tuple(result)

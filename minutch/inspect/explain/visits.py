@@ -1,5 +1,4 @@
-"""What each segment of a crawl has of a URL: look-ups by the indexes of its MapFiles, nothing is
-read through.
+"""Looks up a URL's records in each segment of a crawl, by the indexes of its MapFiles.
 
 A fetch list is no MapFile: it is looked into only while the segment has no answers yet.
 """
@@ -13,7 +12,7 @@ from minutch.cycle.fetch.reasons import answered, http_code, reason
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, CRAWL_GENERATE, PARSE_DATA, Segment
 from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import IntWritable, Text
-from minutch.inspect.explain.facts import Hop, Visit
+from minutch.inspect.explain.facts import RedirectHop, Visit
 from minutch.records import crawldatum as status
 from minutch.records import parsestatus, protocolstatus
 from minutch.records.content import Content
@@ -52,8 +51,8 @@ Change = Callable[[str], str | None]
 def visits(
     segments: Iterable[Segment], url: str, normalize: Change, proxy: str = ""
 ) -> Iterator[Visit]:
-    """What the segments have, in their order; `normalize` is the fetcher's. Raises FormatError
-    (damage).
+    """Yields the segments' records of a URL, in their order; `normalize` is the fetcher's. Raises
+    FormatError (damage).
     """
     for segment in segments:
         if segment.has(CRAWL_FETCH):
@@ -69,13 +68,13 @@ def _data(segment: Segment, folder: str, url: str) -> list[CrawlDatum]:
 
 
 def protocol_status(datum: CrawlDatum) -> ProtocolStatus | None:
-    """How the fetch ended, as the entry's metadata tell; None if they don't."""
+    """Returns the protocol status in the entry's metadata; None if there is none."""
     found = datum.metadata.get(_PROTO_STATUS)
     return found if isinstance(found, ProtocolStatus) else None
 
 
 def why(datum: CrawlDatum, proxy: str = "") -> str:
-    """Why the page was not had, in words; empty where nothing is known of a failure."""
+    """Returns why the fetch failed, in words; empty if no failure is known."""
     ended = protocol_status(datum)
     if (
         ended is None
@@ -87,7 +86,7 @@ def why(datum: CrawlDatum, proxy: str = "") -> str:
 
 
 def was_skipped(datum: CrawlDatum) -> bool:
-    """Whether this is the record of a URL that was listed and not asked for."""
+    """Returns True for the record of a URL that was listed and not fetched."""
     ended = protocol_status(datum)
     return (
         datum.status == status.STATUS_LINKED
@@ -144,7 +143,7 @@ def _headers(page: Content) -> dict[str, str]:
 
 
 def target_of(datum: CrawlDatum, data: ParseData | None) -> str | None:
-    """Where a page redirects to, by its status or its meta refresh."""
+    """Returns the target of a page's redirect, by its status or its meta refresh."""
     ended = protocol_status(datum)
     if ended is not None and ended.is_redirect:
         return ended.message
@@ -159,14 +158,14 @@ def target_of(datum: CrawlDatum, data: ParseData | None) -> str | None:
 
 def _chain(
     segment: Segment, url: str, datum: CrawlDatum, data: ParseData | None, normalize: Change
-) -> Iterator[Hop]:
-    """The pages that follow by redirects, each once."""
+) -> Iterator[RedirectHop]:
+    """Yields the pages that follow by redirects, each once."""
     seen = {url}
     location = target_of(datum, data)
     while location and len(seen) <= _MOST_HOPS:
         target = _normal(location, normalize)
         found = _data(segment, CRAWL_FETCH, target) if target not in seen else []
-        yield Hop(target, found[-1].status_name if found else "")
+        yield RedirectHop(target, found[-1].status_name if found else "")
         if not found or found[-1].status == status.STATUS_LINKED:
             return
         seen.add(target)
@@ -175,7 +174,7 @@ def _chain(
 
 
 def _normal(location: str, normalize: Change) -> str:
-    """The URL that a redirect leads to; as it is where it is none."""
+    """Returns the normal form of a redirect's target, or the target itself if it is no URL."""
     try:
         return normalize(location) or location
     except UrlError:

@@ -1,5 +1,5 @@
-"""Whether the segments and the CrawlDb of a crawl agree: what was generated, fetched, parsed and
-brought in.
+"""Checks whether a crawl's segments and its CrawlDb agree on what was generated, fetched, parsed
+and merged.
 
 Keys are compared as columns, a segment's at a time.
 """
@@ -31,7 +31,7 @@ _KEYS: Final = pl.Schema({"key": pl.Binary()})
 
 
 def within(segment: Segment) -> Iterator[Problem]:
-    """Whether the folders of a segment belong together."""
+    """Yields folders of a segment that do not belong together."""
     for group in (FETCHED, PARSED):
         missing = segment.missing(group)
         if (
@@ -57,7 +57,7 @@ def within(segment: Segment) -> Iterator[Problem]:
 
 
 def with_crawldb(segment: Segment, db: CrawlDb) -> Iterator[Problem]:
-    """Whether the CrawlDb knows of the pages that a segment has fetched."""
+    """Yields the problem if the CrawlDb does not know pages that a segment has fetched."""
     if not segment.has(CRAWL_FETCH) or not db.exists():
         return
     fetched = _keys(segment, CRAWL_FETCH, pl.col("status") == STATUS_FETCH_SUCCESS).unique(
@@ -85,7 +85,7 @@ def with_crawldb(segment: Segment, db: CrawlDb) -> Iterator[Problem]:
 
 
 def _keys(segment: Segment, folder: str, wanted: pl.Expr | None = None) -> pl.DataFrame:
-    """The keys of a folder of CrawlDatum, of the entries wanted."""
+    """Returns the keys of a folder of CrawlDatums, of the entries wanted."""
     found = [empty(_KEYS)]
     for path in segment.parts(folder):
         for table in scan(path / DATA if path.is_dir() else path):

@@ -1,16 +1,18 @@
-"""fsck: whether the folders of a crawl are whole and agree with each other; what is wrong where.
+"""fsck: checks whether the folders of a crawl are whole and agree with each other, and repairs
+them.
 
-Looks at every record of the databases and segments: checksums, order and partition of keys,
-repeated keys, indexes; then at the segments against each other and the CrawlDb, at half-done
-rounds, locks and leftovers. With -repair it mends what can be mended without losing a record; with
--drop also what can't, and says what was dropped.
+Reads every record of the databases and segments: checksums, order and partition of keys, repeated
+keys, indexes; then compares the segments with each other and with the CrawlDb, and looks for
+unfinished rounds, locks and leftovers.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.hostdb.store import HostDb
@@ -21,15 +23,59 @@ from minutch.errors import FormatError, StoreError
 from minutch.inspect.fsck import agreement, leftovers
 from minutch.inspect.fsck.partfiles import check_folder, check_linkdb
 from minutch.inspect.fsck.problems import Problem, Remedy
-from minutch.inspect.fsck.repair import MEND, rewrite
-from minutch.job import JobContext
+from minutch.inspect.fsck.repair import REPAIRS, rewrite
+from minutch.job import Counters, JobContext
 
 log = logging.getLogger(__name__)
 CRAWLDB, LINKDB, SEGMENTS, HOSTDB = "crawldb", "linkdb", "segments", "hostdb"
+PROBLEMS, REPAIRED, LEFT = "problems", "repaired", "left"
+
+
+@dataclass(frozen=True, slots=True)
+class FsckOptions:
+    """Options of fsck."""
+
+    repair: bool = False
+    """Repairs what can be repaired without losing a record."""
+    drop: bool = False
+    """With `repair`: also drops unreadable records and older entries of a URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class FsckResult:
+    """The problems that fsck found, and those that are left after repairs."""
+
+    found: list[Problem]
+    left: list[Problem]
+
+    @property
+    def counters(self) -> Counters:
+        """Numbers of problems found, repaired and left."""
+        found, left = len(self.found), len(self.left)
+        return Counters({PROBLEMS: found, REPAIRED: max(0, found - left), LEFT: left})
+
+
+_DEFAULTS: Final = FsckOptions()
+
+
+def fsck(crawl: Path, options: FsckOptions = _DEFAULTS, *, context: JobContext) -> FsckResult:
+    """Checks a crawl and, if asked to, repairs it. Prints problems and repairs.
+
+    Raises StoreError where there is no crawl, LockedError.
+    """
+    found = list(problems(crawl))
+    for problem in found:
+        context.print(problem)
+    if not options.repair:
+        return FsckResult(found, found)
+    left = repair(found, context.print, drop=options.drop)
+    if len(left) < len(found):
+        left = list(problems(crawl))  # a repair may uncover others
+    return FsckResult(found, left)
 
 
 def problems(crawl: Path) -> Iterator[Problem]:
-    """All that is wrong in a crawl's folder. Raises StoreError where there is none."""
+    """Yields all that is wrong in a crawl's folder. Raises StoreError if there is no crawl."""
     names = (CRAWLDB, LINKDB, SEGMENTS, HOSTDB)
     graphs = [WebGraph(path) for path in sorted(crawl.glob("*/")) if (path / OUTLINKS).is_dir()]
     if not graphs and not any((crawl / name).is_dir() for name in names):
@@ -64,8 +110,8 @@ def _databases(crawldb: CrawlDb, linkdb: LinkDb, hostdb: HostDb) -> Iterator[Pro
 
 
 def _webgraph(graph: WebGraph) -> Iterator[Problem]:
-    """A WebGraph's databases, which share its folder and its lock; links alone have several entries
-    for a page.
+    """Checks a WebGraph's databases, which share its folder and its lock; only links have several
+    entries for a page.
     """
     yield from leftovers.locks(graph.path)
     yield from leftovers.in_database(graph.outlinks.path)
@@ -80,7 +126,7 @@ def _webgraph(graph: WebGraph) -> Iterator[Problem]:
 
 
 def _segment(segment: Segment, crawldb: CrawlDb | None) -> Iterator[Problem]:
-    """A segment by itself, and against the CrawlDb if that is whole."""
+    """Checks a segment, and compares it with the CrawlDb if that is whole."""
     if not any(segment.path.iterdir()):
         return
     yield from leftovers.locks(segment.path / "_fetch")
@@ -101,35 +147,35 @@ def _segment(segment: Segment, crawldb: CrawlDb | None) -> Iterator[Problem]:
         yield from agreement.with_crawldb(segment, crawldb)
 
 
-def mend(found: list[Problem], context: JobContext, *, dropping: bool) -> list[Problem]:
-    """Mend what can be mended; returns what is left."""
+def repair(found: list[Problem], say: Callable[[str], None], *, drop: bool) -> list[Problem]:
+    """Repairs what can be repaired, says so, and returns the problems that are left."""
     left, folders = [], dict[Path, bool]()
     for problem in found:
-        if problem.remedy in MEND:
-            MEND[problem.remedy](problem)
-            context.print(f"repaired: {problem.path}: {problem.remedy.value}")
-        elif problem.folder is not None and (problem.remedy is Remedy.REWRITE or dropping):
+        if problem.remedy in REPAIRS:
+            REPAIRS[problem.remedy](problem)
+            say(f"repaired: {problem.path}: {problem.remedy.value}")
+        elif problem.folder is not None and (problem.remedy is Remedy.REWRITE or drop):
             folders[problem.folder] = (
                 folders.get(problem.folder, False) or problem.remedy.loses_records
             )
         else:
             left.append(problem)
     for folder, loses in folders.items():
-        left += _rewritten(
-            folder, loses, [problem for problem in found if problem.folder == folder], context
-        )
+        wrong = [problem for problem in found if problem.folder == folder]
+        left += _rewritten(folder, loses, wrong, say)
     return left
 
 
 def _rewritten(
-    folder: Path, loses: bool, wrong: list[Problem], context: JobContext
+    folder: Path, loses: bool, wrong: list[Problem], say: Callable[[str], None]
 ) -> list[Problem]:
+    """Rewrites a folder and returns its problems that are left."""
     try:
-        dropped = rewrite(folder, dropping=loses)
+        dropped = rewrite(folder, drop=loses)
     except FormatError as exc:
         log.warning("%s stays as it is: %s", folder, exc)
         return wrong
-    context.print(f"repaired: {folder}: {(Remedy.DROP if loses else Remedy.REWRITE).value}")
+    say(f"repaired: {folder}: {(Remedy.DROP if loses else Remedy.REWRITE).value}")
     for line in dropped.lines:
-        context.print(f"dropped: {line}")
+        say(f"dropped: {line}")
     return []

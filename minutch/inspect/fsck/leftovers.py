@@ -1,6 +1,5 @@
-"""What killed jobs left in a crawl: work folders, half-installed databases, locks, rounds and
-fetches half done.
-"""
+"""Finds what killed jobs left in a crawl: work folders, half-installed databases, locks, unfinished
+rounds and fetches."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ _LOGS_OF_DONE: Final = "_fetch-done"
 
 
 def locks(place: Path) -> Iterator[Problem]:
-    """The lock of a folder, and what those left who asked for it and were killed."""
+    """Yields the lock of a folder, and files of killed processes that waited for it."""
     path = place / LOCK_NAME
     if path.is_file():
         owner = Owner.parse(path.read_text(encoding="utf-8", errors="replace"))
@@ -43,7 +42,7 @@ def locks(place: Path) -> Iterator[Problem]:
 
 
 def in_database(database: Path, names: Sequence[str] = (CURRENT,)) -> Iterator[Problem]:
-    """What lies in the folder of a database beside it, or in that of several with these names."""
+    """Yields leftovers in the folder of a database, or of several with these names."""
     for prefix in (NEW, SPILL):
         yield from _work_folders(database, prefix)
     for name in names:
@@ -67,7 +66,7 @@ def in_database(database: Path, names: Sequence[str] = (CURRENT,)) -> Iterator[P
 
 
 def in_segments(folder: Path) -> Iterator[Problem]:
-    """What lies in a folder of segments that is no segment."""
+    """Yields entries of a folder of segments that are no segments."""
     yield from _work_folders(folder, NEW)
     for path in waiting(folder):
         yield Problem(
@@ -81,7 +80,7 @@ def in_segments(folder: Path) -> Iterator[Problem]:
 
 
 def in_segment(segment: Segment) -> Iterator[Problem]:
-    """What lies in a segment beside its folders, and what is not finished there."""
+    """Yields leftovers in a segment, and what is not finished there."""
     yield from _work_folders(segment.path, NEW)
     if segment.is_half_fetched():
         yield Problem(
@@ -97,7 +96,7 @@ def in_segment(segment: Segment) -> Iterator[Problem]:
 
 
 def in_crawl(crawl: Path) -> Iterator[Problem]:
-    """What a round of `minutch crawl` left."""
+    """Yields what a round of `minutch crawl` left."""
     if (crawl / ROUND).exists():
         yield Problem(crawl / ROUND, "a round is not finished: `minutch crawl` goes on with it")
     if (crawl / f"{ROUND}.new").exists():
@@ -105,8 +104,8 @@ def in_crawl(crawl: Path) -> Iterator[Problem]:
 
 
 def checksums(folder: Path) -> Iterator[Problem]:
-    """Checksums in `folder` and below of files that are not there, and folders in which such files
-    were written.
+    """Yields checksums of files that are missing, in `folder` and below, and work folders of such
+    files.
     """
     for path in sorted(folder.rglob(".*.crc")):
         if not (path.parent / path.name[1:-4]).exists():

@@ -42,7 +42,7 @@ Check = Callable[[Batch], object]
 
 @dataclass
 class _Order:
-    """Keys as they pass by: whether they ascend, repeat, and belong to this part."""
+    """A check of keys in turn: they ascend, do not repeat, and belong to this part."""
 
     path: Path
     folder: Path
@@ -54,7 +54,7 @@ class _Order:
     last: bytes | None = None
 
     def take(self, keys: pl.Series) -> Iterator[Problem]:
-        """The problems of some more keys."""
+        """Yields the problems of some more keys."""
         if not len(keys):
             return
         if self.ascends:
@@ -90,7 +90,8 @@ class _Order:
 def check_folder(
     folder: Path, *, map_files: bool, distinct: bool, check: Check | None = None
 ) -> Iterator[Problem]:
-    """The problems of the parts in `folder`; values are decoded by `check`, or as their class asks.
+    """Yields the problems of the parts in `folder`; values are decoded by `check`, or as their
+    class asks.
 
     `map_files`: sorted, partitioned by key, with indexes. `distinct`: no key comes twice.
     """
@@ -106,7 +107,7 @@ def check_folder(
 
 
 def check_linkdb(db: LinkDb) -> Iterator[Problem]:
-    """The problems of a LinkDb's parts."""
+    """Yields the problems of a LinkDb's parts."""
     try:
         layout = db.layout
     except FormatError as exc:  # by the records of one layout, found again below
@@ -129,7 +130,7 @@ def _check_part(path: Path, order: _Order, check: Check | None) -> Iterator[Prob
     if sums is not None and not unreadable:
         yield Problem(data, sums.what_is_wrong, Remedy.CHECKSUMS, sums.offset, folder=order.folder)
     yield from problems
-    if path.is_dir() and not problems and sums is None:  # else it shows once that is mended
+    if path.is_dir() and not problems and sums is None:  # otherwise it shows after the repair
         yield from _check_index(path)
 
 
@@ -140,7 +141,7 @@ class _Sums:
 
 
 def _damaged_sums(path: Path) -> _Sums | None:
-    """What is wrong with a file's checksums; None if nothing is."""
+    """Returns the problem of a file's checksums; None if there is none."""
     if not crc_path(path).exists():
         return _Sums("no checksums", None)
     try:
@@ -153,7 +154,7 @@ def _damaged_sums(path: Path) -> _Sums | None:
 def _check_records(
     data: Path, order: _Order, check: Check | None, *, verified: bool
 ) -> Iterator[Problem]:
-    """Keys and values of a file. Where its checksums are wrong the records are read all the same,
+    """Yields problems of keys and values. If the checksums are wrong, the records are still read,
     one by one.
     """
     try:
@@ -175,7 +176,7 @@ def _check_records(
 
 
 def _scanned(data: Path, check: Check | None) -> Iterator[pl.Series]:
-    """The keys of a file, in columns, after the values have been decoded."""
+    """Yields the keys of a file, in columns, after decoding the values."""
     value_class = spans.SpannedFile(data).value_class
     decode_values = check or _CHECKS.get(value_class) or partial(_decode_each, lookup(value_class))
 
@@ -214,7 +215,7 @@ _CHECKS: dict[str, Check] = {
 
 
 def _check_index(path: Path) -> Iterator[Problem]:
-    """Whether each entry of a MapFile's index points at its key."""
+    """Yields a problem if an entry of a MapFile's index does not point at its key."""
     index = path / INDEX
     if not index.exists():
         yield Problem(index, "missing", Remedy.INDEX, folder=path)

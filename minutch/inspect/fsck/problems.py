@@ -1,4 +1,4 @@
-"""What can be wrong with a crawl: where it is, what it is, and what mends it."""
+"""Problems of a crawl: the place, the problem, and its remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from minutch.hadoop.formats.javaio import decode_text
 
 
 class Remedy(Enum):
-    """What mends a problem."""
+    """The remedy of a problem."""
 
     NONE = "by hand"
     REMOVE = "remove it"
@@ -22,13 +22,13 @@ class Remedy(Enum):
 
     @property
     def loses_records(self) -> bool:
-        """Whether it is done only if the user asks for that by name."""
+        """True if it is applied only if the user asks for it by name."""
         return self is Remedy.DROP
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong. `folder` is the folder of parts that a rewrite replaces."""
+    """A problem. `folder` is the folder of parts that a rewrite replaces."""
 
     path: Path
     what: str

@@ -1,5 +1,4 @@
-"""Mends what is wrong with a crawl without losing a record, or losing those that can't be read if
-that is wished.
+"""Repairs a crawl without losing a record, or by dropping those that can't be read.
 
 Records are taken as they are stored, one by one, and sorted on disk: a repair is rare, and of any
 kind of record.
@@ -33,13 +32,13 @@ from minutch.work.tables.wholefile import WholeFile
 
 @dataclass
 class Dropped:
-    """What a repair could not keep, for people."""
+    """Descriptions of what a repair could not keep."""
 
     lines: list[str] = field(default_factory=list)
 
 
 def remove(problem: Problem) -> None:
-    """Remove a leftover."""
+    """Removes a leftover."""
     if problem.path.is_dir():
         shutil.rmtree(problem.path)
     else:
@@ -47,55 +46,54 @@ def remove(problem: Problem) -> None:
 
 
 def put_in_place(problem: Problem) -> None:
-    """Put segments that are not in their places there."""
+    """Moves segments into their places."""
     finish_others(problem.path.parent)
 
 
 def make_index(problem: Problem) -> None:
-    """Make the index of a MapFile from its data."""
+    """Makes the index of a MapFile from its data."""
     rebuild_index(problem.path.parent)
     sync_path(problem.path.parent)
 
 
 def write_checksums(problem: Problem) -> None:
-    """Write a file again, as it is, with its checksums."""
+    """Rewrites a file as it is, with its checksums."""
     with problem.path.open("rb") as source, WholeFile(problem.path, sums=True) as target:
         while piece := source.read(1 << 20):
             target.write(piece)
 
 
-def rewrite(folder: Path, *, dropping: bool) -> Dropped:
-    """Sort and partition the records of all parts in `folder` again; with `dropping`, those that
-    can be read.
+def rewrite(folder: Path, *, drop: bool) -> Dropped:
+    """Sorts and partitions the records of all parts in `folder` again; with `drop`, those that can
+    be read.
 
-    The new parts take the place of the old ones at once. Keys that come twice are kept, unless
-    `dropping`: then the last one stays. Raises FormatError for records that can't be read,
-    LockedError.
+    The new parts replace the old ones at once. Keys that come twice are kept, unless `drop`: then
+    the last one stays. Raises FormatError for records that can't be read, LockedError.
     """
     dropped = Dropped()
     if folder.name in LAYOUTS:
         with Segment(folder.parent).writing([folder.name], replace=True) as fresh:
-            _write_again(folder, fresh / folder.name, dropping, dropped)
+            _write_again(folder, fresh / folder.name, drop, dropped)
         return dropped
     database = Database(folder.parent)
     database.name = folder.name
     with _lock_of(database), database.replacement(keep_old=True) as fresh:
-        _write_again(folder, fresh, dropping, dropped)
+        _write_again(folder, fresh, drop, dropped)
     return dropped
 
 
 def _lock_of(database: Database) -> AbstractContextManager[object]:
-    """The lock of a database; of a WebGraph's links that of the whole graph."""
+    """Returns the lock of a database; of a WebGraph's links that of the whole graph."""
     graph = WebGraph(database.path.parent)
     return graph.lock() if graph.outlinks.path == database.path else database.lock()
 
 
-def _write_again(folder: Path, fresh: Path, dropping: bool, dropped: Dropped) -> None:
+def _write_again(folder: Path, fresh: Path, drop: bool, dropped: Dropped) -> None:
     paths = part_paths(folder)
     if not any(path.is_dir() for path in paths):
         for path in paths:
             with _like(path, fresh / path.name, SequenceFileWriter) as writer:
-                for key, value in _records(path, dropping, dropped):
+                for key, value in _records(path, drop, dropped):
                     writer.append_raw(key, value)
         return
     with SequenceFileReader(data_file(paths[0]), verify=False) as reader:
@@ -104,8 +102,8 @@ def _write_again(folder: Path, fresh: Path, dropping: bool, dropped: Dropped) ->
         )  # records of one key
     for number in range(len(paths)):
         with _like(paths[0], fresh / part_name(number), MapFileWriter) as writer:
-            distinct = dropping and not several
-            for key, value in _sorted(paths, number, fresh, distinct, dropping, dropped):
+            distinct = drop and not several
+            for key, value in _sorted(paths, number, fresh, distinct, drop, dropped):
                 writer.append_raw(key, value)
 
 
@@ -124,17 +122,17 @@ def _sorted(
     number: int,
     fresh: Path,
     distinct: bool,
-    dropping: bool,
+    drop: bool,
     dropped: Dropped,
 ) -> Iterator[Record]:
-    """The records of part `number` in order, sorted on disk in `fresh`; with `distinct`, the last
-    one of each key.
+    """Yields the records of part `number` in order, sorted on disk in `fresh`; with `distinct`, the
+    last one of each key.
     """
 
     def mine() -> Iterator[Record]:
         for path in paths:
             notes = dropped if number == 0 else Dropped()  # each part reads all files
-            for key, value in _records(path, dropping, notes):
+            for key, value in _records(path, drop, notes):
                 if partition(_url(key), len(paths)) == number:
                     yield key, value
 
@@ -153,12 +151,12 @@ def _url(key: bytes) -> bytes:
     return DataInput(key).read_text_bytes()
 
 
-def _records(path: Path, dropping: bool, dropped: Dropped) -> Iterator[Record]:
-    """The records of a part; with `dropping`, whatever the checksums say, and after damage those
-    behind a marker.
+def _records(path: Path, drop: bool, dropped: Dropped) -> Iterator[Record]:
+    """Yields the records of a part; with `drop`, whatever the checksums say, and after damage those
+    behind the next sync marker.
     """
     data = data_file(path)
-    with SequenceFileReader(data, verify=not dropping) as reader:
+    with SequenceFileReader(data, verify=not drop) as reader:
         value_type = reader.value_type
         while True:
             try:
@@ -168,14 +166,14 @@ def _records(path: Path, dropping: bool, dropped: Dropped) -> Iterator[Record]:
                     yield key, value
                 return
             except FormatError as exc:
-                if not dropping:
+                if not drop:
                     raise
                 at = reader.position
                 reader.sync_to(max(at, exc.offset or 0) + 1)
                 dropped.lines.append(f"{data}: bytes {at} to {reader.position}: {exc.what}")
 
 
-MEND: dict[Remedy, Callable[[Problem], None]] = {
+REPAIRS: dict[Remedy, Callable[[Problem], None]] = {
     Remedy.REMOVE: remove,
     Remedy.PLACE: put_in_place,
     Remedy.INDEX: make_index,

@@ -1,4 +1,4 @@
-"""The live page's paths.
+"""Routes the live page's requests.
 
     GET  /                        the page; `/?token=…`, as it is printed, lets a browser in and
          leads to `/`
@@ -33,7 +33,7 @@ _LONGEST_QUERY: Final = 1000
 
 
 def make(watch: Watch, access: Access) -> ASGIApp:
-    """The application."""
+    """Builds the application."""
 
     async def shown(request: Request) -> Response:
         if "token" not in request.query_params:

@@ -1,8 +1,8 @@
-"""The live page: a `Watch` in, HTML out. Pure.
+"""Makes the live page: a `Watch` in, HTML out. Pure.
 
-It is whole without scripts, and asks for itself anew every few seconds. With scripts it replaces
+It is complete without scripts, and reloads itself every few seconds. With scripts it replaces
 what has changed (elements with `data-live`). All texts go through `markup`, which escapes them;
-what a page may do stands in POLICY.
+POLICY says what a page may do.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ POLICY: Final = (
 
 
 def page(watch: Watch) -> Markup:
-    """The page."""
+    """Returns the page."""
     state, rounds = watch.fetch, list(watch.rounds)
     head = element(
         "head",
@@ -76,11 +76,11 @@ def page(watch: Watch) -> Markup:
 
 
 def _live(tag: str, name: str, *children: Child, class_: str | None = None) -> Markup:
-    """An element that the script keeps up to date."""
+    """Makes an element that the script keeps up to date."""
     return element(tag, *children, id=name, class_=class_, data_live=True)
 
 
-# -- what it is at ---------------------------------------------------------------------------------
+# -- the current step ------------------------------------------------------------------------------
 
 
 def _short(watch: Watch, state: Snapshot | None) -> str:
@@ -96,7 +96,7 @@ def _state(watch: Watch) -> Iterable[Child]:
         text = (
             "Pauses when this step has ended. "
             if _is_other_step(watch)
-            else "Paused: nothing new is asked for. "
+            else "Paused: nothing new is fetched. "
         )
         yield element("span", text, class_="paused")
     if watch.stopping:
@@ -112,7 +112,9 @@ def _state(watch: Watch) -> Iterable[Child]:
 
 
 def _is_other_step(watch: Watch) -> bool:
-    """Whether a step runs that can't be held midway, as a fetch can, and that of sitemaps."""
+    """Returns True if a step runs that can't be paused midway, as a fetch or that of sitemaps
+    can.
+    """
     return watch.step not in ("", "sitemap") and watch.fetch is None
 
 
@@ -272,7 +274,7 @@ def _hosts(watch: Watch) -> Iterable[Markup]:
 def _table(
     name: str, label: str, columns: Sequence[str], rows: Sequence[Sequence[str | bool]], empty: str
 ) -> Markup:
-    """Columns of numbers have names that begin with a `#`."""
+    """Makes a table; names of columns of numbers begin with a `#`."""
     styles = ["number" if column.startswith("# ") else "name" for column in columns]
     head = [
         element("th", column.removeprefix("# "), scope="col", class_=style)

@@ -6,7 +6,8 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Self
 
 from minutch.conf import Configuration
 from minutch.cycle.fetch.watch import Watch
@@ -20,21 +21,36 @@ _PATIENCE: Final = 5.0
 """Seconds that the end of the job waits for the server's."""
 
 
+@dataclass(frozen=True, slots=True)
+class LiveSettings:
+    """Settings of the live page."""
+
+    token: str | None
+    """The token that requests need; None: they need none."""
+    shows_token: bool
+    """True if the token was made for this run, so that it has to be shown."""
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> Self:
+        """Reads the settings. Raises ConfigError."""
+        return cls(token_from(conf, HOST), is_made(conf))
+
+
 class LiveServer:
-    """Has its port from the beginning, and answers while `running`. Raises MinutchError,
-    ConfigError.
+    """A server that has its port from the beginning, and answers while `running`. Raises
+    MinutchError, ConfigError.
     """
 
-    def __init__(self, watch: Watch, conf: Configuration, port: int, option: str) -> None:
-        """`option` is what chose the port; 0 takes a free one."""
-        token = token_from(conf, HOST)
+    def __init__(self, watch: Watch, settings: LiveSettings, port: int, option: str) -> None:
+        """Takes the port that `option` chose; 0 takes a free one."""
+        token = settings.token
         self._watch = watch
         self._listener = listen(HOST, port, option)
         self.port = int(self._listener.getsockname()[1])
         self._access = Access(token, LOCAL, FREE, cookie=f"minutch-{self.port}")
         self.address = f"http://{HOST}:{self.port}/"
         """With the token, if that was made for this run."""
-        if token is not None and is_made(conf):
+        if token is not None and settings.shows_token:
             self.address += f"?token={token}"
         elif token is not None:
             self.address += f" (the token is that of {TOKEN_PROPERTY})"
@@ -46,7 +62,7 @@ class LiveServer:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Answer from a thread."""
+        """Answers from a thread."""
         from minutch.inspect.live.liveapp import make
 
         uvicorn = server(make(self._watch, self._access), patience=1)
@@ -64,5 +80,5 @@ class LiveServer:
             thread.join(_PATIENCE)
 
     def close(self) -> None:
-        """Give the port back."""
+        """Releases the port."""
         self._listener.close()

@@ -1,4 +1,5 @@
-"""The figures of a job in Prometheus' text format, version 0.0.4. Pure: a `Watch` in, text out.
+"""Writes the figures of a job in Prometheus' text format, version 0.0.4. Pure: a `Watch` in, text
+out.
 
 Names by Prometheus' conventions: minutch_<what>_<unit>, base units, `_total` for what only grows.
 Counts go on from one fetch of a crawl to the next. Nothing here names a host or a page: their
@@ -44,7 +45,7 @@ _COUNTERS: Final[dict[str, tuple[str, Callable[[Totals], float]]]] = {
 
 @dataclass(frozen=True)
 class Metric:
-    """One family: samples by what comes after the name (a suffix, labels, both, nothing)."""
+    """A family of samples, by what follows the name (a suffix, labels, both, nothing)."""
 
     name: str
     kind: str
@@ -52,7 +53,7 @@ class Metric:
     samples: Mapping[str, float]
 
     def lines(self) -> Iterator[str]:
-        """As they are exposed."""
+        """Yields the lines of the exposition."""
         yield f"# HELP {self.name} {self.text}"
         yield f"# TYPE {self.name} {self.kind}"
         for rest, value in self.samples.items():
@@ -60,7 +61,7 @@ class Metric:
 
 
 def metrics_text(watch: Watch) -> str:
-    """All figures of a job."""
+    """Returns all figures of a job."""
     return "".join(f"{line}\n" for metric in _metrics(watch) for line in metric.lines())
 
 

@@ -5,7 +5,7 @@ Begin with crawl, which opens one, then table.
     `crawl`, `table`, `columns`                     a crawl, a table, and its typed columns
     `crawldb`, `hosts`, `links`, `duplicates`       tables of databases
     `segments`, `pages`, `parses`, `ranges`         tables of segments
-    `graph`                                         links as a graph
+    `graph`, `graphexport`, `parquetexport`         links as a graph; exports
     `predicates`, `skipping`                        reads only where rows may be
     `session`, `statements`, `prompt`               SQL, and a prompt for it
     `results`, `parquet`                            rows for people and programs

@@ -1,4 +1,4 @@
-"""What the columns of tables hold, made of what records hold: typed as people expect. Pure: no I/O.
+"""Makes typed columns of tables from the fields of records. Pure: no I/O.
 
 STATUS      Nutch's names of statuses, an enumeration; `unknown` for a code that has none
 TIME        milliseconds, UTC; a time of 0 stands for none where Nutch uses it so
@@ -25,7 +25,7 @@ METADATA: Final = pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))
 
 
 def enum_of(codes: pl.Series, names: Mapping[int, str], kind: pl.Enum, other: str) -> pl.Series:
-    """Codes (UInt8) by their names; `other` for a code without one. Null stays null."""
+    """Returns the names of codes (UInt8); `other` for a code without one. Null stays null."""
     places = {name: place for place, name in enumerate(kind.categories)}
     table = np.full(256, places[other], np.uint8)
     for code, name in names.items():
@@ -41,27 +41,27 @@ def enum_of(codes: pl.Series, names: Mapping[int, str], kind: pl.Enum, other: st
 
 
 def statuses(codes: pl.Series) -> pl.Series:
-    """The names of the status codes of CrawlDatums."""
+    """Returns the names of the status codes of CrawlDatums."""
     return enum_of(codes, STATUS_NAMES, STATUS, UNKNOWN)
 
 
 def times(ms: pl.Series) -> pl.Series:
-    """Times from milliseconds since the epoch."""
+    """Returns times from milliseconds since the epoch."""
     return ms.cast(TIME)
 
 
 def known_times(ms: pl.Series) -> pl.Series:
-    """As `times`; 0 becomes null."""
+    """Returns times like `times`, but null for 0."""
     return times(ms.set(ms == 0, None))
 
 
 def hex_of(data: pl.Series) -> pl.Series:
-    """Bytes in hexadecimal."""
+    """Returns bytes in hexadecimal."""
     return data.bin.encode("hex")
 
 
 def metadata_lists(metadata: pl.Series, keys: pl.Series) -> pl.Series:
-    """The entries of each map whose key is a Text; none: an empty list. Raises FormatError for a
+    """Returns the entries of each map whose key is a Text, perhaps none. Raises FormatError for a
     damaged map.
     """
     found = entries(metadata, keys)
@@ -78,7 +78,7 @@ def metadata_lists(metadata: pl.Series, keys: pl.Series) -> pl.Series:
 
 
 def _shown(found: pl.DataFrame) -> pl.Series:
-    """The values of a table of entries, as toString shows them."""
+    """Returns the values of a table of entries, as toString shows them."""
     kind = found["kind"]
     texts = decode_keys(found.select(pl.when(pl.col("kind") == TEXT).then("value"))["value"])
     for number, show in _NUMBERS.items():
@@ -118,7 +118,7 @@ _NUMBERS: Final[dict[int, Callable[[pl.Series], pl.Series]]] = {
 
 
 def in_rows(rows: pl.Series, values: pl.Series, count: int) -> pl.Series:
-    """A column of `count` rows with `values` in `rows`, which ascend; null elsewhere."""
+    """Returns a column of `count` rows with `values` in `rows`, which ascend; null elsewhere."""
     every = pl.DataFrame({"row": np.arange(count, dtype=np.uint32)})
     found = pl.DataFrame([rows.alias("row").cast(pl.UInt32), values.alias("value")])
     return every.join(found, on="row", how="left", maintain_order="left")["value"]

@@ -1,4 +1,4 @@
-"""A crawl, opened: its databases, its segments, and all of them as tables."""
+"""Opens a crawl: its databases, its segments, and all of them as tables."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ _FOLDERS: Final = (CRAWLDB, LINKDB, SEGMENTS, HOSTDB)
 
 
 class Crawl:
-    """The crawl in a folder: `crawldb`, `linkdb`, `segments` and `hostdb`, as far as they are
-    there.
-    """
+    """A crawl in a folder: those of `crawldb`, `linkdb`, `segments` and `hostdb` that exist."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -35,7 +33,7 @@ class Crawl:
 
     @property
     def segments(self) -> Segments:
-        """The segments that are there now, the oldest first."""
+        """The segments that exist now, oldest first."""
         return Segments(self.path / SEGMENTS)
 
     @property
@@ -55,7 +53,7 @@ class Crawl:
 
     @property
     def tables(self) -> Mapping[str, Table]:
-        """Every table by the name that it has in SQL."""
+        """Every table by its name in SQL."""
         tables: list[Table] = [
             self.crawldb,
             self.linkdb,
@@ -69,7 +67,7 @@ class Crawl:
 
 
 def open_crawl(path: str | PathLike[str]) -> Crawl:
-    """The crawl in a folder. Raises StoreError where there is none."""
+    """Opens the crawl in a folder. Raises StoreError if there is none."""
     folder = Path(path)
     if not folder.is_dir():
         raise StoreError(f"there is no folder {folder}")
@@ -82,7 +80,7 @@ def open_crawl(path: str | PathLike[str]) -> Crawl:
 
 
 def _hint(folder: Path) -> str:
-    """Which folder may have been meant."""
+    """Names the folder that may have been meant."""
     above = folder.resolve().parent
     is_part = (
         folder.resolve().name in _FOLDERS or (folder / "current").is_dir() or above.name == SEGMENTS

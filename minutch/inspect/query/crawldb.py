@@ -1,6 +1,5 @@
-"""The table `crawldb`: every URL that a crawl knows, its status and when it is due. And files of
-segments like it.
-"""
+"""The table `crawldb`: every URL that a crawl knows, its status and due date; and files of segments
+like it."""
 
 from __future__ import annotations
 
@@ -35,20 +34,20 @@ from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.spans import Span, SpannedFile, batchwise
 
 
-class Entries:
-    """CrawlDatums with their URLs, as far as they were asked for."""
+class EntryRows:
+    """CrawlDatums with their URLs, of which the requested fields are decoded."""
 
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
 
-    def filter(self, mask: pl.Series) -> Entries:
-        """The entries where `mask` is true."""
-        return Entries(self._fields.filter(mask.to_numpy()))
+    def filter(self, mask: pl.Series) -> EntryRows:
+        """Returns the entries where `mask` is true."""
+        return EntryRows(self._fields.filter(mask.to_numpy()))
 
     @once
     def key(self) -> pl.Series:
-        """The URLs as bytes, in a buffer of their own: a row that is kept keeps no stretch of the
-        file in memory.
+        """The URLs as bytes, in a buffer of their own, so that a row keeps no stretch of the file
+        in memory.
         """
         (at, length), keys = self._fields.key_places, self._fields.keys
         out, out_at = (
@@ -69,7 +68,7 @@ class Entries:
         return hosts_at(self._fields.keys, *self._fields.key_places)
 
     def field(self, name: str) -> pl.Series:
-        """A column of CRAWLDB_SCHEMA."""
+        """Returns a column of CRAWLDB_SCHEMA."""
         return self._fields.column(name)
 
 
@@ -92,7 +91,7 @@ _FROM: Final = {"url": (KEY,), "host": (KEY,), "metadata": (KEY, "metadata")}
 
 
 class EntriesTable(Table):
-    """The entries in files of <Text, CrawlDatum>, file by file."""
+    """A table of the entries in files of <Text, CrawlDatum>, file by file."""
 
     columns = COLUMNS
     cheapest = "retries"
@@ -120,13 +119,13 @@ class EntriesTable(Table):
             return batchwise(decode)(file, span) if whole is None else [whole]
 
         def read(file: SpannedFile, span: Span) -> Iterable[pl.DataFrame]:
-            return (self.make(Entries(some), request) for some in found(file, span))
+            return (self.make(EntryRows(some), request) for some in found(file, span))
 
         return piecewise(self._paths(), CRAWL_DATUM, read, request)
 
 
 class CrawlDbTable(EntriesTable):
-    """The entries of a CrawlDb, partition by partition, sorted by URL in each."""
+    """A table of the entries of a CrawlDb, partition by partition, sorted by URL in each."""
 
     key = "url"
 

@@ -1,4 +1,4 @@
-"""The table `duplicates`: the pages of the CrawlDb that have their content in common with others.
+"""The table `duplicates`: pages of the CrawlDb with the same content as others.
 
 A row is an entry that has been fetched, and whose signature another such entry has, too. `kept`
 tells those that dedup has not marked: all of them, where it has not run. Source:
@@ -21,7 +21,7 @@ _FETCHED: Final = ("db_fetched", "db_notmodified", _DUPLICATE)
 
 
 class DuplicatesTable(Table):
-    """Groups of pages with equal signatures, sorted by signature and URL."""
+    """A table of pages with equal signatures, sorted by signature and URL."""
 
     name = "duplicates"
     columns: ClassVar = {

@@ -1,22 +1,16 @@
-"""The links of a crawl as a graph: of pages, or of hosts with the number of links from one to the
-other.
-"""
+"""Makes a graph of a crawl's links: of pages, or of hosts with the number of links between them."""
 
 from __future__ import annotations
-
-from typing import Final
 
 import polars as pl
 
 from minutch.inspect.query.crawl import Crawl
 from minutch.urls.hostcolumns import hosts_of
 
-BY_HOST: Final = "-hosts"
-
 
 def edges(crawl: Crawl, *, by_host: bool) -> pl.LazyFrame:
-    """`source`, `target` and, of pages, `anchor`; of hosts `weight`. Links within a host are left
-    out there.
+    """Returns `source`, `target` and, of pages, `anchor`; of hosts `weight`, without links within a
+    host.
     """
     links = crawl.tables["links"].scan().rename({"from_url": "source", "url": "target"})
     if not by_host:

@@ -1,11 +1,11 @@
-"""The table `hosts`: what a crawl knows of each host. Of the HostDb where there is one, else
-counted in the CrawlDb.
+"""The table `hosts`: the records of the HostDb, or, if there is none, counts of the CrawlDb by
+host.
 
 column         HostDb                                   CrawlDb: entries by status
 redirects      temporary and permanent ones             db_redir_temp, db_redir_perm
 duplicates     null: the HostDb does not count them     db_duplicate
 homepage       null for none                            null
-score          as it is there                           null
+score          as in the HostDb                         null
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _nulls(rows: pl.DataFrame, dtype: pl.DataType) -> pl.Series:
 
 
 class HostDbTable(Table):
-    """The records of a HostDb."""
+    """A table of the records of a HostDb."""
 
     name = "hosts"
     cheapest = "host"
@@ -71,7 +71,7 @@ _COUNTED: Final = {
 
 
 class CountedHostsTable(Table):
-    """The hosts of the URLs of a CrawlDb, in the order of their names."""
+    """A table of the hosts of a CrawlDb's URLs, sorted by name."""
 
     name = "hosts"
     cheapest = "host"

@@ -1,4 +1,4 @@
-"""The tables `linkdb` and `links`: who links to each page, and with which words."""
+"""The tables `linkdb` and `links`: the links to each page, with their anchor texts."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class _LinkTable(Table):
 
     @staticmethod
     def _rows(links: pl.DataFrame) -> pl.DataFrame:
-        """The rows of the table from one of INLINKS_SCHEMA."""
+        """Returns the rows of the table from one of INLINKS_SCHEMA."""
         raise NotImplementedError
 
 
 class LinksTable(_LinkTable):
-    """One row per link. A URL without links has none."""
+    """A table with one row per link. A URL without links has none."""
 
     name = "links"
     columns: ClassVar = {
@@ -59,7 +59,7 @@ class LinksTable(_LinkTable):
 
 
 class LinkDbTable(_LinkTable):
-    """One row per URL of the LinkDb, with the list of links to it."""
+    """A table with one row per URL of the LinkDb, with the list of links to it."""
 
     name = "linkdb"
     key = "url"

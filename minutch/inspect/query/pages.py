@@ -1,4 +1,4 @@
-"""The table `pages`: one row for each fetch of each segment, and what came of it.
+"""The table `pages`: one row for each fetch of each segment, with its result.
 
     crawl_fetch    url, status, fetch_time, score; of its metadata: `_pst_`, `nutch.protocol.code`,
                    `_rs_`, Content-Type
@@ -58,21 +58,21 @@ _HEAD: Final = 1024
 _REDIRECTS: Final = (codes.MOVED, codes.TEMP_MOVED)
 
 
-class Fetches:
+class FetchRows:
     """The fetches in a stretch of a segment."""
 
     def __init__(self, stretch: Stretch, frame: pl.DataFrame) -> None:
         self._stretch, self.frame = stretch, frame
 
     @classmethod
-    def read(cls, stretch: Stretch) -> Fetches:
-        """All of them. Raises FormatError."""
+    def read(cls, stretch: Stretch) -> FetchRows:
+        """Reads all of them. Raises FormatError."""
         frame = stretch.read(CRAWL_FETCH, crawldatum_columns.decode)
         return cls(stretch, empty(CRAWLDB_SCHEMA) if frame is None else frame)
 
-    def filter(self, mask: pl.Series) -> Fetches:
-        """Those where `mask` is true."""
-        return Fetches(self._stretch, self.frame.filter(mask))
+    def filter(self, mask: pl.Series) -> FetchRows:
+        """Returns the fetches where `mask` is true."""
+        return FetchRows(self._stretch, self.frame.filter(mask))
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -103,13 +103,13 @@ class Fetches:
 
     @once
     def answered(self) -> pl.Series:
-        """Whether the server has answered."""
+        """True where the server has answered."""
         by_code = pl.col("code").is_in(ANSWERED)
         by_message = (pl.col("code") == codes.EXCEPTION) & pl.col("message").str.starts_with(ANSWER)
         return self.protocol.select((by_code | by_message).fill_null(False)).to_series()
 
     def of_answer(self, name: str) -> pl.Series:
-        """A value of the metadata (String) where the server has answered."""
+        """Returns a value of the metadata (String) where the server has answered."""
         values = decode_keys(text_values(self.frame["metadata"], self.frame["key"], name))
         return values.zip_with(self.answered, pl.Series([None], dtype=pl.String))
 
@@ -119,7 +119,7 @@ class Fetches:
         return enum_of(self.protocol["code"], CODE_NAMES, PROTOCOL_STATUS, UNKNOWN)
 
     def message(self, *, of_redirects: bool) -> pl.Series:
-        """The messages of the protocol statuses of redirects (where they lead), or of all
+        """Returns the messages of the protocol statuses of redirects (their targets), or of all
         others.
         """
         mine = pl.col("code").is_in(_REDIRECTS) == of_redirects
@@ -127,7 +127,7 @@ class Fetches:
 
     @property
     def size(self) -> pl.Series:
-        """Bytes of the page as it is stored."""
+        """Bytes of the stored page."""
         return self._beside(self._stretch.read(CONTENT, _sizes, _sizes_of_streams), pl.Int64())
 
     @property
@@ -136,8 +136,8 @@ class Fetches:
         return self._beside(self._stretch.read(PARSE_DATA, _digests), pl.String())
 
     def _beside(self, table: pl.DataFrame | None, dtype: pl.DataType) -> pl.Series:
-        """The column `value` of another folder; of equal URLs the n-th that was answered has the
-        n-th there.
+        """Returns the column `value` of another folder; the n-th answer of a URL has the n-th value
+        there.
         """
         if table is None:
             return pl.Series([None], dtype=dtype).new_from_index(0, len(self))
@@ -150,8 +150,8 @@ class Fetches:
 
 
 def _parts_of_status(value: pl.Expr) -> list[pl.Expr]:
-    """Code and message (Binary) of serialized ProtocolStatuses; see `records.protocolstatus` for
-    the layout.
+    """Returns code and message (Binary) of serialized ProtocolStatuses; see
+    `records.protocolstatus` for the layout.
     """
 
     def number(at: int) -> pl.Expr:
@@ -163,12 +163,12 @@ def _parts_of_status(value: pl.Expr) -> list[pl.Expr]:
 
 
 def _sizes(batch: Batch) -> pl.DataFrame:
-    """The sizes of the pages of a batch of Contents."""
+    """Returns the sizes of the pages of a batch of Contents."""
     return _table(batch, lambda row: _size(batch.value(row)))
 
 
 def _sizes_of_streams(batch: Batch) -> pl.DataFrame:
-    """The same of Contents that are zlib streams, of which no more is inflated than the size
+    """Returns the same of Contents that are zlib streams, inflated no further than the size
     needs.
     """
 
@@ -195,7 +195,7 @@ def _table(batch: Batch, size: Callable[[int], int]) -> pl.DataFrame:
 
 
 def _size(value: bytes) -> int:
-    """The size of the page in a Content, of which the beginning may do."""
+    """Returns the size of the page in a Content, of which the beginning may do."""
     data = DataInput(value)
     if data.read_int() != -1:
         return len(Content.from_bytes(value).content)
@@ -214,7 +214,7 @@ def _number(texts: pl.Series) -> pl.Series:
 
 
 class PagesTable(Table):
-    """The fetches of segments, segment by segment, sorted by URL in each."""
+    """A table of the fetches of segments, segment by segment, sorted by URL in each."""
 
     name = "pages"
     cheapest = "score"
@@ -248,5 +248,5 @@ class PagesTable(Table):
             CRAWL_FETCH,
             *(folder for name, folder in self.folders.items() if name in request.needed),
         ]
-        pieces = stretches(self._segments, folders, request.where, stored=CONTENT)
-        return each(lambda stretch: self.make(Fetches.read(stretch), request), pieces)
+        pieces = stretches(self._segments, folders, request.pruning, stored=CONTENT)
+        return each(lambda stretch: self.make(FetchRows.read(stretch), request), pieces)

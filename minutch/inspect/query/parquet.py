@@ -1,6 +1,5 @@
-"""Rows into Parquet files: whole or not at all, compressed, with statistics by which readers skip
-rows.
-"""
+"""Writes rows into Parquet files: whole or not at all, compressed, with statistics by which readers
+skip rows."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 
 
 def write_parquet(rows: pl.LazyFrame, path: Path) -> int:
-    """Write a file; returns the number of rows. Raises StoreError where there is one, and what
+    """Writes a file and returns the number of rows. Raises StoreError if it exists, and what
     reading raises.
     """
     with output_file(path) as new:
@@ -30,7 +29,7 @@ def write_parquet(rows: pl.LazyFrame, path: Path) -> int:
 
 
 def sink(rows: pl.LazyFrame, path: Path) -> None:
-    """Write rows to a new file as they come. Raises OSError, and what reading them raises."""
+    """Writes rows to a new file as they come. Raises OSError, and what reading them raises."""
     with _os_errors(path):
         rows.sink_parquet(
             path,
@@ -42,14 +41,16 @@ def sink(rows: pl.LazyFrame, path: Path) -> None:
 
 
 def count(path: Path) -> int:
-    """The number of rows in a file, or in the files that a pattern names. Raises OSError."""
+    """Returns the number of rows in a file, or in the files that a pattern names. Raises
+    OSError.
+    """
     with _os_errors(path):
         return int(pl.scan_parquet(path).select(pl.len()).collect().item())
 
 
 @contextmanager
 def _os_errors(path: Path) -> Iterator[None]:
-    """The system's errors as such, which Polars tells of in its own."""
+    """Turns Polars' errors about files into the system's."""
     try:
         yield
     except pl.exceptions.ComputeError as exc:

@@ -40,7 +40,7 @@ UNKNOWN: Final = "unknown"
 PARSE_STATUS: Final = pl.Enum([*MAJOR_NAMES, UNKNOWN])
 
 
-class Parses:
+class ParseRows:
     """The parses in a stretch of a segment."""
 
     def __init__(self, stretch: Stretch, frame: pl.DataFrame, parsed: pl.DataFrame | None) -> None:
@@ -49,8 +49,8 @@ class Parses:
     @classmethod
     def read(
         cls, stretch: Stretch, columns: Collection[str], parsed: pl.DataFrame | None
-    ) -> Parses:
-        """All of them, with those of `columns` that are in parse_data. Raises FormatError."""
+    ) -> ParseRows:
+        """Reads all of them, with those of `columns` that are in parse_data. Raises FormatError."""
         wanted = {name: make for name, make in _FROM_DATA.items() if name in columns}
 
         def decode(batch: Batch) -> pl.DataFrame:
@@ -64,15 +64,15 @@ class Parses:
             stretch, empty(pl.Schema({"key": pl.Binary()})) if frame is None else frame, parsed
         )
 
-    def filter(self, mask: pl.Series) -> Parses:
-        """Those where `mask` is true."""
-        return Parses(self._stretch, self._frame.filter(mask), self._parsed)
+    def filter(self, mask: pl.Series) -> ParseRows:
+        """Returns the parses where `mask` is true."""
+        return ParseRows(self._stretch, self._frame.filter(mask), self._parsed)
 
     def __len__(self) -> int:
         return len(self._frame)
 
     def field(self, name: str) -> pl.Series:
-        """A column that is made of parse_data alone."""
+        """Returns a column that is made of parse_data alone."""
         return (
             self._frame[name]
             if len(self)
@@ -91,7 +91,7 @@ class Parses:
 
     @property
     def text_length(self) -> pl.Series:
-        """Characters of each text; null where it is not stored."""
+        """Characters of each text; null if it is not stored."""
 
         def decode(batch: Batch) -> pl.DataFrame:
             return pl.DataFrame(
@@ -106,7 +106,7 @@ class Parses:
 
     @property
     def parse_time(self) -> pl.Series:
-        """When each page was parsed."""
+        """The time at which each page was parsed."""
         if self._parsed is None:
             return pl.Series([None], dtype=TIME).new_from_index(0, len(self))
         found = self._frame.select("key").join(
@@ -116,15 +116,13 @@ class Parses:
 
 
 def _first(table: ParseTable, *places: tuple[str, str]) -> pl.Series:
-    """The first value that one of the names has in the metadata `of` it; null where none has
-    one.
-    """
+    """Returns the first value that one of the names has in the metadata; null if none has one."""
     found = [decode_keys(table.first_values(name, of)).alias(f"{of} {name}") for of, name in places]
     return pl.DataFrame(found).select(pl.coalesce(pl.all())).to_series()
 
 
 def _media_types(table: ParseTable) -> pl.Series:
-    """The media types alone, in lower case."""
+    """Returns the media types alone, in lower case."""
     values = _first(table, ("parse", CONTENT_TYPE_KEY), ("content", CONTENT_TYPE_KEY))
     types = values.str.split(";").list.first().str.strip_chars().str.to_lowercase()
     return types.replace("", None)
@@ -156,7 +154,9 @@ _FROM_DATA: Final[dict[str, Callable[[ParseTable], pl.Series]]] = {
 
 
 def _parse_times(segment: Segment) -> pl.DataFrame:
-    """When each page of a segment was parsed: `key`, `parse_time`, the first entry of each."""
+    """Returns the time at which each page of a segment was parsed: `key`, `parse_time`, the first
+    entry of each.
+    """
     found = [
         table.filter(pl.col("status") == STATUS_SIGNATURE).select("key", "fetch_time")
         for path in segment.parts(CRAWL_PARSE)
@@ -166,7 +166,7 @@ def _parse_times(segment: Segment) -> pl.DataFrame:
 
 
 class ParsesTable(Table):
-    """The parsed pages of segments, segment by segment, sorted by URL in each."""
+    """A table of the parsed pages of segments, segment by segment, sorted by URL in each."""
 
     name = "parses"
     cheapest = "segment"
@@ -198,9 +198,9 @@ class ParsesTable(Table):
                 else None
             )
             read = partial(self._read_stretch, request, parsed)
-            yield from each(read, stretches([segment], folders, request.where))
+            yield from each(read, stretches([segment], folders, request.pruning))
 
     def _read_stretch(
         self, request: Request, parsed: pl.DataFrame | None, stretch: Stretch
     ) -> pl.DataFrame:
-        return self.make(Parses.read(stretch, request.needed, parsed), request)
+        return self.make(ParseRows.read(stretch, request.needed, parsed), request)

@@ -1,8 +1,9 @@
-"""What a query's condition says of URLs and hosts, so that files need not be read where it can't
-hold. Pure: no I/O.
+"""Finds in a query's condition which URLs and hosts it can hold for, so that other parts of files
+are not read. Pure: no I/O.
 
-Only what is surely so is said: a condition that is not understood may hold anywhere. The condition
-itself is always tested on the rows that are read.
+A condition is a Polars expression. It is read by Polars' public means alone: an expression is taken
+for `a == b` if the one built from its inputs by `==` is equal to it. Conditions of any other form
+may hold anywhere. The condition itself is always tested on the rows that are read.
 
     url    = 'x', in (…), < <= > >=, starts with: ranges of keys. Keys are bytes, URLs what these
            decode to, with U+FFFD for what is no UTF-8: a string with that says nothing. Both are in
@@ -13,146 +14,144 @@ itself is always tested on the rows that are read.
 
 from __future__ import annotations
 
-import json
+import operator
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from io import BytesIO, StringIO
-from typing import Any, Final, NamedTuple
+from functools import reduce
+from typing import Final, NamedTuple
 
 import polars as pl
 
 from minutch.work.tables.keyranges import KeyRange
 
 EVERYWHERE: Final = (KeyRange(),)
-NOWHERE: Final[tuple[KeyRange, ...]] = ()
-_ANY: Final = "\ufffd"
+_REPLACEMENT: Final = "\ufffd"
 _MOST_RANGES: Final = 1000
 _MOST_WORDS: Final = 8
 _PLAIN_HOST: Final = re.compile(rb"[A-Za-z0-9._-]+")
 
 Ranges = tuple[KeyRange, ...]
+Combine = Callable[[pl.Expr, pl.Expr], pl.Expr]
 
 
-class Where(NamedTuple):
-    """Where rows may be that a condition holds for: ranges of URLs that ascend, and a condition on
-    hosts alone.
+class Pruning(NamedTuple):
+    """The rows that a condition can hold for: ascending ranges of URLs, and a condition on hosts
+    alone.
     """
 
     urls: Ranges = EVERYWHERE
     hosts: pl.Expr | None = None
     words: tuple[bytes, ...] = ()
-    """One of these is in every URL that the condition holds for; none: nothing is known."""
+    """Each URL that the condition holds for contains one of these; none: nothing is known."""
 
     @property
-    def is_everywhere(self) -> bool:
-        """Whether nothing can be left out."""
+    def keeps_everything(self) -> bool:
+        """True if the whole table has to be read."""
         return self.urls == EVERYWHERE and self.hosts is None
 
 
-def where(condition: pl.Expr | None) -> Where:
-    """What a condition says of the columns `url` and `host`."""
+def pruning_of(condition: pl.Expr | None) -> Pruning:
+    """Returns what a condition says of the columns `url` and `host`."""
     if condition is None:
-        return Where()
-    with suppress(
-        Exception
-    ):  # the tree's form is Polars' own affair: whatever does not fit says nothing
-        tree = json.loads(condition.meta.serialize(format="json"))
-        return Where(_urls(tree), _hosts(tree), _words(tree))
-    return Where()
+        return Pruning()
+    conjuncts = _operands(condition, operator.and_)
+    by_host = [part for part in conjuncts if set(part.meta.root_names()) == {"host"}]
+    return Pruning(
+        _urls(condition),
+        reduce(operator.and_, by_host) if by_host else None,
+        next(filter(None, map(_words, by_host)), ()),
+    )
 
 
-def _hosts(tree: Any) -> pl.Expr | None:
-    """Those of the conditions joined by `and` that look at nothing but the host."""
-    found = None
-    for part in _conjuncts(tree):
-        condition = pl.Expr.deserialize(StringIO(json.dumps(part)), format="json")
-        if set(condition.meta.root_names()) == {"host"}:
-            found = condition if found is None else found & condition
+def _operands(expression: pl.Expr, combine: Combine) -> list[pl.Expr]:
+    """Returns the operands of a chain of one operator: a, b and c of `a & b & c`."""
+    found, waiting = [], [expression]
+    while waiting:
+        first = waiting.pop()
+        inputs = first.meta.pop()
+        if len(inputs) == 2 and combine(inputs[1], inputs[0]).meta.eq(first):
+            waiting += inputs
+        else:
+            found.append(first)
     return found
 
 
-def _words(tree: Any) -> tuple[bytes, ...]:
-    """The hosts that a condition names, where they are spelled as in any URL with them."""
-    for part in _conjuncts(tree):
-        match part:
-            case {
-                "BinaryExpr": {
-                    "left": {"Column": "host"},
-                    "op": "Eq",
-                    "right": {"Literal": literal},
-                }
-            }:
-                pass
-            case {
-                "BinaryExpr": {
-                    "left": {"Literal": literal},
-                    "op": "Eq",
-                    "right": {"Column": "host"},
-                }
-            }:
-                pass
-            case {
-                "Function": {
-                    "input": [{"Column": "host"}, {"Literal": literal}],
-                    "function": {"Boolean": what},
-                }
-            }:
-                if "IsIn" not in what:
-                    continue
-            case _:
-                continue
-        with suppress(ValueError):
-            names = _texts(literal)
-            if 0 < len(names) <= _MOST_WORDS and all(map(_PLAIN_HOST.fullmatch, names)):
-                return tuple(names)
-    return ()
-
-
-def _conjuncts(tree: Any) -> list[Any]:
-    match tree:
-        case {"BinaryExpr": {"left": left, "op": "And" | "LogicalAnd", "right": right}}:
-            return [*_conjuncts(left), *_conjuncts(right)]
-    return [tree]
-
-
-def _urls(tree: Any) -> Ranges:  # noqa: PLR0911 - one return a case
-    match tree:
-        case {"BinaryExpr": {"left": left, "op": "And" | "LogicalAnd", "right": right}}:
-            return intersection(_urls(left), _urls(right))
-        case {"BinaryExpr": {"left": left, "op": "Or" | "LogicalOr", "right": right}}:
-            return union([*_urls(left), *_urls(right)])
-        case {
-            "BinaryExpr": {"left": {"Column": "url"}, "op": str(op), "right": {"Literal": literal}}
-        }:
-            return _compared(op, literal)
-        case {
-            "BinaryExpr": {"left": {"Literal": literal}, "op": str(op), "right": {"Column": "url"}}
-        }:
-            return _compared(_MIRRORED.get(op, ""), literal)
-        case {
-            "Function": {
-                "input": [{"Column": "url"}, {"Literal": literal}],
-                "function": {"StringExpr": "StartsWith"},
-            }
-        }:
-            return union([_beginning(text) for text in _texts(literal)])
-        case {
-            "Function": {
-                "input": [{"Column": "url"}, {"Literal": literal}],
-                "function": {"Boolean": {"IsIn": _}},
-            }
-        }:
-            return union([_one(text) for text in _texts(literal)])
-    return EVERYWHERE
-
-
-def _compared(op: str, literal: Any) -> Ranges:
-    make = _COMPARISONS.get(op)
-    texts = _texts(literal)
-    if make is None or (op != "Eq" and not all(text.isascii() for text in texts)):
+def _urls(condition: pl.Expr) -> Ranges:
+    """Returns the ranges of URLs that a condition can hold for."""
+    conjuncts = _operands(condition, operator.and_)
+    if len(conjuncts) > 1:
+        return reduce(intersection, map(_urls, conjuncts))
+    alternatives = _operands(condition, operator.or_)
+    if len(alternatives) > 1:
+        return union([found for part in alternatives for found in _urls(part)])
+    compared = _comparison(condition, "url")
+    if compared is None:
         return EVERYWHERE
-    return union([make(text) for text in texts])
+    name, texts = compared
+    if name in _BY_ORDER and not all(text.isascii() for text in texts):
+        return EVERYWHERE
+    return union([_RANGES[name](text) for text in texts])
+
+
+def _words(condition: pl.Expr) -> tuple[bytes, ...]:
+    """Returns the hosts that a condition names, if they are spelled as in every URL with them."""
+    name, texts = _comparison(condition, "host") or ("", [])
+    is_plain = 0 < len(texts) <= _MOST_WORDS and all(map(_PLAIN_HOST.fullmatch, texts))
+    return tuple(texts) if name in ("==", "in") and is_plain else ()
+
+
+def _comparison(condition: pl.Expr, column: str) -> tuple[str, list[bytes]] | None:
+    """Returns the operator (a key of `_RANGES`) and the texts that a column is compared with.
+
+    None if the condition is none of that kind, or a text may stand for several keys.
+    """
+    inputs = condition.meta.pop()
+    if len(inputs) != 2:
+        return None
+    if inputs[0].meta.is_column():
+        inputs = inputs[::-1]
+    value, compared = inputs
+    if not compared.meta.is_column() or compared.meta.output_name() != column:
+        return None
+    if not value.meta.is_literal(allow_aliasing=True):
+        return None
+    for name, build in _COMPARISONS:
+        if build(compared, value).meta.eq(condition):
+            texts = _texts(value, several=name == "in")
+            return None if texts is None else (name, texts)
+    return None
+
+
+def _texts(literal: pl.Expr, *, several: bool) -> list[bytes] | None:
+    """Returns the strings of a literal; None where one may stand for other bytes, or there are too
+    many.
+    """
+    values = pl.select(literal).to_series()
+    if several and values.dtype == pl.List(pl.String) and len(values) == 1:
+        values = values[0]
+    if values.dtype != pl.String or values.null_count() or len(values) > _MOST_RANGES:
+        return None
+    if len(values) != 1 and not several:
+        return None  # each row is compared with a value of its own
+    texts: list[str] = values.to_list()
+    return None if any(_REPLACEMENT in text for text in texts) else [*map(str.encode, texts)]
+
+
+_COMPARISONS: Final[tuple[tuple[str, Combine], ...]] = (
+    ("==", lambda column, value: column == value),
+    ("==", lambda column, value: value == column),
+    ("<", lambda column, value: column < value),
+    ("<", lambda column, value: value > column),
+    ("<=", lambda column, value: column <= value),
+    ("<=", lambda column, value: value >= column),
+    (">", lambda column, value: column > value),
+    (">", lambda column, value: value < column),
+    (">=", lambda column, value: column >= value),
+    (">=", lambda column, value: value <= column),
+    ("starts with", lambda column, value: column.str.starts_with(value)),
+    ("in", lambda column, value: column.is_in(value)),
+)
+"""Each form that is understood, and how it is built of a column and a value."""
 
 
 def _one(text: bytes) -> KeyRange:
@@ -163,36 +162,21 @@ def _beginning(text: bytes) -> KeyRange:
     return KeyRange(text, text[:-1] + bytes((text[-1] + 1,))) if text else KeyRange()
 
 
-_COMPARISONS: Final[dict[str, Callable[[bytes], KeyRange]]] = {
-    "Eq": _one,
-    "Lt": lambda text: KeyRange(None, text),
-    "LtEq": lambda text: KeyRange(None, text + b"\0"),
-    "Gt": lambda text: KeyRange(text, None),
-    "GtEq": lambda text: KeyRange(text, None),
+_BY_ORDER: Final = ("<", "<=", ">", ">=")
+_RANGES: Final[dict[str, Callable[[bytes], KeyRange]]] = {
+    "==": _one,
+    "in": _one,
+    "starts with": _beginning,
+    "<": lambda text: KeyRange(None, text),
+    "<=": lambda text: KeyRange(None, text + b"\0"),
+    ">": lambda text: KeyRange(text, None),
+    ">=": lambda text: KeyRange(text, None),
 }
-_MIRRORED: Final = {"Eq": "Eq", "Lt": "Gt", "LtEq": "GtEq", "Gt": "Lt", "GtEq": "LtEq"}
-
-
-def _texts(literal: Any) -> list[bytes]:
-    """The strings of a literal. ValueError where one may stand for other bytes, or there are too
-    many.
-    """
-    match literal:
-        case {"Scalar": {"String": str(text)}}:
-            found = [text]
-        case {"Scalar": {"List": list(data)}}:
-            found = pl.read_ipc_stream(BytesIO(bytes(data))).to_series().to_list()
-        case _:
-            raise ValueError("another kind of literal")
-    if len(found) > _MOST_RANGES or not all(
-        isinstance(text, str) and _ANY not in text for text in found
-    ):
-        raise ValueError("strings that are no ranges")
-    return [text.encode() for text in found]
+"""Operator -> the keys that it holds for, those of other texts included where that is simpler."""
 
 
 def union(ranges: Sequence[KeyRange]) -> Ranges:
-    """The ranges in order, those that meet made one."""
+    """Returns the ranges in order, with those that meet joined."""
     found: list[KeyRange] = []
     for low, high in sorted(ranges, key=lambda one: one.low or b""):
         before = found[-1] if found else None
@@ -205,7 +189,7 @@ def union(ranges: Sequence[KeyRange]) -> Ranges:
 
 
 def intersection(first: Ranges, second: Ranges) -> Ranges:
-    """What two unions of ranges have in common, cut where either is cut."""
+    """Returns what two unions of ranges have in common, cut where either is cut."""
     found = []
     for a in first:
         for b in second:

@@ -1,5 +1,4 @@
-"""A prompt for statements: with a history that stays, completion of tables, columns and words of
-SQL.
+"""Runs a prompt for statements, with a history and completion of tables, columns and words of SQL.
 
 A statement ends in a semicolon and may take several lines. `.tables` lists the tables, `.columns
 TABLE` the columns of one, `.quit` or the end of the input ends.
@@ -15,7 +14,6 @@ from typing import Final
 from minutch.errors import MinutchError
 from minutch.inspect.query.statements import is_complete, statements
 from minutch.inspect.query.table import Table
-from minutch.job import JobContext
 
 HISTORY: Final = ".cache/minutch/sql-history"
 """Below the home directory."""
@@ -65,14 +63,15 @@ _WORDS: Final = (
     ),
 )
 _DOTS: Final = (".tables", ".columns", ".help", ".quit")
-_HELP: Final = """A statement ends in a semicolon: select status, count(*) from crawldb group by status;
+_HELP: Final = """A statement ends in a semicolon:
+    select status, count(*) from crawldb group by status;
 .tables            the tables
 .columns TABLE     the columns of a table and their types
-.quit              ends, as Ctrl-D does"""  # noqa: E501
+.quit              ends, as Ctrl-D does"""
 
 
 def completions(tables: Mapping[str, Table]) -> list[str]:
-    """All words that can be completed."""
+    """Returns all words that can be completed."""
     columns = {name for table in tables.values() for name in table.schema}
     return sorted({*_WORDS, *_DOTS, *tables, *columns})
 
@@ -81,12 +80,14 @@ def converse(
     lines: Callable[[str], str],
     tables: Mapping[str, Table],
     answer: Callable[[str], None],
-    context: JobContext,
+    show: Callable[[str], None],
+    complain: Callable[[str], object],
 ) -> None:
-    """Ask for lines until there are no more, and answer each statement. An error ends the
-    statement, not the talk.
+    """Asks for lines until there are no more and answers each statement. An error ends the
+    statement, not the session.
 
-    `lines(prompt)` gives the next line; EOFError ends, KeyboardInterrupt drops what was begun.
+    `lines(prompt)` returns the next line; EOFError ends the session, KeyboardInterrupt drops an
+    unfinished statement. `show` prints a line, `complain` writes to the error stream.
     """
     text = ""
     while True:
@@ -98,7 +99,7 @@ def converse(
                 word, text = text.strip(), ""
                 if word == ".quit":
                     return
-                _dot(word, tables, context)
+                _run_dot_command(word, tables, show)
             elif is_complete(text):
                 complete, text = text, ""
                 for statement in statements(complete):
@@ -107,27 +108,27 @@ def converse(
             return
         except KeyboardInterrupt:
             text = ""
-            context.print()
+            show("")
         except MinutchError as exc:
             text = ""
-            context.err.write(f"error: {exc}\n" + (f"hint: {exc.hint}\n" if exc.hint else ""))
+            complain(f"error: {exc}\n" + (f"hint: {exc.hint}\n" if exc.hint else ""))
 
 
-def _dot(word: str, tables: Mapping[str, Table], context: JobContext) -> None:
+def _run_dot_command(word: str, tables: Mapping[str, Table], show: Callable[[str], None]) -> None:
     command, _, name = word.partition(" ")
     if command == ".tables":
         for table in tables.values():
-            context.print(f"{table.name:<12}{', '.join(table.schema)}")
+            show(f"{table.name:<12}{', '.join(table.schema)}")
     elif command == ".columns" and name.strip() in tables:
         for column, dtype in tables[name.strip()].schema.items():
-            context.print(f"{column:<18}{dtype}")
+            show(f"{column:<18}{dtype}")
     else:
-        context.print(_HELP)
+        show(_HELP)
 
 
 @contextmanager
 def line_editing(words: Iterable[str]) -> Iterator[None]:
-    """Edit lines with readline, where Python has it: history and completion."""
+    """Edits lines with readline, if Python has it: history and completion."""
     try:
         import readline
     except ImportError:

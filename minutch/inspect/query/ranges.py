@@ -1,5 +1,4 @@
-"""Segments read range by range: the folders that a table needs, each range of keys from all of them
-at the same time.
+"""Reads segments range by range: each range of keys from all folders that a table needs.
 
 The parts of a folder are sorted by URL, but each folder may be cut into parts in its own way.
 """
@@ -14,7 +13,7 @@ import polars as pl
 
 from minutch.cycle.segment.store import LAYOUTS, Segment
 from minutch.hadoop.formats.batch import keys_of
-from minutch.inspect.query.predicates import Where, intersection, union
+from minutch.inspect.query.predicates import Pruning, intersection, union
 from minutch.inspect.query.skipping import RANGE_SIZE, read_range, wanted_ranges
 from minutch.work.tables.keyranges import KeyRange, SortedPart, cut
 from minutch.work.tables.parallel import ordered
@@ -22,7 +21,7 @@ from minutch.work.tables.spans import Decode
 
 
 class Stretch(NamedTuple):
-    """A range of the URLs of a segment, in those of its folders that are there."""
+    """A range of the URLs of a segment, in those of its folders that exist."""
 
     segment: Segment
     parts: dict[str, list[SortedPart]]
@@ -31,11 +30,11 @@ class Stretch(NamedTuple):
     def read(
         self, folder: str, decode: Decode, streams: Decode | None = None
     ) -> pl.DataFrame | None:
-        """What `decode` makes of each part of a folder, with `key` (Binary), sorted by it; None
-        without such a folder.
+        """Reads the range from a folder: what `decode` makes of each part, with `key` (Binary),
+        sorted by it; None if there is no such folder.
 
-        Where parts of the folder were opened with their values as zlib streams, those go to
-        `streams`. `nth` numbers the rows of equal keys, from 0. Raises FormatError.
+        Values that were left as zlib streams go to `streams`. `nth` numbers the rows of equal keys,
+        from 0. Raises FormatError.
         """
         if folder not in self.parts:
             return None
@@ -53,7 +52,7 @@ class Stretch(NamedTuple):
 
 
 def occurrences(keys: pl.Series) -> pl.Series:
-    """For each of sorted `keys` how many equal ones stand before it."""
+    """Returns for each of sorted `keys` the number of equal ones before it."""
     count = len(keys)
     first = np.ones(count, np.bool_)
     if count > 1:
@@ -65,12 +64,17 @@ def occurrences(keys: pl.Series) -> pl.Series:
 
 
 def stretches(
-    segments: Iterable[Segment], folders: Sequence[str], where: Where, *, stored: str | None = None
+    segments: Iterable[Segment],
+    folders: Sequence[str],
+    pruning: Pruning,
+    *,
+    stored: str | None = None,
 ) -> Iterator[Stretch]:
-    """The segments, in order, cut into ranges by the sizes of those of `folders` that they have.
+    """Yields the segments, in order, cut into ranges by the sizes of those of `folders` that they
+    have.
 
-    Ranges in which the first of the folders has no rows that a query wants are left out. The values
-    of one folder are left as they are `stored`.
+    Ranges in which the first of the folders has no wanted rows are left out. The values of one
+    folder are left as they are `stored`.
     """
     for segment in segments:
         parts = {
@@ -84,8 +88,8 @@ def stretches(
         ranges: Sequence[KeyRange] = cut(
             [part for found in parts.values() for part in found], RANGE_SIZE
         )
-        if not where.is_everywhere:
-            wanted = [keys for part in parts[folders[0]] for keys in wanted_ranges(part, where)]
+        if not pruning.keeps_everything:
+            wanted = [keys for part in parts[folders[0]] for keys in wanted_ranges(part, pruning)]
             ranges = intersection(tuple(ranges), union(wanted))
         for keys in ranges:
             yield Stretch(
@@ -96,5 +100,5 @@ def stretches(
 def each(
     read: Callable[[Stretch], pl.DataFrame | None], pieces: Iterable[Stretch]
 ) -> Iterator[pl.DataFrame]:
-    """What `read` makes of each stretch, in order; several are read side by side."""
+    """Yields the result of `read` for each stretch, in order; several are read side by side."""
     return (frame for frame in ordered(read, pieces, leave=True) if frame is not None)

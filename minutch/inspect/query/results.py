@@ -1,4 +1,4 @@
-"""Rows for people and programs: as a table of text, as CSV, as JSON a line, as a Parquet file."""
+"""Writes rows for people and programs: as a table of text, as CSV, as JSON lines."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _ROWS_AT_A_TIME: Final = 10_000
 
 
 def text_table(frame: pl.DataFrame, width: int | None) -> Iterator[str]:
-    """The lines of a table: names, a rule, rows. Cells are cut so that lines fit into `width`,
-    None: not cut.
+    """Yields the lines of a table: names, a rule, rows. Cells are cut so that lines fit into
+    `width`; None: not cut.
     """
     numeric = [dtype.is_numeric() for dtype in frame.dtypes]
     head = [visible_line(name) for name in frame.columns]
@@ -38,7 +38,7 @@ def text_table(frame: pl.DataFrame, width: int | None) -> Iterator[str]:
 
 
 def _fitted(widths: list[int], room: int) -> list[int]:
-    """The widths, the widest ones reduced until all fit into `room`."""
+    """Returns the widths, the widest ones reduced until all fit into `room`."""
     widths = list(widths)
     while sum(widths) > room and max(widths) > _NARROWEST:
         widest = max(widths)
@@ -60,7 +60,7 @@ def _cell(text: str, size: int, right: bool) -> str:
 
 
 def _columns_of(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """Returns the number of a terminal's columns that a text takes."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
@@ -68,7 +68,7 @@ def _columns_of(text: str) -> int:
 
 
 def _shown(value: object) -> str:  # noqa: PLR0911 - one return a case
-    """A value for people, on one line."""
+    """Returns a value for people, on one line."""
     match value:
         case None:
             return "null"
@@ -86,7 +86,7 @@ def _shown(value: object) -> str:  # noqa: PLR0911 - one return a case
 
 
 def _json(value: object) -> Any:
-    """What JSON has no type for."""
+    """Returns the form of a value that JSON has no type for."""
     if isinstance(value, datetime):
         return value.isoformat(timespec="milliseconds")
     if isinstance(value, date):
@@ -99,7 +99,9 @@ def _json(value: object) -> Any:
 
 
 def csv_lines(frames: Iterable[pl.DataFrame], head: Iterable[str]) -> Iterator[str]:
-    """Names, then rows as CSV (RFC 4180, line feeds as line ends); lists and maps as JSON."""
+    """Yields names, then rows as CSV (RFC 4180, line feeds as line ends); lists and maps as
+    JSON.
+    """
     yield pl.DataFrame(schema=dict.fromkeys(head, pl.String())).write_csv()
     for frame in _slices(frames):
         nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
@@ -117,7 +119,7 @@ def csv_lines(frames: Iterable[pl.DataFrame], head: Iterable[str]) -> Iterator[s
 
 
 def json_lines(frames: Iterable[pl.DataFrame]) -> Iterator[str]:
-    """Each row as an object of JSON on a line."""
+    """Yields each row as an object of JSON on a line."""
     for frame in _slices(frames):
         for row in frame.iter_rows(named=True):
             yield json.dumps(row, ensure_ascii=False, default=_json) + "\n"
@@ -128,7 +130,7 @@ def _slices(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 
 def first_rows(frames: Iterator[pl.DataFrame], schema: pl.Schema, most: int) -> pl.DataFrame:
-    """The first `most` rows, in one table."""
+    """Returns the first `most` rows, in one table."""
     found = [pl.DataFrame(schema=schema)]
     for frame in frames:
         found.append(frame.head(most))

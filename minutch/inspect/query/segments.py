@@ -30,7 +30,7 @@ class CrawlSegment(Segment):
 
     @property
     def pages(self) -> PagesTable:
-        """What came of its fetch."""
+        """The results of its fetch."""
         return PagesTable([self])
 
     @property
@@ -40,8 +40,8 @@ class CrawlSegment(Segment):
 
     @property
     def folders(self) -> Mapping[str, Table]:
-        """The folders that are there, by name: those of CrawlDatums with the columns of `crawldb`,
-        and parse_data.
+        """The folders that exist, by name: those of CrawlDatums with the columns of `crawldb`, and
+        parse_data.
         """
         found: dict[str, Table] = {
             name: EntriesTable(name, partial(self.parts, name))
@@ -52,8 +52,8 @@ class CrawlSegment(Segment):
 
 
 class Segments(Sequence[CrawlSegment]):
-    """The segments in a folder, the oldest first; found by number or by name. None where there is
-    no such folder.
+    """The segments in a folder, oldest first, found by number or by name. None if the folder does
+    not exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -90,5 +90,5 @@ class Segments(Sequence[CrawlSegment]):
         return ParsesTable(self._segments)
 
     def scan(self) -> pl.LazyFrame:
-        """The table of pages as a Polars LazyFrame."""
+        """Returns the table of pages as a Polars LazyFrame."""
         return self.pages.scan()

@@ -1,10 +1,10 @@
-"""SQL over the tables of a crawl, by Polars: what a statement does not need of the files is not
-read.
+"""Answers SQL over the tables of a crawl by Polars, reading no more of the files than a statement
+needs.
 
 In SQL a status is a text, so that LIKE and functions of texts work on it, and a time has no zone:
 it is in UTC. Polars was chosen over DuckDB by measurement: both wait for the files to be decoded,
-but Polars takes the rows as they come, where DuckDB holds all of them first, and it is there
-already.
+but Polars takes the rows as they come, where DuckDB holds all of them first, and minutch needs
+Polars anyway.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Final
 
 import polars as pl
 import polars.selectors as cs
 
 from minutch.errors import QueryError
-from minutch.inspect.query.crawl import Crawl
+from minutch.inspect.query.crawl import Crawl, open_crawl
 from minutch.inspect.query.statements import allowed
 from minutch.inspect.query.table import Table
+from minutch.job import JobContext
 
 _TABLE: Final = re.compile(r"relation '(.*?)' was not found")
 _COLUMN: Final = re.compile(r"(?:unable to find column|no column named|column) [\"'](.*?)[\"']")
@@ -29,8 +31,17 @@ _DESCRIBE: Final = re.compile(r"\s*describe\s+(?:table\s+)?(\w+)\s*", re.IGNOREC
 _PLACE: Final = re.compile(r"^sql parser error: ")
 
 
+def sql(crawl: Path, statement: str, *, context: JobContext) -> pl.LazyFrame:
+    """Returns the rows that a statement asks for, as a Polars LazyFrame; times are in UTC.
+
+    Nothing is read before the rows are collected. Raises QueryError, and StoreError if there is no
+    crawl.
+    """
+    return in_utc(Session(open_crawl(crawl), context.clock.now()).query(statement))
+
+
 class Session:
-    """Statements over one crawl. `now` is the time in ms that the clock of a statement shows."""
+    """The tables of one crawl in SQL. `now` (ms) is the time that statements see."""
 
     def __init__(self, crawl: Crawl, now: int) -> None:
         self.tables: Mapping[str, Table] = crawl.tables
@@ -40,7 +51,7 @@ class Session:
         )
 
     def query(self, statement: str) -> pl.LazyFrame:
-        """The rows that a statement asks for, not read yet. Raises QueryError."""
+        """Returns the rows that a statement asks for, not read yet. Raises QueryError."""
         described = _DESCRIBE.fullmatch(statement)
         if described:
             return self._columns(described[1])
@@ -52,7 +63,7 @@ class Session:
         return found
 
     def _columns(self, name: str) -> pl.LazyFrame:
-        """The columns of a table, and their types."""
+        """Returns the columns of a table, and their types."""
         if name not in self.tables:
             raise QueryError(
                 f"there is no table {name}", hint=_meant(name, list(self.tables), "tables")
@@ -63,7 +74,7 @@ class Session:
         )
 
     def error(self, exc: Exception) -> QueryError:
-        """Polars' error in a sentence, with what may have been meant."""
+        """Returns Polars' error in a sentence, with what may have been meant."""
         text = str(exc).partition("\n")[0].strip()
         columns = dict.fromkeys(name for table in self.tables.values() for name in table.schema)
         if match := _TABLE.search(text):
@@ -80,14 +91,14 @@ class Session:
 
 
 def plain(table: pl.LazyFrame) -> pl.LazyFrame:
-    """The table as SQL has it: enumerations as texts, times without a zone, in UTC."""
+    """Returns the table as SQL has it: enumerations as texts, times without a zone, in UTC."""
     schema = table.collect_schema()
     times = [name for name, dtype in schema.items() if isinstance(dtype, pl.Datetime)]
     return table.with_columns(cs.enum().cast(pl.String), pl.col(times).dt.replace_time_zone(None))
 
 
 def in_utc(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Rows for other programs: times with their zone again."""
+    """Returns rows for other programs: times with their zone again."""
     return rows.with_columns(cs.datetime(time_zone=None).dt.replace_time_zone("UTC"))
 
 

@@ -1,4 +1,4 @@
-"""Reading MapFiles only where rows may be that a query asks for.
+"""Reads MapFiles only where they may have rows that a query asks for.
 
 A MapFile's index has a key for each 128 records; between two of its entries lies a block of records
 whose keys are between theirs. A block is passed over if no wanted URL can be in it, or if its first
@@ -18,7 +18,7 @@ import polars as pl
 
 from minutch.errors import FormatError
 from minutch.hadoop.formats.sequencefile import BLOCK
-from minutch.inspect.query.predicates import Ranges, Where
+from minutch.inspect.query.predicates import Pruning, Ranges
 from minutch.inspect.query.table import Request
 from minutch.urls.hostcolumns import hosts_of
 from minutch.work.tables.frame import decode_keys
@@ -38,54 +38,55 @@ _SITE: Final = r"^[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*[/?#]"
 def piecewise(
     paths: Sequence[Path], value_class: str, read: ReadSpan[pl.DataFrame], request: Request
 ) -> Iterator[pl.DataFrame]:
-    """What `read` makes of files, stretch by stretch, one file after the other, as far as a request
-    may want them.
+    """Yields the results of `read`, stretch by stretch, one file after the other, where a request
+    may want rows.
 
-    What is no MapFile is read as a whole. Several stretches are read side by side. Raises
+    A file that is no MapFile is read as a whole. Several stretches are read side by side. Raises
     FormatError.
     """
-    where = request.where
-    if where.is_everywhere or not all(path.is_dir() for path in paths):
+    pruning = request.pruning
+    if pruning.keeps_everything or not all(path.is_dir() for path in paths):
         files = (opened(path, value_class) for path in paths)
         return read_all(((file, span) for file in files for span in file.spans()), read)
 
     def read_window(part: SortedPart, first: int, wanted: Mask) -> Iterator[pl.DataFrame]:
-        found = part.having(first, wanted, where.words) if where.words else wanted
+        found = part.having(first, wanted, pruning.words) if pruning.words else wanted
         for start, end in _runs(part, first, found):
             yield from read(part.file, Span(int(part.bounds[start]), int(part.bounds[end + 1])))
 
     parts = (SortedPart(path, value_class) for path in paths)
     return read_all(
-        ((part, *window) for part in parts for window in _windows(part, where)), read_window
+        ((part, *window) for part in parts for window in _windows(part, pruning)), read_window
     )
 
 
 def read_range(part: SortedPart, keys: KeyRange, decode: Decode) -> pl.DataFrame:
-    """What `decode` makes of the records of a part in a range of keys. Raises FormatError."""
+    """Returns what `decode` makes of a part's records in a range of keys. Raises FormatError."""
     try:
         return decode(keys.part_of(part.batch(keys)))
     except FormatError as exc:
         raise exc.within(part.path) from exc
 
 
-def wanted_ranges(part: SortedPart, where: Where) -> Iterator[KeyRange]:
-    """The ranges of keys in which a part may have rows, in order, each about RANGE_SIZE bytes of
-    the file at most; with some in between that it has none in."""
-    for first, last in _runs(part, 0, _wanted(part, where)):
+def wanted_ranges(part: SortedPart, pruning: Pruning) -> Iterator[KeyRange]:
+    """Yields the ranges of keys in which a part may have rows, in order, each about RANGE_SIZE
+    bytes of the file at most; small gaps between them are included.
+    """
+    for first, last in _runs(part, 0, _wanted(part, pruning)):
         yield KeyRange(part.keys[first], part.keys[last + 1] if last + 1 < len(part.keys) else None)
 
 
-def _wanted(part: SortedPart, where: Where) -> Mask:
-    """The blocks of a part that may have rows."""
-    wanted = _by_url(part.keys, where.urls)
-    return wanted if where.hosts is None else wanted & _by_host(part.keys, where.hosts)
+def _wanted(part: SortedPart, pruning: Pruning) -> Mask:
+    """Returns the blocks of a part that may have rows."""
+    wanted = _by_url(part.keys, pruning.urls)
+    return wanted if pruning.hosts is None else wanted & _by_host(part.keys, pruning.hosts)
 
 
-def _windows(part: SortedPart, where: Where) -> Iterator[tuple[int, Mask]]:
-    """Stretches of RANGE_SIZE bytes that have wanted blocks: the number of the first block, and
-    which ones are.
+def _windows(part: SortedPart, pruning: Pruning) -> Iterator[tuple[int, Mask]]:
+    """Yields stretches of RANGE_SIZE bytes with wanted blocks: the number of the first block, and a
+    mask.
     """
-    wanted = _wanted(part, where)
+    wanted = _wanted(part, pruning)
     if part.file.compression == BLOCK:
         wanted[1:] |= wanted[
             :-1
@@ -99,8 +100,7 @@ def _windows(part: SortedPart, where: Where) -> Iterator[tuple[int, Mask]]:
 
 
 def _runs(part: SortedPart, before: int, wanted: Mask) -> Iterator[tuple[int, int]]:
-    """The first and the last block of runs of wanted blocks, with what lies between if it is
-    little.
+    """Yields the first and the last block of runs of wanted blocks, small gaps included.
 
     `wanted` begins with block number `before`.
     """
@@ -121,7 +121,7 @@ def _runs(part: SortedPart, before: int, wanted: Mask) -> Iterator[tuple[int, in
 
 
 def _by_url(keys: pl.Series, ranges: Ranges) -> Mask:
-    """The blocks in which one of the ranges may have keys."""
+    """Returns the blocks in which one of the ranges may have keys."""
     wanted = np.zeros(len(keys), np.bool_)
     for low, high in ranges:
         first, last = 0, len(keys)
@@ -134,7 +134,7 @@ def _by_url(keys: pl.Series, ranges: Ranges) -> Mask:
 
 
 def _by_host(keys: pl.Series, condition: pl.Expr) -> Mask:
-    """The blocks that have several hosts, perhaps, or one that the condition holds for."""
+    """Returns the blocks that may have several hosts, or have one that the condition holds for."""
     urls = decode_keys(keys)
     sites = urls.str.extract(f"({_SITE})")
     wanted = np.ones(len(keys), np.bool_)

@@ -1,8 +1,12 @@
-"""SQL as text: where its statements end, and what may stand in them. Pure: no I/O.
+"""Cuts a text into SQL statements and refuses those that do more than ask about tables. Pure: no
+I/O.
 
-Questions about the tables of a crawl are all that is allowed: no statement that changes anything,
-no function that reads a file. What is asked of the clock is put in as a literal, in UTC as all
-times are.
+There is no tokenizer here but the engine's: an SQL expression that Polars is given is tokenized to
+its end before anything of it is parsed, and an error of its tokenizer tells what it was in. So a
+text is cut, and a function refused, exactly where Polars will see them.
+
+No statement may change anything, and no function may read a file. The clock's functions are
+replaced by literals, in UTC as all times are.
 """
 
 from __future__ import annotations
@@ -11,93 +15,136 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from enum import Enum
 from typing import Final
+
+import polars as pl
 
 from minutch.errors import QueryError
 
 QUESTIONS: Final = ("select", "with", "from", "values", "show", "explain", "describe", "(")
-"""What a statement may begin with."""
+"""First words of the statements that are allowed."""
 
-_TOKEN: Final = re.compile(
-    r"""(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z)|\#[^\n]*)
-      | (?P<string>[eEbBxXnN]?'(?:[^'\\]|\\.|'')*(?:'|\Z))
-      | (?P<name>"(?:[^"]|"")*(?:"|\Z)|`[^`]*(?:`|\Z)|[A-Za-z_][A-Za-z0-9_$]*)
-      | (?P<space>\s+)
-      | (?P<other>.)""",
-    re.VERBOSE | re.DOTALL,
+_WORD: Final = re.compile(r"[^\W\d]\w*|\(")
+_READER: Final = re.compile(r"(?<!\w)(?:read|scan)_\w+", re.IGNORECASE)
+"""Names of functions that read files."""
+_CLOCK: Final = re.compile(
+    r"(?<!\w)(?:(current_timestamp|localtimestamp|now)|(current_date|today))(?!\w)", re.IGNORECASE
 )
-_READER: Final = re.compile(r"(read|scan)_\w+", re.IGNORECASE)
-"""Functions that read files."""
-_NOW: Final = {"now", "current_timestamp", "localtimestamp"}
-_TODAY: Final = {"current_date", "today"}
-
-Tokens = list[tuple[str, str]]
+"""Functions of the clock: a moment, or a day."""
 
 
-def tokens(text: str) -> Tokens:
-    """The words of a text by kind: comment, string, name, space, other."""
-    return [(match.lastgroup or "", match[0]) for match in _TOKEN.finditer(text)]
+class _Place(Enum):
+    """The places that a character of a text may be in."""
+
+    CODE = "code"
+    NAME = "a quoted name"
+    OTHER = "a string or a comment"
+
+
+def _place(text: str, at: int) -> _Place:
+    """Returns the place of a character, at which a token may begin."""
+    try:
+        pl.sql_expr(f"{text[:at]} '")
+    except pl.exceptions.PolarsError as exc:
+        error = str(exc)
+        if "Unterminated string literal" in error:  # the quote has begun one
+            return _Place.CODE
+        if "close delimiter" in error:
+            return _Place.NAME
+    return _Place.OTHER  # the quote has ended a string, or is a comment's
+
+
+def _is_blank(text: str) -> bool:
+    """True if a text has nothing but white space and comments."""
+    try:
+        return bool(pl.sql_expr(f"1 {text}").meta.eq(pl.lit(1)))
+    except pl.exceptions.PolarsError:
+        return False
+
+
+def _pieces(text: str) -> list[str]:
+    """Returns what lies between the semicolons that end statements."""
+    pieces, start = [], 0
+    for semicolon in re.finditer(";", text):
+        end = semicolon.start() - start
+        if _place(text[start:], end) is _Place.CODE:
+            pieces.append(text[start : start + end])
+            start = semicolon.end()
+    return [*pieces, text[start:]]
 
 
 def statements(text: str) -> Iterator[str]:
-    """The statements of a text, which end in semicolons; those with nothing in them are left
-    out.
-    """
-    current: Tokens = []
-    for token in [*tokens(text), ("other", ";")]:
-        if token != ("other", ";"):
-            current.append(token)
-            continue
-        if any(kind not in ("space", "comment") for kind, _ in current):
-            yield "".join(word for _, word in current).strip()
-        current = []
+    """Yields the statements of a text, which end in semicolons, without those that are blank."""
+    for piece in _pieces(text):
+        if not _is_blank(piece):
+            yield piece.strip()
 
 
 def is_complete(text: str) -> bool:
-    """Whether the last statement of a text has ended, as a prompt needs to know."""
-    found = [token for token in tokens(text) if token[0] not in ("space", "comment")]
-    return not found or found[-1] == ("other", ";")
+    """True if the last statement of a text has ended."""
+    return _is_blank(_pieces(text)[-1])
 
 
 def allowed(statement: str, now: int) -> str:
-    """The statement, with the time `now` (ms) for the clock. Raises QueryError where it is no
-    question.
+    """Returns the statement with the time `now` (ms) instead of the clock.
+
+    Raises QueryError if it is no question, or reads a file.
     """
-    words = [token for token in tokens(statement) if token[0] != "comment"]
-    solid = [place for place, (kind, _) in enumerate(words) if kind != "space"]
-    if not solid:
+    if _is_blank(statement):
         raise QueryError("there is no statement")
-    first = words[solid[0]][1].lower()
-    if first not in QUESTIONS:
+    words = (match for match in _WORD.finditer(statement) if _is_code(statement, match))
+    first = next((match[0].lower() for match in words), "")
+    if first and first not in QUESTIONS:
+        meant = get_close_matches(first, QUESTIONS, 1) or ["select"]
         raise QueryError(
-            f"{first.upper()} is not possible: SQL here asks questions, the files of the crawl stay"
-            " as they are",
-            hint=(
-                "did you mean"
-                f" {''.join(get_close_matches(first, QUESTIONS, 1)).upper() or 'SELECT'}?"
-            ),
+            f"{first.upper()} is not possible: SQL here asks questions and does not change the"
+            " files of the crawl",
+            hint=f"did you mean {meant[0].upper()}?",
         )
-    time = datetime.fromtimestamp(now / 1000, UTC)
-    moment, day = f"timestamp '{time:%Y-%m-%d %H:%M:%S.%f}'", f"date '{time:%Y-%m-%d}'"
-    for here, place in enumerate(solid):
-        kind, word = words[place]
-        if kind != "name":
-            continue
-        called = here + 1 < len(solid) and words[solid[here + 1]][1] == "("
-        name = word.strip('"`').lower()
-        if called and _READER.fullmatch(name):
+    for match in _READER.finditer(statement):
+        place = _place(statement, match.start())
+        end = match.end() + (place is _Place.NAME)  # behind the quotation mark
+        if place is not _Place.OTHER and _opening(statement, end):
             raise QueryError(
-                f"{name} is not possible: a query reads the tables of the crawl and no other files"
+                f"{match[0].lower()} is not possible: a query reads the tables of the crawl and no"
+                " other files"
             )
-        literal = moment if name in _NOW else day if name in _TODAY else ""
-        if literal and word[0] not in '"`' and (called or name.startswith(("current", "local"))):
-            words[place] = ("other", literal)
-            if called:
-                _drop_parentheses(words, solid, here + 1)
-    return "".join(word for _, word in words)
+    return _with_time(statement, datetime.fromtimestamp(now / 1000, UTC))
 
 
-def _drop_parentheses(words: Tokens, solid: list[int], at: int) -> None:
-    """Empty the `(` at number `at` of the solid words, and the `)` behind it, if that is next."""
-    if at + 1 < len(solid) and words[solid[at + 1]][1] == ")":
-        words[solid[at]] = words[solid[at + 1]] = ("space", "")
+def _with_time(statement: str, time: datetime) -> str:
+    """Returns the statement with literals instead of the clock's functions."""
+    moment, day = f"timestamp '{time:%Y-%m-%d %H:%M:%S.%f}'", f"date '{time:%Y-%m-%d}'"
+    pieces, start = [], 0
+    for match in _CLOCK.finditer(statement):
+        opening = _opening(statement, match.end())
+        needs_call = match[0].lower() in ("now", "today")
+        if (needs_call and not opening) or not _is_code(statement, match):
+            continue
+        closing = _next_code(statement, ")", opening) if opening else 0
+        has_arguments = closing and not _is_blank(statement[opening : closing - 1])
+        if opening and (not closing or has_arguments):
+            continue
+        pieces += [statement[start : match.start()], moment if match[1] else day]
+        start = closing or match.end()
+    return "".join([*pieces, statement[start:]])
+
+
+def _is_code(statement: str, match: re.Match[str]) -> bool:
+    return _place(statement, match.start()) is _Place.CODE
+
+
+def _opening(statement: str, at: int) -> int:
+    """Returns the place behind the `(` that comes next, or 0 if something else does."""
+    end = _next_code(statement, "(", at)
+    return end if end and _is_blank(statement[at : end - 1]) else 0
+
+
+def _next_code(statement: str, sign: str, at: int) -> int:
+    """Returns the place behind the next sign that is in no string, name or comment; 0: none."""
+    while (at := statement.find(sign, at)) >= 0:
+        if _place(statement, at) is _Place.CODE:
+            return at + 1
+        at += 1
+    return 0

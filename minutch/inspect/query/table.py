@@ -1,5 +1,4 @@
-"""A table of a crawl: rows with typed columns, read from Nutch's files when they are asked for, and
-only then.
+"""A table of a crawl: rows with typed columns, read from Nutch's files when they are asked for.
 
     table.scan()          a Polars LazyFrame: what a query does not need is not read
     table.to_arrow()      a pyarrow.Table       } need the extra `tables`
@@ -23,7 +22,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from minutch.errors import MinutchError
-from minutch.inspect.query.predicates import Where, where
+from minutch.inspect.query.predicates import Pruning, pruning_of
 
 if TYPE_CHECKING:
     import pandas
@@ -35,14 +34,14 @@ INSTALL = "install the extra: python -m pip install 'minutch[tables]'"
 
 
 class Column(NamedTuple):
-    """A column: its type, and how it is made of the rows of a piece."""
+    """A column: its type, and the function that makes it from the rows of a piece."""
 
     dtype: pl.DataType
     make: Callable[[Any], pl.Series]
 
 
 class once(Generic[T]):
-    """A property that is worked out once for each object: cached_property without the lock that
+    """A property that is computed once for each object: cached_property without the lock that
     Python 3.11 has in it.
 
     That lock is one for all objects of a class, which would let the threads that make tables wait
@@ -59,12 +58,12 @@ class once(Generic[T]):
 
 
 def part_file(number: int) -> str:
-    """The name of a partition that has no other."""
+    """Returns the name of a partition that has no other."""
     return f"part-{number:05d}"
 
 
 class Request(NamedTuple):
-    """What is wanted of a table: columns of the rows that a condition holds for."""
+    """A request to a table: columns of the rows that a condition holds for."""
 
     columns: tuple[str, ...]
     condition: pl.Expr | None = None
@@ -82,16 +81,16 @@ class Request(NamedTuple):
         return {*self.columns, *self.tested}
 
     @property
-    def where(self) -> Where:
-        """What the condition says of URLs and hosts."""
-        return where(self.condition)
+    def pruning(self) -> Pruning:
+        """The URLs and hosts that the condition can hold for."""
+        return pruning_of(self.condition)
 
 
 class Table(ABC):
-    """A table of a crawl. `columns` has what it consists of, in order."""
+    """A table of a crawl. `columns` are its columns, in order."""
 
     name: str
-    """As which SQL knows it."""
+    """The name in SQL."""
     columns: ClassVar[Mapping[str, Column]]
     cheapest: ClassVar[str] = "url"
     """The column that is made when rows are only counted."""
@@ -107,16 +106,18 @@ class Table(ABC):
 
     @abstractmethod
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
-        """What is asked for, some rows at a time (see `make`). Raises StoreError, FormatError."""
+        """Yields the requested rows, some at a time (see `make`). Raises StoreError,
+        FormatError.
+        """
 
     def partitions(self) -> Mapping[str, Table]:
-        """The tables that this one consists of, by names for files; itself, where it is made as a
-        whole.
+        """Returns the tables that this one consists of, by names for files; itself, if it is made
+        as a whole.
         """
         return {part_file(0): self}
 
     def make(self, rows: Any, request: Request) -> pl.DataFrame:
-        """What is asked for, of the rows of a piece: first the columns of the condition, others
+        """Makes the requested rows of a piece: first the columns of the condition, then the others
         where it holds.
 
         `rows` has `filter(mask)`.
@@ -140,7 +141,7 @@ class Table(ABC):
         return [self.columns[name].make(rows).alias(name) for name in names]
 
     def scan(self) -> pl.LazyFrame:
-        """The table as a Polars LazyFrame."""
+        """Returns the table as a Polars LazyFrame."""
         return register_io_source(
             self._read, schema=self.schema, is_pure=True, explain_name=self.name
         )
@@ -160,7 +161,9 @@ class Table(ABC):
         return self._first(request, n_rows)
 
     def _first(self, request: Request, count: int) -> Iterator[pl.DataFrame]:
-        """Those of the first `count` rows that the condition holds for: `head` before `filter`."""
+        """Yields those of the first `count` rows that the condition holds for: `head` before
+        `filter`.
+        """
         for frame in self.frames(Request(tuple(request.needed))):
             found = frame.head(count)
             yield (found if request.condition is None else found.filter(request.condition)).select(
@@ -174,13 +177,13 @@ class Table(ABC):
         return int(self.scan().select(pl.len()).collect(engine="streaming").item())
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """The rows, each a dictionary of its columns."""
+        """Yields the rows, each a dictionary of its columns."""
         for frame in self.frames(Request(tuple(self.columns))):
             yield from frame.iter_rows(named=True)
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The row with this URL (or host); None if there is none. TypeError where several rows may
-        have the same.
+        """Returns the row with this URL (or host); None if there is none. TypeError if several rows
+        may have the same.
         """
         if not self.key:
             raise TypeError(
@@ -201,12 +204,12 @@ class Table(ABC):
         return isinstance(key, str) and self.get(key) is not None
 
     def to_arrow(self) -> pyarrow.Table:
-        """The whole table in memory, for pyarrow."""
+        """Returns the whole table, for pyarrow."""
         _require("pyarrow")
         return self.scan().collect(engine="streaming").to_arrow()
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The whole table in memory, for pandas."""
+        """Returns the whole table, for pandas."""
         _require("pyarrow")
         _require("pandas")
         return self.scan().collect(engine="streaming").to_pandas()

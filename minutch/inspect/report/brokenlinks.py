@@ -1,6 +1,5 @@
-"""Links to pages that are gone, with the pages that they are on. Pieces of links in, facts out.
-Pure.
-"""
+"""Finds links to pages that are gone, and the pages that they are on. Pieces of links in, facts
+out. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from minutch.inspect.report.tally import own
+from minutch.inspect.report.groupcounts import with_own_texts
 from minutch.work.tables.frame import decode_keys
 
 MOST_PLACES: Final = 5
@@ -24,7 +23,7 @@ _SCHEMA: Final = {
 
 
 class BrokenLinks:
-    """Counts links to addresses: the ids of `gone`."""
+    """A counter of links to addresses: the ids of `gone`."""
 
     def __init__(self, gone: pl.Series) -> None:
         self._gone = gone.implode()
@@ -35,12 +34,12 @@ class BrokenLinks:
         self.links = 0
 
     def add(self, links: pl.DataFrame) -> None:
-        """Count links: `id` (of where they lead), `url`, `from_url`, `anchor` (Binary)."""
+        """Counts links: `id` (of their targets), `url`, `from_url`, `anchor` (Binary)."""
         self.links += links.height
         mine = links.filter(pl.col("id").is_in(self._gone))
         self._counts.append(mine.group_by("id").agg(pl.len().cast(pl.Int64).alias("n")))
         texts = [decode_keys(mine[name]).alias(name) for name in ("url", "from_url", "anchor")]
-        self._samples.append(own(_first(mine.select("id").with_columns(texts))))
+        self._samples.append(with_own_texts(_first(mine.select("id").with_columns(texts))))
         if len(self._counts) > _MANY:
             self._counts = [self._counted()]
             self._samples = [_first(pl.concat(self._samples))]
@@ -50,11 +49,11 @@ class BrokenLinks:
 
     @property
     def addresses(self) -> int:
-        """How many addresses are gone and linked to."""
+        """Number of addresses that are gone and linked to."""
         return self._counted().height
 
     def table(self, whys: pl.DataFrame, most: int) -> pl.DataFrame:
-        """The addresses with the most links; `whys` (`id`, `why`) says what is known of some."""
+        """Returns the addresses with the most links; `whys` (`id`, `why`) has the known reasons."""
         top = self._counted().sort("n", "id", descending=[True, False]).head(most)
         samples = _first(
             pl.concat(self._samples).join(top, on="id", how="semi", maintain_order="left")
@@ -69,7 +68,7 @@ class BrokenLinks:
 
 
 def _first(links: pl.DataFrame) -> pl.DataFrame:
-    """The first links to each address, one a page."""
+    """Returns the first links to each address, one a page."""
     return (
         links.unique(["id", "from_url"], keep="first", maintain_order=True)
         .group_by("id", maintain_order=True)

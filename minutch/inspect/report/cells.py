@@ -1,4 +1,4 @@
-"""Values as people read them, and tables of them that can be sorted. Pure: values in, markup out.
+"""Formats values for people, and makes sortable tables of them. Pure: values in, markup out.
 
 Whatever comes from the web is text here: control characters are written out (`minutch.terminal`),
 long ones are cut, directions of writing do not reach beyond it (`bdi`). Only http and https become
@@ -20,21 +20,21 @@ from minutch.web.htmlbuilder import Child, Markup, element, joined
 e = element
 
 MOST_LETTERS: Final = 160
-"""Of a text from the web, shown."""
+"""Characters of a text from the web that are shown."""
 _SCHEMES: Final = ("http", "https")
 _NONE: Final = "–"
 _SIZES: Final = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
 def count(value: float | None) -> str:
-    """A number of things."""
+    """Formats a number of things."""
     if value is None:
         return _NONE
     return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:,.2g}"
 
 
 def short(value: float) -> str:
-    """A number at an axis: `250`, `1.5k`, `2M`."""
+    """Formats a number at an axis: `250`, `1.5k`, `2M`."""
     for unit, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= unit:
             return f"{value / unit:.3g}{name}"
@@ -42,7 +42,7 @@ def short(value: float) -> str:
 
 
 def size(value: float | None) -> str:
-    """Bytes, in units of 1000."""
+    """Formats bytes, in units of 1000."""
     if value is None:
         return _NONE
     for unit in _SIZES:
@@ -53,14 +53,14 @@ def size(value: float | None) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """A time span: `85 ms`, `1.2 s`."""
+    """Formats a short time span: `85 ms`, `1.2 s`."""
     if value is None:
         return _NONE
     return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:,.3g} s"
 
 
 def span(seconds: float | None) -> str:
-    """A longer time span: `45 s`, `12 min`, `3 h`, `30 days`."""
+    """Formats a long time span: `45 s`, `12 min`, `3 h`, `30 days`."""
     if seconds is None:
         return _NONE
     for unit, name in ((86400, "day"), (3600, "h"), (60, "min")):
@@ -71,14 +71,14 @@ def span(seconds: float | None) -> str:
 
 
 def moment(value: datetime | None) -> Markup:
-    """A time, in UTC."""
+    """Formats a time, in UTC."""
     if value is None:
         return joined(_NONE)
     return e("time", f"{value:%Y-%m-%d %H:%M}", datetime=f"{value:%Y-%m-%dT%H:%M:%SZ}")
 
 
 def words(value: str | None) -> Markup:
-    """A text from anywhere."""
+    """Makes a text from anywhere safe to show."""
     if not value:
         return joined(_NONE)
     shown = visible_line(value[: MOST_LETTERS + 1])
@@ -88,7 +88,7 @@ def words(value: str | None) -> Markup:
 
 
 def address(value: str | None) -> Markup:
-    """A URL; a link where it is one of the web's."""
+    """Shows a URL, as a link if its scheme is http or https."""
     if not value or len(value) > MOST_ADDRESS or not value.isprintable():
         return words(value)
     try:
@@ -103,16 +103,16 @@ def address(value: str | None) -> Markup:
 
 
 def several(values: Iterable[Child], kind: str = "") -> Markup:
-    """Some things below each other."""
+    """Lists things below each other."""
     return e("ul", *(e("li", value) for value in values), class_=kind or None)
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: `show` makes the cell of a row, `by` its value for sorting (None: the
-    text that it shows).
+    """A column of a table: `show` makes the cell of a row, `by` its sort value (None: the text it
+    shows).
 
-    Numbers stand at the right. A narrow window has no room for `minor` columns.
+    Numbers are aligned right. `minor` columns are left out in a narrow window.
     """
 
     title: str
@@ -132,17 +132,17 @@ class Column:
 def number(
     title: str, name: str, shown: Callable[[float | None], str] = count, *, minor: bool = False
 ) -> Column:
-    """A column of numbers."""
+    """Makes a column of numbers."""
     return Column(title, lambda row: shown(row[name]), lambda row: row[name], minor)
 
 
 def text(title: str, name: str) -> Column:
-    """A column of texts."""
+    """Makes a column of texts."""
     return Column(title, lambda row: words(row[name]))
 
 
 def url(title: str, name: str) -> Column:
-    """A column of addresses."""
+    """Makes a column of addresses."""
     return Column(title, lambda row: address(row[name]))
 
 
@@ -154,10 +154,10 @@ def table(
     *,
     stacked: bool = False,
 ) -> Markup:
-    """A table. The first column names its rows; `note` says what is not shown.
+    """Makes a table. The first column names its rows; `note` says what is not shown.
 
-    In a narrow window the cells of a row that is `stacked` stand below each other: for columns of
-    long texts.
+    In a narrow window the cells of a `stacked` row stand below each other: for columns of long
+    texts.
     """
     head = e("tr", *map(_head, columns))
     body = e("tbody", *(_row(row, columns, stacked) for row in rows))

@@ -1,6 +1,4 @@
-"""Redirects that lead to redirects: which chains there are, the longest first. Pure: numbers in,
-numbers out.
-"""
+"""Finds chains of redirects, the longest first. Pure: numbers in, numbers out."""
 
 from __future__ import annotations
 
@@ -17,11 +15,10 @@ MOST_HOPS: Final = 50
 
 
 def longest(redirects: pl.DataFrame, most: int) -> tuple[int, list[list[int]]]:
-    """How many chains of two redirects or more there are, and the `most` longest as ids.
+    """Returns the number of chains of two redirects or more, and the `most` longest as ids.
 
     `redirects` has one row (`id`, `to`) for each URL that redirects. A chain begins where no
-    redirect leads to; of those that go round in a circle, one begins at the least id of the circle
-    and ends where it began.
+    redirect leads to; in a circle, one begins at the least id and ends where it began.
     """
     ordered = redirects.unique("id", keep="last").sort("id")
     ids, targets = ordered["id"].to_numpy(), ordered["to"].to_numpy()
@@ -43,7 +40,7 @@ def longest(redirects: pl.DataFrame, most: int) -> tuple[int, list[list[int]]]:
 def _lengths(
     follows: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """The number of redirects from each start on, at most MOST_HOPS."""
+    """Returns the number of redirects from each start on, at most MOST_HOPS."""
     hops, here = np.ones(len(starts), np.int64), follows[starts]
     for _ in range(MOST_HOPS - 1):
         on = here >= 0
@@ -57,8 +54,8 @@ def _lengths(
 def _circles(
     follows: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Circles that nothing leads into from outside: the place of their least member, and their
-    length.
+    """Returns circles that nothing leads into from outside: the place of their least member, and
+    their length.
     """
     reached = np.zeros(len(follows), bool)
     here = starts
@@ -80,7 +77,7 @@ def _circles(
 
 
 def _walk(ids: Ids, targets: Ids, follows: npt.NDArray[np.int64], start: int) -> list[int]:
-    """The ids of a chain, from its start to where it leads."""
+    """Returns the ids of a chain, from its start to its end."""
     chain, place, passed = [int(ids[start])], start, {start}
     while len(chain) <= MOST_HOPS:
         chain.append(int(targets[place]))

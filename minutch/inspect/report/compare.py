@@ -1,6 +1,5 @@
-"""What has changed since an earlier report of the same crawl. Pure: two reports' facts in, markup
-out.
-"""
+"""Shows what has changed since an earlier report of the same crawl. Pure: two reports' facts in,
+markup out."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ _SHOWN: Final[Mapping[str, Callable[[float | None], str]]] = {
 
 
 def is_same_crawl(earlier: Facts, facts: Facts) -> bool:
-    """Whether both may be reports of one crawl: they have a segment in common, or one of them has
+    """Returns True if both may be reports of one crawl: they share a segment, or one of them has
     none.
     """
     mine, theirs = set(facts["rounds"]["segment"]), set(earlier["rounds"]["segment"])
@@ -43,7 +42,7 @@ def is_same_crawl(earlier: Facts, facts: Facts) -> bool:
 
 
 def changes(earlier: Facts, facts: Facts) -> Section:
-    """The section."""
+    """Makes the section."""
     rounds = set(facts["rounds"]["segment"]) - set(earlier["rounds"]["segment"])
     said = joined(
         "Compared with the report of ", cells.moment(earlier.when), f"; {len(rounds):,} round",
@@ -71,7 +70,9 @@ def _totals(earlier: Facts, facts: Facts) -> list[dict[str, Any]]:
 
 
 def _both(table: str, key: str, value: str, earlier: Facts, facts: Facts) -> list[dict[str, Any]]:
-    """The rows of a table of both reports, by key; what is in one alone counts 0 in the other."""
+    """Returns the rows of a table of both reports, by key; a row in one alone counts 0 in the
+    other.
+    """
     then = earlier[table].select(name=key, before=value)
     found = (
         facts[table]
@@ -112,7 +113,7 @@ def _change(row: Mapping[str, Any]) -> Markup:
 
 
 def _hosts(earlier: Facts, facts: Facts) -> Markup | None:
-    """The hosts whose number of URLs has changed most, of those that both reports list."""
+    """Shows the hosts whose number of URLs has changed most, of those that both reports list."""
     then = earlier["hosts"].select("host", before="urls")
     both = facts["hosts"].select("host", now="urls").join(then, on="host").drop_nulls()
     moved = both.with_columns(change=pl.col("now") - pl.col("before")).filter(pl.col("change") != 0)

@@ -1,5 +1,5 @@
-"""The sections of a report about the crawl: rounds, status and due dates, hosts, answers. Pure:
-facts in, markup out.
+"""Makes the sections about the crawl: rounds, status and due dates, hosts, answers. Pure: facts in,
+markup out.
 
 A section that a crawl has nothing for is left out.
 """
@@ -49,7 +49,7 @@ _DAY: Final = 86400
 
 
 def rounds(facts: Facts) -> Section | None:
-    """What each round brought."""
+    """Shows the results of each round."""
     frame = facts["rounds"].with_row_index("round", 1)
     if frame.is_empty():
         return None
@@ -123,7 +123,7 @@ _MAY_LACK: Final = {
 
 
 def state(facts: Facts) -> Section | None:
-    """The CrawlDb by status, and when it is due."""
+    """Shows the CrawlDb by status, and when its entries are due."""
     frame = facts["statuses"]
     if frame.is_empty():
         return None
@@ -170,7 +170,7 @@ def _due(facts: Facts) -> Markup | None:
 
 
 def due_label(start: datetime, end: datetime | None) -> str:
-    """A place of the plot of due dates."""
+    """Returns the label of a step in the plot of due dates."""
     if end is None:
         return "later"
     seconds = (end - start).total_seconds()
@@ -191,7 +191,7 @@ _PARTS: Final = {
 
 
 def hosts(facts: Facts) -> Section | None:
-    """The hosts: those with the most URLs, the slow and the failing ones."""
+    """Shows the hosts with the most URLs, the slowest, and those that fail most."""
     frame = facts["hosts"]
     if frame.is_empty():
         return None
@@ -258,7 +258,7 @@ def _failing(frame: pl.DataFrame) -> Markup | None:
 
 
 def answers(facts: Facts) -> Section | None:
-    """Codes, response times, and why pages were not had."""
+    """Shows codes, response times, and why fetches failed."""
     codes, times, reasons = facts["codes"], facts["times"], facts["reasons"]
     if codes.is_empty() and times.is_empty():
         return None
@@ -294,7 +294,7 @@ def _code(code: str) -> Markup:
 
 
 def code_kind(code: str) -> str:
-    """The colour of an answer."""
+    """Returns the colour of an answer."""
     if code == "304":
         return "unchanged"
     return {"2": "fetched", "3": "redirected", "4": "gone"}.get(

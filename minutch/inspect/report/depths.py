@@ -1,5 +1,5 @@
-"""How far each URL is from the seeds, and from which round on it is known: by links and redirects.
-Pure.
+"""Computes how far each URL is from the seeds, and since which round it is known, by links and
+redirects. Pure.
 
     fetches of round k, and what their redirects lead to    time 2k + 1: a redirect may be followed
     in the same round
@@ -27,10 +27,10 @@ Numbers = npt.NDArray[np.int32]
 
 
 class Depths:
-    """The URLs of a CrawlDb (`id`, `status`, sorted by id) and what leads to them. 8 bytes a link
-    are held.
+    """The URLs of a CrawlDb (`id`, `status`, sorted by id) and what leads to them; a link takes 8
+    bytes.
 
-    `seen` has the number of the `first` segment of every URL that was asked for.
+    `seen` has the number of the `first` segment of every URL that was fetched.
     """
 
     def __init__(self, entries: pl.DataFrame, seen: pl.DataFrame) -> None:
@@ -41,30 +41,30 @@ class Depths:
         )
         asked = pl.col("status").cast(pl.String).is_in(["db_unfetched", "db_orphan"]).not_()
         self.is_whole = not joined.select((asked & pl.col("first").is_null()).any()).item()
-        """Whether the segments of all fetches are there."""
+        """True if the segments of all fetches exist."""
         self._known = np.full(len(self._ids), _NEVER, np.int32)
         self._links: list[tuple[Numbers, Numbers]] = []
 
     def add_links(self, sources: pl.Series, targets: pl.Series, number: int) -> None:
-        """Links from and to ids, found in a round."""
+        """Adds links from and to ids, found in a round."""
         target = self._add(*places_of_runs(self._ids, sources.to_numpy()), targets)
         self._known[target] = np.minimum(self._known[target], 2 * number + 2)
 
     def add_redirects(self, redirects: pl.DataFrame) -> None:
-        """Redirects from `id` to the id `to`, found in the round `segment`."""
+        """Adds redirects from `id` to the id `to`, found in the round `segment`."""
         for (number,), found in redirects.group_by("segment"):
             target = self._add(*places_in(self._ids, found["id"].to_numpy()), found["to"])
             self._known[target] = np.minimum(self._known[target], 2 * int(number) + 1)
 
     def _add(self, source: Places, there: Mask, targets: pl.Series) -> Numbers:
-        """Keep links between entries; where they lead."""
+        """Keeps links between entries, and returns their targets."""
         target, here = places_in(self._ids, targets.to_numpy())
         both = there & here
         self._links.append((source[both].astype(np.int32), target[both].astype(np.int32)))
         return self._links[-1][1]
 
     def waiting(self, rounds: int) -> list[int]:
-        """How many URLs were known and had not been asked for when each of the rounds had ended."""
+        """Returns the number of known URLs that had not been fetched at the end of each round."""
         known = np.minimum(np.where(self._known == _NEVER, 0, self._known), self._first)
         return [
             int(((known <= 2 * number + 2) & (self._first > 2 * number + 2)).sum())
@@ -72,7 +72,7 @@ class Depths:
         ]
 
     def depths(self) -> Numbers:
-        """The depth of each URL, at most MOST_DEPTHS; -1 where it is not to be known."""
+        """Returns the depth of each URL, at most MOST_DEPTHS; -1 if it can't be known."""
         injected = (self._known == _NEVER) | (self._first < self._known)
         depth = np.where(injected, 0, -1).astype(np.int32)
         for level in range(MOST_DEPTHS):
@@ -86,7 +86,7 @@ class Depths:
         return depth
 
     def table(self, fetched: Mask) -> pl.DataFrame:
-        """URLs by depth, and how many of them are `fetched`."""
+        """Counts URLs by depth, and how many of them are `fetched`."""
         found = pl.DataFrame({"depth": self.depths(), "fetched": fetched})
         counts = found.group_by("depth").agg(
             pl.len().cast(pl.Int64).alias("urls"), pl.col("fetched").sum().cast(pl.Int64)

@@ -1,5 +1,4 @@
-"""What a report knows of a crawl: small tables of fixed columns, which it carries as JSON. Pure: no
-I/O.
+"""Facts of a report: small tables of fixed columns, which it carries as JSON. Pure: no I/O.
 
     {"crawl": NAME, "made": MS, "tables": {NAME: {"columns": [NAME, ...], "rows": [[VALUE, ...],
     ...]}, ...}}
@@ -115,21 +114,19 @@ can't tell.
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a crawl at a time (`made`, epoch ms). Tables that a crawl has nothing for
-    are empty.
-    """
+    """The facts of a crawl at a time (`made`, epoch ms). Tables without facts are empty."""
 
     crawl: str
     made: int
     tables: Mapping[str, pl.DataFrame]
 
     def __getitem__(self, name: str) -> pl.DataFrame:
-        """A table."""
+        """Returns a table."""
         found = self.tables.get(name)
         return empty(name) if found is None else found
 
     def total(self, name: str) -> int | None:
-        """A number of `totals`."""
+        """Returns a number of `totals`."""
         return dict(self["totals"].iter_rows()).get(name)
 
     @property
@@ -139,12 +136,12 @@ class Facts:
 
 
 def empty(name: str) -> pl.DataFrame:
-    """A table without rows."""
+    """Returns a table without rows."""
     return pl.DataFrame(schema=dict(TABLES[name]))
 
 
 def shaped(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """A table with its columns in their order and types; those that are missing are null. Long
+    """Returns a table with its columns in order and with their types; missing ones are null, long
     texts are cut.
     """
     columns = [
@@ -159,7 +156,7 @@ def shaped(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def to_json(facts: Facts) -> str:
-    """The facts as JSON that may stand in a script element of HTML: no `<` in it."""
+    """Returns the facts as JSON without `<`, fit for a script element of HTML."""
     tables = {
         name: {"columns": frame.columns, "rows": [list(row) for row in _plain(frame).iter_rows()]}
         for name, frame in facts.tables.items()
@@ -177,8 +174,8 @@ _NOT_FACTS: Final = (
 
 
 def from_json(text: str) -> Facts:
-    """What `to_json` wrote, now or in an older version; tables and columns that are not known are
-    left out.
+    """Reads what `to_json` wrote, in this or an older version; unknown tables and columns are left
+    out.
 
     Raises FormatError for anything else.
     """

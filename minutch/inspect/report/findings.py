@@ -1,6 +1,5 @@
-"""The sections of a report about what people would put right: duplicates, redirects, broken links,
-robots.txt. Pure.
-"""
+"""Makes the sections about what people would fix: duplicates, redirects, broken links, robots.txt.
+Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ _REFUSED: Final = "select url from pages where protocol_status = 'robots_denied'
 
 
 def duplicates(facts: Facts) -> Section | None:
-    """Pages with equal content."""
+    """Shows pages with equal content."""
     frame = facts["duplicates"]
     if frame.is_empty():
         return None
@@ -47,7 +46,7 @@ def duplicates(facts: Facts) -> Section | None:
 
 
 def chains(facts: Facts) -> Section | None:
-    """Redirects that lead to redirects."""
+    """Shows redirects that lead to redirects."""
     frame = facts["chains"]
     if frame.is_empty():
         return None
@@ -70,7 +69,7 @@ def chains(facts: Facts) -> Section | None:
 
 
 def broken(facts: Facts) -> Section | None:
-    """Links to pages that are gone, with the pages they are on."""
+    """Shows links to pages that are gone, with the pages they are on."""
     frame = facts["broken"]
     if frame.is_empty():
         return None
@@ -92,7 +91,7 @@ def broken(facts: Facts) -> Section | None:
 
 
 def robots(facts: Facts) -> Section | None:
-    """What robots.txt refused."""
+    """Shows what robots.txt refused."""
     frame = facts["robots"]
     if frame.is_empty():
         return None
@@ -121,7 +120,9 @@ def _some(addresses: list[str], count: int) -> Markup:
 
 def _places(row: Mapping[str, Any]) -> Markup:
     pairs = list(zip(row["pages"], row["anchors"], strict=False))[:MOST_EXAMPLES]
-    shown = [joined(cells.address(page), " “", cells.words(anchor), "”") if anchor else cells.address(page)  # noqa: E501
-             for page, anchor in pairs]  # fmt: skip
+    shown = [
+        joined(cells.address(page), *((" “", cells.words(anchor), "”") if anchor else ()))
+        for page, anchor in pairs
+    ]
     more = row["links"] - len(shown)
     return cells.several([*shown, *([f"and {cells.count(more)} more"] if more > 0 else [])])

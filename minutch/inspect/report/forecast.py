@@ -1,4 +1,4 @@
-"""What a schedule would do to pages that change at known rates, round by round. Pure.
+"""Forecasts what a schedule would do to pages that change at known rates, round by round. Pure.
 
 Each round is one moment: whatever is due is fetched then, the best first where a budget cuts it
 short, as generate takes them (score, then a hash of the URL). Whether a page has changed since its
@@ -26,9 +26,9 @@ from minutch.cycle.crawldb.schedule import (
     STATUS_UNKNOWN,
     AbstractFetchSchedule,
 )
-from minutch.inspect.report.chance import chances
 from minutch.inspect.report.poisson import Floats, Shares, missed
 from minutch.inspect.report.rates import Bits, Ints
+from minutch.inspect.report.seededrandom import uniform
 from minutch.records import crawldatum as status
 
 DAY: Final = 86_400_000
@@ -37,25 +37,25 @@ _CHANGING: Final = ("status", "fetch_time", "modified_time", "fetch_interval", "
 
 @dataclass(frozen=True)
 class Pages:
-    """Pages as they are at the beginning."""
+    """The pages at the beginning of a forecast."""
 
     entries: pl.DataFrame
-    """Of CRAWLDB_SCHEMA."""
+    """Entries of CRAWLDB_SCHEMA."""
     rate: Floats
     """Changes a day, > 0."""
     age: Floats
     """Days since the last fetch."""
     hashes: Bits
     ranks: NDArray[np.uint64]
-    """By which they are chosen: ascending."""
+    """The order in which they are chosen: ascending."""
 
     def __len__(self) -> int:
         return len(self.entries)
 
 
 @dataclass(frozen=True)
-class Plan:
-    """For how long, how often, and how much."""
+class ForecastOptions:
+    """Options of a forecast: its length, and how often and how much is fetched."""
 
     now: int
     """ms."""
@@ -74,7 +74,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What came of it; a number for each day."""
+    """The results of a forecast, one number for each day."""
 
     fetches: Ints
     unchanged: Ints
@@ -94,28 +94,32 @@ class Forecast:
 def forecast(
     schedule: AbstractFetchSchedule,
     pages: Pages,
-    plan: Plan,
+    options: ForecastOptions,
     max_interval: int,
     advance: Callable[[], None] = lambda: None,
 ) -> Forecast:
-    """Run it. `max_interval` is db.fetch.interval.max in seconds; `advance` is called after each
-    day.
+    """Runs a forecast. `max_interval` is db.fetch.interval.max in seconds; `advance` is called
+    after each day.
     """
-    return _Run(schedule, pages, plan, max_interval).run(advance)
+    return _Run(schedule, pages, options, max_interval).run(advance)
 
 
 class _Run:
     def __init__(
-        self, schedule: AbstractFetchSchedule, pages: Pages, plan: Plan, max_interval: int
+        self,
+        schedule: AbstractFetchSchedule,
+        pages: Pages,
+        options: ForecastOptions,
+        max_interval: int,
     ) -> None:
-        self._schedule, self._pages, self._plan, self._max_interval = (
+        self._schedule, self._pages, self._options, self._max_interval = (
             schedule,
             pages,
-            plan,
+            options,
             max_interval,
         )
         self._entries = pages.entries
-        self._shares = Shares(pages.rate, plan.step)
+        self._shares = Shares(pages.rate, options.step)
         self._age = pages.age.copy()
         self._fresh = np.exp(-pages.rate * pages.age)
         self._counts = np.zeros(len(pages), np.int64)
@@ -123,17 +127,17 @@ class _Run:
         self._missed = 0.0
 
     def run(self, advance: Callable[[], None]) -> Forecast:
-        plan, count = self._plan, max(1, len(self._pages))
+        options, count = self._options, max(1, len(self._pages))
         rows: list[tuple[float, ...]] = []
-        for day in range(plan.days):
+        for day in range(options.days):
             self._unchanged = self._fetched = 0
             self._missed = fresh = late = 0.0
-            for number in range(day * plan.rounds, (day + 1) * plan.rounds):
+            for number in range(day * options.rounds, (day + 1) * options.rounds):
                 self._round(number)
                 fresh += float(self._shares.fresh_days(self._fresh).sum())
                 late += float(self._shares.late_days(self._fresh, self._age).sum())
                 self._fresh *= self._shares.stays
-                self._age += plan.step
+                self._age += options.step
             rows.append(
                 (
                     self._fetched,
@@ -150,14 +154,14 @@ class _Run:
         return Forecast(fetches, unchanged, table[2], table[3], table[4], waiting, self._counts)
 
     def _round(self, number: int) -> None:
-        now = self._plan.now + round(number * self._plan.step * DAY)
+        now = self._options.now + round(number * self._options.step * DAY)
         self._entries, due = self._schedule.should_fetch_columns(self._entries, now)
         rows = self._within_budget(np.flatnonzero(due.to_numpy()), number)
         self._waiting = int(due.sum()) - len(rows)
         if not len(rows):
             return
         fresh = self._fresh[rows]
-        changed = chances(self._pages.hashes[rows], self._plan.seed, number + 1) >= fresh
+        changed = uniform(self._pages.hashes[rows], self._options.seed, number + 1) >= fresh
         self._fetched += len(rows)
         self._unchanged += int((~changed).sum())
         self._missed += float(missed(self._pages.rate[rows], self._age[rows], fresh).sum())
@@ -168,10 +172,10 @@ class _Run:
         )
 
     def _within_budget(self, due: NDArray[Any], number: int) -> NDArray[Any]:
-        budget = self._plan.budget
+        budget = self._options.budget
         if budget is None:
             return due
-        step = self._plan.step
+        step = self._options.step
         most = int(budget * step * (number + 1)) - int(budget * step * number)
         if most >= len(due):
             return due
@@ -197,10 +201,10 @@ def updated(
     now: int,
     max_interval: int,
 ) -> pl.DataFrame:
-    """Entries after a fetch at `now` (ms), as updatedb writes them.
+    """Returns entries as updatedb writes them after a fetch at `now` (ms).
 
     An entry whose interval grew beyond `max_interval` becomes db_unfetched and loses its signature:
-    whether its page has changed is not known then at the next fetch.
+    at the next fetch it is not known if its page has changed.
     """
     before, fetched = (
         entries["modified_time"],

@@ -1,4 +1,4 @@
-"""The facts of a report, gathered from a crawl's files: table by table, each piece by piece.
+"""Gathers the facts of a report from a crawl's files: table by table, each piece by piece.
 
 crawldb      statuses, hosts, due dates; of each URL a number and its status stay in memory
 pages        rounds, answers, times; histories of URLs, as many at a time as fit into memory
@@ -9,7 +9,7 @@ duplicates   the largest groups
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -22,25 +22,24 @@ from minutch.inspect.query.crawl import CRAWLDB, LINKDB, Crawl
 from minutch.inspect.query.pages import PagesTable
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.table import Request, Table
-from minutch.inspect.report import chains, entries, fetches
+from minutch.inspect.report import chains, entrycounts, fetchcounts
 from minutch.inspect.report.brokenlinks import BrokenLinks
 from minutch.inspect.report.depths import Depths
-from minutch.inspect.report.entries import Entries
+from minutch.inspect.report.entrycounts import EntryCounts
 from minutch.inspect.report.facts import OUTCOMES, TABLES, Facts, shaped
-from minutch.inspect.report.fetches import Fetches, with_outcomes
+from minutch.inspect.report.fetchcounts import FetchCounts, with_outcomes
+from minutch.inspect.report.groupcounts import Aggregate, GroupCounts, batched
 from minutch.inspect.report.ids import ID, Ids, places_of_runs
-from minutch.inspect.report.tally import Count, Tally, together
-from minutch.inspect.report.urlhistory import ROW_BYTES, Histories
-from minutch.job import JobContext
+from minutch.inspect.report.urlhistory import ROW_BYTES, UrlHistories
+from minutch.job import Progress
 from minutch.work.tables.linkfiles import scan_outlinks
-from minutch.work.tables.parallel import memory_budget
 
 MOST: Final = 100
 """Rows of a list in the facts."""
 MOST_HOSTS: Final = 200
 _MOST_OTHERS: Final = 5
 _RESPONSES, _HOSTS = 3, 10
-"""Where so many hosts have answered so often, others are not called slow."""
+"""If this many hosts have this many answers, hosts with fewer answers are not called slow."""
 _NO_IDS: Final[Ids] = np.empty(0, np.uint64)
 _PARSED: Final = {
     "id": pl.UInt64,
@@ -54,14 +53,18 @@ _STORED: Final = 20
 """Bytes of a fetch on disk, at least."""
 
 
-class Gathering:
-    """Facts as they come in; `tables` and `totals` are those of `facts.TABLES` and
+class FactsGatherer:
+    """A gatherer of a crawl's facts at the time `now` (epoch ms) within `memory` bytes.
+
+    `progress(name)` shows how far it is. `tables` and `totals` are those of `facts.TABLES` and
     `facts.TOTALS`.
     """
 
-    def __init__(self, crawl: Crawl, context: JobContext) -> None:
-        self.crawl, self.context = crawl, context
-        self.now = context.clock.now()
+    def __init__(
+        self, crawl: Crawl, now: int, memory: int, progress: Callable[[str], Progress]
+    ) -> None:
+        self.crawl, self.now = crawl, now
+        self._memory, self._progress = memory, progress
         self.tables: dict[str, pl.DataFrame] = {}
         self.totals: dict[str, int] = {}
         self.segments = [
@@ -70,7 +73,7 @@ class Gathering:
         self._entries: pl.DataFrame | None = None
 
     def facts(self, name: str) -> Facts:
-        """All facts, of a crawl of this name. Raises FormatError for a damaged file."""
+        """Returns all facts, of a crawl of this name. Raises FormatError (damage)."""
         self._count_entries()
         histories = self._count_fetches()
         parsed = self._count_parses()
@@ -83,16 +86,16 @@ class Gathering:
         return Facts(name, self.now, kept)
 
     def _pieces(self, table: Table, columns: tuple[str, ...]) -> Iterator[pl.DataFrame]:
-        with self.context.progress(f"report: {table.name}") as progress:
-            for frame in together(table.frames(Request(columns)), _ROWS):
+        with self._progress(f"report: {table.name}") as progress:
+            for frame in batched(table.frames(Request(columns)), _ROWS):
                 yield frame.select(columns)
                 progress.advance(len(frame))
 
     def _count_entries(self) -> None:
         if not CrawlDb(self.crawl.path / CRAWLDB).exists():
             return
-        counted = Entries(self.now)
-        for frame in self._pieces(self.crawl.crawldb, entries.NEEDED):
+        counted = EntryCounts(self.now)
+        for frame in self._pieces(self.crawl.crawldb, entrycounts.NEEDED):
             counted.add(frame)
         self._entries = counted.ids()
         self.tables["hosts"] = hosts = counted.hosts()
@@ -110,14 +113,14 @@ class Gathering:
             "due": sum(due.row(0)[2:]),
         }
 
-    def _count_fetches(self) -> Histories:
-        histories = Histories(
+    def _count_fetches(self) -> UrlHistories:
+        histories = UrlHistories(
             {segment.name: number for number, segment in enumerate(self.segments)}, self.now
         )
-        counted = Fetches()
+        counted = FetchCounts()
         parts = self._parts()
         for part in range(parts):
-            for frame in self._pieces(PagesTable(self.segments), fetches.NEEDED_ALL):
+            for frame in self._pieces(PagesTable(self.segments), fetchcounts.NEEDED_ALL):
                 known = with_outcomes(frame)
                 if part == 0:
                     counted.add(known)
@@ -129,16 +132,16 @@ class Gathering:
         return histories
 
     def _parts(self) -> int:
-        """In how many parts of all URLs their fetches are counted, so that those of a part fit into
-        memory.
+        """Returns the number of parts into which URLs are split so that the fetches of a part fit
+        into memory.
         """
         fetched = [segment for segment in self.segments if segment.has(CRAWL_FETCH)]
         stored = sum(
             path.stat().st_size for segment in fetched for path in segment.data_files(CRAWL_FETCH)
         )
-        return max(1, -(-stored // _STORED * ROW_BYTES // memory_budget(self.context.conf)))
+        return max(1, -(-stored // _STORED * ROW_BYTES // self._memory))
 
-    def _take_fetches(self, counted: Fetches, histories: Histories) -> None:
+    def _take_fetches(self, counted: FetchCounts, histories: UrlHistories) -> None:
         self.tables |= {
             "rounds": counted.rounds(),
             "codes": counted.codes(),
@@ -163,13 +166,13 @@ class Gathering:
         self._find_chains(histories)
 
     def _count_parses(self) -> pl.DataFrame:
-        """Counts parses; the last one of each URL: `id`, `segment`."""
+        """Counts parses, and returns the last one of each URL: `id`, `segment`."""
         numbers = {segment.name: number for number, segment in enumerate(self.segments)}
         status = pl.col("status").cast(pl.String) == "success"
-        ended = Tally(
+        ended = GroupCounts(
             {"segment": pl.col("segment")},
-            parsed=Count(status.cast(pl.Int64)),
-            unparsed=Count((~status).cast(pl.Int64)),
+            parsed=Aggregate(status.cast(pl.Int64)),
+            unparsed=Aggregate((~status).cast(pl.Int64)),
         )
         last = [pl.DataFrame(schema=_PARSED)]
         for frame in self._pieces(
@@ -196,7 +199,7 @@ class Gathering:
             self.tables[table] = counts.sort("pages", column, descending=[True, False]).head(MOST)
         return parsed.select("id", "segment")
 
-    def _find_chains(self, histories: Histories) -> None:
+    def _find_chains(self, histories: UrlHistories) -> None:
         redirects = histories.redirects().filter("is_last")
         count, found = chains.longest(redirects, MOST)
         self.totals["chains"] = count
@@ -221,7 +224,7 @@ class Gathering:
         self.tables["chains"] = pl.DataFrame(rows, schema=dict(TABLES["chains"]))
 
     def _names(self, wanted: pl.Series) -> dict[int, str]:
-        """The URLs of ids, of those that redirect or are redirected to."""
+        """Returns the URLs of ids, of those that redirect or are redirected to."""
         names: dict[int, str] = {}
         for frame in self._pieces(PagesTable(self.segments), ("url", "redirect_to")):
             known = frame.filter(pl.col("redirect_to").is_not_null())
@@ -236,9 +239,9 @@ class Gathering:
             }
         return names
 
-    def _follow_links(self, histories: Histories, parsed: pl.DataFrame) -> None:
-        """Depths and broken links, by the links in the pages, or, where no segment has them, by
-        those in the LinkDb.
+    def _follow_links(self, histories: UrlHistories, parsed: pl.DataFrame) -> None:
+        """Finds depths and broken links by the links in pages, or, if no segment has them, in the
+        LinkDb.
         """
         if self._entries is None:
             return
@@ -272,13 +275,15 @@ class Gathering:
             self.tables["history"] = self.tables["history"].with_columns(waiting)
 
     def _links(self) -> Iterator[tuple[int | None, pl.DataFrame]]:
-        """Links as `from`, `id`, `url`, `from_url`, `anchor`, with the number of their segment."""
+        """Yields links as `from`, `id`, `url`, `from_url`, `anchor`, with the number of their
+        segment.
+        """
         numbered = [
             (number, segment)
             for number, segment in enumerate(self.segments)
             if segment.has(PARSE_DATA)
         ]
-        with self.context.progress("report: links") as progress:
+        with self._progress("report: links") as progress:
             for number, frame in self._outlinks(numbered) if numbered else self._inlinks():
                 yield (
                     number,
@@ -321,7 +326,7 @@ class Gathering:
 
 
 def _chosen(known: pl.DataFrame | None, asked: pl.DataFrame) -> pl.DataFrame:
-    """The hosts with the most URLs, the slowest, and those that fail most."""
+    """Returns the hosts with the most URLs, the slowest, and those that fail most."""
     every = (
         asked
         if known is None

@@ -1,4 +1,4 @@
-"""URLs as numbers, by which a report knows them while it counts: 64 bits of their hashes. Pure."""
+"""Numbers URLs by 64 bits of their hashes while a report is counted. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def places_in(ids: Ids, wanted: Ids) -> tuple[Places, Mask]:
-    """Where each of `wanted` stands in sorted `ids`, and whether it does."""
+    """Returns the place of each of `wanted` in sorted `ids`, and a mask of those that are there."""
     if not len(ids):
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), bool)
     at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
@@ -24,8 +24,8 @@ def places_in(ids: Ids, wanted: Ids) -> tuple[Places, Mask]:
 
 
 def places_of_runs(ids: Ids, wanted: Ids) -> tuple[Places, Mask]:
-    """The same, quicker where the same number stands many times in a row, as that of a page with
-    many links does.
+    """Returns the same, faster for numbers with many repeats in a row, such as a page with many
+    links.
     """
     heads = (
         np.flatnonzero(np.concatenate([[True], wanted[1:] != wanted[:-1]]))

@@ -1,6 +1,4 @@
-"""What the sections of a report have in common: headings, lists with bars, rounds that stand
-together. Pure.
-"""
+"""Lays out the sections of a report: headings, lists with bars, grouped rounds. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ Row = Mapping[str, Any]
 MOST_PLACES: Final = 80
 """Rounds of a plot; where there are more, several stand together."""
 MOST_ROWS: Final = 20
-"""Of a list, shown."""
+"""Rows of a list that are shown."""
 NAMES: Final = {
     "fetched": "fetched",
     "unchanged": "not modified",
@@ -34,7 +32,7 @@ NAMES: Final = {
 
 
 class Section(NamedTuple):
-    """A section: the name by which it is linked to, its heading, and all of it."""
+    """A section: its anchor, its heading, and its markup."""
 
     name: str
     title: str
@@ -42,7 +40,7 @@ class Section(NamedTuple):
 
 
 def section(name: str, title: str, said: Child, *content: Child) -> Section:
-    """A section with its heading and what it is about."""
+    """Makes a section with a heading and a line that introduces it."""
     heading, about = e("h2", title, id=f"{name}-title"), e("p", said, class_="said")
     return Section(
         name,
@@ -52,7 +50,7 @@ def section(name: str, title: str, said: Child, *content: Child) -> Section:
 
 
 def bar_column(title: str, parts: Mapping[str, str], most: float) -> Column:
-    """A column of bars: column of the facts → colour; a full bar is `most`."""
+    """Makes a column of bars: column of the facts → colour; a full bar is `most`."""
     return Column(
         title,
         lambda row: plots.bar(
@@ -64,7 +62,7 @@ def bar_column(title: str, parts: Mapping[str, str], most: float) -> Column:
 def ranked(
     title: str, frame: pl.DataFrame, first: Column, value: str, heading: str, kind: str = "fetched"
 ) -> Markup:
-    """A list with its numbers, their share and a bar."""
+    """Makes a list of numbers, their shares and bars."""
     total, most = float(frame[value].sum() or 0), float(frame[value].max() or 0)  # type: ignore[arg-type]
     share = Column(
         "Share", lambda row: f"{row[value] / total:.1%}" if total else "–", lambda row: row[value]
@@ -84,8 +82,8 @@ def listed(
     *,
     stacked: bool = False,
 ) -> Markup:
-    """A table of the first rows of a frame, `of` so many that there are; `query` is the SQL that
-    shows all of them.
+    """Makes a table of the first rows of a frame, out of `of` rows; `query` is the SQL that shows
+    all of them.
     """
     count, rows = of or frame.height, frame.head(MOST_ROWS).to_dicts()
     note: Child = None
@@ -98,8 +96,8 @@ def listed(
 
 
 def together(frame: pl.DataFrame, sums: Iterable[str]) -> tuple[list[str], pl.DataFrame]:
-    """Rounds for a plot and their labels: of several that stand together, `sums` are added up, else
-    the last counts.
+    """Groups rounds for a plot and labels them: `sums` are added up, of other columns the last
+    value counts.
     """
     every = math.ceil(frame.height / MOST_PLACES)
     grouped = frame.with_columns((pl.int_range(pl.len()) // every).alias("_group")).group_by(
@@ -116,7 +114,7 @@ def together(frame: pl.DataFrame, sums: Iterable[str]) -> tuple[list[str], pl.Da
 
 
 def series_of(frame: pl.DataFrame, names: Iterable[str]) -> list[Series]:
-    """The columns of a frame that have anything in them, in the colours of outcomes."""
+    """Returns the columns of a frame that are not all 0, in the colours of outcomes."""
     return [Series(NAMES[name], name, frame[name].to_list()) for name in names if frame[name].sum()]
 
 
@@ -127,7 +125,7 @@ def histogram(
     shown: Callable[[float | None], str],
     said: str = "",
 ) -> Markup | None:
-    """A plot of rows that hold what is below the bound in their first column."""
+    """Makes a plot of rows that count what is below the bound in their first column."""
     if frame.is_empty():
         return None
     labels, places = steps(frame.to_series().to_list(), shown)
@@ -138,8 +136,8 @@ def histogram(
 def steps(
     bounds: Sequence[int | None], shown: Callable[[float | None], str]
 ) -> tuple[list[str], list[str]]:
-    """Labels for rows that hold what is below a bound and not below the one before: short ones, and
-    whole ones.
+    """Returns labels for rows that count what is below a bound and not below the one before: short
+    ones and long ones.
     """
     pairs = list(zip([None, *bounds[:-1]], bounds, strict=True)) if bounds else []
     labels = [f"< {shown(high)}" if low is None else f"{shown(low)}" for low, high in pairs]

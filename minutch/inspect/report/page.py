@@ -1,5 +1,5 @@
-"""A report as one HTML page that loads nothing: style, script and facts are in it. Pure: facts in,
-HTML out.
+"""Writes a report as one HTML page that loads nothing: style, script and facts are in it. Pure:
+facts in, HTML out.
 
 Its policy (Content-Security-Policy) allows this style and this script, by their hashes, and nothing
 else; without the script, tables can't be sorted, and that is all.
@@ -23,7 +23,7 @@ from minutch.web.htmlbuilder import Markup, element, joined
 e = element
 
 MARK: Final = "<!DOCTYPE html>\n<!-- minutch report 1 -->\n"
-"""How a report begins."""
+"""The beginning of a report."""
 _FACTS: Final = '<script type="application/json" id="facts">'
 _END: Final = "</script>"
 SECTIONS: Final = (
@@ -54,16 +54,16 @@ _TILES: Final = (
 _SHOWN: Final = {"bytes": cells.size, "median_ms": cells.milliseconds}
 
 
-def write(facts: Facts, earlier: Facts | None = None) -> str:
-    """The page; `earlier` are the facts of an earlier report to compare with."""
+def to_html(facts: Facts, earlier: Facts | None = None) -> str:
+    """Returns the page; `earlier` are the facts of an earlier report to compare with."""
     shown = [made for part in SECTIONS if (made := part(facts))]
     if earlier is not None:
         shown.insert(0, changes(earlier, facts))
     return f"{MARK}{e('html', _head(facts), _body(facts, shown), lang='en')}\n"
 
 
-def read(text: str) -> Facts | None:
-    """The facts of a report; None if the text is none. Raises FormatError for a damaged one."""
+def from_html(text: str) -> Facts | None:
+    """Returns the facts of a report; None if the text is none. Raises FormatError (damage)."""
     if not text.startswith(MARK):
         return None
     return from_json(text.partition(_FACTS)[2].partition(_END)[0])
@@ -79,7 +79,7 @@ def _hash(text: str) -> str:
 
 
 def policy() -> str:
-    """What the page may do."""
+    """Returns the page's Content-Security-Policy."""
     allowed = f"style-src {_hash(_resource('style.css'))}; script-src {_hash(_resource('sort.js'))}"
     return f"default-src 'none'; img-src data:; {allowed}; base-uri 'none'; form-action 'none'"
 

@@ -1,6 +1,4 @@
-"""The sections of a report about the pages: content, depth, freshness. Pure: facts in, markup
-out.
-"""
+"""Makes the sections about the pages: content, depth, freshness. Pure: facts in, markup out."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ e = element
 
 
 def content(facts: Facts) -> Section | None:
-    """Types, languages, charsets, sizes, depth."""
+    """Shows types, languages, charsets, sizes, depth."""
     types, sizes = facts["types"], facts["sizes"]
     if types.is_empty() and sizes.is_empty():
         return None
@@ -42,7 +40,7 @@ def content(facts: Facts) -> Section | None:
 
 
 def depth(facts: Facts) -> Section | None:
-    """How far from the seeds the crawl has come."""
+    """Shows how far from the seeds the crawl has come."""
     frame = facts["depth"]
     if frame.is_empty():
         return None
@@ -63,7 +61,7 @@ def depth(facts: Facts) -> Section | None:
 
 
 def freshness(facts: Facts) -> Section | None:
-    """How old what is known of the pages is, and how often they change."""
+    """Shows the age of the copies, and how often pages change."""
     ages, changes, intervals = facts["ages"], facts["changes"], facts["intervals"]
     if ages.is_empty():
         return None

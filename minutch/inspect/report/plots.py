@@ -1,4 +1,4 @@
-"""Plots as inline SVG: columns, areas, and the bars of tables. Pure: numbers in, markup out.
+"""Draws plots as inline SVG: columns, areas, and the bars of tables. Pure: numbers in, markup out.
 
 No viewBox on the outside: places are in percent, so that a plot takes the width that there is and
 its letters keep their size. Colours are the classes of the page's style sheet. Each place of a plot
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from minutch.web.htmlbuilder import Markup, element, joined
+from minutch.web.htmlbuilder import Markup, element
 
 e = element
 
@@ -31,7 +31,7 @@ _WIDE: Final = 0.78
 _WIDEST: Final = 12
 """Percent of the plot that a column takes at most."""
 _MANY: Final = 40
-"""From so many columns on they touch each other."""
+"""Number of columns from which on they touch each other."""
 
 Number = Callable[[float], str]
 
@@ -53,9 +53,9 @@ def columns(
     said: str = "",
     places: Sequence[str] = (),
 ) -> Markup:
-    """Columns, those of several series on top of each other.
+    """Draws columns, those of several series stacked.
 
-    `said` stands behind the title; `places` are longer names of what `labels` are.
+    `said` follows the title; `places` are longer names of what `labels` are.
     """
     top = _top([sum(values) for values in zip(*(one.values for one in series), strict=True)])
     wide = 100 / max(len(labels), 1)
@@ -95,7 +95,7 @@ def columns(
 def areas(
     title: str, labels: Sequence[str], series: Sequence[Series], number: Number, said: str = ""
 ) -> Markup:
-    """Numbers that go on from place to place, on top of each other."""
+    """Draws the numbers of several series as stacked areas."""
     top = _top([sum(values) for values in zip(*(one.values for one in series), strict=True)])
     wide = 100 / max(len(labels) - 1, 1)
     below = [0.0] * len(labels)
@@ -134,7 +134,7 @@ def areas(
 
 
 def bar(parts: Sequence[tuple[float, str]]) -> Markup:
-    """A bar within a cell: shares of its width (0 to 1) with their colours, side by side."""
+    """Draws a bar within a cell: shares of its width (0 to 1) with their colours, side by side."""
     rects, left = [], 0.0
     for share, kind in parts:
         if share > 0:
@@ -152,14 +152,16 @@ def bar(parts: Sequence[tuple[float, str]]) -> Markup:
 
 
 def legend(series: Sequence[Series]) -> Markup:
-    """The colours and their names."""
-    square = (joined(e("svg", e("rect", width="100%", height="100%", class_=one.kind), aria_hidden="true"), one.name)  # noqa: E501
-              for one in series)  # fmt: skip
-    return e("ul", *(e("li", one) for one in square), class_="legend")
+    """Lists the colours and their names."""
+    items = []
+    for one in series:
+        square = e("rect", width="100%", height="100%", class_=one.kind)
+        items.append(e("li", e("svg", square, aria_hidden="true"), one.name))
+    return e("ul", *items, class_="legend")
 
 
 def ticks(top: float) -> list[float]:
-    """Round numbers from 0 to `top`, the last one no less than it."""
+    """Returns round numbers from 0 to `top`, the last one no less than it."""
     if not top > 0 or not math.isfinite(top):
         return [0, 1]
     rough = top / _TICKS
@@ -183,7 +185,7 @@ def _figure(
     number: Number,
     said: str,
 ) -> Markup:
-    """Title, legend, axis, and what is drawn before it."""
+    """Draws title, legend and axis around a plot."""
     marks = [(tick, _percent(100 - 100 * tick / top)) for tick in ticks(top)]
     zero, *lines = [
         e("line", x1="0", x2="100%", y1=y, y2=y, class_="grid" if tick else "zero")
@@ -217,7 +219,7 @@ def _figure(
 
 
 def _labels(labels: Sequence[str], middles: Sequence[float]) -> list[Markup]:
-    """As many labels as there is room for; in a narrow window every other one of them (class
+    """Draws as many labels as there is room for; a narrow window hides every other one (class
     `minor`).
     """
     every = math.ceil(len(labels) / _MOST_LABELS)
@@ -232,7 +234,7 @@ def _labels(labels: Sequence[str], middles: Sequence[float]) -> list[Markup]:
 
 
 def _whole(left: float, wide: float) -> Markup:
-    """A place from top to bottom, for the pointer."""
+    """Draws a place from top to bottom, for the pointer."""
     start, end = max(left, 0), min(left + wide, 100)
     return e("rect", x=_percent(start), width=_percent(end - start), height="100%", class_="place")
 
@@ -243,7 +245,7 @@ def _place(label: str, series: Sequence[Series], at: int, number: Number) -> str
 
 
 def _in_words(title: str, labels: Sequence[str], series: Sequence[Series], number: Number) -> str:
-    """The plot for people who do not see it."""
+    """Describes the plot for people who do not see it."""
     if not labels:
         return title
     sums = "; ".join(f"{one.name} {number(one.values[-1])}" for one in series)

@@ -1,4 +1,4 @@
-"""How often pages change, judged by fetches that found them changed or not. Pure.
+"""Estimates how often pages change, by fetches that found them changed or not. Pure.
 
 A fetch sees whether a page has changed since the fetch before, not how often. Of a page that
 changes `rate` times a day, as a Poisson process, it finds a change after t days with probability 1
@@ -40,7 +40,7 @@ Bits = NDArray[np.uint64]
 POINTS: Final = 64
 """Rates of the grid."""
 TURNS: Final = 200
-"""Of the expectation maximization."""
+"""Number of steps of the expectation maximization."""
 LEARN_FROM: Final = 50_000
 """Pages whose fetches the weights are made of, at most; the first ones by their hash."""
 _ROWS: Final = 1 << 16
@@ -48,9 +48,9 @@ _ROWS: Final = 1 << 16
 
 
 @dataclass(frozen=True)
-class Watched:
-    """What fetches found: a row for each, of the page with number `page` (ascending), `days` after
-    the one before.
+class Observations:
+    """The results of fetches: a row for each, of the page with number `page` (ascending), `days`
+    after the one before.
     """
 
     page: Ints
@@ -62,15 +62,15 @@ class Watched:
 
 
 def cho(fetches: Floats, changes: Floats, days: Floats) -> Floats:
-    """The rate of pages fetched so often at a distance of `days`, with so many changes found: their
+    """Returns the rate of pages fetched at intervals of `days`, with so many changes found: the
     estimator r̂.
     """
     found: Floats = -np.log((fetches - changes + 0.5) / (fetches + 0.5)) / days
     return found
 
 
-def grid(watched: Watched) -> Floats:
-    """Rates a day, evenly spaced by their logarithms; `watched` is not empty."""
+def grid(watched: Observations) -> Floats:
+    """Returns rates a day, evenly spaced by their logarithms; `watched` is not empty."""
     pages, at = np.unique(watched.page, return_inverse=True)
     fetches = np.bincount(at, minlength=len(pages)).astype(np.float64)
     changes = np.bincount(at, watched.changed, len(pages)).astype(np.float64)
@@ -80,9 +80,9 @@ def grid(watched: Watched) -> Floats:
     return np.geomspace(lowest, highest, POINTS)
 
 
-def log_likelihoods(watched: Watched, rates: Floats, count: int) -> Floats:
-    """Of each of `count` pages (numbers from 0 on), one column for each rate; 0 where nothing was
-    seen.
+def log_likelihoods(watched: Observations, rates: Floats, count: int) -> Floats:
+    """Returns a row for each of `count` pages (numbers from 0 on), a column for each rate; 0 where
+    nothing was seen.
     """
     same = np.bincount(watched.page, np.where(watched.changed, 0.0, watched.days), count)
     found = -np.outer(same, rates)
@@ -95,8 +95,8 @@ def log_likelihoods(watched: Watched, rates: Floats, count: int) -> Floats:
     return found
 
 
-def weights(watched: Watched, rates: Floats, count: int) -> Floats:
-    """The share of pages with each rate."""
+def weights(watched: Observations, rates: Floats, count: int) -> Floats:
+    """Returns the share of pages with each rate."""
     likelihood = _scaled(log_likelihoods(watched, rates, count))
     share = np.full(len(rates), 1 / len(rates))
     for _ in range(TURNS):
@@ -109,9 +109,9 @@ def _scaled(logs: Floats) -> Floats:
     return found
 
 
-def drawn(watched: Watched, count: int, hashes: Bits, chance: Floats) -> Floats:
-    """The rates of `count` pages; `chance` (0 to 1) decides in each, `hashes` whose fetches the
-    weights are made of.
+def drawn_rates(watched: Observations, count: int, hashes: Bits, chance: Floats) -> Floats:
+    """Draws the rates of `count` pages; `chance` (0 to 1) decides in each, `hashes` select the
+    pages that weights are learnt from.
 
     `watched` is not empty.
     """
@@ -122,18 +122,20 @@ def drawn(watched: Watched, count: int, hashes: Bits, chance: Floats) -> Floats:
     for number, first in enumerate(range(0, count, _ROWS)):
         last = min(first + _ROWS, count)
         mine = slice(bounds[number], bounds[number + 1])
-        part = Watched(watched.page[mine] - first, watched.days[mine], watched.changed[mine])
+        part = Observations(watched.page[mine] - first, watched.days[mine], watched.changed[mine])
         sums = np.cumsum(_scaled(log_likelihoods(part, rates, last - first)) * share, axis=1)
         aim = chance[first:last] * sums[:, -1]
         found[first:last] = rates[np.minimum((sums <= aim[:, None]).sum(axis=1), len(rates) - 1)]
     return found
 
 
-def _learnt(watched: Watched, rates: Floats, hashes: Bits) -> Floats:
-    """The weights, of some of the pages where there are many."""
+def _learnt(watched: Observations, rates: Floats, hashes: Bits) -> Floats:
+    """Returns the weights, of some of the pages if there are many."""
     pages = np.unique(watched.page)
     if len(pages) > LEARN_FROM:
         pages = np.sort(pages[np.argsort(hashes[pages], kind="stable")[:LEARN_FROM]])
     at = np.searchsorted(pages, watched.page)
     mine = pages[np.minimum(at, len(pages) - 1)] == watched.page
-    return weights(Watched(at[mine], watched.days[mine], watched.changed[mine]), rates, len(pages))
+    return weights(
+        Observations(at[mine], watched.days[mine], watched.changed[mine]), rates, len(pages)
+    )

@@ -1,7 +1,7 @@
-"""The pages that a simulation is about, and what fetches saw of them: from a CrawlDb and the
-segments of its crawl.
+"""Samples the pages of a simulation from a CrawlDb, and reads what fetches saw of them from the
+segments.
 
-Where there are more pages than wished, those with the lowest hashes are taken: the same at each
+If there are more pages than requested, those with the lowest hashes are taken: the same at each
 run, and in bounded memory.
 """
 
@@ -18,8 +18,8 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist.select import descending, ranks_of, url_hashes
 from minutch.cycle.fetchlist.select import mixed as mixed_32
 from minutch.inspect.query.crawl import Crawl
-from minutch.inspect.report.chance import mixed
-from minutch.inspect.report.rates import Bits, Watched
+from minutch.inspect.report.rates import Bits, Observations
+from minutch.inspect.report.seededrandom import mixed_bits
 from minutch.records import crawldatum as status
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.rankwindow import Ranks
@@ -28,7 +28,7 @@ HELD: Final = (status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED, status.ST
 """Statuses of entries of whose page a crawl has a copy."""
 DAY: Final = 86_400_000
 _SPARE: Final = 2
-"""How many times the wished pages are kept before some are dropped."""
+"""Multiple of the requested pages that is kept before some are dropped."""
 _SEEN: Final = ("fetch_success", "fetch_notmodified")
 
 
@@ -39,20 +39,20 @@ class Sample:
     entries: pl.DataFrame
     hashes: Bits
     ranks: Ranks
-    """By which generate takes them: ascending."""
+    """The order in which generate takes them: ascending."""
     pages: int
     """All entries that have a copy."""
     others: int
-    """Those that have none."""
+    """Number of entries without a copy."""
 
     @property
     def share(self) -> float:
-        """Which part of all pages these are."""
+        """Share of all pages that the sample is."""
         return len(self.entries) / self.pages if self.pages else 1.0
 
 
-def sampled(db: CrawlDb, most: int) -> Sample:
-    """At most so many pages of a CrawlDb. Raises StoreError, FormatError."""
+def sample_pages(db: CrawlDb, most: int) -> Sample:
+    """Returns at most so many pages of a CrawlDb. Raises StoreError, FormatError."""
     kept: list[pl.DataFrame] = []
     count = pages = others = 0
     for index in range(len(db.require_parts())):
@@ -71,15 +71,15 @@ def sampled(db: CrawlDb, most: int) -> Sample:
 
 
 def _lean(held: pl.DataFrame) -> pl.DataFrame:
-    """With a hash, and without what a simulation does not need."""
+    """Adds a hash, and drops what a simulation does not need."""
     java = url_hashes(held["key"]).astype(np.uint64)
     sizes = held["key"].bin.size().to_numpy().astype(np.uint64)
-    hashes = mixed(java | sizes << np.uint64(32))
+    hashes = mixed_bits(java | sizes << np.uint64(32))
     return held.with_columns(signature=pl.lit(None, pl.Binary), hash=pl.Series(hashes))
 
 
 def _lowest(entries: pl.DataFrame, most: int) -> pl.DataFrame:
-    """The entries with the lowest hashes, in their order."""
+    """Returns the entries with the lowest hashes, in their order."""
     if len(entries) <= most:
         return entries
     rows = entries.with_row_index("row").sort("hash", "key").head(most).sort("row")
@@ -87,16 +87,17 @@ def _lowest(entries: pl.DataFrame, most: int) -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
-class History:
-    """What the segments say of the pages of a sample."""
+class PageHistory:
+    """The segments' observations of the pages of a sample."""
 
-    watched: Watched
+    watched: Observations
     last: NDArray[np.int64]
-    """When each page was seen last (ms); 0 where the segments do not say."""
+    """The time each page was seen last (ms); 0 if the segments do not tell."""
 
 
-def history(crawl: Crawl, sample: Sample) -> History:
-    """The fetches of the pages of a sample, each beside the one before. Raises FormatError.
+def history(crawl: Crawl, sample: Sample) -> PageHistory:
+    """Returns the fetches of the pages of a sample, each compared with the one before. Raises
+    FormatError.
 
     A fetch counts if it tells one version of a page from another: it was answered with 304, or its
     page was parsed and has a digest.
@@ -113,9 +114,10 @@ def history(crawl: Crawl, sample: Sample) -> History:
     return compared(table, len(sample.entries))
 
 
-def compared(table: pl.DataFrame, count: int) -> History:
-    """`table` has page, time (ms), same (whether the server said so) and digest (a number, or
-    null); sorted by page, time."""
+def compared(table: pl.DataFrame, count: int) -> PageHistory:
+    """Compares fetches with those before. `table` has page, time (ms), same (if the server said so)
+    and digest (a number, or null), sorted by page, time.
+    """
     page, time = table["page"].to_numpy().astype(np.int64), table["time"].to_numpy()
     same, digest = table["same"].to_numpy(), table["digest"].fill_null(0).to_numpy()
     known = same | table["digest"].is_not_null().to_numpy()
@@ -136,4 +138,4 @@ def compared(table: pl.DataFrame, count: int) -> History:
     has_before = (rows > starts) & (days > 0)
     comparable = has_before & (same | (before >= starts))
     changed = ~same & (digest != digest[np.maximum(before, 0)])
-    return History(Watched(page[comparable], days[comparable], changed[comparable]), last)
+    return PageHistory(Observations(page[comparable], days[comparable], changed[comparable]), last)

@@ -1,4 +1,4 @@
-"""simulate: what a fetch schedule would do with the pages of a crawl, judged by how often these
+"""Simulates what a fetch schedule would do with the pages of a crawl, judged by how often these
 were seen to change.
 
 The schedule and its settings are those of the configuration, `-D` included; beside them stand the
@@ -21,12 +21,12 @@ from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import MinutchError
 from minutch.inspect.query.crawl import Crawl
-from minutch.inspect.report.chance import chances
-from minutch.inspect.report.forecast import DAY, Pages, Plan, forecast
+from minutch.inspect.report.forecast import DAY, ForecastOptions, Pages, forecast
 from minutch.inspect.report.poisson import Floats, best
-from minutch.inspect.report.rates import Ints, Watched, drawn
-from minutch.inspect.report.sample import Sample, history, sampled
-from minutch.inspect.report.simulated import Outcome, Simulated
+from minutch.inspect.report.rates import Ints, Observations, drawn_rates
+from minutch.inspect.report.sample import Sample, history, sample_pages
+from minutch.inspect.report.seededrandom import uniform
+from minutch.inspect.report.simulated import ScheduleResult, Simulated
 from minutch.job import JobContext
 
 _RATE_TURN: Final = 0
@@ -34,8 +34,8 @@ _RATE_TURN: Final = 0
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A schedule that is asked about."""
+class Candidate:
+    """A schedule to simulate."""
 
     name: str
     schedule: AbstractFetchSchedule
@@ -43,42 +43,46 @@ class Asked:
     """db.fetch.interval.max, s."""
 
     @classmethod
-    def of(cls, name: str, conf: Configuration) -> Asked:
-        """As a configuration has it."""
+    def from_conf(cls, name: str, conf: Configuration) -> Candidate:
+        """Reads the schedule of a configuration."""
         return cls(name, fetch_schedule(conf), conf.get_int("db.fetch.interval.max", 0))
 
 
 def simulate(
     crawl: Crawl,
-    asked: Iterable[Asked],
-    plan: Plan,
+    candidates: Iterable[Candidate],
+    options: ForecastOptions,
     *,
     most: int,
     assumed: float | None,
     context: JobContext,
 ) -> Simulated:
-    """What each of the schedules would do. Raises StoreError, FormatError, and MinutchError without
-    any history.
+    """Simulates each of the schedules. Raises StoreError, FormatError, and MinutchError without any
+    history.
     """
-    sample = sampled(CrawlDb(crawl.path / "crawldb"), most)
+    sample = sample_pages(CrawlDb(crawl.path / "crawldb"), most)
     if not len(sample.entries):
         raise MinutchError(
             f"{crawl.path}: no page of this crawl was fetched, so there is nothing to simulate"
         )
     seen = history(crawl, sample)
-    rates = _rates(sample, seen.watched, assumed, plan.seed, crawl.path)
-    scaled = replace(plan, budget=None if plan.budget is None else plan.budget * sample.share)
+    rates = _rates(sample, seen.watched, assumed, options.seed, crawl.path)
+    scaled = replace(
+        options, budget=None if options.budget is None else options.budget * sample.share
+    )
     outcomes = []
-    for each in asked:
-        ages = _ages(each.schedule, sample, seen.last, plan.now)
+    for each in candidates:
+        ages = _ages(each.schedule, sample, seen.last, options.now)
         pages = Pages(sample.entries, rates, ages, sample.hashes, sample.ranks)
-        with context.progress(f"simulate {each.name}", plan.days, unit="days") as progress:
+        with context.progress(f"simulate {each.name}", options.days, unit="days") as progress:
             came = forecast(each.schedule, pages, scaled, each.max_interval, progress.advance)
-        bound = best(rates, pages.age, plan.days, float(came.fetches.sum()))
-        outcomes.append(Outcome(each.name, came, bound.fresh_days / plan.days / len(pages)))
+        bound = best(rates, pages.age, options.days, float(came.fetches.sum()))
+        outcomes.append(
+            ScheduleResult(each.name, came, bound.fresh_days / options.days / len(pages))
+        )
     watched = seen.watched
     return Simulated(
-        plan,
+        options,
         sample.pages,
         len(sample.entries),
         sample.others,
@@ -92,16 +96,16 @@ def simulate(
     )
 
 
-def _always(watched: Watched) -> int:
-    """Pages of which every fetch found a change."""
+def _always(watched: Observations) -> int:
+    """Returns the number of pages of which every fetch found a change."""
     steady = np.unique(watched.page[~watched.changed])
     return len(np.unique(watched.page)) - len(steady)
 
 
 def _rates(
-    sample: Sample, watched: Watched, assumed: float | None, seed: int, path: Path
+    sample: Sample, watched: Observations, assumed: float | None, seed: int, path: Path
 ) -> Floats:
-    """Changes a day of each page."""
+    """Returns the changes a day of each page."""
     count = len(sample.entries)
     if not len(watched) and assumed is None:
         raise MinutchError(
@@ -110,7 +114,7 @@ def _rates(
         )
     rates = np.full(count, 0.0 if assumed is None else 1 / assumed)
     if len(watched):
-        found = drawn(watched, count, sample.hashes, chances(sample.hashes, seed, _RATE_TURN))
+        found = drawn_rates(watched, count, sample.hashes, uniform(sample.hashes, seed, _RATE_TURN))
         known = np.full(count, assumed is None)
         known[watched.page] = True
         rates[known] = found[known]
@@ -118,7 +122,7 @@ def _rates(
 
 
 def _ages(schedule: AbstractFetchSchedule, sample: Sample, last: Ints, now: int) -> Floats:
-    """Days since pages were fetched: as the segments say, or else as the schedule reckons."""
+    """Returns the days since pages were fetched: by the segments, or else by the schedule."""
     reckoned = schedule.calculate_last_fetch_time_columns(sample.entries).to_numpy()
     ages: Floats = np.maximum(now - np.where(last > 0, last, reckoned), 0) / DAY
     return ages

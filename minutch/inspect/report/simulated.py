@@ -1,4 +1,4 @@
-"""What `simulate` found, as text with a table and a plot, as JSON, as a picture. Pure."""
+"""Writes the results of `simulate` as text with a table and a plot, as JSON, as a picture. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from minutch.inspect.report.forecast import Forecast, Plan
+from minutch.inspect.report.forecast import Forecast, ForecastOptions
 from minutch.inspect.report.poisson import Floats
 from minutch.terminal import counted
 from minutch.web.htmlbuilder import Markup, element, joined
 
 MARKS: Final = "*o+x#@%&"
-"""Of schedules in a plot made of letters."""
+"""Letters of schedules in a plot."""
 _LINE: Final = 80
 _WIDTH, _HEIGHT = 64, 10
 """Letters of the plot."""
@@ -46,8 +46,8 @@ _DARK: Final = (
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What one schedule came to."""
+class ScheduleResult:
+    """The result of one schedule."""
 
     name: str
     forecast: Forecast
@@ -56,15 +56,15 @@ class Outcome:
 
     @property
     def fresh(self) -> float:
-        """The share of copies that are fresh, on average over the time."""
+        """Share of copies that are fresh, on average over the time."""
         return float(self.forecast.fresh.mean())
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """A simulation: what it went by, and what came of it."""
+    """A simulation: its data, and its results."""
 
-    plan: Plan
+    options: ForecastOptions
     pages: int
     """Pages of the crawl."""
     looked_at: int
@@ -73,23 +73,23 @@ class Simulated:
     watched: int
     """Pages that were fetched more than once."""
     fetches: int
-    """Of these, those that tell whether the page had changed."""
+    """Number of their fetches that tell if the page had changed."""
     changes: int
     always: int
     """Pages that every fetch found changed: nobody can know how much more often they change."""
     rate: float
     """Mean changes of a page a day."""
     median_rate: float
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[ScheduleResult]
 
     @property
     def scale(self) -> float:
-        """How many pages each of those that were looked at stands for."""
+        """Number of pages that each page of the sample stands for."""
         return self.pages / self.looked_at
 
 
-def numbers(found: Simulated, outcome: Outcome) -> dict[str, float]:
-    """What the table says of a schedule: for the whole crawl, shares from 0 to 1, times in days."""
+def numbers(found: Simulated, outcome: ScheduleResult) -> dict[str, float]:
+    """Returns the numbers of a schedule for the whole crawl: shares from 0 to 1, times in days."""
     came, scale = outcome.forecast, found.scale
     fetches = max(1, int(came.fetches.sum()))
     return {
@@ -105,14 +105,14 @@ def numbers(found: Simulated, outcome: Outcome) -> dict[str, float]:
 
 
 def as_json(found: Simulated) -> dict[str, Any]:
-    """All of it, with the numbers of each day."""
-    plan = found.plan
+    """Returns everything, with the numbers of each day."""
+    options = found.options
     return {
-        "from": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(plan.now / 1000)),
-        "days": plan.days,
-        "rounds_a_day": plan.rounds,
-        "budget_a_day": plan.budget,
-        "seed": plan.seed,
+        "from": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(options.now / 1000)),
+        "days": options.days,
+        "rounds_a_day": options.rounds,
+        "budget_a_day": options.budget,
+        "seed": options.seed,
         "pages": found.pages,
         "pages_looked_at": found.looked_at,
         "entries_left_out": found.others,
@@ -144,7 +144,7 @@ def _scaled(values: Any, scale: float) -> list[float]:
 
 
 def text(found: Simulated) -> str:
-    """For a terminal, 80 letters wide with two schedules."""
+    """Returns the text for a terminal, 80 columns wide with two schedules."""
     head = (
         part for line in _head(found) for part in textwrap.wrap(line, _LINE, subsequent_indent="  ")
     )
@@ -152,13 +152,13 @@ def text(found: Simulated) -> str:
 
 
 def _head(found: Simulated) -> list[str]:
-    plan = found.plan
+    options = found.options
     parts = [
-        f"{counted(plan.days, 'days')} from"
-        f" {time.strftime('%Y-%m-%d', time.gmtime(plan.now / 1000))}"
+        f"{counted(options.days, 'days')} from"
+        f" {time.strftime('%Y-%m-%d', time.gmtime(options.now / 1000))}"
     ]
-    parts.append("a round a day" if plan.rounds == 1 else f"{plan.rounds} rounds a day")
-    parts += [] if plan.budget is None else [f"at most {plan.budget:,.0f} fetches a day"]
+    parts.append("a round a day" if options.rounds == 1 else f"{options.rounds} rounds a day")
+    parts += [] if options.budget is None else [f"at most {options.budget:,.0f} fetches a day"]
     of = f"{found.looked_at:,} of " if found.looked_at < found.pages else ""
     others = (
         f"{counted(found.others, 'entries')} without a copy {'is' if found.others == 1 else 'are'}"
@@ -194,7 +194,7 @@ def _days(rate: float) -> str:
 
 
 def _table(found: Simulated) -> list[str]:
-    """A row for each number, a column for each schedule."""
+    """Makes a row for each number, a column for each schedule."""
     columns = [numbers(found, outcome) for outcome in found.outcomes]
     rows = [
         ("fetches a day", [f"{one['fetches_a_day']:,.1f}" for one in columns]),
@@ -220,7 +220,7 @@ def _table(found: Simulated) -> list[str]:
 
 
 def _shrunk(values: Floats, width: int) -> Floats:
-    """At most so many numbers: the means of equal stretches."""
+    """Returns at most so many numbers: the means of equal stretches."""
     if len(values) <= width:
         return values
     edges = np.linspace(0, len(values), width + 1).astype(np.int64)
@@ -228,7 +228,7 @@ def _shrunk(values: Floats, width: int) -> Floats:
 
 
 def _plot(found: Simulated) -> list[str]:
-    """The share of fresh copies, day by day."""
+    """Draws the share of fresh copies, day by day."""
     series = [_shrunk(outcome.forecast.fresh, _WIDTH) for outcome in found.outcomes]
     low, high = _range(series)
     cells = [[" "] * len(series[0]) for _ in range(_HEIGHT)]
@@ -245,21 +245,21 @@ def _plot(found: Simulated) -> list[str]:
         label = f"{value:7.1%}" if row % 3 == 0 else " " * 7
         lines.append(f"{label} |{''.join(letters)}".rstrip())
     width = len(series[0])
-    end = f"day {found.plan.days}"
+    end = f"day {found.options.days}"
     lines.append(f"{'':7} +{'-' * width}")
     lines.append(f"{'':9}day 1{end:>{max(width - 5, len(end) + 1)}}")
     return lines
 
 
 def _range(series: Sequence[Floats]) -> tuple[float, float]:
-    """Whole percents around all values."""
+    """Returns whole percents around all values."""
     low = math.floor(100 * min(float(values.min()) for values in series)) / 100
     high = math.ceil(100 * max(float(values.max()) for values in series)) / 100
     return (low, high) if high - low >= 0.02 else (max(0.0, high - 0.02), max(high, 0.02))
 
 
 def _bars(found: Simulated) -> list[str]:
-    """Fetches, day by day."""
+    """Draws fetches, day by day."""
     most = max(1.0, *(float(outcome.forecast.fetches.max()) for outcome in found.outcomes))
     lines = [f"fetches a day, up to {most * found.scale:,.0f}"]
     for number, outcome in enumerate(found.outcomes):
@@ -279,7 +279,7 @@ _LEFT, _RIGHT, _TOP, _PANEL, _GAP = 60, 700, 40, 180, 60
 
 
 def svg(found: Simulated) -> str:
-    """Both plots as SVG, for light and dark."""
+    """Draws both plots as SVG, for light and dark."""
     fresh = [_lines_of(outcome.forecast.fresh) for outcome in found.outcomes]
     low, high = _range([*fresh, *(np.array([outcome.best]) for outcome in found.outcomes)])
     fetches = [_lines_of(outcome.forecast.fetches * found.scale) for outcome in found.outcomes]
@@ -287,16 +287,20 @@ def svg(found: Simulated) -> str:
     second = _TOP + _PANEL + _GAP
     legend = second + _PANEL + 50
     height = legend + 22 * len(found.outcomes) + 10
-    title = f"What fetch schedules would do in {counted(found.plan.days, 'days')}"
+    title = f"What fetch schedules would do in {counted(found.options.days, 'days')}"
+    said = "Copies fresh; dashed: at best with as many fetches"
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + element(
         "svg",
         element("title", title),
         element("style", Markup(_style())),
         element("rect", width="760", height=str(height), class_="paper"),
-        _panel("Copies fresh; dashed: at best with as many fetches", _TOP, low, high, "{:.0%}", fresh, found.plan.days),  # noqa: E501
+        _panel(said, _TOP, low, high, "{:.0%}", fresh, found.options.days),
         *(_best(outcome, number, low, high) for number, outcome in enumerate(found.outcomes)),
-        _panel("Fetches a day", second, 0.0, most, "{:,.0f}", fetches, found.plan.days),
-        *(_entry(outcome.name, number, legend + 22 * number) for number, outcome in enumerate(found.outcomes)),  # noqa: E501
+        _panel("Fetches a day", second, 0.0, most, "{:,.0f}", fetches, found.options.days),
+        *(
+            _entry(outcome.name, number, legend + 22 * number)
+            for number, outcome in enumerate(found.outcomes)
+        ),
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 760 {height}",
         role="img",
@@ -324,7 +328,7 @@ def _style() -> str:
 def _panel(
     title: str, top: int, low: float, high: float, form: str, series: Sequence[Floats], days: int
 ) -> Markup:
-    """A title, axes, and a line for each series."""
+    """Draws a title, axes, and a line for each series."""
     parts = [element("text", title, x=str(_LEFT), y=str(top - 12))]
     for share in (0.0, 0.5, 1.0):
         y = top + _PANEL * (1 - share)
@@ -350,7 +354,7 @@ def _y(value: float, top: int, low: float, high: float) -> float:
     return top + _PANEL * (high - value) / (high - low)
 
 
-def _best(outcome: Outcome, number: int, low: float, high: float) -> Markup:
+def _best(outcome: ScheduleResult, number: int, low: float, high: float) -> Markup:
     y = f"{_y(outcome.best, _TOP, low, high):.1f}"
     return element(
         "line", x1=str(_LEFT), x2=str(_RIGHT), y1=y, y2=y, class_=f"best {_colour(number)}"

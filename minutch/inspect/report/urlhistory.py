@@ -1,4 +1,4 @@
-"""What came of each URL from round to round: statuses over time, changes, ages, redirects. Pure.
+"""Follows each URL from round to round: statuses over time, changes, ages, redirects. Pure.
 
 A URL is a number here (`entries.ID`), a fetch a row of a few numbers, so that a crawl's fetches fit
 into memory, or at least those of some of its URLs: `part` says of which.
@@ -12,11 +12,11 @@ from typing import Final
 import polars as pl
 
 from minutch.inspect.report.facts import OUTCOMES, TABLES
+from minutch.inspect.report.groupcounts import ROWS, Aggregate, GroupCounts, bucketed
 from minutch.inspect.report.ids import ID
-from minutch.inspect.report.tally import ROWS, Count, Tally, spread
 
 ROW_BYTES: Final = 160
-"""Of a fetch in memory while it is counted."""
+"""Memory of a fetch while it is counted."""
 SIZE_BOUNDS: Final = (
     1000,
     2000,
@@ -41,28 +41,30 @@ AGE_BOUNDS: Final = tuple(
 _SEEN: Final = ("fetched", "unchanged")
 
 
-class Histories:
-    """The fetches of the URLs, counted; `segments` are the names of all, `now` is in epoch ms."""
+class UrlHistories:
+    """Counts of the URLs' fetches; `segments` are the names of all, `now` is in epoch ms."""
 
     def __init__(self, segments: Mapping[str, int], now: int) -> None:
         self._segments, self._rows = segments, list[pl.DataFrame]()
         outcome, segment = pl.col("outcome").cast(pl.String), pl.col("segment")
-        self._came = Tally({"segment": segment, "outcome": outcome}, n=ROWS)
-        self._left = Tally(
+        self._came = GroupCounts({"segment": segment, "outcome": outcome}, n=ROWS)
+        self._left = GroupCounts(
             {"segment": segment, "outcome": pl.col("before").cast(pl.String)}, n=ROWS
         )
         same = pl.col("same").cast(pl.Int64)
-        self._changes = Tally({"segment": segment}, same=Count(same), changed=Count(1 - same))
+        self._changes = GroupCounts(
+            {"segment": segment}, same=Aggregate(same), changed=Aggregate(1 - same)
+        )
         age = (now - pl.col("time")) // 1000
-        self._ages = Tally(
+        self._ages = GroupCounts(
             {"age": pl.when(age < 0).then(0).otherwise(age // _HOUR * _HOUR)}, n=ROWS
         )
-        self._types = Tally(
+        self._types = GroupCounts(
             {"content_type": pl.col("type").cast(pl.String)},
             pages=ROWS,
-            bytes=Count(pl.col("size")),
+            bytes=Aggregate(pl.col("size")),
         )
-        self._sizes = Tally(
+        self._sizes = GroupCounts(
             {"size": pl.col("size").cast(pl.Float64).round_sig_figs(2).floor().cast(pl.Int64)},
             n=ROWS,
         )
@@ -83,7 +85,7 @@ class Histories:
         self.fetched = 0
 
     def add(self, frame: pl.DataFrame, part: int = 0, parts: int = 1) -> None:
-        """Keep the fetches of a piece from `with_outcomes`: those of a part of all URLs."""
+        """Keeps the fetches of a piece from `with_outcomes`: those of a part of all URLs."""
         rows = frame.select(
             ID,
             pl.col("segment").replace_strict(self._segments, return_dtype=pl.Int32),
@@ -112,7 +114,7 @@ class Histories:
         self._rows.append(rows if parts == 1 else rows.filter(pl.col("id") % parts == part))
 
     def count(self) -> None:
-        """Count what has been added; then the fetches of other URLs may come."""
+        """Counts what has been added; then the fetches of other URLs may come."""
         if not self._rows:
             return
         rows = pl.concat(self._rows).sort("id", "segment", maintain_order=True)
@@ -149,7 +151,7 @@ class Histories:
         )
 
     def _count_changes(self, rows: pl.DataFrame, seen: pl.Expr) -> None:
-        """Pages that were had before: whether their content is the same as the last time."""
+        """Counts pages fetched again whose content is the same, or not."""
         before = pl.col("_digest").shift().over("id")
         again = rows.with_columns(before.alias("_before")).filter(seen & (pl.col("_times") > 1))
         same = (
@@ -162,7 +164,9 @@ class Histories:
         )
 
     def levels(self) -> pl.DataFrame:
-        """For each segment how many URLs had which outcome last when its round had ended."""
+        """Returns for each segment the number of URLs by their last outcome at the end of its
+        round.
+        """
         came, left = self._came.result(), self._left.result()
         moves = pl.concat([came, left.with_columns(-pl.col("n"))]) if left.height else came
         sums = moves.group_by("segment", "outcome").agg(pl.col("n").sum())
@@ -174,35 +178,35 @@ class Histories:
         return pl.DataFrame(rows).with_columns(pl.col(*OUTCOMES).cum_sum())
 
     def changes(self) -> pl.DataFrame:
-        """Pages fetched again, by segment: changed or the same."""
+        """Returns pages fetched again, by segment: changed or the same."""
         counts = {at: (changed, same) for at, same, changed in self._changes.result().iter_rows()}
         rows = [(name, *counts.get(at, (0, 0))) for name, at in self._segments.items()]
         return pl.DataFrame(rows, schema=dict(TABLES["changes"]), orient="row")
 
     def ages(self) -> pl.DataFrame:
-        """Pages by the time since they were fetched last."""
-        return spread(self._ages.result(), "age", AGE_BOUNDS).rename({"n": "pages"})
+        """Returns the number of pages by time since their last fetch."""
+        return bucketed(self._ages.result(), "age", AGE_BOUNDS).rename({"n": "pages"})
 
     def types(self) -> pl.DataFrame:
-        """Pages by content type."""
+        """Returns the number of pages by content type."""
         return self._types.result().sort("pages", "content_type", descending=[True, False])
 
     def sizes(self) -> pl.DataFrame:
-        """Pages by size."""
-        return spread(self._sizes.result(), "size", SIZE_BOUNDS).rename({"n": "pages"})
+        """Returns the number of pages by size."""
+        return bucketed(self._sizes.result(), "size", SIZE_BOUNDS).rename({"n": "pages"})
 
     def seen(self) -> pl.DataFrame:
-        """Every URL that was asked for: `id`, the number of the `first` segment, and the last
+        """Returns every URL that was fetched: `id`, the number of the `first` segment, and the last
         `outcome`.
         """
         return pl.concat(self._seen)
 
     def whys(self) -> pl.DataFrame:
-        """Why the last fetch of a URL brought nothing: `id`, `why`."""
+        """Returns why the last fetch of a URL failed: `id`, `why`."""
         return pl.concat(self._whys)
 
     def redirects(self) -> pl.DataFrame:
-        """Every redirect: `id`, `to`, the number of the `segment`, and whether it `is_last` of the
-        URL.
+        """Returns every redirect: `id`, `to`, the number of the `segment`, and if it `is_last` of
+        the URL.
         """
         return pl.concat(self._redirects)

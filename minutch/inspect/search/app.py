@@ -32,7 +32,7 @@ from starlette.routing import Route
 from minutch.errors import MinutchError
 from minutch.inspect.search import pages
 from minutch.inspect.search.crawlfiles import PICTURES, CrawlFiles
-from minutch.inspect.search.results import Searcher
+from minutch.inspect.search.results import Searcher, SearchOptions
 from minutch.web.access import Denied, host_of
 from minutch.web.requestchecks import PRIVATE, RequestChecks
 
@@ -51,7 +51,7 @@ LONGEST_URL: Final = 1 << 16
 
 
 class Site:
-    """What the pages show."""
+    """The search site's views."""
 
     def __init__(self, searcher: Searcher, crawl: CrawlFiles) -> None:
         self._searcher, self._crawl = searcher, crawl
@@ -63,7 +63,7 @@ class Site:
             return self._searcher
 
     def search(self, request: Request) -> Response:
-        """The search page."""
+        """Shows the search page."""
         searcher = self._current()
         query = request.query_params.get("q", "").strip()[:LONGEST_QUERY]
         if not query:
@@ -72,18 +72,19 @@ class Site:
         number = _number(request.query_params.get("page", "1"))
         started = time.perf_counter()
         offset = (number - 1) * pages.PER_PAGE
-        results = searcher.search(query, limit=pages.PER_PAGE, offset=offset, host=host, hosts=True)
+        options = SearchOptions(pages.PER_PAGE, offset, host, count_hosts=True)
+        results = searcher.search(query, options)
         took = 1000 * (time.perf_counter() - started)
         return HTMLResponse(pages.found(query, host, number, results, took))
 
     def cached(self, request: Request) -> Response:
-        """A stored page in its frame."""
+        """Shows a stored page in its frame."""
         url, query = _asked(request)
         stored = self._crawl.stored(url)
         return HTMLResponse(pages.cached(url, query, stored), 404 if stored is None else 200)
 
     def raw(self, request: Request) -> Response:
-        """A stored page itself."""
+        """Sends a stored page itself."""
         stored = self._crawl.stored(_asked(request)[0])
         if stored is None:
             raise HTTPException(404, "No segment of this crawl holds the content of this page.")
@@ -97,18 +98,18 @@ class Site:
         )
 
     def anchors(self, request: Request) -> Response:
-        """The links to a page."""
+        """Shows the links to a page."""
         url, query = _asked(request)
         return HTMLResponse(pages.anchors(url, query, self._crawl.inlinks(url)))
 
     def history(self, request: Request) -> Response:
-        """The records of a page."""
+        """Shows the records of a page."""
         url, query = _asked(request)
         return HTMLResponse(pages.history(url, query, self._crawl.history(url)))
 
 
 def make(searcher: Searcher, crawl: CrawlFiles, hosts: frozenset[str]) -> Starlette:
-    """The application; `hosts` are the names that it answers for, in lower case."""
+    """Builds the application; `hosts` are the names that it answers for, in lower case."""
     site = Site(searcher, crawl)
     css = files("minutch.inspect.search").joinpath("style.css").read_text(encoding="utf-8")
     views: dict[str, Callable[[Request], Response]] = {
@@ -131,7 +132,7 @@ def make(searcher: Searcher, crawl: CrawlFiles, hosts: frozenset[str]) -> Starle
 
 
 def _number(text: str) -> int:
-    """The number of a page of results."""
+    """Returns the number of a page of results."""
     return (
         min(max(int(text), 1), pages.MOST_PAGES)
         if text.isascii() and text.isdigit() and len(text) < 9
@@ -140,7 +141,7 @@ def _number(text: str) -> int:
 
 
 def _asked(request: Request) -> tuple[str, str]:
-    """The URL that a request is about, and the query that led to it."""
+    """Returns the URL that a request is about, and the query that led to it."""
     url = request.query_params.get("url", "")
     if not url or len(url) > LONGEST_URL:
         raise HTTPException(400, "A URL is missing: ?url=…")
@@ -167,8 +168,8 @@ def _judged(headers: Mapping[str, str], hosts: frozenset[str]) -> Denied | None:
 
 
 def is_ours(header: str, hosts: frozenset[str]) -> bool:
-    """Whether a Host header names this server: by one of its names, or by an address, which no web
-    site can fake.
+    """Returns True if a Host header names this server: by one of its names, or by an address, which
+    no web site can fake.
     """
     name = host_of(header)
     if name in hosts:

@@ -1,6 +1,5 @@
-"""What the files of a crawl hold of one URL: the stored page, the links to it, its records from the
-first one on.
-"""
+"""Reads what a crawl's files have of one URL: the stored page, the links to it, its records from
+the first one on."""
 
 from __future__ import annotations
 
@@ -39,9 +38,7 @@ _TEXTUAL: Final = frozenset(
 
 @dataclass(frozen=True)
 class Stored:
-    """A page as it was stored, in a form that a browser may be given: text as UTF-8 whatever it was
-    in.
-    """
+    """A stored page in a form that is safe for a browser, and in UTF-8 if it is text."""
 
     url: str
     media_type: str
@@ -52,12 +49,12 @@ class Stored:
     """Milliseconds since the epoch."""
     original_type: str
     is_text_only: bool
-    """Whether this is the text that parsing has found, as a browser can't safely show the page."""
+    """True for the text that parsing has found, if a browser can't safely show the page."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """What one segment, or the CrawlDb, says of a URL. Times are in milliseconds since the
+    """The record of a URL in one segment, or in the CrawlDb. Times are in milliseconds since the
     epoch.
     """
 
@@ -73,18 +70,18 @@ class Event:
 
 
 class CrawlFiles:
-    """The files of the crawl in a folder. Raises FormatError (damage)."""
+    """The files of the crawl in a folder. Methods raise FormatError (damage)."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def segments(self) -> list[Segment]:
-        """The segments, oldest first."""
+        """Returns the segments, oldest first."""
         folder = self.folder / "segments"
         return segments_in(folder) if folder.is_dir() else []
 
     def stored(self, url: str) -> Stored | None:
-        """The page as it was last stored; None if no segment has its content."""
+        """Returns the page as it was last stored; None if no segment has its content."""
         for segment in reversed(self.segments()):
             found = _last(segment, CONTENT, url)
             if isinstance(found, Content):
@@ -92,13 +89,15 @@ class CrawlFiles:
         return None
 
     def inlinks(self, url: str) -> list[Inlink]:
-        """The links to a page, in the order of the LinkDb."""
+        """Returns the links to a page, in the order of the LinkDb."""
         db = LinkDb(self.folder / "linkdb")
         found = db.get(url) if db.exists() else None
         return [] if found is None else list(found)
 
     def history(self, url: str) -> list[Event]:
-        """What the segments know of a URL, oldest first, then the CrawlDb."""
+        """Returns the records of a URL: those of the segments, oldest first, then that of the
+        CrawlDb.
+        """
         return list(self._events(url))
 
     def _events(self, url: str) -> Iterator[Event]:

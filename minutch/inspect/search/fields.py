@@ -1,4 +1,4 @@
-"""The fields of the local index, and how their texts become words.
+"""Defines the fields of the local index, and how their texts become words.
 
     key                 the URL that a document is stored and deleted under
     id host site domain lang type tld digest segment     found as they are, in lower case (id: as it
@@ -76,18 +76,18 @@ _FOREIGN: Final = re.compile(HAS_MARK)
 
 
 def paired(text: str) -> str:
-    """The text with runs of Chinese, Japanese and Korean characters as overlapping pairs."""
+    """Turns runs of Chinese, Japanese and Korean characters into overlapping pairs."""
     return _INNER.sub(rf"\1{_PAIR}\1", _BORDER.sub(_EDGE, _FOREIGN.sub("", text)))
 
 
 def unpaired(text: str) -> str:
-    """The text that `paired` was given."""
+    """Returns the text that `paired` was given."""
     return _MARKS.sub("", text)
 
 
 def stemmer_of(lang: str | None) -> str | None:
-    """The key of STEMMERS for a document's language (`en`, `en-GB`, `EN_us`); None where there is
-    none.
+    """Returns the key of STEMMERS for a document's language (`en`, `en-GB`, `EN_us`); None if there
+    is none.
     """
     code = re.split("[-_]", lang or "", maxsplit=1)[0].lower()
     code = "no" if code in ("nb", "nn") else code
@@ -95,7 +95,7 @@ def stemmer_of(lang: str | None) -> str | None:
 
 
 def schema() -> tantivy.Schema:
-    """The fields as tantivy has them."""
+    """Returns the fields as tantivy's schema."""
     builder = tantivy.SchemaBuilder()
     for name in (KEY, "id"):
         builder.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic")
@@ -116,7 +116,7 @@ def schema() -> tantivy.Schema:
 
 
 def register(index: tantivy.Index) -> None:
-    """Make the tokenizers known to an index that has been opened."""
+    """Registers the tokenizers with an index."""
     exact = _analyzer(tantivy.Tokenizer.raw(), LONGEST_EXACT).build()
     index.register_tokenizer("exact", exact)
     index.register_fast_field_tokenizer("exact", exact)

@@ -1,11 +1,11 @@
-"""The local index on disk: a tantivy index, and a stamp that says which version has written it.
+"""Opens the local index on disk: a tantivy index, and a stamp with the version that has written it.
 
     crawl/index/current/              tantivy's files
     crawl/index/current/minutch.json  {"format": …, "tantivy": "0.27.0"}
     crawl/index/.locked               while somebody writes
 
 tantivy reads what it has written itself and little else. An index of another version, or of other
-fields, is made anew from the segments, with `minutch.index.local.rebuild` (see `rebuild_command`).
+fields, is made again from the segments, with `minutch.index.local.rebuild` (see `rebuild_command`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ REBUILD_PROPERTY: Final = "minutch.index.local.rebuild"
 
 
 class LocalIndex(Database):
-    """The index at a path. Raises StoreError where there is none or of another version, FormatError
-    (damage).
+    """The index at a path. Methods raise StoreError if there is none, or one of another version;
+    FormatError (damage).
     """
 
     def _made_by(self) -> str:
@@ -55,7 +55,7 @@ class LocalIndex(Database):
         return found
 
     def require(self) -> None:
-        """Raise StoreError where there is no index, or one that this version can't use."""
+        """Raises StoreError if there is no index, or one that this version can't use."""
         if not self.path.is_dir():
             raise StoreError(
                 f"Input path does not exist: {self.path}",
@@ -70,7 +70,7 @@ class LocalIndex(Database):
             raise StoreError(
                 f"{self.path} was written by another version ({self._made_by()}; this one has"
                 f" format {FORMAT}, tantivy {version('tantivy')})",
-                hint=f"make it anew from the segments: {self.rebuild_command()}",
+                hint=f"make it again from the segments: {self.rebuild_command()}",
             )
 
     def _is_compatible(self) -> bool:
@@ -80,7 +80,7 @@ class LocalIndex(Database):
             raise FormatError(f"the index can't be read: {exc}", path=self.current / META) from exc
 
     def rebuild_command(self) -> str:
-        """The command that makes the index anew."""
+        """The command that makes the index again."""
         crawl = self.path.parent
         return (
             f"minutch index -D {REBUILD_PROPERTY}=true {crawl / 'crawldb'} -linkdb"
@@ -88,12 +88,12 @@ class LocalIndex(Database):
         )
 
     def open(self) -> tantivy.Index:
-        """The index, as it is now. Raises StoreError, FormatError."""
+        """Opens the index as it is now. Raises StoreError, FormatError."""
         self.require()
         return opened(self.current)
 
     def state(self) -> tuple[int, int, int]:
-        """Something that is different after every commit."""
+        """Returns a value that is different after every commit."""
         try:
             found = (self.current / META).stat()
         except OSError:
@@ -103,7 +103,7 @@ class LocalIndex(Database):
 
 
 def opened(folder: Path) -> tantivy.Index:
-    """The tantivy index in a folder. Raises FormatError."""
+    """Opens the tantivy index in a folder. Raises FormatError."""
     try:
         index = tantivy.Index.open(str(folder))
         index.config_reader("manual")
@@ -114,7 +114,7 @@ def opened(folder: Path) -> tantivy.Index:
 
 
 def created(folder: Path) -> tantivy.Index:
-    """A new, empty index in an empty folder."""
+    """Creates an empty index in an empty folder."""
     (folder / STAMP).write_text(
         json.dumps({"format": FORMAT, "tantivy": version("tantivy")}) + "\n", encoding="utf-8"
     )

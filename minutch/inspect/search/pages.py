@@ -1,5 +1,5 @@
-"""The pages of `serve`: search, cached, anchors, history. Pure: results in, HTML out. They work
-without scripts.
+"""Makes the pages of `serve`: search, cached, anchors, history; they work without scripts. Pure:
+results in, HTML out.
 
 Whatever comes from the web is text here, with a direction of its own (`bdi`); a stored page is only
 ever shown in a frame (see `app`). Only http, https and ftp become links.
@@ -30,7 +30,7 @@ e = element
 
 
 def page(title: str, *content: Child, query: str = "", host: str = "") -> str:
-    """A whole page: the search box, and what is below it."""
+    """Returns a whole page: the search box, and what is below it."""
     head = e(
         "head",
         e("meta", charset="utf-8"),
@@ -74,7 +74,7 @@ def _header(query: str, host: str) -> Markup:
 
 
 def start(documents: int) -> str:
-    """The page without a query."""
+    """Returns the page without a query."""
     examples = (
         "words of a page",
         '"words in a row"',
@@ -93,7 +93,7 @@ def start(documents: int) -> str:
 
 
 def found(query: str, host: str, number: int, results: Results, milliseconds: float) -> str:
-    """A page of hits; `number` counts from 1."""
+    """Returns a page of hits; `number` counts from 1."""
     if not results.hits:
         return page(
             f"{query} – nothing found",
@@ -153,7 +153,7 @@ def _piece(piece: Piece) -> Markup:
 
 
 def _hosts(query: str, host: str, hosts: Sequence[tuple[str, int]]) -> Markup | None:
-    """The hosts of all hits, to choose one of them."""
+    """Lists the hosts of all hits, to choose one of them."""
     if not hosts:
         return None
     items = [
@@ -201,7 +201,7 @@ def _encoded(values: dict[str, str]) -> str:
 
 
 def _link(url: str, label: Child, **attributes: str) -> Markup:
-    """A link out of here; what is no address of the web stays text."""
+    """Makes a link to another site; a text that is no address of the web stays text."""
     try:
         scheme = urlsplit(url).scheme.lower()
     except ValueError:
@@ -217,7 +217,7 @@ VIEWS: Final = ("cached", "anchors", "history")
 
 
 def _view(view: str, url: str, query: str, *content: Child) -> str:
-    """A page about one URL, with ways to the others."""
+    """Returns a page about one URL, with links to the others."""
     items = [
         e(
             "li",
@@ -243,7 +243,7 @@ def _view(view: str, url: str, query: str, *content: Child) -> str:
 
 
 def cached(url: str, query: str, stored: Stored | None) -> str:
-    """The stored page in a frame."""
+    """Returns the page that shows the stored page in a frame."""
     if stored is None:
         return _view(
             "cached", url, query, e("p", "No segment of this crawl holds the content of this page.")
@@ -269,7 +269,7 @@ def cached(url: str, query: str, stored: Stored | None) -> str:
 
 
 def anchors(url: str, query: str, links: Sequence[Inlink]) -> str:
-    """The links to a page."""
+    """Returns the page that lists the links to a page."""
     if not links:
         return _view("anchors", url, query, e("p", "The linkdb knows no link to this page."))
     rows = [
@@ -288,7 +288,7 @@ def anchors(url: str, query: str, links: Sequence[Inlink]) -> str:
 
 
 def history(url: str, query: str, events: Sequence[Event]) -> str:
-    """The records of a URL."""
+    """Returns the page that lists the records of a URL."""
     if not events:
         return _view(
             "history", url, query, e("p", "Neither the crawldb nor a segment knows this URL.")
@@ -340,12 +340,12 @@ def _table(
 
 
 def problem(title: str, sentence: str) -> str:
-    """A page for what went wrong."""
+    """Returns the page for an error."""
     return page(title, e("h1", title), e("p", sentence))
 
 
 def _time(ms: int) -> Markup:
-    """A time in UTC; beyond what calendars hold, as the number it is."""
+    """Shows a time in UTC, or its number if calendars do not reach it."""
     try:
         found = _EPOCH + timedelta(milliseconds=ms)
     except OverflowError:
@@ -355,7 +355,7 @@ def _time(ms: int) -> Markup:
 
 
 def _duration(seconds: int) -> str:
-    """A fetch interval."""
+    """Shows a fetch interval."""
     days, rest = divmod(seconds, 86400)
     return (
         f"{days:,} day{'' if days == 1 else 's'}"

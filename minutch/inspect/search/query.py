@@ -1,5 +1,5 @@
-"""What people type as a query of tantivy's. Pure. There is no wrong query: what has no meaning is
-searched as words.
+"""Rewrites what people type as a query of tantivy's. Pure. There is no wrong query: what has no
+meaning is searched as words.
 
     words of a page              all of them
     "words in a row"             "nearly in a row"~2, "words in a ro"*, begin*
@@ -62,9 +62,7 @@ _SPECIAL: Final = re.compile(r'["\\]')
 
 
 def rewritten(text: str, languages: Collection[str] = ()) -> str:
-    """A query of tantivy's for what somebody has typed; `languages` are those with a stemmer in the
-    index.
-    """
+    """Rewrites what somebody has typed; `languages` are those with a stemmer in the index."""
     pieces: list[str] = []
     groups: list[str | None] = [None]
     text = text[:LONGEST].encode("utf-8", "replace").decode()
@@ -88,12 +86,12 @@ def rewritten(text: str, languages: Collection[str] = ()) -> str:
 
 
 def default_fields(languages: Collection[str]) -> list[str]:
-    """The fields that words without a field are looked for in."""
+    """Returns the fields in which words without a field are searched."""
     return [*TEXTS, *(f"{name}_{code}" for name in STEMMED for code in languages)]
 
 
 def boosts(languages: Mapping[str, float]) -> dict[str, float]:
-    """The weights of these fields; `languages` with the share that each has of all documents.
+    """Returns the weights of these fields; `languages` has the share of all documents of each.
 
     BM25 takes the mean length of a field over all documents, so that a field which few have looks
     long wherever it is found. The weights of fields by language make up for that, for texts of the
@@ -109,7 +107,7 @@ def boosts(languages: Mapping[str, float]) -> dict[str, float]:
 
 
 def _piece(found: re.Match[str], name: str | None, languages: Collection[str]) -> str:
-    """One word, phrase or range in its field."""
+    """Rewrites one word, phrase or range in its field."""
     sign, word = found["sign"], found["word"] or ""
     if found["field"] is None and word.strip("+-!^~*:[]{}<>\\/") in _OPERATORS:
         return word if word in _OPERATORS else ""
@@ -130,7 +128,7 @@ def _piece(found: re.Match[str], name: str | None, languages: Collection[str]) -
 
 
 def _plain(sign: str, name: str | None, word: str, languages: Collection[str]) -> str:
-    """A word, or several that its punctuation parts: those have to stand in a row."""
+    """Rewrites a word; if punctuation splits it, its parts have to stand in a row."""
     if word == ALL and name is None:
         return ALL
     by_pattern = name is None or name in KNOWN
@@ -146,8 +144,8 @@ def _quoted(word: str) -> str:
 
 
 def _matching(name: str | None, pattern: str, languages: Collection[str]) -> str:
-    """Words of the index by a pattern. A character of a language without blanks is in the pairs on
-    both its sides.
+    """Matches words of the index by a pattern. A character of a language without blanks is in the
+    pairs on both its sides.
     """
     names = [name] if name else default_fields(languages)
     every = [one for field in names for one in _twins(field, languages)]
@@ -155,7 +153,7 @@ def _matching(name: str | None, pattern: str, languages: Collection[str]) -> str
 
 
 def _twins(name: str, languages: Collection[str]) -> list[str]:
-    """The fields of the index that a field's name stands for."""
+    """Returns the fields of the index that a field's name stands for."""
     if name in STEMMED:
         return [name, *(f"{name}_{code}" for code in languages)]
     if name in KNOWN or name.startswith(tuple(f"{field}_" for field in STEMMED)):
@@ -177,7 +175,7 @@ def _any(fields: Sequence[str], value: str) -> str:
 
 
 def _dates(sign: str, name: str, text: str) -> str:
-    """A range of dates; nothing where it can't be read."""
+    """Rewrites a range of dates; empty if it can't be read."""
     text = text.strip('"')
     span = _RANGE.fullmatch(text)
     if span:
@@ -199,7 +197,7 @@ def _dates(sign: str, name: str, text: str) -> str:
 
 
 def _period(text: str) -> tuple[datetime, datetime] | None:
-    """When a year, month or day begins, and when the next one does."""
+    """Returns the beginning of a year, month or day, and that of the next one."""
     found = _PERIOD.fullmatch(text)
     if found is None:
         return None
@@ -216,15 +214,13 @@ def _period(text: str) -> tuple[datetime, datetime] | None:
 
 
 def _written(date: datetime) -> str:
-    """A date as tantivy takes it, within what it can hold."""
+    """Formats a date for tantivy, within its limits."""
     held = min(max(date, datetime(1700, 1, 1, tzinfo=UTC)), datetime(2262, 1, 1, tzinfo=UTC))
     return held.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _balanced(pieces: Sequence[str]) -> list[str]:
-    """The pieces of a query: brackets without a partner and operators without anything to join go,
-    AND NOT is `-`.
-    """
+    """Drops brackets without a partner and operators without operands; AND NOT becomes `-`."""
     kept: list[str] = []
     depth = 0
     for piece in pieces:
@@ -251,7 +247,7 @@ def _opens(piece: str) -> bool:
 
 
 def _close(kept: list[str]) -> int:
-    """End the last group, or remove it where nothing is in it."""
+    """Ends the last group, or removes it if it is empty."""
     while kept[-1] in (AND, OR):
         kept.pop()
     if _opens(kept[-1]):
@@ -262,7 +258,7 @@ def _close(kept: list[str]) -> int:
 
 
 def _outermost(pieces: Sequence[str]) -> Iterator[str]:
-    """The pieces that stand in no group; a group is its first bracket."""
+    """Yields the pieces outside all groups; a group is its first bracket."""
     depth = 0
     for piece in pieces:
         if piece == ")":

@@ -1,4 +1,4 @@
-"""Searches in the local index: hits with their snippets, how many there are, and on which hosts."""
+"""Searches the local index: hits with snippets, their number, and their hosts."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Hit:
         return dict(_fields(self.stored))
 
     def as_json(self) -> str:
-        """The hit on one line; words that were searched for stand in <b> in the snippet, whose text
-        is escaped.
+        """Returns the hit on one line; matched words stand in <b> in the snippet, whose text is
+        escaped.
         """
         marked = "".join(
             f"<b>{html.escape(text)}</b>" if found else html.escape(text)
@@ -61,20 +61,46 @@ class Hit:
         return json.dumps({**known, "document": self.fields}, ensure_ascii=False)
 
 
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """Options of a search."""
+
+    limit: int = 10
+    """Number of hits, at most."""
+    offset: int = 0
+    """Number of hits that are passed over, at most DEEPEST."""
+    host: str = ""
+    """Finds pages of this host alone."""
+    count_hosts: bool = False
+    """Counts the hits of each host."""
+
+
+_DEFAULTS: Final = SearchOptions()
+
+
 @dataclass(frozen=True)
 class Results:
-    """What a search found."""
+    """The results of a search."""
 
     hits: list[Hit]
     count: int
+    documents: int
+    """Number of documents in the index."""
     hosts: list[tuple[str, int]]
     """Hosts with their numbers of hits, most first."""
     notes: list[str]
-    """What of the query made no sense."""
+    """Errors in the query."""
+
+
+def search(index: Path, query: str, options: SearchOptions = _DEFAULTS) -> Results:
+    """Searches an index, or that of the crawl in a folder. Raises StoreError, FormatError."""
+    inside = index / "index"
+    is_crawl = inside.is_dir() and not (index / "current").exists()
+    return Searcher(inside if is_crawl else index).search(query, options)
 
 
 class Searcher:
-    """Searches in an index as it was left by a commit; any number of threads may. Raises
+    """A searcher of an index as a commit has left it; any number of threads may use it. Raises
     StoreError, FormatError.
     """
 
@@ -86,7 +112,7 @@ class Searcher:
         self.languages = self._shares()
 
     def _shares(self) -> dict[str, float]:
-        """The languages with a stemmer, and the share that each has of all documents."""
+        """Returns the languages with a stemmer, and the share of all documents of each."""
         shares: dict[str, float] = {}
         for lang, count in self._searcher.terms_with_prefix("lang", ""):
             code = stemmer_of(lang)
@@ -95,35 +121,32 @@ class Searcher:
         return shares
 
     def newest(self) -> Searcher:
-        """This one, or one for the commit that has come since."""
+        """Returns this one, or one for a later commit."""
         return self if self.place.state() == self._state else Searcher(self.place.path)
 
     @property
     def count(self) -> int:
-        """How many documents there are."""
+        """Number of documents."""
         return int(self._searcher.num_docs)
 
-    def search(
-        self, text: str, *, limit: int = 10, offset: int = 0, host: str = "", hosts: bool = False
-    ) -> Results:
-        """The hits from `offset` on, best first; those of `host` alone if one is given; with the
-        hosts of all hits.
-        """
+    def search(self, text: str, options: SearchOptions = _DEFAULTS) -> Results:
+        """Returns the hits of a query, best first."""
         wanted, errors = self._parsed(queries.rewritten(text, self.languages))
         if wanted is None:
-            return Results([], 0, [], errors)
+            return Results([], 0, self.count, [], errors)
         chosen = wanted
-        if host:
-            only = tantivy.Query.term_query(self._index.schema, "host", host.lower())
+        if options.host:
+            only = tantivy.Query.term_query(self._index.schema, "host", options.host.lower())
             chosen = tantivy.Query.boolean_query(
                 [(tantivy.Occur.Must, wanted), (tantivy.Occur.Must, _unscored(only))]
             )
-        offset = min(max(offset, 0), DEEPEST)
-        found = self._searcher.search(chosen, max(limit, 1), offset=offset)
+        offset = min(max(options.offset, 0), DEEPEST)
+        found = self._searcher.search(chosen, max(options.limit, 1), offset=offset)
         marker = _Marker(self._searcher, wanted, self._index.schema)
         hits = [self._hit(score, address, marker) for score, address in found.hits]
         count = int(found.count)  # type: ignore[attr-defined]  # the stubs lack it
-        return Results(hits[:limit], count, self._hosts(wanted) if hosts else [], errors)
+        hosts = self._hosts(wanted) if options.count_hosts else []
+        return Results(hits[: options.limit], count, self.count, hosts, errors)
 
     def _parsed(self, text: str) -> tuple[tantivy.Query | None, list[str]]:
         if not text.strip():
@@ -165,12 +188,12 @@ def _unscored(query: tantivy.Query) -> tantivy.Query:
 
 
 def _those_of(base: str, stored: dict[str, list[Any]]) -> list[str]:
-    """The fields of a document that are `base` in some language."""
+    """Returns the fields of a document that are `base` in some language."""
     return [name for name in stored if name == base or name.startswith(f"{base}_")]
 
 
 def _fields(stored: dict[str, list[Any]]) -> Iterator[tuple[str, list[Any]]]:
-    """A document's fields under the names that they came with."""
+    """Yields a document's fields under the names that they came with."""
     for name, values in stored.items():
         base, _, code = name.partition("_")
         if name == OTHER:
@@ -186,7 +209,7 @@ def _fields(stored: dict[str, list[Any]]) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _plain(value: Any) -> Any:
-    """A stored value as it came; dates as RFC 3339."""
+    """Returns a stored value as it came; dates as RFC 3339."""
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value.microsecond // 1000:03d}Z"
     if isinstance(value, bytes):
@@ -195,7 +218,7 @@ def _plain(value: Any) -> Any:
 
 
 class _Marker:
-    """Makes the snippets of one search."""
+    """A maker of the snippets of one search."""
 
     def __init__(
         self, searcher: tantivy.Searcher, query: tantivy.Query, schema: tantivy.Schema
@@ -204,8 +227,8 @@ class _Marker:
         self._generators: dict[str, tantivy.SnippetGenerator] = {}
 
     def snippet(self, name: str, document: tantivy.Document) -> list[Piece]:
-        """The best piece of a field, in pieces; its beginning where nothing in it was searched
-        for.
+        """Returns the best passage of a field, in pieces; its beginning if nothing in it
+        matches.
         """
         if name not in self._generators:
             made = tantivy.SnippetGenerator.create(self._searcher, self._query, self._schema, name)
@@ -220,8 +243,8 @@ class _Marker:
 
 
 def marked(fragment: str, ranges: Sequence[tuple[int, int]]) -> list[Piece]:
-    """A stored text as it was, in pieces; `ranges` count bytes. Of a character stored twice, one
-    mark is enough.
+    """Returns a stored text as it was, in pieces; `ranges` count bytes. Of a character stored
+    twice, one mark is enough.
     """
     data = fragment.encode()
     marks: list[bool] = []
@@ -240,7 +263,7 @@ def marked(fragment: str, ranges: Sequence[tuple[int, int]]) -> list[Piece]:
 
 
 def _cut(data: bytes, ranges: Sequence[tuple[int, int]]) -> Iterator[bytes]:
-    """What lies between the ranges, and in them, by turns."""
+    """Yields what lies between the ranges, and in them, by turns."""
     at = 0
     for start, end in sorted(ranges):
         yield data[at : max(start, at)]
@@ -250,7 +273,7 @@ def _cut(data: bytes, ranges: Sequence[tuple[int, int]]) -> Iterator[bytes]:
 
 
 def _joined(characters: Sequence[Piece]) -> list[Piece]:
-    """Characters as pieces of equal kind, white space as single blanks."""
+    """Joins characters into pieces of equal kind, white space into single blanks."""
     pieces: list[Piece] = []
     for character, found in characters:
         if pieces and pieces[-1][1] == found:

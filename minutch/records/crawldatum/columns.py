@@ -38,7 +38,7 @@ _RECORDS_AT_A_TIME = 1 << 15
 
 
 def decode(batch: Batch) -> pl.DataFrame:
-    """The records of `batch` as a table: `key`, then the columns of CRAWLDB_SCHEMA.
+    """Returns the records of `batch` as a table: `key`, then the columns of CRAWLDB_SCHEMA.
 
     Keys, signatures and metadata are views into the batch's buffers. Raises FormatError, which
     names the key.
@@ -48,8 +48,8 @@ def decode(batch: Batch) -> pl.DataFrame:
 
 
 def decode_packed(batch: Batch) -> pl.DataFrame:
-    """The records of `batch` as a table of PACKED_SCHEMA. Raises FormatError, which names the
-    key.
+    """Returns the records of `batch` as a table of PACKED_SCHEMA. Raises FormatError, which names
+    the key.
     """
     status, fetch_time, score = (
         np.empty(batch.size, NUMBERS[name]) for name in ("status", "fetch_time", "score")
@@ -70,8 +70,8 @@ def decode_packed(batch: Batch) -> pl.DataFrame:
 
 
 def decode_optional(values: Bytes, at: Offsets, length: Lengths) -> list[pl.Series]:
-    """The columns of CRAWLDB_SCHEMA without `key`, of records of version 7; zeros and nulls where
-    there is no byte.
+    """Returns the columns of CRAWLDB_SCHEMA without `key`, of records of version 7; zeros and nulls
+    where there is no byte.
     """
     batch = Batch(values, at, length, values, at, length)
     fields = crawldatum_fields.decode_values(batch, FIELDS, optional=True)
@@ -80,7 +80,7 @@ def decode_optional(values: Bytes, at: Offsets, length: Lengths) -> list[pl.Seri
 
 
 def encode(frame: pl.DataFrame) -> tuple[Bytes, Offsets, Lengths]:
-    """The serialized CrawlDatum of each row: a buffer, and the offsets and lengths in it.
+    """Returns the serialized CrawlDatum of each row: a buffer, and the offsets and lengths in it.
 
     Raises ValueError for a signature longer than 127 bytes.
     """
@@ -99,7 +99,7 @@ def encode(frame: pl.DataFrame) -> tuple[Bytes, Offsets, Lengths]:
 
 
 def records(frame: pl.DataFrame) -> Iterator[Places]:
-    """The rows of a table of CRAWLDB_SCHEMA as they go into a file."""
+    """Yields the rows of a table of CRAWLDB_SCHEMA as they go into a file."""
     for part in frame.iter_slices(_ROWS_AT_A_TIME):
         yield Places.of(from_series(part["key"]), *encode(part))
 
@@ -112,8 +112,8 @@ def patched_records(
     scored: Offsets,
     scores: pl.Series,
 ) -> Iterator[Places]:
-    """The records of a packed table with `rows` put in: row i for record at[i], or if that is -1
-    before before[i].
+    """Yields the records of a packed table with `rows` put in: row i for record at[i], or if that
+    is -1 before before[i].
 
     The records `scored` are copied with new `scores` (Float32).
     """
@@ -132,8 +132,9 @@ def _put_in(table: Places, rows: Places, at: Offsets, before: Offsets) -> Places
     count = table.size + int((at < 0).sum())
     key_at, value_at = np.empty(count, np.int64), np.empty(count, np.int64)
     key_len, value_len = np.empty(count, np.int32), np.empty(count, np.int32)
-    layout.put_in(*table[:4], *rows[:4], at, before, key_at, key_len, value_at, value_len)
-    return Places(key_at, key_len, value_at, value_len, (table.owner, rows.owner))
+    found = layout.Places(key_at, key_len, value_at, value_len)
+    layout.put_in(layout.Places(*table[:4]), layout.Places(*rows[:4]), at, before, found)
+    return Places(*found, (table.owner, rows.owner))
 
 
 def _numbers(frame: pl.DataFrame) -> list[Any]:

@@ -106,7 +106,7 @@ def status_name(status: int) -> str:
 
 
 def status_by_name(name: str) -> int:
-    """The status code of a name in any case; -1 if there is none."""
+    """Returns the status code of a name in any case; -1 if there is none."""
     return _STATUS_BY_NAME.get(name.lower(), -1)
 
 
@@ -138,7 +138,7 @@ class CrawlDatum(Writable):
         return status_name(self.status)
 
     def copy(self) -> CrawlDatum:
-        """A deep copy, as CrawlDatum.set makes it."""
+        """Returns a deep copy, as CrawlDatum.set makes it."""
         return CrawlDatum(
             self.status,
             self.fetch_interval,
@@ -211,8 +211,8 @@ class CrawlDatum(Writable):
             self.metadata.write(out)
 
     def variables(self, url: str) -> dict[str, object]:
-        """What a filter expression may name (CrawlDatum.execute): the fields and the metadata; `-`
-        in names as `_`.
+        """Returns the variables of filter expressions (CrawlDatum.execute): the fields and the
+        metadata, with `-` in names as `_`.
         """
         result: dict[str, object] = {
             "url": url,

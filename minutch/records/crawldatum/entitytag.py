@@ -24,8 +24,8 @@ LONGEST: Final = 512
 
 
 def stored_tag(tag: str, url: str, signature: bytes) -> Text | None:
-    """The metadata's value for a page that came with `tag` and has this signature; None if it is
-    not to be kept.
+    """Returns the metadata's value for a page that came with `tag` and has this signature; None if
+    it is not to be kept.
     """
     text = tag.strip()
     return (
@@ -36,8 +36,8 @@ def stored_tag(tag: str, url: str, signature: bytes) -> Text | None:
 
 
 def known_tag(url: str, datum: CrawlDatum) -> str | None:
-    """The tag of the version that `datum` describes; None if there is none or it belongs to another
-    version.
+    """Returns the tag of the version that `datum` describes; None if there is none or it belongs to
+    another version.
     """
     stored = datum.metadata.get(KEY)
     if stored is None or not datum.signature:

@@ -43,7 +43,7 @@ class Fields(NamedTuple):
     keys: Bytes
     values: Bytes
     size: int
-    """How many records there are."""
+    """Number of records."""
     key_places: Places
     numbers: dict[str, npt.NDArray[Any]]
     places: dict[str, Places]
@@ -60,20 +60,21 @@ class Fields(NamedTuple):
         return cls(keys, values, count, _places(size(KEY)), numbers, places)
 
     @property
-    def columns(self) -> list[Any]:
-        """The arrays in the order in which kernels take them; scores as the bits that they are."""
-        numbers = [
+    def columns(self) -> kernels.Columns:
+        """The arrays as kernels take them; scores as the bits that they are."""
+        numbers: list[Any] = [
             column.view(np.int32) if name == "score" else column
             for name, column in self.numbers.items()
         ]
-        return [*numbers, *(array for pair in self.places.values() for array in pair)]
+        places = (array for pair in self.places.values() for array in pair)
+        return kernels.Columns(*numbers, *places)
 
     def first(self, count: int) -> Fields:
-        """The first records."""
+        """Returns the first records."""
         return self._chosen(slice(count), count)
 
     def filter(self, mask: npt.NDArray[np.bool_]) -> Fields:
-        """The records where `mask` is true."""
+        """Returns the records where `mask` is true."""
         return self._chosen(mask, int(np.count_nonzero(mask)))
 
     def _chosen(self, rows: Any, size: int) -> Fields:
@@ -88,8 +89,8 @@ class Fields(NamedTuple):
         )
 
     def column(self, name: str) -> pl.Series:
-        """A field as a column; strings are views into the records. A string without a byte is
-        null.
+        """Returns a field as a column; strings are views into the records. A string without a byte
+        is null.
         """
         if name == KEY:
             return string_column(KEY, self.keys, *self.key_places)
@@ -103,35 +104,35 @@ def _places(count: int) -> Places:
 
 
 def scan(stretch: Stretch, names: Collection[str]) -> Fields | None:
-    """The fields of all records of <Text, CrawlDatum> in a part of a file; None if something looks
-    wrong, or is old.
+    """Returns the fields of all records of <Text, CrawlDatum> in a part of a file; None if
+    something looks wrong, or is old.
     """
     room = (
         stretch.end - stretch.start
     ) // kernels.LEAST_RECORD + 1  # what is not written to takes no memory
     found = Fields.room(stretch.data, stretch.data, names, room)
-    count = kernels.scan(*stretch.place, *found.key_places, *found.columns)
+    count = kernels.scan(*stretch.place, *found.key_places, found.columns)
     return None if count < 0 else found.first(count)
 
 
 def decode(batch: Batch, names: Collection[str]) -> Fields:
-    """The fields of records. Raises FormatError, which names the key."""
+    """Returns the fields of records. Raises FormatError, which names the key."""
     found = decode_values(batch, names)
     return decode(_current(batch), names) if found is None else found
 
 
 def decode_values(batch: Batch, names: Collection[str], *, optional: bool = False) -> Fields | None:
-    """The same if all are of version 7, else None. If `optional`, a value without a byte gives
-    zeros and nulls.
+    """Returns the same if all are of version 7, else None. If `optional`, a value without a byte
+    gives zeros and nulls.
     """
     found = Fields.room(batch.keys, batch.values, {*names} - {KEY}, batch.size)
-    if not kernels.decode(batch.values, batch.value_at, batch.value_len, optional, *found.columns):
+    if not kernels.decode(batch.values, batch.value_at, batch.value_len, optional, found.columns):
         return None
     return found._replace(key_places=(batch.key_at, batch.key_len))
 
 
 def _current(batch: Batch) -> Batch:
-    """The batch with every record in version 7, by the dataclass."""
+    """Returns the batch with every record in version 7, by the dataclass."""
     values = []
     for row in range(batch.size):
         try:

@@ -20,8 +20,8 @@ _NAMES = CRAWLDB_SCHEMA.names()
 
 
 def to_datum(row: Sequence[Any]) -> CrawlDatum:
-    """The record of a row in the order of CRAWLDB_SCHEMA, `key` left out. FormatError for damaged
-    metadata.
+    """Returns the record of a row in the order of CRAWLDB_SCHEMA, `key` left out. FormatError for
+    damaged metadata.
     """
     status, fetch_time, modified_time, retries, interval, score, signature, metadata = row
     return CrawlDatum(
@@ -37,7 +37,7 @@ def to_datum(row: Sequence[Any]) -> CrawlDatum:
 
 
 def to_row(url: str, datum: CrawlDatum) -> tuple[Any, ...]:
-    """The row of CRAWLDB_SCHEMA of a record."""
+    """Returns the row of CRAWLDB_SCHEMA of a record."""
     return (
         encode_text(url),
         datum.status,
@@ -52,7 +52,7 @@ def to_row(url: str, datum: CrawlDatum) -> tuple[Any, ...]:
 
 
 def to_frame(records: Iterable[tuple[str, CrawlDatum]]) -> pl.DataFrame:
-    """The table of `records`, in their order."""
+    """Returns the table of `records`, in their order."""
     return pl.DataFrame(
         [to_row(url, datum) for url, datum in records], schema=CRAWLDB_SCHEMA, orient="row"
     )

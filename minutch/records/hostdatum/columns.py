@@ -45,8 +45,8 @@ _ROWS_AT_A_TIME: Final = 100_000
 
 
 def decode(batch: Batch) -> pl.DataFrame:
-    """The records of `batch` as a table of HOSTDB_SCHEMA. Raises FormatError, which names the
-    key.
+    """Returns the records of `batch` as a table of HOSTDB_SCHEMA. Raises FormatError, which names
+    the key.
     """
     at, size = batch.value_at, batch.value_len.astype(np.int64)
     url_size, url_at = _url(batch)
@@ -85,8 +85,8 @@ def _words(buffer: Bytes, at: Offsets, size: int) -> Bytes:
 
 
 def _url(batch: Batch) -> tuple[Offsets, Offsets]:
-    """The sizes of the URLs, and where they begin. Raises FormatError for records that end before,
-    or make no sense.
+    """Returns the sizes of the URLs, and where they begin. Raises FormatError for records that end
+    before, or make no sense.
     """
     at, end = batch.value_at, batch.value_at + batch.value_len
     short = np.flatnonzero(batch.value_len < _HEAD + 1 + _NUMBERS + 5)
@@ -108,7 +108,7 @@ def _url(batch: Batch) -> tuple[Offsets, Offsets]:
 
 
 def _explain(batch: Batch, row: int) -> None:
-    """Raise the error that reading a record by itself leads to."""
+    """Raises the error that reading a record by itself leads to."""
     try:
         HostDatum.from_bytes(batch.value(row))
         raise FormatError("a HostDatum that can't be taken apart")
@@ -117,7 +117,7 @@ def _explain(batch: Batch, row: int) -> None:
 
 
 def encode(frame: pl.DataFrame) -> tuple[Bytes, Offsets, Lengths]:
-    """The serialized HostDatum of each row: a buffer, and the offsets and lengths in it."""
+    """Returns the serialized HostDatum of each row: a buffer, and the offsets and lengths in it."""
     head = np.empty((len(frame), _HEAD), np.uint8)
     head[:, :4] = frame["score"].to_numpy().astype(">f4").reshape(-1, 1).view(np.uint8)
     head[:, 4:] = frame["last_check"].to_numpy().astype(">i8").reshape(-1, 1).view(np.uint8)
@@ -143,6 +143,6 @@ def _rows(table: Bytes) -> Iterator[bytes]:
 
 
 def records(frame: pl.DataFrame) -> Iterator[Places]:
-    """The rows of a table of HOSTDB_SCHEMA as they go into a file."""
+    """Yields the rows of a table of HOSTDB_SCHEMA as they go into a file."""
     for part in frame.iter_slices(_ROWS_AT_A_TIME):
         yield Places.of(from_series(part["key"]), *encode(part))

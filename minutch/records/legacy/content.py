@@ -61,8 +61,8 @@ class Content(Writable):
     def __str__(self) -> str:
         return (
             f"url: {self.url}\nbase: {self.base}\ncontentType: {self.content_type}\n"
-            "metadata:"
-            f" {properties_to_string(self.metadata)}\nContent:\n{self.content.decode('utf-8', 'replace')}"  # noqa: E501
+            f"metadata: {properties_to_string(self.metadata)}\n"
+            f"Content:\n{self.content.decode('utf-8', 'replace')}"
         )
 
 

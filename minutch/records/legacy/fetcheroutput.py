@@ -90,7 +90,7 @@ class FetcherOutput(HoldsPage):
 
     @property
     def outcome(self) -> ProtocolStatus:
-        """What today's Nutch would say."""
+        """Returns the status as today's Nutch writes it."""
         return self.protocol_status or ProtocolStatus.of(
             PROTOCOL_STATUS.get(self.status, protocolstatus.FAILED)
         )

@@ -31,7 +31,7 @@ class HoldsPage(Writable):
 
     @classmethod
     def read_fields(cls, data: DataInput, counted: bool) -> Self:
-        """The record, whose Page has its number of outlinks if it is `counted`."""
+        """Returns the record, whose Page has its number of outlinks if it is `counted`."""
         raise NotImplementedError
 
     @classmethod
@@ -40,8 +40,8 @@ class HoldsPage(Writable):
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
-        """The record that takes up exactly `data`, in one of the two layouts; FormatError of the
-        first if in none.
+        """Returns the record that takes up exactly `data`, in one of the two layouts; FormatError
+        of the first if in none.
         """
         try:
             return super().from_bytes(data)

@@ -1,4 +1,4 @@
-"""What the old records are made of: short strings, gzip'd bytes, properties, links.
+"""Reads and writes the parts of old records: short strings, gzip'd bytes, properties, links.
 
     string       unsigned short length in bytes, modified UTF-8; at most 21,845 characters, longer
                  ones are cut off
@@ -26,13 +26,13 @@ from minutch.records.strings import inflate
 LONGEST: Final = 0xFFFF // 3
 """UTF-16 units of the longest string (net.nutch.io.UTF8)."""
 _GZIP_HEAD: Final = b"\x1f\x8b\x08" + bytes(7)
-"""As java.util.zip.GZIPOutputStream wrote it: no name, no time, no system."""
+"""The header of java.util.zip.GZIPOutputStream: no name, no time, no system."""
 
 T = TypeVar("T")
 
 
 def short_enough(text: str) -> str:
-    """As much of a text as a string may have."""
+    """Cuts a text to the length that a string may have."""
     if len(text) * 2 <= LONGEST:
         return text
     return text.encode("utf-16-le", "surrogatepass")[: 2 * LONGEST].decode(
@@ -46,7 +46,7 @@ def write_string(out: DataOutput, text: str) -> None:
 
 
 def read_gzipped(data: DataInput) -> bytes:
-    """The bytes in a gzip stream with its length before it."""
+    """Returns the bytes in a gzip stream with its length before it."""
     start = data.pos
     return inflate(data.read_bytes(data.read_int()), start, wbits=31)
 
@@ -62,8 +62,8 @@ def write_gzipped(out: DataOutput, content: bytes) -> None:
 
 
 def read_list(data: DataInput, what: str, least: int, read: Callable[[DataInput], T]) -> list[T]:
-    """An int and so many values of at least `least` bytes. Raises FormatError for numbers that
-    can't be.
+    """Returns an int and so many values of at least `least` bytes. Raises FormatError for numbers
+    that can't be.
     """
     start = data.pos
     count = data.read_int()
@@ -118,7 +118,7 @@ class Outlink(Writable):
 
 
 def read_outlinks(data: DataInput) -> list[Outlink]:
-    """An int and so many links."""
+    """Returns an int and so many links."""
     return read_list(data, "outlinks", 4, Outlink.read)
 
 
@@ -130,14 +130,14 @@ def write_outlinks(out: DataOutput, outlinks: list[Outlink]) -> None:
 
 
 def outlinks_to_string(outlinks: list[Outlink]) -> str:
-    """The lines of ParseData.toString."""
+    """Returns the lines of ParseData.toString."""
     return f"Outlinks: {len(outlinks)}\n" + "".join(
         f"  outlink: {outlink}\n" for outlink in outlinks
     )
 
 
 def read_up_to(data: DataInput, name: str, newest: int) -> int:
-    """A version byte from 1 to `newest`. Raises FormatError."""
+    """Returns a version byte from 1 to `newest`. Raises FormatError."""
     start = data.pos
     version = data.read_byte()
     if not 1 <= version <= newest:

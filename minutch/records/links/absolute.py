@@ -51,12 +51,12 @@ class RelativeRun(OutlinkRun):
     of other pages.
     """
 
-    __slots__ = ("base", "given")
+    __slots__ = ("base", "outlinks")
 
-    def __init__(self, base: str, given: OutlinkRun) -> None:
+    def __init__(self, base: str, outlinks: OutlinkRun) -> None:
         """`base` must be a URL."""
         self.base = base
-        self.given = given
+        self.outlinks = outlinks
 
     def __getattr__(self, name: str) -> Any:
         if name not in OutlinkRun.__slots__:
@@ -66,7 +66,7 @@ class RelativeRun(OutlinkRun):
 
 
 def resolve_runs(runs: Sequence[RelativeRun]) -> None:
-    """Make the links of pages absolute, by a kernel as far as it goes, without those that can't be
+    """Makes the links of pages absolute, by a kernel as far as it goes, without those that can't be
     resolved.
     """
     if not runs:
@@ -75,9 +75,9 @@ def resolve_runs(runs: Sequence[RelativeRun]) -> None:
 
     from minutch.kernels import resolve as kernel
 
-    given = [run.given for run in runs]
-    data = b"".join([run.data for run in given])
-    lengths = np.array([run.length for run in given], np.int64)
+    outlinks = [run.outlinks for run in runs]
+    data = b"".join([run.data for run in outlinks])
+    lengths = np.array([run.length for run in outlinks], np.int64)
     prefixes, bounds, longest = _prefixes([run.base for run in runs])
     out = np.empty(len(data) + int(lengths @ (longest + _MORE)), np.uint8)
     counts, ends, state = (np.zeros(size, np.int64) for size in (len(runs), len(runs), 4))
@@ -102,8 +102,8 @@ def resolve_runs(runs: Sequence[RelativeRun]) -> None:
 
 
 def _prefixes(bases: Sequence[str]) -> tuple[Any, Any, Any]:
-    """The prefixes of targets by their bases, as the kernel takes them, and the size of the longest
-    of each base.
+    """Returns the prefixes of targets by their bases, as the kernel takes them, and the size of the
+    longest of each base.
     """
     import numpy as np
 

@@ -42,8 +42,8 @@ _Row = tuple[bytes, bytes | None, bytes | None, bytes | None]
 
 
 def decode_inlinks(batch: Batch, layout: str) -> pl.DataFrame:
-    """The inlinks of `batch` as a table of INLINKS_SCHEMA, one row with nulls for a record without
-    any.
+    """Returns the inlinks of `batch` as a table of INLINKS_SCHEMA, one row with nulls for a record
+    without any.
 
     Raises FormatError for a record that is not of `layout`.
     """
@@ -61,7 +61,9 @@ def decode_inlinks(batch: Batch, layout: str) -> pl.DataFrame:
 
 
 def decode_outlinks(batch: Batch) -> pl.DataFrame:
-    """The outlinks of a batch of ParseData as a table of OUTLINKS_SCHEMA. Raises FormatError."""
+    """Returns the outlinks of a batch of ParseData as a table of OUTLINKS_SCHEMA. Raises
+    FormatError.
+    """
     links = _decode(batch, parse_data=True, flag=True)
     if links is None:
         return (
@@ -101,7 +103,9 @@ def _by_record(
     *,
     empty_row: bool = False,
 ) -> pl.DataFrame:
-    """The links of a batch by the dataclasses: the URL of the other end, anchor and metadata."""
+    """Returns the links of a batch by the dataclasses: the URL of the other end, anchor and
+    metadata.
+    """
     rows: list[_Row] = []
     for number in range(batch.size):
         key, value = batch.key(number), batch.value(number)
@@ -123,8 +127,8 @@ def _row(url: str, link: Inlink | Outlink) -> _Row:
 
 
 def _read_inlinks(record: bytes, layout: str) -> list[_Row]:
-    """The links of a serialized Inlinks in `layout`. FormatError if they don't use up `record`
-    exactly.
+    """Returns the links of a serialized Inlinks in `layout`. FormatError if they don't use up
+    `record` exactly.
     """
     data = DataInput(record)
     count = data.read_int()
@@ -139,7 +143,7 @@ def _read_inlinks(record: bytes, layout: str) -> list[_Row]:
 
 
 def _read_outlinks(record: bytes) -> list[_Row]:
-    """The outlinks of a serialized ParseData; what follows them is not read."""
+    """Returns the outlinks of a serialized ParseData; what follows them is not read."""
     data = DataInput(record)
     version = data.read_byte()
     if version != VERSION:
@@ -154,8 +158,8 @@ def _read_outlinks(record: bytes) -> list[_Row]:
 
 
 def _misfit(error: FormatError, value: bytes, layout: str) -> FormatError:
-    """The error for a record that is not in `layout`: a mixture of layouts, or the damage that
-    `error` names.
+    """Returns the error for a record that is not in `layout`: a mixture of layouts, or the damage
+    that `error` names.
     """
     fitting = layouts_of(value) - {layout}
     if not fitting:
@@ -169,8 +173,8 @@ def _misfit(error: FormatError, value: bytes, layout: str) -> FormatError:
 
 
 def layout_of(records: Iterable[bytes]) -> str:
-    """The layout that all of `records` share, decided by the first record that only one layout
-    fits.
+    """Returns the layout that all of `records` share, decided by the first record that only one
+    layout fits.
 
     Records that fit both (they hold no links, or are forged) go by whether their links' URLs look
     like URLs; where nothing tells, it is the newer layout. Raises FormatError at a record that fits
@@ -191,9 +195,7 @@ def layout_of(records: Iterable[bytes]) -> str:
 
 
 def _fits(record: bytes, layout: str) -> bool:
-    """Whether the bytes of a record, of which there may be many, are used up exactly under a
-    layout.
-    """
+    """Returns whether a layout uses up the bytes of all records exactly."""
     value, place, length = (
         np.frombuffer(record, np.uint8),
         np.zeros(1, np.int64),
@@ -222,7 +224,9 @@ class _LinkStrings(NamedTuple):
 
     @classmethod
     def of(cls, links: pl.DataFrame) -> _LinkStrings:
-        """The strings of a table with the columns of INLINKS_SCHEMA, or without the last one."""
+        """Returns the strings of a table with the columns of INLINKS_SCHEMA, or without the last
+        one.
+        """
         present = links["from_url"].is_not_null().to_numpy()
         key, from_url, anchor = (from_series(links[name]) for name in ("key", "from_url", "anchor"))
         bare = "metadata" not in links.columns or links["metadata"].null_count() == len(links)
@@ -243,7 +247,7 @@ class InlinksEncoder:
         self._places = deflate.new_places()
 
     def records(self, sets: LinkSets) -> Iterator[Places]:
-        """The records as they go into a file; each piece is good until the next one is asked
+        """Yields the records as they go into a file; each piece is good until the next one is asked
         for.
         """
         links = _LinkStrings.of(sets.links)

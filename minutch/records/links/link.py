@@ -126,18 +126,18 @@ class Inlinks(Writable):
         self._links: dict[Inlink, None] = dict.fromkeys(links)
 
     def add(self, link: Inlink) -> None:
-        """Add a link unless an equal one is there."""
+        """Adds a link unless an equal one is there."""
         self._links.setdefault(link)
 
     def __len__(self) -> int:
         return len(self._links)
 
     def __iter__(self) -> Iterator[Inlink]:
-        """The links in the order in which they were added (or read)."""
+        """Returns the links in the order in which they were added (or read)."""
         return iter(self._links)
 
     def anchors(self) -> list[str]:
-        """The texts of the links that have one, each once for each host that uses it
+        """Returns the texts of the links that have one, each once for each host that uses it
         (Inlinks.getAnchors).
         """
         seen = dict.fromkeys(
@@ -173,7 +173,7 @@ class Inlinks(Writable):
 
 
 def _host(url: str) -> str | None:
-    """The host of a URL; None if it is none."""
+    """Returns the host of a URL; None if it is none."""
     try:
         return parse(url).host
     except UrlError:
@@ -181,14 +181,14 @@ def _host(url: str) -> str | None:
 
 
 def layouts_of(record: bytes) -> frozenset[str]:
-    """The layouts under which the bytes of one Inlinks record are used up exactly; none if it is
-    damaged.
+    """Returns the layouts under which the bytes of one Inlinks record are used up exactly; none if
+    it is damaged.
     """
     return frozenset(layout for layout in LAYOUTS if fits(record, layout))
 
 
 def fits(record: bytes, layout: str) -> bool:
-    """Whether the bytes of one Inlinks record are used up exactly under `layout`."""
+    """Returns whether `layout` uses up the bytes of an Inlinks record exactly."""
     data = DataInput(record)
     try:
         Inlinks.read(data, layout)

@@ -28,27 +28,27 @@ class LinkSets:
 
     @classmethod
     def of(cls, links: pl.DataFrame) -> Self:
-        """The records of a table in which the rows of a key lie together."""
+        """Returns the records of a table in which the rows of a key lie together."""
         is_first = links["key"].ne_missing(links["key"].shift()).to_numpy()
         starts = np.append(np.flatnonzero(is_first), len(links))
         return cls(links, np.arange(len(links), dtype=np.uint32), starts.astype(np.int64))
 
     def __len__(self) -> int:
-        """How many links there are."""
+        """Number of links."""
         return int(self.starts[-1] - self.starts[0])
 
     @property
     def records(self) -> int:
-        """How many records there are."""
+        """Number of records."""
         return len(self.starts) - 1
 
     def batches(self, records: int) -> Iterator[Self]:
-        """The same, so many records at a time."""
+        """Yields the same, so many records at a time."""
         for first in range(0, self.records, records):
             yield type(self)(self.links, self.rows, self.starts[first : first + records + 1])
 
     def table(self) -> pl.DataFrame:
-        """The rows in a table of INLINKS_SCHEMA of their own, in which those of a key lie
+        """Returns the rows in a table of INLINKS_SCHEMA of their own, in which those of a key lie
         together.
         """
         table = self.links[self.rows[self.starts[0] : self.starts[-1]]]

@@ -30,7 +30,7 @@ class OutlinkRun(Sequence[Outlink]):
 
     @classmethod
     def of(cls, links: Iterable[Outlink]) -> OutlinkRun | None:
-        """The run of any links; None if one has metadata."""
+        """Returns the run of any links; None if one has metadata."""
         out = DataOutput()
         count = 0
         for link in links:
@@ -72,7 +72,7 @@ class OutlinkRun(Sequence[Outlink]):
 
 
 def as_run(links: Sequence[Outlink]) -> Sequence[Outlink]:
-    """The links as a run, as they are if one has metadata."""
+    """Returns the links as a run, as they are if one has metadata."""
     run = OutlinkRun.of(links)
     return links if run is None else run
 

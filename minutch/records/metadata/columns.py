@@ -50,8 +50,8 @@ _CAPACITY: Final = 16  # of a new java.util.HashMap
 
 
 def entries(metadata: pl.Series, keys: pl.Series, names: Sequence[str] = ()) -> pl.DataFrame:
-    """The entries of a column of maps (null: none) whose keys are Texts, among `names` if there are
-    any.
+    """Returns the entries of a column of maps (null: none) whose keys are Texts, among `names` if
+    there are any.
 
     In the order of the rows, and of each map as stored. Raises FormatError for a damaged map;
     `keys` are those of the records that the maps are of.
@@ -132,8 +132,8 @@ def _other(value: object) -> bytes:
 
 
 def text_values(metadata: pl.Series, keys: pl.Series, name: str) -> pl.Series:
-    """What each map has under the Text `name`: a Text's bytes, of other values what toString gives;
-    null for nothing.
+    """Returns each map's value under the Text `name`: a Text's bytes, the toString of other values,
+    null where there is none.
 
     Raises FormatError as `entries`.
     """
@@ -150,25 +150,25 @@ def text_values(metadata: pl.Series, keys: pl.Series, name: str) -> pl.Series:
 
 
 def shown(kind: int, value: bytes) -> bytes:
-    """A value that is no Text, as toString shows it."""
+    """Returns a value that is no Text, as toString shows it."""
     name = ProtocolStatus.class_name if kind == STATUS else _CLASSES.get(kind)
     return value if name is None else str(lookup(name).from_bytes(value)).encode()
 
 
 def stored(name: bytes) -> bytes:
-    """A Text key as it is stored, with the id of its class."""
+    """Returns a Text key as it is stored, with the id of its class."""
     return bytes((TEXT,)) + encode_vlong(len(name)) + name
 
 
 def stored_value(value: Writable) -> bytes:
-    """A value as it is stored, with the id of its class, which is one of Hadoop's. KeyError for any
-    other.
+    """Returns a value as it is stored, with the id of its class, which is one of Hadoop's. KeyError
+    for any other.
     """
     return bytes((_KINDS[value.class_name],)) + value.to_bytes()
 
 
 def maps_of(found: pl.DataFrame, rows: int) -> pl.Series:
-    """A column of `rows` maps, null where there are no entries.
+    """Returns a column of `rows` maps, null where there are no entries.
 
     `found` has `row`, `key` and `value`, both as stored, class id and all, in the order in which
     the entries are put into each map; keys of one map differ. The bytes are those that Hadoop
@@ -206,8 +206,8 @@ def maps_of(found: pl.DataFrame, rows: int) -> pl.Series:
 def hash_buckets(
     owner: npt.NDArray[np.int64], hashes: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """The bucket of each key in the java.util.HashMap of its owner, which has its owner's keys and
-    no others.
+    """Returns the bucket of each key in the java.util.HashMap of its owner, which has its owner's
+    keys and no others.
 
     `hashes` are the keys' hash codes without sign. Maps are iterated bucket by bucket; within one,
     in the order in which keys came. (That a crowded bucket makes a small table grow early is not
@@ -221,5 +221,5 @@ def hash_buckets(
 
 
 def _head(size: int) -> bytes:
-    """What comes before the entries: no classes of its own, how many entries."""
+    """Returns the bytes before the entries: no classes of its own, the count of entries."""
     return b"\0" + size.to_bytes(4, "big")

@@ -87,7 +87,7 @@ class OldMapWritable(dict[Writable, Writable], Writable):
             value.write(out)
 
     def to_map_writable(self) -> MapWritable:
-        """The same entries in Hadoop's map, which CrawlDatum version 7 holds."""
+        """Returns the same entries in Hadoop's map, which CrawlDatum version 7 holds."""
         return MapWritable(self)
 
     def __hash__(self) -> int:  # type: ignore[override]

@@ -81,25 +81,25 @@ class Metadata(dict[str, list[str]], Writable):
         )
 
     def first(self, name: str, default: str | None = None) -> str | None:
-        """The first value of `name` (Metadata.get in Nutch)."""
+        """Returns the first value of `name` (Metadata.get in Nutch)."""
         values = self.get(name)
         return values[0] if values else default
 
     def add(self, name: str, value: str) -> None:
-        """Add a value to `name`."""
+        """Adds a value to `name`."""
         self.setdefault(name, []).append(value)
 
     def set(self, name: str, value: str) -> None:
-        """Make `value` the only value of `name`."""
+        """Makes `value` the only value of `name`."""
         self[name] = [value]
 
     def add_all(self, other: Metadata) -> None:
-        """Add all values of `other`, its names in Java's order."""
+        """Adds all values of `other`, its names in Java's order."""
         for name in other.java_names():
             self.setdefault(name, []).extend(other[name])
 
     def java_names(self) -> Iterator[str]:
-        """The names in the order of Java's HashMap<String, ...>."""
+        """Returns the names in the order of Java's HashMap<String, ...>."""
         if len(self) < 2:
             return iter(self)
         names = list(self)
@@ -150,7 +150,7 @@ class Metadata(dict[str, list[str]], Writable):
 
 
 def _read_usual(data: DataInput, left: int, found: Metadata) -> int:
-    """Read names that have one value, both short, up to the first of the `left` that has not; how
+    """Reads names that have one value, both short, up to the first of the `left` that has not; how
     many are left.
     """
     near = bytes(data.buf[data.pos : min(data.pos + _NEAR, data.end)])
@@ -177,13 +177,13 @@ def _read_usual(data: DataInput, left: int, found: Metadata) -> int:
 
 
 def _read_any(data: DataInput) -> tuple[str, list[str]]:
-    """A name and its values."""
+    """Returns a name and its values."""
     name, count = data.read_text(), data.read_int()
     return name, [data.read_text() for _ in range(count)]
 
 
 def _layout(metadata: Metadata) -> Iterable[tuple[str, bytes]]:
-    """The names in Java's order, each with the bytes before its only value.
+    """Returns the names in Java's order, each with the bytes before its only value.
 
     Short ones are kept: the metadata of pages have the same names over and over.
     """
@@ -199,7 +199,7 @@ _kept_layout = lru_cache(maxsize=4096)(_layout_of)
 
 
 def _before(name: str) -> bytes:
-    """The bytes before a name's only value."""
+    """Returns the bytes before a name's only value."""
     out = DataOutput()
     out.write_text(name)
     out.write_int(1)
@@ -244,8 +244,8 @@ class MetaWrapper(Writable):
 
 
 def read_version(data: DataInput, name: str, known: tuple[int, ...]) -> int:
-    """A version byte that must be one of `known`; raises FormatError (VersionMismatchException in
-    Hadoop).
+    """Returns a version byte that must be one of `known`; raises FormatError
+    (VersionMismatchException in Hadoop).
     """
     start = data.pos
     version = data.read_byte()

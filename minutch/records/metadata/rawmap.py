@@ -44,7 +44,7 @@ _MAX_ONE_BYTE = 0x7F  # lengths up to this are their own VInt
 
 
 def text_key(name: str) -> bytes:
-    """The entry key (class id and value) of the Text `name`."""
+    """Returns the entry key (class id and value) of the Text `name`."""
     out = DataOutput()
     out.write_byte(_TEXT - 0x100)
     out.write_text(name)
@@ -52,8 +52,8 @@ def text_key(name: str) -> bytes:
 
 
 def _header(data: bytes) -> tuple[list[bytes], int, int]:
-    """The names of the class table as writeUTF writes them, the number of entries, and where they
-    begin.
+    """Returns the names of the class table as writeUTF writes them, the number of entries, and
+    where they begin.
     """
     classes, pos = [], 1
     for _ in range(data[0]):
@@ -64,7 +64,7 @@ def _header(data: bytes) -> tuple[list[bytes], int, int]:
 
 
 def _skip(data: bytes, pos: int, classes: list[bytes]) -> int:
-    """The position after the id byte and value at `pos`."""
+    """Returns the position after the id byte and value at `pos`."""
     class_id = data[pos]
     if class_id == _TEXT and data[pos + 1] <= _MAX_ONE_BYTE:
         return pos + 2 + data[pos + 1]
@@ -75,7 +75,7 @@ def _skip(data: bytes, pos: int, classes: list[bytes]) -> int:
 
 
 def _class_name(class_id: int, classes: list[bytes]) -> str:
-    """The Java class of an id byte (0 to 255). FormatError for an id that the table lacks."""
+    """Returns the Java class of an id byte (0 to 255). Raises FormatError for an unknown id."""
     name = _NAMES.get(class_id)
     if name is not None:
         return name
@@ -114,14 +114,14 @@ class RawMap:
             )
 
     def put_all(self, other: RawMap) -> None:
-        """Put every entry of `other`, in its order, as MapWritable.putAll does."""
+        """Puts every entry of `other`, in its order, as MapWritable.putAll does."""
         for key, value in other.entries.items():
             own_key = self._own(key, other)
             self.entries[own_key] = self._own(value, other)
         self._peak = max(self._peak, len(self.entries))
 
     def put_under(self, other: RawMap) -> None:
-        """Put every entry of `other`, then all of its own again: what is here stays."""
+        """Puts every entry of `other`, then all of its own again: what is here stays."""
         for key, value in other.entries.items():
             self.entries.setdefault(self._own(key, other), self._own(value, other))
         self._peak = max(self._peak, len(self.entries))
@@ -140,7 +140,7 @@ class RawMap:
         return item if own_id == class_id else bytes((own_id,)) + item[1:]
 
     def value(self, key: bytes) -> Writable | None:
-        """The value of `key`."""
+        """Returns the value of `key`."""
         item = self.entries.get(key)
         return (
             None
@@ -149,7 +149,7 @@ class RawMap:
         )
 
     def to_bytes(self) -> bytes | None:
-        """The map's bytes in Java's order; None if it is empty, as a CrawlDatum writes it."""
+        """Returns the map's bytes in Java's order; None if it is empty, as CrawlDatum writes it."""
         if not self.entries:
             return None
         parts = [bytes((len(self.classes),))]
@@ -163,7 +163,7 @@ class RawMap:
 
 @lru_cache(maxsize=4096)
 def _order(keys: tuple[bytes, ...], classes: tuple[bytes, ...], peak: int) -> tuple[int, ...]:
-    """The order of `keys` in a Java HashMap that once held `peak` entries."""
+    """Returns the order of `keys` in a Java HashMap that once held `peak` entries."""
     if len(keys) < 2:
         return tuple(range(len(keys)))
     hashes = []
@@ -184,7 +184,7 @@ _SEEN_PER_CLASS = 8
 
 
 def _end_of_value(name: str, data: bytes, pos: int) -> int:
-    """The position after the value of class `name` at `pos`.
+    """Returns the position after the value of class `name` at `pos`.
 
     Values delimit themselves, so one that starts with the bytes of a value met before is that
     value.
@@ -202,8 +202,8 @@ def _end_of_value(name: str, data: bytes, pos: int) -> int:
 
 
 def merge(first: bytes | None, *others: bytes | None) -> bytes | None:
-    """A new map of `first`, then all entries of each of `others` put in turn; None stands for an
-    empty map.
+    """Returns a new map of `first`, then all entries of each of `others` put in turn; None stands
+    for an empty map.
     """
     if not any(others):
         return first
@@ -231,7 +231,7 @@ def with_defaults(new: bytes | None, old: bytes | None, *overlays: bytes | None)
 
 
 def without(data: bytes | None, key: bytes) -> bytes | None:
-    """The map without the entry of `key` (see `text_key`), the others in their order."""
+    """Returns the map without the entry of `key` (see `text_key`), the others in their order."""
     if data is None or key not in data:
         return data
     try:
@@ -255,8 +255,8 @@ def without(data: bytes | None, key: bytes) -> bytes | None:
 
 
 def values_of(metadata: pl.Series, key: bytes) -> dict[int, Writable]:
-    """The values of `key` (see `text_key`) in a column of metadata: row number -> value, where
-    there is one.
+    """Returns the values of `key` (see `text_key`) in a column of metadata: row number -> value,
+    where there is one.
     """
     rows = metadata.bin.contains(key).fill_null(False).arg_true()
     found = zip(rows, metadata.gather(rows), strict=True)

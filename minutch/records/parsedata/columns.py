@@ -57,28 +57,28 @@ class ParseTable:
         return len(self.places)
 
     def take(self, rows: pl.Series | npt.NDArray[np.integer]) -> ParseTable:
-        """The records with these numbers."""
+        """Returns the records with these numbers."""
         return ParseTable(self.buffer, self.places[rows])
 
     def filter(self, mask: pl.Series) -> ParseTable:
-        """The records where `mask` is true."""
+        """Returns the records where `mask` is true."""
         return ParseTable(self.buffer, self.places.filter(mask))
 
     @property
     def is_success(self) -> pl.Series:
-        """Whether each page could be parsed."""
+        """Column that is true for the pages that could be parsed."""
         return self.places["major"] == SUCCESS
 
     def titles(self) -> pl.Series:
-        """The titles (Binary)."""
+        """Returns the titles (Binary)."""
         at, length = (
             np.ascontiguousarray(self.places[name].to_numpy()) for name in ("title_at", "title_len")
         )
         return string_column("title", self.buffer, at, length)
 
     def first_values(self, name: str, of: str) -> pl.Series:
-        """The first value of `name` in the metadata `of` the "content" or of the "parse" (Binary);
-        null for none.
+        """Returns the first value of `name` in the metadata `of` the "content" or of the "parse"
+        (Binary); null for none.
         """
         at, length = np.empty(len(self), np.int64), np.empty(len(self), np.int32)
         start = np.ascontiguousarray(self.places[f"{of}_at"].to_numpy())
@@ -86,8 +86,8 @@ class ParseTable:
         return string_column(name, self.buffer, at, length, least=0)
 
     def all_values(self, name: str, of: str) -> pl.DataFrame:
-        """All values of `name` in the metadata `of` the "content" or the "parse": `row`, `value`
-        (Binary), in order.
+        """Returns all values of `name` in the metadata `of` the "content" or the "parse": `row`,
+        `value` (Binary), in order.
         """
         start = np.ascontiguousarray(self.places[f"{of}_at"].to_numpy())
         first, count = np.empty(len(self), np.int64), np.empty(len(self), np.int64)
@@ -105,7 +105,9 @@ class ParseTable:
         )
 
     def outlinks(self) -> pl.DataFrame:
-        """The links out of the pages: `row`, `to_url` (Binary), in order. Raises FormatError."""
+        """Returns the links out of the pages: `row`, `to_url` (Binary), in order. Raises
+        FormatError.
+        """
         at, length = (
             np.ascontiguousarray(self.places[name].to_numpy()) for name in ("at", "length")
         )
@@ -134,7 +136,7 @@ class ParseTable:
 
     @classmethod
     def concat(cls, tables: Sequence[ParseTable]) -> ParseTable:
-        """The records of all tables, in order."""
+        """Returns the records of all tables, in order."""
         if len(tables) == 1:
             return tables[0]
         if not tables:
@@ -151,8 +153,8 @@ class ParseTable:
 
 
 def decode(batch: Batch) -> ParseTable:
-    """The records of a batch, whose keys the caller has. Raises FormatError, which names the
-    key.
+    """Returns the records of a batch, whose keys the caller has. Raises FormatError, which names
+    the key.
     """
     columns: dict[str, npt.NDArray[Any]] = {
         name: np.empty(batch.size, kind) for name, kind in _PLACES.items()
@@ -165,7 +167,7 @@ def decode(batch: Batch) -> ParseTable:
 
 
 def _split_by_record(batch: Batch, columns: dict[str, npt.NDArray[Any]]) -> None:
-    """What the kernel does, by the dataclasses: for links with unusual metadata, and to name an
+    """Splits like the kernel, record by record, for links with unusual metadata and to name an
     error.
     """
     for row in range(batch.size):
@@ -203,7 +205,7 @@ def _places(data: DataInput) -> dict[str, int]:
 
 
 def decode_texts(batch: Batch) -> pl.Series:
-    """The texts of a batch of ParseText (Binary). Raises FormatError, which names the key."""
+    """Returns the texts of a batch of ParseText (Binary). Raises FormatError with the key."""
     at, length = batch.value_at + 1, batch.value_len - 1
     versions = batch.values[batch.value_at[batch.value_len > 0]]
     if (

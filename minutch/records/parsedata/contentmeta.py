@@ -17,7 +17,7 @@ from minutch.records.parsedata.data import ParseData
 
 
 def with_content_meta(batch: Batch, name: str, value: str) -> Batch:
-    """The records with `value` as the only value of `name` in the metadata of the content.
+    """Returns the records with `value` as the only value of `name` in the metadata of the content.
 
     Metadata in which there is not exactly one are taken apart. Raises FormatError, which names the
     key.
@@ -55,8 +55,8 @@ def _changed(metadata: bytes, name: str, value: str) -> bytes:
 
 
 def _checked(batch: Batch, row: int, place: Offsets, size: Lengths, name: str, value: str) -> bytes:
-    """The whole new record, for one that kernels can't walk: FormatError, or links with metadata of
-    other classes.
+    """Returns the whole new record, for one that kernels can't walk: FormatError, or links with
+    metadata of other classes.
     """
     try:
         record = ParseData.from_bytes(batch.value(row))

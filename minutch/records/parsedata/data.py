@@ -38,7 +38,7 @@ class ParseData(Writable):
     parse_meta: Metadata = field(default_factory=Metadata)
 
     def meta(self, name: str) -> str | None:
-        """The first value of `name` in the parse metadata, else in the content's
+        """Returns the first value of `name` in the parse metadata, else in the content's
         (ParseData.getMeta).
         """
         value = self.parse_meta.first(name)

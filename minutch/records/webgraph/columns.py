@@ -34,7 +34,7 @@ _TIME_NAME: Final = np.frombuffer(FETCH_TIME_KEY.encode(), np.uint8)
 
 
 def decode_link_data(batch: Batch) -> pl.DataFrame:
-    """The links of a batch as a table of GRAPH_LINKS_SCHEMA. Raises FormatError."""
+    """Returns the links of a batch as a table of GRAPH_LINKS_SCHEMA. Raises FormatError."""
     size = batch.size
     url_at, anchor_at, timestamp = (np.empty(size, np.int64) for _ in range(3))
     url_len, anchor_len, score_bits = (np.empty(size, np.int32) for _ in range(3))
@@ -58,7 +58,7 @@ def decode_link_data(batch: Batch) -> pl.DataFrame:
 
 
 def link_data_records(table: pl.DataFrame) -> Iterator[Places]:
-    """The records of a table of GRAPH_LINKS_SCHEMA as they go into a file."""
+    """Yields the records of a table of GRAPH_LINKS_SCHEMA as they go into a file."""
     for rows in table.iter_slices(_ROWS_AT_A_TIME):
         keys, urls, anchors = (from_series(rows[name]) for name in ("key", "url", "anchor"))
         at, length = np.empty(len(rows), np.int64), np.empty(len(rows), np.int32)
@@ -75,7 +75,7 @@ def link_data_records(table: pl.DataFrame) -> Iterator[Places]:
 
 
 def decode_nodes(batch: Batch) -> pl.DataFrame:
-    """The nodes of a batch as a table of NODES_SCHEMA. Raises FormatError."""
+    """Returns the nodes of a batch as a table of NODES_SCHEMA. Raises FormatError."""
     if batch.size and batch.value_len.min() < _COUNTS + len(_NO_METADATA):
         _require(int(batch.value_len.argmin()), batch, Node)
     counts = (
@@ -99,7 +99,7 @@ def decode_nodes(batch: Batch) -> pl.DataFrame:
 
 
 def node_values(table: pl.DataFrame) -> pl.Series:
-    """The serialized nodes of a table of NODES_SCHEMA."""
+    """Returns the serialized nodes of a table of NODES_SCHEMA."""
     views: Views = np.empty((len(table), 4), np.int32)
     views[:, 0] = _COUNTS
     for column, name in enumerate(("num_inlinks", "num_outlinks"), 1):
@@ -109,7 +109,7 @@ def node_values(table: pl.DataFrame) -> pl.Series:
 
 
 def node_records(table: pl.DataFrame) -> Iterator[Places]:
-    """The records of a table of NODES_SCHEMA as they go into a file."""
+    """Yields the records of a table of NODES_SCHEMA as they go into a file."""
     for rows in table.iter_slices(_ROWS_AT_A_TIME):
         yield places_of(rows["key"], node_values(rows))
 
@@ -121,8 +121,8 @@ def places_of(keys: pl.Series, values: pl.Series) -> Places:
 
 
 def decode_dated_outlinks(batch: Batch) -> pl.DataFrame:
-    """The outlinks of a batch of ParseData with the time of the fetch, null where the page does not
-    say it.
+    """Returns the outlinks of a batch of ParseData with the time of the fetch, null where the page
+    does not say it.
 
     OUTLINKS_SCHEMA and `timestamp`. Raises FormatError.
     """
@@ -140,7 +140,7 @@ def decode_dated_outlinks(batch: Batch) -> pl.DataFrame:
 
 
 def _read_time(batch: Batch, number: int) -> tuple[int, int]:
-    """As the kernel, by the dataclass."""
+    """Reads like the kernel, by the dataclass."""
     try:
         page = ParseData.read(DataInput(batch.value(number)))
     except FormatError as exc:
@@ -152,7 +152,7 @@ def _read_time(batch: Batch, number: int) -> tuple[int, int]:
 
 
 def _require(wrong: int, batch: Batch, record: type[Writable]) -> None:
-    """Raise the error for the record of that number, unless it is -1."""
+    """Raises the error for the record of that number, unless it is -1."""
     if wrong < 0:
         return
     value = batch.value(wrong)

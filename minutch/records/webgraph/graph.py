@@ -165,7 +165,7 @@ class LoopSet(Writable):
     urls: dict[str, None] = field(default_factory=dict)
 
     def java_order(self) -> list[str]:
-        """The URLs as Java's HashSet iterates over them."""
+        """Returns the URLs as Java's HashSet iterates over them."""
         urls = list(self.urls)
         return [
             urls[i] for i in javahash.hash_map_order([javahash.string_hash(url) for url in urls])

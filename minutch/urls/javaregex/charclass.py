@@ -25,7 +25,7 @@ def ranges(pairs: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def of(text: str) -> Ranges:
-    """The characters of a string."""
+    """Returns the characters of a string."""
     return ranges((ord(c), ord(c)) for c in text)
 
 
@@ -105,7 +105,7 @@ _JAVA = {
 
 @lru_cache(maxsize=64)
 def property_class(name: str) -> Ranges:
-    """The characters of `\\p{name}`; ValueError if there is no such class."""
+    r"""Returns the characters of `\p{name}`; ValueError if there is no such class."""
     posix = POSIX.get(name)
     return posix if posix is not None else _scan(_JAVA.get(name, name))
 
@@ -117,7 +117,7 @@ def unicode_class(name: str) -> Ranges:
 
 @lru_cache(maxsize=64)
 def _scan(name: str) -> Ranges:
-    """Ask the package regex, which knows Unicode's properties, about every character."""
+    """Asks the package regex, which knows Unicode's properties, about every character."""
     import regex
 
     try:

@@ -22,7 +22,7 @@ _MAX_STATES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Intersection:
-    """What both parts match."""
+    """A pattern of the texts that both parts match."""
 
     left: Pattern
     right: Pattern
@@ -30,7 +30,7 @@ class Intersection:
 
 @dataclass(frozen=True, slots=True)
 class Complement:
-    """What the part doesn't match."""
+    """A pattern of the texts that its part does not match."""
 
     item: Pattern
 
@@ -42,9 +42,7 @@ may stand anywhere.
 
 
 def size_of(patterns: Iterable[Pattern], most: int) -> int:
-    """How many characters there are in patterns, each as often as it may be repeated; `most` if
-    there are more.
-    """
+    """Counts the characters in patterns, each as often as it may be repeated; stops at `most`."""
     todo, size = [(pattern, 1) for pattern in patterns], 0
     while todo and size < most:
         pattern, times = todo.pop()
@@ -89,14 +87,14 @@ class Automaton:
         self._start = self.state_of(pattern)
 
     def matches(self, text: str) -> bool:
-        """Whether the pattern matches all of `text`, whose characters count as UTF-16 units."""
+        """Returns whether the pattern matches all of `text`; characters count as UTF-16 units."""
         if not text.isascii():
             units = text.encode("utf-16-le", "surrogatepass")
             text = "".join(chr(units[i] | units[i + 1] << 8) for i in range(0, len(units), 2))
         return self.matches_codes(map(ord, text))
 
     def matches_codes(self, codes: Iterable[int]) -> bool:
-        """The same for codes of characters, or of marks."""
+        """Returns the same for codes of characters, or of marks."""
         state = self._start
         for code in codes:
             state = self.derive(state, code)
@@ -113,7 +111,7 @@ class Automaton:
             self._states = {key: state for key, state in self._states.items() if id(state) in keep}
 
     def _reachable(self) -> set[int]:
-        """The ids of the start state and its parts."""
+        """Returns the ids of the start state and its parts."""
         todo, seen = [self._start, self._nothing, self._empty, self._anything], set()
         while todo:
             state = todo.pop()
@@ -172,7 +170,7 @@ class Automaton:
     # -- from a pattern, and on by a character -----------------------------------------------------
 
     def state_of(self, pattern: Pattern) -> State:
-        """The state that is a whole pattern."""
+        """Returns the state that is a whole pattern."""
         if isinstance(pattern, Chars):
             return self._make("chars", (), pattern.ranges)
         if isinstance(pattern, Sequence):
@@ -204,7 +202,7 @@ class Automaton:
         return tail
 
     def derive(self, state: State, code: int) -> State:
-        """What is left of a state after one more character, by its code."""
+        """Returns the state that follows one after a character, given by its code."""
         following = state.steps.get(code)
         if following is None:
             following = state.steps[code] = self._derived(state, code)

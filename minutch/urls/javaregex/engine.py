@@ -94,7 +94,7 @@ class JavaRegex:
 
     @property
     def is_exact(self) -> bool:
-        """Whether `superset` matches no other strings."""
+        """True if `superset` matches no other strings."""
         return self._rust is not None and self._rust[1]
 
     @property
@@ -103,7 +103,7 @@ class JavaRegex:
         return found_in(self._tree)
 
     def search(self, text: str) -> bool:
-        """Whether the pattern matches somewhere (Matcher.find). Raises TimeoutError."""
+        """Returns whether the pattern matches somewhere (Matcher.find). Raises TimeoutError."""
         if self._literal not in text:
             return False
         if self._tame and len(text) <= _ORDINARY:
@@ -119,13 +119,17 @@ class JavaRegex:
         return texts.str.contains(str(self.superset)) if self.is_exact else None
 
     def matches(self, text: str) -> bool:
-        """Whether the pattern matches all of `text` (Matcher.matches). Raises TimeoutError."""
+        """Returns whether the pattern matches all of `text` (Matcher.matches). May raise
+        TimeoutError.
+        """
         if self._tame and len(text) <= _ORDINARY:
             return self._quick.fullmatch(text) is not None
         return self._patient.fullmatch(text, timeout=self.seconds) is not None
 
     def replace_all(self, text: str, replacement: Replacement, count: int = 0) -> str:
-        """Every match replaced, or the first `count` (Matcher.replaceAll). Raises TimeoutError."""
+        """Returns every match replaced, or the first `count` (Matcher.replaceAll). Raises
+        TimeoutError.
+        """
         if self._literal not in text:
             return text
         if self._tame and len(text) <= _ORDINARY:
@@ -133,18 +137,18 @@ class JavaRegex:
         return str(self._patient.sub(replacement.fill, text, count, timeout=self.seconds))
 
     def replace_first(self, text: str, replacement: str) -> str:
-        """The first match replaced (String.replaceFirst). Raises TimeoutError."""
+        """Returns the first match replaced (String.replaceFirst). Raises TimeoutError."""
         return self.replace_all(text, self.replacement(replacement), 1)
 
     def replacement(self, text: str) -> Replacement:
-        """A replacement text for this pattern: `$1`, `${name}`, and a backslash before anything
-        else.
+        """Returns a replacement text for this pattern: `$1`, `${name}`, and a backslash before
+        anything else.
         """
         return Replacement(text, self._tree.groups, self._tree.names)
 
 
 def is_too_large(rust: str) -> bool:
-    """Whether Polars refuses a pattern because its automaton would be too large."""
+    """Returns whether Polars refuses a pattern because its automaton would be too large."""
     import polars as pl
 
     try:
@@ -188,12 +192,12 @@ class Replacement:
             self._parts.append(plain if escaped is None else escaped)
 
     def fill(self, match: re.Match[str]) -> str:
-        """The text for one match; a group that did not take part is empty."""
+        """Returns the text for one match; a group that did not take part is empty."""
         return "".join(part if isinstance(part, str) else match[part] or "" for part in self._parts)
 
 
 def _group_number(digits: str, groups: int) -> tuple[int, str]:
-    """The first digit counts, the next ones only as long as there is such a group."""
+    """Returns the first digit counts, the next ones only as long as there is such a group."""
     end = 1
     while end < len(digits) and int(digits[: end + 1]) <= groups:
         end += 1

@@ -1,5 +1,5 @@
-"""Which texts a Java pattern is found in, as a strict pattern for `derivative`: of whole texts
-between two marks.
+"""Converts a Java pattern, which is found somewhere in a text, to a strict pattern for
+`derivative`, which matches the whole text between two marks.
 
     ^a|b$   START a anything | anything b END
 
@@ -39,17 +39,17 @@ _START, _END = (Chars(((mark, mark),)) for mark in (START, END))
 
 
 class _Unsaid(Exception):
-    """There is no strict pattern for this."""
+    """The node has no strict pattern."""
 
 
 def whole(pattern: Pattern) -> Pattern:
-    """The texts that a strict pattern matches from end to end."""
+    """Returns the texts that a strict pattern matches from end to end."""
     return Sequence((_START, pattern, _END))  # type: ignore[arg-type]  # any pattern may stand in it
 
 
 def found_in(tree: Tree) -> tuple[Pattern, bool] | None:
-    """The texts that a pattern is found in, and whether it is exactly these, not less; None if that
-    can't be said.
+    """Returns the texts that a pattern is found in, and whether it is exactly these, not less; None
+    if that can't be said.
     """
     try:
         strict, is_exact = _strict(tree.node, head=True, tail=True)
@@ -59,8 +59,8 @@ def found_in(tree: Tree) -> tuple[Pattern, bool] | None:
 
 
 def _strict(node: Node, *, head: bool, tail: bool) -> tuple[Node, bool]:  # noqa: PLR0911 - one return a case
-    """A node without what is not strict; `head` and `tail` say that nothing stands before or behind
-    it.
+    """Returns a node without what is not strict; `head` and `tail` say that nothing stands before
+    or behind it.
     """
     if isinstance(node, Chars):
         return node, True
@@ -98,7 +98,7 @@ def _mark(kind: str, *, head: bool, tail: bool) -> tuple[Node, bool]:
 
 
 def _look(node: Look, *, head: bool, tail: bool) -> tuple[Node, bool]:
-    """An atomic group, or a single character that must not stand before the match."""
+    """Returns an atomic group, or a single character that must not stand before the match."""
     if node.kind == ">":
         return _strict(node.item, head=head, tail=tail)[0], False
     if node.kind == "<!" and head and isinstance(node.item, Chars):

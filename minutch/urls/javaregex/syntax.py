@@ -71,7 +71,7 @@ _CODES = (
 
 
 def parse_regex(pattern: str) -> Tree:
-    """Read a pattern; RegexSyntaxError if Java would not take it."""
+    """Reads a pattern; RegexSyntaxError if Java would not take it."""
     reader = _Reader(pattern)
     node = reader.alternation()
     if reader.at < len(pattern):
@@ -111,7 +111,7 @@ class _Reader:
     # -- structure ---------------------------------------------------------------------------------
 
     def alternation(self) -> Node:
-        """Up to the closing parenthesis; flags set inside end with it."""
+        """Returns up to the closing parenthesis; flags set inside end with it."""
         before = self.flags
         choices = [self.sequence()]
         while self.peek() == "|":
@@ -259,7 +259,7 @@ class _Reader:
         return text
 
     def backreference(self) -> Backreference:
-        """As many digits as still name a group that has begun."""
+        """Reads a back-reference: as many digits as still name a group that has begun."""
         number = int(self.take())
         while self.peek().isdigit() and number * 10 + int(self.peek()) <= self.groups:
             number = number * 10 + int(self.take())
@@ -272,7 +272,9 @@ class _Reader:
         return Backreference(self.names[found[1]], "i" in self.flags)
 
     def escaped_set(self) -> Ranges:
-        """What an escape stands for that matches one character; `at` is behind the backslash."""
+        """Reads an escape that matches one character and returns its set; `at` is behind the
+        backslash.
+        """
         for pattern, base in _CODES:
             code = self.match(pattern)
             if code is not None:
@@ -316,7 +318,7 @@ class _Reader:
         return Chars(ranges)
 
     def class_body(self) -> Ranges:
-        """Up to the closing bracket, which stays; negation holds for all of it."""
+        """Returns up to the closing bracket, which stays; negation holds for all of it."""
         negated = self.peek() == "^"
         self.at += negated
         result: Ranges = ()

@@ -88,23 +88,23 @@ class Tree:
 
 
 def is_tame(tree: Tree) -> bool:
-    """Whether a backtracking engine needs at most cubic time for it: two unbounded repetitions,
-    none in another.
+    """Returns whether a backtracking engine needs at most cubic time: two unbounded repetitions,
+    none inside another.
     """
     return _count_unbounded(tree.node, nested=False) <= 2
 
 
 def required_character(tree: Tree) -> tuple[str, int] | None:
-    """The character that every match has most of, and how often at least; None if there is no such
-    character.
+    """Returns the character that every match has most of, and how often at least; None if there is
+    no such character.
     """
     needed = _required(tree.node, {})
     return max(needed.items(), key=lambda item: item[1]) if needed else None
 
 
 def required_literal(tree: Tree) -> str:
-    """The longest text that every match contains, as far as the pattern spells it out; "" if it
-    doesn't.
+    """Returns the longest text that every match contains, as far as the pattern spells it out; ""
+    if it doesn't.
     """
     items = tree.node.items if isinstance(tree.node, Sequence) else (tree.node,)
     best = run = ""
@@ -122,7 +122,7 @@ def required_literal(tree: Tree) -> str:
 
 
 def _single(node: Node) -> str | None:
-    """The one character that a node matches; None if it is anything else."""
+    """Returns the one character that a node matches; None if it is anything else."""
     if isinstance(node, Chars) and len(node.ranges) == 1 and node.ranges[0][0] == node.ranges[0][1]:
         return chr(node.ranges[0][0])
     return None
@@ -151,8 +151,8 @@ def _parts(node: Node) -> tuple[Node, ...]:
 
 
 def _required(node: Node, groups: dict[int, Counter[str]]) -> Counter[str]:  # noqa: PLR0911 - one return a case
-    """How often each character occurs at least in a match; a back-reference needs what its group
-    needs.
+    """Counts how often each character occurs at least in a match; a back-reference needs what its
+    group needs.
     """
     if isinstance(node, Chars):
         char = _single(node)

@@ -45,12 +45,12 @@ _SCALARS: Ranges = ((0, 0xD7FF), (0xE000, charclass.LAST))
 
 
 def write_python(tree: Tree) -> str:
-    """The pattern for Python's engines; groups keep their numbers."""
+    """Returns the pattern for Python's engines; groups keep their numbers."""
     return _Writer(_python_code, _PYTHON_ANCHORS).write(_literal_first(tree.node))
 
 
 def write_rust(tree: Tree) -> tuple[str, bool]:
-    """A pattern that matches wherever the tree does, and whether it matches nowhere else."""
+    """Returns a pattern that matches wherever the tree does, and whether it matches only there."""
     writer = _RustWriter()
     return writer.write_whole(tree.node), writer.exact
 
@@ -158,7 +158,7 @@ class _Writer:
         return f"(?{node.kind}{self.write(node.item)})"
 
     def backreference(self, node: Backreference) -> str:
-        """A group that has not been closed yet matches nothing."""
+        """Returns a group that has not been closed yet matches nothing."""
         if node.number not in self.closed:
             return "(?!)"
         return f"(?i:\\{node.number})" if node.ignore_case else f"(?:\\{node.number})"
@@ -183,7 +183,9 @@ class _RustWriter(_Writer):
         self.inside_copy = False
 
     def write_whole(self, node: Node) -> str:
-        """The root: look-around of one character at either end can be written without it."""
+        """Writes the root, where look-around of one character at either end can be expressed
+        otherwise.
+        """
         choices = node.choices if isinstance(node, Alternation) else (node,)
         return "|".join(map(self.write_branch, choices))
 
@@ -198,8 +200,8 @@ class _RustWriter(_Writer):
         return f"{before}{self.sequence(Sequence(kept))}{after}"
 
     def edge(self, look: Look, side: str, end: str) -> str:
-        """The character that has to stand there, or the end or any other character; "" if it looks
-        the other way.
+        """Returns the character that has to stand there, or the end or any other character; "" if
+        it looks the other way.
         """
         assert isinstance(look.item, Chars)
         if look.kind == f"{side}=":

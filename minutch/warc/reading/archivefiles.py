@@ -1,9 +1,9 @@
-"""Archives on disk: which kind a file is, by its first bytes, and the visits in it.
+"""Finds archives on disk, recognizes their kind by their first bytes, and reads their visits.
 
-WARC, ARC      plain; gzip or zstd: a member a record, or one for all
-WACZ           a ZIP with WARC files in `archive/`, stored as they are
-CDXJ           lines that say where records lie (`cdxj`)
-a folder       all of these below it, in the order of their names
+WARC, ARC   plain; gzip or zstd: a member a record, or one for all
+WACZ        a ZIP with WARC files in `archive/`, stored as they are
+CDXJ        lines with the positions of records (`cdxjlines`)
+a folder    all of these below it, in the order of their names
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class ArchiveFile:
         return f"{self.path}!{self.entry}" if self.entry else str(self.path)
 
     def open(self, most: int = MOST_BLOCK) -> OpenArchive:
-        """Open it; of longer blocks than `most` bytes the rest is passed over. StoreError if it
+        """Opens it; of longer blocks than `most` bytes the rest is passed over. StoreError if it
         can't be opened.
         """
         return OpenArchive(self, most)
@@ -105,8 +105,8 @@ class OpenArchive:
         self.reader = RecordReader(self._source, archive.grammar, archive.name, most=most)
 
     def visits(self, through: Through = iter) -> Iterator[Visit | Record]:
-        """All visits in order, and the records that belong to none. StoreError if the file can't be
-        read on.
+        """Yields all visits in order, and the records that belong to none. StoreError if the file
+        can't be read on.
 
         The records pass `through` on their way.
         """
@@ -116,7 +116,7 @@ class OpenArchive:
             raise StoreError(f"{self.archive.name}: can't be read: {exc.strerror}") from exc
 
     def visit_at(self, place: RecordPosition) -> Visit | None:
-        """The visit whose answer lies at `place`; None if there is none (any more)."""
+        """Returns the visit whose answer lies at `place`; None if there is none (any more)."""
         try:
             record = self.reader.at(place)
         except OSError as exc:
@@ -125,7 +125,7 @@ class OpenArchive:
         return next((visit for visit in found if isinstance(visit, Visit)), None)
 
     def close(self) -> None:
-        """Close the file."""
+        """Closes the file."""
         self._source.close()
 
 
@@ -137,7 +137,7 @@ class OpenArchives:
         self._open: OrderedDict[ArchiveFile, OpenArchive] = OrderedDict()
 
     def visit_at(self, archive: ArchiveFile, place: RecordPosition) -> Visit | None:
-        """As `OpenArchive.visit_at`."""
+        """Works as `OpenArchive.visit_at`."""
         found = self._open.pop(archive, None) or archive.open(self._most)
         self._open[archive] = found
         if len(self._open) > MOST_OPEN:
@@ -145,7 +145,7 @@ class OpenArchives:
         return found.visit_at(place)
 
     def close(self) -> None:
-        """Close all."""
+        """Closes all."""
         while self._open:
             self._open.popitem()[1].close()
 
@@ -161,8 +161,8 @@ class IndexFile:
 
 
 def find_archives(paths: Iterable[Path]) -> Iterator[ArchiveFile | IndexFile]:
-    """The archives at `paths` and in the folders there. StoreError or FormatError for what is
-    none.
+    """Yields the archives at `paths` and in the folders there. StoreError or FormatError for what
+    is none.
     """
     for path in paths:
         if path.is_dir():
@@ -207,7 +207,9 @@ def _archives_at(path: Path) -> Iterator[ArchiveFile | IndexFile]:
 
 
 def _compression(head: bytes, name: str) -> str:
-    """How a file is compressed, by its first bytes, by its name where those are damaged."""
+    """Recognizes the compression of a file by its first bytes, or by its name where those are
+    damaged.
+    """
     if kind_of(head) is not None:
         return ""
     if head.startswith(_GZIP) or name.lower().endswith(".gz"):
@@ -216,34 +218,34 @@ def _compression(head: bytes, name: str) -> str:
 
 
 def _first_bytes(file: BinaryIO, compression: str, start: int, end: int | None) -> bytes:
-    """What an archive begins with, decompressed, as far as it is whole."""
+    """Returns the first bytes of an archive, decompressed, as far as they are whole."""
     source = COMPRESSIONS[compression](file, lambda data: kind_of(data) is not None, start, end)
     source.more()
     return source.window
 
 
 def _kind(first: bytes, name: str) -> Grammar | None:
-    """The kind of archive by its first bytes, by its name where those are damaged."""
+    """Returns the kind of archive by its first bytes, by its name where those are damaged."""
     return kind_of(first) or (None if CDXJ_LINE.match(first) else _by_name(name))
 
 
 def kind_of(data: bytes) -> Grammar | None:
-    """The kind of archive that begins with `data`."""
+    """Returns the kind of archive that begins with `data`."""
     return next(
         (grammar for grammar in (WARC, ARC) if grammar.start.match(data.lstrip(b"\r\n"))), None
     )
 
 
 def _by_name(name: str) -> Grammar | None:
-    """The kind of a file whose beginning is damaged."""
+    """Returns the kind of a file whose beginning is damaged."""
     found = NAMES.search(name)
     kind = found[0].lower() if found else ""
     return WARC if kind.startswith(".warc") else ARC if kind.startswith(".arc") else None
 
 
 def _in_wacz(path: Path) -> Iterator[ArchiveFile]:
-    """The WARC files of a WACZ, where they lie in the ZIP. Source: the WACZ specification, section
-    5.2.
+    """Yields the WARC files of a WACZ, where they lie in the ZIP. Source: the WACZ specification,
+    section 5.2.
     """
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as wacz:

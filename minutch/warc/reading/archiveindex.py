@@ -34,7 +34,9 @@ class ArchiveIndex:
         self._index, self._archives = index, OpenArchives(most)
 
     def newest(self, url: str, until: int) -> Visit | None:
-        """The newest visit to `url` up to `until` (ms), with its content; None if there is none."""
+        """Returns the newest visit to `url` up to `until` (ms), with its content; None if there is
+        none.
+        """
         for archive, place in self._index.newest(url, until):
             visit = self._archives.visit_at(archive, place)
             if visit is not None and visit.kind is VisitKind.SAME and not self._resolve(visit):
@@ -48,14 +50,14 @@ class ArchiveIndex:
         return found is not None and resolved(visit, self._archives.visit_at(*found))
 
     def close(self) -> None:
-        """Close all files."""
+        """Closes all files."""
         self._archives.close()
         self._index.close()
 
 
 def open_index(paths: Iterable[Path], folder: Path, most: int) -> ArchiveIndex:
-    """The index of the archives at `paths`, made in `folder` if it is not there. StoreError,
-    FormatError.
+    """Returns the index of the archives at `paths`, made in `folder` if it is not there.
+    StoreError, FormatError.
     """
     archives = list(find_archives(paths))
     path = folder / f"archives-{_fingerprint(archives)}.sqlite"
@@ -79,7 +81,7 @@ def _fingerprint(archives: Iterable[ArchiveFile | IndexFile]) -> str:
 
 
 def _make(archives: Iterable[ArchiveFile | IndexFile], path: Path) -> None:
-    """Read all archives and put the index in its place."""
+    """Reads all archives and puts the index in its place."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with work_folder(path.parent, ".archives-") as work:

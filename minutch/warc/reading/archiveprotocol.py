@@ -1,4 +1,4 @@
-"""What archived answers mean for pages: protocol-archive says it, as if they came from the web
+"""Finds protocol-archive, which turns archived answers into pages as if they came from the web
 now.
 """
 
@@ -22,21 +22,21 @@ LIMIT: Final = 1 << 27
 
 @runtime_checkable
 class Replays(Protocol):
-    """What protocol-archive offers beside the extension point."""
+    """The method that protocol-archive offers beside the extension point."""
 
     def replayed(self, url: str, datum: CrawlDatum, visit: Visit) -> points.ProtocolOutput:
-        """What a visit means for the page at `url`."""
+        """Turns a visit into the protocol output for the page at `url`."""
         ...
 
 
 def content_limit(conf: Configuration) -> int:
-    """How many bytes of content are kept; below 0: all."""
+    """Returns the limit of a page's content in bytes; below 0: none."""
     return conf.get_int(LIMIT_PROPERTY, LIMIT)
 
 
 def as_archived(conf: Configuration, files: Iterable[Path]) -> Configuration:
-    """A configuration in which archived answers are kept as they came, whatever is kept of fetched
-    ones.
+    """Returns a configuration in which archived answers are kept as they came, whatever is kept of
+    fetched ones.
     """
     return conf.with_values(
         {
@@ -52,7 +52,7 @@ def as_archived(conf: Configuration, files: Iterable[Path]) -> Configuration:
 
 
 def replays(conf: Configuration) -> Replays:
-    """The plugin that says what answers mean. PluginError if it is not there."""
+    """Returns the plugin that says what answers mean. PluginError if it is not there."""
     for extension in PluginRepository.of(conf).extensions(points.Protocol.point_id):
         if extension.plugin.id == PLUGIN:
             plugin = extension.instance()

@@ -1,9 +1,8 @@
 """The heads of ARC records, versions 1 and 2: one line.
 
     version 1  :=  URL " " IP address " " date " " media type " " length LF
-    version 2  :=  URL " " IP address " " date " " media type " " status " " checksum " " location "
-               " offset " "
-                   file name " " length LF
+    version 2  :=  URL " " IP address " " date " " media type " " status " " checksum " " location
+                   " " offset " " file name " " length LF
 
 Dates are yyyyMMddHHmmss, in UTC, or as much of it as was known. The first record of a file,
 `filedesc://`, describes the file. Source: the Internet Archive's ARC File Format, version 1.0

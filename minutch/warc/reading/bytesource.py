@@ -1,8 +1,7 @@
-"""The bytes of an archive front to back, decompressed where it is compressed, through a window.
+"""Reads the bytes of an archive front to back, decompressed if need be, through a window.
 
-    file    :=  bytes                 plain: one member, the file itself
-             |  member*               a member a record as a rule, or one for all, or blocks of any
-                size
+    file  :=  bytes      plain: one member, the file itself
+           |  member*    as a rule a member a record, or one for all, or blocks of any size
 
 `window[at:]` is what was read and not yet used. Damage ends a member: what came before it is kept,
 and the next member is sought from behind the damaged one's head on, since decompressing may run on
@@ -27,8 +26,8 @@ _OVERLAP: Final = 64
 
 
 class RecordPosition(NamedTuple):
-    """Where a record begins: the offset in the file, of its member where there are some, and bytes
-    into that.
+    """The position of a record: the offset in the file (of its member, if there are members), and
+    bytes into that.
     """
 
     offset: int
@@ -43,7 +42,7 @@ IsRecord = Callable[[bytes], bool]
 
 
 class ByteSource(Protocol):
-    """What records are read from."""
+    """A source of the bytes of records."""
 
     window: bytes
     at: int
@@ -53,15 +52,15 @@ class ByteSource(Protocol):
     """What is no member and was passed over by the last `next_member`."""
 
     def more(self) -> bool:
-        """Drop what is used of the window and put the next bytes behind the rest; False at the end
-        of the member.
+        """Drops what is used of the window and puts the next bytes behind the rest; False at the
+        end of the member.
         """
 
     def member(self) -> RecordPosition:
-        """Where the member begins."""
+        """Returns the offset of the member."""
 
     def place(self) -> RecordPosition:
-        """Where `window[at]` lies."""
+        """Returns the position of `window[at]`."""
 
     @property
     def end(self) -> int | None:
@@ -69,13 +68,13 @@ class ByteSource(Protocol):
         ...
 
     def go_to(self, place: RecordPosition) -> None:
-        """Make `place` the beginning of the window, which may be empty then."""
+        """Makes `place` the beginning of the window, which may be empty then."""
 
     def keep(self) -> None:
         """A record begins here: going back to it, or to a place in it, will be cheap."""
 
     def skip(self, count: int) -> int:
-        """Pass over bytes of this member; returns how many were there."""
+        """Passes over bytes of this member; returns how many were there."""
 
     def next_whole(self) -> bool:
         """Behind a good member: take all of the next one into the window, and True if it is good
@@ -83,7 +82,7 @@ class ByteSource(Protocol):
         """
 
     def next_member(self) -> bool:
-        """Go on with the next member; False at the end of the file. `damage` is empty again."""
+        """Goes on with the next member; False at the end of the file. `damage` is empty again."""
 
     def joins(self) -> bool:
         """At the end of a member: True if the next one goes on with the same record, and is in the
@@ -91,7 +90,7 @@ class ByteSource(Protocol):
         """
 
     def close(self) -> None:
-        """Close the file."""
+        """Closes the file."""
 
 
 class PlainSource:
@@ -177,7 +176,7 @@ class MemberSource(ABC):
         self._raw, self._raw_at, self._raw_start = b"", 0, start
         self._view = memoryview(b"")
         self._unit = _LEAST
-        self._marks: list[tuple[int, int, int]] = []
+        self._member_starts: list[tuple[int, int, int]] = []
         """Members in the window: position in it, offset in the file, bytes of the member before
         that position.
         """
@@ -190,22 +189,24 @@ class MemberSource(ABC):
 
     @abstractmethod
     def _open_member(self) -> None:
-        """Make ready to decompress the member that begins here."""
+        """Makes ready to decompress the member that begins here."""
 
     @abstractmethod
     def _inflate(self) -> bytes:
-        """The next bytes of the member, or none yet; `_ended` behind its last byte, and `damage`
-        says what is wrong.
+        """Returns the next bytes of the member, or none yet; `_ended` behind its last byte, and
+        `damage` says what is wrong.
         """
 
     @abstractmethod
     def _whole(self, data: bytes, at: int) -> tuple[bytes, int] | None:
-        """The member at `data[at]` and its compressed size, if it is whole, good and not large."""
+        """Returns the member at `data[at]` and its compressed size, if it is whole, good and not
+        large.
+        """
 
     @abstractmethod
     def _first_bytes(self, head: bytes) -> bytes:
-        """What a member with these first bytes begins with, as much as is easily had; empty for
-        what is none.
+        """Decompresses the first bytes of a member, as many as are easily had; empty for what is no
+        member.
         """
 
     # -- bytes of the file -------------------------------------------------------------------------
@@ -221,14 +222,14 @@ class MemberSource(ABC):
             self._raw, self._raw_at, self._raw_start = b"", 0, offset
 
     def _read_from(self, offset: int) -> None:
-        """Read on from `offset`: little after a jump, more and more from there."""
+        """Reads on from `offset`: little after a jump, more and more from there."""
         self._unit = min(2 * self._unit, _READ) if offset == self._file.tell() else _LEAST
         self._file.seek(offset)
         self._raw = self._file.read(max(0, min(self._unit, self._end - offset)))
         self._view, self._raw_at, self._raw_start = memoryview(self._raw), 0, offset
 
     def _piece(self, size: int = PIECE) -> memoryview:
-        """The next compressed bytes; empty at the end."""
+        """Returns the next compressed bytes; empty at the end."""
         if self._raw_at >= len(self._raw):
             self._read_from(self._offset)
         piece = self._view[self._raw_at : self._raw_at + size]
@@ -241,7 +242,7 @@ class MemberSource(ABC):
         self._seek(offset)
         self._member, self._ended, self.damage = offset, False, ""
         self.window, self.at = b"", 0
-        self._marks = [(0, offset, 0)]
+        self._member_starts = [(0, offset, 0)]
         self._open_member()
 
     def more(self) -> bool:
@@ -254,11 +255,11 @@ class MemberSource(ABC):
         return bool(data)
 
     def _drop(self) -> None:
-        at, marks = self.at, self._marks
-        while len(marks) > 1 and marks[1][0] <= at:
-            marks.pop(0)
-        self._marks = [
-            (max(0, pos - at), offset, inner + max(0, at - pos)) for pos, offset, inner in marks
+        at, starts = self.at, self._member_starts
+        while len(starts) > 1 and starts[1][0] <= at:
+            starts.pop(0)
+        self._member_starts = [
+            (max(0, pos - at), offset, inner + max(0, at - pos)) for pos, offset, inner in starts
         ]
         self.window, self.at = self.window[at:], 0
 
@@ -275,12 +276,12 @@ class MemberSource(ABC):
         self.window, size = found
         self._raw_at += size
         self._member, self.at = offset, 0
-        self._marks = [(0, offset, 0)]
+        self._member_starts = [(0, offset, 0)]
         return True
 
     def next_member(self) -> bool:
-        """The next member: behind the last one, or, if that is damaged, where one is found that
-        holds a record.
+        """Returns the next member: behind the last one, or, if that is damaged, where one is found
+        that holds a record.
         """
         start: int | None = self._member + self.head_size if self.damage else self._offset
         assert start is not None
@@ -295,12 +296,12 @@ class MemberSource(ABC):
         return True
 
     def _is_member(self) -> bool:
-        """Whether a member begins here."""
+        """Tells whether a member begins here."""
         return bytes(self._peek(len(self.magic))) == self.magic
 
     def _gap(self, start: int, end: int) -> RecordPosition | None:
-        """Where the first byte is that is no member; zeros, as some disks leave them at the end,
-        are no damage.
+        """Returns the offset of the first byte that is no member; zeros at the end, as some disks
+        leave them, are no damage.
         """
         self._seek(start)
         while start < end:
@@ -321,7 +322,7 @@ class MemberSource(ABC):
         return piece
 
     def _find(self, start: int) -> int | None:
-        """Where the next member begins that holds a record, from `start` on."""
+        """Returns the offset of the next member that holds a record, from `start` on."""
         at = start
         while at < self._end:
             self._file.seek(at)
@@ -349,9 +350,9 @@ class MemberSource(ABC):
         ):
             return False
         self._drop()
-        rest, marks = self.window, self._marks
+        rest, starts = self.window, self._member_starts
         self._begin(self._offset)
-        self.window, self._marks = rest, [*marks, (len(rest), self._member, 0)]
+        self.window, self._member_starts = rest, [*starts, (len(rest), self._member, 0)]
         return self.more()
 
     def _begins_record(self, offset: int) -> bool:
@@ -365,7 +366,9 @@ class MemberSource(ABC):
         return RecordPosition(self._member)
 
     def place(self) -> RecordPosition:
-        position, offset, inner = next(mark for mark in reversed(self._marks) if mark[0] <= self.at)
+        position, offset, inner = next(
+            start for start in reversed(self._member_starts) if start[0] <= self.at
+        )
         return RecordPosition(offset, inner + self.at - position)
 
     @property
@@ -385,7 +388,7 @@ class MemberSource(ABC):
             pass
 
     def _go_back(self, place: RecordPosition) -> None:
-        """Go to the beginning of the member of `place`, or anywhere before that in it."""
+        """Goes to the beginning of the member of `place`, or anywhere before that in it."""
         self._begin(place.offset)
 
     def keep(self) -> None:  # noqa: B027 - a subclass may have nothing to do
@@ -406,7 +409,7 @@ class MemberSource(ABC):
 
 
 def _size(file: BinaryIO) -> int:
-    """The size of a file; it stands at its beginning then."""
+    """Returns the size of a file; it stands at its beginning then."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     return size

@@ -1,13 +1,13 @@
-"""CDXJ and CDX: lines that say where the records of archives lie, sorted by URL and time. Pure but
-for reading lines.
+"""Reads CDXJ and CDX: lines with the positions of the records of archives, by URL and time.
 
-    CDXJ  :=  key " " time " " JSON            {"url": …, "mime": …, "status": …, "digest": …,
-          "length": …,
-                                                "offset": …, "filename": …}
-    CDX   :=  " CDX " letters LF line*         a word a letter: a URL, b time, m type, s status, k
-          digest, V offset,
-                                               g file name, S length
+    CDXJ  :=  key " " time " " JSON
+    JSON  :=  {"url": …, "mime": …, "status": …, "digest": …, "length": …, "offset": …,
+               "filename": …}
+    CDX   :=  " CDX " letters LF line*
+    line  :=  a word for each letter: a URL, b time, m type, s status, k digest, V offset,
+              g file name, S length
 
+Pure but for reading lines.
 Source: the CDXJ format of pywb and OutbackCDX; the Internet Archive's CDX legend.
 """
 
@@ -55,13 +55,13 @@ class CdxjLine:
 
     @property
     def is_original(self) -> bool:
-        """Whether the record holds the content that the digest is of."""
+        """True if the record holds the content that the digest is of."""
         return bool(self.digest) and self.mime != "warc/revisit"
 
 
 def read_entries(path: Path) -> Iterator[tuple[int, CdxjLine | None]]:
-    """The lines of a file by number, None for those that say nothing. StoreError if it can't be
-    read.
+    """Yields the lines of a file by number, None for those that say nothing. StoreError if it can't
+    be read.
     """
     letters: list[str] = []
     try:
@@ -125,8 +125,8 @@ def _entry(fields: dict[str, Any]) -> CdxjLine | None:
 
 
 def archive_of(index: Path, filename: str, folders: tuple[Path, ...] = ()) -> Path | None:
-    """The archive that a line names: beside its index, in one of `folders`, or in `../archive/` as
-    a WACZ has it.
+    """Returns the archive that a line names: beside its index, in one of `folders`, or in
+    `../archive/` as a WACZ has it.
 
     None if it is not there. A name never leads out of these folders.
     """

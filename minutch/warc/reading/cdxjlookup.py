@@ -17,8 +17,8 @@ MOST_SAID: Final = 100
 
 
 def entries_of(index: IndexFile) -> Iterator[tuple[ArchiveFile, CdxjLine] | None]:
-    """The lines of a file with the archives that they lead to; None, and a warning, for one that
-    leads nowhere.
+    """Yields the lines of a file with the archives that they lead to; None, and a warning, for one
+    that leads nowhere.
     """
     archives: dict[str, ArchiveFile | None] = {}
     said = 0

@@ -30,7 +30,7 @@ class _State:
     inflater: Any
     offset: int
     window: bytes
-    marks: list[tuple[int, int, int]]
+    starts: list[tuple[int, int, int]]
 
 
 class GzipSource(MemberSource):
@@ -85,13 +85,13 @@ class GzipSource(MemberSource):
         return data
 
     def _again(self) -> bytes:
-        """Inflate this member once more, as far as it was read; returns what comes next of it."""
-        window, at, marks = self.window, self.at, self._marks
-        position, offset, inner = marks[-1]
+        """Inflates this member once more, as far as it was read; returns what comes next of it."""
+        window, at, starts = self.window, self.at, self._member_starts
+        position, offset, inner = starts[-1]
         self._begin(offset, careful=True)
         self.skip(inner + len(window) - position)
         rest = self.window[self.at :]
-        self.window, self.at, self._marks = window, at, marks
+        self.window, self.at, self._member_starts = window, at, starts
         return rest or (b"" if self._ended else self._inflate())
 
     def _first_bytes(self, head: bytes) -> bytes:
@@ -122,21 +122,25 @@ class GzipSource(MemberSource):
         if self._careful and not self._ended:
             self._drop()
             self._kept = _State(
-                self.place(), self._inflater.copy(), self._offset, self.window, [*self._marks]
+                self.place(),
+                self._inflater.copy(),
+                self._offset,
+                self.window,
+                [*self._member_starts],
             )
 
     def _return(self, kept: _State) -> None:
         self._begin(kept.offset, careful=True)
-        self._inflater, self.window, self._marks, self._kept = (
+        self._inflater, self.window, self._member_starts, self._kept = (
             kept.inflater.copy(),
             kept.window,
-            [*kept.marks],
+            [*kept.starts],
             kept,
         )
 
 
 def _up_to_damage(inflater: Any, data: memoryview) -> bytes:
-    """What comes out of `data` before the byte that is wrong."""
+    """Decompresses `data` up to the byte that is wrong."""
     pieces: list[bytes] = []
     at = 0
     for step in (1024, 32, 1):

@@ -50,7 +50,7 @@ class Answer:
 
 
 def read_answer(block: bytes) -> Answer | None:
-    """The answer in the block of a record; None if there is none."""
+    """Returns the answer in the block of a record; None if there is none."""
     at = 0
     while True:
         status = _STATUS.match(block, at)
@@ -104,8 +104,8 @@ def _as_they_came(lines: list[bytes]) -> tuple[list[bytes], bool]:
 
 
 def unchunked(body: bytes) -> tuple[bytes, bool]:
-    """The content of chunks, and whether the last one is there; as it is if it is not chunked (any
-    more).
+    """Returns the content of chunks, and whether the last one is there; data that is not chunked
+    stays as it is.
 
     A recorder that chunks what came in chunks leaves chunks in chunks: they are undone as well if
     they are whole.
@@ -122,7 +122,7 @@ def unchunked(body: bytes) -> tuple[bytes, bool]:
 
 
 def _content(body: bytes) -> tuple[bytes | None, bool]:
-    """The content of chunks and whether they are whole; None if no whole chunk is there."""
+    """Returns the content of chunks and whether they are whole; None if no whole chunk is there."""
     pieces: list[bytes] = []
     at = 0
     while (head := _CHUNK.match(body, at)) is not None:

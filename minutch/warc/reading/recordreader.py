@@ -45,7 +45,7 @@ _DIGESTS: Final = {"sha1": 20, "sha256": 32, "md5": 16, "sha512": 64}
 
 @dataclass(frozen=True)
 class Grammar:
-    """How records of one kind begin."""
+    """The syntax of records of one kind."""
 
     start: re.Pattern[bytes]
     """The first line of a record, or as much of it as tells it from all else."""
@@ -76,18 +76,18 @@ class Record:
 
     @property
     def fields(self) -> dict[str, str]:
-        """What its head says, by lower-case name."""
+        """The fields of the head, by lower-case name."""
         if self._fields is None:
             self._fields = self.grammar.fields(self.head)
         return self._fields
 
     @property
     def is_cut(self) -> bool:
-        """Whether the block was longer than the reader keeps."""
+        """True if the block was longer than the reader keeps."""
         return len(self.block) < self.length
 
     def with_block(self, block: bytes) -> Record:
-        """The same record with another block, which is all of it."""
+        """Returns the same record with another block, which is all of it."""
         return Record(self.grammar, self.head, block, len(block), self.place)
 
 
@@ -121,7 +121,7 @@ class RecordReader:
         return self._source.end
 
     def at(self, place: RecordPosition) -> Record | None:
-        """The record at a place where there was one; None if it is not there any more."""
+        """Returns the record at a place where there was one; None if it is not there any more."""
         self._source.go_to(place)
         return self._record() if self._is_start() else None
 
@@ -157,7 +157,7 @@ class RecordReader:
     # -- where records begin -----------------------------------------------------------------------
 
     def _to_record(self) -> bool:
-        """Go to the next record; False at the end of the file."""
+        """Goes to the next record; False at the end of the file."""
         source = self._source
         while True:
             self._pass_blank()
@@ -182,7 +182,7 @@ class RecordReader:
         return found
 
     def _pass_blank(self) -> None:
-        """Pass over blank lines, at the end of a member up to its last byte, so that its checksum
+        """Passes over blank lines, at the end of a member up to its last byte, so that its checksum
         counts.
         """
         source = self._source
@@ -194,7 +194,7 @@ class RecordReader:
                 return
 
     def _pass_zeros(self) -> bool:
-        """Pass over zeros; False if they go on to the end, as some disks leave them: that is no
+        """Passes over zeros; False if they go on to the end, as some disks leave them: that is no
         damage.
         """
         source = self._source
@@ -216,7 +216,7 @@ class RecordReader:
         return found is not None
 
     def _seek_start(self) -> None:
-        """Go to where the next record may begin, here or later, or to the end of the member."""
+        """Goes to where the next record may begin, here or later, or to the end of the member."""
         source, seek = self._source, self._grammar.seek
         while True:
             found = seek.search(source.window, source.at)
@@ -231,7 +231,7 @@ class RecordReader:
     # -- one record --------------------------------------------------------------------------------
 
     def _record(self) -> Record | None:
-        """The record that begins here; None, and the damage is said, if it is not whole."""
+        """Returns the record that begins here; None, and the damage is said, if it is not whole."""
         source = self._source
         source.keep()
         place = source.place()
@@ -284,7 +284,7 @@ class RecordReader:
                 return None
 
     def _block(self, length: int) -> tuple[bytes, int]:
-        """The block up to the limit, and how many bytes of it are there."""
+        """Returns the block up to the limit, and how many bytes of it are there."""
         source = self._source
         at, end = source.at, source.at + length
         if end <= len(source.window) and length <= self._most:
@@ -307,7 +307,7 @@ class RecordReader:
         return b"".join(pieces), found
 
     def _wrong(self, record: Record, found: int) -> str:
-        """What is wrong with a record that was read; empty if nothing is."""
+        """Returns what is wrong with a record that was read; empty if nothing is."""
         source = self._source
         if found < record.length:
             return (
@@ -332,8 +332,8 @@ class RecordReader:
         return source.window.startswith(tail, source.at)
 
     def _mended(self, record: Record, behind_head: RecordPosition, size: int) -> Record | None:
-        """The record as long as the HTTP answer in it says; else None, at the next record after its
-        head.
+        """Returns the record as long as the HTTP answer in it says; else None, at the next record
+        after its head.
         """
         source = self._source
         source.go_to(behind_head)
@@ -354,14 +354,14 @@ class RecordReader:
 
 
 def _answer_length(data: bytes, at: int) -> int | None:
-    """How long the HTTP answer at `at` is by its Content-Length; None if it does not say."""
+    """Returns the length of the HTTP answer at `at` by its Content-Length; None if it has none."""
     head = _ANSWER_HEAD.match(data, at)
     length = None if head is None else _CONTENT_LENGTH.search(head[0])
     return None if head is None or length is None else head.end() - at + int(length[1])
 
 
 def _has_digest(record: Record) -> bool:
-    """Whether a record's block is the one whose digest its head names."""
+    """Tells whether a record's block is the one whose digest its head names."""
     algorithm, _, text = record.fields.get("warc-block-digest", "").strip().partition(":")
     size = _DIGESTS.get(algorithm.lower().replace("-", ""))
     if size is None or record.is_cut:

@@ -1,5 +1,5 @@
-"""Where the visits of archives lie: by URL and time, and by the names that other visits refer to
-them with. In SQLite.
+"""Indexes the visits of archives: by URL and time, and by the names that other visits refer to them
+with. In SQLite.
 
     archive(number, path, grammar, compression, start, end, entry)
     visit(url, time, archive, offset, inner)         url and name are 64-bit hashes
@@ -31,19 +31,22 @@ from minutch.warc.warcfile import target_uri
 
 _GRAMMARS: Final = {"warc": WARC, "arc": ARC}
 _SCHEMA: Final = """
-CREATE TABLE archive (number INTEGER PRIMARY KEY, path TEXT, grammar TEXT, compression TEXT, start INTEGER,
-                      "end" INTEGER, entry TEXT);
-CREATE TABLE visit (url INTEGER, time INTEGER, number INTEGER, archive INTEGER, offset INTEGER, inner INTEGER,
-                    PRIMARY KEY (url, time, number)) WITHOUT ROWID;
+CREATE TABLE archive (number INTEGER PRIMARY KEY, path TEXT, grammar TEXT, compression TEXT,
+                      start INTEGER, "end" INTEGER, entry TEXT);
+CREATE TABLE visit (url INTEGER, time INTEGER, number INTEGER, archive INTEGER, offset INTEGER,
+                    inner INTEGER, PRIMARY KEY (url, time, number)) WITHOUT ROWID;
 CREATE TABLE name (name INTEGER PRIMARY KEY, archive INTEGER, offset INTEGER, inner INTEGER);
 CREATE TABLE later (visit BLOB, key INTEGER);
-CREATE TABLE wanted (later INTEGER, rank INTEGER, name INTEGER, PRIMARY KEY (later, rank)) WITHOUT ROWID;
-"""  # noqa: E501
+CREATE TABLE wanted (later INTEGER, rank INTEGER, name INTEGER,
+                     PRIMARY KEY (later, rank)) WITHOUT ROWID;
+"""
 _PUT_OFF: Final = """
-SELECT later.visit, later.key, name.archive, name.offset, name.inner FROM later LEFT JOIN name ON name.name =
-    (SELECT wanted.name FROM wanted JOIN name USING (name) WHERE wanted.later = later.rowid ORDER BY rank LIMIT 1)
+SELECT later.visit, later.key, name.archive, name.offset, name.inner
+FROM later LEFT JOIN name ON name.name =
+    (SELECT wanted.name FROM wanted JOIN name USING (name)
+     WHERE wanted.later = later.rowid ORDER BY rank LIMIT 1)
 ORDER BY name.archive, name.offset, name.inner, later.rowid
-"""  # noqa: E501
+"""
 
 _HTTP: Final = re.compile(r"(?i)(https?)://([^/?#]*)([^#]*)")
 _PORTS: Final = {"http": ":80", "https": ":443"}
@@ -52,7 +55,9 @@ Found = tuple[ArchiveFile, RecordPosition]
 
 
 def url_key(url: str) -> str:
-    """What spellings of one page's URL have in common: host in lower case, `/` for no path, …"""
+    """Reduces spellings of one page's URL to a common form: host in lower case, `/` for no path,
+    …
+    """
     try:
         url = target_uri(url)
     except UrlError:
@@ -114,7 +119,7 @@ class VisitIndex:
         return number
 
     def add(self, archive: ArchiveFile, place: RecordPosition, url: str, time: int) -> int:
-        """Put a visit in; returns how many of its URL were there before."""
+        """Puts a visit in; returns how many of its URL were there before."""
         key = _hash(url_key(url))
         (before,) = self._db.execute("SELECT count(*) FROM visit WHERE url = ?", (key,)).fetchone()
         row = (key, time, self._added, self._number_of(archive), place.offset, place.inner)
@@ -129,7 +134,7 @@ class VisitIndex:
         self._db.executemany("INSERT OR IGNORE INTO name VALUES (?, ?, ?, ?)", rows)
 
     def put_off(self, visit: Visit, key: int) -> None:
-        """Keep a visit that refers to another one until all are known; `key` is for whoever takes
+        """Keeps a visit that refers to another one until all are known; `key` is for whoever takes
         it up.
         """
         row = self._db.execute(
@@ -139,8 +144,8 @@ class VisitIndex:
         self._db.executemany("INSERT INTO wanted VALUES (?, ?, ?)", wanted)
 
     def put_off_visits(self) -> Iterator[tuple[Visit, int, Found | None]]:
-        """The visits that were put off, each with the one that it refers to, in the order in which
-        those lie.
+        """Yields the visits that were put off, each with the one that it refers to, in the order in
+        which those lie.
         """
         for data, key, number, offset, inner in self._db.execute(_PUT_OFF):
             found = (
@@ -149,7 +154,7 @@ class VisitIndex:
             yield pickle.loads(data), key, found
 
     def named(self, names: Iterable[str]) -> Found | None:
-        """The visit that one of `names` is for, the first that is known."""
+        """Returns the visit that one of `names` is for, the first that is known."""
         for name in names:
             query = "SELECT archive, offset, inner FROM name WHERE name = ?"
             for number, offset, inner in self._db.execute(query, (_hash(name),)):
@@ -157,7 +162,7 @@ class VisitIndex:
         return None
 
     def newest(self, url: str, until: int) -> Iterator[Found]:
-        """The visits to a URL, the newest first, none after `until` (ms)."""
+        """Yields the visits to a URL, the newest first, none after `until` (ms)."""
         query = (
             "SELECT archive, offset, inner FROM visit WHERE url = ? AND time <= ? ORDER BY time"
             " DESC, number DESC"
@@ -166,16 +171,16 @@ class VisitIndex:
             yield self._archives[number], RecordPosition(offset, inner)
 
     def commit(self) -> None:
-        """Bring all into the file."""
+        """Brings all into the file."""
         self._db.commit()
 
     def close(self) -> None:
-        """Close the file."""
+        """Closes the file."""
         self._db.close()
 
 
 def resolved(visit: Visit, original: Visit | None) -> bool:
-    """Give a visit with "the same content" that content; False if `original` has none."""
+    """Gives a visit with "the same content" that content; False if `original` has none."""
     if original is None or (original.answer is None and not original.body):
         return False
     visit.body, visit.media_type, visit.truncated = (

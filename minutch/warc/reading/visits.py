@@ -1,13 +1,12 @@
-"""The visits that an archive holds: what one request for a URL brought, put together from its
-records. Pure: no I/O.
+"""Joins the records of an archive to visits: what one request for a URL brought. Pure: no I/O.
 
-    response              the answer, with its head         request      goes with the answer next
-                          to it
-    resource              the content alone                 metadata     of an answer: how long it
-                          took
+    response                  the answer, with its head
+    resource                  the content alone
+    revisit                   "not modified" (304), or "the same content as another visit", which
+                              `refers_to` names
+    request                   goes with the answer next to it
+    metadata                  of an answer: how long it took
     warcinfo, conversion, …   no visit
-    revisit               "not modified" (304), or "the same content as another visit", which
-                          `refers_to` names
 
 Records of one visit stand together: a request counts for the answer to the same URL that stands
 beside it, metadata for the answer before it. Source: ISO 28500:2017, section 6; the profiles of
@@ -41,7 +40,7 @@ _START: Final = RecordPosition(0)
 
 
 class VisitKind(Enum):
-    """What a visit brought."""
+    """The kind of a visit's result."""
 
     ANSWER = auto()
     NOT_MODIFIED = auto()
@@ -92,7 +91,7 @@ class Visit:
 
 
 def warc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:  # noqa: C901 - one step a case
-    """The visits of a WARC file, and the records that belong to none."""
+    """Yields the visits of a WARC file, and the records that belong to none."""
     waiting: Visit | None = None
     request: Record | None = None
     for record in records:
@@ -126,13 +125,13 @@ def warc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:  # noqa:
 
 
 def _took(block: bytes) -> int | None:
-    """How long an answer took, by the fields that Heritrix and Common Crawl write."""
+    """Reads the time that an answer took, from the fields that Heritrix and Common Crawl write."""
     found = _FETCH_TIME.search(block)
     return None if found is None else int(found[1])
 
 
 def target_of(record: Record) -> str:
-    """The URL; some writers put it into angle brackets."""
+    """Returns the URL; some writers put it into angle brackets."""
     uri = record.fields.get("warc-target-uri", "")
     return uri[1:-1] if uri.startswith("<") and uri.endswith(">") else uri
 
@@ -200,7 +199,7 @@ def _names(record_id: str, url: str, date: str, digest: str) -> list[str]:
 
 
 def arc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:
-    """The visits of an ARC file, and the records that are none: the description of the file,
+    """Yields the visits of an ARC file, and the records that are none: the description of the file,
     answers of the DNS.
     """
     for record in records:
@@ -224,7 +223,9 @@ def arc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:
 
 
 def warc_time(text: str) -> int:
-    """A date of WARC's (ISO 8601, to the year or up to nanoseconds) in ms; 0 for what is none."""
+    """Returns a date of WARC's (ISO 8601, to the year or up to nanoseconds) in ms; 0 for what is
+    none.
+    """
     try:
         date = datetime.fromisoformat(text)
     except ValueError:
@@ -233,7 +234,7 @@ def warc_time(text: str) -> int:
 
 
 def arc_time(text: str) -> int:
-    """A date of 4 to 14 digits, in UTC, in ms; 0 for what is none."""
+    """Returns a date of 4 to 14 digits, in UTC, in ms; 0 for what is none."""
     if not _DIGITS.fullmatch(text):
         return 0
     try:

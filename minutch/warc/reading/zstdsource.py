@@ -1,10 +1,10 @@
-"""zstd files, frame after frame, as archives have them: one frame a record, and a dictionary that
-all of them share.
+"""Reads zstd files as archives have them: one frame a record, and a dictionary that all share.
 
     file        :=  dictionary?  (frame | skippable)*
-    dictionary  :=  0x184D2A5D, uint32 size, size bytes       both little-endian; the bytes may be a
-                frame
+    dictionary  :=  0x184D2A5D, uint32 size, size bytes, which may be a frame
     skippable   :=  0x184D2A50 … 0x184D2A5F, uint32 size, size bytes: passed over
+
+Numbers are little-endian.
 
 A decoder of zstd says where data is wrong only by failing, and what it had of the same piece is
 lost then: so a frame that turns out to be damaged is decompressed once more, the piece with the
@@ -55,7 +55,7 @@ class ZstdSource(MemberSource):
             self._begin(self._offset)
 
     def _read_dictionary(self) -> str:
-        """Read the dictionary that the file begins with; what is wrong with it, empty if nothing
+        """Reads the dictionary that the file begins with; what is wrong with it, empty if nothing
         is.
         """
         head = bytes(self._peek(_SKIPPABLE_HEAD))
@@ -71,7 +71,7 @@ class ZstdSource(MemberSource):
         return ""
 
     def _pass_over(self) -> None:
-        """Go on behind frames that say of themselves that they hold nothing."""
+        """Goes on behind frames that say of themselves that they hold nothing."""
         while True:
             head = bytes(self._peek(_SKIPPABLE_HEAD))
             if len(head) < _SKIPPABLE_HEAD or head[0] >> 4 != 5 or head[1:4] != _SKIPPABLE:
@@ -111,7 +111,7 @@ class ZstdSource(MemberSource):
         return data
 
     def _again(self) -> bytes:
-        """Decompress this frame once more, as far as it came; then what comes of its next bytes,
+        """Decompresses this frame once more, as far as it came; then what comes of its next bytes,
         one by one.
         """
         doubtful, left = self._fed, self._made

@@ -1,4 +1,4 @@
-"""Who runs the functions of a job: this process with its threads, or Spark.
+"""Runs the functions of a job: in threads of this process, or on Spark.
 
 Begin with interface: the verbs that jobs know.
 
@@ -15,6 +15,7 @@ from typing import Final
 
 from minutch.conf import Configuration
 from minutch.work.engine.interface import Engine, Partition, Shuffled, Source, Task
+from minutch.work.tables.parallel import memory_budget, number_of_parts
 
 __all__ = ["Engine", "Partition", "Shuffled", "Source", "Task", "engine_of", "runs_here"]
 
@@ -23,18 +24,18 @@ LOCAL: Final = "local"
 
 
 def runs_here(conf: Configuration) -> bool:
-    """Whether jobs run in this process: asked where their engine need not be started."""
+    """Returns True if jobs run in this process. Starts no engine."""
     return conf.get_word(PROPERTY, LOCAL) == LOCAL
 
 
 def engine_of(conf: Configuration) -> Engine:
-    """The engine that `minutch.engine` names. Raises ConfigError where Spark is asked for and not
-    installed.
+    """Returns the engine that `minutch.engine` names. Raises ConfigError where Spark is asked for
+    and not installed.
     """
     if runs_here(conf):
         from minutch.work.engine.local import LocalEngine
 
-        return LocalEngine()
+        return LocalEngine(number_of_parts(conf), memory_budget(conf))
     from minutch.work.engine.spark import SparkEngine
 
     return SparkEngine.of(conf)

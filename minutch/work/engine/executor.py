@@ -1,4 +1,4 @@
-"""What Spark's executors run: the functions of a job, wrapped in what makes them safe to run again.
+"""Runs the functions of a job in Spark's executors, so that a task can be repeated.
 
 Between the two halves of a shuffle travel entries, tables as Arrow IPC, never rows:
 
@@ -22,7 +22,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -31,10 +31,11 @@ import numpy as np
 import polars as pl
 
 from minutch import log as logs
+from minutch import processwide
 from minutch.errors import MinutchError
 from minutch.hadoop.formats.batch import string_column
-from minutch.hadoop.stores import hadoop
-from minutch.job import Counters
+from minutch.job import Counters, set_up_process
+from minutch.processwide import StoreSettings
 from minutch.work.engine.interface import (
     Partition,
     ReadRows,
@@ -67,11 +68,11 @@ R = TypeVar("R")
 
 
 class TaskResult(NamedTuple):
-    """What came of a piece or a partition: a result, or the error that it ends the job with."""
+    """The result of a piece or a partition, or the error that ends the job."""
 
     result: Any
     counters: list[Counters]
-    """Of the function, then of each source."""
+    """Counts of the function, then of each source."""
     done: int
     """Records, for progress."""
     attempt: str = ""
@@ -81,40 +82,36 @@ class TaskResult(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """What a worker process of an executor has to know before anything else."""
+    """The settings that a worker process of an executor needs first."""
 
     level: int
     cores: int
-    """Of a task."""
+    """Cores of a task."""
     conf: Packed
-    files: hadoop.Settings
-    """Of file systems."""
+    files: StoreSettings
+    """Settings of file systems."""
     folder: Path
-    """Where the driver works: what relative paths are relative to, if it is on this machine."""
+    """The driver's working directory, for relative paths, if it is on this machine."""
 
 
 @lru_cache(maxsize=1)
 def _set_up(setup: WorkerSetup) -> None:
-    """Make this process what the driver is: log, public suffixes; once."""
-    logs.configure(sys.stderr, level=setup.level)
-    logging.getLogger("py4j").setLevel(logging.ERROR)
-    parallel.limit_workers(setup.cores)
+    """Makes this process what the driver is: log, public suffixes; once."""
     here = _local_folder()
     if setup.folder.is_dir():
         os.chdir(setup.folder)
     jars = (*setup.files.jars, str(here / "*"))  # Spark brings those of spark.jars
-    hadoop.use(lambda: setup.files._replace(jars=jars, scratch=str(here)))
-    suffixes = setup.conf.load(_home()).resource("effective_tld_names.dat")
-    if suffixes is not None:
-        from minutch.urls.domains import use_list
-
-        use_list(suffixes)
+    set_up_process(setup.conf.load(_home()))
+    stores = replace(setup.files, jars=jars, scratch=str(here))
+    processwide.change(stores=stores, cores=setup.cores)
+    logs.configure(sys.stderr, level=setup.level)
+    logging.getLogger("py4j").setLevel(logging.ERROR)
 
 
 @lru_cache(maxsize=16)
 def _loaded(packed: Packed) -> Any:
-    """A function and what belongs to it; kept, so that plugins and rules are built once in a
-    process.
+    """Returns a function and what belongs to it; kept, so that plugins and rules are built once in
+    a process.
     """
     return packed.load(_home())
 
@@ -151,7 +148,7 @@ class MapTask(_Wrapped):
 
 @lru_cache(maxsize=2)
 def _made(packed: Packed) -> Any:
-    """What a function that was sent makes; kept as well."""
+    """Calls a function that was sent, once in a process, and keeps its result."""
     return _loaded(packed)()
 
 
@@ -185,7 +182,7 @@ class ShuffleTask(_Wrapped):
             yield from self.entries(read, number, piece)
 
     def entries(self, read: ReadRows[Any], number: int, piece: Any) -> Iterator[ShuffleEntry]:
-        """What a piece becomes."""
+        """Yields the entries of a piece."""
         done = _RecordCount()
         task, found, entries = Task(advance=done), _RecordCount(), 0
         try:
@@ -200,23 +197,23 @@ class ShuffleTask(_Wrapped):
         yield (0, self.shuffle, number, LAST), pickle.dumps(outcome)
 
     def prepared(self, tables: Iterable[pl.DataFrame]) -> Iterable[pl.DataFrame]:
-        """Tables as they travel."""
+        """Returns tables as they travel."""
         return tables
 
     def shares(self, table: pl.DataFrame) -> list[pl.DataFrame]:
-        """A table's rows for each partition."""
+        """Returns a table's rows for each partition."""
         return split(table, self.parts)
 
 
 RANK: Final = "key"
-"""The column by which a contest's rows are sorted on their way: ranks as bytes."""
+"""The column by which rows are sorted on their way: ranks as bytes."""
 URL: Final = "url"
-"""What `key` is called meanwhile."""
+"""The name of `key` until then."""
 
 
 @dataclass(frozen=True)
 class RankTask(ShuffleTask):
-    """The way into a contest: rows up to the rank `last` to the contest that they are in, to be
+    """The way into a selection: rows up to the rank `last` to their group, to be
     sorted by rank.
     """
 
@@ -244,7 +241,7 @@ class RankTask(ShuffleTask):
             yield ranked.select(rank, pl.col("key").alias(URL), pl.exclude("key"))
 
     def shares(self, table: pl.DataFrame) -> list[pl.DataFrame]:
-        """By the contest's own rule."""
+        """Splits a table by the groups of the selection."""
         if self.parts == 1:
             return [table]
         part = self._rules.groups_of(table.drop(RANK).rename({URL: "key"}))
@@ -253,7 +250,7 @@ class RankTask(ShuffleTask):
 
 @dataclass(frozen=True)
 class SelectTask(_Wrapped):
-    """A contest: its rows in, of `total` in all contests; what has become of them out."""
+    """A selection: the rows of a group in, of `total` in all; the selected ones out."""
 
     total: int
 
@@ -275,8 +272,8 @@ class SelectTask(_Wrapped):
 
 
 def _windows(tables: Iterator[pl.DataFrame], room: int) -> Iterator[pl.DataFrame]:
-    """Tables of a contest as its rules know them, put together to about `room` rows; at least
-    one.
+    """Yields tables of a group as the rules know them, put together to about `room` rows; at
+    least one.
     """
     held: list[pl.DataFrame] = []
     for table in tables:
@@ -289,7 +286,7 @@ def _windows(tables: Iterator[pl.DataFrame], room: int) -> Iterator[pl.DataFrame
 
 
 def _joined(tables: Any) -> Iterator[pl.DataFrame]:
-    """Tables put together until they are worth an entry for each partition."""
+    """Yields tables put together until they are worth an entry for each partition."""
     held: list[pl.DataFrame] = []
     size = 0
     for table in tables:
@@ -303,15 +300,15 @@ def _joined(tables: Any) -> Iterator[pl.DataFrame]:
 
 
 def packed_table(table: pl.DataFrame) -> bytes:
-    """A table as Arrow IPC."""
+    """Returns a table as Arrow IPC."""
     out = io.BytesIO()
     table.write_ipc(out, compression="lz4")
     return out.getvalue()
 
 
 def part_of(key: Key) -> int:
-    """The partition of an entry; one function for all shuffles, so that Spark sees that they
-    agree.
+    """Returns the partition of an entry; one function for all shuffles, so that Spark sees that
+    they agree.
     """
     return key[0]
 
@@ -393,7 +390,7 @@ class WriteTask(_Wrapped):
 def _opened(
     part: int, entries: Iterator[Any], sources: Sequence[Source | ShuffledSource], budget: int
 ) -> Iterator[list[Partition]]:
-    """The rows of a partition from each source."""
+    """Yields the rows of a partition from each source."""
     with ExitStack() as stack:
         spill = stack.enter_context(work_folder(_local_folder(), SPILL))
         inbox = stack.enter_context(_Inbox(spill / "entries"))
@@ -416,7 +413,7 @@ class _Inbox:
         self._places: dict[int, list[tuple[int, int, int, int]]] = {}
 
     def take(self, entries: Iterator[Any]) -> None:
-        """Put down the entries with tables: (piece, number, offset, size) for each shuffle."""
+        """Puts down the entries with tables: (piece, number, offset, size) for each shuffle."""
         for (_, shuffle, piece, number), value in entries:
             if number != LAST:
                 place = (piece, number, self._file.tell(), len(value))
@@ -424,7 +421,7 @@ class _Inbox:
                 self._file.write(value)
 
     def shuffled(self, source: ShuffledSource, budget: int, spill: Path) -> _OpenPart:
-        """The rows of a shuffle in the order of the input, sorted as they are asked for."""
+        """Returns the rows of a shuffle in the order of the input, sorted as they are asked for."""
         shuffle = Shuffle(1, source.schema, budget=budget, spill=spill)
         for _, _, offset, size in sorted(self._places.get(source.number, ())):
             self._file.seek(offset)
@@ -462,15 +459,15 @@ class _RecordCount:
         self.count += count
 
     def counted(self, tables: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-        """The tables; their rows are counted."""
+        """Yields the tables; their rows are counted."""
         for table in tables:
             self.count += len(table)
             yield table
 
 
 def _attempt_folder(folder: Path) -> Path:
-    """A new folder for the part files of this attempt. The one above is gone when the job is over:
-    no late writer.
+    """Returns a new folder for the part files of this attempt. The one above is gone when the job
+    is over: no late writer.
     """
     from pyspark import TaskContext
 
@@ -482,12 +479,14 @@ def _attempt_folder(folder: Path) -> Path:
 
 @lru_cache(maxsize=1)
 def _local_folder() -> Path:
-    """A folder of this executor's on its own disk; found before the process goes anywhere else."""
+    """Returns a folder of this executor's on its own disk; found before the process goes anywhere
+    else.
+    """
     from pyspark import SparkFiles
 
     return Path(SparkFiles.getRootDirectory()).absolute()
 
 
 def _home() -> Path:
-    """Where the archive is, if one was sent."""
+    """Returns the folder of the archive, if one was sent."""
     return _local_folder() / NAME

@@ -1,4 +1,4 @@
-"""What jobs ask of an engine, and what their functions of a partition are given.
+"""The verbs that jobs ask of an engine, and the arguments of their functions.
 
 A job is a few verbs, and knows nothing of who does them:
 
@@ -10,8 +10,8 @@ A job is a few verbs, and knows nothing of who does them:
               part files
     stream    a function of an item; its results, in order, as they come: not all have to be there
               at a time
-    contest   a function of a piece of the input that gives rows, of which the best get places by
-              the rules of a rules
+    select    a function of a piece of the input that gives rows, of which the best get places by
+              the rules of a selection
     write     a function of some partitions, as many as the engine likes: it finds its input itself,
               in files that are in order already, and writes their part files
 
@@ -29,7 +29,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from minutch.conf import Configuration
 from minutch.job import Counters, Progress
 
 if TYPE_CHECKING:
@@ -52,10 +51,10 @@ def _nobody_looks(count: int) -> None:
 
 @dataclass
 class Task:
-    """What a function of a piece or a partition is given."""
+    """The arguments of a function of a piece or a partition."""
 
     folder: Path = Path()
-    """Where its part files belong."""
+    """Folder for its part files."""
     advance: Callable[[int], None] = _nobody_looks
     """Takes the number of records that are done."""
     counters: Counters = field(default_factory=Counters)
@@ -64,7 +63,7 @@ class Task:
     threads: int = 0
     """Threads that it may use (0 = one per core)."""
     spill: Path = Path()
-    """Where what does not fit into memory may lie meanwhile (`Engine.write`)."""
+    """Folder for rows that do not fit into memory (`Engine.write`)."""
 
 
 class Partition(Protocol):
@@ -72,19 +71,21 @@ class Partition(Protocol):
 
     @property
     def counters(self) -> Counters:
-        """What was left out as they were read."""
+        """Counts of the rows left out while reading."""
 
     def sorted(self) -> Iterator[pl.DataFrame]:
-        """The rows in frames sorted by key (at least one frame); see `tables.merge` for streams."""
+        """Yields the rows in frames sorted by key (at least one frame); see `tables.merge` for
+        streams.
+        """
 
     def grouped(self) -> Iterator[pl.DataFrame]:
-        """The rows in frames over which no key is spread, those of a key in the order of the
+        """Yields the rows in frames; all rows of a key are in one frame, in the order of the
         input.
         """
 
     def ordered(self) -> Iterator[tuple[pl.DataFrame, Rows]]:
-        """As `sorted`, but in frames that are not sorted, each with the numbers of its rows in
-        order.
+        """Yields the rows in frames that are not sorted, each with the numbers of its rows in order
+        of the key.
         """
 
 
@@ -93,10 +94,10 @@ class Source(Protocol):
 
     @property
     def counters(self) -> Counters:
-        """What was left out on the way; known when all partitions have been read."""
+        """Counts of the rows left out; complete when all partitions have been read."""
 
     def open(self, part: int) -> Partition:
-        """The rows of a partition; nothing is read yet."""
+        """Returns the rows of a partition; nothing is read yet."""
 
 
 class Shuffled(Source, Protocol):
@@ -104,7 +105,7 @@ class Shuffled(Source, Protocol):
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """Number of rows."""
 
 
 @dataclass(frozen=True)
@@ -141,59 +142,59 @@ class StreamFunction(Protocol[T_contra, R_co]):
 
     @property
     def is_columnar(self) -> bool:
-        """Whether it lets go of Python's lock, so that threads get on side by side."""
+        """True if it releases Python's lock, so that threads run in parallel."""
 
     def __call__(self, item: T_contra, /) -> R_co:
-        """The result for an item."""
+        """Returns the result for an item."""
 
 
-class Selector(Protocol):
+class Selection(Protocol):
     """Gives places to rows that come best first, some at a time."""
 
     @property
     def is_full(self) -> bool:
-        """Whether no further row can get a place."""
+        """True if no further row can get a place."""
 
     def choose(
         self, tables: Sequence[pl.DataFrame], counters: Counters, total: int
     ) -> pl.DataFrame:
-        """The rows of all `tables` that get a place; of the others each is counted. There are
-        `total` in all.
+        """Returns the rows of all `tables` that get a place, and counts each of the others. There
+        are `total` in all.
         """
 
 
 class SelectionRules(Protocol):
-    """The rules by which rows compete for places: in one rules, or in several, each with places
-    of its own.
+    """The rules by which rows compete for places: all together, or in groups with places of their
+    own.
     """
 
     @property
     def groups(self) -> int:
-        """How many contests there are."""
+        """Number of groups, each of which has places of its own."""
 
     @property
     def limit(self) -> int | None:
-        """How many rows may get a place, in all contests; None where all of them have to be there
-        at a time.
+        """Number of rows that may get a place, in all groups; None where all rows have to be in
+        memory together.
         """
 
     def ranks_in(self, table: pl.DataFrame) -> Ranks:
-        """The rank of each row: lower ones come first."""
+        """Returns the rank of each row: lower ones come first."""
 
     def groups_of(self, table: pl.DataFrame) -> pl.Series:
-        """The contest of each row (its number, from 0)."""
+        """Returns the group of each row (its number, from 0)."""
 
-    def selector(self, tables: Sequence[pl.DataFrame], parts: range) -> Selector:
-        """For some of the contests, of which `tables` have the first rows."""
+    def selection(self, tables: Sequence[pl.DataFrame], parts: range) -> Selection:
+        """Starts the selection of some of the groups, of which `tables` have the first rows."""
 
 
 class Selected(NamedTuple):
-    """How a contest has ended."""
+    """The result of a selection."""
 
     rows: pl.DataFrame
-    """Those that have got a place, in no order."""
+    """Rows that got a place, in no order."""
     left: int
-    """How many were not looked at, as no places were left."""
+    """Number of rows not looked at, as no places were left."""
 
 
 Write = Callable[[Task, range], R]
@@ -203,6 +204,11 @@ Write = Callable[[Task, range], R]
 class Engine(Protocol):
     """Runs the functions of jobs. What they raise ends the job, as if it had been raised here."""
 
+    parts: int
+    """Number of partitions that a job writes."""
+    memory: int
+    """Bytes that the tables of a job may take together in this process."""
+
     @property
     def host(self) -> str | None:
         """The name by which functions that run elsewhere reach this machine; None if they run in
@@ -211,11 +217,11 @@ class Engine(Protocol):
 
     @property
     def tasks(self) -> int:
-        """How many functions run at the same time, each in a process of its own."""
+        """Number of functions that run at the same time, each in a process of its own."""
 
     def cancel(self) -> None:
-        """End what runs elsewhere; who waits for it gets MinutchError. A signal's handler may call
-        it.
+        """Ends all functions that run elsewhere; waiting callers get MinutchError. A signal's
+        handler may call it.
         """
 
     def splits(self, paths: Iterable[Path]) -> list[FileOrSplit]:
@@ -228,20 +234,19 @@ class Engine(Protocol):
         counters: Counters,
         progress: Progress,
     ) -> Iterator[R]:
-        """The results of `function` on each piece, in order."""
+        """Returns the results of `function` on each piece, in order."""
 
     def shuffle(
         self,
         read: ReadRows[T],
         pieces: Sequence[T],
         schema: pl.Schema,
-        conf: Configuration,
         progress: Progress | None,
         *,
         spill: Path,
         share: int = 2,
     ) -> AbstractContextManager[Shuffled]:
-        """The rows that `read` gives of each piece, in as many partitions as the job makes.
+        """Returns the rows that `read` gives of each piece, in as many partitions as the job makes.
 
         What does not fit into 1/`share` of the memory goes to a folder in `spill`. At the end it is
         gone.
@@ -252,17 +257,16 @@ class Engine(Protocol):
         function: Regroup,
         source: Shuffled,
         schema: pl.Schema,
-        conf: Configuration,
         *,
         spill: Path,
         share: int = 2,
     ) -> AbstractContextManager[Shuffled]:
-        """The rows that `function` gives of each partition, in partitions by their own keys; see
-        `shuffle`.
+        """Returns the rows that `function` gives of each partition, in partitions by their own
+        keys; see `shuffle`.
         """
 
     def local_source(self, rows: Shuffle) -> Source:
-        """Rows that this process has put into a shuffle itself."""
+        """Returns rows that this process has put into a shuffle itself."""
 
     def reduce(
         self,
@@ -273,13 +277,13 @@ class Engine(Protocol):
         counters: Counters,
         progress: Progress | None,
     ) -> list[R]:
-        """The results of `function` for each partition, in order; then all their files are in
-        `folder`.
+        """Returns the results of `function` for each partition, in order; then all their files are
+        in `folder`.
         """
 
     def stream(self, make: Callable[[], StreamFunction[T, R]], items: Iterable[T]) -> Iterator[R]:
-        """The results of `make()` on each item, in order. Items are taken as they are needed, in
-        this thread.
+        """Returns the results of `make()` on each item, in order. Items are taken as they are
+        needed, in this thread.
         """
 
     def select(
@@ -288,11 +292,10 @@ class Engine(Protocol):
         pieces: Sequence[T],
         rules: SelectionRules,
         schema: pl.Schema,
-        conf: Configuration,
         counters: Counters,
         progress: Progress,
     ) -> Selected:
-        """Who gets a place among the rows (of `schema`) that `find` gives of each piece."""
+        """Selects rows among those (of `schema`) that `find` gives of each piece."""
 
     def write(
         self,
@@ -302,8 +305,8 @@ class Engine(Protocol):
         counters: Counters,
         progress: Progress | None,
     ) -> list[R]:
-        """The results of `function` for all partitions, in order; then all their files are in
-        `folder`.
+        """Returns the results of `function` for all partitions, in order; then all their files are
+        in `folder`.
 
         The files are the same whichever partitions go together: it saves to do many of them in one
         go.

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from minutch.conf import Configuration
 from minutch.job import Counters, Progress
 from minutch.work.engine.interface import (
     Partition,
@@ -32,7 +31,7 @@ from minutch.work.engine.interface import (
     Write,
 )
 from minutch.work.engine.pool import mapped
-from minutch.work.tables.parallel import for_each, memory_budget, number_of_parts, ordered, workers
+from minutch.work.tables.parallel import for_each, ordered, workers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,9 +40,9 @@ if TYPE_CHECKING:
     from minutch.work.tables.spans import FileOrSplit
 
 _SHARE: Final = 4
-"""Of `minutch.memory`, for the rows of a contest."""
+"""Share of the memory (1/4) for the rows of a selection."""
 _ROW: Final = 150
-"""What one of these takes of memory, about; its strings lie in files."""
+"""Bytes of memory per row, about; its strings are in files."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -70,11 +69,14 @@ class LocalEngine:
     host = None
     tasks = 1
 
+    def __init__(self, parts: int, memory: int) -> None:
+        self.parts, self.memory = parts, memory
+
     def cancel(self) -> None:
-        """Nothing runs elsewhere."""
+        """Does nothing: all runs in this process."""
 
     def splits(self, paths: Iterable[Path]) -> list[FileOrSplit]:
-        """Whole files: each is read by all cores."""
+        """Returns whole files: each is read by all cores."""
         return list(paths)
 
     def map(
@@ -84,7 +86,7 @@ class LocalEngine:
         counters: Counters,
         progress: Progress,
     ) -> Iterator[R]:
-        """One piece after the other."""
+        """Calls the function on one piece after the other."""
         task = Task(advance=progress.advance, counters=counters)
         return (function(task, piece) for piece in pieces)
 
@@ -94,19 +96,16 @@ class LocalEngine:
         read: ReadRows[T],
         pieces: Sequence[T],
         schema: pl.Schema,
-        conf: Configuration,
         progress: Progress | None,
         *,
         spill: Path,
         share: int = 2,
     ) -> Iterator[Shuffled]:
-        """Through memory, and disk where it does not suffice."""
+        """Shuffles in memory, and on disk where that does not suffice."""
         from minutch.work.tables.shuffle import Shuffle
 
         task = Task() if progress is None else Task(advance=progress.advance)
-        with Shuffle(
-            number_of_parts(conf), schema, budget=memory_budget(conf) // share, spill=spill
-        ) as shuffle:
+        with Shuffle(self.parts, schema, budget=self.memory // share, spill=spill) as shuffle:
             for piece in pieces:
                 for frame in read(task, piece):
                     shuffle.add(frame)
@@ -117,21 +116,20 @@ class LocalEngine:
         function: Regroup,
         source: Shuffled,
         schema: pl.Schema,
-        conf: Configuration,
         *,
         spill: Path,
         share: int = 2,
     ) -> AbstractContextManager[Shuffled]:
-        """One partition after the other."""
+        """Regroups one partition after the other."""
 
         def read(task: Task, part: int) -> Iterable[pl.DataFrame]:
             return function(task, source.open(part))
 
-        parts = range(number_of_parts(conf))
-        return self.shuffle(read, parts, schema, conf, None, spill=spill, share=share)
+        parts = range(self.parts)
+        return self.shuffle(read, parts, schema, None, spill=spill, share=share)
 
     def local_source(self, rows: Shuffle) -> Source:
-        """As they are."""
+        """Returns the shuffle as a source."""
         return _Rows(rows)
 
     def reduce(
@@ -143,7 +141,7 @@ class LocalEngine:
         counters: Counters,
         progress: Progress | None,
     ) -> list[R]:
-        """Partitions side by side; where there are few, each uses all cores."""
+        """Reduces partitions in parallel; where there are few, each uses all cores."""
         threads = 1 if parts >= workers() else 0
 
         def work(part: int) -> tuple[R, list[Counters]]:
@@ -163,7 +161,7 @@ class LocalEngine:
         return [result for result, _ in results]
 
     def stream(self, make: Callable[[], StreamFunction[T, R]], items: Iterable[T]) -> Iterator[R]:
-        """By threads, or by processes where plugins work document by document."""
+        """Runs in threads, or in processes where plugins work document by document."""
         function = make()
         return ordered(function, items) if function.is_columnar else mapped(make, items)
 
@@ -173,11 +171,11 @@ class LocalEngine:
         pieces: Sequence[T],
         rules: SelectionRules,
         schema: pl.Schema,
-        conf: Configuration,
         counters: Counters,
         progress: Progress,
     ) -> Selected:
-        """A window of the best after the other; for each the pieces are read, side by side.
+        """Selects from one window of the best rows after the other; for each the pieces are read in
+        parallel.
 
         The first has what is likely to be wanted, or all rows if there is memory for them; the
         others all that there is memory for: each takes another reading.
@@ -186,7 +184,7 @@ class LocalEngine:
         from minutch.work.tables.rankwindow import LAST, RankWindow
 
         likely = window_rows(rules.limit)
-        most = max(likely, memory_budget(conf) // _SHARE // _ROW)
+        most = max(likely, self.memory // _SHARE // _ROW)
 
         def enter(window: RankWindow, numbered: tuple[int, T], task: Task) -> tuple[int, Counters]:
             number, piece = numbered
@@ -221,7 +219,7 @@ class LocalEngine:
         counters: Counters,
         progress: Progress | None,
     ) -> list[R]:
-        """All in one go, in this thread."""
+        """Writes all partitions in one call, in this thread."""
         task = Task(folder, counters=counters, spill=folder.parent)
         if progress is not None:
             task.advance = progress.advance

@@ -67,22 +67,22 @@ class _Pool(Generic[T, R]):
         idle = [connection for _, connection in self._workers]
         busy: dict[Connection, int] = {}
         held: dict[int, R] = {}
-        given = taken = 0
+        sent = taken = 0
         more = True
         while more or busy or held:
-            while more and idle and given - taken < AHEAD * len(self._workers):
+            while more and idle and sent - taken < AHEAD * len(self._workers):
                 item = next(items, None)
                 if item is None:
                     more = False
                     break
                 connection = idle.pop()
                 connection.send(item)
-                busy[connection] = given
-                given += 1
+                busy[connection] = sent
+                sent += 1
             while taken in held:
                 yield held.pop(taken)
                 taken += 1
-            if busy and not (more and idle and given - taken < AHEAD * len(self._workers)):
+            if busy and not (more and idle and sent - taken < AHEAD * len(self._workers)):
                 for ready in [
                     connection
                     for connection in wait(list(busy))
@@ -101,7 +101,7 @@ class _Pool(Generic[T, R]):
         return result  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        """End all processes, whatever they are at."""
+        """Ends all processes, even busy ones."""
         for process, connection in self._workers:
             connection.close()
             process.kill()
@@ -128,7 +128,7 @@ def _serve(connection: Connection, make: Callable[[], Callable[[T], R]]) -> None
 
 
 def _portable(error: Exception) -> Exception:
-    """An error that can be sent to another process."""
+    """Returns an error that can be sent to another process."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:  # noqa: BLE001 - pickle calls anything

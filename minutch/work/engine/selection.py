@@ -1,6 +1,4 @@
-"""How a contest goes, whichever engine brings its rows: best first, some at a time, until no places
-are left.
-"""
+"""Selects the best rows, some at a time, until no places are left; engines bring the rows."""
 
 from __future__ import annotations
 
@@ -17,11 +15,11 @@ from minutch.work.tables.rankwindow import LAST, Ranks
 from minutch.work.tables.spans import FileSplit
 
 ALL: Final = (1 << 63) - 1
-"""As many rows as there are."""
+"""More rows than there are."""
 _ROOM: Final = 4
 _MORE_ROOM: Final = 200_000
-"""So many times the places there are, and some more rows, compete at a time: the shares of contests
-may differ much.
+"""Rows that compete at a time: a multiple of the places, and some more, as the shares of groups
+differ.
 """
 _SAMPLES: Final = 1024
 """Ranks of a sketch."""
@@ -36,14 +34,14 @@ each.
 
 
 class SelectedRows(NamedTuple):
-    """What has become of rows."""
+    """The rows that got a place."""
 
     rows: pl.DataFrame
-    """Those that have got a place."""
+    """Rows that got a place."""
     seen: int
-    """How many were looked at."""
+    """Number of rows looked at."""
     is_full: bool
-    """Whether no further row can get a place."""
+    """True if no further row can get a place."""
 
 
 def select_rows(
@@ -53,26 +51,26 @@ def select_rows(
     counters: Counters,
     total: int,
 ) -> SelectedRows:
-    """What becomes of the rows of some contests, of `total` in all; `windows` are tables of them,
-    one at least.
+    """Selects rows of some groups, of `total` in all; `windows` yields tables of them, at least
+    one.
     """
     first = next(windows)
-    selector = rules.selector(first, parts)
-    chosen, seen = [selector.choose(first, counters, total)], sum(map(len, first))
-    while not selector.is_full and (tables := next(windows, None)) is not None:
-        chosen.append(selector.choose(tables, counters, total))
+    selection = rules.selection(first, parts)
+    chosen, seen = [selection.choose(first, counters, total)], sum(map(len, first))
+    while not selection.is_full and (tables := next(windows, None)) is not None:
+        chosen.append(selection.choose(tables, counters, total))
         seen += sum(map(len, tables))
-    return SelectedRows(pl.concat(chosen), seen, selector.is_full)
+    return SelectedRows(pl.concat(chosen), seen, selection.is_full)
 
 
 def window_rows(places: int | None) -> int:
-    """Rows that are best taken at a time, at the least."""
+    """Returns the number of rows to take at a time, at least."""
     return ALL if places is None else min(_ROOM * places + _MORE_ROOM, ALL)
 
 
 class RankSketch(NamedTuple):
-    """How the ranks of a piece's rows are spread: up to each of `ranks`, `step` rows more than up
-    to the one before.
+    """A sketch of the ranks of a piece's rows: up to each of `ranks` there are `step` rows more
+    than up to the one before.
     """
 
     rows: int
@@ -95,7 +93,7 @@ class SketchRanks:
 
 
 def rank_of(sketches: Sequence[RankSketch], wanted: float) -> int:
-    """A rank up to which there are `wanted` rows, and few more; LAST where there are not so
+    """Returns a rank up to which there are `wanted` rows, and few more; LAST where there are not so
     many.
     """
     if not sketches:
@@ -108,8 +106,8 @@ def rank_of(sketches: Sequence[RankSketch], wanted: float) -> int:
 
 
 def sampled(pieces: Sequence[Any]) -> tuple[list[FileSplit], float]:
-    """Some stretches of each of many pieces, and their share of them; none where all are soon
-    read.
+    """Returns some stretches of each of many pieces, and their share of them; none where all are
+    soon read.
     """
     pieces = [piece for piece in pieces if isinstance(piece, FileSplit)]
     total = sum(piece.end - piece.start for piece in pieces)

@@ -35,7 +35,7 @@ _ARCHIVES: Final = "spark.archives"
 _PYTHONPATH: Final = "spark.executorEnv.PYTHONPATH"
 _LOG4J: Final = Path(__file__).parent / "log4j2.properties"
 _PACKAGES: Final = Path(__file__).resolve().parents[3]
-"""Where minutch lies."""
+"""The folder of minutch."""
 
 _GREETINGS: Final = (
     "WARNING: Using incubator modules",
@@ -43,7 +43,7 @@ _GREETINGS: Final = (
     "Setting default log level to",
     "To adjust logging level use",
 )
-"""How lines begin that Java and Spark write at every start."""
+"""Beginnings of lines that Java and Spark write at every start."""
 
 R = TypeVar("R")
 
@@ -52,8 +52,8 @@ _running: dict[tuple[tuple[tuple[str, str], ...], tuple[Path, ...]], Any] = {}
 
 
 def context_of(conf: Configuration) -> Any:
-    """The SparkContext for a configuration: the one that is there if it was made for the same
-    properties of Spark's.
+    """Returns the SparkContext for a configuration: the one that is there if it was made for the
+    same properties of Spark's.
 
     On a cluster the folders of the configuration have to be the same as well: they are in the
     archive.
@@ -76,7 +76,7 @@ def context_of(conf: Configuration) -> Any:
 
 
 def _shipped(conf: Configuration, folder: Path, wanted: Mapping[str, str]) -> dict[str, str]:
-    """The properties by which executors get the archive, and find minutch in it."""
+    """Returns the properties by which executors get the archive, and find minutch in it."""
     path = folder / f"{NAME}.tar"
     write_archive(conf, path)
     archives = ",".join(filter(None, (wanted.get(_ARCHIVES), f"{path}#{NAME}")))
@@ -84,12 +84,12 @@ def _shipped(conf: Configuration, folder: Path, wanted: Mapping[str, str]) -> di
 
 
 def running() -> Any:
-    """The SparkContext of this process; None if there is none."""
+    """Returns the SparkContext of this process; None if there is none."""
     return next(iter(_running.values()), None)
 
 
 def stop() -> None:
-    """End Spark in this process."""
+    """Ends Spark in this process."""
     while _running:
         _running.popitem()[1].stop()
 
@@ -159,9 +159,7 @@ def _started(properties: dict[str, str]) -> Any:
 
 @contextmanager
 def _heard() -> Iterator[int]:
-    """A descriptor for the errors that Java writes: they come out on ours, without what says only
-    that it is there.
-    """
+    """Yields a descriptor for Java's stderr, whose lines are copied to ours, except greetings."""
     ear, mouth = os.pipe()
 
     def pass_on() -> None:
@@ -178,14 +176,12 @@ def _heard() -> Iterator[int]:
 
 
 def _is_no_retry(record: logging.LogRecord) -> bool:
-    """Whether a line of the log is another than that of py4j's second try, which it writes with a
-    traceback.
-    """
+    """Returns False for the log record of py4j's second attempt, which has a traceback."""
     return record.msg != "Exception while sending command."
 
 
 def run(context: Any, action: Callable[[], R]) -> R:
-    """What an action on Spark returns. Raises MinutchError where a task has failed too often."""
+    """Runs an action on Spark. Raises MinutchError where a task has failed too often."""
     try:
         return action()
     except KeyboardInterrupt:
@@ -199,8 +195,8 @@ def run(context: Any, action: Callable[[], R]) -> R:
 
 
 def _cause(error: Exception) -> str:
-    """The last line of the Python traceback in an error of Spark's, else what Java calls it, else
-    its first line.
+    """Returns the last line of the Python traceback in an error of Spark's, else what Java calls
+    it, else its first line.
     """
     lines = str(error).splitlines()
     start = next(

@@ -1,4 +1,4 @@
-"""What executors on other machines are sent: minutch with its compiled kernels, plugins, and the
+"""Packs what executors on other machines need: minutch with its compiled kernels, plugins, and the
 configuration folders.
 
     minutch/ plugins/ conf/     as in a checkout; kernels lie in minutch/kernels/objects/
@@ -33,7 +33,7 @@ def members(conf: Configuration) -> dict[str, Path]:
 
 
 def _names(conf: Configuration) -> list[str]:
-    """The names in the archive of the folders of a configuration."""
+    """Returns the names in the archive of the folders of a configuration."""
     shipped = conf.home / "conf"
     return [
         "conf" if folder == shipped else f"folders/{number}"
@@ -42,7 +42,7 @@ def _names(conf: Configuration) -> list[str]:
 
 
 def write_archive(conf: Configuration, path: Path) -> None:
-    """Write the archive for a configuration to a new file."""
+    """Writes the archive for a configuration to a new file."""
     with tarfile.open(path, mode="x") as tar:
         for name, folder in members(conf).items():
             for file in _files(folder):
@@ -87,8 +87,8 @@ class Packed(NamedTuple):
         )
 
     def load(self, home: Path) -> Any:
-        """The function. The folders of configurations are those in `home`, where there is an
-        archive.
+        """Returns the function. The folders of configurations are those in `home`, where there is
+        an archive.
         """
         configurations = [
             conf.in_folders(home, [home / name for name in names]) if home.is_dir() else conf

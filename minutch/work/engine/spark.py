@@ -5,7 +5,7 @@
               of their rows
     reduce    a Spark task for each partition, to which its entries of all shuffles come
     stream    some items at a time, a Spark task for each
-    contest   as shuffle, of the best rows as a sample says, sorted by rank; then a Spark task for
+    select    as shuffle, of the best rows as a sample says, sorted by rank; then a Spark task for
               each rules
     write     a Spark task for each partition
 
@@ -23,7 +23,7 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -82,7 +82,7 @@ JARS: Final = "spark.executor.extraClassPath"
 HOST: Final = "spark.driver.host"
 
 MORE: Final = 8
-"""So many times the rows compete in a contest that has to begin again."""
+"""Factor by which more rows compete in a selection that has to begin again."""
 AHEAD: Final = 2
 """Items of a stream for each core that are worked on at a time."""
 
@@ -100,12 +100,12 @@ class _Rows:
     schema: pl.Schema
     entries: Any
     rows: int
-    """That were found; in a contest not all of them travel."""
+    """Number of rows found; in a selection not all of them travel."""
     counters: Counters = field(default_factory=Counters)
 
     @property
     def travelling(self) -> ShuffledSource:
-        """What tasks know it by."""
+        """The name of the shuffle in tasks."""
         return ShuffledSource(self.number, self.schema)
 
     def open(self, part: int) -> Partition:
@@ -121,7 +121,7 @@ class SparkEngine:
         self._split_size = conf.get_long(SPLIT_PROPERTY, SPLIT_SIZE)
         cores = int(context.getConf().get(CORES, "1"))
         jars = conf.get(JARS, "").split(":")
-        files = hadoop.settings_of(conf)._replace(jars=tuple(filter(None, jars)))
+        files = replace(hadoop.settings_of(conf), jars=tuple(filter(None, jars)))
         self._setup = WorkerSetup(
             logging.getLogger().getEffectiveLevel(),
             cores,
@@ -129,18 +129,19 @@ class SparkEngine:
             files,
             Path().absolute(),
         )
-        self._budget = memory_budget(conf) // (2 * workers())
+        self.parts, self.memory = number_of_parts(conf), memory_budget(conf)
+        self._budget = self.memory // (2 * workers())
 
     @classmethod
     def of(cls, conf: Configuration) -> SparkEngine:
-        """On the cluster that `spark.master` names. Raises ConfigError where PySpark or Java is
-        missing.
+        """Starts the engine on the cluster that `spark.master` names. Raises ConfigError where
+        PySpark or Java is missing.
         """
         return cls(context_of(conf), conf)
 
     @property
     def host(self) -> str | None:
-        """As the executors know the driver."""
+        """The driver's name for executors."""
         return str(self._context.getConf().get(HOST))
 
     @property
@@ -153,7 +154,7 @@ class SparkEngine:
         self._context.cancelAllJobs()
 
     def splits(self, paths: Iterable[Path]) -> list[FileOrSplit]:
-        """Stretches of the files, for each core some."""
+        """Returns stretches of the files, several for each core."""
         sizes = [(path, data_file(path).stat().st_size) for path in paths]
         fair = sum(size for _, size in sizes) // (2 * self.tasks)
         size = max(1, min(self._split_size, max(SPAN_SIZE, fair)))
@@ -170,7 +171,7 @@ class SparkEngine:
         counters: Counters,
         progress: Progress,
     ) -> Iterator[R]:
-        """The results come to the driver, all of them."""
+        """Yields the results; all of them come to the driver."""
         for outcome in self._mapped(function, pieces):
             counters.merge(outcome.counters[0])
             progress.advance(outcome.done)
@@ -189,15 +190,14 @@ class SparkEngine:
         read: ReadRows[T],
         pieces: Sequence[T],
         schema: pl.Schema,
-        conf: Configuration,
         progress: Progress | None,
         *,
         spill: Path,
         share: int = 2,
     ) -> Iterator[Shuffled]:
-        """What does not fit goes to the executors' own disks."""
-        task = ShuffleTask(self._setup, Packed.of(read), next(_numbers), number_of_parts(conf))
-        yield self._spread(self._pieces(pieces).mapPartitions(task), task, schema, progress)
+        """Shuffles on Spark; rows that do not fit into memory go to the executors' own disks."""
+        task = ShuffleTask(self._setup, Packed.of(read), next(_numbers), self.parts)
+        yield self._partitioned(self._pieces(pieces).mapPartitions(task), task, schema, progress)
 
     @contextmanager
     def regroup(
@@ -205,21 +205,20 @@ class SparkEngine:
         function: Regroup,
         source: Shuffled,
         schema: pl.Schema,
-        conf: Configuration,
         *,
         spill: Path,
         share: int = 2,
     ) -> Iterator[Shuffled]:
-        """From one of Spark's shuffles to the next."""
+        """Feeds one of Spark's shuffles into the next."""
         assert isinstance(source, _Rows), "all shuffles of a job are of one engine"
         packed = Packed.of((function, source.travelling, self._budget))
-        task = RegroupTask(self._setup, packed, next(_numbers), number_of_parts(conf))
-        yield self._spread(source.entries.mapPartitionsWithIndex(task), task, schema, None)
+        task = RegroupTask(self._setup, packed, next(_numbers), self.parts)
+        yield self._partitioned(source.entries.mapPartitionsWithIndex(task), task, schema, None)
 
-    def _spread(
+    def _partitioned(
         self, made: Any, task: ShuffleTask, schema: pl.Schema, progress: Progress | None
     ) -> _Rows:
-        """Entries to their partitions, now; Spark holds them."""
+        """Sends entries to their partitions at once; Spark holds them."""
         entries = made.partitionBy(task.parts, part_of)
         found = run(self._context, lambda: self._context.runJob(entries, _counts, [0]))
         rows, counters = 0, Counters()
@@ -231,14 +230,16 @@ class SparkEngine:
         return _Rows(task.shuffle, schema, entries, rows, counters)
 
     def local_source(self, rows: Shuffle) -> Source:
-        """They go to the executors from here."""
+        """Sends the rows to the executors from here."""
         number = next(_numbers)
         tables = ((part, table) for part in range(rows.parts) for table in rows.sorted(part))
         entries = [
             ((part, number, at, 0), packed_table(table)) for at, (part, table) in enumerate(tables)
         ]
-        spread = self._context.parallelize(entries, rows.parts).partitionBy(rows.parts, part_of)
-        return _Rows(number, rows.schema, spread, rows.rows)
+        partitioned = self._context.parallelize(entries, rows.parts).partitionBy(
+            rows.parts, part_of
+        )
+        return _Rows(number, rows.schema, partitioned, rows.rows)
 
     def reduce(
         self,
@@ -249,7 +250,9 @@ class SparkEngine:
         counters: Counters,
         progress: Progress | None,
     ) -> list[R]:
-        """The part files of a partition are those of the attempt whose result has come."""
+        """Reduces on Spark; the part files of a partition are those of the attempt whose result has
+        come.
+        """
         shuffled = [source for source in sources if isinstance(source, _Rows)]
         travelling = [
             source.travelling if isinstance(source, _Rows) else source for source in sources
@@ -262,8 +265,8 @@ class SparkEngine:
         return self._written(entries, folder, totals, progress)
 
     def stream(self, make: Callable[[], StreamFunction[T, R]], items: Iterable[T]) -> Iterator[R]:
-        """Some items for each core at a time; while their results are taken, the next are worked
-        on.
+        """Works on some items for each core at a time; while their results are taken, the next are
+        in progress.
         """
         task, left = StreamTask(self._setup, Packed.of(make)), iter(items)
         size = AHEAD * self.tasks
@@ -294,11 +297,10 @@ class SparkEngine:
         pieces: Sequence[T],
         rules: SelectionRules,
         schema: pl.Schema,
-        conf: Configuration,
         counters: Counters,
         progress: Progress,
     ) -> Selected:
-        """A task for each rules, to which its rows come, sorted by rank.
+        """Selects in a task for each group, to which its rows come, sorted by rank.
 
         Where places are limited, a sample says up to which rank rows are likely to be wanted, so
         that of many only these travel; if they do not do, it begins again with more of them.
@@ -311,7 +313,7 @@ class SparkEngine:
             columns = {RANK: pl.Binary()} | {
                 URL if name == "key" else name: kind for name, kind in schema.items()
             }
-            return self._spread(
+            return self._partitioned(
                 self._pieces(pieces).mapPartitions(task), task, pl.Schema(columns), progress
             )
 
@@ -332,7 +334,7 @@ class SparkEngine:
             rows = enter(last, None)
 
     def _selected(self, rules: SelectionRules, rows: _Rows, counters: Counters) -> SelectedRows:
-        """What becomes of the rows of all contests."""
+        """Selects among the rows of all groups."""
         task = SelectTask(self._setup, Packed.of((rules, rows.travelling, self._budget)), rows.rows)
         outcomes = list(
             _outcomes(run(self._context, rows.entries.mapPartitionsWithIndex(task).collect))
@@ -350,7 +352,7 @@ class SparkEngine:
         counters: Counters,
         progress: Progress | None,
     ) -> list[R]:
-        """A task for each partition."""
+        """Writes in a task for each partition."""
         task = WriteTask(self._setup, Packed.of(function), folder)
         made = self._context.parallelize(range(parts), parts).mapPartitions(task)
         return self._written(made, folder, [counters], progress)
@@ -358,7 +360,7 @@ class SparkEngine:
     def _written(
         self, made: Any, folder: Path, totals: list[Counters], progress: Progress | None
     ) -> list[Any]:
-        """The results of tasks that write, whose files are taken over: all, or none."""
+        """Returns the results of tasks that write, whose files are taken over: all, or none."""
         attempts = folder / ATTEMPTS
         attempts.mkdir()
         try:
@@ -378,7 +380,7 @@ class SparkEngine:
         return self._context.parallelize(list(enumerate(pieces)), max(1, len(pieces)))
 
     def _together(self, shuffled: Sequence[_Rows], parts: int) -> Any:
-        """The entries of all shuffles, partition by partition."""
+        """Returns the entries of all shuffles, partition by partition."""
         if not shuffled:
             return self._context.parallelize([], parts)
         if len(shuffled) == 1:
@@ -387,12 +389,12 @@ class SparkEngine:
 
 
 def _counts(entries: Iterator[Any]) -> list[tuple[int, bytes]]:
-    """Of the entries of partition 0 those with the counts of pieces."""
+    """Picks the entries of partition 0 with the counts of pieces."""
     return [(key[2], value) for key, value in entries if key[3] == LAST]
 
 
 def _outcomes(found: Iterable[tuple[int, bytes]]) -> Iterator[TaskResult]:
-    """Outcomes in the order of pieces or partitions. Raises the first error."""
+    """Yields outcomes in the order of pieces or partitions. Raises the first error."""
     outcomes = [pickle.loads(packed) for _, packed in sorted(found)]
     for outcome in outcomes:
         if outcome.error is not None:
@@ -401,7 +403,7 @@ def _outcomes(found: Iterable[tuple[int, bytes]]) -> Iterator[TaskResult]:
 
 
 def _take_over(attempt: Path, folder: Path) -> None:
-    """Rename what an attempt has written into the folder of the job."""
+    """Renames what an attempt has written into the folder of the job."""
     for path in attempt.iterdir():
         target = folder / path.name
         if path.is_dir() and target.is_dir():

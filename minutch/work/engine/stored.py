@@ -35,7 +35,7 @@ class StoredParts:
     counters: Counters = field(default_factory=Counters)
 
     def open(self, part: int) -> Partition:
-        """The part of this number."""
+        """Returns the part of this number."""
         return _StoredPart(self, self.paths[part] if self.paths else None)
 
 

@@ -94,17 +94,17 @@ class CacheRanges:
         self._starts = np.array([piece.starts for piece in self._pieces])
 
     def of_part(self, part: int) -> Iterator[pl.DataFrame]:
-        """The rows of a partition, a table for each range; the ranges ascend, in each rows have
-        their order.
+        """Returns the rows of a partition, a table for each range; the ranges ascend, in each rows
+        have their order.
         """
         return map(self.gathered, self.numbers(part))
 
     def numbers(self, part: int) -> range:
-        """The numbers of a partition's ranges."""
+        """Returns the numbers of a partition's ranges."""
         return range(part * self._count, (part + 1) * self._count)
 
     def gathered(self, bucket: int) -> pl.DataFrame:
-        """The rows of a range, by its number."""
+        """Returns the rows of a range, by its number."""
         sizes = [
             sum(int(piece.sizes[number][bucket]) for piece in self._pieces)
             for number in range(len(self._schema))

@@ -1,4 +1,4 @@
-"""How what a job writes is compressed: the properties that Hadoop's output formats obey.
+"""Reads how output is compressed, from the properties of Hadoop's output formats.
 
     mapreduce.output.fileoutputformat.compress        whether; the LinkDb and segments always are
     mapreduce.output.fileoutputformat.compress.type   NONE, RECORD (the default) or BLOCK
@@ -30,14 +30,14 @@ CODEC_PROPERTY: Final = "mapreduce.output.fileoutputformat.compress.codec"
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """How a SequenceFile is compressed: NONE, RECORD or BLOCK, and by which codec."""
+    """The compression of a SequenceFile: NONE, RECORD or BLOCK, and the codec."""
 
     kind: str = NONE
     codec: str = DEFAULT_CODEC
 
     @property
     def options(self) -> dict[str, Any]:
-        """What a writer is given."""
+        """Keyword arguments of a writer."""
         return {"compression": self.kind, "codec": self.codec}
 
 
@@ -46,13 +46,13 @@ DEFLATED: Final = Compression(RECORD)
 
 
 def is_compressed(conf: Configuration) -> bool:
-    """Whether output is to be compressed that is not unless somebody wishes it."""
+    """Returns True if output is to be compressed that is plain by default."""
     return bool(conf.get_boolean(COMPRESS_PROPERTY, False))
 
 
 def output_compression(conf: Configuration, *, always: bool = False) -> Compression:
-    """The compression of a database or a fetch list; `always`, where Nutch asks for it itself.
-    Raises ConfigError.
+    """Returns the compression of a database or a fetch list; `always`, where Nutch itself turns it
+    on. Raises ConfigError.
     """
     if not always and not is_compressed(conf):
         return PLAIN
@@ -69,7 +69,7 @@ def compression_type(conf: Configuration) -> str:
 
 
 def text_codec(conf: Configuration) -> Codec | None:
-    """What text files are compressed by; None if they are not. Raises ConfigError."""
+    """Returns the codec of text files; None if they are not compressed. Raises ConfigError."""
     return codec(_codec_name(conf)) if is_compressed(conf) else None
 
 

@@ -28,8 +28,8 @@ _STRETCH = 1 << 20
 def scan(
     path: FileOrSplit, *, threads: int = 0, span_size: int = SPAN_SIZE
 ) -> Iterator[pl.DataFrame]:
-    """The records of the file or MapFile at `path`, in its order, in tables of CRAWLDB_SCHEMA; see
-    `spans.scan`.
+    """Returns the records of the file or MapFile at `path`, in its order, in tables of
+    CRAWLDB_SCHEMA; see `spans.scan`.
     """
     return spans.scan(
         path, CRAWL_DATUM, crawldatum_columns.decode, threads=threads, span_size=span_size
@@ -37,8 +37,8 @@ def scan(
 
 
 def scan_having(path: Path, part: bytes) -> Iterator[pl.DataFrame]:
-    """As `scan`, without stretches of the file whose values don't have these bytes: for a look at
-    few records.
+    """Scans like `scan`, but skips stretches of the file whose values lack these bytes: for few
+    records.
     """
     file = SpannedFile(spans.data_file(path), span_size=_STRETCH)
     file.require(CRAWL_DATUM)
@@ -51,7 +51,7 @@ def scan_having(path: Path, part: bytes) -> Iterator[pl.DataFrame]:
 
 
 def read(path: Path, *, threads: int = 0) -> pl.DataFrame:
-    """All records of the file or MapFile at `path`."""
+    """Returns all records of the file or MapFile at `path`."""
     return concat(list(scan(path, threads=threads)))
 
 

@@ -6,7 +6,7 @@ replace it.
     <db>/.locked                                see `lock`
 
 CrawlDb and LinkDb are this with their own records. A database that shares its folder with others
-has a name of its own in the place of `current`.
+has a name of its own instead of `current`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from minutch.conf import Configuration
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import DataInput, encode_text, encode_vlong
@@ -27,6 +29,7 @@ from minutch.hadoop.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, MapFileR
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.stores import as_path, is_local
 from minutch.work.tables import install
+from minutch.work.tables.compression import PLAIN, Compression, output_compression
 from minutch.work.tables.lock import lock
 
 log = logging.getLogger(__name__)
@@ -43,14 +46,14 @@ T = TypeVar("T")
 
 
 def part_name(index: int) -> str:
-    """The name of a part file or directory, as Hadoop's FileOutputFormat gives it to a reducer's
-    output.
+    """Returns the name of a part file or directory, as Hadoop's FileOutputFormat gives it to a
+    reducer's output.
     """
     return f"part-r-{index:05d}"
 
 
 def part_paths(directory: Path) -> list[Path]:
-    """The part files or directories in `directory`, in the order of their numbers."""
+    """Lists the part files or directories in `directory`, in the order of their numbers."""
     found = [
         (int(match[1]), path)
         for path in directory.iterdir()
@@ -60,8 +63,8 @@ def part_paths(directory: Path) -> list[Path]:
 
 
 def are_partitions(files: Sequence[Path], parts: int) -> bool:
-    """Whether files of records are the partitions that a job of so many parts makes, judging each
-    by its first keys.
+    """Returns True if files of records are the partitions of a job that makes `parts`, judging each
+    file by its first keys.
     """
     return len(files) == parts and all(
         _each(lambda file: _belongs(file[1], file[0], parts), [*enumerate(files)])
@@ -69,8 +72,8 @@ def are_partitions(files: Sequence[Path], parts: int) -> bool:
 
 
 def is_partitioned(db: Database, parts: int) -> bool:
-    """Whether the parts of a database are the partitions of a job of so many; one that has none is
-    in order as well.
+    """Returns True if the parts of a database are the partitions of a job that makes `parts`, or if
+    it has none.
     """
     files = [path / DATA if path.is_dir() else path for path in db.parts()]
     return not files or are_partitions(files, parts)
@@ -87,13 +90,13 @@ def _belongs(path: Path, part: int, parts: int) -> bool:
 
 
 def record_estimate(parts: Iterable[Path]) -> int:
-    """About how many records these MapFiles have; for progress."""
+    """Estimates the number of records in these MapFiles; for progress."""
     return sum(_each(lambda file: _records(file[1]), [*enumerate(parts)]))
 
 
 def _each(look: Callable[[tuple[int, Path]], T], files: Sequence[tuple[int, Path]]) -> Iterable[T]:
-    """What is seen in each of some files: one after the other, those of a store side by side, as
-    each takes a while.
+    """Calls `look` on each file: one after the other, in a remote store in parallel, as each call
+    takes a while.
     """
     if all(is_local(path) for _, path in files):
         return map(look, files)
@@ -115,6 +118,20 @@ def _records(part: Path) -> int:
             return sum(1 for _ in reader)
     first, last, size = positions[0], positions[-1], (part / DATA).stat().st_size
     return (len(positions) - 1) * INDEX_INTERVAL * (size - first) // (last - first)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSettings:
+    """The settings by which a job writes a database."""
+
+    compression: Compression = PLAIN
+    keep_old: bool = True
+    """Whether the database that is replaced stays as `old`."""
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> OutputSettings:
+        """Reads Hadoop's properties of compression and `db.preserve.backup`. Raises ConfigError."""
+        return cls(output_compression(conf), conf.get_boolean("db.preserve.backup", True))
 
 
 class Database:
@@ -142,25 +159,27 @@ class Database:
         return current
 
     def exists(self) -> bool:
-        """Whether there is a database to read."""
+        """Returns True if there is a database to read."""
         return self.current.is_dir()
 
     def parts(self) -> list[Path]:
-        """The directories of the partitions, in order; none where the database does not exist."""
+        """Returns the directories of the partitions, in order; none where the database does not
+        exist.
+        """
         return part_paths(self.current) if self.exists() else []
 
     def estimate(self) -> int:
-        """About how many records there are, 0 where there is no database."""
+        """Estimates the number of records; 0 where there is no database."""
         return record_estimate(self.parts())
 
     def require_parts(self) -> list[Path]:
-        """As `parts`. Raises StoreError where the database does not exist."""
+        """Returns `parts`. Raises StoreError where the database does not exist."""
         if not self.exists():
             raise StoreError(f"Input path does not exist: {self.path / self.name}")
         return self.parts()
 
     def require_class(self, value_class: str) -> None:
-        """Raise FormatError if the database is one of other records; for jobs that come to its
+        """Raises FormatError if the database is one of other records; for jobs that come to its
         records late.
         """
         from minutch.work.tables.spans import SpannedFile, data_file
@@ -169,8 +188,8 @@ class Database:
             SpannedFile(data_file(part)).require(value_class)
 
     def lookup(self, url: str) -> bytes | None:
-        """The serialized record of `url`, found through the MapFile's index; None if there is
-        none.
+        """Returns the serialized record of `url`, found through the MapFile's index; None if there
+        is none.
         """
         from minutch.hadoop.formats.javahash import partition
 
@@ -186,7 +205,7 @@ class Database:
 
     @contextmanager
     def lock(self, force: bool = False) -> Iterator[Path]:
-        """Hold the database's lock, with all cleared away that a killed job left behind.
+        """Holds the database's lock, with all cleared away that a killed job left behind.
 
         Raises LockedError; `force` goes past any other's lock.
         """
@@ -204,8 +223,8 @@ class Database:
 
     @contextmanager
     def replacement(self, *, keep_old: bool) -> Iterator[Path]:
-        """A new, empty directory for the next database; it becomes `current` at the end, or goes
-        away on an error.
+        """Yields a new, empty directory for the next database; it becomes `current` at the end, or
+        goes away on an error.
 
         The caller holds the lock. `keep_old` keeps the database that is replaced as `old` (else
         that goes too).

@@ -23,17 +23,21 @@ from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 
 
 def empty(schema: pl.Schema) -> pl.DataFrame:
-    """A table of `schema` without rows."""
+    """Returns a table of `schema` without rows."""
     return pl.DataFrame(schema=schema)
 
 
 def concat(frames: list[pl.DataFrame], schema: pl.Schema = CRAWLDB_SCHEMA) -> pl.DataFrame:
-    """The rows of all `frames`, in order; a table of `schema` without rows where there are none."""
+    """Returns the rows of all `frames`, in order; a table of `schema` without rows where there are
+    none.
+    """
     return pl.concat(frames, rechunk=False) if frames else empty(schema)
 
 
 def decode_keys(keys: pl.Series) -> pl.Series:
-    """Keys as strings; bytes that are not UTF-8 become U+FFFD, as Text.toString makes them."""
+    """Returns keys as strings; bytes that are not UTF-8 become U+FFFD, as Text.toString makes
+    them.
+    """
     try:
         return keys.cast(pl.String)
     except pl.exceptions.ComputeError:
@@ -42,5 +46,5 @@ def decode_keys(keys: pl.Series) -> pl.Series:
 
 
 def encode_keys(urls: pl.Series) -> pl.Series:
-    """Strings as keys."""
+    """Returns strings as keys."""
     return urls.cast(pl.Binary)

@@ -8,7 +8,7 @@ found.
     <db>/.next              complete, not yet in place
     <db>/.previous          taken out of its place, about to become `old` or to be deleted
 
-A folder that holds several databases has them under names of their own in the place of `current`;
+A folder that holds several databases has them under names of their own instead of `current`;
 what belongs to such a name has it appended (`.next-NAME`), and there is no backup.
 
 Where the system can swap two names at once (Linux's renameat2), `current` never misses. Elsewhere
@@ -40,12 +40,12 @@ _RENAME_EXCHANGE = 2
 
 
 def new_directory(database: Path) -> Path:
-    """An empty directory beside `current` for a new database to be written into."""
+    """Returns an empty directory beside `current` for a new database to be written into."""
     return workfolders.make_folder(database, NEW)
 
 
 def beside(database: Path, name: str = CURRENT) -> tuple[Path, Path]:
-    """Where the next and the previous database of a name are kept while one takes the place of the
+    """Returns the paths that hold the next and the previous database while one replaces the
     other.
     """
     suffix = "" if name == CURRENT else f"-{name}"
@@ -53,8 +53,8 @@ def beside(database: Path, name: str = CURRENT) -> tuple[Path, Path]:
 
 
 def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -> None:
-    """Make `new` (a complete directory in `database`) the database; the one before becomes `old` or
-    goes away.
+    """Makes `new` (a complete directory in `database`) the database; the one before becomes `old`
+    or goes away.
     """
     _put_in_order(database, name)
     if copies(database) and copies(new):
@@ -82,7 +82,7 @@ def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -
 
 
 def discard(database: Path, new: Path) -> None:
-    """Remove a new directory that did not get into its place in `database`, unless it is on its
+    """Removes a new directory that did not get into its place in `database`, unless it is on its
     way.
     """
     if not copies(database) or not (database / journal.JOURNAL).exists():
@@ -90,7 +90,7 @@ def discard(database: Path, new: Path) -> None:
 
 
 def recover(database: Path, names: Iterable[str] = (CURRENT,)) -> None:
-    """Finish or clear away what killed jobs left behind; only the holder of the lock may call
+    """Finishes or clears away what killed jobs left behind; only the holder of the lock may call
     it.
     """
     for name in names:
@@ -100,7 +100,7 @@ def recover(database: Path, names: Iterable[str] = (CURRENT,)) -> None:
 
 
 def _put_in_order(database: Path, name: str) -> None:
-    """Finish or undo an `install` that was interrupted."""
+    """Finishes or undoes an `install` that was interrupted."""
     if copies(database):
         journal.resume(database)
         return
@@ -129,7 +129,7 @@ def _retire(database: Path, keep_old: bool) -> None:
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Swap the names of two directories at once; False where the system can't."""
+    """Swaps the names of two directories at once; False where the system can't."""
     if not is_local(first):
         return False
     try:
@@ -142,7 +142,7 @@ def _exchange(first: Path, second: Path) -> bool:
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory and what is missing above it; on disk when this returns."""
+    """Makes a directory and what is missing above it; on disk when this returns."""
     if not is_local(path):
         path.mkdir(parents=True, exist_ok=True)
         return

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from minutch.errors import StoreError
-from minutch.hadoop.stores import StorePath, remove_tree
+from minutch.hadoop.stores import StorePath
 from minutch.work.tables.lock import Owner
 from minutch.work.tables.parallel import for_each
 
@@ -31,8 +31,8 @@ Move = tuple[StorePath, StorePath | None]
 
 
 def begin(folder: StorePath, moves: Iterable[Move]) -> None:
-    """Do these moves, for `folder` or in it. Raises FileExistsError where it has a journal."""
-    own = Owner.current().line.decode().strip()
+    """Does these moves, for `folder` or in it. Raises FileExistsError where it has a journal."""
+    own = Owner.current().content.decode().strip()
     pending = PendingMoves(
         own, [(_name(folder, source), _name(folder, target)) for source, target in moves]
     )
@@ -41,7 +41,7 @@ def begin(folder: StorePath, moves: Iterable[Move]) -> None:
 
 
 def resume(folder: StorePath) -> None:
-    """Do what a journal says is left to do; nothing without one. Nobody else may be at it."""
+    """Does the moves that a journal still has; nothing without one. Nobody else may be at it."""
     pending = _read(folder / JOURNAL)
     if pending is not None:
         _do(folder, pending)
@@ -55,7 +55,7 @@ def resume_if_abandoned(folder: StorePath) -> None:
 
 
 def require_none(folder: StorePath, hint: str) -> None:
-    """Raise StoreError where a folder has a journal."""
+    """Raises StoreError where a folder has a journal."""
     pending = _read(folder / JOURNAL)
     if pending is not None:
         raise StoreError(
@@ -65,7 +65,7 @@ def require_none(folder: StorePath, hint: str) -> None:
 
 
 class PendingMoves(NamedTuple):
-    """What a journal says."""
+    """The moves that a journal records."""
 
     owner: str
     moves: Sequence[tuple[str, str]]
@@ -77,7 +77,7 @@ class PendingMoves(NamedTuple):
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether its process certainly no longer runs."""
+        """True if its process certainly no longer runs."""
         owner = Owner.parse(self.owner)
         return owner is not None and (owner == Owner.current() or owner.is_gone())
 
@@ -88,7 +88,7 @@ def _do(folder: StorePath, pending: PendingMoves) -> None:
         assert source is not None
         if target is not None:
             for_each(_move, list(_files(source, target)), _AT_A_TIME)
-        remove_tree(source)
+        source.remove_tree()
         pending = pending._replace(moves=pending.moves[1:])
         if pending.moves:
             (folder / JOURNAL).write_text(pending.text, encoding="utf-8")
@@ -116,14 +116,14 @@ def _read(journal: StorePath) -> PendingMoves | None:
 
 
 def _checked(name: str) -> str:
-    """A path that leads down from the folder above. Raises ValueError for any other."""
+    """Returns a path that leads down from the folder above. Raises ValueError for any other."""
     if not all(part.strip(".") for part in name.split("/")):
         raise ValueError(f"a path that leads elsewhere: {name!r}")
     return name
 
 
 def _files(source: StorePath, target: StorePath) -> Iterator[tuple[StorePath, StorePath]]:
-    """The files of a folder, of which some may be in place already, and their places."""
+    """Yields the files of a folder, of which some may be in place already, and their places."""
     if not source.is_dir():
         return
     target.mkdir(exist_ok=True)

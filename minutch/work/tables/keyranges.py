@@ -45,7 +45,7 @@ class KeyRange(NamedTuple):
     high: bytes | None = None
 
     def mask(self, keys: pl.Series) -> pl.Series:
-        """Which of `keys` (Binary) are in the range."""
+        """Returns the mask of `keys` (Binary) in the range."""
         key, inside = pl.col("key"), pl.lit(True)
         if self.low is not None:
             inside = key >= pl.lit(self.low, pl.Binary)
@@ -54,7 +54,7 @@ class KeyRange(NamedTuple):
         return keys.to_frame("key").select(key.is_not_null() & inside).to_series()
 
     def part_of(self, batch: Batch) -> Batch:
-        """The records of a batch, sorted by key, that are in the range."""
+        """Returns the records of a batch, sorted by key, that are in the range."""
         keys = _Keys(batch)
         start = 0 if self.low is None else bisect_left(keys, self.low)
         end = batch.size if self.high is None else bisect_left(keys, self.high, start)
@@ -94,10 +94,10 @@ class SortedPart:
         self.bounds = (
             np.append(positions, self.file.size) if len(positions) else np.zeros(1, np.int64)
         )
-        """Where the blocks begin in the file, and where the last one ends."""
+        """Offsets of the blocks in the file, and the end of the last one."""
 
     def batch(self, keys: KeyRange, only: pl.Series | None = None) -> Batch:
-        """The records of a range; of those, with `only`, the records of these keys."""
+        """Returns the records of a range; of those, with `only`, the records of these keys."""
 
         def wanted(found: pl.Series) -> pl.Series:
             inside = keys.mask(found)
@@ -106,11 +106,13 @@ class SortedPart:
         return self.file.batch_between(self._span(keys), wanted)
 
     def sizes(self) -> Iterator[tuple[bytes, int]]:
-        """The keys of the index, and how many bytes of the file lie from each to the next."""
+        """Yields the keys of the index, and how many bytes of the file lie from each to the
+        next.
+        """
         yield from zip(self.keys.to_list(), np.diff(self.bounds).tolist(), strict=True)
 
     def having(self, first: int, wanted: Mask, words: Sequence[bytes]) -> Mask:
-        """Those wanted, of the blocks from number `first` on, in which one of `words` is, whole and
+        """Returns the wanted blocks, from number `first` on, that have one of `words`, whole and
         not compressed.
 
         All of them where keys are compressed, or something looks wrong.
@@ -145,7 +147,7 @@ class SortedPart:
 
 
 def _index_of(path: Path) -> tuple[pl.Series, Offsets]:
-    """The keys and positions of a MapFile's index. Raises FormatError."""
+    """Returns the keys and positions of a MapFile's index. Raises FormatError."""
     if not (path / INDEX).is_file():
         with MapFileReader(path) as reader:
             entries = reader.index_entries()
@@ -182,7 +184,7 @@ def _index_of(path: Path) -> tuple[pl.Series, Offsets]:
 
 
 def cut(parts: Iterable[SortedPart], size: int) -> list[KeyRange]:
-    """Ranges of about `size` bytes over all parts, in order; at least one."""
+    """Returns ranges of about `size` bytes over all parts, in order; at least one."""
     found = [entry for part in parts for entry in part.sizes()]
     found.sort()
     total = np.cumsum([0, *(length for _, length in found)])

@@ -27,8 +27,8 @@ LINKS_SPAN = SPAN_SIZE // 4
 
 
 def scan_inlinks(path: FileOrSplit, layout: str, *, threads: int = 0) -> Iterator[pl.DataFrame]:
-    """The links of a LinkDb part, in its order, in tables of INLINKS_SCHEMA; no record is spread
-    over two tables.
+    """Returns the links of a LinkDb part, in its order, in tables of INLINKS_SCHEMA; no record is
+    spread over two tables.
 
     A key whose Inlinks are empty has one row, with null in `from_url`. Raises FormatError for a
     record that is not in `layout`.
@@ -38,7 +38,7 @@ def scan_inlinks(path: FileOrSplit, layout: str, *, threads: int = 0) -> Iterato
 
 
 def scan_outlinks(path: FileOrSplit, *, threads: int = 0) -> Iterator[pl.DataFrame]:
-    """The outlinks of a parse_data part, in its order, in tables of OUTLINKS_SCHEMA."""
+    """Returns the outlinks of a parse_data part, in its order, in tables of OUTLINKS_SCHEMA."""
     return spans.scan(
         path, ParseData.class_name, decode_outlinks, threads=threads, span_size=LINKS_SPAN
     )

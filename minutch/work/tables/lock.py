@@ -56,7 +56,7 @@ class Owner:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """The owner that a lock file names; None if it names none."""
+        """Returns the owner that a lock file names; None if it names none."""
         match text.split():
             case [pid, host, started] if pid.isdigit() and started.isdigit():
                 return cls(int(pid), host, int(started))
@@ -64,7 +64,7 @@ class Owner:
                 return None
 
     def is_gone(self) -> bool:
-        """Whether the process certainly no longer runs: it was on this host, and its pid is free or
+        """True if the process certainly no longer runs: it was on this host, and its pid is free or
         reused.
         """
         if not self.is_here:
@@ -79,12 +79,12 @@ class Owner:
 
     @property
     def is_here(self) -> bool:
-        """Whether it runs, or ran, on this host."""
+        """True if it runs, or ran, on this host."""
         return self.host == socket.gethostname()
 
     @property
-    def line(self) -> bytes:
-        """As it stands in a lock file."""
+    def content(self) -> bytes:
+        """The content of its lock file."""
         return f"{self.pid} {self.host} {self.started}\n".encode()
 
     def __str__(self) -> str:
@@ -92,7 +92,9 @@ class Owner:
 
 
 def _start_time(pid: int) -> int:
-    """When a process began, in clock ticks since boot; 0 where the machine does not say."""
+    """Returns the time a process began, in clock ticks since boot; 0 where the machine does not
+    say.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return int(stat.rpartition(")")[2].split()[19])
@@ -102,8 +104,8 @@ def _start_time(pid: int) -> int:
 
 @contextmanager
 def lock(directory: Path, force: bool = False) -> Iterator[Path]:
-    """Hold the lock of the database at `directory` (made if missing); yields the lock file, deletes
-    it at the end.
+    """Holds the lock of the database at `directory` (made if missing); yields the lock file,
+    deletes it at the end.
 
     Raises LockedError, naming the owner, if somebody else holds it; with `force` the lock is taken
     over all the same.
@@ -124,7 +126,7 @@ def lock(directory: Path, force: bool = False) -> Iterator[Path]:
 
 
 def _acquire(path: Path, force: bool) -> int:
-    """The descriptor of the lock file, locked and with our name in it."""
+    """Returns the descriptor of the lock file, locked and with our name in it."""
     if path.is_dir():
         raise StoreError(f"lock file {path} already exists and is a directory")
     _clear_candidates(path)
@@ -150,7 +152,7 @@ def _acquire(path: Path, force: bool) -> int:
 
 
 def _clear_candidates(path: Path) -> None:
-    """Remove what processes left that were killed while they asked for the lock."""
+    """Removes what processes left that were killed while they asked for the lock."""
     here = Owner.current().host
     for candidate in path.parent.glob(f"{LOCK_NAME}.*"):
         pid = candidate.name.removeprefix(f"{LOCK_NAME}.").partition("-")[0]
@@ -159,7 +161,8 @@ def _clear_candidates(path: Path) -> None:
 
 
 def _take_over(path: Path, force: bool) -> int | None:
-    """The descriptor of a dead owner's file, which is ours now; None if there is no file any more.
+    """Returns the descriptor of a dead owner's file, which is ours now; None if there is no file
+    any more.
 
     Raises LockedError for any other owner's; with `force` such a file is removed.
     """
@@ -189,7 +192,7 @@ def _take_over(path: Path, force: bool) -> int | None:
 
 
 def _lock_file(descriptor: int) -> bool:
-    """Whether this process has the system's lock on a file now."""
+    """Takes the system's lock on a file; returns False if another process has it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -198,14 +201,14 @@ def _lock_file(descriptor: int) -> bool:
 
 
 def _write_owner(descriptor: int) -> None:
-    text = Owner.current().line
+    text = Owner.current().content
     os.pwrite(descriptor, text, 0)
     os.ftruncate(descriptor, len(text))
     os.fsync(descriptor)  # an empty file, which a power cut may leave, is nobody's
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether the name still belongs to the open file."""
+    """Returns True if the name still belongs to the open file."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except OSError:
@@ -217,8 +220,8 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 @contextmanager
 def _lock_in_store(path: StorePath, force: bool) -> Iterator[None]:
-    """As `lock`, by the file alone."""
-    own = Owner.current().line
+    """Locks by the file alone, in a remote store."""
+    own = Owner.current().content
     while True:
         try:
             path.create(own)
@@ -233,7 +236,7 @@ def _lock_in_store(path: StorePath, force: bool) -> Iterator[None]:
 
 
 def _take_out(path: StorePath, force: bool) -> None:
-    """Remove the lock of a dead owner, or with `force` any. Raises LockedError."""
+    """Removes the lock of a dead owner, or with `force` any. Raises LockedError."""
     content = _content(path)
     if content is None:
         return
@@ -261,7 +264,7 @@ def _take_out(path: StorePath, force: bool) -> None:
 
 
 def _content(path: StorePath) -> bytes | None:
-    """What is in a lock file; None if there is none."""
+    """Reads a lock file; None if there is none."""
     try:
         return bytes(path.read_range(0, _LONGEST))
     except FileNotFoundError:

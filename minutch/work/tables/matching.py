@@ -30,8 +30,8 @@ _FIELDS: Final = {
 
 
 def matching(frame: pl.DataFrame, expression: Expression) -> pl.Series:
-    """For each row of `frame` (CRAWLDB_SCHEMA, more columns may follow) whether the expression is
-    true.
+    """Evaluates the expression for each row of `frame` (CRAWLDB_SCHEMA, more columns may follow);
+    returns the mask of those for which it is true.
     """
     bare = frame["metadata"].is_null()
     result = pl.repeat(False, len(frame), dtype=pl.Boolean, eager=True)

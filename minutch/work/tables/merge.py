@@ -29,7 +29,8 @@ def sort_by_key(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def sorted_rows(frame: pl.DataFrame, rows: Rows) -> pl.DataFrame:
-    """The `rows` of `frame` (in one chunk) that have these numbers, sorted as by `sort_by_key`.
+    """Returns the `rows` of `frame` (in one chunk) that have these numbers, sorted as by
+    `sort_by_key`.
 
     The keys come in a buffer of their own, one after the other, so that later walks over them read
     memory front to back.
@@ -57,13 +58,13 @@ def key_order(frame: pl.DataFrame, rows: Rows) -> Rows:
 
 
 def has_repeats(keys: pl.Series) -> bool:
-    """Whether a key occurs more than once in a sorted column."""
+    """Returns True if a key occurs more than once in a sorted column."""
     strings = from_series(keys)
     return bool(match.first_repeat(strings.views, strings.addresses) >= 0)
 
 
 def aligned(*streams: Iterable[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, ...]]:
-    """Walk sorted streams side by side, key range by key range.
+    """Walks sorted streams side by side, key range by key range.
 
     Each stream's frames are sorted by key over the whole stream (a key may be spread over frames).
     Yields one tuple per key range with a frame of each stream: all rows of a key, from every
@@ -86,7 +87,7 @@ def aligned(*streams: Iterable[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, ..
 
 
 def pieces(frame: pl.DataFrame, rows: int) -> Iterator[pl.DataFrame]:
-    """A sorted table in tables of about so many rows; no key is spread over two."""
+    """Yields a sorted table in tables of about `size` rows; no key is spread over two."""
     while len(frame) > rows:
         last = frame["key"].search_sorted(frame["key"][rows], side="right")
         yield frame[:last]
@@ -95,8 +96,8 @@ def pieces(frame: pl.DataFrame, rows: int) -> Iterator[pl.DataFrame]:
 
 
 def merged(*streams: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Sorted streams as one, with at least one frame; of equal keys, rows of the first stream come
-    first.
+    """Yields sorted streams as one, with at least one frame; of equal keys, rows of the first
+    stream come first.
 
     No key is spread over two frames.
     """
@@ -119,21 +120,21 @@ class _Cursor:
         self._next = self._following()
 
     def _following(self) -> pl.DataFrame | None:
-        """The next frame that has rows."""
+        """Returns the next frame that has rows."""
         return next((frame for frame in self._frames if len(frame)), None)
 
     def complete_below(self) -> bytes | None:
-        """The key below which all rows are at hand; None at the end of the stream."""
+        """Returns the key below which all rows are at hand; None at the end of the stream."""
         return None if self._next is None else bytes(self._next["key"][0])
 
     def take_below(self, bound: bytes) -> pl.DataFrame:
-        """Remove and return the rows with keys below `bound`."""
+        """Removes and returns the rows with keys below `bound`."""
         count = self.frame["key"].search_sorted(bound, side="left")
         taken, self.frame = self.frame[:count], self.frame[count:]
         return taken
 
     def advance(self, bound: bytes) -> None:
-        """Get more rows where `bound` was this stream's own end."""
+        """Gets more rows where `bound` was this stream's own end."""
         if self._next is not None and self.complete_below() == bound:
             self.frame = (
                 pl.concat([self.frame, self._next], rechunk=True) if len(self.frame) else self._next

@@ -36,17 +36,17 @@ _FIELDS = {name: dtype for name, dtype in CRAWLDB_SCHEMA.items() if name != "key
 
 
 def scan_packed(path: FileOrSplit, *, threads: int = 0) -> Iterator[pl.DataFrame]:
-    """As `crawldata.scan`, in tables of PACKED_SCHEMA."""
+    """Scans like `crawldata.scan`, in tables of PACKED_SCHEMA."""
     return spans.scan(path, CRAWL_DATUM, crawldatum_columns.decode_packed, threads=threads)
 
 
 def pack(frame: pl.DataFrame) -> pl.DataFrame:
-    """The packed table of one of CRAWLDB_SCHEMA."""
+    """Returns the packed table of one of CRAWLDB_SCHEMA."""
     return frame.select(*_KEPT, string_column("value", *crawldatum_columns.encode(frame)))
 
 
 def unpack(table: pl.DataFrame) -> pl.DataFrame:
-    """The table of CRAWLDB_SCHEMA that a packed one stands for; rows without a value are null."""
+    """Unpacks a table to CRAWLDB_SCHEMA; rows without a value are null."""
     values = from_series(table["value"])
     every = np.arange(len(table), dtype=np.uint32)
     out = np.empty(int(values.views[:, 0].sum(dtype=np.int64)), np.uint8)
@@ -60,7 +60,9 @@ def unpack(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def take(table: pl.DataFrame, at: Offsets) -> pl.DataFrame:
-    """The rows of a packed table at positions `at`, unpacked; all null where the position is -1."""
+    """Returns the rows of a packed table at positions `at`, unpacked; all null where the position
+    is -1.
+    """
     positions = pl.Series(at)
     if len(at) and at.min() < 0:
         positions = positions.set(positions < 0, None)
@@ -94,7 +96,7 @@ class Patched:
         return pl.concat([self.rows.select(scored.columns), scored])
 
     def records(self) -> Iterator[Places]:
-        """The entries, in order, as they go into a file."""
+        """Returns the entries, in order, as they go into a file."""
         return crawldatum_columns.patched_records(
             self.table, self.rows, self.at, self.before, self.scored, self.scores
         )

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
+from minutch import processwide
+
 if TYPE_CHECKING:
     from minutch.conf import Configuration
 
@@ -23,7 +25,8 @@ R = TypeVar("R")
 
 
 def memory_budget(conf: Configuration) -> int:
-    """Bytes that a job's tables may take together: `minutch.memory`, else an eighth of the machine.
+    """Returns the bytes that a job's tables may take together: `minutch.memory`, else an eighth of
+    the machine.
 
     Jobs that hold several tables at a time share it out; files that are mapped into memory don't
     count.
@@ -35,24 +38,13 @@ def memory_budget(conf: Configuration) -> int:
 
 
 def number_of_parts(conf: Configuration) -> int:
-    """The number of partitions that a job writes: mapreduce.job.reduces."""
+    """Returns the number of partitions that a job writes: mapreduce.job.reduces."""
     return max(1, conf.get_int("mapreduce.job.reduces", 1))
-
-
-_limit = 0
-
-
-def limit_workers(count: int) -> None:
-    """At most so many threads from here on: where a process is given some of the cores that it
-    sees. 0: all.
-    """
-    global _limit  # noqa: PLW0603 - it belongs to the process, as the cores do
-    _limit = count
 
 
 def workers() -> int:
     """Threads that work at the same time: one per core that this process may use."""
-    return _limit or _cores()
+    return processwide.settings().cores or _cores()
 
 
 def _cores() -> int:
@@ -60,8 +52,8 @@ def _cores() -> int:
 
 
 def for_each(work: Callable[[T], R], items: Iterable[T], threads: int = 0) -> list[R]:
-    """`work` done on each item by `threads` threads (0 = one per core); results in the order of the
-    items.
+    """Calls `work` on each item in `threads` threads (0 = one per core); returns results in the
+    order of the items.
 
     The first error is raised after running work has ended; work that has not begun by then is
     dropped.
@@ -72,8 +64,8 @@ def for_each(work: Callable[[T], R], items: Iterable[T], threads: int = 0) -> li
 def ordered(
     work: Callable[[T], R], items: Iterable[T], threads: int = 0, *, leave: bool = False
 ) -> Iterator[R]:
-    """As `for_each`, but results are handed on as they come, and only as many items as threads are
-    under way.
+    """Yields the results of `for_each` as they come; only as many items as there are threads are in
+    progress.
 
     Where the rest is not wanted, the iterator is closed when work under way has ended. With `leave`
     such work, which must change nothing, is left to itself: the iterator may be dropped anywhere,

@@ -22,7 +22,7 @@ Ranks = NDArray[np.uint64]
 LAST: Final = (1 << 64) - 1
 """The highest rank there may be."""
 TableNumber = tuple[int, int]
-"""Where a table stands in the input: piece, and number in the piece."""
+"""Position of a table in the input: piece, and number in the piece."""
 
 
 class RankWindow:
@@ -44,7 +44,7 @@ class RankWindow:
         self._lock = Lock()
 
     def add(self, place: TableNumber, table: pl.DataFrame) -> None:
-        """Take in what of a table is in the window."""
+        """Takes in what of a table is in the window."""
         held: tuple[pl.DataFrame, Ranks | None] = table, None
         if self._first or self.last < LAST:
             held = _between(table, self._ranks_in(table), self._first, self.last)
@@ -55,13 +55,13 @@ class RankWindow:
                 self._close()
 
     def tables(self) -> list[pl.DataFrame]:
-        """The rows, in the order of the input."""
+        """Returns the rows, in the order of the input."""
         if self.last < LAST:
             self._close()
         return [self._held[place][0] for place in sorted(self._held)]
 
     def _close(self) -> None:
-        """Move the end of the window down to where there are about as many as are wanted."""
+        """Moves the end of the window down to where there are about as many as are wanted."""
         ranked = dict(zip(self._held, for_each(self._ranked, self._held.values()), strict=True))
         ranks = np.concatenate([own for _, own in ranked.values()])
         if len(ranks) > self._most:
@@ -79,7 +79,9 @@ class RankWindow:
 def _between(
     table: pl.DataFrame, ranks: Ranks, first: int, last: int
 ) -> tuple[pl.DataFrame, Ranks]:
-    """The rows with ranks from `first` to `last`, in memory of their own unless these are all."""
+    """Returns the rows with ranks from `first` to `last`, in memory of their own unless these are
+    all.
+    """
     within = (ranks >= np.uint64(first)) & (ranks <= np.uint64(last))
     if within.all():
         return table, ranks

@@ -21,7 +21,7 @@ _NO_ROOM = -2
 _TYPICAL_RECORD = 64
 
 KeyFilter = Callable[[pl.Series], pl.Series]
-"""Of keys (Binary) which ones are wanted (Boolean)."""
+"""Returns the mask (Boolean) of the keys (Binary) that are wanted."""
 
 
 def chosen(batch: Batch, wanted: KeyFilter | None) -> Batch:
@@ -79,12 +79,12 @@ def too_large(most: int) -> LargeSpanError:
 
 
 def _unpacked(part: bytes) -> Bytes:
-    """A part of a block. Raises FormatError or zlib.error."""
+    """Returns a part of a block. Raises FormatError or zlib.error."""
     return np.frombuffer(codec(DEFAULT_CODEC).decompress(part, MOST), np.uint8)
 
 
 def _read_block(source: DataInput, sync: bytes) -> Batch:
-    """The next block. Raises FormatError or zlib.error."""
+    """Returns the next block. Raises FormatError or zlib.error."""
     if source.read_bytes(find.MARKER_SIZE) != SYNC_ESCAPE + sync:
         raise FormatError("no sync marker before a block", offset=source.pos)
     count = source.read_vint()

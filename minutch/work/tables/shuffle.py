@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from minutch.hadoop.stores import near
+from minutch.hadoop.stores import local_scratch
 from minutch.kernels import hash as hashes
 from minutch.kernels import ranges as kernels
 from minutch.kernels.arrow import from_series
@@ -41,7 +41,7 @@ RUN_ROWS = 100_000
 
 
 def partition_of(keys: pl.Series, parts: int) -> pl.Series:
-    """The part (0 to parts - 1, UInt32) of each of `keys` (Binary)."""
+    """Returns the part (0 to parts - 1, UInt32) of each of `keys` (Binary)."""
     strings = from_series(keys)
     out = np.empty(len(keys), np.uint32)
     hashes.partitions(strings.views, strings.addresses, parts, out)
@@ -79,7 +79,7 @@ class Shuffle:
         self._taken = 0
 
     def add(self, frame: pl.DataFrame) -> None:
-        """Take in the rows of `frame`, which has the columns of `schema`, `key` among them."""
+        """Takes in the rows of `frame`, which has the columns of `schema`, `key` among them."""
         if frame.is_empty():
             return
         self.rows += len(frame)
@@ -90,8 +90,8 @@ class Shuffle:
             self._write_runs()
 
     def sorted(self, part: int) -> Iterator[pl.DataFrame]:
-        """The rows of a partition in frames sorted by key (at least one frame); no key is spread
-        over two frames.
+        """Yields the rows of a partition in frames sorted by key (at least one frame); no key is
+        spread over two frames.
 
         Partitions may be taken side by side, each once, either so or by `ordered`.
         """
@@ -111,8 +111,8 @@ class Shuffle:
             yield sort_by_key(pl.concat(frames))
 
     def grouped(self, part: int) -> Iterator[pl.DataFrame]:
-        """The rows of a partition in frames over which no key is spread, those of a key in the
-        order they came in.
+        """Yields the rows of a partition in frames over which no key is spread, those of a key in
+        the order they came in.
         """
         if self._runs[part]:
             yield from self._merged(part)
@@ -123,8 +123,8 @@ class Shuffle:
             yield from ranges.of_part(part)
 
     def ordered(self, part: int) -> Iterator[tuple[pl.DataFrame, Rows]]:
-        """As `sorted`, without moving the rows: a frame for each of some ranges of keys, with its
-        rows in order.
+        """Yields a frame for each of some ranges of keys, with the numbers of its rows in order; no
+        rows are moved.
 
         There may be no frame.
         """
@@ -137,7 +137,9 @@ class Shuffle:
             yield frame, key_order(frame, np.arange(len(frame), dtype=np.uint32))
 
     def _take(self) -> CacheRanges | None:
-        """What is in memory, for one of the partitions; it goes with the last one that takes it."""
+        """Returns the rows in memory of one partition; they are freed when the last partition is
+        taken.
+        """
         with self._lock:
             if self._ranges is None and self._frames:
                 self._ranges = CacheRanges(self._frames, self._numbers, self.parts)
@@ -149,8 +151,8 @@ class Shuffle:
         return ranges
 
     def _sorted(self, ranges: CacheRanges | None) -> Callable[[int], Iterator[pl.DataFrame]]:
-        """The sorted ranges of a partition, some ahead where there are fewer partitions than
-        cores.
+        """Returns the sorted ranges of a partition, some ahead where there are fewer partitions
+        than cores.
         """
         threads = 1 if self.parts >= workers() else 0
 
@@ -169,7 +171,7 @@ class Shuffle:
 
     def _write_runs(self) -> None:
         if self._directory is None:
-            self._directory = make_folder(near(self._spill), SPILL)
+            self._directory = make_folder(local_scratch(self._spill), SPILL)
         frames_of = self._sorted(CacheRanges(self._frames, self._numbers, self.parts))
         self._frames, self._numbers = [], []
         for part in range(self.parts):

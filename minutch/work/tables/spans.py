@@ -61,7 +61,7 @@ class Span(NamedTuple):
 
 
 ReadSpan = Callable[["SpannedFile", Span], Iterable[T]]
-"""What reads a stretch of a file, in one piece or in several."""
+"""Reads a stretch of a file, in one piece or in several."""
 
 
 class FileSplit(NamedTuple):
@@ -77,7 +77,7 @@ class FileSplit(NamedTuple):
 
 
 FileOrSplit = Path | FileSplit
-"""What is read: all of a file or MapFile, or a piece of it."""
+"""A file or MapFile, or a piece of one."""
 
 
 def scan(
@@ -89,7 +89,7 @@ def scan(
     span_size: int = SPAN_SIZE,
     stored: bool = False,
 ) -> Iterator[pl.DataFrame]:
-    """The records of the file or MapFile at `path`, in its order, in tables (at least one).
+    """Returns the records of the file or MapFile at `path`, in its order, in tables (at least one).
 
     A table holds the records of about `span_size` bytes of the file. `threads` decode ahead (0 =
     one per core). `stored` leaves each value as the zlib stream that it is in the file, or makes
@@ -110,8 +110,8 @@ def scan_all(
     span_size: int = SPAN_SIZE,
     stored: bool = False,
 ) -> Iterator[pl.DataFrame]:
-    """The records of several files, one after the other, as `scan` reads them; small ones are read
-    side by side.
+    """Returns the records of several files, one after the other, as `scan` reads them; small ones
+    are read side by side.
     """
     pieces = (piece for path in paths for piece in _spans_of(path, value_class, span_size, stored))
     return read_all(pieces, batchwise(decode), threads)
@@ -120,7 +120,7 @@ def scan_all(
 def _spans_of(
     place: FileOrSplit, value_class: str, span_size: int, stored: bool
 ) -> Iterator[tuple[SpannedFile, Span | None]]:
-    """The spans of a place; None stands for none at all."""
+    """Yields the spans of a place; None if there are none."""
     file, spans = opened_at(place, value_class, span_size=span_size, stored=stored)
     found: list[Span | None] = [*spans] or [None]
     yield from ((file, span) for span in found)
@@ -129,7 +129,7 @@ def _spans_of(
 def opened_at(
     place: FileOrSplit, value_class: str, *, span_size: int = SPAN_SIZE, stored: bool = False
 ) -> tuple[SpannedFile, list[Span]]:
-    """As `opened`, with the spans of the place."""
+    """Opens a place like `opened`, with its spans."""
     if not isinstance(place, FileSplit):
         file = opened(place, value_class, span_size=span_size, stored=stored)
         return file, file.spans()
@@ -141,8 +141,8 @@ def opened_at(
 def opened(
     path: Path, value_class: str, *, span_size: int = SPAN_SIZE, stored: bool = False
 ) -> SpannedFile:
-    """The file, or that of the MapFile, at `path`. Raises FormatError where it does not hold <Text,
-    value_class>.
+    """Returns the file, or that of the MapFile, at `path`. Raises FormatError where it does not
+    hold <Text, value_class>.
     """
     file = SpannedFile(data_file(path), span_size=span_size, stored=stored)
     file.require(value_class)
@@ -165,7 +165,7 @@ def batchwise(decode: Callable[[Batch], T]) -> Callable[[SpannedFile, Span | Non
 def read_all(
     pieces: Iterable[tuple[Any, ...]], read: Callable[..., Iterable[pl.DataFrame]], threads: int = 0
 ) -> Iterator[pl.DataFrame]:
-    """What `read` makes of each piece, in their order; several are read side by side. Raises
+    """Calls `read` on each piece, several at a time, and yields results in order. Raises
     FormatError.
     """
 
@@ -180,7 +180,9 @@ def read_all(
 
 
 def data_file(path: Path) -> Path:
-    """The file that holds the records of `path`: `data` in a MapFile's directory, else itself."""
+    """Returns the file that holds the records of `path`: `data` in a MapFile's directory, else
+    itself.
+    """
     return path / "data" if path.is_dir() else path
 
 
@@ -204,7 +206,7 @@ class SpannedFile:
         self._sums: tuple[Bytes, int] | None = None
 
     def require(self, value_class: str) -> None:
-        """Raise FormatError unless the file holds <Text, value_class>."""
+        """Raises FormatError unless the file holds <Text, value_class>."""
         found = (self.key_class, self.value_class)
         if found != (TEXT, value_class):
             raise FormatError(
@@ -217,11 +219,11 @@ class SpannedFile:
 
     @property
     def has_streams(self) -> bool:
-        """Whether each value is a zlib stream of its own, and checksums say whether it is good."""
+        """True if each value is a zlib stream of its own, and checksums show whether it is good."""
         return self._is_usual and self.compression == RECORD and len(self._read_sums()[0]) > 0
 
     def spans(self, first: int = 0, last: int | None = None) -> list[Span]:
-        """The file cut into spans, at least one, as Hadoop's FileInputFormat splits it.
+        """Returns the file cut into spans, at least one, as Hadoop's FileInputFormat splits it.
 
         A rest of up to a tenth of a span goes with the last one. A file without markers (version 1)
         is one span. Of a piece of it, those that begin from `first` to before `last`; nothing else
@@ -246,8 +248,8 @@ class SpannedFile:
 
     @contextmanager
     def _finder(self) -> Iterator[Callable[[int], int]]:
-        """A function that says where the first marker from a position on lies; -1 if there is
-        none.
+        """Yields a function that says where the first marker from a position on lies; -1 if there
+        is none.
         """
         marker = SYNC_ESCAPE + self.sync
         if isinstance(self.path, StorePath):
@@ -260,8 +262,8 @@ class SpannedFile:
             yield partial(data.find, marker)
 
     def spans_with(self, part: bytes, *, of_values: bool = False) -> list[Span]:
-        """The spans that may have these bytes in a key (or in values), all of them where those are
-        compressed.
+        """Returns the spans that may have these bytes in a key (or in values), all of them where
+        those are compressed.
 
         Of keys of another class than Text it is not known how they are spelled.
         """
@@ -281,7 +283,7 @@ class SpannedFile:
             return [span for span in self.spans() if data.find(part, span.start, span.end) >= 0]
 
     def values_of(self, key: bytes, span: Span) -> list[bytes]:
-        """The values of a key in a span, in order; of a file that is `stored` no others are
+        """Returns the values of a key in a span, in order; of a file that is `stored` no others are
         inflated. FormatError.
         """
         batch = self.batch(span)
@@ -294,8 +296,8 @@ class SpannedFile:
         )
 
     def batches(self, span: Span) -> Iterator[Batch]:
-        """The records of a span, in one batch unless they unpack to more than MOST_AT_A_TIME.
-        Raises FormatError.
+        """Yields the records of a span, in one batch unless they unpack to more than
+        MOST_AT_A_TIME. Raises FormatError.
         """
         try:
             batch = self.batch(span, MOST_AT_A_TIME)
@@ -311,22 +313,22 @@ class SpannedFile:
             yield batch
 
     def _marker_after(self, position: int) -> int:
-        """Where the first marker from `position` on lies; -1 if there is none."""
+        """Finds the first marker at or after `position`; -1 if there is none."""
         if not self.sync:
             return -1
         with self._finder() as find_marker:
             return find_marker(position)
 
     def batch(self, span: Span, most: int = NO_LIMIT) -> Batch:
-        """The records of a span. Raises FormatError for damage, LargeSpanError if they unpack to
-        more than `most`.
+        """Returns the records of a span. Raises FormatError for damage, LargeSpanError if they
+        unpack to more than `most`.
         """
         found = self._find(span, most)
         return self._read(span, most) if found is None else found
 
     def keys(self, span: Span) -> pl.Series:
-        """The keys of a span (Binary); values that are compressed one by one stay so. Raises
-        FormatError.
+        """Returns the keys of a span (Binary); values that are compressed one by one stay so.
+        Raises FormatError.
         """
         stretch = self.stretch(span) if self.compression != BLOCK else None
         batch = None if stretch is None else find_plain(stretch)
@@ -334,7 +336,8 @@ class SpannedFile:
         return string_column("key", batch.keys, batch.key_at, batch.key_len)
 
     def batch_between(self, span: Span, wanted: KeyFilter) -> Batch:
-        """The records wanted between two positions of records (of blocks where the file has those).
+        """Returns the records wanted between two positions of records (of blocks where the file has
+        those).
 
         Where values are compressed one by one those of other keys stay so. Raises FormatError.
         """
@@ -348,8 +351,8 @@ class SpannedFile:
             raise exc.at(f"{self.path}, key {key!r}") from exc
 
     def stretch(self, span: Span) -> Stretch | None:
-        """A span in memory, as kernels take it; None where they can't: another version, or nothing
-        at all.
+        """Returns a span in memory, as kernels take it; None where they can't: another version, or
+        nothing at all.
         """
         if not self._is_usual or span.end <= span.start:
             return None
@@ -363,7 +366,7 @@ class SpannedFile:
     def _find(
         self, span: Span, most: int = NO_LIMIT, wanted: KeyFilter | None = None
     ) -> Batch | None:
-        """The records (wanted) by kernels; None if something looks wrong."""
+        """Returns the records (wanted) by kernels; None if something looks wrong."""
         stretch = self.stretch(span)
         if stretch is None:
             return None
@@ -373,7 +376,7 @@ class SpannedFile:
         return deflated(found) if found is not None and self._stored else found
 
     def _read(self, span: Span, most: int = NO_LIMIT) -> Batch:
-        """The records one by one."""
+        """Returns the records one by one."""
         keys: list[bytes] = []
         values: list[bytes] = []
         unpacked = 0
@@ -401,7 +404,7 @@ class SpannedFile:
                 yield record
 
     def _read_sums(self) -> tuple[Bytes, int]:
-        """The sums in the file's sibling (empty if there is none) and the bytes per sum."""
+        """Returns the sums in the file's sibling (empty if there is none) and the bytes per sum."""
         if self._sums is None:
             sibling = crc_path(self.path)
             has_sums = is_local(self.path) and sibling.exists()
@@ -411,8 +414,8 @@ class SpannedFile:
         return self._sums
 
     def _map(self, start: int, end: int) -> Bytes:
-        """A stretch of the file in memory. Each span has a map of its own, which goes away with its
-        last record.
+        """Returns a stretch of the file in memory. Each span has a map of its own, which goes away
+        with its last record.
         """
         if isinstance(self.path, StorePath):
             return np.frombuffer(self.path.read_range(start, end), np.uint8)
@@ -422,7 +425,9 @@ class SpannedFile:
 
 
 def _find_in_store(path: StorePath, marker: bytes, size: int, position: int) -> int:
-    """Where the first marker from a position on lies in a file of a store; -1 if there is none."""
+    """Finds the first marker at or after a position in a file of a remote store; -1 if there is
+    none.
+    """
     length = _MARKER_WINDOW
     while position < size:
         found = path.read_range(position, position + length).find(marker)

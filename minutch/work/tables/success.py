@@ -21,7 +21,7 @@ SUCCESS: Final = "_SUCCESS"
 
 
 def mark_success(conf: Configuration, folder: Path) -> None:
-    """Leave the mark in `folder`, which is complete, if it is wished for."""
+    """Writes the mark into `folder`, which is complete, if the configuration asks for it."""
     if conf.get_boolean(PROPERTY, False):
         with ChecksumWriter(folder / SUCCESS):
             pass

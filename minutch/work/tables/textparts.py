@@ -2,7 +2,7 @@
 columns as text.
 
     with output_folder(out) as folder:
-        with text_part(folder, 0, conf) as part:
+        with text_part(folder, 0, text_codec(conf)) as part:
             part.write(b"line\\n")
 
 Source: org.apache.hadoop.mapreduce.lib.output.FileOutputFormat.checkOutputSpecs, TextOutputFormat.
@@ -17,26 +17,26 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from minutch.conf import Configuration
 from minutch.errors import StoreError
 from minutch.hadoop.formats import javafloats
 from minutch.hadoop.formats.checksum import ChecksumWriter
 from minutch.hadoop.formats.codecstream import CompressedWriter
-from minutch.work.tables.compression import text_codec
+from minutch.hadoop.formats.compress import Codec
 from minutch.work.tables.database import part_name
 from minutch.work.tables.install import make_directory, sync_path, sync_tree
 from minutch.work.tables.workfolders import clear, work_folder
 
 
 def require_absent(out: Path, kind: str = "directory") -> None:
-    """Raise StoreError where `out` exists."""
+    """Raises StoreError where `out` exists."""
     if out.exists():
         raise StoreError(f"Output {kind} {out} already exists")
 
 
 @contextmanager
 def output_folder(out: Path) -> Iterator[Path]:
-    """A folder to write part files into; it becomes `out` at the end, or is removed on an error.
+    """Yields a folder to write part files into; it becomes `out` at the end, or is removed on an
+    error.
 
     Raises StoreError where `out` exists.
     """
@@ -52,7 +52,8 @@ def output_folder(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def output_file(out: Path) -> Iterator[Path]:
-    """A path to write a file at, in a folder of its own beside `out`; it becomes `out` at the end.
+    """Yields a path to write a file at, in a folder of its own beside `out`; it becomes `out` at
+    the end.
 
     Raises StoreError where `out` exists.
     """
@@ -68,18 +69,15 @@ def output_file(out: Path) -> Iterator[Path]:
         sync_path(out.parent)
 
 
-def text_part(folder: Path, index: int, conf: Configuration) -> ChecksumWriter | CompressedWriter:
-    """The text file of part `index` in `folder`, with its checksums; compressed if the
-    configuration says so.
-    """
-    return text_file(folder / part_name(index), conf)
+def text_part(folder: Path, index: int, codec: Codec | None) -> ChecksumWriter | CompressedWriter:
+    """Opens the text file of part `index` in `folder`; see `text_file`."""
+    return text_file(folder / part_name(index), codec)
 
 
-def text_file(path: Path, conf: Configuration) -> ChecksumWriter | CompressedWriter:
-    """A text file with its checksums; compressed, with the ending that belongs to it, if the
-    configuration says so.
+def text_file(path: Path, codec: Codec | None) -> ChecksumWriter | CompressedWriter:
+    """Opens a text file with its checksums, compressed by `codec` (see `text_codec`) and with the
+    extension of that.
     """
-    codec = text_codec(conf)
     if codec is None:
         return ChecksumWriter(path)
     return CompressedWriter(ChecksumWriter(path.with_name(path.name + codec.extension)), codec)

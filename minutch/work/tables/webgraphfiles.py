@@ -20,18 +20,18 @@ from minutch.work.tables.writer import TableWriter
 
 
 def scan_link_data(path: Path) -> Iterator[pl.DataFrame]:
-    """The links of a part, in its order, in tables of GRAPH_LINKS_SCHEMA."""
+    """Returns the links of a part, in its order, in tables of GRAPH_LINKS_SCHEMA."""
     return spans.scan(path, LinkDatum.class_name, columns.decode_link_data)
 
 
 def scan_nodes(path: Path) -> Iterator[pl.DataFrame]:
-    """The nodes of a part, in its order, in tables of NODES_SCHEMA."""
+    """Returns the nodes of a part, in its order, in tables of NODES_SCHEMA."""
     return spans.scan(path, Node.class_name, columns.decode_nodes)
 
 
 def scan_dated_outlinks(path: Path) -> Iterator[pl.DataFrame]:
-    """The outlinks of a parse_data part, in its order, in tables of OUTLINKS_SCHEMA and `timestamp`
-    (may be null).
+    """Returns the outlinks of a parse_data part, in its order, in tables of OUTLINKS_SCHEMA and
+    `timestamp` (may be null).
     """
     return spans.scan(
         path, ParseData.class_name, columns.decode_dated_outlinks, span_size=LINKS_SPAN

@@ -33,11 +33,11 @@ class WholeFile(WholeOrNothing):
             raise
 
     def write(self, data: bytes) -> None:
-        """Append bytes."""
+        """Appends bytes."""
         self._file.write(data)
 
     def close(self) -> None:
-        """Put the file in its place; if that fails, leave what was there before."""
+        """Puts the file in its place; if that fails, leave what was there before."""
         try:
             self._install()
         except BaseException:
@@ -56,7 +56,7 @@ class WholeFile(WholeOrNothing):
         sync_path(self.path.parent)
 
     def discard(self) -> None:
-        """Leave what was there before."""
+        """Leaves what was there before."""
         with suppress(OSError):
             self._file.close()
         remove(self._folder)

@@ -17,7 +17,6 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-from minutch.hadoop import stores
 from minutch.hadoop.stores import StorePath
 from minutch.work.tables.lock import Owner
 
@@ -29,8 +28,8 @@ _NAME = re.compile(r"(\d+)(?:-(\d+)-(.+?)(?:\.\d+)?)?")
 
 
 def make_folder(parent: Path, prefix: str) -> Path:
-    """A new, empty folder of this process in `parent`, after those of dead processes have been
-    removed.
+    """Returns a new, empty folder of this process in `parent`, after those of dead processes have
+    been removed.
     """
     clear(parent, prefix)
     parent.mkdir(parents=True, exist_ok=True)
@@ -40,14 +39,14 @@ def make_folder(parent: Path, prefix: str) -> Path:
 
 
 def own_name(parent: Path, prefix: str) -> Path:
-    """A name in `parent` for a folder of this process, which no other folder has."""
+    """Returns a name in `parent` for a folder of this process, which no other folder has."""
     owner = Owner.current()
     return parent / f"{prefix}{owner.pid}-{owner.started}-{owner.host}.{next(_numbers)}"
 
 
 @contextmanager
 def work_folder(parent: Path, prefix: str) -> Iterator[Path]:
-    """As `make_folder`; at the end the folder is removed if it is still there under its name."""
+    """Makes a folder like `make_folder`, and removes it at the end if it is still there."""
     path = make_folder(parent, prefix)
     try:
         yield path
@@ -56,7 +55,9 @@ def work_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 def remove(path: Path) -> None:
-    """Remove a folder and what is in it, at the second try if need be; a warning where it stays."""
+    """Removes a folder and what is in it, at the second try if need be; a warning where it
+    stays.
+    """
     for _ in range(2):
         if path.exists():
             with suppress(OSError):
@@ -66,15 +67,15 @@ def remove(path: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder and what is in it. Raises OSError."""
+    """Removes a folder and what is in it. Raises OSError."""
     if isinstance(path, StorePath):
-        stores.remove_tree(path)
+        path.remove_tree()
     else:
         shutil.rmtree(path)
 
 
 def left_over(parent: Path, prefix: str) -> list[Path]:
-    """The folders with `prefix` in `parent` whose processes are gone."""
+    """Returns the folders with `prefix` in `parent` whose processes are gone."""
     found = (
         (path for path in parent.glob(f"{prefix}*") if path.is_dir())
         if parent.is_dir()
@@ -84,7 +85,7 @@ def left_over(parent: Path, prefix: str) -> list[Path]:
 
 
 def clear(parent: Path, prefix: str) -> None:
-    """Remove the folders with `prefix` in `parent` whose processes are gone."""
+    """Removes the folders with `prefix` in `parent` whose processes are gone."""
     for path in left_over(parent, prefix):
         remove(path)
 

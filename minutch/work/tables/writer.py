@@ -110,17 +110,17 @@ class TableWriter(Generic[T]):
             self._file = BulkWriter(path, value_class, compression=compression, sync=sync)
 
     def write(self, table: T) -> None:
-        """Append the rows of `table`. FormatError if a MapFile's keys are out of order."""
+        """Appends the rows of `table`. FormatError if a MapFile's keys are out of order."""
         self.rows += len(table)
         for records in self._encode(table):
             self._file.append(deflated_places(records) if self._deflates else records)
 
     def close(self) -> None:
-        """Finish the file."""
+        """Finishes the file."""
         self._file.close()
 
     def discard(self) -> None:
-        """Remove what was written."""
+        """Removes what was written."""
         self._file.discard()
 
     def __enter__(self) -> Self:
@@ -172,7 +172,7 @@ class BulkWriter:
         self._sums = new_sums(path)
 
     def append(self, records: Places) -> tuple[Offsets, Offsets]:
-        """Append records; returns the rows that a MapFile's index gets, and their positions in the
+        """Appends records; returns the rows that a MapFile's index gets, and their positions in the
         file.
 
         FormatError if the file is a MapFile's and a key is less than the one before it.
@@ -202,13 +202,13 @@ class BulkWriter:
         return index_row[:indexed], index_position[:indexed]
 
     def reject(self, before: bytes, key: bytes) -> NoReturn:
-        """Raise the error for a key that is less than the one before it."""
+        """Raises the error for a key that is less than the one before it."""
         raise FormatError(
             "key out of order", path=self.path, expected=f"a key after {before!r}", found=repr(key)
         )
 
     def _drain(self, *, all_of_it: bool = False) -> None:
-        """Move what is in the buffer into the file, whole checksum chunks but at the end."""
+        """Moves what is in the buffer into the file, whole checksum chunks but at the end."""
         used = int(self._state[layout.USED])
         size = used if all_of_it else used // BYTES_PER_CHECKSUM * BYTES_PER_CHECKSUM
         found = np.empty(-(-size // BYTES_PER_CHECKSUM) * 4, np.uint8)
@@ -220,7 +220,7 @@ class BulkWriter:
         self._state[layout.USED] = used - size
 
     def close(self) -> None:
-        """Write the rest and close both files."""
+        """Writes the rest and closes both files."""
         if not self._file.closed:
             try:
                 self._drain(all_of_it=True)
@@ -229,7 +229,7 @@ class BulkWriter:
                 self._sums.close()
 
     def discard(self) -> None:
-        """Close and remove the unfinished files."""
+        """Closes and removes the unfinished files."""
         self._file.close()
         self._sums.close()
         self.path.unlink(missing_ok=True)
@@ -255,7 +255,7 @@ def _sync_file_range() -> Callable[[int, int, int, int], int] | None:
 
 
 def _start_storing(file: IO[bytes], start: int, size: int) -> None:
-    """Let the system move a stretch of the file to the disk from now on: whoever waits for it in
+    """Lets the system move a stretch of the file to the disk from now on: whoever waits for it in
     the end waits less.
     """
     function = _sync_file_range()
@@ -289,7 +289,7 @@ class BulkMapWriter:
         self._last = b""
 
     def append(self, records: Places) -> None:
-        """Append records. FormatError if a key is less than the one before it."""
+        """Appends records. FormatError if a key is less than the one before it."""
         if not records.size:
             return
         key = records.key(0)
@@ -302,7 +302,7 @@ class BulkMapWriter:
             first = self._append_index(records, rows, positions, first)
 
     def _append_index(self, records: Places, rows: Offsets, positions: Offsets, first: int) -> int:
-        """Append entries of the index, from number `first` on, to its current block; returns the
+        """Appends entries of the index, from number `first` on, to its current block; returns the
         number after them.
         """
         room = _VINT * (len(rows) - first)
@@ -323,12 +323,12 @@ class BulkMapWriter:
         return end
 
     def close(self) -> None:
-        """Finish both files."""
+        """Finishes both files."""
         self._data.close()
         self._index.close()
 
     def discard(self) -> None:
-        """Close and remove the unfinished files."""
+        """Closes and removes the unfinished files."""
         self._data.discard()
         self._index.discard()
 

@@ -30,8 +30,8 @@ class LargeSpanError(FormatError):
 
 
 def inflated(batch: Batch, most: int = sys.maxsize) -> Batch | None:
-    """The records with what their streams hold; None if one is damaged. LargeSpanError for more
-    bytes than `most`.
+    """Returns the records with what their streams hold; None if one is damaged. LargeSpanError for
+    more bytes than `most`.
     """
     at, length = np.empty(batch.size, np.int64), np.empty(batch.size, np.int32)
     out = np.empty(
@@ -71,8 +71,8 @@ def inflated(batch: Batch, most: int = sys.maxsize) -> Batch | None:
 
 
 def _grown(out: Bytes, end: int, size: int) -> Bytes:
-    """A buffer of `size` bytes that begins with the first `end` of `out`; what nobody writes to
-    costs nothing.
+    """Returns a buffer of `size` bytes that begins with the first `end` of `out`; what nobody
+    writes to costs nothing.
     """
     larger = np.empty(size, np.uint8)
     larger[:end] = out[:end]
@@ -80,7 +80,7 @@ def _grown(out: Bytes, end: int, size: int) -> Bytes:
 
 
 def deflated(batch: Batch) -> Batch:
-    """The records with each value as a stream."""
+    """Returns the records with each value as a stream."""
     out, at, length = _streams(batch.value_at + batch.values.ctypes.data, batch.value_len)
     return batch._replace(values=out, value_at=at, value_len=length)
 

@@ -20,5 +20,5 @@ def check(record: Any) -> None:
 
 
 def is_valid(record: Any) -> bool:
-    """Whether a record of metadata is as the schema says."""
+    """Returns whether a record of metadata conforms to the schema."""
     return bool(VALIDATOR.is_valid(record))

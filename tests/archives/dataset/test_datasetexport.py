@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from minutch.archives.dataset.datasetexport import export
+from minutch.archives.dataset.datasetexport import DatasetOptions, export_commoncrawl
 from minutch.archives.dataset.datasettables import scan_metadata, scan_texts
 from minutch.archives.dataset.metadatatask import MetadataTask, UrlRecords
 from minutch.commands.export import run as export_command
@@ -84,7 +84,7 @@ def page(url: str, body: str | bytes, kind: str = "text/html", **headers: str) -
 
 
 def write(segment: Segment, folder: str, records: Iterable[tuple[str, Any]]) -> None:
-    with part_writer(segment.path, folder, 0, context().conf) as append:
+    with part_writer(segment.path, folder, 0) as append:
         for url, value in sorted(records, key=lambda record: record[0].encode()):
             append(url, value)
 
@@ -185,7 +185,7 @@ def lines(path: Path) -> dict[str, Json]:
 
 
 def exported(segment: Segment, out: Path, **options: int) -> Path:
-    export([segment], out, context(), **options)
+    export_commoncrawl([segment.path], out, DatasetOptions(**options), context=context())
     (folder,) = (out / "segment").iterdir()
     return folder
 
@@ -216,8 +216,10 @@ def test_pages(segment: Segment, tmp_path: Path) -> None:
     found = lines(exported(segment, tmp_path / "out") / "metadata-00000")
     first = found[URL]
     assert list(first) == [
-        "attempt_time", "disposition", "redirect_from", "server_ip", "http_result", "http_headers", "content_len",  # noqa: E501
-        "mime_type", "download_size", "md5", "charset_detected", "charset_detector", "text_simhash", "parsed_as",  # noqa: E501
+        "attempt_time", "disposition", "redirect_from", "server_ip", "http_result", "http_headers",
+        "content_len",
+        "mime_type", "download_size", "md5", "charset_detected", "charset_detector",
+        "text_simhash", "parsed_as",
         "content",
     ]  # fmt: skip
     assert first["attempt_time"] == TIME
@@ -284,19 +286,19 @@ def test_answers_without_a_page_and_failures(segment: Segment, tmp_path: Path) -
 
 def test_every_url_leaves_through_one_counter(segment: Segment, tmp_path: Path) -> None:
     write_extra = [("http://a.org/inner", ParseText("an entry of a feed"))]
-    with part_writer(segment.path, PARSE_TEXT, 1, context().conf) as append:
+    with part_writer(segment.path, PARSE_TEXT, 1) as append:
         for url, text in write_extra:
             append(url, text)
-    counters = export([segment], tmp_path / "out", context())
+    counters = export_commoncrawl([segment.path], tmp_path / "out", context=context())
     assert {name: count for name, count in counters.items() if count} == {
         "texts": 5,
         "HTML pages": 3,
         "feeds": 2,
         "other pages": 4,
         "failures": 5,
-        "redirects told with the page that they led to": 1,
-        "URLs left out: never asked for": 1,
-        "URLs left out: no fetch, found inside another page": 1,
+        "redirects merged into the records of their targets": 1,
+        "URLs omitted: never requested": 1,
+        "URLs omitted: not fetched, found inside another page": 1,
     }
     assert sum(counters.values()) - counters["texts"] == len(PAGES) + len(write_extra)
 
@@ -330,7 +332,7 @@ def test_as_a_table(segment: Segment, tmp_path: Path) -> None:
     assert table["failure_reason"].null_count() == 9
     with SequenceFileWriter(tmp_path / "x", Text.class_name, Text.class_name) as writer:
         writer.append(Text("u"), Text("{"))
-    with pytest.raises(FormatError, match="no JSON"):
+    with pytest.raises(FormatError, match="not JSON"):
         list(scan_metadata(tmp_path / "x"))
 
 
@@ -375,11 +377,21 @@ def test_damaged_arc_files(segment: Segment, tmp_path: Path) -> None:
     for damaged in (path.read_bytes()[:-3], path.read_bytes() + b"rest"):
         path.write_bytes(damaged)
         with pytest.raises(FormatError, match=r"1_2\.arc\.gz"):
-            export([segment], tmp_path / "out", context(), arcs=[path.parent])
+            export_commoncrawl(
+                [segment.path],
+                tmp_path / "out",
+                DatasetOptions(arcs=[path.parent]),
+                context=context(),
+            )
         path.write_bytes(path.read_bytes()[: sum(places[URL])])
     with pytest.raises(StoreError, match="no folder with ARC files"):
-        export([segment], tmp_path / "out", context(), arcs=[tmp_path / "none"])
-    with pytest.raises(UsageError, match="expected one for each of 1 segments"):
+        export_commoncrawl(
+            [segment.path],
+            tmp_path / "out",
+            DatasetOptions(arcs=[tmp_path / "none"]),
+            context=context(),
+        )
+    with pytest.raises(StoreError, match="expected one for each of 1 segments"):
         run([str(segment.path), "out", "-arcs", "a", "-arcs", "b"], context())
 
 
@@ -411,7 +423,7 @@ def test_a_page_that_ends_its_worker_is_told_without_content() -> None:
     record = json.loads(line.metadata)
     check(record)
     assert "md5" in record and "content" not in record
-    assert (line.text, line.counted) == (None, "pages that could not be read, without content")
+    assert (line.text, line.counter) == (None, "unreadable pages, written without content")
 
 
 def test_a_page_that_the_parse_refused_is_not_read(tmp_path: Path) -> None:
@@ -428,7 +440,7 @@ def test_wrong_inputs(segment: Segment, tmp_path: Path) -> None:
         run([str(segment.path), str(tmp_path / "out"), "-urls", "0"], context())
     with pytest.raises(UsageError, match="no segments"):
         export_command(["commoncrawl", str(segment.path)], context())
-    with pytest.raises(UsageError, match="expected one for each of 1 segments, found 2"):
+    with pytest.raises(StoreError, match="expected one for each of 1 segments, found 2"):
         export_command(
             ["commoncrawl", "-dir", str(segment.path.parent), "out", "-arcs", "a", "-arcs", "b"],
             context(),
@@ -437,10 +449,10 @@ def test_wrong_inputs(segment: Segment, tmp_path: Path) -> None:
         bare = Segment(tmp_path / "20120203192406")
         write(bare, CRAWL_FETCH, [])
         write(bare, CONTENT, [])
-        export([bare], tmp_path / "out", context())
+        export_commoncrawl([bare.path], tmp_path / "out", context=context())
     with pytest.raises(StoreError, match="named after a date"):
         segment.path.rename(tmp_path / "other")
-        export([Segment(tmp_path / "other")], tmp_path / "out", context())
+        export_commoncrawl([tmp_path / "other"], tmp_path / "out", context=context())
     assert not (tmp_path / "out").exists()
 
 
@@ -449,7 +461,7 @@ def test_damage_leaves_nothing(segment: Segment, tmp_path: Path) -> None:
     data.write_bytes(data.read_bytes()[:-9])
     data.with_name(".data.crc").unlink()
     with pytest.raises(FormatError, match="content"):
-        export([segment], tmp_path / "out", context())
+        export_commoncrawl([segment.path], tmp_path / "out", context=context())
     assert not list((tmp_path / "out/segment").iterdir())
 
 

@@ -1,4 +1,4 @@
-"""What is told of HTML pages and feeds."""
+"""Metadata of HTML pages and feeds."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ LIST = [entry(C), entry(A), entry(B, retries=1), entry(D)]
 
 
 def outputs(version: int) -> list[FetcherOutput]:
-    """In the order in which they came: A fetched, C gone, B to be tried again, D not to be
+    """Returns records in order of arrival: A fetched, C gone, B to be tried again, D not to be
     fetched.
     """
     a = FetcherOutput(entry(A), md5(HTML).digest(), codes.SUCCESS, DATE + 1000, version=version)
@@ -270,11 +270,9 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     old = tmp_path / "20040630120000"
     write(old, "fetchlist", FetchListEntry(True, Page(A), ["one", "two"]), entry(B))
     write(old, "fetcher", *(FetcherOutput(entry(A), fetch_date=DATE + i) for i in range(2)))
-    counters = import_legacy(
-        [old], tmp_path / "crawl/segments", tmp_path / "crawl/crawldb", context()
-    )
-    assert counters["anchors in fetch lists, which have no place"] == 2
-    assert counters["pages left out: their URL was there"] == 1
+    counters = import_legacy([old], tmp_path / "crawl/segments", context=context())
+    assert counters["anchors in fetch lists, which are lost"] == 2
+    assert counters["pages omitted: repeated URLs"] == 1
     assert (
         counters["entries of fetch lists"],
         counters["fetch_success"],
@@ -285,7 +283,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
         1,
     )
     segment = Segment(tmp_path / "crawl/segments" / old.name)
-    counters = export_legacy([segment], tmp_path / "out", "0.5", context())
+    counters = export_legacy([segment.path], tmp_path / "out", context=context())
     expected = {
         "entries of fetch lists without a fetch": 1,
         "pages written": 1,
@@ -333,7 +331,7 @@ def test_wrong_command_lines(tmp_path: Path, old: Path) -> None:
     names = [str(tmp_path / name / "x") for name in "ab"]
     for name in names:
         (Path(name) / CRAWL_FETCH).mkdir(parents=True)
-    with pytest.raises(UsageError, match="same name"):
+    with pytest.raises(StoreError, match="same name"):
         export(["legacy", *names, "out"], context())
     with pytest.raises(StoreError, match=r"no segment of Nutch before 0\.8"):
         imported(tmp_path, tmp_path / "crawl")

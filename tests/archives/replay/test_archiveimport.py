@@ -111,11 +111,12 @@ def replayed(
 def test_every_visit_is_counted_once(replayed: tuple[list[Segment], Counters]) -> None:
     segments, counters = replayed
     assert counters == {
-        "visits": 13, "fetched": 6, "redirected": 1, "gone": 1, "retry": 1, "not modified": 1, "robots.txt": 1,  # noqa: E501
-        "answers to other requests than GET": 1, "the same as a visit that is not there": 1,
-        "records of no visit": 3, "segments": 3,
+        "visits": 13, "fetched": 6, "redirected": 1, "gone": 1, "retry": 1, "not modified": 1,
+        "robots.txt": 1,
+        "responses to other requests than GET": 1, "revisits of missing visits": 1,
+        "records that belong to no visit": 3, "segments": 3,
     }  # fmt: skip
-    others = ("visits", "records of no visit", "segments")
+    others = ("visits", "records that belong to no visit", "segments")
     assert counters["visits"] == sum(
         count for name, count in counters.items() if name not in others
     )
@@ -148,9 +149,12 @@ def test_statuses_are_those_of_a_fetch(replayed: tuple[list[Segment], Counters])
     first, second, third = replayed[0]
     at = "http://h.example/"
     assert statuses(first) == {
-        at: ["fetch_success"], f"{at}a": ["fetch_success"], f"{at}c": ["fetch_success"], f"{at}cut": ["fetch_success"],  # noqa: E501
-        f"{at}err": ["fetch_retry"], f"{at}file.txt": ["fetch_success"], f"{at}gone": ["fetch_gone"],  # noqa: E501
-        f"{at}lost": ["fetch_notmodified"], f"{at}r": ["fetch_redir_temp"], f"{at}target": ["linked"],  # noqa: E501
+        at: ["fetch_success"], f"{at}a": ["fetch_success"], f"{at}c": ["fetch_success"],
+        f"{at}cut": ["fetch_success"],
+        f"{at}err": ["fetch_retry"], f"{at}file.txt": ["fetch_success"],
+        f"{at}gone": ["fetch_gone"],
+        f"{at}lost": ["fetch_notmodified"], f"{at}r": ["fetch_redir_temp"],
+        f"{at}target": ["linked"],
     }  # fmt: skip
     assert statuses(second) == {at: ["fetch_success"]}
     assert statuses(third) == {at: ["fetch_notmodified"]}
@@ -204,7 +208,8 @@ def test_a_crawl_goes_on_with_the_segments(
     jobs.updatedb(db, *(segment.path for segment in replayed[0]), conf=conf)
     known = {url: datum.status_name for url, datum in read_db(db).items()}
     assert known == {
-        "http://h.example/": "db_notmodified", "http://h.example/a": "db_fetched", "http://h.example/c": "db_fetched",  # noqa: E501
+        "http://h.example/": "db_notmodified", "http://h.example/a": "db_fetched",
+        "http://h.example/c": "db_fetched",
         "http://h.example/cut": "db_fetched", "http://h.example/err": "db_unfetched",
         "http://h.example/file.txt": "db_fetched", "http://h.example/gone": "db_gone",
         "http://h.example/lost": "db_notmodified", "http://h.example/r": "db_redir_temp",
@@ -237,7 +242,7 @@ def test_a_filter_chooses(
     found = {url.rpartition("/")[2] for segment in segments for url in fetched(segment)}
     assert found == wanted
     assert counters["visits"] == 13
-    assert counters["not asked for"] > 5
+    assert counters["not selected"] > 5
 
 
 def test_rules_for_urls_count_if_asked_for(tmp_path: Path) -> None:
@@ -335,7 +340,8 @@ def cdxj_of(path: Path) -> str:
                 else record.http_headers.get_header("Content-Type")
             )
             found = {
-                "url": url, "mime": (mime or "-").partition(";")[0], "status": record.http_headers.statusline[:3],  # noqa: E501
+                "url": url, "mime": (mime or "-").partition(";")[0],
+                "status": record.http_headers.statusline[:3],
                 "digest": (record.rec_headers["WARC-Payload-Digest"] or "-").removeprefix("sha1:"),
                 "length": str(length), "offset": str(offset), "filename": path.name,
             }  # fmt: skip
@@ -353,7 +359,7 @@ def test_a_cdxj_file_leads_to_what_is_wanted_alone(archive: Path, tmp_path: Path
     (tmp_path / archive.name).write_bytes(data)
     segments, counters = imported(tmp_path / "x.cdxj", tmp_path / "all")
     assert len(segments) == 3
-    assert counters["index lines that lead nowhere"] == 2
+    assert counters["index lines without a record"] == 2
     assert contents(segments[1])["http://h.example/"].content == HOME
     offset = next(
         json.loads(line.partition("{")[1] + line.partition("{")[2])["offset"]
@@ -363,7 +369,7 @@ def test_a_cdxj_file_leads_to_what_is_wanted_alone(archive: Path, tmp_path: Path
     (tmp_path / archive.name).write_bytes(data)
     segments, counters = imported("-status", "404", tmp_path / "x.cdxj", tmp_path / "gone")
     assert statuses(segments[0]) == {"http://h.example/gone": ["fetch_gone"]}
-    assert counters["visits"] == counters["not asked for"] + 3
+    assert counters["visits"] == counters["not selected"] + 3
 
 
 @pytest.mark.parametrize(
@@ -375,7 +381,7 @@ def test_a_line_leads_to_no_other_folder(archive: Path, tmp_path: Path, name: st
     line = json.dumps({"url": "http://h.example/", "offset": "0", "filename": name})
     (tmp_path / "index/x.cdxj").write_text(f"h 20260101000000 {line}\n")
     segments, counters = imported(tmp_path / "index/x.cdxj", tmp_path / "segments")
-    assert (segments, counters["index lines that lead nowhere"]) == ([], 1)
+    assert (segments, counters["index lines without a record"]) == ([], 1)
 
 
 def test_a_cdx_file_of_eleven_fields(archive: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which visits are wanted: hosts, types, statuses, times."""
+"""Filters of visits: hosts, types, statuses, times."""
 
 from __future__ import annotations
 

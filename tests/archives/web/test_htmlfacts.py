@@ -1,4 +1,4 @@
-"""What is said of an HTML page in WAT records."""
+"""Facts of an HTML page in WAT records."""
 
 from __future__ import annotations
 

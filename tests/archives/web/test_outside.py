@@ -1,4 +1,4 @@
-"""What others make of the archives that minutch writes: jwarc, cdxj-indexer, pywb, py-wacz."""
+"""Archives that minutch writes, read by others: jwarc, cdxj-indexer, pywb, py-wacz."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_the_index_is_cdxj_indexers(tools: Path, archive: Path) -> None:
 def test_the_index_of_files_that_lie_there_is_cdxj_indexers(
     tools: Path, archive: Path, tmp_path: Path
 ) -> None:
-    """Those that the fetcher wrote, and warcio's and jwarc's samples: those without damage or
+    """These are files of the fetcher, and warcio's and jwarc's samples: those without damage or
     several requests.
     """
     names = (

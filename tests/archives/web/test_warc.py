@@ -46,10 +46,9 @@ def of_kind(records: list[Record], kind: str, target: str | None = None) -> list
 def make_segment(
     path: Path, url: str, datum: CrawlDatum | None, content: Content | None
 ) -> Segment:
-    conf = Configuration.load([])
     with (
-        part_writer(path, CONTENT, 0, conf) as page,
-        part_writer(path, CRAWL_FETCH, 0, conf) as fetch,
+        part_writer(path, CONTENT, 0) as page,
+        part_writer(path, CRAWL_FETCH, 0) as fetch,
     ):
         if content is not None:
             page(url, content)
@@ -305,9 +304,8 @@ def test_each_capture_once_and_revisits_of_what_was_before(tmp_path: Path) -> No
         ("revisit", "05"),
         ("revisit", "06"),
     ]
-    assert [counters[name] for name in (webarchive.PAGES, webarchive.TWICE, webarchive.SAME, webarchive.UNCHANGED)] == [  # noqa: E501
-        2, 1, 1, 1,
-    ]  # fmt: skip
+    names = (webarchive.PAGES, webarchive.TWICE, webarchive.SAME, webarchive.UNCHANGED)
+    assert [counters[name] for name in names] == [2, 1, 1, 1]
     assert all(fields["WARC-Refers-To-Date"] == found[2][2] for _, _, _, fields, _ in found[3:])
 
 
@@ -321,11 +319,10 @@ def test_unmodified_since_nobody_knows_when(tmp_path: Path) -> None:
 
 def test_every_url_is_counted_once(tmp_path: Path) -> None:
     robots = Content(content=b"User-agent: *", metadata=Metadata.of({"nutch.fetch.time": str(DAY)}))
-    conf = Configuration.load([])
     path = tmp_path / "20260101000000"
     with (
-        part_writer(path, CONTENT, 0, conf) as page,
-        part_writer(path, CRAWL_FETCH, 0, conf) as fetch,
+        part_writer(path, CONTENT, 0) as page,
+        part_writer(path, CRAWL_FETCH, 0) as fetch,
     ):
         page("http://a.example/robots.txt", robots)
         page("http://a.example/undated", Content(content=b"x"))

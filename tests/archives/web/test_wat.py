@@ -77,11 +77,13 @@ def test_the_shape_is_the_common_crawls(folders: tuple[Path, Path]) -> None:
     ]
     payload = request["Envelope"]["Payload-Metadata"]
     assert list(payload) == [
-        "Actual-Content-Type", "HTTP-Request-Metadata", "Actual-Content-Length", "Trailing-Slop-Length", "Block-Digest",  # noqa: E501
+        "Actual-Content-Type", "HTTP-Request-Metadata", "Actual-Content-Length",
+        "Trailing-Slop-Length", "Block-Digest",
     ]  # fmt: skip
     http = payload["HTTP-Request-Metadata"]
     assert list(http) == [
-        "Request-Message", "Headers-Length", "Headers", "Entity-Length", "Entity-Digest", "Entity-Trailing-Slop-Length",  # noqa: E501
+        "Request-Message", "Headers-Length", "Headers", "Entity-Length", "Entity-Digest",
+        "Entity-Trailing-Slop-Length",
     ]  # fmt: skip
     assert (
         http["Request-Message"]["Method"] == "GET"

@@ -434,9 +434,7 @@ def test_no_path_leads_out_of_the_folder(server: Server, path: str) -> None:
 
 
 def test_no_value_is_an_option(server: Server) -> None:
-    """What a client sends reaches the command line as values alone: no -D, which could name a class
-    to run.
-    """
+    """A client's values are never options, such as -D, which could name a class to run."""
     for args in (
         {"topN": "-Dplugin.folders=/x"},
         {"expr": "-Dplugin.folders=/x"},

@@ -276,10 +276,10 @@ def test_from_the_parse_to_the_mark(tmp_path: Path) -> None:
         "db.signature.class": "minutch.cycle.parse.simhash:SimHashSignature",
     }
     job = context(conf)
-    with part_writer(segment.path, CONTENT, 0, job.conf) as append:
+    with part_writer(segment.path, CONTENT, 0) as append:
         for name, text in texts.items():
             append(urls[name], content(f"<title>t</title><p>{text}", url=urls[name]))
-    with part_writer(segment.path, CRAWL_FETCH, 0, job.conf) as append:
+    with part_writer(segment.path, CRAWL_FETCH, 0) as append:
         for name, url in urls.items():
             append(url, CrawlDatum(codes.STATUS_FETCH_SUCCESS, 60, 1.0 + (name == "b"), 5))
     assert parse.run([str(segment.path)], job) == 0

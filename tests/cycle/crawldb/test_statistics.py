@@ -13,7 +13,6 @@ import pytest
 from minutch.commands.flow import commands
 from minutch.conf import Configuration
 from minutch.cycle.crawldb import crawlcomplete, domainstats, groupcounts, protocolstats
-from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import FormatError, MinutchError, StoreError, UsageError
 from minutch.hadoop.formats.writables import BytesWritable, IntWritable, MapWritable, Text, Writable
 from minutch.records.crawldatum import (
@@ -114,12 +113,17 @@ def test_addresses_files_and_what_is_no_url(crawldb: Path, tmp_path: Path, mode:
 
 def test_every_entry_goes_through_one_counter(crawldb: Path, tmp_path: Path) -> None:
     context, _ = context_for(Configuration.load([]))
-    dbs = [CrawlDb(crawldb)] * 2
+    dbs = [crawldb] * 2
     for number, counters in enumerate(
         (
-            domainstats.domainstats(dbs, tmp_path / "1", "host", context),
-            crawlcomplete.crawlcomplete(dbs, tmp_path / "2", "domain", context),
-            protocolstats.protocolstats(dbs, tmp_path / "3", context),
+            domainstats.domainstats(dbs, tmp_path / "1", context=context),
+            crawlcomplete.crawlcomplete(
+                dbs,
+                tmp_path / "2",
+                crawlcomplete.CrawlcompleteOptions("domain"),
+                context=context,
+            ),
+            protocolstats.protocolstats(dbs, tmp_path / "3", context=context),
         ),
         1,
     ):

@@ -9,7 +9,7 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.protocolstatus import GONE, NOTMODIFIED, SUCCESS, ProtocolStatus
-from minutch.warc.pagerecords import IDENTICAL, NOT_MODIFIED, Original
+from minutch.warc.pagewriter import IDENTICAL, NOT_MODIFIED, Original
 from minutch.warc.warcfile import sha1_digest
 
 URL = "http://a.example/"

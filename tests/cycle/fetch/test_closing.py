@@ -9,7 +9,7 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.cycle.fetch import closing
-from minutch.cycle.fetch.closing import close_segment, stored_codec, stored_compression
+from minutch.cycle.fetch.closing import close_segment, stored_codec
 from minutch.cycle.fetch.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.parse.packing import DocumentPacker
@@ -18,7 +18,7 @@ from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_LINKED, CrawlDatum
-from minutch.work.tables.compression import TYPE_PROPERTY
+from minutch.work.tables.compression import TYPE_PROPERTY, compression_type
 
 CONF = Configuration()
 BOTH = (Part.FETCH, Part.CONTENT)
@@ -41,7 +41,7 @@ def segment_with_logs(
     paths = []
     for number, frames in enumerate(logs):
         paths.append(work / f"log-{number}")
-        with FetchLog(paths[-1], stored_codec(conf)) as log:
+        with FetchLog(paths[-1], stored_codec(compression_type(conf))) as log:
             for frame in frames:
                 log.append(frame)
     return Segment(work.parent), paths
@@ -55,7 +55,7 @@ def test_parts_are_sorted_and_whole(tmp_path: Path, compression: str, limit: int
     random.Random(3).shuffle(urls)
     frames = [page(url, n) for n, url in enumerate(urls)]
     segment, logs = segment_with_logs(tmp_path, conf, frames[:20], frames[20:])
-    close_segment(segment, logs, BOTH, conf, 50, limit=limit)
+    close_segment(segment, logs, BOTH, compression_type(conf), 50, limit=limit)
     found = list(segment.records("crawl_fetch"))
     assert [url for url, _ in found] == sorted(urls)
     assert {url: datum.fetch_interval for url, datum in found} == {
@@ -70,7 +70,7 @@ def test_parts_are_sorted_and_whole(tmp_path: Path, compression: str, limit: int
 def test_equal_keys_stay_in_order(tmp_path: Path) -> None:
     frames = [page("http://a/", n) for n in range(5)]
     segment, logs = segment_with_logs(tmp_path, CONF, frames)
-    close_segment(segment, logs, BOTH, CONF, 5, limit=2)
+    close_segment(segment, logs, BOTH, compression_type(CONF), 5, limit=2)
     assert [d.fetch_interval for d in segment.get("crawl_fetch", "http://a/")] == [0, 1, 2, 3, 4]  # type: ignore[attr-defined]
 
 
@@ -82,13 +82,13 @@ def test_crawl_parse_keeps_the_records_of_a_page_together(tmp_path: Path, compre
         frame = Frame(Outcome.FETCHED, [url])
         frame.add(Part.FETCH, url, CrawlDatum(STATUS_FETCH_SUCCESS).to_bytes())
         links = [(f"http://z/{n}", CrawlDatum(STATUS_LINKED, n)) for n in (2, 1)]
-        records = DocumentPacker.compressing(stored_compression(conf)).crawl_records(
+        records = DocumentPacker.compressing(compression_type(conf)).crawl_records(
             [(url, CrawlDatum(65)), *links]
         )
         frame.add(Part.CRAWL_PARSE, url, records)
         frames.append(frame)
     segment, logs = segment_with_logs(tmp_path, conf, frames)
-    close_segment(segment, logs, (Part.FETCH, Part.CRAWL_PARSE), conf, 2)
+    close_segment(segment, logs, (Part.FETCH, Part.CRAWL_PARSE), compression_type(conf), 2)
     assert [url for url, _ in segment.records("crawl_parse")] == [
         "http://a/",
         "http://z/2",
@@ -101,7 +101,7 @@ def test_crawl_parse_keeps_the_records_of_a_page_together(tmp_path: Path, compre
 
 def test_an_empty_fetch_leaves_empty_parts(tmp_path: Path) -> None:
     segment, logs = segment_with_logs(tmp_path, CONF, [])
-    close_segment(segment, logs, BOTH, CONF, 0)
+    close_segment(segment, logs, BOTH, compression_type(CONF), 0)
     assert list(segment.records("crawl_fetch")) == []
     assert segment.has("content")
 
@@ -117,10 +117,10 @@ def test_a_broken_closing_is_done_again(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(closing, "_write_part", fails_at_the_end)
     with pytest.raises(StoreError, match="No space left on device"):
-        close_segment(segment, logs, BOTH, CONF, 1)
+        close_segment(segment, logs, BOTH, compression_type(CONF), 1)
     assert not segment.has("crawl_fetch") and not segment.has("content")
     monkeypatch.undo()
-    close_segment(segment, logs, BOTH, CONF, 1)
+    close_segment(segment, logs, BOTH, compression_type(CONF), 1)
     assert len(list(segment.records("crawl_fetch"))) == 1
     assert sorted(path.name for path in segment.path.iterdir()) == [
         "_fetch",
@@ -135,5 +135,5 @@ def test_a_damaged_log_is_an_error(tmp_path: Path) -> None:
     data[60] ^= 1
     logs[0].write_bytes(data)
     with pytest.raises(FormatError, match="1 URLs are missing in the fetch log"):
-        close_segment(segment, logs, BOTH, CONF, 3)
+        close_segment(segment, logs, BOTH, compression_type(CONF), 3)
     assert not segment.has("crawl_fetch")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,8 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.cycle.fetch.feeder import Feeder, count_entries, fetch_list, generate_files
+from minutch.cycle.fetch.fetchparser import LinkFollower
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.parsing import LinkFollower
 from minutch.cycle.fetch.queuekey import queue_key
 from minutch.cycle.fetch.queues import FetchItem
 from minutch.cycle.fetch.recorder import ParsedPage

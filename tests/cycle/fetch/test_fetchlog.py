@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from minutch.cycle.fetch.fetchlog import FetchLog, Frame, LogEntry, Part, frames, log_codec, places
+from minutch.cycle.fetch.fetchlog import (
+    FetchLog,
+    Frame,
+    LogEntry,
+    Part,
+    frames,
+    log_codec,
+    positions,
+)
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.session import resume
 from minutch.errors import FormatError, StoreError
@@ -64,7 +72,7 @@ def test_places_point_at_the_values(tmp_path: Path) -> None:
     data = path.read_bytes()
     found = [
         (p.part, p.key, data[p.offset : p.offset + p.length])
-        for _, found, _ in places(path)
+        for _, found, _ in positions(path)
         for p in found
     ]
     assert found == [
@@ -137,7 +145,7 @@ def test_a_changed_byte_costs_one_frame(
         log.append(frame(URLS[10]))
     assert path.read_bytes()[: len(data)] == data
     assert found_in(path) == [*rest, URLS[10]]
-    assert sum(count for count, _, _ in places(path)) == 100
+    assert sum(count for count, _, _ in positions(path)) == 100
 
 
 def test_damage_over_several_frames_and_in_the_last_one(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from minutch.clock import SystemClock
 from minutch.cycle.fetch.fetchlog import Capture, FetchLog, Frame, frames
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.pagearchive import FOLDER, PageArchive, finish, recover
+from minutch.cycle.fetch.settings import WarcSettings
 from minutch.cycle.segment.store import CONTENT, WARC, Segment
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
@@ -152,14 +153,14 @@ class Fetch:
         self.segment = Segment(folder / "20260101000000")
         self.work = self.segment.path / "_fetch"
         self.work.mkdir(parents=True, exist_ok=True)
-        self.conf = conf_for(warc__output__segment__size=str(size))
+        self.settings = WarcSettings.from_conf(conf_for(warc__output__segment__size=str(size)))
 
     @property
     def log(self) -> Path:
         return self.work / "log-0"
 
     def write(self, urls: list[str]) -> None:
-        archive = PageArchive(self.segment, self.work / FOLDER, 0, self.conf, SystemClock())
+        archive = PageArchive(self.segment, self.work / FOLDER, 0, self.settings, SystemClock())
         with FetchLog(self.log, "") as log:
             for url in urls:
                 frame = Frame(Outcome.FETCHED, [url], captures=[page_of(url)])
@@ -258,7 +259,7 @@ def test_what_the_log_does_not_have_is_cut_off(tmp_path: Path, kept: int, size: 
 
 def test_files_are_synced_while_others_begin(tmp_path: Path) -> None:
     fetch = Fetch(tmp_path, 1)
-    archive = PageArchive(fetch.segment, fetch.work / FOLDER, 0, fetch.conf, SystemClock())
+    archive = PageArchive(fetch.segment, fetch.work / FOLDER, 0, fetch.settings, SystemClock())
     stop, failures = Event(), []
 
     def sync() -> None:

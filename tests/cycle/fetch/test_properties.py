@@ -19,10 +19,10 @@ import httpx
 import pytest
 
 from minutch.conf import Configuration
+from minutch.cycle.fetch.fetchparser import LinkFollower
 from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.loop import FetchLoop, Snapshot
-from minutch.cycle.fetch.parsing import LinkFollower
 from minutch.cycle.fetch.recorder import ParsedPage
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.plugin.points import ProtocolOutput

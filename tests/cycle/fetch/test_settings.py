@@ -137,7 +137,7 @@ HOLDS_IN_EACH = {
         "signature",
         "filter_urls",
     }
-    | {"normalize_urls", "publish", "record_skipped", "processes"},
+    | {"normalize_urls", "publish", "record_skipped", "processes", "warc", "compression"},
 }
 """Settings about a host, a page, a thread or a point in time: they are the same in all processes of
 a fetch.

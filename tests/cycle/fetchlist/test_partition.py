@@ -78,7 +78,7 @@ def parts(
     mode: str, *urls: str, resolve: object = lambda host: None, count: int = 1 << 20
 ) -> list[int]:
     conf = PLAIN.with_values({"partition.url.mode": mode})
-    return UrlPartitioner(conf, resolve).parts_of(pl.Series(urls), count).to_list()  # type: ignore[arg-type]
+    return UrlPartitioner.from_conf(conf, resolve).parts_of(pl.Series(urls), count).to_list()  # type: ignore[arg-type]
 
 
 def place(text: str, seed: int = 0) -> int:
@@ -105,11 +105,11 @@ def test_unknown_mode() -> None:
 
 
 def test_seed_moves_hosts() -> None:
-    partitioner = UrlPartitioner(
+    partitioner = UrlPartitioner.from_conf(
         PLAIN.with_values({"partition.url.seed": "-77"}), lambda host: None
     )
     assert partitioner.parts_of(pl.Series(["http://a/"]), 1 << 20).to_list() == [place("a", -77)]
-    given_seed = UrlPartitioner(PLAIN, lambda host: None, seed=0xFFFFFFFF)
+    given_seed = UrlPartitioner.from_conf(PLAIN, lambda host: None, seed=0xFFFFFFFF)
     assert given_seed.parts_of(pl.Series(["http://a/"]), 1 << 20).to_list() == [place("a", -1)]
 
 

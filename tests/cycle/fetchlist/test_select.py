@@ -17,6 +17,7 @@ from minutch.cycle.fetchlist import select
 from minutch.cycle.fetchlist.select import (
     Quota,
     Selection,
+    SelectionSettings,
     best_first,
     descending,
     mixed,
@@ -139,15 +140,19 @@ def choose(
     tables: list[list[tuple[str, float]]], *, reducers: int = 1, top_n: int = 10, **properties: str
 ) -> dict[str, int]:
     """URL -> segment of what is chosen of (URL, score)."""
-    conf = CONF.with_values({name.replace("_", "."): value for name, value in properties.items()})
+    conf = CONF.with_values(
+        {name.replace("_", "."): value for name, value in properties.items()}
+        | {"mapreduce.job.reduces": str(reducers)}
+    )
     schema = pl.Schema({"key": pl.Binary(), "sort": pl.Float32()})
     found = [
         pl.DataFrame([(url.encode(), score) for url, score in rows], schema=schema, orient="row")
         for rows in tables
     ]
-    selection = Selection(
-        conf, top_n=top_n, segments=2, normalize=False, reducers=reducers, resolve=lambda host: None
+    settings = SelectionSettings.from_conf(
+        conf, top_n=top_n, segments=2, normalize=False, resolve=lambda host: None
     )
+    selection = Selection(settings)
     counters = Counters()
     chosen = selection.choose(found, counters)
     total = sum(map(len, tables))

@@ -30,7 +30,7 @@ def test_as_many_at_a_time_as_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         waiting -= 1
         return [host] if host != "h7" else []
 
-    with Lookups(conf(hostdb__num__resolvers__threads="3")) as lookups:
+    with Lookups.from_conf(conf(hostdb__num__resolvers__threads="3")) as lookups:
         monkeypatch.setattr(lookups._protocol, "addresses_of", slowly)
         found = lookups.resolve([f"h{number}" for number in range(20)])
         assert lookups.resolve([]) == []
@@ -42,7 +42,9 @@ def test_as_many_at_a_time_as_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_names_and_addresses(resolver: str) -> None:
     with (
         NameServer({"a.example": (60, ["192.0.2.1"])}) as server,
-        Lookups(conf(http__dns__servers=server.address, http__dns__resolver=resolver)) as lookups,
+        Lookups.from_conf(
+            conf(http__dns__servers=server.address, http__dns__resolver=resolver)
+        ) as lookups,
     ):
         assert lookups.resolve(["127.0.0.1", "localhost", "", "[::1]", "x\ud800"]) == [
             True,
@@ -62,4 +64,4 @@ def test_names_and_addresses(resolver: str) -> None:
 
 def test_without_a_plugin_for_http() -> None:
     with pytest.raises(ProtocolError, match="no protocol"):
-        Lookups(conf(plugin__includes="protocol-file"))
+        Lookups.from_conf(conf(plugin__includes="protocol-file"))

@@ -64,14 +64,13 @@ NOISE = "a\x00b\x1b[31mc\x07\u202ed\ufeff\u2028e\r\nf,\"g'"
 
 def write(folder: Path, pages: list[Made]) -> Path:
     """A segment with these pages."""
-    conf = Configuration.load([])
     segment = Segment(folder / "segments/20260101000000")
     segment.path.mkdir(parents=True)
     with segment.writing(("crawl_fetch", "crawl_parse", "parse_data", "parse_text")) as directory:
-        with part_writer(directory, "crawl_parse", 0, conf):
+        with part_writer(directory, "crawl_parse", 0):
             pass
         for part in ("crawl_fetch", "parse_data", "parse_text"):
-            with part_writer(directory, part, 0, conf) as append:
+            with part_writer(directory, part, 0) as append:
                 for page in sorted(pages, key=lambda page: page.url):
                     made = {
                         "crawl_fetch": page.datum,

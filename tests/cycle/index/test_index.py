@@ -66,7 +66,7 @@ class Crawl:
         pages, inside = sorted(pages), sorted(inside)
         with segment.writing(FOLDERS[1:]) as directory:
             for number in range(parts):
-                with part_writer(directory, "crawl_fetch", number, conf) as append:
+                with part_writer(directory, "crawl_fetch", number) as append:
                     for url, code, _ in pages[number::parts]:
                         append(
                             url,
@@ -74,7 +74,7 @@ class Crawl:
                                 code, fetch_time=1000, metadata=MapWritable({Text("k"): Text("v")})
                             ),
                         )
-                with part_writer(directory, "crawl_parse", number, conf) as append:
+                with part_writer(directory, "crawl_parse", number) as append:
                     for url, code, _ in inside if number == 0 else ():
                         append(url, CrawlDatum(status.STATUS_LINKED))
                         append(url, CrawlDatum(code, fetch_time=2000))
@@ -87,8 +87,8 @@ class Crawl:
         directory: Path, conf: Configuration, name: str, pages: list[Page], part: int, robots: str
     ) -> None:
         with (
-            part_writer(directory, "parse_data", part, conf) as data,
-            part_writer(directory, "parse_text", part, conf) as texts,
+            part_writer(directory, "parse_data", part) as data,
+            part_writer(directory, "parse_text", part) as texts,
         ):
             for url, _, title in pages:
                 meta = Metadata.of({"nutch.segment.name": name, "nutch.content.digest": "00"})

@@ -11,9 +11,15 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.commands.arguments import parse
-from minutch.commands.indexchecker import DISCARDED, FLAGS, USAGE, IndexChecker, run
-from minutch.commands.pagecheck import CheckError
+from minutch.commands.indexchecker import FLAGS, USAGE, run
 from minutch.conf import Configuration
+from minutch.cycle.index.indexchecker import (
+    DISCARDED,
+    IndexChecker,
+    IndexCheckOptions,
+    indexchecker,
+)
+from minutch.cycle.parse.pagecheck import CheckError, CheckFailed
 from minutch.errors import UsageError
 from minutch.job import JobContext
 
@@ -101,6 +107,17 @@ def test_what_goes_wrong(page: str, tmp_path: Path) -> None:
         check(tmp_path, f"file:{tmp_path}/picture.png")
     with pytest.raises(UsageError, match="IndexingFiltersChecker"):
         check(tmp_path)
+
+
+def test_from_python(page: str, tmp_path: Path) -> None:
+    conf = Configuration.load([tmp_path], overrides={"plugin.includes": PLUGINS}).freeze()
+    context = JobContext(conf, FakeClock(784111777000))
+    assert "title :\tPage 1\n" in indexchecker(page, context=context)
+    options = IndexCheckOptions(metadata={"_repr_": "http://shown.org/"}, dump_text=True)
+    shown = indexchecker(page, options, context=context)
+    assert "url :\thttp://shown.org/\n" in shown and "words " * 30 in shown
+    with pytest.raises(CheckFailed, match="notfound"):
+        indexchecker("file:/nowhere", context=context)
 
 
 def test_every_option_is_known() -> None:

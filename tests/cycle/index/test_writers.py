@@ -111,7 +111,7 @@ class Setup:
         return Configuration.load([self.folder], overrides=values | properties)
 
     def chain(self, **properties: str) -> WriterChain:
-        return WriterChain(self.conf(**properties), sleep=self.waits.append)
+        return WriterChain.from_conf(self.conf(**properties), sleep=self.waits.append)
 
     def said(self, name: str) -> list[str]:
         return (self.folder / f"{name}.txt").read_text().splitlines()
@@ -275,7 +275,7 @@ def test_each_writer_gets_its_mapping(setup: Setup) -> None:
     )
     setup.add("mapped", mapping)
     found = documents()
-    encoded, _ = Encoders(setup.conf()).encode(found, ["http://aa.org/"])
+    encoded, _ = Encoders.from_conf(setup.conf()).encode(found, ["http://aa.org/"])
     assert encoded["plain"].rows() == [
         ("http://a.org/", b"host,id,title"),
         ("http://aa.org/", None),
@@ -298,7 +298,7 @@ DEFAULT = (
 def routed(setup: Setup, exchanges: str) -> tuple[dict[str, list[str]], int]:
     for name in ("a", "b", "rest"):
         setup.add(name)
-    encoded, counters = Encoders(setup.conf(exchanges)).encode(documents(), [])
+    encoded, counters = Encoders.from_conf(setup.conf(exchanges)).encode(documents(), [])
     return {name: frame["key"].to_list() for name, frame in encoded.items()}, counters.get(
         NO_WRITER, 0
     )

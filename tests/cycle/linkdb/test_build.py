@@ -181,7 +181,9 @@ def test_a_dump_shows_records_as_they_are_stored(tmp_path: Path) -> None:
     for way, properties in enumerate(WAYS):
         db, out = tmp_path / f"db{way}", tmp_path / f"dump{way}"
         invertlinks.invertlinks(db, [one], context=context(**properties))
-        readlinkdb.dump(LinkDb(db), out, context(**properties | {"mapreduce_job_reduces": "1"}))
+        readlinkdb.readlinkdb_dump(
+            db, out, context=context(**properties | {"mapreduce_job_reduces": "1"})
+        )
         assert (out / "part-r-00000").read_text(encoding="utf-8") == expected
 
 

@@ -31,7 +31,9 @@ def apply(
 ) -> tuple[list[tuple[str, ...]], Counters]:
     conf = CONF.with_values({name.replace("_", "."): value for name, value in properties.items()})
     counters = Counters()
-    links = LinkRules(conf, UrlChain(conf, normalize=chain, filtering=chain)).apply(table, counters)
+    links = LinkRules.from_conf(
+        conf, UrlChain.from_conf(conf, normalize=chain, filtering=chain)
+    ).apply(table, counters)
     rows = links.select("key", "from_url", "anchor").iter_rows()
     return [tuple(value.decode() for value in row) for row in rows], counters
 

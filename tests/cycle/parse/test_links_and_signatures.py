@@ -15,9 +15,9 @@ from minutch.cycle.parse import linkverdicts
 from minutch.cycle.parse.linkverdicts import VerdictTable
 from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.cycle.parse.packing import DocumentPacker, unpack_records
-from minutch.cycle.parse.signature import MD5Signature, TextProfileSignature, from_conf
+from minutch.cycle.parse.signature import MD5Signature, TextProfileSignature, make_signature
 from minutch.cycle.parse.textlinks import text_outlinks
-from minutch.cycle.segment.store import text_key
+from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import ConfigError, PluginError
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.kernels import arrow as columns_arrow
@@ -240,7 +240,8 @@ class TestSignatures:
             "",
         ):
             assert isinstance(
-                from_conf(Configuration().with_values({"db.signature.class": name})), MD5Signature
+                make_signature(Configuration().with_values({"db.signature.class": name})),
+                MD5Signature,
             )
 
     @pytest.mark.parametrize(
@@ -248,7 +249,7 @@ class TestSignatures:
     )
     def test_unknown_names(self, name: str) -> None:
         with pytest.raises(ConfigError, match=r"db\.signature\.class"):
-            from_conf(Configuration().with_values({"db.signature.class": name}))
+            make_signature(Configuration().with_values({"db.signature.class": name}))
 
     @pytest.mark.parametrize(
         ("text", "profile"),

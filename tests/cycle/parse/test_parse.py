@@ -20,7 +20,7 @@ import pytest
 from minutch.clock import FakeClock
 from minutch.commands.parse import run
 from minutch.conf import Configuration
-from minutch.cycle.parse.parsesegment import parse_segment
+from minutch.cycle.parse.parsesegment import parse
 from minutch.cycle.parse.workerpool import BATCH_ITEMS
 from minutch.cycle.segment.store import (
     CONTENT,
@@ -30,8 +30,8 @@ from minutch.cycle.segment.store import (
     PARSE_TEXT,
     Segment,
     part_writer,
-    text_key,
 )
+from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import FormatError, StoreError, UsageError
 from minutch.hadoop.formats.keyorder import TEXT
 from minutch.hadoop.formats.mapfile import MapFileWriter
@@ -56,7 +56,7 @@ def page(name: str, body: str | bytes, content_type: str = "text/html", **metada
 def segment(folder: Path, pages: Iterable[Content]) -> Segment:
     """A fetched segment with these pages."""
     made = Segment(folder / "20260101000000")
-    with made.writing([CONTENT]) as directory, part_writer(directory, CONTENT, 0, CONF) as append:
+    with made.writing([CONTENT]) as directory, part_writer(directory, CONTENT, 0) as append:
         for one in sorted(pages, key=lambda one: one.url.encode()):
             append(one.url, one)
     return made
@@ -66,7 +66,7 @@ def parsed(
     folder: Path, *pages: Content, conf: Configuration = CONF
 ) -> tuple[Segment, dict[str, int]]:
     made = segment(folder, pages)
-    return made, dict(parse_segment(made, conf, FakeClock(NOW)))
+    return made, dict(parse(made.path, context=JobContext(conf, FakeClock(NOW))))
 
 
 def data_of(made: Segment) -> dict[str, ParseData]:
@@ -299,7 +299,9 @@ def test_a_record_that_is_no_content_is_counted(tmp_path: Path) -> None:
     part = made.path / CONTENT / "part-r-00001"
     with MapFileWriter(part, TEXT, LAYOUTS[CONTENT].value_class) as writer:
         writer.append_raw(text_key(b"http://example.org/b"), b"\xff\xff\xff\xffdamaged")
-    assert dict(parse_segment(made, CONF, FakeClock(NOW)))["unreadable_content"] == 1
+    assert (
+        dict(parse(made.path, context=JobContext(CONF, FakeClock(NOW))))["unreadable_content"] == 1
+    )
 
 
 def test_a_value_that_can_not_be_inflated_ends_the_job(tmp_path: Path) -> None:
@@ -308,7 +310,7 @@ def test_a_value_that_can_not_be_inflated_ends_the_job(tmp_path: Path) -> None:
     with MapFileWriter(path, TEXT, LAYOUTS[CONTENT].value_class, compression=RECORD) as writer:
         writer.data.append_raw(text_key(b"http://example.org/b"), b"not zlib", compressed=True)
     with pytest.raises(FormatError, match=r"content: http://example\.org/b: not zlib data"):
-        parse_segment(made, CONF, FakeClock(NOW))
+        parse(made.path, context=JobContext(CONF, FakeClock(NOW)))
     assert not made.has(PARSE_DATA)
 
 

@@ -15,8 +15,9 @@ import pytest
 from minutch.clock import FakeClock
 from minutch.commands.arguments import parse
 from minutch.commands.lineserver import LineServer
-from minutch.commands.pagecheck import CheckError
+from minutch.commands.pageflags import page_answers
 from minutch.commands.parsechecker import FLAGS, USAGE, ParserChecker, run
+from minutch.cycle.parse.pagecheck import CheckError, PageCheckOptions
 from minutch.errors import UsageError
 from minutch.job import JobContext
 from tests.support.pages import configuration
@@ -248,9 +249,10 @@ def test_pages_over_connections(page: str) -> None:
     conf = configuration("protocol-file|parse-html").freeze()
     context = JobContext(conf, FakeClock(0), io.StringIO(), io.StringIO(), io.StringIO())
     given = parse(["-listen", "0", "-keepClientCnxOpen"], FLAGS, usage=USAGE)
+    assert given["-keepClientCnxOpen"] and given["-listen"] == 0
     with (
-        ParserChecker(conf, given, context) as checker,
-        LineServer(0, checker.answer, keep_open=True) as server,
+        ParserChecker(conf, PageCheckOptions(), context.clock) as checker,
+        LineServer(0, page_answers(checker, context.err), keep_open=True) as server,
     ):
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

@@ -9,21 +9,24 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import Pipe
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.parse.packing import PackedDocument
-from minutch.cycle.parse.pageparser import PackedPage, SegmentTask
+from minutch.cycle.parse import workerpool
+from minutch.cycle.parse.packing import PackedDocument, PartSettings
+from minutch.cycle.parse.pageparser import PackedPage, PageParser, SegmentTask
 from minutch.cycle.parse.sandbox import FILES, NETWORK, PROCESSES, Sandbox
 from minutch.cycle.parse.workeranswers import receive, send
 from minutch.cycle.parse.workerpipe import Channel
-from minutch.cycle.parse.workerpool import WorkerPool, pool_settings
+from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from minutch.errors import ConfigError
 from minutch.records.content import Content
 from minutch.records.parsedata import ParseData
@@ -84,6 +87,12 @@ class Parsed:
     text: str
 
 
+def segment_task(conf: Configuration) -> SegmentTask:
+    """The task of `minutch parse`."""
+    parser = partial(PageParser, conf, "20260101000000")
+    return SegmentTask(parser, PartSettings.from_conf(conf), 0)
+
+
 def parse(conf: Configuration, *pages: str) -> list[Parsed]:
     """Parse pages by one worker, as `minutch parse` does; each between two good pages of HTML."""
     good = content("<title>good</title>", url="http://example.org/good")
@@ -92,8 +101,8 @@ def parse(conf: Configuration, *pages: str) -> list[Parsed]:
         for number, page in enumerate(pages)
     ]
     items = [page for trapped in wanted for page in (good, trapped, good)]
-    settings = pool_settings(conf) | {"workers": 1}
-    with WorkerPool(partial(SegmentTask, conf, "20260101000000", 0), **settings) as pool:
+    settings = replace(PoolSettings.from_conf(conf), workers=1)
+    with WorkerPool(partial(segment_task, conf), settings) as pool:
         found = list(pool.map(page.to_bytes() for page in items))
     assert all(page.outcomes == ["success"] for page in (*found[::3], *found[2::3]))
     return [_parsed(page) for page in found[1::3]]
@@ -250,8 +259,8 @@ def test_settings() -> None:
 def test_programs_of_parse_ext_have_no_network_and_write_no_files(tmp_path: Path) -> None:
     conf = configuration("parse-(html|ext)")
     page = content("text", "application/vnd.nutch.example.cat")
-    settings = pool_settings(conf) | {"workers": 1}
-    with WorkerPool(partial(SegmentTask, conf, "20260101000000", 0), **settings) as pool:
+    settings = replace(PoolSettings.from_conf(conf), workers=1)
+    with WorkerPool(partial(segment_task, conf), settings) as pool:
         (found,) = pool.map([page.to_bytes()])
     assert _parsed(found) == Parsed("", "text")
     code = (
@@ -333,7 +342,7 @@ class Forger:
 
 def test_a_worker_that_was_taken_over_is_ended(tmp_path: Path) -> None:
     items = [b"a", str(tmp_path / "made").encode(), b"b"]
-    with WorkerPool(Forger, workers=1, timeout=20, memory=0) as pool:
+    with WorkerPool(Forger, PoolSettings(workers=1, timeout=20, memory=0)) as pool:
         assert list(pool.map(items)) == ["a", "the parser crashed", "b"]
     assert not (tmp_path / "made").exists()
 
@@ -349,9 +358,31 @@ class Breaks(Forger):
 
 
 def test_no_worker_is_left_behind() -> None:
-    with WorkerPool(Breaks, workers=1, timeout=20, memory=0) as pool:
+    with WorkerPool(Breaks, PoolSettings(workers=1, timeout=20, memory=0)) as pool:
         pool.warm_up()
         process = pool._idle[0].process
         with pytest.raises(RuntimeError, match="out of memory"):
             list(pool.map([b"a"]))
         assert not process.is_alive()
+
+
+@LINUX
+def test_a_page_that_writes_into_the_pipe_is_blamed_itself(
+    trap: Configuration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker is at the next page already when the parent reads what can't be an answer."""
+
+    def slow_wait(*args: object, **kwargs: object) -> list[object]:
+        ready = wait(*args, **kwargs)  # type: ignore[arg-type]
+        time.sleep(0.2)
+        return ready
+
+    monkeypatch.setattr(workerpool, "wait", slow_wait)
+    pages = parse(
+        trap,
+        "[os.write(int(n), b'forged') for n in os.listdir('/dev/fd') if int(n) > 2"
+        " and os.path.exists('/dev/fd/' + n)]",
+        "time.sleep(1) or 'whole'",
+    )
+    assert "crashed" in pages[0].failed
+    assert pages[1] == Parsed("", "whole")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
-from minutch.cycle.parse.signature import MD5Signature, from_conf
+from minutch.cycle.parse.signature import MD5Signature, make_signature
 from minutch.cycle.parse.simhash import SimHashSignature, simhash
 from minutch.records.content import Content
 
@@ -109,6 +109,6 @@ def test_named_by_its_class() -> None:
     conf = Configuration().with_values(
         {"db.signature.class": "minutch.cycle.parse.simhash:SimHashSignature"}
     )
-    signature = from_conf(conf)
+    signature = make_signature(conf)
     assert isinstance(signature, SimHashSignature)
     assert signature.calculate(Content(), "hello world") == (9214682482690160403).to_bytes(8, "big")

@@ -18,7 +18,7 @@ import polars as pl
 import pytest
 
 from minutch.cycle.parse.sandbox import Sandbox
-from minutch.cycle.parse.workerpool import BATCH_ITEMS, WorkerPool, pool_settings
+from minutch.cycle.parse.workerpool import BATCH_ITEMS, PoolSettings, WorkerPool
 from tests.support.golden import PROJECT
 from tests.support.pages import configuration
 
@@ -82,7 +82,7 @@ class Watches(Upper):
 
 @pytest.fixture
 def pool() -> Iterator[WorkerPool[str]]:
-    with WorkerPool(Upper, workers=2, timeout=1, memory=64 << 20) as made:
+    with WorkerPool(Upper, PoolSettings(workers=2, timeout=1, memory=64 << 20)) as made:
         yield made
 
 
@@ -93,7 +93,7 @@ def test_results_come_in_the_order_of_the_items(pool: WorkerPool[str]) -> None:
 
 @pytest.mark.parametrize("timeout", [GENEROUS, -1])
 def test_no_alarm_outlives_the_items(timeout: float) -> None:
-    with WorkerPool(Watches, workers=1, timeout=timeout, memory=-1) as pool:
+    with WorkerPool(Watches, PoolSettings(workers=1, timeout=timeout, memory=-1)) as pool:
         *at_items, afterwards = map(float, pool.map([b"a", b"b", b"c"]))
     assert all((0 < left <= GENEROUS) == (timeout > 0) for left in at_items)
     assert afterwards == 0
@@ -101,7 +101,7 @@ def test_no_alarm_outlives_the_items(timeout: float) -> None:
 
 def test_columns_in_a_worker_of_a_process_that_works_with_columns() -> None:
     assert Sorts().finish(["b", "a"]) == ["A", "B"]
-    with WorkerPool(Sorts, workers=1, timeout=20, memory=1 << 30) as sorting:
+    with WorkerPool(Sorts, PoolSettings(workers=1, timeout=20, memory=1 << 30)) as sorting:
         assert list(sorting.map([b"b", b"a"])) == ["A", "B"]
 
 
@@ -150,7 +150,7 @@ def test_who_spoils_the_end_of_a_batch_spoils_it_for_itself(
 ) -> None:
     items = [str(number) for number in range(count)]
     items[count * 2 // 3] = bad
-    with WorkerPool(EndsBadly, workers=1, timeout=1, memory=64 << 20) as pool:
+    with WorkerPool(EndsBadly, PoolSettings(workers=1, timeout=1, memory=64 << 20)) as pool:
         found = list(pool.map(item.encode() for item in items))
     assert found == [f"{bad}: {reason}" if item == bad else item for item in items]
     assert caplog.text.count("a worker was ended") <= count.bit_length()
@@ -210,10 +210,10 @@ def test_items_are_taken_only_a_little_ahead(pool: WorkerPool[str]) -> None:
 
 
 UNCLOSED = """
-from minutch.cycle.parse.workerpool import WorkerPool
+from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from tests.cycle.parse.test_workerpool import Upper
 if __name__ == "__main__":
-    pool = WorkerPool(Upper, workers=1, timeout=60, memory=0)
+    pool = WorkerPool(Upper, PoolSettings(workers=1, timeout=60, memory=0))
     pool.warm_up()
     print(pool.run(b"a"))
     raise SystemExit(7)
@@ -232,10 +232,6 @@ def test_a_pool_that_nobody_closes_does_not_keep_the_interpreter(tmp_path: Path)
 
 def test_settings() -> None:
     conf = configuration(parser_workers="3", parser_timeout="-1", parser_worker_memory="2")
-    assert pool_settings(conf) == {
-        "workers": 3,
-        "timeout": -1,
-        "memory": 2 << 20,
-        "sandbox": Sandbox(),
-    }
-    assert pool_settings(configuration())["workers"] >= 1
+    assert PoolSettings.from_conf(conf) == PoolSettings(3, -1, 2 << 20, Sandbox())
+    assert PoolSettings.from_conf(configuration()).workers == 0
+    assert PoolSettings.from_conf(configuration(), workers=5).workers == 5

@@ -197,7 +197,7 @@ def write(
     for url, data in (links or {}).items():
         folders[CRAWL_PARSE] += [(url, value) for value in data]
     for folder, entries in folders.items():
-        with part_writer(path, folder, 0, Configuration()) as append:
+        with part_writer(path, folder, 0) as append:
             for url, value in entries:
                 append(url, value)
     return Segment(path)

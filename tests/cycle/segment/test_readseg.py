@@ -172,13 +172,12 @@ def test_segments_of_older_nutch(tmp_path: Path) -> None:
 
 def _write_page(segment: Segment, charset: str, body: bytes) -> None:
     url = "http://example.org/"
-    conf = Configuration()
-    with segment.writing([CONTENT]) as fresh, part_writer(fresh, CONTENT, 0, conf) as append:
+    with segment.writing([CONTENT]) as fresh, part_writer(fresh, CONTENT, 0) as append:
         append(url, Content(url, url, body, "text/html"))
     data = ParseData(
         parse_meta=Metadata.of({"CharEncodingForConversion": charset} if charset else {})
     )
-    with segment.writing([PARSE_DATA]) as fresh, part_writer(fresh, PARSE_DATA, 0, conf) as append:
+    with segment.writing([PARSE_DATA]) as fresh, part_writer(fresh, PARSE_DATA, 0) as append:
         append(url, data)
 
 

@@ -32,8 +32,8 @@ from minutch.cycle.segment.store import (
     new_segment,
     part_writer,
     segments_in,
-    text_key,
 )
+from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import ConfigError, FormatError, StoreError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.hadoop.formats.keyorder import TEXT
@@ -60,10 +60,10 @@ def segment(tmp_path: Path) -> Segment:
     return Segment(path)
 
 
-def _write(segment: Segment, folder: str, urls: list[str], index: int = 0, **conf: str) -> None:
+def _write(segment: Segment, folder: str, urls: list[str], index: int = 0) -> None:
     with (
         segment.writing([folder]) as fresh,
-        part_writer(fresh, folder, index, EMPTY.with_values(conf)) as append,
+        part_writer(fresh, folder, index) as append,
     ):
         for number, url in enumerate(urls):
             append(url, CrawlDatum(status=number))
@@ -206,7 +206,7 @@ def test_what_is_written_is_read(segment: Segment) -> None:
 def test_parts_are_merged_in_order(segment: Segment) -> None:
     with segment.writing([CRAWL_FETCH]) as fresh:
         for index, urls in enumerate((["a", "c", "e"], ["b", "c", "d"], [])):
-            with part_writer(fresh, CRAWL_FETCH, index, EMPTY) as append:
+            with part_writer(fresh, CRAWL_FETCH, index) as append:
                 for url in urls:
                     append(url, CrawlDatum(status=index))
     assert [url for url, _ in segment.raw_sorted(CRAWL_FETCH)] == [
@@ -227,7 +227,7 @@ def test_unsorted_urls_and_other_values_are_refused(segment: Segment) -> None:
     with (
         pytest.raises(FormatError, match="wrong class"),
         segment.writing([CRAWL_FETCH]) as fresh,
-        part_writer(fresh, CRAWL_FETCH, 0, EMPTY) as append,
+        part_writer(fresh, CRAWL_FETCH, 0) as append,
     ):
         append("a", ParseText("text"))
     assert list(segment.path.iterdir()) == []
@@ -236,7 +236,7 @@ def test_unsorted_urls_and_other_values_are_refused(segment: Segment) -> None:
 def test_error_while_writing_leaves_the_segment_as_it_was(segment: Segment) -> None:
     _write(segment, CRAWL_GENERATE, ["http://a/"])
     with pytest.raises(RuntimeError), segment.writing(PARSED) as fresh:
-        with part_writer(fresh, CRAWL_PARSE, 0, EMPTY) as append:
+        with part_writer(fresh, CRAWL_PARSE, 0) as append:
             append("http://a/", CrawlDatum())
         raise RuntimeError
     assert [path.name for path in segment.path.iterdir()] == [CRAWL_GENERATE]
@@ -249,7 +249,7 @@ def test_a_step_that_is_done_is_not_done_again(segment: Segment) -> None:
     assert segment.get(CRAWL_FETCH, "http://a/")
     with (
         segment.writing([CRAWL_FETCH], replace=True) as fresh,
-        part_writer(fresh, CRAWL_FETCH, 0, EMPTY) as append,
+        part_writer(fresh, CRAWL_FETCH, 0) as append,
     ):
         append("http://b/", CrawlDatum())
     assert [url for url, _ in segment.raw(CRAWL_FETCH)] == [b"http://b/"]
@@ -260,7 +260,7 @@ def test_left_overs_of_a_broken_attempt_are_replaced(segment: Segment) -> None:
     (segment.path / PARSE_DATA / "part-r-00009").touch()
     with segment.writing(PARSED) as fresh:
         for folder in PARSED:
-            with part_writer(fresh, folder, 0, EMPTY):
+            with part_writer(fresh, folder, 0):
                 pass
     assert [path.name for path in segment.parts(PARSE_DATA)] == ["part-r-00000"]
     assert sorted(path.name for path in segment.path.iterdir()) == sorted(PARSED)

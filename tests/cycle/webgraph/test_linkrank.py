@@ -62,7 +62,7 @@ def expected(
 def test_the_formula(tmp_path: Path) -> None:
     pages = random_web()
     graph = graph_of(tmp_path, pages)
-    counters = linkrank(graph, context(**EVERYTHING))
+    counters = linkrank(graph.path, context=context(**EVERYTHING))
     found = {url: score for url, (_, _, score) in nodes(graph).items()}
     wanted = expected(pages)
     assert found.keys() == wanted.keys()
@@ -82,7 +82,7 @@ def test_the_formula(tmp_path: Path) -> None:
 def test_properties(tmp_path: Path, name: str, value: str, argument: dict[str, float]) -> None:
     pages = random_web()
     graph = graph_of(tmp_path, pages)
-    linkrank(graph, context(**EVERYTHING, **{name.replace(".", "__"): value}))
+    linkrank(graph.path, context=context(**EVERYTHING, **{name.replace(".", "__"): value}))
     found = {url: score for url, (_, _, score) in nodes(graph).items()}
     wanted, default = expected(pages, **argument), expected(pages)  # type: ignore[arg-type]
     assert max(abs(found[url] - wanted[url]) / wanted[url] for url in wanted) < 1e-6
@@ -106,7 +106,7 @@ def test_limits_count_one_link_from_a_page_or_domain(tmp_path: Path) -> None:
     ):
         graph = graph_of(tmp_path / (page + domain), pages)
         limits = {"link__ignore__limit__page": page, "link__ignore__limit__domain": domain}
-        counters = linkrank(graph, context(**limits))
+        counters = linkrank(graph.path, context=context(**limits))
         counted[page, domain] = counters[REPEATED]
         kept = {
             url: [] if url.endswith("1?b") and page == "true" else targets
@@ -134,7 +134,10 @@ def test_the_partitions_and_the_disk_make_no_difference(tmp_path: Path) -> None:
         (("1", "1", ""), ("3", "2", "64"), ("2", "3", "1m"))
     ):
         graph = graph_of(tmp_path / str(number), pages, mapreduce__job__reduces=made_in)
-        linkrank(graph, context(mapreduce__job__reduces=ranked_in, minutch__engine__memory=memory))
+        linkrank(
+            graph.path,
+            context=context(mapreduce__job__reduces=ranked_in, minutch__engine__memory=memory),
+        )
         assert len(graph.nodes.parts()) == int(ranked_in)
         results.append(nodes(graph))
     assert results[0] == results[1] == results[2]
@@ -146,7 +149,7 @@ def test_metadata_of_nodes_stays(tmp_path: Path) -> None:
     with MapFileWriter(graph.nodes.parts()[0], Text.class_name, Node.class_name) as writer:
         writer.append(Text("http://a.com/"), Node(0, 1, 0.0, extra))
         writer.append(Text("http://b.com/"), Node(1, 0, 0.0))
-    linkrank(graph, context())
+    linkrank(graph.path, context=context())
     node = graph.nodes.get("http://a.com/")
     assert node is not None and node.metadata == extra and node.inlink_score != 0
     assert graph.nodes.get("http://b.com/").metadata == Metadata()  # type: ignore[union-attr]
@@ -158,21 +161,23 @@ def test_links_of_another_graph(tmp_path: Path) -> None:
     shutil.rmtree(one.nodes.current)
     two.nodes.current.rename(one.nodes.current)
     with pytest.raises(StoreError, match=r"no node for http://a\.com/"):
-        linkrank(one, context())
+        linkrank(one.path, context=context())
 
 
 def test_what_goes_wrong_leaves_the_graph_as_it_was(tmp_path: Path) -> None:
     graph = graph_of(tmp_path, random_web())
     before = nodes(graph)
     with pytest.raises(LockedError), lock(graph.path):
-        linkrank(graph, context())
+        linkrank(graph.path, context=context())
     for name, value in (
         ("damping.factor", "much"),
         ("damping.factor", "1.5"),
         ("num.iterations", "-1"),
     ):
         with pytest.raises(ConfigError, match=rf"link\.analyze\.{name}.*{value}"):
-            linkrank(graph, context(**{f"link.analyze.{name}".replace(".", "__"): value}))
+            linkrank(
+                graph.path, context=context(**{f"link.analyze.{name}".replace(".", "__"): value})
+            )
     assert nodes(graph) == before
     assert sorted(path.name for path in graph.path.iterdir()) == ["inlinks", "nodes", "outlinks"]
     data = graph.outlinks.parts()[0] / "data"
@@ -180,7 +185,7 @@ def test_what_goes_wrong_leaves_the_graph_as_it_was(tmp_path: Path) -> None:
     content[len(content) // 2] ^= 1
     data.write_bytes(content)
     with pytest.raises(FormatError, match="outlinks/current/part-r-00000/data at offset"):
-        linkrank(graph, context())
+        linkrank(graph.path, context=context())
     assert nodes(graph) == before
 
 
@@ -193,6 +198,6 @@ def test_no_graph(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         run([], context())
     bare = WebGraph(tmp_path / "bare")
-    webgraph(bare, [segment(tmp_path / "segment", {"http://a.com/": []})], context())
+    webgraph(bare.path, [segment(tmp_path / "segment", {"http://a.com/": []})], context=context())
     with pytest.raises(StoreError, match="is the webgraph empty"):
-        linkrank(bare, context())
+        linkrank(bare.path, context=context())

@@ -61,7 +61,7 @@ def test_highest_first(graph: WebGraph, memory: str) -> None:
 
 
 def test_scores_as_java_prints_them(graph: WebGraph) -> None:
-    linkrank(graph, context(link__ignore__limit__domain="false"))
+    linkrank(graph.path, context=context(link__ignore__limit__domain="false"))
     scores = {url: score for url, (_, _, score) in nodes(graph).items()}
     lines = [line.split("\t") for line in dumped(graph, "-scores", "-topn", "4")]
     assert [url for url, _ in lines] == sorted(scores, key=lambda url: -scores[url])

@@ -49,10 +49,12 @@ def crawldb(path: Path) -> CrawlDb:
 @pytest.mark.parametrize("clear", [None, "0.25f"])
 def test_scores(tmp_path: Path, clear: str | None, parts: str) -> None:
     graph, db = graph_of(tmp_path, WEB, mapreduce__job__reduces="2"), crawldb(tmp_path / "crawldb")
-    linkrank(graph, context())
+    linkrank(graph.path, context=context())
     before = dict(db.items())
     more = {} if clear is None else {"link__score__updater__clear__score": clear}
-    counters = scoreupdater(db, graph, context(mapreduce__job__reduces=parts, **more))
+    counters = scoreupdater(
+        db.path, graph.path, context=context(mapreduce__job__reduces=parts, **more)
+    )
     after = dict(db.items())
     assert (counters[SCORED], counters[CLEARED]) == (2, 1)
     assert {url: entry.score for url, entry in after.items()} == {

@@ -38,7 +38,9 @@ WEB = {
 
 def made(path: Path, pages: dict[str, list[str]], **properties: str) -> tuple[WebGraph, Counters]:
     graph = WebGraph(path / "webgraphdb")
-    return graph, webgraph(graph, [segment(path / "segment", pages)], context(**properties))
+    return graph, webgraph(
+        graph.path, [segment(path / "segment", pages)], context=context(**properties)
+    )
 
 
 @pytest.mark.smoke
@@ -105,11 +107,11 @@ def test_the_newest_version_of_a_page_counts(tmp_path: Path) -> None:
     old = segment(tmp_path / "1", {a: [b], b: [a]}, time=1000)
     new = segment(tmp_path / "2", {a: [c]}, time=2000)
     graph = WebGraph(tmp_path / "w")
-    counters = webgraph(graph, [new, old], context())
+    counters = webgraph(graph.path, [new, old], context=context())
     assert links(graph.outlinks) == [(a, c), (b, a)]
     assert counters[OLDER] == 1
     older = segment(tmp_path / "3", {a: [b], c: [a]}, time=1500)  # added later, fetched before
-    webgraph(graph, [older], context())
+    webgraph(graph.path, [older], context=context())
     assert links(graph.outlinks) == [(a, c), (b, a), (c, a)]
 
 
@@ -117,9 +119,9 @@ def test_without_the_time_of_the_fetch_what_is_added_later_counts(tmp_path: Path
     a, b, c = "http://a.com/", "http://b.com/", "http://c.com/"
     first, second = segment(tmp_path / "1", {a: [b]}), segment(tmp_path / "2", {a: [c]})
     graph = WebGraph(tmp_path / "w")
-    webgraph(graph, [first, second], context())
+    webgraph(graph.path, [first, second], context=context())
     assert links(graph.outlinks) == [(a, c)]
-    webgraph(graph, [first], context(NOW + 1))
+    webgraph(graph.path, [first], context=context(NOW + 1))
     assert links(graph.outlinks) == [(a, b)]
 
 
@@ -127,7 +129,7 @@ def test_a_segment_that_is_added_twice_counts_once(tmp_path: Path) -> None:
     one = segment(tmp_path / "1", WEB, time=1000)
     graph = WebGraph(tmp_path / "w")
     for _ in range(2):
-        webgraph(graph, [one, one], context(**EVERYTHING))
+        webgraph(graph.path, [one, one], context=context(**EVERYTHING))
     assert len(links(graph.outlinks)) == 7
     assert nodes(graph)["http://a.example.com/"][:2] == (1, 6)
 
@@ -145,13 +147,15 @@ def test_gone_pages(tmp_path: Path) -> None:
     outcomes = {}
     for value in ("false", "true"):
         graph = WebGraph(tmp_path / value)
-        webgraph(graph, [first], context())
-        counters = webgraph(graph, [second], context(NOW + 1, link__delete__gone=value))
+        webgraph(graph.path, [first], context=context())
+        counters = webgraph(
+            graph.path, [second], context=context(NOW + 1, link__delete__gone=value)
+        )
         outcomes[value] = links(graph.outlinks), counters[GONE]
     assert outcomes["false"] == ([(a, b), (b, a), (c, a), (d, a)], 0)
     assert outcomes["true"] == ([(c, a)], 3)
     graph = WebGraph(tmp_path / "back")
-    webgraph(graph, [first, second, third], context(link__delete__gone="true"))
+    webgraph(graph.path, [first, second, third], context=context(link__delete__gone="true"))
     assert links(graph.outlinks) == [(b, c), (c, a)]
 
 
@@ -187,7 +191,7 @@ def test_the_backup(tmp_path: Path) -> None:
     for keep in ("true", "false"):
         graph = WebGraph(tmp_path / keep)
         for _ in range(2):
-            webgraph(graph, [one], context(db__preserve__backup=keep))
+            webgraph(graph.path, [one], context=context(db__preserve__backup=keep))
         assert (graph.outlinks.path / "old").exists() == (keep == "true")
         assert sorted(path.name for path in graph.path.iterdir()) == [
             "inlinks",
@@ -222,8 +226,8 @@ def test_segments_that_are_not_parsed_are_passed_over(
     shutil.rmtree(bare / "parse_data")
     graph = WebGraph(tmp_path / "w")
     with pytest.raises(StoreError, match="no segments"):
-        webgraph(graph, [bare], context())
-    webgraph(graph, [good, bare], context(**EVERYTHING, link__delete__gone="true"))
+        webgraph(graph.path, [bare], context=context())
+    webgraph(graph.path, [good, bare], context=context(**EVERYTHING, link__delete__gone="true"))
     assert f"{bare} is not parsed" in caplog.text
     assert {page for page, _ in links(graph.outlinks)} == {"http://a.example.com/"}
 
@@ -252,16 +256,16 @@ def test_what_goes_wrong_leaves_the_graph_as_it_was(tmp_path: Path) -> None:
         ([good, damaged], FormatError),
     ):
         with pytest.raises(error):
-            webgraph(graph, segments, context())
+            webgraph(graph.path, segments, context=context())
     with lock(graph.path), pytest.raises(LockedError):
-        webgraph(graph, [good], context())
+        webgraph(graph.path, [good], context=context())
     assert (
         sorted((path, path.read_bytes()) for path in graph.path.rglob("*") if path.is_file())
         == before
     )
     (tmp_path / "crawldb/current").mkdir(parents=True)
     with pytest.raises(StoreError, match="another kind"):
-        webgraph(WebGraph(tmp_path / "crawldb"), [good], context())
+        webgraph(tmp_path / "crawldb", [good], context=context())
 
 
 def test_a_first_graph_that_fails_leaves_nothing(tmp_path: Path) -> None:
@@ -269,5 +273,5 @@ def test_a_first_graph_that_fails_leaves_nothing(tmp_path: Path) -> None:
     part = one / "parse_data/part-r-00000/data"
     part.write_bytes(part.read_bytes()[:-3])
     with pytest.raises(FormatError, match="parse_data"):
-        webgraph(WebGraph(tmp_path / "webgraphdb"), [one], context())
+        webgraph(tmp_path / "webgraphdb", [one], context=context())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one"]

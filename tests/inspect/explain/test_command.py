@@ -15,7 +15,7 @@ from minutch import jobs
 from minutch.clock import FakeClock
 from minutch.commands import explain, flow
 from minutch.errors import MinutchError, StoreError, UsageError
-from minutch.inspect.explain.about import Crawl
+from minutch.inspect.explain.stores import CrawlStores
 from minutch.terminal import visible_line
 from tests.support.crawldbs import NOW, write_db
 from tests.support.explainedcrawl import OTHERS, A, Made, make_crawl
@@ -139,7 +139,7 @@ def test_a_crawl(made: Made) -> None:
     by_status = {
         line["name"]: line["count"] for line in facts["left"] if line["name"].startswith("db_")
     }
-    entries = len(Crawl(made.folder).crawldb)
+    entries = len(CrawlStores(made.folder).crawldb)
     assert sum(by_status.values()) == entries == facts["urls"]
     counters = jobs.run(
         "generate",

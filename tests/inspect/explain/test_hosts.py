@@ -9,7 +9,7 @@ import pytest
 from minutch import jobs
 from minutch.clock import FakeClock
 from minutch.cycle.fetchlist.selector import GenerateOptions
-from minutch.inspect.explain import words
+from minutch.inspect.explain import textpages
 from tests.support.crawldbs import NOW
 from tests.support.explainedcrawl import A, Made, make_crawl
 
@@ -57,7 +57,7 @@ def test_the_hostdb_limits_a_host(made: Made) -> None:
         second.generate is not None
         and second.generate.reason == "urls_skipped_per_host_overflow_total"
     )
-    assert "0 fetched, 3 unfetched, 0 gone" in "\n".join(words.page(second))
+    assert "0 fetched, 3 unfetched, 0 gone" in "\n".join(textpages.explanation_lines(second))
 
 
 def test_a_host_that_the_hostdb_does_not_know(made: Made) -> None:
@@ -67,7 +67,7 @@ def test_a_host_that_the_hostdb_does_not_know(made: Made) -> None:
 def test_several_threads_for_a_host(made: Made) -> None:
     several = {"fetcher.threads.per.queue": "3", "fetcher.server.min.delay": "0.5"}
     assert "0.5 s between requests, 3 at a time" in "\n".join(
-        words.page(made.explain(f"{A}/ok", several))
+        textpages.explanation_lines(made.explain(f"{A}/ok", several))
     )
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from minutch.cycle.fetchlist.selector import GenerateOptions
-from minutch.inspect.explain import words
-from minutch.inspect.explain.typed import to_json
+from minutch.inspect.explain import textpages
+from minutch.inspect.explain.factsjson import to_json
 from tests.support.explainedcrawl import A, Made, R, make_crawl
 
 NOT_DUE, WAITING, FILTERED = (
@@ -454,7 +454,7 @@ def value_of(facts: Any, path: str) -> Any:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_reason(made: Made, case: Case) -> None:
     found = made.explain(case.url, case.settings, case.options)
-    page = "\n".join(words.page(found))
+    page = "\n".join(textpages.explanation_lines(found))
     assert case.says in page
     facts = json.loads(to_json(found))
     assert {path: value_of(facts, path) for path in case.facts} == dict(case.facts)

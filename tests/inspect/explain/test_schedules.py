@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minutch.cycle.crawldb.schedule import DefaultFetchSchedule
-from minutch.inspect.explain import words
+from minutch.inspect.explain import textpages
 from minutch.records.crawldatum import CrawlDatum
 from tests.support.explainedcrawl import A, Made, make_crawl
 
@@ -71,7 +71,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 )
 def test_steps(made: Made, url: str, steps: list[str]) -> None:
     found = made.explain(url)
-    lines = [line.strip() for line in words.page(found)]
+    lines = [line.strip() for line in textpages.explanation_lines(found)]
     at = lines.index(steps[0])
     assert lines[at : at + len(steps)] == steps
     assert lines[at + len(steps)] == ""
@@ -86,7 +86,7 @@ def test_bounds(tmp_path: Path) -> None:
             "db.fetch.schedule.adaptive.max_interval"
         ],
     )
-    page = "\n".join(words.page(made.explain(f"{A}/again")))
+    page = "\n".join(textpages.explanation_lines(made.explain(f"{A}/again")))
     assert "not outside of 60 to 1e+06 s: 11 days 13 hours" in page
 
 

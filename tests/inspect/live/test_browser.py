@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from minutch.cycle.fetch.watch import Watch
-from minutch.inspect.live.liveserver import LiveServer
+from minutch.inspect.live.liveserver import LiveServer, LiveSettings
 from tests.cycle.fetch.test_seen import NOW
 from tests.inspect.live.test_app import HOSTILE, busy
 from tests.support.devtools import Chromium, needs_chromium
@@ -32,7 +32,10 @@ def watch() -> Watch:
 
 @pytest.fixture
 def site(watch: Watch) -> Iterator[LiveServer]:
-    with closing(LiveServer(watch, conf_for(), 0, "--status")) as server, server.running():
+    with (
+        closing(LiveServer(watch, LiveSettings.from_conf(conf_for()), 0, "--status")) as server,
+        server.running(),
+    ):
         yield server
 
 
@@ -106,7 +109,10 @@ def test_without_scripts_it_is_loaded_again(
 
 
 def test_an_end_is_noticed(browser: Chromium, watch: Watch) -> None:
-    with closing(LiveServer(watch, conf_for(), 0, "--status")) as server, server.running():
+    with (
+        closing(LiveServer(watch, LiveSettings.from_conf(conf_for()), 0, "--status")) as server,
+        server.running(),
+    ):
         browser.go(server.address)
     until(browser, "!document.getElementById('gone').hidden")
 

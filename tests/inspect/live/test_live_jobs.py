@@ -25,11 +25,11 @@ from minutch.commands.sitemap import run as run_sitemap
 from minutch.cycle.crawl.crawler import Crawler
 from minutch.cycle.fetch.watch import Watch
 from minutch.errors import ConfigError, MinutchError
-from minutch.inspect.live.liveserver import LiveServer
+from minutch.inspect.live.liveserver import LiveServer, LiveSettings
 from minutch.job import JobContext
 from tests.cycle.crawl.test_crawl import Jobs, crawl, jobs, printed  # noqa: F401
 from tests.cycle.fetch.test_fetch_job import pages
-from tests.cycle.hostdb.sitemapsite import SitemapSite
+from tests.cycle.sitemap.sitemapsite import SitemapSite
 from tests.support.misbehaving import MisbehavingServer
 from tests.support.segments import conf_for, fetched, make_segment
 
@@ -197,7 +197,10 @@ def test_a_crawl_that_waits_for_pages_can_be_stopped(jobs: Jobs) -> None:  # noq
 def test_a_token_of_ones_own_is_not_printed() -> None:
     watch = Watch("x", SystemClock())
     conf = conf_for(minutch__service__token="a-token-of-one's-own")
-    with closing(LiveServer(watch, conf, 0, "--status")) as server, server.running():
+    with (
+        closing(LiveServer(watch, LiveSettings.from_conf(conf), 0, "--status")) as server,
+        server.running(),
+    ):
         assert (
             server.says == f"Live page: http://127.0.0.1:{server.port}/ (the token is that of"
             " minutch.service.token)"
@@ -208,23 +211,25 @@ def test_a_token_of_ones_own_is_not_printed() -> None:
         )
         assert urllib.request.urlopen(request, timeout=30).status == 200
     with pytest.raises(ConfigError, match="expected 16 printable"):
-        LiveServer(watch, conf_for(minutch__service__token="short"), 0, "--status")
+        LiveServer(
+            watch, LiveSettings.from_conf(conf_for(minutch__service__token="short")), 0, "--status"
+        )
 
 
 @pytest.mark.parametrize("port", [-1, 65536, 10**9])
 def test_ports_that_are_none(port: int) -> None:
     with pytest.raises(MinutchError, match=r"can't listen on 127\.0\.0\.1") as failure:
-        LiveServer(Watch("x", SystemClock()), conf_for(), port, "--status")
+        LiveServer(Watch("x", SystemClock()), LiveSettings.from_conf(conf_for()), port, "--status")
     assert failure.value.hint == "--status takes another port"
 
 
 def test_a_port_that_is_taken() -> None:
     watch = Watch("x", SystemClock())
     with (
-        closing(LiveServer(watch, conf_for(), 0, "--status")) as first,
+        closing(LiveServer(watch, LiveSettings.from_conf(conf_for()), 0, "--status")) as first,
         pytest.raises(MinutchError, match="Address already in use"),
     ):
-        LiveServer(watch, conf_for(), first.port, "--status")
+        LiveServer(watch, LiveSettings.from_conf(conf_for()), first.port, "--status")
 
 
 def test_sitemaps_are_held_too(tmp_path: Path) -> None:

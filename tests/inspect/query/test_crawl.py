@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 import minutch
-from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, Segment, part_writer
 from minutch.errors import StoreError
 from minutch.hadoop.formats.writables import Text
@@ -149,11 +148,11 @@ def test_a_redirects_target_takes_nothing_from_the_page_before_it(tmp_path: Path
         "d": [answered],
         "e": [skipped],
     }
-    with part_writer(segment.path, CRAWL_FETCH, 0, Configuration()) as append:
+    with part_writer(segment.path, CRAWL_FETCH, 0) as append:
         for name, data in entries.items():
             for datum in data:
                 append(f"http://a.org/{name}", datum)
-    with part_writer(segment.path, CONTENT, 0, Configuration()) as append:
+    with part_writer(segment.path, CONTENT, 0) as append:
         for name, size in (("a", 1), ("b", 20), ("d", 3)):
             append(
                 f"http://a.org/{name}",

@@ -13,7 +13,7 @@ import pytest
 import minutch
 from minutch.commands import export
 from minutch.cycle.linkdb.store import LinkDb
-from minutch.errors import StoreError, UsageError
+from minutch.errors import StoreError
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links.linksets import LinkSets
 from tests.support.crawldbs import NOW, context, write_db
@@ -77,7 +77,7 @@ def test_what_is_not_there_is_left_out_unless_it_was_named(tmp_path: Path) -> No
         run("parquet", tmp_path / "crawl", tmp_path / "more", "-tables", "links")
     with pytest.raises(StoreError, match="already exists"):
         run("parquet", tmp_path / "crawl", tmp_path / "out")
-    with pytest.raises(UsageError, match="unknown table x"):
+    with pytest.raises(StoreError, match="unknown table x"):
         run("parquet", tmp_path / "crawl", tmp_path / "more", "-tables", "crawldb,x")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["crawl", "out"]
 

@@ -4,6 +4,7 @@ slices.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -12,11 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minutch
+from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.store import Segment
 from minutch.inspect.query import skipping
 from minutch.inspect.query.crawl import Crawl
-from minutch.inspect.query.crawldb import Entries
-from minutch.inspect.query.predicates import EVERYWHERE, intersection, union, where
+from minutch.inspect.query.crawldb import CrawlDbTable, EntryRows
+from minutch.inspect.query.predicates import EVERYWHERE, Pruning, intersection, pruning_of, union
+from minutch.inspect.query.session import plain
+from minutch.inspect.query.table import Request
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum.fields import Fields
 from minutch.work.tables.keyranges import KeyRange
@@ -137,13 +141,13 @@ def test_blocks_of_other_hosts_and_urls_are_not_read(
     crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
-    make = Entries.__init__
+    make = EntryRows.__init__
 
-    def counting(self: Entries, fields: Fields) -> None:
+    def counting(self: EntryRows, fields: Fields) -> None:
         seen.append(fields.size)
         make(self, fields)
 
-    monkeypatch.setattr(Entries, "__init__", counting)
+    monkeypatch.setattr(EntryRows, "__init__", counting)
     table = crawl.crawldb
 
     def read(condition: pl.Expr) -> int:
@@ -161,17 +165,43 @@ def test_blocks_of_other_hosts_and_urls_are_not_read(
     assert read(pl.col("score") > 3) >= len(table)
 
 
+def test_sql_is_read_as_well(crawl: Crawl) -> None:
+    asked: list[Pruning] = []
+
+    class Listening(CrawlDbTable):
+        def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+            asked.append(request.pruning)
+            return super().frames(request)
+
+    table = Listening(CrawlDb(crawl.path / "crawldb"))
+    context = pl.SQLContext({"crawldb": plain(table.scan())})
+    for condition, urls in (
+        ("url = 'b'", (KeyRange(b"b", b"b\0"),)),
+        ("url in ('b', 'd')", (KeyRange(b"b", b"b\0"), KeyRange(b"d", b"d\0"))),
+        ("url like 'b%'", (KeyRange(b"b", b"c"),)),
+        ("url between 'b' and 'c' and status = 'db_gone'", (KeyRange(b"b", b"c\0"),)),
+        ("lower(url) = 'b'", EVERYWHERE),
+    ):
+        context.execute(f"select score from crawldb where {condition}").collect()
+        assert asked.pop().urls == urls
+    context.execute("select url from crawldb where host in ('a.org', 'c.org')").collect()
+    assert asked.pop().words == (b"a.org", b"c.org")
+
+
 def test_what_a_condition_says_of_urls() -> None:
     url = pl.col("url")
-    assert where(url.str.starts_with("a")).urls == (KeyRange(b"a", b"b"),)
-    assert where((url == "a") | (url == "c")).urls == (
+    assert pruning_of(url.str.starts_with("a")).urls == (KeyRange(b"a", b"b"),)
+    assert pruning_of((url == "a") | (url == "c")).urls == (
         KeyRange(b"a", b"a\0"),
         KeyRange(b"c", b"c\0"),
     )
-    assert where((url >= "b") & (pl.col("n") > 1)).urls == (KeyRange(b"b", None),)
-    assert where(url.is_in(["b", "a"])).urls == (KeyRange(b"a", b"a\0"), KeyRange(b"b", b"b\0"))
-    assert where((url == "a") & (url == "b")).urls == ()
-    assert where(url == "é").urls == (KeyRange("é".encode(), "é\0".encode()),)
+    assert pruning_of((url >= "b") & (pl.col("n") > 1)).urls == (KeyRange(b"b", None),)
+    assert pruning_of(url.is_in(["b", "a"])).urls == (
+        KeyRange(b"a", b"a\0"),
+        KeyRange(b"b", b"b\0"),
+    )
+    assert pruning_of((url == "a") & (url == "b")).urls == ()
+    assert pruning_of(url == "é").urls == (KeyRange("é".encode(), "é\0".encode()),)
     for unknown in (
         url > "é",
         url == "\ufffd",
@@ -179,15 +209,18 @@ def test_what_a_condition_says_of_urls() -> None:
         ~url.str.starts_with("a"),
         url.str.len_chars() > 3,
         url == pl.col("n"),
+        url == pl.Series(["a", "b"]),
+        url.is_in(["a", None]),
+        url.str.to_lowercase() == "a",
     ):
-        assert where(unknown).urls == EVERYWHERE
-    assert where((url == "a") | (pl.col("n") == 1)).is_everywhere
+        assert pruning_of(unknown).urls == EVERYWHERE
+    assert pruning_of((url == "a") | (pl.col("n") == 1)).keeps_everything
     named = (url > "b") & pl.col("host").is_in(["a.b", "c-d"])
-    assert where(named).words == (b"a.b", b"c-d")
-    assert where((pl.lit("x") == pl.col("host")) & (url > "b")).words == (b"x",)
-    assert where((pl.col("host") == "x") | (url > "b")).words == ()
-    assert where(pl.col("host") == "é").words == ()
-    hosts = where((pl.col("host") == "a") & (url > "b")).hosts
+    assert pruning_of(named).words == (b"a.b", b"c-d")
+    assert pruning_of((pl.lit("x") == pl.col("host")) & (url > "b")).words == (b"x",)
+    assert pruning_of((pl.col("host") == "x") | (url > "b")).words == ()
+    assert pruning_of(pl.col("host") == "é").words == ()
+    hosts = pruning_of((pl.col("host") == "a") & (url > "b")).hosts
     assert hosts is not None and hosts.meta.root_names() == ["host"]
 
 

@@ -19,7 +19,7 @@ from minutch.errors import FormatError, QueryError, StoreError, UsageError
 from minutch.inspect.query.prompt import completions, converse
 from minutch.inspect.query.results import text_table
 from minutch.inspect.query.session import Session
-from minutch.inspect.query.statements import allowed, is_complete, statements, tokens
+from minutch.inspect.query.statements import allowed, is_complete, statements
 from minutch.records.crawldatum import CrawlDatum
 from tests.support.crawldbs import DAY, NOW, context, metadata, printed, write_db
 
@@ -105,6 +105,9 @@ def test_a_parquet_file_is_whole_and_replaces_nothing(crawl: Path, tmp_path: Pat
         ("select nofunc(url) from crawldb", "there is no function nofunc", ""),
         ("select * from read_csv('/etc/passwd')", "read_csv is not possible", ""),
         ("select * from \"Read_Parquet\" /* x */ ('a')", "read_parquet is not possible", ""),
+        ("select 'a\\', x.* from read_csv('/etc/passwd') x --'", "read_csv is not possible", ""),
+        ("select 1 # from read_csv('/etc/passwd')", "read_csv is not possible", ""),
+        ("select * from read_csv /* /* */ ( */ ('/etc/passwd')", "read_csv is not possible", ""),
         ("drop table crawldb", "DROP is not possible", "did you mean SELECT?"),
         ("delete from crawldb", "DELETE is not possible", ""),
         ("/* select */ copy crawldb to 'x'", "COPY is not possible", ""),
@@ -187,25 +190,32 @@ def test_the_prompt_goes_on_after_errors(crawl: Path) -> None:
         ".help",
         "select 2 as b;",
     )
-    converse(_typed(*lines), tables, answers, job)
+    converse(_typed(*lines), tables, answers, job.print, job.err.write)
     assert isinstance(job.err, io.StringIO)
     assert "error: NONSENSE is not possible" in job.err.getvalue()
     out = printed(job)
     assert '{"one": 1}\n' in out and out.endswith('{"b": 2}\n') and "retries           Int8" in out
-    converse(_typed(".quit", "select 3;"), tables, answers, job)
+    converse(_typed(".quit", "select 3;"), tables, answers, job.print, job.err.write)
     assert printed(job) == out
     assert {"crawldb", "fetch_time", "select", ".tables"} <= set(completions(tables))
 
 
-@given(st.text(alphabet="a';\"-/*\n# \\`e(", max_size=30))
-def test_tokens_leave_nothing_out(text: str) -> None:
-    assert "".join(word for _, word in tokens(text)) == text
+@given(st.text(alphabet="a';\"-/*\n# \\`e($1", max_size=30))
+def test_statements_are_cut_as_the_engine_cuts_them(text: str) -> None:
     for statement in statements(text):
         assert statement.strip() and list(statements(statement)) == [statement]
+        try:
+            pl.SQLContext().execute(statement)
+        except pl.exceptions.PolarsError as exc:
+            assert "only one" not in str(exc)
 
 
 def test_where_statements_end() -> None:
     assert list(statements("a ; 'x;y' ; \"b;\" -- c;\n; /* ; */;")) == ["a", "'x;y'", '"b;" -- c;']
+    assert list(statements("select 'a\\' ; ' # 3 ; select $$;$$ /* /* ; */ ; */;")) == [
+        "select 'a\\'",
+        "' # 3 ; select $$;$$ /* /* ; */ ; */;",
+    ]
     assert is_complete("select 1; -- done\n") and is_complete("  ")
     assert not is_complete("select ';'") and not is_complete("select 1 -- ;")
 
@@ -213,7 +223,10 @@ def test_where_statements_end() -> None:
 def test_the_clock_is_put_in_where_it_is_asked() -> None:
     kept = """select 'now()' as "now", "current_date", now from t"""
     assert allowed(kept, NOW) == kept
+    kept = "select 'now()', count(*) as read_now, e'\\' now()', $$ now() $$ /* now() */ from t"
+    assert allowed(kept, NOW) == kept
     moment = "timestamp '1970-01-01 00:00:00.000000'"
+    assert allowed("select now /* ( */ ( /* ) */ ) -- now()", 0) == f"select {moment} -- now()"
     assert "".join(allowed("select now ( ),CURRENT_TIMESTAMP", 0).split()) == "".join(
         f"select{moment},{moment}".split()
     )

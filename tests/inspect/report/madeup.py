@@ -326,13 +326,12 @@ class MadeUp:
 
     def _write_segment(self, segment: Segment, fetches: list[Fetch]) -> None:
         segment.path.mkdir(parents=True)
-        conf = Configuration.load([])
         with (
             segment.writing(FOLDERS) as directory,
-            part_writer(directory, "crawl_fetch", 0, conf) as fetched,
-            part_writer(directory, "content", 0, conf) as content,
-            part_writer(directory, "parse_data", 0, conf) as data,
-            part_writer(directory, "parse_text", 0, conf) as texts,
+            part_writer(directory, "crawl_fetch", 0) as fetched,
+            part_writer(directory, "content", 0) as content,
+            part_writer(directory, "parse_data", 0) as data,
+            part_writer(directory, "parse_text", 0) as texts,
         ):
             for fetch in sorted(fetches, key=lambda one: one.url.encode()):
                 fetched(fetch.url, _datum(fetch))

@@ -24,9 +24,9 @@ from minutch.cycle.crawldb.schedule import (
 )
 from minutch.cycle.crawldb.transitions import UpdateSettings, update
 from minutch.hadoop.formats.writables import FloatWritable, MapWritable, Text
-from minutch.inspect.report.chance import chances
-from minutch.inspect.report.forecast import DAY, Forecast, Pages, Plan, forecast, updated
+from minutch.inspect.report.forecast import DAY, Forecast, ForecastOptions, Pages, forecast, updated
 from minutch.inspect.report.poisson import best
+from minutch.inspect.report.seededrandom import uniform
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum.rows import records, to_frame
@@ -94,7 +94,9 @@ def test_a_page_of_known_rate_under_a_fixed_interval(rate: float) -> None:
     for 60 years.
     """
     interval, days = 10.0, 200
-    found = forecast(schedule(), pages(2000, rate, interval=interval), Plan(NOW, days), YEAR)
+    found = forecast(
+        schedule(), pages(2000, rate, interval=interval), ForecastOptions(NOW, days), YEAR
+    )
     x = rate * interval
     assert found.fresh.mean() == pytest.approx((1 - math.exp(-x)) / x, rel=1e-9)
     late = (interval**2 / 2 - interval / rate + (1 - math.exp(-x)) / rate**2) / interval
@@ -107,7 +109,9 @@ def test_a_page_of_known_rate_under_a_fixed_interval(rate: float) -> None:
 
 
 def test_rounds_between_days() -> None:
-    found = forecast(schedule(), pages(50, 0.3, interval=0.5), Plan(NOW, 20, rounds=4), YEAR)
+    found = forecast(
+        schedule(), pages(50, 0.3, interval=0.5), ForecastOptions(NOW, 20, rounds=4), YEAR
+    )
     x = 0.3 * 0.5
     assert found.fresh.mean() == pytest.approx((1 - math.exp(-x)) / x, rel=1e-9)
     assert list(found.fetches) == [50, *[100] * 19]
@@ -116,13 +120,13 @@ def test_rounds_between_days() -> None:
 def test_a_copy_that_is_old_at_the_beginning() -> None:
     some = pages(100, 0.2, interval=10.0)
     some.age[:] = 4.0
-    found = forecast(schedule(), some, Plan(NOW, 6), YEAR)
+    found = forecast(schedule(), some, ForecastOptions(NOW, 6), YEAR)
     assert found.fresh.mean() * 6 == pytest.approx((math.exp(-0.8) - math.exp(-2.0)) / 0.2)
 
 
 def test_a_budget_takes_the_highest_scores_first_and_leaves_the_rest_waiting() -> None:
     some = pages(110, 0.1, interval=1.0)
-    found = forecast(schedule(), some, Plan(NOW, 3, budget=10.5), YEAR)
+    found = forecast(schedule(), some, ForecastOptions(NOW, 3, budget=10.5), YEAR)
     assert list(found.fetches) == [0, 11, 10]  # nothing is due on the first day
     assert list(found.waiting) == [0, 99, 100]
     taken = some.entries["score"].to_numpy()[found.counts > 0]
@@ -135,7 +139,7 @@ def test_a_budget_takes_the_highest_scores_first_and_leaves_the_rest_waiting() -
 
 
 def one_by_one(
-    plan_schedule: AbstractFetchSchedule, some: Pages, plan: Plan, max_interval: int
+    plan_schedule: AbstractFetchSchedule, some: Pages, plan: ForecastOptions, max_interval: int
 ) -> Mapping[str, Any]:
     """The same with a record at a time, dictionaries and sums."""
     table = [(url, datum) for url, datum in records(some.entries)]
@@ -167,7 +171,7 @@ def one_by_one(
                 url, datum = table[i]
                 age = (now - fetched_at[i]) / DAY
                 fresh = math.exp(-some.rate[i] * age)
-                changed = chances(some.hashes[i : i + 1], plan.seed, number + 1)[0] >= fresh
+                changed = uniform(some.hashes[i : i + 1], plan.seed, number + 1)[0] >= fresh
                 sums["fetches"] += 1
                 sums["unchanged"] += not changed
                 sums["missed"] += some.rate[i] * age - (1 - fresh)
@@ -201,16 +205,16 @@ def one_by_one(
     return {**found, "counts": counts}
 
 
-CASES: dict[str, tuple[AbstractFetchSchedule, Plan, int]] = {
-    "default": (schedule(), Plan(NOW, 40), YEAR),
-    "adaptive": (schedule(ADAPTIVE), Plan(NOW, 60), YEAR),
+CASES: dict[str, tuple[AbstractFetchSchedule, ForecastOptions, int]] = {
+    "default": (schedule(), ForecastOptions(NOW, 40), YEAR),
+    "adaptive": (schedule(ADAPTIVE), ForecastOptions(NOW, 60), YEAR),
     "adaptive, without sync": (
-        schedule(ADAPTIVE, **{"db.fetch.schedule.adaptive.sync_delta": "false"}), Plan(NOW, 60, seed=3), YEAR,  # noqa: E501
+        schedule(ADAPTIVE, **{"db.fetch.schedule.adaptive.sync_delta": "false"}), ForecastOptions(NOW, 60, seed=3), YEAR,  # noqa: E501
     ),
-    "adaptive, several rounds, a budget": (schedule(ADAPTIVE), Plan(NOW, 30, rounds=3, budget=9.7), YEAR),  # noqa: E501
-    "by media type": (schedule(MIME), Plan(NOW, 60), YEAR),
-    "intervals beyond the highest": (schedule(ADAPTIVE), Plan(NOW, 90), 14 * 86_400),
-    "one of the user's": (schedule(f"{__name__}:Hourly"), Plan(NOW, 20, rounds=2), YEAR),
+    "adaptive, several rounds, a budget": (schedule(ADAPTIVE), ForecastOptions(NOW, 30, rounds=3, budget=9.7), YEAR),  # noqa: E501
+    "by media type": (schedule(MIME), ForecastOptions(NOW, 60), YEAR),
+    "intervals beyond the highest": (schedule(ADAPTIVE), ForecastOptions(NOW, 90), 14 * 86_400),
+    "one of the user's": (schedule(f"{__name__}:Hourly"), ForecastOptions(NOW, 20, rounds=2), YEAR),
 }  # fmt: skip
 
 
@@ -233,7 +237,7 @@ def test_single_records_lead_to_the_same(case: str) -> None:
 def test_no_schedule_is_above_the_bound(case: str, budget: float | None) -> None:
     of, plan, max_interval = CASES[case]
     some = pages(500, np.geomspace(0.003, 2.0, 500), spread=97)
-    found = forecast(of, some, Plan(NOW, plan.days, plan.rounds, budget), max_interval)
+    found = forecast(of, some, ForecastOptions(NOW, plan.days, plan.rounds, budget), max_interval)
     bound = best(some.rate, some.age, plan.days, float(found.fetches.sum()))
     assert found.fresh.mean() * plan.days * 500 <= bound.fresh_days + 1e-6
 
@@ -243,16 +247,16 @@ def test_the_bound_is_reached_where_a_fixed_interval_is_best() -> None:
     the time ends.
     """
     some = pages(20, 0.1, interval=10.0, spread=10)
-    found = forecast(schedule(), some, Plan(NOW, 1000), YEAR)
+    found = forecast(schedule(), some, ForecastOptions(NOW, 1000), YEAR)
     bound = best(some.rate, some.age, 1000, float(found.fetches.sum()))
     assert found.fresh.mean() == pytest.approx(bound.fresh_days / 1000 / 20, rel=0.002)
 
 
 def test_nothing_to_fetch_and_nobody_to_fetch() -> None:
     empty = pages(0, 0.1)
-    found = forecast(schedule(), empty, Plan(NOW, 3), YEAR)
+    found = forecast(schedule(), empty, ForecastOptions(NOW, 3), YEAR)
     assert list(found.fetches) == [0, 0, 0] and isinstance(found, Forecast)
-    later = forecast(schedule(), pages(3, 0.1, interval=80), Plan(NOW, 3), YEAR)
+    later = forecast(schedule(), pages(3, 0.1, interval=80), ForecastOptions(NOW, 3), YEAR)
     assert later.fetches.sum() == 0 and pl.Series(later.fresh).is_sorted(descending=True)
 
 

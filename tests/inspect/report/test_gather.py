@@ -343,7 +343,7 @@ def test_segments_that_were_parsed_only(harbours: Written, tmp_path: Path) -> No
     found = gathered(folder, harbours.crawl.now)
     assert found["rounds"].is_empty() and found["history"].is_empty()
     assert found["languages"].height and found.total("links")
-    page.write(found)
+    page.to_html(found)
 
 
 def test_entries_as_odd_as_files_can_hold_them(tmp_path: Path) -> None:
@@ -365,6 +365,6 @@ def test_entries_as_odd_as_files_can_hold_them(tmp_path: Path) -> None:
     assert found.total("urls") == len(entries) == found["statuses"]["urls"].sum()
     assert found.total("requests") == 6
     assert sum(found["due"].select("new", "again", "gone").sum().row(0)) == len(entries)
-    text = page.write(found)
+    text = page.to_html(found)
     assert len(text) < 300_000
     assert from_json(to_json(found))["hosts"].equals(found["hosts"])

@@ -35,13 +35,13 @@ def test_ticks_are_few_and_reach_the_top(top: int) -> None:
     assert found[-2] < top
 
 
-def drawn(markup: str) -> ET.Element:
+def drawn_rates(markup: str) -> ET.Element:
     return ET.fromstring(f"<r>{markup}</r>")
 
 
 def test_columns_stand_on_top_of_each_other() -> None:
     series = [Series("one", "fetched", [1, 2]), Series("two", "gone", [3, 0])]
-    root = drawn(columns("A plot", ["first", "second"], series, cells.short))
+    root = drawn_rates(columns("A plot", ["first", "second"], series, cells.short))
     rects = [
         one for one in root.iter("rect") if one.get("class") in ("fetched", "gone") and one.get("x")
     ]
@@ -56,7 +56,7 @@ def test_columns_stand_on_top_of_each_other() -> None:
 
 
 def test_areas_reach_from_edge_to_edge() -> None:
-    root = drawn(
+    root = drawn_rates(
         areas("A plot", ["1", "2", "3"], [Series("one", "fetched", [0, 5, 10])], cells.short)
     )
     (path,) = root.iter("path")
@@ -70,7 +70,7 @@ def test_areas_reach_from_edge_to_edge() -> None:
 def test_any_number_of_places(count: int) -> None:
     labels = [f"{at}" for at in range(count)]
     for draw in (columns, areas):
-        root = drawn(
+        root = drawn_rates(
             draw("A plot", labels, [Series("one", "fetched", list(range(count)))], cells.short)
         )
         shown = [one for one in root.iter("text") if one.get("y") == str(plots.HEIGHT + 30)]
@@ -79,7 +79,7 @@ def test_any_number_of_places(count: int) -> None:
 
 
 def test_a_bar_has_its_parts_side_by_side() -> None:
-    rects = list(drawn(bar([(0.5, "fetched"), (0, "gone"), (0.25, "failed")])).iter("rect"))
+    rects = list(drawn_rates(bar([(0.5, "fetched"), (0, "gone"), (0.25, "failed")])).iter("rect"))
     assert [(one.get("x"), one.get("width"), one.get("class")) for one in rects] == [
         ("0%", "50%", "fetched"),
         ("50%", "25%", "failed"),
@@ -88,7 +88,7 @@ def test_a_bar_has_its_parts_side_by_side() -> None:
 
 def test_what_comes_from_the_web_is_text() -> None:
     for draw in (columns, areas):
-        root = drawn(
+        root = drawn_rates(
             draw("<b>", ["<i>", "</svg>"], [Series("<s>", "fetched", [1, 2])], cells.short, "<u>")
         )
         assert not {one.tag for one in root.iter()} & {"b", "i", "s", "u"}

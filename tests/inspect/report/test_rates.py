@@ -7,31 +7,39 @@ import math
 import numpy as np
 import pytest
 
-from minutch.inspect.report.chance import chances
-from minutch.inspect.report.rates import POINTS, Watched, cho, drawn, grid, log_likelihoods, weights
+from minutch.inspect.report.rates import (
+    POINTS,
+    Observations,
+    cho,
+    drawn_rates,
+    grid,
+    log_likelihoods,
+    weights,
+)
+from minutch.inspect.report.seededrandom import uniform
 
 
 def hashes(count: int) -> np.ndarray:
     return np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
 
-def seen(rates: np.ndarray, fetches: int, days: float, seed: int = 5) -> Watched:
+def seen(rates: np.ndarray, fetches: int, days: float, seed: int = 5) -> Observations:
     """What `fetches` fetches of each page find."""
     chance = np.random.default_rng(seed)
     page = np.repeat(np.arange(len(rates)), fetches)
     times = days * chance.uniform(0.5, 1.5, len(page))
-    return Watched(page, times, chance.random(len(page)) >= np.exp(-rates[page] * times))
+    return Observations(page, times, chance.random(len(page)) >= np.exp(-rates[page] * times))
 
 
 def test_chances_are_even_and_depend_on_seed_page_and_turn() -> None:
-    found = chances(hashes(200_000), 0, 1)
+    found = uniform(hashes(200_000), 0, 1)
     assert found.min() >= 0 and found.max() < 1
     counts = np.histogram(found, 20, (0, 1))[0]
     assert abs(counts - 10_000).max() < 500
-    others = [chances(hashes(200_000), seed, turn) for seed, turn in ((0, 2), (1, 1), (-1, 1))]
+    others = [uniform(hashes(200_000), seed, turn) for seed, turn in ((0, 2), (1, 1), (-1, 1))]
     for other in others:
         assert abs(np.corrcoef(found, other)[0, 1]) < 0.01
-    assert (chances(hashes(100)[::-1], 0, 1) == found[:100][::-1]).all()
+    assert (uniform(hashes(100)[::-1], 0, 1) == found[:100][::-1]).all()
 
 
 def test_their_estimator() -> None:
@@ -44,7 +52,7 @@ def test_their_estimator() -> None:
 
 def test_likelihoods_are_those_of_each_fetch() -> None:
     rates = np.array([0.01, 0.5, 3.0])
-    watched = Watched(
+    watched = Observations(
         np.array([0, 0, 0, 2]), np.array([2.0, 3.0, 5.0, 7.0]), np.array([True, False, True, False])
     )
     found = log_likelihoods(watched, rates, 3)
@@ -74,8 +82,8 @@ def test_the_weights_make_what_was_seen_likelier_than_others() -> None:
 @pytest.mark.parametrize("rate", [0.003, 0.05, 0.2])
 def test_a_population_of_one_rate(rate: float) -> None:
     count = 4000
-    found = drawn(
-        seen(np.full(count, rate), 2, 10.0), count, hashes(count), chances(hashes(count), 0, 0)
+    found = drawn_rates(
+        seen(np.full(count, rate), 2, 10.0), count, hashes(count), uniform(hashes(count), 0, 0)
     )
     for days in (5, 10, 20):
         assert np.exp(-days * found).mean() == pytest.approx(math.exp(-days * rate), abs=0.02)
@@ -89,7 +97,7 @@ def test_pages_of_two_kinds_and_such_as_nobody_fetched_twice() -> None:
     count = 10_000
     truth = np.tile([0.01, 0.2], count // 2)
     known = seen(truth[: count // 2], 3, 10.0)
-    found = drawn(known, count, hashes(count), chances(hashes(count), 0, 0))
+    found = drawn_rates(known, count, hashes(count), uniform(hashes(count), 0, 0))
     for part in (found[: count // 2], found[count // 2 :]):
         for days in (5, 10, 20):  # how many pages change within so many days
             assert np.exp(-days * part).mean() == pytest.approx(
@@ -97,13 +105,13 @@ def test_pages_of_two_kinds_and_such_as_nobody_fetched_twice() -> None:
             )
     known_half, slow = found[: count // 2], truth[: count // 2] == 0.01
     assert np.median(known_half[slow]) < 0.03 and np.median(known_half[~slow]) > 0.1
-    again = drawn(known, count, hashes(count), chances(hashes(count), 0, 0))
+    again = drawn_rates(known, count, hashes(count), uniform(hashes(count), 0, 0))
     assert (again == found).all()
 
 
 def test_long_histories_leave_little_to_chance() -> None:
     truth = np.geomspace(0.005, 0.5, 300)
-    found = drawn(seen(truth, 300, 4.0), 300, hashes(300), chances(hashes(300), 0, 0))
+    found = drawn_rates(seen(truth, 300, 4.0), 300, hashes(300), uniform(hashes(300), 0, 0))
     assert np.median(np.abs(np.log(found / truth))) < 0.2
 
 
@@ -112,16 +120,16 @@ def test_weights_come_of_some_pages_where_there_are_many(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(module, "LEARN_FROM", 500)
     monkeypatch.setattr(module, "_ROWS", 300)
-    found = drawn(
-        seen(np.full(2000, 0.05), 3, 10.0), 2000, hashes(2000), chances(hashes(2000), 0, 0)
+    found = drawn_rates(
+        seen(np.full(2000, 0.05), 3, 10.0), 2000, hashes(2000), uniform(hashes(2000), 0, 0)
     )
     assert np.exp(-10 * found).mean() == pytest.approx(math.exp(-0.5), abs=0.04)
 
 
 def test_pages_that_always_and_never_changed() -> None:
     for changed in (True, False):
-        watched = Watched(np.arange(50), np.full(50, 10.0), np.full(50, changed))
-        found = drawn(watched, 50, hashes(50), chances(hashes(50), 0, 0))
+        watched = Observations(np.arange(50), np.full(50, 10.0), np.full(50, changed))
+        found = drawn_rates(watched, 50, hashes(50), uniform(hashes(50), 0, 0))
         assert np.isfinite(found).all() and (found > 0).all()
         assert (found <= max(grid(watched))).all()
         assert np.median(1 - np.exp(-10 * found)) > 0.5 if changed else np.median(found) < 0.02

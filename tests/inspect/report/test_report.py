@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from minutch import jobs
-from minutch.commands import flow, report
+from minutch.commands import flow
 from minutch.commands.report import run
 from minutch.errors import FormatError, StoreError, UsageError
 from minutch.inspect.report import page
+from minutch.inspect.report.reportfile import read_facts
 from tests.inspect.report.conftest import Written, context
 from tests.inspect.report.madeup import BAD
 from tests.support.crawldbs import printed
@@ -27,7 +28,7 @@ def test_a_report_under_its_default_name(
     assert run([str(harbours.folder)], job) == 0
     assert printed(job) == f"harbours-report.html: {len(harbours.crawl.entries)} URLs, 6 rounds\n"
     assert [path.name for path in tmp_path.iterdir()] == ["harbours-report.html"]
-    found = report.read(tmp_path / "harbours-report.html")
+    found = read_facts(tmp_path / "harbours-report.html")
     assert found.tables.keys() == harbours.facts.tables.keys()
     assert found["statuses"].equals(harbours.facts["statuses"])
 
@@ -150,7 +151,7 @@ def test_exit_codes_of_the_command(
 
 
 def test_the_policy_allows_its_own_style_and_script_alone(harbours: Written) -> None:
-    text = page.write(harbours.facts)
+    text = page.to_html(harbours.facts)
     for tag in ("style", "script"):
         (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
         digest = b64encode(hashlib.sha256(content.encode()).digest()).decode()
@@ -160,7 +161,7 @@ def test_the_policy_allows_its_own_style_and_script_alone(harbours: Written) -> 
 
 
 def test_what_comes_from_the_web_is_text(hostile: Written) -> None:
-    text = page.write(hostile.facts, hostile.facts)
+    text = page.to_html(hostile.facts, hostile.facts)
     shown = text.partition('<script type="application/json"')[0]
     assert BAD not in text
     assert "<script" not in shown and "<img" not in shown
@@ -170,6 +171,6 @@ def test_what_comes_from_the_web_is_text(hostile: Written) -> None:
 
 
 def test_every_section_of_a_crawl_that_has_all(harbours: Written) -> None:
-    found = re.findall(r'<section id="(\w+)"', page.write(harbours.facts, harbours.facts))
+    found = re.findall(r'<section id="(\w+)"', page.to_html(harbours.facts, harbours.facts))
     names = ["changes", "rounds", "state", "hosts", "answers", "content", "depth", "freshness"]
     assert found == [*names, "duplicates", "redirects", "broken", "robots"]

@@ -12,7 +12,7 @@ import pytest
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.inspect.query.crawl import open_crawl
-from minutch.inspect.report.sample import DAY, compared, history, sampled
+from minutch.inspect.report.sample import DAY, compared, history, sample_pages
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from tests.support.changingcrawl import INTERVAL, ChangingCrawl
@@ -64,7 +64,7 @@ def test_pages_with_a_copy_are_taken(tmp_path: Path) -> None:
         [(f"http://{name}/", CrawlDatum(code)) for name, code in codes.items()],
         parts=3,
     )
-    found = sampled(db, 100)
+    found = sample_pages(db, 100)
     assert {bytes(key).decode() for key in found.entries["key"]} == {
         "http://db_fetched/", "http://db_notmodified/", "http://db_duplicate/",
     }  # fmt: skip
@@ -81,7 +81,7 @@ def test_a_sample_is_the_same_whatever_the_parts(tmp_path: Path) -> None:
     ]
     taken = []
     for parts in (1, 4):
-        found = sampled(write_db(tmp_path / str(parts), entries, parts=parts), 100)
+        found = sample_pages(write_db(tmp_path / str(parts), entries, parts=parts), 100)
         assert (len(found.entries), found.pages, found.share) == (100, 1000, 0.1)
         best = found.entries[np.argsort(found.ranks).tolist()]["score"]
         assert best.is_sorted(descending=True) and best[0] == 9
@@ -98,7 +98,7 @@ def test_history_of_a_crawl(tmp_path: Path) -> None:
         "http://b.example/ü": 1e-9,
     }
     crawl = open_crawl(ChangingCrawl(tmp_path, rates, fetches=3).make())
-    sample = sampled(CrawlDb(tmp_path / "crawldb"), 10)
+    sample = sample_pages(CrawlDb(tmp_path / "crawldb"), 10)
     found = history(crawl, sample)
     rows = [bytes(key) for key in sample.entries["key"]]
     changes = {key: [] for key in rows}
@@ -116,6 +116,6 @@ def test_fetches_that_were_not_parsed_say_nothing(tmp_path: Path) -> None:
         tmp_path, {"http://a.example/": 50.0, "http://b.example/": 1e-9}, fetches=4
     ).make()
     shutil.rmtree(tmp_path / "segments" / "20260101000001" / "parse_data")
-    found = history(open_crawl(crawl), sampled(CrawlDb(tmp_path / "crawldb"), 10))
+    found = history(open_crawl(crawl), sample_pages(CrawlDb(tmp_path / "crawldb"), 10))
     assert sorted(found.watched.days) == [INTERVAL, INTERVAL, 2 * INTERVAL, 2 * INTERVAL]
     assert found.watched.changed.sum() == 2

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.inspect.search.results import Searcher, marked
+from minutch.inspect.search.results import Searcher, SearchOptions, marked
 from tests.support.indexedcrawl import IndexedCrawl
 
 
@@ -18,7 +18,8 @@ def searcher(harbours: IndexedCrawl) -> Searcher:
 
 
 def found(searcher: Searcher, query: str) -> list[str]:
-    return [hit.url.removeprefix("http://") for hit in searcher.search(query, limit=50).hits]
+    hits = searcher.search(query, SearchOptions(limit=50)).hits
+    return [hit.url.removeprefix("http://") for hit in hits]
 
 
 @pytest.mark.parametrize(
@@ -77,13 +78,14 @@ def test_the_title_counts_more_than_the_text(searcher: Searcher) -> None:
 
 def test_pages_of_hits_follow_each_other(searcher: Searcher) -> None:
     every = found(searcher, "harbour")
-    parts = [searcher.search("harbour", limit=10, offset=offset).hits for offset in (0, 10, 20, 30)]
+    options = [SearchOptions(limit=10, offset=offset) for offset in (0, 10, 20, 30)]
+    parts = [searcher.search("harbour", one).hits for one in options]
     assert [hit.url.removeprefix("http://") for part in parts for hit in part] == every
-    assert searcher.search("harbour", offset=1 << 40).hits == []
+    assert searcher.search("harbour", SearchOptions(offset=1 << 40)).hits == []
 
 
 def test_hosts_are_those_of_all_hits_even_when_one_is_chosen(searcher: Searcher) -> None:
-    results = searcher.search("harbour", host="b.example.org", hosts=True)
+    results = searcher.search("harbour", SearchOptions(host="b.example.org", count_hosts=True))
     assert [hit.url for hit in results.hits] == ["http://b.example.org/"]
     assert results.hosts == [("a.example.org", 25), ("b.example.org", 1)]
 
@@ -156,5 +158,5 @@ WORDS += [
 @settings(max_examples=400)
 @given(st.one_of(st.lists(st.sampled_from(WORDS), max_size=12).map("".join), st.text(max_size=40)))
 def test_no_query_is_an_error(searcher: Searcher, query: str) -> None:
-    results = searcher.search(query, hosts=True)
+    results = searcher.search(query, SearchOptions(count_hosts=True))
     assert results.count >= len(results.hits)

@@ -94,7 +94,7 @@ def job(run: JobContext, folder: Path, at: str = "") -> tuple[list[str], Counter
     """Words counted by their first letters, then numbers by words: all verbs of an engine, one
     after the other.
     """
-    engine, conf, counters = engine_of(run.conf), run.conf, Counters()
+    engine, counters = engine_of(run.conf), Counters()
     (folder / "out").mkdir()
 
     def read(task: Task, piece: int) -> Iterator[pl.DataFrame]:
@@ -124,8 +124,8 @@ def job(run: JobContext, folder: Path, at: str = "") -> tuple[list[str], Counter
 
     with (
         run.progress("words") as progress,
-        engine.shuffle(read, range(4), SCHEMA, conf, progress, spill=folder) as words,
-        engine.regroup(add_up, words, SCHEMA, conf, spill=folder) as sums,
+        engine.shuffle(read, range(4), SCHEMA, progress, spill=folder) as words,
+        engine.regroup(add_up, words, SCHEMA, spill=folder) as sums,
     ):
         counters.merge(words.counters)
         written = engine.reduce(write, [sums], PARTS, folder / "out", counters, progress)
@@ -168,7 +168,7 @@ def run_parse_in_place(random: Random, folder: Path, parts: int, job: JobContext
     made = Segment(folder / "20260101000000")
     with made.writing([CONTENT]) as directory:
         for part in range(parts):
-            with part_writer(directory, CONTENT, part, job.conf) as append:
+            with part_writer(directory, CONTENT, part) as append:
                 for url in (url for url in sorted(URLS) if partition(url.encode(), parts) == part):
                     append(url, random_page(random, url))
     assert parse.run([str(made.path)], job) == 0
@@ -242,7 +242,7 @@ def test_pages_are_parsed_by_workers_of_executors(master: str, tmp_path: Path) -
         made = Segment(tmp_path / name / "20260101000000")
         with (
             made.writing([CONTENT]) as directory,
-            part_writer(directory, CONTENT, 0, conf) as append,
+            part_writer(directory, CONTENT, 0) as append,
         ):
             for number in range(9):
                 url = f"http://example.org/{number}"

@@ -19,12 +19,9 @@ from typing import Any
 import pytest
 
 from minutch.clock import FakeClock, SystemClock
-from minutch.commands import dedup, generate, parse, readdb
+from minutch.commands import dedup, fetch, generate, inject, invertlinks, parse, readdb, updatedb
 from minutch.conf import Configuration
-from minutch.cycle.crawldb import inject, updatedb
-from minutch.cycle.fetch import fetcher as fetch
 from minutch.cycle.fetch.remotesegment import copy_folder
-from minutch.cycle.linkdb import invertlinks
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_GENERATE,
@@ -38,7 +35,7 @@ from minutch.cycle.segment.store import (
 )
 from minutch.errors import LockedError, StoreError
 from minutch.hadoop.stores import StorePath, as_path, hadoop
-from minutch.job import JobContext
+from minutch.job import JobContext, set_up_process
 from minutch.work.engine import session
 from minutch.work.tables.journal import JOURNAL
 from minutch.work.tables.lock import LOCK_NAME, lock
@@ -83,7 +80,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
 @pytest.fixture
 def store(server: dict[str, str], request: pytest.FixtureRequest) -> StorePath:
     """A folder of its own in the bucket."""
-    hadoop.use(lambda: hadoop.settings_of(Configuration.load([], overrides=server)))
+    set_up_process(Configuration.load([], overrides=server))
     root = as_path(f"s3a://{BUCKET}/{request.node.name}")
     assert isinstance(root, StorePath)
     return root
@@ -233,7 +230,7 @@ def test_a_fetch_by_tasks(
     conf = conf_for(
         **{name.replace(".", "__"): value for name, value in (server | SPARK | state).items()}
     )
-    hadoop.use(lambda: hadoop.settings_of(conf))
+    set_up_process(conf)
     with MisbehavingServer(address="0.0.0.0") as pages:
         urls = lists(pages, 3, 2)
         segment = make_segment(store, *urls)

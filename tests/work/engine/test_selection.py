@@ -79,8 +79,8 @@ def test_a_sample_is_a_part_of_each_piece() -> None:
 
 def test_places_decide_how_many_compete() -> None:
     conf = conf_for()
-    assert Selector(conf, GenerateOptions(top_n=100, max_segments=3), 0).limit == 300
-    assert Selector(conf, GenerateOptions(), 0).limit is None
+    assert Selector.from_conf(conf, GenerateOptions(top_n=100, max_segments=3), 0).limit == 300
+    assert Selector.from_conf(conf, GenerateOptions(), 0).limit is None
     assert (
         300
         < window_rows(300)

@@ -207,7 +207,7 @@ def random_segment(random: Random, folder: Path, name: str, job: JobContext) -> 
         shares[share].append(url)
     with made.writing([CONTENT]) as directory:
         for part, urls in enumerate(shares):
-            with part_writer(directory, CONTENT, part, job.conf) as append:
+            with part_writer(directory, CONTENT, part) as append:
                 for url in dict.fromkeys(urls):
                     append(url, random_page(random, url))
     return made

@@ -17,30 +17,33 @@ from typing import Any
 import pytest
 
 from minutch.clock import FakeClock, SystemClock
-from minutch.commands import crawl, readdb
-from minutch.conf import Configuration
-from minutch.cycle.crawldb import (
+from minutch.commands import (
+    crawl,
     crawlcomplete,
     dedup,
     domainstats,
+    fetch,
+    generate,
     inject,
+    invertlinks,
     mergedb,
+    mergelinkdb,
+    mergesegs,
+    parse,
     protocolstats,
+    readdb,
+    readlinkdb,
+    readseg,
     updatedb,
 )
+from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.fetch import fetcher as fetch
 from minutch.cycle.fetch.remotesegment import copy_folder
-from minutch.cycle.fetchlist import generate
-from minutch.cycle.linkdb import dump as readlinkdb
-from minutch.cycle.linkdb import invertlinks, mergelinkdb
 from minutch.cycle.linkdb.store import LinkDb
-from minutch.cycle.parse import parsesegment as parse
-from minutch.cycle.segment import mergesegs, readseg
 from minutch.cycle.segment.store import COMPLETE, CRAWL_GENERATE, Segment
 from minutch.errors import ConfigError, LockedError, StoreError
 from minutch.hadoop.stores import StorePath, as_path, hadoop
-from minutch.job import JobContext
+from minutch.job import JobContext, set_up_process
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_FETCH_SUCCESS
 from minutch.records.crawldatum.rows import to_frame
 from minutch.work.engine import session
@@ -79,7 +82,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StorePath]:
     """The root of a new HDFS."""
     try:
         with hdfs(tmp_path_factory.mktemp("hdfs")) as address:
-            hadoop.use(lambda: hadoop.settings_of(Configuration.load([])))
+            set_up_process(Configuration.load([]))
             root = as_path(f"{address}/test")
             assert isinstance(root, StorePath)
             root.mkdir(parents=True)
@@ -102,7 +105,8 @@ def answers(root: Path) -> list[object]:
             answer = ask()
         except OSError as exc:
             answer = type(exc)
-        said.append(str(answer).replace(str(root), "") if isinstance(answer, Path) else answer)
+        is_path = isinstance(answer, Path | StorePath)
+        said.append(str(answer).replace(str(root), "") if is_path else answer)
 
     folder = root / "a folder [ä]"
     file = folder / "file"

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from minutch.conf import Configuration
 from minutch.errors import StoreError
 from minutch.hadoop.formats.checksum import verify_file
 from minutch.work.tables.textparts import output_folder, text_part
@@ -14,7 +13,7 @@ def test_a_complete_folder(tmp_path: Path) -> None:
     out = tmp_path / "new/out"
     with output_folder(out) as folder:
         for index, text in enumerate((b"one\n", b"")):
-            with text_part(folder, index, Configuration()) as part:
+            with text_part(folder, index, None) as part:
                 part.write(text)
         assert not out.exists()
     assert (out / "part-r-00000").read_bytes() == b"one\n"
@@ -27,7 +26,7 @@ def test_nothing_stays_after_an_error(tmp_path: Path) -> None:
     with (
         pytest.raises(RuntimeError),
         output_folder(tmp_path / "out") as folder,
-        text_part(folder, 0, Configuration()) as part,
+        text_part(folder, 0, None) as part,
     ):
         part.write(b"half")
         raise RuntimeError

@@ -1,4 +1,4 @@
-"""Dates and stretches of time in words. Pure: no I/O"""
+"""Writes dates and time spans in words. Pure: no I/O"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST_UNITS: Final = 2
 
 
 def iso(ms: int) -> str:
-    """ISO 8601 in UTC, to the millisecond; for dates beyond the year 9999 the number of ms."""
+    """Returns ISO 8601 in UTC, to the millisecond; beyond the year 9999 the number of ms."""
     try:
         return (
             (_EPOCH + timedelta(milliseconds=ms))
@@ -23,14 +23,14 @@ def iso(ms: int) -> str:
 
 
 def date(ms: int) -> str:
-    """`2026-11-22 18:59:32 UTC`."""
+    """Returns a date such as `2026-11-22 18:59:32 UTC`."""
     return (
         f"{iso(ms)[:19].replace('T', ' ')} UTC" if iso(ms).endswith("Z") else f"{ms} ms after 1970"
     )
 
 
 def interval(seconds: float) -> str:
-    """`30 days`, `1 day 12 hours`, `90 seconds`: at most two units."""
+    """Returns `30 days`, `1 day 12 hours`, `90 seconds`: at most two units."""
     left, words = round(abs(seconds)), []
     for size, name in _UNITS:
         count, left = divmod(left, size)
@@ -42,6 +42,6 @@ def interval(seconds: float) -> str:
 
 
 def seen_from(ms: int, now: int) -> str:
-    """The date, and how far from now: `2026-12-22 18:59:32 UTC, in 30 days`."""
+    """Returns the date and its distance from now: `2026-12-22 18:59:32 UTC, in 30 days`."""
     far = interval((ms - now) / 1000)
     return f"{date(ms)}, in {far}" if ms > now else f"{date(ms)}, {far} ago"

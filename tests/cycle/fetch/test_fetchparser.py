@@ -13,11 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from minutch.cycle.fetch import parsing
-from minutch.cycle.fetch.parsing import FetchParser, FetchTask, pack_page
+from minutch.conf import Configuration
+from minutch.cycle.fetch import fetchparser
+from minutch.cycle.fetch.components import FetchComponents
+from minutch.cycle.fetch.fetchparser import FetchParser, FetchTask, pack_page
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.segment.store import Segment
 from minutch.errors import ParseError
+from minutch.hadoop.formats.sequencefile import RECORD
 from minutch.hadoop.formats.writables import Writable
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS
@@ -223,7 +226,7 @@ async def test_when_no_worker_can_be_had(
         raise OSError("too many processes")
 
     conf = conf_for().with_values(trap)
-    parser = FetchParser(conf, "seg", FetchSettings.from_conf(conf, 0))
+    parser = fetch_parser(conf)
     try:
         with monkeypatch.context() as patch:
             patch.setattr(parser._pool, step, fails)
@@ -238,25 +241,25 @@ async def test_when_no_worker_can_be_had(
 
 async def test_batches_form_while_the_worker_is_busy(trap: dict[str, str]) -> None:
     conf = conf_for().with_values(trap)
-    parser = FetchParser(conf, "seg", FetchSettings.from_conf(conf, 0))
+    parser = fetch_parser(conf)
     asked: list[int] = []
     begin = parser._pool.begin
     parser._pool.begin = lambda items: (asked.append(len(items)), begin(items))[1]  # type: ignore[assignment,method-assign,func-returns-value]
     try:
-        given = [fetched_page(f"http://h/{n}", b"good") for n in range(parsing.BATCH + 2)]
+        given = [fetched_page(f"http://h/{n}", b"good") for n in range(fetchparser.BATCH + 2)]
         pages = await asyncio.gather(*(parser.parse(*item) for item in given))
     finally:
         parser.close()
     assert all(found.status is not None and found.status.is_success for found in pages)
-    assert asked == [parsing.BATCH, 2]
+    assert asked == [fetchparser.BATCH, 2]
 
 
 async def test_while_one_worker_hangs_another_works(
     trap: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parsing, "LATE", 0.1)
+    monkeypatch.setattr(fetchparser, "LATE", 0.1)
     conf = conf_for().with_values(trap | {"parser.timeout": "600"})
-    parser = FetchParser(conf, "seg", FetchSettings.from_conf(conf, 0))
+    parser = fetch_parser(conf)
     try:
         hangs = asyncio.ensure_future(parser.parse(*fetched_page("http://h/0", b"deaf")))
         while not parser._running:
@@ -269,6 +272,15 @@ async def test_while_one_worker_hangs_another_works(
     hangs.cancel()
 
 
+def fetch_parser(conf: Configuration, settings: FetchSettings | None = None) -> FetchParser:
+    components = FetchComponents(conf)
+    return FetchParser(
+        components.parser_factory("seg"),
+        components.pool,
+        settings or FetchSettings.from_conf(conf, 0),
+    )
+
+
 def fetched_page(url: str, body: bytes) -> tuple[bytes, int]:
     metadata = Metadata.of({FETCH_STATUS_KEY: str(STATUS_FETCH_SUCCESS)})
     return Content(url, url, body, "text/html", metadata).to_bytes(), 5
@@ -276,11 +288,12 @@ def fetched_page(url: str, body: bytes) -> tuple[bytes, int]:
 
 def test_what_the_fetcher_wants_to_know(trap: dict[str, str]) -> None:
     conf = conf_for().with_values(trap)
+    parser = FetchComponents(conf).parser_factory("seg")
     item = pack_page(*fetched_page("http://h/", b"good"))
     (plain,), (full,) = (
         task.finish([task.run(item)])
         for task in (
-            FetchTask(conf, "seg", links=wanted, events=wanted) for wanted in (False, True)
+            FetchTask(parser, RECORD, links=wanted, events=wanted) for wanted in (False, True)
         )
     )
     assert plain.documents == full.documents and plain.outlinks == [] == plain.events
@@ -297,6 +310,6 @@ def test_what_the_fetcher_wants_to_know(trap: dict[str, str]) -> None:
 def test_without_a_time_limit_of_its_own_a_parse_has_the_fetchers(trap: dict[str, str]) -> None:
     conf = conf_for(parser__timeout="-1").with_values(trap | {"parser.timeout": "-1"})
     settings = replace(FetchSettings.from_conf(conf, 0), hung_after=7000)
-    parser = FetchParser(conf, "seg", settings)
+    parser = fetch_parser(conf, settings)
     parser.close()
     assert parser._pool._timeout == 7

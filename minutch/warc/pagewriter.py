@@ -1,14 +1,12 @@
-"""The WARC records of a fetched page.
+"""Writes the WARC records of a fetched page.
 
     response     the HTTP head as it was stored (store.http.headers), fitted to the body, and the
                  body
     resource     the body alone, where there is no head
-    revisit      the head alone: the page had the same bytes as when it was fetched before; nothing
-                 at all, if the server said so (304): the page then looks as it did, and what was
-                 said stands in the metadata record
-    request      as it was stored (store.http.request), where that is wished
-    metadata     of the fetch and of the parse: as fields, or {"contentMeta": …, "parseMeta": …} as
-                 JSON
+    revisit      the head alone, where the page had the same bytes as before; an empty block after a
+                 304, whose head stands in the metadata record
+    request      as it was stored (store.http.request)
+    metadata     of fetch and parse: as fields, or as {"contentMeta": …, "parseMeta": …} in JSON
     conversion   the text that parsing found
 
 Source: org.apache.nutch.tools.warc.WARCExporter (WARCReducer), tools.CommonCrawlFormatWARC; ISO
@@ -60,8 +58,8 @@ _DEEPEST: Final = 10_000
 
 
 class Original(NamedTuple):
-    """What a revisit refers to: when the page was fetched, the digest of what it was, and the ID of
-    the record.
+    """The capture that a revisit refers to: its time, the digest of its content, and the ID of its
+    record.
     """
 
     time: int
@@ -79,8 +77,8 @@ def write_page(
     code: int | None = None,
     digest: str = "",
 ) -> str:
-    """A page as a response or resource record; returns its ID. `target` is its URI, `time` when it
-    was fetched (ms).
+    """Writes a page as a response or resource record; returns its ID. `target` is its URI, `time`
+    when it was fetched (ms).
 
     `code` is the HTTP status that a head is made of where none was stored; `digest` the page's,
     where it is known.
@@ -128,7 +126,7 @@ def write_revisit(
 
 
 def _head(content: Content, code: int | None) -> bytes:
-    """The HTTP head of a page, empty where there is none."""
+    """Returns the HTTP head of a page, empty where there is none."""
     length = len(content.content)
     head = fitted_head(content.metadata.first(RESPONSE_HEADERS_KEY) or "", length)
     if not head and code is not None:
@@ -137,7 +135,7 @@ def _head(content: Content, code: int | None) -> bytes:
 
 
 def _connection(metadata: Metadata) -> Iterator[tuple[str, str]]:
-    """The server's address, and which protocols were spoken (store.protocol.versions)."""
+    """Yields the server's address, and which protocols were spoken (store.protocol.versions)."""
     address = (metadata.first(IP_ADDRESS_KEY) or "").strip()
     if address:
         yield "WARC-IP-Address", address
@@ -166,7 +164,8 @@ def write_fetch_data(
     *,
     answer: Content | None = None,
 ) -> None:
-    """What is known of a fetch and of the page's parse, as fields; nothing if nothing is known.
+    """Writes what is known of a fetch and of the page's parse, as fields; nothing if nothing is
+    known.
 
     `answer` is one whose head stands in no record of its own.
     """
@@ -178,8 +177,8 @@ def write_fetch_data(
 
 
 def _of_fetch(datum: CrawlDatum | None) -> Iterator[tuple[str, str]]:
-    """How long the answer took (store.response.time), and how far the page is from its seed
-    (scoring-depth).
+    """Yields the time that the answer took (store.response.time) and the page's distance from its
+    seed (scoring-depth).
     """
     took, depth = (
         None if datum is None else datum.metadata.get(Text(key))

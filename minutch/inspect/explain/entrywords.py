@@ -1,4 +1,5 @@
-"""What an entry of the CrawlDb says, in words: the status, why it is so, the score. Pure: no I/O"""
+"""Describes an entry of the CrawlDb in words: its status, the reason for it, its score. Pure: no
+I/O"""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Final
 
 from minutch.cycle.fetch.reasons import http_code
 from minutch.hadoop.formats.javahash import float32
-from minutch.inspect.explain.facts import Entry, Found, Score
+from minutch.inspect.explain.facts import EntryFacts, ReferringSegment, Score
 from minutch.inspect.explain.visits import protocol_status, why
 from minutch.records import crawldatum as status
 from minutch.records import protocolstatus
@@ -39,9 +40,9 @@ _FETCHED: Final = (
 _MOVED: Final = (status.STATUS_DB_REDIR_TEMP, status.STATUS_DB_REDIR_PERM)
 
 
-def entry_of(datum: CrawlDatum, max_retries: int, proxy: str = "") -> Entry:
-    """The entry in words; `max_retries` is db.fetch.retry.max."""
-    return Entry(
+def entry_of(datum: CrawlDatum, max_retries: int, proxy: str = "") -> EntryFacts:
+    """Describes an entry; `max_retries` is db.fetch.retry.max."""
+    return EntryFacts(
         status=datum.status_name,
         meaning=MEANINGS.get(datum.status, "a status that Nutch does not know"),
         why=_why(datum, max_retries, proxy),
@@ -97,8 +98,10 @@ def _unfetched(datum: CrawlDatum, ended: protocolstatus.ProtocolStatus | None, f
     return failure or "never fetched"
 
 
-def score_of(datum: CrawlDatum, found: Iterable[Found], filters: Iterable[object]) -> Score:
-    """The score, and what is known of where it came from."""
+def score_of(
+    datum: CrawlDatum, found: Iterable[ReferringSegment], filters: Iterable[object]
+) -> Score:
+    """Returns the score, and what is known of its sources."""
     gained = 0.0
     for place in found:
         gained = float32(gained + place.score)

@@ -1,8 +1,8 @@
-"""What parsechecker and indexchecker share: one page is fetched and parsed, and nothing is stored.
+"""Fetches and parses one page for parsechecker and indexchecker; stores nothing.
 
-Pages are parsed in a process of their own, within parser.timeout. Source:
-org.apache.nutch.util.AbstractChecker, and what ParserChecker and IndexingFiltersChecker have in
-common.
+Pages are parsed in a process of their own, within parser.timeout.
+
+Source: org.apache.nutch.util.AbstractChecker, ParserChecker, IndexingFiltersChecker.
 """
 
 from __future__ import annotations
@@ -10,22 +10,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import pickle
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import Final, Self
 
-from minutch.commands.arguments import Arguments, Flag
-from minutch.commands.lineserver import LINE_FLAGS, answer_lines
+from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
 from minutch.cycle.parse.mime import MimeUtil
-from minutch.cycle.parse.signature import from_conf as signature_from_conf
-from minutch.cycle.parse.workerpool import WorkerPool, pool_settings
+from minutch.cycle.parse.signature import make_signature
+from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from minutch.errors import MinutchError
 from minutch.hadoop.formats.writables import MapWritable, Text, Writable
-from minutch.job import JobContext
 from minutch.plugin.chains import SCOPE_DEFAULT, ScoringFilters, URLNormalizers
 from minutch.plugin.points import Parse, ParseResult, ProtocolOutput
 from minutch.plugin.protocolfactory import ProtocolFactory
@@ -38,25 +36,29 @@ from minutch.records.truncation import is_truncated
 
 log = logging.getLogger(__name__)
 
-FAILED: Final = 255
-PAGE_FLAGS: Final = (
-    Flag("-normalize"),
-    Flag("-followRedirects"),
-    Flag("-checkRobotsTxt"),
-    Flag("-dumpText"),
-    Flag("-md", value="key>=<value", repeats=True),
-    *LINE_FLAGS,
-)
 _MOST_REDIRECTS: Final = 3
 
 Checked = tuple[ParseResult | None, str]
-"""The parse of a page, or why there is none."""
+"""The parse of a page, or the reason why there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageCheckOptions:
+    """Options that parsechecker and indexchecker share."""
+
+    normalize: bool = False
+    """Whether URLs are normalized."""
+    follow_redirects: bool = False
+    check_robots: bool = False
+    """Whether a page that robots.txt forbids is an error."""
+    dump_text: bool = False
+    """Whether texts are shown whole."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    """Metadata of the CrawlDatum."""
 
 
 class CheckTask:
-    """The task of the worker: a pickled Content in, its ParseResult out (None if no parser takes
-    it).
-    """
+    """The task of the worker: parses a pickled Content; returns None if there is no parser."""
 
     answers = (ParseResult, Parse, OutlinkRun, Outlink, Writable)
 
@@ -77,75 +79,45 @@ class CheckTask:
 
 
 class PageChecker(ABC):
-    """Fetches and parses pages and says what Nutch says; `given` holds the values of PAGE_FLAGS."""
+    """A checker of pages, which it fetches and parses; subclasses show the result."""
 
     force_as: str | None = None
-    """The type that pages are parsed as, whatever their type is."""
+    """The type that pages are parsed as, regardless of their own."""
 
-    def __init__(self, conf: Configuration, given: Arguments, context: JobContext) -> None:
-        self._given = given
-        self._context = context
+    def __init__(self, conf: Configuration, options: PageCheckOptions, clock: Clock) -> None:
+        self._options = options
+        self._clock = clock
         self._protocols = ProtocolFactory(conf)
-        self._normalizers = URLNormalizers(conf, SCOPE_DEFAULT) if given["-normalize"] else None
+        self._normalizers = URLNormalizers(conf, SCOPE_DEFAULT) if options.normalize else None
         self._scoring = ScoringFilters(conf)
-        self._signature = signature_from_conf(conf)
+        self._signature = make_signature(conf)
         self._mime = MimeUtil(conf)
-        self._follows = given["-followRedirects"]
+        self._follows = options.follow_redirects
         self._most_redirects = conf.get_int("http.redirect.max", _MOST_REDIRECTS)
         if self._follows and self._most_redirects == 0:
             self._most_redirects = _MOST_REDIRECTS
-        settings = pool_settings(conf) | {"workers": 1}
-        self._pool: WorkerPool[Checked] = WorkerPool(partial(CheckTask, conf), **settings)
-        self._turn = threading.Lock()
+        settings = replace(PoolSettings.from_conf(conf), workers=1)
+        self._pool: WorkerPool[Checked] = WorkerPool(partial(CheckTask, conf), settings)
 
-    def __enter__(self) -> PageChecker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._pool.close()
 
-    def run(self) -> int:
-        """Show the page of the command line, or those that -stdin or -listen bring; the exit
-        code.
+    def check(self, url: str) -> str:
+        """Fetches and parses a page; returns the text to show. Raises CheckFailed, or CheckError
+        where Nutch fails with an exception.
         """
-        if not self._given.positional:
-            return answer_lines(self._given, self.answer, self._context)
-        code, output = self.check(self._given.positional[0])
-        self._context.print(output)
-        return code
-
-    def answer(self, url: str) -> str:
-        """What is shown of one page of many, nothing for one that can't be had; connections wait
-        for one another.
-        """
-        with self._turn:
-            try:
-                return self.check(url)[1]
-            except MinutchError as error:
-                self._complain(error)
-                return ""
-
-    def check(self, url: str) -> tuple[int, str]:
-        """Exit code, and what is shown of one page. Raises CheckError where Nutch ends with an
-        exception.
-        """
-        try:
-            content, datum = asyncio.run(self._fetch(url))
-            return (
-                (0, f"No content for {url}\n")
-                if content is None
-                else (0, self._shown(content, datum))
-            )
-        except CheckFailed as error:
-            self._complain(error)
-            return FAILED, ""
+        content, datum = asyncio.run(self._fetch(url))
+        return f"No content for {url}\n" if content is None else self._shown(content, datum)
 
     @abstractmethod
     def _shown(self, content: Content, datum: CrawlDatum) -> str:
-        """What is shown of a page that was fetched."""
+        """Returns the text to show for a page that was fetched."""
 
     def _parsed(self, content: Content, datum: CrawlDatum) -> ParseResult:
-        """What parsing makes of a page. Raises CheckError where there is no parser."""
+        """Parses a page. Raises CheckError if there is no parser for it."""
         if is_truncated(content):
             log.warning("Content is truncated, parse may fail!")
         self._score(partial(self._scoring.pass_score_before_parsing, content.url, datum, content))
@@ -160,16 +132,12 @@ class PageChecker(ABC):
         own = result.get(content.url)
         return self._signature.calculate(content, own.text if own else None)
 
-    def _complain(self, error: MinutchError) -> None:
-        self._context.err.write(f"{error}\n")
-
     async def _fetch(self, url: str) -> tuple[Content | None, CrawlDatum]:
         """The page's content, after redirects if they are to be followed. Raises CheckFailed,
         CheckError.
         """
-        datum = CrawlDatum(
-            metadata=_map_writable(self._given["-md"] or ()), fetch_time=self._context.clock.now()
-        )
+        metadata = {Text(key): Text(value) for key, value in self._options.metadata.items()}
+        datum = CrawlDatum(metadata=MapWritable(metadata), fetch_time=self._clock.now())
         followed = 0
         try:
             url = self._normalized(url)
@@ -210,14 +178,14 @@ class PageChecker(ABC):
     async def _output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
         log.info("fetching: %s", url)
         protocol = self._protocols.get_protocol(url)
-        if self._given["-checkRobotsTxt"]:
+        if self._options.check_robots:
             rules = await protocol.get_robot_rules(url, datum, None)
             if not rules.is_allowed(url):
                 raise CheckFailed(f"Denied by robots.txt: {url}\nFetch disallowed by robots.txt")
         return await protocol.get_protocol_output(url, datum)
 
     def _settle_type(self, content: Content, datum: CrawlDatum) -> None:
-        """The type that the page is parsed as, into content and datum."""
+        """Detects the type that the page is parsed as, and stores it in content and datum."""
         found = self.force_as
         if found is None:
             found = self._mime.resolve(content.content_type or None, content.url, content.content)
@@ -232,17 +200,10 @@ class PageChecker(ABC):
 
 
 class CheckFailed(MinutchError):
-    """The page could not be had."""
+    """The page could not be fetched or processed."""
 
 
 class CheckError(MinutchError):
-    """There is no protocol or no parser for the page, or its URL is none: Nutch ends with an
-    exception.
-    """
+    """There is no protocol or no parser for the page, or its URL is malformed."""
 
     exit_code = 1
-
-
-def _map_writable(values: Sequence[str]) -> MapWritable:
-    pairs = (value.partition("=") for value in values)
-    return MapWritable({Text(key): Text(value) for key, _, value in pairs})

@@ -1,4 +1,4 @@
-"""An explanation as a page of plain words, line by line. Pure: no I/O
+"""Writes an explanation as lines of plain words. Pure: no I/O
 
 Whatever comes from pages, hosts and files is written with its control characters visible, each on a
 line of its own.
@@ -10,18 +10,18 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from minutch.inspect.explain.facts import (
-    Asked,
     Explanation,
-    Found,
-    Line,
-    Link,
+    FilterAnswer,
     NormalForm,
     Overview,
-    Robots,
+    OverviewLine,
+    ReferringLink,
+    ReferringSegment,
+    RobotsFacts,
     Visit,
 )
-from minutch.inspect.explain.leads import LINK
-from minutch.inspect.explain.times import date, interval, seen_from
+from minutch.inspect.explain.referrers import LINK
+from minutch.inspect.explain.timewords import date, interval, seen_from
 from minutch.inspect.explain.visits import FETCHED, LINKED, LISTED
 from minutch.terminal import counted, visible_line
 
@@ -31,13 +31,13 @@ _OK: Final = 200
 Lines = Iterator[str]
 
 
-def page(found: Explanation) -> Lines:
-    """All lines, headings first in their sections."""
+def explanation_lines(found: Explanation) -> Lines:
+    """Yields all lines about a URL, by sections."""
     yield visible_line(found.url)
     if found.given != found.url:
         yield visible_line(f"  asked for as {found.given}")
     yield ""
-    yield from (visible_line(f"  {line}") for line in answer(found))
+    yield from (visible_line(f"  {line}") for line in summary_lines(found))
     sections = {
         "Record": _record(found),
         "Due": _due(found),
@@ -56,8 +56,8 @@ def page(found: Explanation) -> Lines:
             yield from (visible_line(f"  {line}") for line in listed)
 
 
-def answer(found: Explanation) -> Lines:
-    """The answer in short: whether it would be fetched now, if not why, and what would change
+def summary_lines(found: Explanation) -> Lines:
+    """Yields the answer in short: if it would be fetched now, why not, and what would change
     that.
     """
     waiting = [visit.segment for visit in found.visits if visit.state == LISTED]
@@ -177,7 +177,7 @@ def _fetch(found: Explanation) -> Lines:
         yield _say("hostdb", host.known)
 
 
-def _robots(robots: Robots, now: int) -> Lines:
+def _robots(robots: RobotsFacts, now: int) -> Lines:
     where = robots.url or "robots.txt"
     if robots.fetched is None:
         yield _say("robots.txt", robots.note)
@@ -194,7 +194,7 @@ def _robots(robots: Robots, now: int) -> Lines:
         yield _say("", robots.note)
 
 
-def _url(forms: Iterable[NormalForm], filters: Iterable[Asked]) -> Lines:
+def _url(forms: Iterable[NormalForm], filters: Iterable[FilterAnswer]) -> Lines:
     forms = tuple(forms)
     for form in forms:
         scopes = _ALL if len(forms) == 1 else ", ".join(form.scopes)
@@ -240,31 +240,31 @@ def _visit(visit: Visit) -> Lines:
 
 
 def _links(found: Explanation) -> Lines:
-    leads = found.leads
-    for link in leads.links:
+    referrers = found.leads
+    for link in referrers.links:
         yield _link(link)
-    if leads.total > len(leads.links):
+    if referrers.total > len(referrers.links):
         yield (
-            f"… and {leads.total - len(leads.links):,} more: minutch readlinkdb"
+            f"… and {referrers.total - len(referrers.links):,} more: minutch readlinkdb"
             f" {found.crawl}/linkdb -url {found.url}"
         )
-    for link in leads.redirects:
+    for link in referrers.redirects:
         yield f"{link.from_url} redirects to it (segment {link.segment})"
-    yield from map(_found, leads.found)
+    yield from map(_found, referrers.found)
     if (
-        leads.looked
-        and not (leads.links or leads.redirects or leads.found)
+        referrers.looked
+        and not (referrers.links or referrers.redirects or referrers.found)
         and found.entry is not None
     ):
         yield "none: it was injected, or the segments that led to it are gone"
 
 
-def _link(link: Link) -> str:
+def _link(link: ReferringLink) -> str:
     words = f" with the words “{link.anchor}”" if link.anchor else " without words"
     return f"{link.from_url}{words}{f' (first in segment {link.segment})' if link.segment else ''}"
 
 
-def _found(found: Found) -> str:
+def _found(found: ReferringSegment) -> str:
     kind = "link" if found.seen_as == LINK else "redirect"
     return (
         f"segment {found.segment}: {found.links:,} {kind}{'' if found.links == 1 else 's'}, score"
@@ -272,8 +272,10 @@ def _found(found: Found) -> str:
     )
 
 
-def crawl_page(found: Overview) -> Lines:
-    """All lines about a crawl: each with its count, and below it the command that shows more."""
+def overview_lines(found: Overview) -> Lines:
+    """Yields all lines about a crawl, each with its count, and below it the command that shows
+    more.
+    """
     yield visible_line(
         f"{found.crawl}: {counted(found.urls, 'URLs')}, {counted(found.segments, 'segments')}"
     )
@@ -300,11 +302,11 @@ _ONE: Final = {
     "fetches ": "fetch ",
     "redirect ": "redirects ",
 }
-"""How the text of a line begins, and how it does where there is one."""
+"""The beginning of a line's text -> its form for a count of one."""
 
 
-def _in_number(line: Line) -> str:
-    """The text as it follows the count."""
+def _in_number(line: OverviewLine) -> str:
+    """Returns the text in the singular or plural that fits the count."""
     plural = (
         next((words for words in _ONE if line.text.startswith(words)), "")
         if line.count == 1
@@ -313,7 +315,7 @@ def _in_number(line: Line) -> str:
     return _ONE[plural] + line.text.removeprefix(plural) if plural else line.text
 
 
-def _counted(lines: Iterable[Line]) -> Lines:
+def _counted(lines: Iterable[OverviewLine]) -> Lines:
     lines = tuple(lines)
     width = max(len(f"{line.count:,}") for line in lines)
     for line in lines:

@@ -1,4 +1,4 @@
-"""What a report says of the fetches of all segments: rounds, answers, response times. Pieces of the
+"""Counts the fetches of all segments for a report: rounds, answers, response times. Pieces of the
 table in. Pure.
 
 Response times are kept to two digits, so that their quantiles are near the true ones and take
@@ -13,7 +13,7 @@ import polars as pl
 
 from minutch.cycle.fetch.reasons import reason
 from minutch.inspect.report.facts import OUTCOMES
-from minutch.inspect.report.tally import ROWS, Count, Tally, quantile, spread
+from minutch.inspect.report.groupcounts import ROWS, Aggregate, GroupCounts, bucketed, quantile
 from minutch.records import protocolstatus as codes
 from minutch.records.protocolstatus import CODE_NAMES, ProtocolStatus
 
@@ -50,9 +50,7 @@ _URL: Final = r"\b[a-z][a-z0-9+.-]*://\S+"
 
 
 def with_outcomes(frame: pl.DataFrame) -> pl.DataFrame:
-    """Fetches with `outcome`, and with `why` and `answer` in words. Links that redirects found are
-    left out.
-    """
+    """Adds `outcome`, and `why` and `answer` in words. Links that redirects found are left out."""
     status, protocol = pl.col("status").cast(pl.String), pl.col("protocol_status").cast(pl.String)
     outcome = status.replace_strict(_FETCH_STATUSES, default="failed", return_dtype=pl.String)
     outcome = pl.when(protocol.eq_missing(_DENIED)).then(pl.lit("denied")).otherwise(outcome)
@@ -73,38 +71,38 @@ def with_outcomes(frame: pl.DataFrame) -> pl.DataFrame:
     return found.with_columns(pl.when(~had).then("why").alias("why"), answer.alias("answer"))
 
 
-class Fetches:
-    """The fetches of all segments, counted."""
+class FetchCounts:
+    """Counts of the fetches of all segments."""
 
     def __init__(self) -> None:
         rounded = pl.col("response_ms").cast(pl.Float64).round_sig_figs(2).cast(pl.Int64)
         outcome, url = pl.col("outcome").cast(pl.String), pl.col("url")
-        sums = {name: Count((outcome == name).cast(pl.Int64)) for name in ("failed", "denied")}
+        sums = {name: Aggregate((outcome == name).cast(pl.Int64)) for name in ("failed", "denied")}
         size, time = (
-            Count(pl.col("size")),
+            Aggregate(pl.col("size")),
             pl.when(pl.col("fetch_time").to_physical().is_between(0, _LAST)).then("fetch_time"),
         )
-        spans = {"started": Count(time, "min"), "ended": Count(time, "max")}
-        counted = {name: Count((outcome == name).cast(pl.Int64)) for name in OUTCOMES}
-        self._rounds = Tally({"segment": pl.col("segment")}, bytes=size, **spans, **counted)
-        self._hosts = Tally(
+        spans = {"started": Aggregate(time, "min"), "ended": Aggregate(time, "max")}
+        counted = {name: Aggregate((outcome == name).cast(pl.Int64)) for name in OUTCOMES}
+        self._rounds = GroupCounts({"segment": pl.col("segment")}, bytes=size, **spans, **counted)
+        self._hosts = GroupCounts(
             {"host": pl.col("host")},
             requests=ROWS,
             bytes=size,
-            slowest_ms=Count(pl.col("response_ms").cast(pl.Int64), "max"),
-            responses=Count(pl.col("response_ms").is_not_null().cast(pl.Int64)),
+            slowest_ms=Aggregate(pl.col("response_ms").cast(pl.Int64), "max"),
+            responses=Aggregate(pl.col("response_ms").is_not_null().cast(pl.Int64)),
             **sums,
         )
-        self._codes = Tally({"code": pl.col("answer")}, requests=ROWS)
+        self._codes = GroupCounts({"code": pl.col("answer")}, requests=ROWS)
         why = pl.col("why")
-        self._reasons = Tally(
-            {"outcome": outcome, "reason": why}, requests=ROWS, example=Count(url, "first")
+        self._reasons = GroupCounts(
+            {"outcome": outcome, "reason": why}, requests=ROWS, example=Aggregate(url, "first")
         )
         refused = {"host": pl.when(outcome == "denied").then("host")}
-        self._robots = Tally(refused, urls=ROWS, example=Count(url, "first"))
-        self._times_of_hosts = Tally({"host": pl.col("host"), "ms": rounded}, n=ROWS)
-        self._times_of_rounds = Tally({"segment": pl.col("segment"), "ms": rounded}, n=ROWS)
-        self._times = Tally({"ms": pl.col("response_ms").cast(pl.Int64)}, n=ROWS)
+        self._robots = GroupCounts(refused, urls=ROWS, example=Aggregate(url, "first"))
+        self._times_of_hosts = GroupCounts({"host": pl.col("host"), "ms": rounded}, n=ROWS)
+        self._times_of_rounds = GroupCounts({"segment": pl.col("segment"), "ms": rounded}, n=ROWS)
+        self._times = GroupCounts({"ms": pl.col("response_ms").cast(pl.Int64)}, n=ROWS)
         self.every = (
             *(self._rounds, self._hosts, self._codes, self._reasons, self._robots),
             *(self._times_of_hosts, self._times_of_rounds, self._times),
@@ -113,45 +111,47 @@ class Fetches:
         self.is_empty = True
 
     def add(self, frame: pl.DataFrame) -> None:
-        """Count the fetches of a piece from `with_outcomes`."""
+        """Counts the fetches of a piece from `with_outcomes`."""
         self.is_empty = False
-        for tally in self.every:
-            tally.add(frame)
+        for counts in self.every:
+            counts.add(frame)
 
     def rounds(self) -> pl.DataFrame:
-        """One row a segment."""
+        """Returns one row a segment."""
         medians = quantile(self._times_of_rounds.result(), ["segment"], "ms", 0.5).select(
             "segment", median_ms="ms"
         )
         return self._rounds.result().join(medians, on="segment", how="left", maintain_order="left")
 
     def hosts(self) -> pl.DataFrame:
-        """One row a host."""
+        """Returns one row a host."""
         medians = quantile(self._times_of_hosts.result(), ["host"], "ms", 0.5).select(
             "host", median_ms="ms"
         )
         return self._hosts.result().join(medians, on="host", how="left", maintain_order="left")
 
     def codes(self) -> pl.DataFrame:
-        """Answers, the most frequent first."""
+        """Returns answers, the most frequent first."""
         return self._codes.result().sort("requests", "code", descending=[True, False])
 
     def reasons(self) -> pl.DataFrame:
-        """Why pages were not had, the most frequent reason first."""
+        """Returns the reasons of failures, the most frequent first."""
         return self._reasons.result().sort("requests", "reason", descending=[True, False])
 
     def robots(self) -> pl.DataFrame:
-        """Hosts whose robots.txt refused something."""
+        """Returns the hosts whose robots.txt refused something."""
         return self._robots.result().sort("urls", "host", descending=[True, False])
 
     def times(self) -> pl.DataFrame:
-        """Response times, in buckets."""
-        return spread(self._times.result(), "ms", TIME_BOUNDS).rename(
+        """Returns response times, in buckets."""
+        return bucketed(self._times.result(), "ms", TIME_BOUNDS).rename(
             {"below": "below_ms", "n": "requests"}
         )
 
     def quantiles(self) -> dict[str, int]:
-        """Quantiles of response times, by their names in the totals; none where none is known."""
+        """Returns quantiles of response times, by their names in the totals; none if no time is
+        known.
+        """
         times = self._times.result()
         shares = {"median_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99} if times.height else {}
         return {

@@ -7,7 +7,15 @@ import random
 import polars as pl
 import pytest
 
-from minutch.inspect.report.tally import ROWS, Count, Tally, own, quantile, spread, together
+from minutch.inspect.report.groupcounts import (
+    ROWS,
+    Aggregate,
+    GroupCounts,
+    batched,
+    bucketed,
+    quantile,
+    with_own_texts,
+)
 
 
 @pytest.mark.parametrize("pieces", [1, 3, 100])
@@ -22,33 +30,35 @@ def test_the_same_as_of_the_whole(pieces: int) -> None:
         for _ in range(500)
     ]
     whole = pl.DataFrame(rows, schema=["key", "number", "text"], orient="row")
-    kinds = {how: Count(pl.col("number"), how) for how in ("sum", "min", "max")}
-    tally = Tally({"key": pl.col("key")}, n=ROWS, first=Count(pl.col("text"), "first"), **kinds)
+    kinds = {how: Aggregate(pl.col("number"), how) for how in ("sum", "min", "max")}
+    counts = GroupCounts(
+        {"key": pl.col("key")}, n=ROWS, first=Aggregate(pl.col("text"), "first"), **kinds
+    )
     for at in range(pieces):
-        tally.add(whole[at * 500 // pieces : (at + 1) * 500 // pieces])
+        counts.add(whole[at * 500 // pieces : (at + 1) * 500 // pieces])
     number, text = pl.col("number"), pl.col("text")
     expected = whole.drop_nulls("key").group_by("key").agg(
         pl.len().cast(pl.Int64).alias("n"),
         text.drop_nulls().first().alias("first"),
         *(getattr(number, how)().alias(how) for how in kinds),
     )  # fmt: skip
-    assert tally.result().sort("key").equals(expected.sort("key"))
+    assert counts.result().sort("key").equals(expected.sort("key"))
 
 
 def test_no_pieces_are_no_rows() -> None:
-    assert Tally({"key": pl.col("key")}, n=ROWS).result().is_empty()
+    assert GroupCounts({"key": pl.col("key")}, n=ROWS).result().is_empty()
 
 
 def test_spread_has_every_bucket_from_the_first_to_the_last() -> None:
     counts = pl.DataFrame({"ms": [9, 10, 29, 1000], "n": [1, 2, 4, 8]})
-    assert spread(counts, "ms", (5, 10, 20, 30, 40)).rows() == [
+    assert bucketed(counts, "ms", (5, 10, 20, 30, 40)).rows() == [
         (10, 1),
         (20, 2),
         (30, 4),
         (40, 0),
         (None, 8),
     ]
-    assert spread(counts.clear(), "ms", (5, 10)).is_empty()
+    assert bucketed(counts.clear(), "ms", (5, 10)).is_empty()
 
 
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.9, 0.99, 1.0])
@@ -73,7 +83,7 @@ def test_texts_of_its_own() -> None:
     frame = pl.DataFrame(
         {"text": ["a", None, "a text of more than twelve letters"], "number": [1, 2, 3]}
     )
-    assert own(frame).equals(frame)
+    assert with_own_texts(frame).equals(frame)
 
 
 def test_small_pieces_are_put_together() -> None:
@@ -81,6 +91,6 @@ def test_small_pieces_are_put_together() -> None:
         pl.DataFrame({"n": range(start, start + size)})
         for start, size in ((0, 3), (3, 0), (3, 4), (7, 1), (8, 1))
     ]
-    found = list(together(iter(pieces), 5))
+    found = list(batched(iter(pieces), 5))
     assert [frame["n"].to_list() for frame in found] == [[0, 1, 2, 3, 4, 5, 6], [7, 8]]
-    assert list(together(iter([]), 5)) == []
+    assert list(batched(iter([]), 5)) == []

@@ -1,4 +1,5 @@
-"""Facts as JSON: the same names, times in ISO 8601, everything else with its type. Pure: no I/O"""
+"""Writes facts as JSON: the same names, times in ISO 8601, everything else with its type. Pure: no
+I/O"""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import math
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
-from minutch.inspect.explain.times import iso
+from minutch.inspect.explain.timewords import iso
 
 TIMES: Final = frozenset(
     {
@@ -26,7 +27,7 @@ TIMES: Final = frozenset(
 
 
 def to_json(facts: Any) -> str:
-    """A dataclass as text that is ASCII, whatever pages have put into it."""
+    """Returns a dataclass as ASCII text, whatever pages have put into it."""
     return json.dumps(_plain(facts), indent=2, allow_nan=False)
 
 

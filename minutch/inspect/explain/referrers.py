@@ -1,5 +1,5 @@
-"""Who leads to a URL: the LinkDb by its index, the segments by stretches of their flat files that
-have its bytes.
+"""Finds the pages that lead to a URL: in the LinkDb by its index, in segments by stretches of their
+flat files that contain its bytes.
 
 The LinkDb has no links within a host unless linkdb.ignore.internal.links is false; then the first
 segment with a link tells which of its pages have it, and with which words.
@@ -16,7 +16,7 @@ from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import CRAWL_FETCH, CRAWL_PARSE, PARSE_DATA, Segment
 from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.javaio import decode_text, encode_text
-from minutch.inspect.explain.facts import Found, Leads, Link
+from minutch.inspect.explain.facts import Referrers, ReferringLink, ReferringSegment
 from minutch.inspect.explain.visits import protocol_status, was_skipped
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum, rows
@@ -31,27 +31,32 @@ REDIRECT: Final = "redirect"
 _REDIRECTS: Final = (status.STATUS_FETCH_REDIR_TEMP, status.STATUS_FETCH_REDIR_PERM)
 
 
-def leads_to(url: str, linkdb: LinkDb, segments: Sequence[Segment], *, look: bool) -> Leads:
-    """Who leads to a URL. Without `look` the LinkDb alone is asked. Raises FormatError (damage)."""
+def referrers_of(
+    url: str, linkdb: LinkDb, segments: Sequence[Segment], *, quick: bool
+) -> Referrers:
+    """Finds the pages that lead to a URL; if `quick`, in the LinkDb alone. Raises FormatError
+    (damage).
+    """
     inlinks = linkdb.get(url) if linkdb.exists() else None
     total = 0 if inlinks is None else len(inlinks)
     known = [] if inlinks is None else list(inlinks)[:MOST_SHOWN]
     links = tuple(
-        Link(link.from_url, link.anchor, _first(segments, link.from_url, url)) for link in known
+        ReferringLink(link.from_url, link.anchor, _first(segments, link.from_url, url))
+        for link in known
     )
-    if not look:
-        return Leads(total, links, looked=False)
+    if quick:
+        return Referrers(total, links, looked=False)
     found = tuple(_found(url, segments))
     by_link = {place.segment for place in found if place.seen_as == LINK}
     if not links and by_link:
         first = next(segment for segment in segments if segment.name in by_link)
         links = tuple(_on_pages(first, url))
     redirects = () if links else tuple(_redirects(url, segments))
-    return Leads(total, links, found, redirects)
+    return Referrers(total, links, found, redirects)
 
 
 def _first(segments: Iterable[Segment], from_url: str, url: str) -> str:
-    """The first segment in which a page has a link; empty if none of them has it."""
+    """Returns the first segment in which a page has a link; empty if none has it."""
     for segment in segments:
         if segment.has(PARSE_DATA):
             for parsed in segment.get(PARSE_DATA, from_url):
@@ -62,8 +67,8 @@ def _first(segments: Iterable[Segment], from_url: str, url: str) -> str:
     return ""
 
 
-def _found(url: str, segments: Iterable[Segment]) -> Iterator[Found]:
-    """The links and redirects in each segment that updatedb brings in."""
+def _found(url: str, segments: Iterable[Segment]) -> Iterator[ReferringSegment]:
+    """Yields the segments whose links or redirects updatedb merges."""
     for segment in segments:
         for folder, seen_as in ((CRAWL_PARSE, LINK), (CRAWL_FETCH, REDIRECT)):
             linked = list(_linked(segment, folder, url))
@@ -71,11 +76,11 @@ def _found(url: str, segments: Iterable[Segment]) -> Iterator[Found]:
                 score = 0.0
                 for datum in linked:
                     score = float32(score + datum.score)
-                yield Found(segment.name, len(linked), score, seen_as)
+                yield ReferringSegment(segment.name, len(linked), score, seen_as)
 
 
 def _linked(segment: Segment, folder: str, url: str) -> Iterator[CrawlDatum]:
-    """Records of the status `linked`; those of URLs that were not asked for are none."""
+    """Yields records of the status `linked`, without those of URLs that were not fetched."""
     for datum in segment.get(folder, url) if segment.has(folder) else ():
         if (
             isinstance(datum, CrawlDatum)
@@ -85,8 +90,8 @@ def _linked(segment: Segment, folder: str, url: str) -> Iterator[CrawlDatum]:
             yield datum
 
 
-def _on_pages(segment: Segment, url: str) -> Iterator[Link]:
-    """The links of a segment's pages to a URL, on columns."""
+def _on_pages(segment: Segment, url: str) -> Iterator[ReferringLink]:
+    """Yields the links of a segment's pages to a URL, on columns."""
     left = MOST_SHOWN
     wanted = encode_text(url)
     for part in segment.parts(PARSE_DATA) if segment.has(PARSE_DATA) else ():
@@ -98,13 +103,13 @@ def _on_pages(segment: Segment, url: str) -> Iterator[Link]:
                 .iter_rows()
             ):
                 left -= 1
-                yield Link(decode_text(key), decode_text(anchor), segment.name)
+                yield ReferringLink(decode_text(key), decode_text(anchor), segment.name)
             if not left:
                 return
 
 
-def _redirects(url: str, segments: Iterable[Segment]) -> Iterator[Link]:
-    """Pages that redirect to a URL, on columns."""
+def _redirects(url: str, segments: Iterable[Segment]) -> Iterator[ReferringLink]:
+    """Yields pages that redirect to a URL, on columns."""
     left = MOST_SHOWN
     wanted = encode_text(url)
     for segment in segments:
@@ -115,4 +120,4 @@ def _redirects(url: str, segments: Iterable[Segment]) -> Iterator[Link]:
                     ended = protocol_status(datum)
                     if ended is not None and ended.message == url and left:
                         left -= 1
-                        yield Link(from_url, "", segment.name)
+                        yield ReferringLink(from_url, "", segment.name)

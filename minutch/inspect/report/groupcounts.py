@@ -1,6 +1,4 @@
-"""Rows counted by what they have in common, piece by piece: of whole tables, one row a group is
-held. Pure.
-"""
+"""Counts rows by group, piece by piece: one row a group is held of a whole table. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +11,8 @@ _MANY: Final = 32
 """Pieces that are added up at a time."""
 
 
-class Count(NamedTuple):
-    """What is kept of a group: the sum, least, greatest or first of an expression; null counts
+class Aggregate(NamedTuple):
+    """The aggregate of a group: sum, least, greatest or first value of an expression; null counts
     nothing.
     """
 
@@ -22,35 +20,37 @@ class Count(NamedTuple):
     how: Literal["sum", "min", "max", "first"] = "sum"
 
     def over(self, name: str) -> pl.Expr:
-        """The same of values that are such counts."""
+        """Returns the aggregate of values that are such aggregates."""
         column = pl.col(name)
         return column.drop_nulls().first() if self.how == "first" else getattr(column, self.how)()
 
 
-ROWS: Final = Count(pl.lit(1, pl.Int64))
+ROWS: Final = Aggregate(pl.lit(1, pl.Int64))
 
 
-def own(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with texts of its own. Those that were chosen from a larger one keep all of its
-    texts in memory.
+def with_own_texts(frame: pl.DataFrame) -> pl.DataFrame:
+    """Copies the texts of a frame: rows chosen from a larger frame keep all of its texts in
+    memory.
     """
     return frame.with_columns(pl.col(pl.String) + "")
 
 
-class Tally:
-    """Counts by group. `by`: name → what groups are formed by; rows where one is null belong to
+class GroupCounts:
+    """Counts by group. `by`: name → expression of the group; rows with a null there belong to
     none.
     """
 
-    def __init__(self, by: Mapping[str, pl.Expr], **counts: Count) -> None:
+    def __init__(self, by: Mapping[str, pl.Expr], **counts: Aggregate) -> None:
         self._by, self._counts = by, counts
         self._parts: list[pl.DataFrame] = []
 
     def add(self, frame: pl.DataFrame) -> None:
-        """Count the rows of a piece."""
+        """Counts the rows of a piece."""
         values = {name: count.of for name, count in self._counts.items()}
         self._parts.append(
-            own(self._summed(frame.select(**self._by, **values).drop_nulls(list(self._by))))
+            with_own_texts(
+                self._summed(frame.select(**self._by, **values).drop_nulls(list(self._by)))
+            )
         )
         if len(self._parts) >= _MANY:
             self._parts = [self._summed(pl.concat(self._parts))]
@@ -60,15 +60,15 @@ class Tally:
         return frame.group_by(list(self._by), maintain_order=True).agg(sums)
 
     def result(self) -> pl.DataFrame:
-        """One row a group, in the order in which they came; without any piece, an empty table
-        without columns.
+        """Returns one row a group, in the order of their first rows; an empty table without columns
+        if there was no piece.
         """
         return self._summed(pl.concat(self._parts)) if self._parts else pl.DataFrame()
 
 
-def spread(counts: pl.DataFrame, name: str, bounds: Sequence[int]) -> pl.DataFrame:
-    """Counts by value (`name`, `n`) as `below` and `n`: every bucket from the first to the last
-    that has any.
+def bucketed(counts: pl.DataFrame, name: str, bounds: Sequence[int]) -> pl.DataFrame:
+    """Turns counts by value (`name`, `n`) into `below` and `n`: every bucket from the first to the
+    last that is not empty.
     """
     if counts.is_empty():
         return pl.DataFrame(schema={"below": pl.Int64, "n": pl.Int64})
@@ -85,7 +85,7 @@ def spread(counts: pl.DataFrame, name: str, bounds: Sequence[int]) -> pl.DataFra
 
 
 def quantile(counts: pl.DataFrame, by: Sequence[str], value: str, share: float) -> pl.DataFrame:
-    """The quantile of `value`, which came `n` times in a row of `counts`, for each group of
+    """Returns the quantile of `value`, which came `n` times in a row of `counts`, for each group of
     `by`.
     """
     ordered = counts.sort(*by, value)
@@ -96,8 +96,8 @@ def quantile(counts: pl.DataFrame, by: Sequence[str], value: str, share: float) 
     return reached.unique(groups, keep="first", maintain_order=True) if groups else reached.head(1)
 
 
-def together(pieces: Iterable[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
-    """Pieces of a table put together until they have so many rows."""
+def batched(pieces: Iterable[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
+    """Joins pieces of a table until they have so many rows."""
     held: list[pl.DataFrame] = []
     for piece in pieces:
         held.append(piece)

@@ -14,7 +14,7 @@ import pytest
 from minutch.commands import sitemap as sitemap_command
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.segment.store import text_key
+from minutch.cycle.segment.storedrecords import text_key
 from minutch.cycle.sitemap import processor as sitemap
 from minutch.cycle.sitemap import sitemapfetch
 from minutch.cycle.sitemap.sitemapentries import KNOWN, NEW, REPEATED
@@ -25,7 +25,7 @@ from minutch.plugin.urlrules import FILTERED, MALFORMED
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, CrawlDatum
 from minutch.records.hostdatum import HostDatum
 from minutch.work.tables.database import part_name
-from tests.cycle.hostdb.sitemapsite import Page, SitemapSite
+from tests.cycle.sitemap.sitemapsite import Page, SitemapSite
 from tests.support.crawldbs import read_db, write_db
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.nutchruns import COMMANDS, NutchRun, context_for, nutch_runs

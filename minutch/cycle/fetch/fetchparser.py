@@ -19,12 +19,11 @@ import asyncio
 import logging
 import struct
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from minutch.conf import Configuration
-from minutch.cycle.fetch.closing import stored_compression
 from minutch.cycle.fetch.queuekey import QueueKey
 from minutch.cycle.fetch.queues import FetchItem
 from minutch.cycle.fetch.recorder import ParsedPage
@@ -34,7 +33,7 @@ from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
 from minutch.cycle.parse.pageparser import PageParser, PageResult, ParseTask, ReadPage
 from minutch.cycle.parse.pagerecords import PageRecords
-from minutch.cycle.parse.workerpool import POLL, Running, WorkerPool, pool_settings
+from minutch.cycle.parse.workerpool import POLL, PoolSettings, Running, WorkerPool
 from minutch.errors import FormatError, ParseError
 from minutch.hadoop.formats.javahash import hash_map_order, string_hash
 from minutch.plugin.points import ParseResult
@@ -61,16 +60,21 @@ _Waiting = tuple[bytes, asyncio.Future[ParsedPage]]
 class FetchParser:
     """Parses pages as they are fetched."""
 
-    def __init__(self, conf: Configuration, segment_name: str, settings: FetchSettings) -> None:
+    def __init__(
+        self, make_parser: Callable[[], PageParser], pool: PoolSettings, settings: FetchSettings
+    ) -> None:
         """Starts the worker at once: before this process has threads or an event loop."""
         task = partial(
-            FetchTask, conf, segment_name, links=settings.follow.depth > 0, events=settings.publish
+            FetchTask,
+            make_parser,
+            settings.compression,
+            links=settings.follow.depth > 0,
+            events=settings.publish,
         )
-        limits = pool_settings(conf)
-        limits["workers"] = MOST_WORKERS
-        if limits["timeout"] <= 0:
-            limits["timeout"] = settings.hung_after / 1000
-        self._pool: WorkerPool[ParsedPage] = WorkerPool(task, **limits)
+        limits = replace(pool, workers=MOST_WORKERS)
+        if limits.timeout <= 0:
+            limits = replace(limits, timeout=settings.hung_after / 1000)
+        self._pool: WorkerPool[ParsedPage] = WorkerPool(task, limits)
         self._pool.warm_up()
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
@@ -87,7 +91,9 @@ class FetchParser:
         return 0 if full else self._pages
 
     async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
-        """The records of a page that was fetched at `fetch_time`, from its serialized Content."""
+        """Returns the records of a page that was fetched at `fetch_time`, from its serialized
+        Content.
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[ParsedPage] = loop.create_future()
         item = pack_page(stored, fetch_time)
@@ -103,14 +109,14 @@ class FetchParser:
             self._pages -= 1
 
     def close(self) -> None:
-        """End the workers, whatever they are at."""
+        """Ends the workers, whatever they are at."""
         for batch in self._running.values():
             batch.forget()
         self._running.clear()
         self._pool.close()
 
     def _hand_out(self) -> None:
-        """Give a worker what waits, unless one that gets on is at work."""
+        """Gives a worker what waits, unless one that gets on is at work."""
         self._handing_out = False
         late = sum(batch.late for batch in self._running.values())
         if not self._waiting or len(self._running) > late or len(self._running) >= MOST_WORKERS:
@@ -157,7 +163,7 @@ class _Batch:
         self._timer = self._loop.call_later(POLL, self._look)
 
     def forget(self) -> None:
-        """Stop watching."""
+        """Stops watching."""
         self._loop.remove_reader(self._descriptor)
         self._timer.cancel()
 
@@ -206,7 +212,7 @@ class LinkFollower:
         self._seen = {hash(url) for url in listed}
 
     def is_new(self, url: str) -> bool:
-        """Whether a link to a URL may be followed: once, and not if the URL is in the list."""
+        """Returns True if a link to a URL may be followed: once, and not if the URL is listed."""
         size = len(self._seen)
         self._seen.add(hash(url))
         return len(self._seen) > size
@@ -245,7 +251,7 @@ class LinkFollower:
 
 
 def _java_order(urls: list[str], capacity: int) -> list[str]:
-    """The order in which a java.util.HashSet made for `capacity` entries gives them."""
+    """Returns the order in which a java.util.HashSet made for `capacity` entries gives them."""
     size = 1
     while size < max(capacity, 1):
         size *= 2
@@ -266,18 +272,22 @@ class FetchTask(ParseTask[ParsedPage]):
     answers = (ParsedPage, PackedDocument, ParseStatus)
 
     def __init__(
-        self, conf: Configuration, segment_name: str, *, links: bool, events: bool
+        self,
+        make_parser: Callable[[], PageParser],
+        compression: str,
+        *,
+        links: bool,
+        events: bool,
     ) -> None:
         """`links` and `events`: the fetcher wants to know the outlinks, and the data of REPORT
         events.
         """
-        parser = PageParser(conf, segment_name, fetching=True)
-        super().__init__(parser, DocumentPacker.compressing(stored_compression(conf)))
+        super().__init__(make_parser(), DocumentPacker.compressing(compression))
         self._links = links
         self._events = events
 
     def run(self, item: bytes) -> ReadPage | FormatError:
-        """Parse a page. Its fetch status comes back afterwards: most parsers hand the page's own
+        """Parses a page. Its fetch status comes back afterwards: most parsers hand the page's own
         metadata on.
         """
         page = super().run(item)
@@ -318,8 +328,8 @@ class FetchTask(ParseTask[ParsedPage]):
 
 
 def _event(output: PageRecords, fetch_time: int) -> dict[str, object]:
-    """The data of a REPORT event (org.apache.nutch.fetcher.FetcherThreadEvent); the fetcher adds
-    the score.
+    """Returns the data of a REPORT event (org.apache.nutch.fetcher.FetcherThreadEvent); the fetcher
+    adds the score.
     """
     data = output.data
     return {

@@ -1,6 +1,5 @@
-"""What a report says of the CrawlDb: statuses, hosts, due dates, fetch intervals. Pieces of it in,
-facts out. Pure.
-"""
+"""Counts the CrawlDb's entries for a report: statuses, hosts, due dates, fetch intervals. Pieces of
+it in, facts out. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +7,8 @@ from typing import Final
 
 import polars as pl
 
+from minutch.inspect.report.groupcounts import ROWS, Aggregate, GroupCounts
 from minutch.inspect.report.ids import ID
-from minutch.inspect.report.tally import ROWS, Count, Tally
 
 NEEDED: Final = ("url", "host", "status", "fetch_time", "fetch_interval")
 HOST_COUNTS: Final = {
@@ -29,8 +28,8 @@ _DUE: Final = -(1 << 62)
 """Stands for the hour of all that is due."""
 
 
-class Entries:
-    """The entries of a CrawlDb, counted at the time `now` (epoch ms)."""
+class EntryCounts:
+    """Counts of the entries of a CrawlDb at the time `now` (epoch ms)."""
 
     def __init__(self, now: int) -> None:
         self._now = now
@@ -40,33 +39,38 @@ class Entries:
         state = status.replace_strict({"db_unfetched": "new", "db_gone": "gone"}, default="again")
         hour = pl.when(time <= now).then(_DUE).otherwise(time // _HOUR * _HOUR)
         counts = {
-            name: Count(status.is_in(names).cast(pl.Int64)) for name, names in HOST_COUNTS.items()
+            name: Aggregate(status.is_in(names).cast(pl.Int64))
+            for name, names in HOST_COUNTS.items()
         }
-        self._statuses = Tally({"status": status}, urls=ROWS)
-        self._hosts = Tally({"host": pl.col("host")}, urls=ROWS, **counts)
-        self._due = Tally({"hour": hour, "state": state}, n=ROWS)
-        self._intervals = Tally({"seconds": pl.col("fetch_interval").cast(pl.Int64)}, urls=ROWS)
+        self._statuses = GroupCounts({"status": status}, urls=ROWS)
+        self._hosts = GroupCounts({"host": pl.col("host")}, urls=ROWS, **counts)
+        self._due = GroupCounts({"hour": hour, "state": state}, n=ROWS)
+        self._intervals = GroupCounts(
+            {"seconds": pl.col("fetch_interval").cast(pl.Int64)}, urls=ROWS
+        )
 
     def add(self, frame: pl.DataFrame) -> None:
-        """Count the entries of a piece, which has the columns NEEDED."""
-        for tally in (self._statuses, self._hosts, self._due, self._intervals):
-            tally.add(frame)
+        """Counts the entries of a piece, which has the columns NEEDED."""
+        for counts in (self._statuses, self._hosts, self._due, self._intervals):
+            counts.add(frame)
         self._ids.append(frame.select(ID, "status"))
 
     def ids(self) -> pl.DataFrame:
-        """The entries by `id`, ascending, with their `status`."""
+        """Returns the entries by `id`, ascending, with their `status`."""
         return pl.concat(self._ids).sort("id")
 
     def hosts(self) -> pl.DataFrame:
-        """One row a host, those with most URLs first."""
+        """Returns one row a host, those with most URLs first."""
         return self._hosts.result().sort("urls", "host", descending=[True, False])
 
     def statuses(self) -> pl.DataFrame:
-        """Entries by status."""
+        """Returns the number of entries by status."""
         return self._statuses.result().sort("status")
 
     def intervals(self) -> pl.DataFrame:
-        """Entries by fetch interval; where there are many of them, to one digit."""
+        """Returns the number of entries by fetch interval, rounded to one digit if there are
+        many.
+        """
         found = self._intervals.result()
         if found.height > _MOST_INTERVALS:
             rounded = pl.col("seconds").cast(pl.Float64).round_sig_figs(1).cast(pl.Int64)
@@ -74,8 +78,8 @@ class Entries:
         return found.sort("seconds")
 
     def due(self) -> pl.DataFrame:
-        """Entries by the date of their next fetch: due ones, then steps of an hour to a month, then
-        all later ones.
+        """Returns the number of entries by date of their next fetch: due, then steps of an hour to
+        a month, then later.
         """
         found = self._due.result()
         step = self._step(found)
@@ -100,7 +104,7 @@ class Entries:
         return pl.DataFrame(rows, schema_overrides={"start": pl.Int64, "end": pl.Int64})
 
     def _step(self, found: pl.DataFrame) -> int:
-        """The least step with which nearly all that is not due fits into the plot."""
+        """Returns the least step with which nearly all that is not due fits into the plot."""
         later = found.filter(pl.col("hour") != _DUE).sort("hour")
         if later.is_empty():
             return _DAY

@@ -1,0 +1,90 @@
+"""Makes the plugins of a fetch, each when it is first asked for.
+
+Below the job nothing else knows the configuration. Every process of a fetch makes its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Final
+
+from minutch.clock import Clock
+from minutch.conf import Configuration
+from minutch.cycle.fetch.protocols import ProtocolLookup
+from minutch.cycle.fetch.publishers import Publishers
+from minutch.cycle.parse.mime import MimeUtil
+from minutch.cycle.parse.pageparser import PageParser
+from minutch.cycle.parse.signature import Signature, make_signature
+from minutch.cycle.parse.workerpool import PoolSettings
+from minutch.plugin.chains import (
+    SCOPE_DEFAULT,
+    SCOPE_FETCHER,
+    ScoringFilters,
+    URLFilters,
+    URLNormalizers,
+)
+
+STATE_PROPERTY: Final = "minutch.fetch.state"
+
+
+class FetchComponents:
+    """The plugins of one process of a fetch."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self._conf = conf
+
+    def with_state(self, folder: Path) -> FetchComponents:
+        """Returns components that remember hosts in `folder`."""
+        return FetchComponents(self._conf.with_values({STATE_PROPERTY: str(folder)}))
+
+    @cached_property
+    def filters(self) -> URLFilters:
+        """The URL filters."""
+        return URLFilters(self._conf)
+
+    @cached_property
+    def normalizers(self) -> URLNormalizers:
+        """The normalizers of redirects."""
+        return URLNormalizers(self._conf, SCOPE_FETCHER)
+
+    @cached_property
+    def list_normalizers(self) -> URLNormalizers:
+        """The normalizers of fetch lists (fetcher.normalize.urls)."""
+        return URLNormalizers(self._conf, SCOPE_DEFAULT)
+
+    @cached_property
+    def scoring(self) -> ScoringFilters:
+        """The scoring filters."""
+        return ScoringFilters(self._conf)
+
+    @cached_property
+    def protocols(self) -> ProtocolLookup:
+        """The protocols."""
+        return ProtocolLookup(self._conf)
+
+    @cached_property
+    def mime(self) -> MimeUtil:
+        """The detection of media types."""
+        return MimeUtil(self._conf)
+
+    @cached_property
+    def signature(self) -> Signature:
+        """The signature of pages that are not parsed."""
+        return make_signature(self._conf)
+
+    def publishers(self, clock: Clock) -> Publishers:
+        """Makes the publishers."""
+        return Publishers(self._conf, clock)
+
+    def parser_factory(self, segment_name: str) -> Callable[[], PageParser]:
+        """Returns a function that makes the parser of fetched pages, in the worker that needs
+        it.
+        """
+        return partial(PageParser, self._conf, segment_name, fetching=True)
+
+    @cached_property
+    def pool(self) -> PoolSettings:
+        """The limits of parse workers."""
+        return PoolSettings.from_conf(self._conf)

@@ -1,0 +1,107 @@
+"""Exports the links of a crawl as a graph: as CSV, for Gephi and networkx, or as GraphML.
+
+Nodes of GraphML have numbers as ids, and the URL or host as `label`; edges have the anchor text, or
+the number of links. Source: http://graphml.graphdrawing.org/specification.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from xml.sax.saxutils import escape
+
+import polars as pl
+
+from minutch.inspect.query.crawl import open_crawl
+from minutch.inspect.query.graph import edges
+from minutch.inspect.query.results import csv_lines
+from minutch.job import Counters, JobContext
+from minutch.terminal import visible
+from minutch.work.tables.textparts import output_file
+
+_NAMES: Final = {"source": "Source", "target": "Target", "anchor": "Label", "weight": "Weight"}
+_HEAD: Final = """<?xml version="1.0" encoding="UTF-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="label" for="node" attr.name="label" attr.type="string"/>
+<key id="{name}" for="edge" attr.name="{name}" attr.type="{kind}"/>
+<graph edgedefault="directed">
+"""
+_TAIL: Final = "</graph>\n</graphml>\n"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphOptions:
+    """Options of export edges and export graphml."""
+
+    by_host: bool = False
+    """Export the links between hosts, with their numbers, instead of those between pages."""
+
+
+def export_edges(
+    crawl: Path, out: Path, options: GraphOptions = GraphOptions(), *, context: JobContext
+) -> Counters:
+    """Writes the links of the crawl in a folder to the new CSV file `out`.
+
+    Columns are Source, Target, and Label (the anchor text) or Weight (the number of links).
+    """
+    rows = edges(open_crawl(crawl), by_host=options.by_host)
+    rows = rows.rename({name: _NAMES[name] for name in rows.collect_schema()})
+    counters = Counters({"links": 0})
+    with (
+        output_file(out) as new,
+        new.open("wb") as file,
+        context.progress("export edges", unit="links") as progress,
+    ):
+
+        def counted(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+            for frame in frames:
+                counters.add("links", len(frame))
+                progress.advance(len(frame))
+                yield frame
+
+        frames = rows.collect_batches(maintain_order=True, engine="streaming")
+        for text in csv_lines(counted(frames), rows.collect_schema()):
+            file.write(text.encode("utf-8", "replace"))
+    return counters
+
+
+def export_graphml(
+    crawl: Path, out: Path, options: GraphOptions = GraphOptions(), *, context: JobContext
+) -> Counters:
+    """Writes the links of the crawl in a folder to the new GraphML file `out`."""
+    opened = open_crawl(crawl)
+    with (
+        output_file(out) as new,
+        new.open("wb") as file,
+        context.progress("export graphml", unit="links") as progress,
+    ):
+        links = edges(opened, by_host=options.by_host).collect(engine="streaming")
+        nodes = pl.concat([links["source"], links["target"]]).unique().sort()
+        for line in _graphml_lines(links, nodes):
+            file.write(line.encode("utf-8", "replace"))
+        progress.advance(len(links))
+    return Counters({"nodes": len(nodes), "links": len(links)})
+
+
+def _graphml_lines(links: pl.DataFrame, nodes: pl.Series) -> Iterator[str]:
+    name = links.columns[2]
+    yield _HEAD.format(name=name, kind="int" if links[name].dtype.is_integer() else "string")
+    for number, label in enumerate(nodes):
+        yield f'<node id="n{number}"><data key="label">{_xml(label)}</data></node>\n'
+    ends = [
+        column.replace_strict(nodes, pl.Series(range(len(nodes))))
+        for column in (links["source"], links["target"])
+    ]
+    for source, target, value in zip(*ends, links[name], strict=True):
+        yield (
+            f'<edge source="n{source}" target="n{target}"><data'
+            f' key="{name}">{_xml(str(value))}</data></edge>\n'
+        )
+    yield _TAIL
+
+
+def _xml(value: str) -> str:
+    """Escapes a text for XML; control characters, which XML excludes, are written out."""
+    return escape(visible(value).replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd"))

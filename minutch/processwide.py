@@ -1,0 +1,69 @@
+"""Holds the settings of this process, which all its jobs share.
+
+They are set in one place, `minutch.job.set_up_process`, by the programs that run jobs: the command
+line, `minutch.open`, `minutch.jobs`. A worker process takes them over from the process that starts
+it. They are not passed along for one of two reasons: the process has only one of the things that
+they describe (a log, a set of cores, a Java process for file systems), or the functions that need
+them are called with a host name or a path by every layer (the public suffix list).
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """The log as `minutch.log.configure` has set it up."""
+
+    level: int = logging.INFO
+    file: Path | None = None
+    only_live: bool = False
+    """Whether the stream shows progress and warnings only."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """The settings of the Java process that reads file systems of Hadoop."""
+
+    properties: tuple[tuple[str, str], ...] = ()
+    """Hadoop's properties."""
+    jars: tuple[str, ...] = ()
+    """Jars besides those of PySpark: files, and folders with a star."""
+    scratch: str = ""
+    """The folder for files in transit; the system's folder for temporary files if empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSettings:
+    """All settings of a process."""
+
+    log: LogSettings | None = None
+    """None until the log is configured."""
+    stores: StoreSettings = StoreSettings()
+    suffix_list: Path | None = None
+    """The public suffix list; None for the bundled one."""
+    cores: int = 0
+    """Number of cores that jobs may use; 0 for all."""
+
+
+_settings = ProcessSettings()
+
+
+def settings() -> ProcessSettings:
+    """Returns the settings of this process."""
+    return _settings
+
+
+def use(settings: ProcessSettings) -> None:
+    """Replaces the settings of this process."""
+    global _settings  # noqa: PLW0603 - the one place where a process keeps settings
+    _settings = settings
+
+
+def change(**values: Any) -> None:
+    """Replaces some of the settings of this process."""
+    use(replace(_settings, **values))
