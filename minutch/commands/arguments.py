@@ -51,7 +51,7 @@ class Flag:
 
     @property
     def is_list(self) -> bool:
-        """Whether the value is a list."""
+        """True if the value is a list."""
         return self.many or self.repeats
 
 

@@ -114,34 +114,34 @@ def parse_options(args: Sequence[str]) -> tuple[Path, CrawlOptions, int | None]:
     """Takes the command line apart: the crawl's folder, options, the live page's port. Raises
     UsageError.
     """
-    given = parse(args, _FLAGS, usage=USAGE, least=2, most=3)
-    *seeds, crawl_dir, rounds = given.positional
-    if seeds and given["-s"]:
+    arguments = parse(args, _FLAGS, usage=USAGE, least=2, most=3)
+    *seeds, crawl_dir, rounds = arguments.positional
+    if seeds and arguments["-s"]:
         fail("the seeds are given twice", USAGE)
-    near = given["--dedup-near"]
+    near = arguments["--dedup-near"]
     if near is not None and not 0 <= near <= MOST_BITS:
         fail(f"--dedup-near: expected 0 to {MOST_BITS} bits, found {near}", USAGE)
-    where = seeds[0] if seeds else given["-s"]
+    where = seeds[0] if seeds else arguments["-s"]
     options = CrawlOptions(
         _rounds(rounds),
         seeds=None if where is None else as_path(where),
-        wait=given["--wait"],
-        index=given["--index"],
-        sitemaps=None if given["-sm"] is None else Path(given["-sm"]),
-        hostdb_update=given["--hostdbupdate"],
-        hostdb_generate=given["--hostdbgenerate"],
-        sitemaps_from_hostdb=given.get("--sitemaps-from-hostdb", "never"),
-        fetchers=given.get("--num-fetchers", 1),
-        tasks=given.get("--num-tasks", 2),
-        size=given.get("--size-fetchlist", 50000),
-        time_limit=given.get("--time-limit-fetch", 180),
-        threads=given.get("--num-threads", 50),
-        dedup_group=given.get("--dedup-group", "none"),
+        wait=arguments["--wait"],
+        index=arguments["--index"],
+        sitemaps=None if arguments["-sm"] is None else Path(arguments["-sm"]),
+        hostdb_update=arguments["--hostdbupdate"],
+        hostdb_generate=arguments["--hostdbgenerate"],
+        sitemaps_from_hostdb=arguments.get("--sitemaps-from-hostdb", "never"),
+        fetchers=arguments.get("--num-fetchers", 1),
+        tasks=arguments.get("--num-tasks", 2),
+        size=arguments.get("--size-fetchlist", 50000),
+        time_limit=arguments.get("--time-limit-fetch", 180),
+        threads=arguments.get("--num-threads", 50),
+        dedup_group=arguments.get("--dedup-group", "none"),
         dedup_near=near,
-        add_days=given.get("-adddays", 0),
+        add_days=arguments.get("-adddays", 0),
         shown_as=crawl_dir,
     )
-    return as_path(crawl_dir), options, given["--status"]
+    return as_path(crawl_dir), options, arguments["--status"]
 
 
 def _rounds(text: str) -> int:

@@ -63,9 +63,9 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the command. Exit code 0 for an answer, whatever it is."""
-    given = parse(args, FLAGS, usage=USAGE, most=2)
-    url, crawl = _url_and_crawl(given.positional)
-    options = _options(given)
+    arguments = parse(args, FLAGS, usage=USAGE, most=2)
+    url, crawl = _url_and_crawl(arguments.positional)
+    options = _options(arguments)
     facts: Explanation | Overview
     if url is None:
         facts = overview(crawl, options, context=context)
@@ -73,7 +73,7 @@ def run(args: list[str], context: JobContext) -> int:
     else:
         facts = explain(crawl, url, options, context=context)
         lines = explanation_lines(facts)
-    for line in [to_json(facts)] if given["-json"] else lines:
+    for line in [to_json(facts)] if arguments["-json"] else lines:
         context.print(line)
     return 0
 
@@ -93,16 +93,18 @@ def _url_and_crawl(words: Sequence[str]) -> tuple[str | None, Path]:
     return words[0], Path(DEFAULT_CRAWL)
 
 
-def _options(given: Arguments) -> ExplainOptions:
-    if given.get("-maxNumSegments", 1) < 1:
+def _options(arguments: Arguments) -> ExplainOptions:
+    if arguments.get("-maxNumSegments", 1) < 1:
         fail("-maxNumSegments: expected at least 1", USAGE)
     generate = GenerateOptions(
-        top_n=given.get("-topN", select.NO_LIMIT),
-        add_days=given.get("-adddays", 0),
-        filtering=not given["-noFilter"],
-        normalize=not given["-noNorm"],
-        max_segments=given.get("-maxNumSegments", 1),
-        expression=given["-expr"],
-        hostdb=Path(given["-hostdb"]) if given["-hostdb"] else None,
+        top_n=arguments.get("-topN", select.NO_LIMIT),
+        add_days=arguments.get("-adddays", 0),
+        filtering=not arguments["-noFilter"],
+        normalize=not arguments["-noNorm"],
+        max_segments=arguments.get("-maxNumSegments", 1),
+        expression=arguments["-expr"],
+        hostdb=Path(arguments["-hostdb"]) if arguments["-hostdb"] else None,
     )
-    return ExplainOptions(generate, given["-quick"], addresses_of if given["-resolve"] else None)
+    return ExplainOptions(
+        generate, arguments["-quick"], addresses_of if arguments["-resolve"] else None
+    )

@@ -20,8 +20,8 @@ FLAGS = (Flag("-threads", value="n", convert=int), Flag("-metrics", value="port"
 
 def run(args: list[str], context: JobContext) -> int:
     """Fetches a segment. Exit code 0; every failure is 255 as in Nutch."""
-    given = parse(args, FLAGS, usage=USAGE, least=1)
-    segment, port = as_path(given.positional[0]), given["-metrics"]
+    arguments = parse(args, FLAGS, usage=USAGE, least=1)
+    segment, port = as_path(arguments.positional[0]), arguments["-metrics"]
     watch: Watch | None = None
     with ExitStack() as stack:
         server: LiveServer | None = None
@@ -34,7 +34,7 @@ def run(args: list[str], context: JobContext) -> int:
             context.out.flush()
         context.reports["Fetcher"] = fetch(
             segment,
-            FetchOptions(threads=given["-threads"]),
+            FetchOptions(threads=arguments["-threads"]),
             context=context,
             watch=watch,
             serving=None if server is None else server.running,

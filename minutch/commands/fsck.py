@@ -25,10 +25,10 @@ FLAGS: Final = (Flag("-repair"), Flag("-drop"))
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the command. Exit code 0 if nothing is wrong, or nothing any more; otherwise 1."""
-    given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
-    if given["-drop"] and not given["-repair"]:
+    arguments = parse(args, FLAGS, usage=USAGE, least=1, most=1)
+    if arguments["-drop"] and not arguments["-repair"]:
         fail("-drop is for -repair", USAGE)
-    options = FsckOptions(repair=given["-repair"], drop=given["-drop"])
-    result = fsck(Path(given.positional[0]), options, context=context)
+    options = FsckOptions(repair=arguments["-repair"], drop=arguments["-drop"])
+    result = fsck(Path(arguments.positional[0]), options, context=context)
     context.report("fsck", result.counters)
     return 1 if result.left else 0

@@ -109,8 +109,8 @@ RULES = "regex-urlfilter.txt"
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the command. Exit code 0. Raises StoreError if a file can't be written."""
-    given = parse(args, (), usage=USAGE, most=1)
-    folder = Path(given.positional[0] if given.positional else ".")
+    arguments = parse(args, (), usage=USAGE, most=1)
+    folder = Path(arguments.positional[0] if arguments.positional else ".")
     rules = (context.conf.home / "conf" / RULES).read_text(encoding="utf-8")
     files = {"conf/nutch-site.xml": SITE, f"conf/{RULES}": rules, "seeds/seeds.txt": SEEDS}
     for name, text in files.items():

@@ -30,12 +30,14 @@ LINE_FLAGS = (
 )
 
 
-def answer_lines(given: Arguments, answer: Callable[[str], str], context: JobContext) -> int:
-    """Answers each line of stdin, or of connections if `given` (values of LINE_FLAGS) says so;
+def answer_lines(arguments: Arguments, answer: Callable[[str], str], context: JobContext) -> int:
+    """Answers each line of stdin, or of connections if `arguments` (values of LINE_FLAGS) says so;
     returns the exit code.
     """
-    if given["-listen"] is not None:
-        with LineServer(given["-listen"], answer, keep_open=given["-keepClientCnxOpen"]) as server:
+    if arguments["-listen"] is not None:
+        with LineServer(
+            arguments["-listen"], answer, keep_open=arguments["-keepClientCnxOpen"]
+        ) as server:
             server.serve_forever()
         return 0
     for line in context.stdin:

@@ -19,12 +19,12 @@ FLAGS: Final = (Flag("-noFilter"), Flag("-noNormalize"))
 
 def run(args: list[str], context: JobContext) -> int:
     """Parses a segment; accepts its flags in any case, as Nutch does."""
-    given = arguments.parse(args, FLAGS, usage=USAGE, least=1, ignore_case=True)
+    values = arguments.parse(args, FLAGS, usage=USAGE, least=1, ignore_case=True)
     options = ParseOptions(
-        filter=False if given["-noFilter"] else None,
-        normalize=False if given["-noNormalize"] else None,
+        filter=False if values["-noFilter"] else None,
+        normalize=False if values["-noNormalize"] else None,
     )
-    counters = parse(as_path(given.positional[0]), options, context=context)
+    counters = parse(as_path(values.positional[0]), options, context=context)
     if counters:
         context.report("ParseSegment", counters)
     return 0

@@ -47,10 +47,10 @@ FLAGS: Final = (*PAGE_FLAGS, Flag("-forceAs", value="mimeType"))
 
 def run(args: list[str], context: JobContext) -> int:
     """The command."""
-    given = parse(args, FLAGS, usage=USAGE, least=0 if args else 1, most=1)
-    options = PageCheckOptions(**page_options(given))
-    with ParserChecker(context.conf, options, context.clock, given["-forceAs"]) as checker:
-        return show_pages(checker, given, context)
+    arguments = parse(args, FLAGS, usage=USAGE, least=0 if args else 1, most=1)
+    options = PageCheckOptions(**page_options(arguments))
+    with ParserChecker(context.conf, options, context.clock, arguments["-forceAs"]) as checker:
+        return show_pages(checker, arguments, context)
 
 
 class ParserChecker(PageChecker):
@@ -78,8 +78,8 @@ class ParserChecker(PageChecker):
 
 
 class Headers(Metadata):
-    """What came over HTTP, before a segment has stored it (CaseInsensitiveMetadata, a tree without
-    case).
+    """The headers of a response before a segment has stored it (CaseInsensitiveMetadata, a tree
+    without case).
     """
 
     def java_names(self) -> Iterator[str]:

@@ -24,9 +24,9 @@ FLAGS: Final = (
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the command. Exit code 0."""
-    given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
-    options = ReportOptions(given["-o"], given["--compare"], given["--force"])
-    made = report(Path(given.positional[0]), options, context=context)
+    arguments = parse(args, FLAGS, usage=USAGE, least=1, most=1)
+    options = ReportOptions(arguments["-o"], arguments["--compare"], arguments["--force"])
+    made = report(Path(arguments.positional[0]), options, context=context)
     urls, rounds = made.facts.total("urls") or 0, made.facts.total("rounds") or 0
     context.print(f"{made.file}: {counted(urls, 'URLs')}, {counted(rounds, 'rounds')}")
     return 0

@@ -33,13 +33,13 @@ FLAGS: Final = (
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the command. Exit code 0, 1 if nothing is found."""
-    given = parse(args, FLAGS, usage=USAGE, least=2)
-    index, *words = given.positional
-    count, first = given.get("-n", 10), given.get("-from", 1)
+    arguments = parse(args, FLAGS, usage=USAGE, least=2)
+    index, *words = arguments.positional
+    count, first = arguments.get("-n", 10), arguments.get("-from", 1)
     if not 0 < count <= DEEPEST or first < 1:
         fail(f"-n and -from: expected 1 to {DEEPEST}", USAGE)
     results = search(Path(index), " ".join(words), SearchOptions(count, first - 1))
-    if given["-json"]:
+    if arguments["-json"]:
         for hit in results.hits:
             context.print(hit.as_json())
     else:

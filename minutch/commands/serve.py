@@ -37,14 +37,14 @@ DEFAULT_PORT: Final = 8080
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs until it is stopped. Exit code 0."""
-    given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
-    crawl, port = Path(given.positional[0]), given.get("-port", DEFAULT_PORT)
+    arguments = parse(args, FLAGS, usage=USAGE, least=1, most=1)
+    crawl, port = Path(arguments.positional[0]), arguments.get("-port", DEFAULT_PORT)
     if not 0 <= port <= LAST_PORT:
         fail(f"-port: expected 0 to {LAST_PORT}, found {port}", USAGE)
     if not crawl.is_dir():
         raise StoreError(f"Input path does not exist: {crawl}")
-    host = given.get("-host", "localhost")
-    searcher = Searcher(Path(given["-index"]) if given["-index"] else crawl / "index")
+    host = arguments.get("-host", "localhost")
+    searcher = Searcher(Path(arguments["-index"]) if arguments["-index"] else crawl / "index")
     listener = listen(host, port)
     try:
         asyncio.run(_serve(listener, host, searcher, CrawlFiles(crawl), context))

@@ -81,24 +81,26 @@ SAMPLE: Final = 1_000_000
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the command; exit code 0."""
-    given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
+    arguments = parse(args, FLAGS, usage=USAGE, least=1, most=1)
     options = ForecastOptions(
         context.clock.now(),
-        given.get("-days", DAYS),
-        given.get("-rounds", 1),
-        given["-budget"],
-        given.get("-seed", 0),
+        arguments.get("-days", DAYS),
+        arguments.get("-rounds", 1),
+        arguments["-budget"],
+        arguments.get("-seed", 0),
     )
     if options.days > MOST_DAYS or options.rounds > MOST_ROUNDS:
         fail(f"expected at most {MOST_DAYS} days and {MOST_ROUNDS} rounds a day", USAGE)
-    candidates = _candidates(context.conf, given["-schedule"])
-    crawl = open_crawl(given.positional[0])
-    most, assumed = given.get("-sample", SAMPLE), given["-assume"]
-    with nullcontext() if given["-svg"] is None else _picture(Path(given["-svg"])) as picture:
+    candidates = _candidates(context.conf, arguments["-schedule"])
+    crawl = open_crawl(arguments.positional[0])
+    most, assumed = arguments.get("-sample", SAMPLE), arguments["-assume"]
+    with (
+        nullcontext() if arguments["-svg"] is None else _picture(Path(arguments["-svg"])) as picture
+    ):
         found = simulate(crawl, candidates, options, most=most, assumed=assumed, context=context)
         if picture is not None:
             picture.write(svg(found).encode())
-    if given["-json"]:
+    if arguments["-json"]:
         context.print(json.dumps(as_json(found), indent=2))
     else:
         context.print(text(found))

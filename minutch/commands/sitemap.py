@@ -45,22 +45,22 @@ FLAGS: Final = (
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the command: exit code 0, or 255 and an error; the CrawlDb is then as before."""
-    given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
-    if given["-hostdb"] is None and given["-sitemapUrls"] is None:
+    arguments = parse(args, FLAGS, usage=USAGE, least=1, most=1)
+    if arguments["-hostdb"] is None and arguments["-sitemapUrls"] is None:
         fail("neither -hostdb nor -sitemapUrls is given", USAGE)
-    threads = given.get("-threads", DEFAULT_THREADS)
+    threads = arguments.get("-threads", DEFAULT_THREADS)
     if threads < 1:
         fail(f"-threads: expected a positive number, found {threads}", USAGE)
     counters = sitemap(
-        Path(given.positional[0]),
+        Path(arguments.positional[0]),
         SitemapOptions(
-            hostdb=None if given["-hostdb"] is None else Path(given["-hostdb"]),
-            urls=None if given["-sitemapUrls"] is None else Path(given["-sitemapUrls"]),
+            hostdb=None if arguments["-hostdb"] is None else Path(arguments["-hostdb"]),
+            urls=None if arguments["-sitemapUrls"] is None else Path(arguments["-sitemapUrls"]),
             threads=threads,
-            force=given["-force"],
-            strict=not given["-noStrict"],
-            filtering=not given["-noFilter"],
-            normalize=not given["-noNormalize"],
+            force=arguments["-force"],
+            strict=not arguments["-noStrict"],
+            filtering=not arguments["-noFilter"],
+            normalize=not arguments["-noNormalize"],
         ),
         context=context,
     )

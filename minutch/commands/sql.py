@@ -33,16 +33,16 @@ FLAGS: Final = (Flag("-csv"), Flag("-json"), Flag("-parquet", "file"))
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the command. Exit code 0."""
-    given = parse(args, FLAGS, usage=USAGE, least=1, most=2)
-    if sum(bool(given[name]) for name in ("-csv", "-json", "-parquet")) > 1:
+    arguments = parse(args, FLAGS, usage=USAGE, least=1, most=2)
+    if sum(bool(arguments[name]) for name in ("-csv", "-json", "-parquet")) > 1:
         fail("one of -csv, -json and -parquet", USAGE)
-    folder, *rest = given.positional
+    folder, *rest = arguments.positional
     session = Session(open_crawl(folder), context.clock.now())
     answer = Answers(
         session,
         context,
-        "csv" if given["-csv"] else "json" if given["-json"] else "",
-        given["-parquet"],
+        "csv" if arguments["-csv"] else "json" if arguments["-json"] else "",
+        arguments["-parquet"],
     )
     if rest:
         for statement in list(statements(rest[0])) or fail("the statement is empty", USAGE):

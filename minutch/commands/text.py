@@ -32,12 +32,12 @@ def run(args: list[str], context: JobContext) -> int:
     """Prints all paths. Exit code 0, 1 if some could not be read: errors are logged, the other
     files are still printed.
     """
-    given = parse(args, FLAGS, usage=USAGE, least=1)
+    arguments = parse(args, FLAGS, usage=USAGE, least=1)
     failed = 0
-    for word in given.positional:
+    for word in arguments.positional:
         for path in text.files_below(Path(word)):
             try:
-                _print(path, context, as_json=given["-json"])
+                _print(path, context, as_json=arguments["-json"])
             except (FormatError, OSError) as exc:
                 log.error("%s", exc)
                 failed += 1

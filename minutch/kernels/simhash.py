@@ -103,7 +103,7 @@ def simhash(words: U64, count: Int, width: Int, seed: Int, seen: U64, result: U6
 
 @inlined
 def differing_bits(a: Word, b: Word) -> Int:
-    """In how many bits two 64-bit words differ."""
+    """Returns the number of bits in which two 64-bit words differ."""
     value = a ^ b
     value = value - ((value >> uint64(1)) & uint64(0x5555_5555_5555_5555))
     value = (value & uint64(0x3333_3333_3333_3333)) + (

@@ -57,7 +57,7 @@ class UrlRules:
 
     @property
     def filters(self) -> bool:
-        """Whether URL filters apply."""
+        """True if URL filters apply."""
         return self._filters is not None
 
     @property

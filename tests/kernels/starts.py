@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from minutch.cycle.parse.workerpool import WorkerPool
+from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from minutch.kernels import find, library, simhash, sort
 
 
@@ -46,7 +46,7 @@ def start(count: int, at_once: int) -> Counter[str]:
     """What `count` workers answered, and how often."""
     found: Counter[str] = Counter()
     while found.total() < count:
-        with WorkerPool(RunKernels, workers=at_once, timeout=60, memory=1 << 30) as pool:
+        with WorkerPool(RunKernels, PoolSettings(at_once, timeout=60, memory=1 << 30)) as pool:
             running = [pool.begin([b"item"]) for _ in range(min(at_once, count - found.total()))]
             for batch in running:
                 while (results := pool.collect(batch)) is None:

@@ -90,7 +90,7 @@ class OldSegment:
 
     @property
     def is_parsed(self) -> bool:
-        """Whether the pages are parsed."""
+        """True if the pages are parsed."""
         return bool({"fetcher_text", "parse_data"} & set(self.folders))
 
     def fetchlist(self) -> Iterator[FetchListEntry]:

@@ -204,6 +204,6 @@ class CheckFailed(MinutchError):
 
 
 class CheckError(MinutchError):
-    """There is no protocol or no parser for the page, or its URL is malformed."""
+    """Raised if the page has no protocol or no parser, or its URL is malformed."""
 
     exit_code = 1

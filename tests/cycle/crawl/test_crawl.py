@@ -170,7 +170,7 @@ def test_sitemaps_come_before_rounds(jobs: Jobs, often: str, rounds: int) -> Non
 
 def test_steps_agree_with_the_commands() -> None:
     steps = {*TITLES, "fetch"}
-    assert steps - flow.FAR_COMMANDS == LOCAL_ONLY
+    assert steps - flow.REMOTE_COMMANDS == LOCAL_ONLY
     assert all(flow.find(name) is not None for name in steps)
 
 

@@ -260,7 +260,7 @@ def test_commands_leave_there_what_they_leave_here(store: StorePath, tmp_path: P
 
 
 def run_commands(root: Path, job: JobContext) -> dict[str, bytes | int]:
-    """Run the commands that `flow.FAR_COMMANDS` has beside those of a round; what each file holds,
+    """Run the commands that `flow.REMOTE_COMMANDS` has beside those of a round; what each file has,
     if it is text.
     """
     db, out = str(root / "crawldb"), root / "out"
