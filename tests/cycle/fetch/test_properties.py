@@ -265,6 +265,29 @@ def test_fetcher_max_exceptions_per_queue(fetch: Fetch) -> None:
     assert found.outcomes == {Outcome.RETRY: 3, Outcome.SKIPPED_EXCEPTIONS: 6, Outcome.FETCHED: 1}
 
 
+def test_fetcher_exceptions_per_queue_in_row(fetch: Fetch) -> None:
+    """Failures in a row, and those of the host, or all of them as in Nutch."""
+    answers = ["Http code=500", "", "Http code=500", "Http code=403", "Http code=503", ""]
+    statuses = {
+        f"http://{url}": (codes.EXCEPTION, answer) if answer else (codes.SUCCESS, "")
+        for url, answer in zip(pages(6), answers, strict=True)
+    }
+
+    def outcomes(in_row: str) -> dict[Outcome, int]:
+        values = {
+            "fetcher.exceptions.per.queue.in.row": in_row,
+            "fetcher.max.exceptions.per.queue": "3",
+        }
+        return fetch(pages(6), values, Timed(pages=dict(statuses))).outcomes
+
+    assert outcomes("true") == {Outcome.RETRY: 4, Outcome.FETCHED: 2}
+    assert outcomes("false") == {
+        Outcome.RETRY: 3,
+        Outcome.FETCHED: 1,
+        Outcome.SKIPPED_EXCEPTIONS: 2,
+    }
+
+
 def test_fetcher_exceptions_per_queue_delay(fetch: Fetch) -> None:
     values = {
         "fetcher.exceptions.per.queue.delay": "10",
