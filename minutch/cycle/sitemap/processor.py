@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -87,6 +88,7 @@ def sitemap(
         )
     db.require_class(CRAWL_DATUM)
     files = [] if options.urls is None else seed_files(options.urls)
+    entry_settings = EntrySettings.from_conf(conf, context.clock.now())
     collected = _Collected(
         UrlRules(
             conf,
@@ -95,7 +97,7 @@ def sitemap(
             scope=SCOPE_DEFAULT,
             keep_on_error=False,
         ),
-        EntrySettings.from_conf(conf, context.clock.now()),
+        entry_settings,
     )
     settings, watch = SitemapSettings.from_conf(conf, strict=options.strict), context.watch
     held = (lambda: False) if watch is None else (lambda: watch.paused)
@@ -121,7 +123,7 @@ def sitemap(
             context.progress("sitemap") as progress,
         ):
             sources = [*old.sources, engine.local_source(found)]
-            merged = rewrite(db, engine, output, sources, collected.merge, progress)
+            merged = rewrite(db, engine, output, sources, partial(_merge, entry_settings), progress)
         collected.counters.merge(merged)
     counters = Counters(fetcher.counters)
     counters.merge(collected.counters)
@@ -143,6 +145,13 @@ def _hosts(batch: Batch) -> pl.DataFrame:
     return pl.DataFrame([string_column("key", batch.keys, batch.key_at, batch.key_len)])
 
 
+def _merge(
+    settings: EntrySettings, frames: Sequence[pl.DataFrame]
+) -> tuple[pl.DataFrame, Counters]:
+    """Merges entries of the CrawlDb with those of sitemaps."""
+    return merge(frames[0], frames[1], settings)
+
+
 class _Collected:
     """Takes sitemaps, from several threads, and puts their URLs, normalized and filtered, into
     `shuffle`.
@@ -159,10 +168,6 @@ class _Collected:
         """Returns the URL of a sitemap, normalized and filtered."""
         found: str | None = self._rules.apply(pl.Series([url]), Counters())[0]
         return found
-
-    def merge(self, frames: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, Counters]:
-        """Merges entries of the CrawlDb with those of sitemaps."""
-        return merge(frames[0], frames[1], self._settings)
 
     def add(self, number: int, before: int, sitemap: Sitemap) -> None:
         """A sitemap of start `number`, of which `before` URLs have come already."""

@@ -260,7 +260,7 @@ def test_a_fetch_by_tasks(
 MORTAL = """
 import os, signal, sys
 from minutch.commands import cli
-from minutch.stores import hadoop
+from minutch.hadoop.stores import hadoop
 
 verb, name, left = sys.argv[1], sys.argv[2], int(sys.argv[3])
 real = getattr(hadoop, verb)
