@@ -122,7 +122,7 @@ class FetchLoop:
             waiting = self.queues.waiting
             if waiting:
                 log.warning("%s: dropping %d queued URLs", outcome.reason, waiting)
-            self.queues.end(outcome)
+            self.queues.end(outcome, self.clock.now())
             self.wake()
 
     def leave(self) -> None:
@@ -438,7 +438,7 @@ class FetchLoop:
             return
         if self.queues.defers_all(wait, now):
             log.info("%d URLs of deferred hosts are left to a later fetch", self.queues.waiting)
-            self.queues.give_up_all(Outcome.DEFERRED, ROBOTS_DEFER)
+            self.queues.give_up_all(Outcome.DEFERRED, ROBOTS_DEFER, now)
 
     def snapshot(self, pages: int = 0, size: int = 0, *, details: bool = False) -> Snapshot:
         """Returns the state of the fetch; `pages` and `size` are those of the last second."""

@@ -365,17 +365,16 @@ class FetchQueues:
         """Returns True once fetcher.timelimit.mins minutes have passed since the job started."""
         return self.settings.time_limit != NEVER and now >= self.settings.time_limit
 
-    def end(self, outcome: Outcome) -> None:
+    def end(self, outcome: Outcome, now: int) -> None:
         """Ends the fetch: drops what waits, and what is added from now on."""
         self._ended = self._ended or (outcome, outcome.reason)
-        self.give_up_all(*self._ended)
+        self.give_up_all(*self._ended, now)
 
-    def give_up_all(self, outcome: Outcome, reason: str) -> None:
+    def give_up_all(self, outcome: Outcome, reason: str, now: int) -> None:
         """Drops what waits in all queues."""
         for queue in list(self.queues.values()):
             self._drop(queue, (outcome, reason))
-            if not queue.in_progress:
-                del self.queues[queue.id]
+            self._settle(queue, now)
 
     def dropped(self, most: int) -> list[Dropped]:
         """Hands back up to `most` items that were dropped."""

@@ -133,7 +133,7 @@ def test_time_limit_counts_from_the_start() -> None:
     assert not driven.queues.is_late(180_999)
     assert driven.queues.is_late(181_000)
     assert not FetchQueues(PLAIN).is_late(1 << 50)
-    driven.queues.end(Outcome.SKIPPED_TIMELIMIT)
+    driven.queues.end(Outcome.SKIPPED_TIMELIMIT, 0)
     driven.add(item("3"))
     assert driven.dropped() == ["1", "2", "3"]
     assert driven.queues.waiting == 0 and driven.queues.next_ready(0) is None
@@ -141,7 +141,7 @@ def test_time_limit_counts_from_the_start() -> None:
 
 def test_what_is_dropped_is_handed_back_in_slices_with_its_reason() -> None:
     driven = Driven(PLAIN, *"12345")
-    driven.queues.end(Outcome.SKIPPED_THROUGHPUT)
+    driven.queues.end(Outcome.SKIPPED_THROUGHPUT, 0)
     slices = []
     while driven.queues.has_dropped:
         slices.append(driven.queues.dropped(2))

@@ -203,9 +203,9 @@ class Queues(RuleBasedStateMachine):
     def stop(self, stops: int) -> None:
         if stops == 0:
             self.stopped = True
-            self.queues.end(Outcome.SKIPPED_TIMELIMIT)
+            self.queues.end(Outcome.SKIPPED_TIMELIMIT, self.now)
         elif stops == 1:
-            self.queues.give_up_all(Outcome.DEFERRED, "enough")
+            self.queues.give_up_all(Outcome.DEFERRED, "enough", self.now)
 
     @rule(most=st.integers(1, 5))
     def collect_dropped(self, most: int) -> None:
