@@ -9,6 +9,7 @@ may be asked) and `fetchlog` (what a kill leaves behind).
     `loop`, `hooks`, `pause`             run chains at the same time, within limits; hold them
     `redirectchain`, `decisions`         take a URL through robots.txt, request and redirects
     `feeder`, `queues`, `queuekey`       bring URLs into queues, one for each host
+    `queueitems`, `queuememory`          what queues hold, and remember
     `hostaddresses`, `hoststate`         look up and remember what is known of hosts
     `recorder`, `fetchparser`, `captures`    make a page's records; parse it; decide on archiving
     `fetchlog`, `pagearchive`            write records at once: the log and WARC files

@@ -15,8 +15,8 @@ from typing import Final
 
 from minutch.cycle.fetch.hostaddresses import HostAddresses
 from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.queueitems import FetchItem
 from minutch.cycle.fetch.queuekey import QueueKey
-from minutch.cycle.fetch.queues import FetchItem
 from minutch.errors import StoreError, UrlError
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader

@@ -24,8 +24,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from minutch.cycle.fetch.queueitems import FetchItem
 from minutch.cycle.fetch.queuekey import QueueKey
-from minutch.cycle.fetch.queues import FetchItem
 from minutch.cycle.fetch.recorder import ParsedPage
 from minutch.cycle.fetch.redirectchain import RedirectChain
 from minutch.cycle.fetch.settings import FetchSettings, FollowSettings

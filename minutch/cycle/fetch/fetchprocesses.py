@@ -27,7 +27,7 @@ from typing import Any, Final
 
 from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.ledger import Ledger
-from minutch.cycle.fetch.queues import FetchItem
+from minutch.cycle.fetch.queueitems import FetchItem
 from minutch.cycle.fetch.redirectchain import pack_follow, unpack_follow
 from minutch.cycle.fetch.session import FetchSession, Share, outcome_counts
 from minutch.cycle.fetch.snapshot import Snapshot, together

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from minutch.cycle.fetch.fetchlog import Frame
-from minutch.cycle.fetch.queues import FetchItem
+from minutch.cycle.fetch.queueitems import FetchItem
 from minutch.cycle.fetch.recorder import ParsedPage
 from minutch.cycle.fetch.redirectchain import RedirectChain
 from minutch.cycle.fetch.snapshot import Snapshot

@@ -22,7 +22,8 @@ from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.pagearchive import PageArchive
 from minutch.cycle.fetch.pause import Pause
-from minutch.cycle.fetch.queues import ROBOTS_DEFER, FetchItem, FetchQueues
+from minutch.cycle.fetch.queueitems import FetchItem
+from minutch.cycle.fetch.queues import ROBOTS_DEFER, FetchQueues
 from minutch.cycle.fetch.recorder import ParsedPage, Recorder
 from minutch.cycle.fetch.redirectchain import (
     FAILED,

@@ -31,15 +31,22 @@ import heapq
 import random
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from hashlib import blake2b
 from itertools import count
-from typing import Final, Protocol
+from typing import Final
 
 from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.queueitems import (
+    NO_ENTRY,
+    Dropped,
+    FetchItem,
+    FetchList,
+    FetchQueue,
+    HostItems,
+    NoList,
+)
+from minutch.cycle.fetch.queuememory import QueueMemory
 from minutch.cycle.fetch.settings import NEVER, QueueSettings
 from minutch.hadoop.formats.writables import LongWritable, Text
-from minutch.records.crawldatum import CrawlDatum
 
 VARIABLE_DELAY_KEY: Final = Text("_variableFetchDelay_")
 """Key under which generate passes a host's own delay (LongWritable, ms); taken out of the datum
@@ -48,144 +55,6 @@ here.
 ROBOTS_DEFER: Final = "robots.txt defers visits"
 
 _MAX_DOUBLINGS: Final = 32
-_NO_ENTRY: Final = 0
-
-
-@dataclass(slots=True)
-class FetchItem:
-    """One URL on its way. `listed` is its key in the fetch list, None for a followed link or a
-    redirect's target.
-
-    `host` is the one that rests when it asks to, "" where that is the queue's name. `depth` counts
-    followed links, `redirects` those that led here.
-    """
-
-    url: str
-    datum: CrawlDatum
-    queue_id: str
-    listed: str | None = None
-    depth: int = 0
-    redirects: int = 0
-    host: str = ""
-
-
-class Supply(Protocol):
-    """The URLs that a fetch list has left of one host, read as they are wanted."""
-
-    host: str
-    queue_id: str
-    left: int
-
-    def next(self) -> FetchItem:
-        """Returns the next of them. Raises StoreError if the list can't be read."""
-        ...
-
-
-class FetchList(Protocol):
-    """The hosts of a fetch list that are not begun."""
-
-    left: int
-    """URLs of all these hosts."""
-
-    def most(self) -> int:
-        """Returns the number of URLs of the host that comes next; 0 if there is none yet."""
-        ...
-
-    def begin(self) -> Supply:
-        """Takes the host that comes next."""
-        ...
-
-
-class NoList:
-    """A fetch list without hosts."""
-
-    left = 0
-
-    def most(self) -> int:
-        return 0
-
-    def begin(self) -> Supply:
-        raise LookupError("no host is left")
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """An item that will not be asked for, and why."""
-
-    item: FetchItem
-    outcome: Outcome
-    reason: str
-
-
-@dataclass(slots=True, eq=False)
-class HostItems:
-    """The items of one host in its queue; redirects' targets and followed links come first."""
-
-    host: str
-    rest: int
-    """It asked not to be called before (ms)."""
-    added: deque[FetchItem] = field(default_factory=deque)
-    listed: Supply | None = None
-    deferrals: int = 0
-
-    @property
-    def left(self) -> int:
-        """Number of items."""
-        return len(self.added) + (0 if self.listed is None else self.listed.left)
-
-    def next(self) -> FetchItem:
-        """Takes the first item."""
-        if self.added or self.listed is None:
-            return self.added.popleft()
-        return self.listed.next()
-
-
-@dataclass(slots=True, eq=False)
-class FetchQueue:
-    """The items of one host, domain or address; times in ms."""
-
-    id: str
-    max_threads: int
-    crawl_delay: int
-    min_delay: int
-    next_fetch: int
-    awake: deque[HostItems] = field(default_factory=deque)
-    """Hosts with items that may be asked, in turn."""
-    asleep: list[tuple[int, int, HostItems]] = field(default_factory=list)
-    """Hosts with items that asked for a rest; a heap."""
-    hosts: dict[str, HostItems] = field(default_factory=dict)
-    """All hosts with items."""
-    delays: dict[str, int] = field(default_factory=dict)
-    """The Crawl-Delay of each host that has one."""
-    waiting: int = 0
-    in_progress: int = 0
-    failures: int = 0
-    """Failures in a row, or all of them (`failures_in_row`)."""
-    doublings: int = 0
-    """How often the back-off has doubled."""
-    own_delay: bool = False
-    entry: int = _NO_ENTRY
-    """Number of its entry in a heap."""
-
-    @property
-    def delay(self) -> int:
-        """Rest between two items: of its hosts' Crawl-Delays the longest."""
-        return self.min_delay if self.max_threads > 1 else self.crawl_delay
-
-    @property
-    def can_yield(self) -> bool:
-        """Has an item and a free place, whatever the time."""
-        return self.waiting > 0 and self.in_progress < self.max_threads
-
-    @property
-    def yields_at(self) -> int:
-        """When it may yield its next item."""
-        return self.next_fetch if self.awake else max(self.next_fetch, self.asleep[0][0])
-
-    @property
-    def rests_on_request(self) -> bool:
-        """All hosts that have items asked not to be called."""
-        return bool(self.asleep) and not self.awake
 
 
 class FetchQueues:
@@ -202,8 +71,8 @@ class FetchQueues:
         self._waiting = 0
         self._ready: list[tuple[int, int, FetchQueue]] = []
         self._resting: list[tuple[int, int, FetchQueue]] = []
-        self._entries = count(_NO_ENTRY + 1)
-        self._memory = Memory()
+        self._entries = count(NO_ENTRY + 1)
+        self._memory = QueueMemory()
         self._dropped: deque[tuple[HostItems, Outcome, str]] = deque()
         self._ended: tuple[Outcome, str] | None = None
         self._random = random.Random(seed)
@@ -467,7 +336,7 @@ class FetchQueues:
             if queue.entry == entry:
                 if queue.can_yield and queue.yields_at <= time:
                     return time
-                queue.entry = _NO_ENTRY
+                queue.entry = NO_ENTRY
                 self._schedule(queue, now)
             if self._resting[0][1] == entry:
                 heapq.heappop(self._resting)
@@ -478,7 +347,7 @@ class FetchQueues:
         while self._resting and self._resting[0][0] <= now:
             _, entry, queue = heapq.heappop(self._resting)
             if queue.entry == entry:
-                queue.entry = _NO_ENTRY
+                queue.entry = NO_ENTRY
                 self._schedule(queue, now)
 
     def _top(self, now: int) -> FetchQueue | None:
@@ -488,7 +357,7 @@ class FetchQueues:
             if queue.entry == entry:
                 if queue.can_yield and queue.yields_at <= now:
                     return queue
-                queue.entry = _NO_ENTRY
+                queue.entry = NO_ENTRY
                 self._schedule(queue, now)
                 if self._ready[0][1] != entry:
                     continue
@@ -507,7 +376,7 @@ class FetchQueues:
             heapq.heappush(self._resting, (time, queue.entry, queue))
 
     def _yield(self, queue: FetchQueue, now: int) -> FetchItem:
-        queue.entry = _NO_ENTRY  # its entry in the heap is void
+        queue.entry = NO_ENTRY  # its entry in the heap is void
         while queue.asleep and queue.asleep[0][0] <= now:
             queue.awake.append(heapq.heappop(queue.asleep)[2])
         items = queue.awake[0]
@@ -583,66 +452,3 @@ class FetchQueues:
 
     def _is_late(self, time: int) -> bool:
         return self.settings.time_limit != NEVER and time > self.settings.time_limit
-
-
-class Memory:
-    """The rests and failures of queues and hosts that have no items: numbers by a hash of the name.
-
-    A name has 64 bits here; of two names with the same one both would rest.
-    """
-
-    def __init__(self) -> None:
-        self.given_up: dict[int, tuple[Outcome, str]] = {}
-        self._rests: dict[int, int] = {}
-        self._failures: dict[int, tuple[int, int, int]] = {}
-        self._sweep_at = _SWEEP
-
-    def refusal(self, queue_id: str, host: str) -> tuple[Outcome, str] | None:
-        """Returns why nothing of a queue, or of a host in it, is asked for; None if it may be."""
-        if not self.given_up:
-            return None
-        found = self.given_up.get(_hash(queue_id))
-        return found if found or host == queue_id else self.given_up.get(_hash(host))
-
-    def give_up(self, name: str, refusal: tuple[Outcome, str]) -> None:
-        """Remembers that a queue or host is given up."""
-        self.given_up.setdefault(_hash(name), refusal)
-
-    def rest(self, name: str, until: int, now: int) -> None:
-        """Remembers that a queue or host rests until then (ms)."""
-        key = _hash(name)
-        if until > self._rests.get(key, now):
-            self._rests[key] = until
-            if len(self._rests) >= self._sweep_at:
-                self._rests = {key: time for key, time in self._rests.items() if time > now}
-                self._sweep_at = max(_SWEEP, 2 * len(self._rests))
-
-    def rest_of(self, name: str) -> int:
-        """Returns until when a queue or host rests (ms); 0 if nothing is known."""
-        return self._rests.get(_hash(name), 0) if self._rests else 0
-
-    def keep(self, queue: FetchQueue, now: int, failures_for: int) -> None:
-        """Remembers a queue that has no items any more, its failures for so many ms."""
-        self.rest(queue.id, queue.next_fetch, now)
-        if queue.failures or queue.doublings:
-            self._failures[_hash(queue.id)] = (
-                queue.failures,
-                queue.doublings,
-                max(now, queue.next_fetch) + failures_for,
-            )
-
-    def recall(self, queue: FetchQueue, now: int) -> None:
-        """Gives a queue that has items again what is known of it."""
-        queue.next_fetch = max(now, self.rest_of(queue.id))
-        if self._failures:
-            failures, doublings, until = self._failures.pop(_hash(queue.id), (0, 0, 0))
-            if until > now:
-                queue.failures, queue.doublings = failures, doublings
-
-
-_SWEEP: Final = 10_000
-
-
-def _hash(name: str) -> int:
-    digest = blake2b(name.encode("utf-8", "surrogateescape"), digest_size=8).digest()
-    return int.from_bytes(digest)

@@ -36,8 +36,9 @@ from minutch.cycle.fetch.fetchlog import Frame
 from minutch.cycle.fetch.hostaddresses import nothing_to_learn
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.pause import Pause
+from minutch.cycle.fetch.queueitems import FetchItem
 from minutch.cycle.fetch.queuekey import QueueKey
-from minutch.cycle.fetch.queues import FetchItem, FetchQueues
+from minutch.cycle.fetch.queues import FetchQueues
 from minutch.cycle.fetch.recorder import ParsedPage, Recorder
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchStats

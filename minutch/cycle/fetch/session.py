@@ -27,8 +27,9 @@ from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.loop import FetchLoop
 from minutch.cycle.fetch.pagearchive import FOLDER, PageArchive, number_of
 from minutch.cycle.fetch.protocols import ProtocolLookup
+from minutch.cycle.fetch.queueitems import FetchItem
 from minutch.cycle.fetch.queuekey import QueueKey, queue_key
-from minutch.cycle.fetch.queues import FetchItem, FetchQueues
+from minutch.cycle.fetch.queues import FetchQueues
 from minutch.cycle.fetch.recorder import PageParser, Recorder
 from minutch.cycle.fetch.redirectchain import ChainRunner, unpack_follow
 from minutch.cycle.fetch.settings import BY_IP, FetchSettings

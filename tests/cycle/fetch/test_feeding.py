@@ -13,8 +13,8 @@ from minutch.conf import Configuration
 from minutch.cycle.fetch.feeder import Feeder, count_entries, fetch_list, generate_files
 from minutch.cycle.fetch.fetchparser import LinkFollower
 from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.queueitems import FetchItem
 from minutch.cycle.fetch.queuekey import queue_key
-from minutch.cycle.fetch.queues import FetchItem
 from minutch.cycle.fetch.recorder import ParsedPage
 from minutch.cycle.fetch.redirectchain import RedirectChain, pack_follow, unpack_follow
 from minutch.cycle.fetch.settings import FollowSettings

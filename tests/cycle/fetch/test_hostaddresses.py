@@ -14,8 +14,8 @@ from minutch.cycle.fetch import hostaddresses as module
 from minutch.cycle.fetch.feeder import AHEAD, Feeder, Later
 from minutch.cycle.fetch.hostaddresses import HostAddresses
 from minutch.cycle.fetch.protocols import ProtocolLookup
+from minutch.cycle.fetch.queueitems import FetchItem
 from minutch.cycle.fetch.queuekey import queue_key
-from minutch.cycle.fetch.queues import FetchItem
 from minutch.records.crawldatum import CrawlDatum
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import conf_for, contents, fetch_segment, make_segment

@@ -21,8 +21,9 @@ from minutch.cycle.fetch.fetchlog import FetchLog, Part, frames
 from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.loop import FetchLoop
+from minutch.cycle.fetch.queueitems import FetchItem
 from minutch.cycle.fetch.queuekey import queue_key
-from minutch.cycle.fetch.queues import FetchItem, FetchQueues
+from minutch.cycle.fetch.queues import FetchQueues
 from minutch.cycle.fetch.recorder import NoScoring, PageParser, ParsedPage, Recorder
 from minutch.cycle.fetch.redirectchain import ChainRunner
 from minutch.cycle.fetch.session import resume

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.queues import FetchItem, FetchQueues
+from minutch.cycle.fetch.queueitems import FetchItem
+from minutch.cycle.fetch.queues import FetchQueues
 from minutch.cycle.fetch.settings import NEVER, QueueSettings
 from minutch.records.crawldatum import CrawlDatum
 

@@ -1,0 +1,149 @@
+"""The items of a fetch, their hosts and their queues, as `queues` keeps them."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from minutch.cycle.fetch.ledger import Outcome
+from minutch.records.crawldatum import CrawlDatum
+
+NO_ENTRY: Final = 0
+
+
+@dataclass(slots=True)
+class FetchItem:
+    """One URL on its way. `listed` is its key in the fetch list, None for a followed link or a
+    redirect's target.
+
+    `host` is the one that rests when it asks to, "" where that is the queue's name. `depth` counts
+    followed links, `redirects` those that led here.
+    """
+
+    url: str
+    datum: CrawlDatum
+    queue_id: str
+    listed: str | None = None
+    depth: int = 0
+    redirects: int = 0
+    host: str = ""
+
+
+class Supply(Protocol):
+    """The URLs that a fetch list has left of one host, read as they are wanted."""
+
+    host: str
+    queue_id: str
+    left: int
+
+    def next(self) -> FetchItem:
+        """Returns the next of them. Raises StoreError if the list can't be read."""
+        ...
+
+
+class FetchList(Protocol):
+    """The hosts of a fetch list that are not begun."""
+
+    left: int
+    """URLs of all these hosts."""
+
+    def most(self) -> int:
+        """Returns the number of URLs of the host that comes next; 0 if there is none yet."""
+        ...
+
+    def begin(self) -> Supply:
+        """Takes the host that comes next."""
+        ...
+
+
+class NoList:
+    """A fetch list without hosts."""
+
+    left = 0
+
+    def most(self) -> int:
+        return 0
+
+    def begin(self) -> Supply:
+        raise LookupError("no host is left")
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """An item that will not be asked for, and why."""
+
+    item: FetchItem
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(slots=True, eq=False)
+class HostItems:
+    """The items of one host in its queue; redirects' targets and followed links come first."""
+
+    host: str
+    rest: int
+    """It asked not to be called before (ms)."""
+    added: deque[FetchItem] = field(default_factory=deque)
+    listed: Supply | None = None
+    deferrals: int = 0
+
+    @property
+    def left(self) -> int:
+        """Number of items."""
+        return len(self.added) + (0 if self.listed is None else self.listed.left)
+
+    def next(self) -> FetchItem:
+        """Takes the first item."""
+        if self.added or self.listed is None:
+            return self.added.popleft()
+        return self.listed.next()
+
+
+@dataclass(slots=True, eq=False)
+class FetchQueue:
+    """The items of one host, domain or address; times in ms."""
+
+    id: str
+    max_threads: int
+    crawl_delay: int
+    min_delay: int
+    next_fetch: int
+    awake: deque[HostItems] = field(default_factory=deque)
+    """Hosts with items that may be asked, in turn."""
+    asleep: list[tuple[int, int, HostItems]] = field(default_factory=list)
+    """Hosts with items that asked for a rest; a heap."""
+    hosts: dict[str, HostItems] = field(default_factory=dict)
+    """All hosts with items."""
+    delays: dict[str, int] = field(default_factory=dict)
+    """The Crawl-Delay of each host that has one."""
+    waiting: int = 0
+    in_progress: int = 0
+    failures: int = 0
+    """Failures in a row, or all of them (`failures_in_row`)."""
+    doublings: int = 0
+    """How often the back-off has doubled."""
+    own_delay: bool = False
+    entry: int = NO_ENTRY
+    """Number of its entry in a heap."""
+
+    @property
+    def delay(self) -> int:
+        """Rest between two items: of its hosts' Crawl-Delays the longest."""
+        return self.min_delay if self.max_threads > 1 else self.crawl_delay
+
+    @property
+    def can_yield(self) -> bool:
+        """Has an item and a free place, whatever the time."""
+        return self.waiting > 0 and self.in_progress < self.max_threads
+
+    @property
+    def yields_at(self) -> int:
+        """When it may yield its next item."""
+        return self.next_fetch if self.awake else max(self.next_fetch, self.asleep[0][0])
+
+    @property
+    def rests_on_request(self) -> bool:
+        """All hosts that have items asked not to be called."""
+        return bool(self.asleep) and not self.awake
