@@ -17,6 +17,7 @@ the C library of its process, and nothing else.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -97,6 +98,7 @@ def write_objects(folder: str, processor: str, names: list[str]) -> None:
     """Write the object code of modules of kernels to files in a folder, for one processor in each
     process; with the first module, the library's mark.
     """
+    gc.disable()  # of what the compiler makes, nearly all is kept to the end
     config = _numba().config
     config.CPU_NAME, config.CPU_FEATURES = processor, ""
     for name in names:
@@ -150,10 +152,16 @@ def compile_module(name: str) -> bytes:
 
 
 def _options() -> dict[str, Any]:
-    """Kernels divide as C does, check no bounds, and neither make arrays nor count references to
-    them.
+    """Kernels divide as C does, check no bounds, neither make arrays nor count references to them,
+    and are not called from Python in the process that compiles them.
     """
-    return {"error_model": "numpy", "boundscheck": False, "_nrt": False}
+    return {
+        "error_model": "numpy",
+        "boundscheck": False,
+        "_nrt": False,
+        "no_cpython_wrapper": True,
+        "no_cfunc_wrapper": True,
+    }
 
 
 def _emit(module: Any) -> bytes:

@@ -337,7 +337,7 @@ def test_crawl_works_there(store: StorePath, tmp_path: Path) -> None:
             assert [Segment(path).missing() for path in (root / "segments").iterdir()] == [[], []]
             statuses = {url: entry.status for url, entry in CrawlDb(root / "crawldb").items()}
             found.append((statuses, sorted(LinkDb(root / "linkdb"))))
-        with pytest.raises(ConfigError, match="updatehostdb works on this machine's files alone"):
+        with pytest.raises(ConfigError, match="updatehostdb works with local files only"):
             crawl.run(["--hostdbupdate", str(store / "other"), "1"], job)
     assert found[0] == found[1]
     assert len(found[0][0]) > 10
