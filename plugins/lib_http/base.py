@@ -261,11 +261,7 @@ class HttpBase(Protocol):
 
     async def _exchange(self, request: httpx.Request, url: Url) -> Reply:
         """Returns the reply to a request, with credentials if the server asks for known ones."""
-        response = await self._send(request, url)
-        try:
-            return await reply_of(response, request.extensions["content_limit"])
-        finally:
-            await response.aclose()
+        return await reply_of(await self._send(request, url), request.extensions["content_limit"])
 
     def _request(self, url: Url, target: str, headers: Headers, limit: int) -> CurlRequest:
         settings = self.settings

@@ -310,7 +310,7 @@ def _order(request: httpx.Request, limit: int) -> Order:
         url.scheme,
         url.raw_host.decode("ascii"),
         url.port,
-        extensions.get("target", url.raw_path),
+        extensions.get("target") or url.raw_path,
         _header_lines(
             request.raw_headers if isinstance(request, CurlRequest) else tuple(request.headers.raw)
         ),
