@@ -44,7 +44,7 @@ from minutch.urls.robots import KnownRobots, RobotRules
 
 from .addressrules import AddressRules
 from .credentials import Credentials, authorized
-from .curltransport import CurlTransport
+from .curltransport import CurlRequest, CurlTransport
 from .dates import format_date, parse_date
 from .decoding import decode
 from .exchange import Answer, Reply, is_shorter, request_target
@@ -254,29 +254,21 @@ class HttpBase(Protocol):
         headers = self.request_headers(url, datum)
         metadata = SpellCheckedMetadata()
         metadata.add(CONTENT_FETCH_TIME_KEY, str(time.time_ns() // 1_000_000))
-        reply = await self._exchange(self._request("GET", url, target, headers, limit), url)
+        reply = await self._exchange(self._request(url, target, headers, limit), url)
         if self.settings.store_request:
             metadata.add(REQUEST_KEY, self._request_text(target, headers, reply.version))
         return self.read_reply(reply, metadata, limit)
 
     async def _exchange(self, request: httpx.Request, url: Url) -> Reply:
         """Returns the reply to a request, with credentials if the server asks for known ones."""
-        response = await self._send(request, url)
-        try:
-            return await reply_of(response, request.extensions["content_limit"])
-        finally:
-            await response.aclose()
+        return await reply_of(await self._send(request, url), request.extensions["content_limit"])
 
-    def _request(
-        self, method: str, url: Url, target: str, headers: Headers, limit: int, content: bytes = b""
-    ) -> httpx.Request:
+    def _request(self, url: Url, target: str, headers: Headers, limit: int) -> CurlRequest:
         settings = self.settings
-        return httpx.Request(
-            method,
+        return CurlRequest(
             origin(url) if self._sends_targets else whole_url(url, target),
-            headers=headers,
-            content=content or None,
-            extensions={
+            headers,
+            {
                 "target": target.encode("utf-8", "surrogateescape"),
                 "content_limit": limit,
                 "proxy": settings.proxy.proxy_for(url.host),
@@ -328,8 +320,16 @@ class HttpBase(Protocol):
         ]
         headers += [(name.encode(), value.encode()) for name, value in own.values()]
         target = request_target(url.file)
-        request = self._request(method, url, target, headers, self.settings.content_limit, content)
-        return await self.transport.handle_async_request(request)
+        page = self._request(url, target, headers, self.settings.content_limit)
+        return await self.transport.handle_async_request(
+            httpx.Request(
+                method,
+                page.url,
+                headers=headers,
+                content=content or None,
+                extensions=page.extensions,
+            )
+        )
 
     def _request_text(self, target: str, headers: Headers, answered: bytes) -> str:
         version = "1.0" if self.settings.http_version == "1.0" else "1.1"

@@ -14,9 +14,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import httpx
 import pycurl
@@ -42,6 +42,7 @@ _WEIRD: Final = 8
 _PARTIAL: Final = 18
 _EMPTY: Final = 52
 _LINE_END: Final = b"\r\n"
+_NOTHING: Final = httpx.ByteStream(b"")
 MOST_IDLE: Final = 256
 """Slots that wait for the next transfer to the server that they served last; most of their options
 still hold.
@@ -61,6 +62,35 @@ class BodyStream(httpx.AsyncByteStream):
         yield self.body
         if self._error is not None:
             raise self._error
+
+
+class CurlRequest(httpx.Request):
+    """A request for a page. Its headers become httpx's when they are first asked for, which would
+    cost more than the rest of it.
+    """
+
+    def __init__(
+        self, url: httpx.URL, raw: Sequence[tuple[bytes, bytes]], extensions: dict[str, Any]
+    ) -> None:
+        self._raw = raw
+        self._parsed: httpx.Headers | None = None
+        super().__init__("GET", url, stream=_NOTHING, extensions=extensions)
+
+    @property
+    def raw_headers(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The headers as they are sent."""
+        return tuple(self._raw if self._parsed is None else self._parsed.raw)
+
+    @property
+    def headers(self) -> httpx.Headers:
+        """The headers, which may be changed."""
+        if self._parsed is None:
+            self._parsed = httpx.Headers(self._raw)
+        return self._parsed
+
+    @headers.setter
+    def headers(self, value: httpx.Headers) -> None:
+        """Ignores what httpx's constructor sets."""
 
 
 class CurlResponse(httpx.Response):
@@ -280,8 +310,10 @@ def _order(request: httpx.Request, limit: int) -> Order:
         url.scheme,
         url.raw_host.decode("ascii"),
         url.port,
-        extensions.get("target", url.raw_path),
-        _header_lines(tuple(request.headers.raw)),
+        extensions.get("target") or url.raw_path,
+        _header_lines(
+            request.raw_headers if isinstance(request, CurlRequest) else tuple(request.headers.raw)
+        ),
         extensions.get("content_limit", limit),
         extensions.get("proxy", ""),
         extensions.get("auth"),

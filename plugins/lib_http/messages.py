@@ -47,10 +47,15 @@ def _origin_text(scheme: str, host: str, port: int) -> str:
 
 
 async def reply_of(response: httpx.Response, limit: int) -> Reply:
-    """Returns what a response holds, with at most `limit` bytes of content (negative: all)."""
-    if isinstance(response, CurlResponse):
+    """Returns what a response holds, with at most `limit` bytes of content (negative: all), and
+    closes it.
+    """
+    if isinstance(response, CurlResponse):  # complete, nothing is open
         return response.reply
-    body, error, truncated = await _drain(response, limit)
+    try:
+        body, error, truncated = await _drain(response, limit)
+    finally:
+        await response.aclose()
     version = response.extensions.get("http_version", b"HTTP/1.1")
     return Reply(
         response.status_code,
