@@ -39,6 +39,7 @@ from minutch.records.metadata import (
     Metadata,
 )
 from minutch.records.protocolstatus import ProtocolStatus
+from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import Url, parse
 from minutch.urls.robots import KnownRobots, RobotRules
 
@@ -48,7 +49,7 @@ from .curltransport import CurlRequest, CurlTransport
 from .dates import format_date, parse_date
 from .decoding import decode
 from .exchange import Answer, Reply, is_shorter, request_target
-from .failures import UnknownHost, java_text
+from .failures import NO_ANSWER, NoNameServer, UnknownHost, java_text
 from .headers import SpellCheckedMetadata, field_values, unfold
 from .loginform import Sessions
 from .messages import Headers, origin, reply_of, whole_url
@@ -135,6 +136,8 @@ class HttpBase(Protocol):
                     round((time.monotonic() - started) * 1000)
                 )
             return self.output_of(answer, parsed, url, datum)
+        except NoNameServer:
+            return ProtocolOutput(None, ProtocolStatus(codes.NOTFETCHING, [NO_ANSWER]))
         except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
             text = _error_text(exc, url)
             short = text.partition(":")[0] in self.settings.suppressed
@@ -194,7 +197,7 @@ class HttpBase(Protocol):
         try:
             known = self.names.known(host)
             return await self.names.find(host) if known is None else known or [host]
-        except UnknownHost:
+        except (UnknownHost, NoNameServer):
             return []
 
     async def close(self) -> None:
@@ -245,6 +248,8 @@ class HttpBase(Protocol):
 
     async def fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None = None) -> Answer:
         """Sends one request. Raises httpx.TransportError if there is no usable answer."""
+        if not url.host.isascii():
+            url = url._replace(host=canonical_host(url.host))
         if not url.host.isascii() or not url.host or len(url.host) > _LONGEST_HOST:
             raise UnknownHost(url.host)
         if self.credentials.forms:

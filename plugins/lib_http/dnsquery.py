@@ -15,11 +15,30 @@ from typing import Any, Final
 
 import pycares
 
-from .failures import UnknownHost
+from .failures import NoNameServer, UnknownHost
 
 log = logging.getLogger(__name__)
 
-TRIES: Final = 3
+TRIES: Final = 8
+"""Most packets to a server for one question. c-ares waits the shorter the faster a server has been,
+and twice as long after each: many tries leave a slow name its time.
+"""
+PATIENCE: Final = 3
+"""Times the timeout: when a question without an answer is given up."""
+_SAYS_NOTHING: Final = {
+    pycares.errno.ARES_ESERVFAIL,
+    pycares.errno.ARES_ENOTIMP,
+    pycares.errno.ARES_EREFUSED,
+    pycares.errno.ARES_EBADRESP,
+    pycares.errno.ARES_ECONNREFUSED,
+    pycares.errno.ARES_ETIMEOUT,
+    pycares.errno.ARES_EOF,
+    pycares.errno.ARES_EFILE,
+    pycares.errno.ARES_ENOMEM,
+    pycares.errno.ARES_EDESTRUCTION,
+    pycares.errno.ARES_ECANCELLED,
+}
+"""Errors of servers and of this machine. The others say that a name has no address, or is no name."""
 _LONGEST_NAP: Final = 1.0
 _NO_SOCKET: Final = pycares.ARES_SOCKET_BAD
 _Answer = tuple[list[str], float]
@@ -41,7 +60,9 @@ class DnsQuery:
         self._open = 0
 
     async def ask(self, host: str) -> tuple[list[str], float]:
-        """Returns the addresses of a host, and their lifetime in seconds. Raises UnknownHost."""
+        """Returns the addresses of a host, and their lifetime in seconds. Raises UnknownHost if it
+        has none, NoNameServer if no server could say.
+        """
         channel = self._channel or self._begin()
         future: asyncio.Future[_Answer] = self._loop.create_future()
 
@@ -59,7 +80,10 @@ class DnsQuery:
             callback=on_answer,
         )
         self._set_timer()
-        return await future
+        try:
+            return await asyncio.wait_for(future, self._timeout * PATIENCE)
+        except TimeoutError:
+            raise NoNameServer(host) from None
 
     def close(self) -> None:
         """Cancels all queries."""
@@ -123,7 +147,8 @@ def _settle(future: asyncio.Future[_Answer], host: str, result: Any, error: int 
     if error is not None or not result.nodes:
         reason = "no address" if error is None else pycares.errno.strerror(error)
         log.debug("%s: %s", host, reason)
-        future.set_exception(UnknownHost(host))
+        unknown = error not in _SAYS_NOTHING
+        future.set_exception(UnknownHost(host) if unknown else NoNameServer(host))
         return
     addresses = dict.fromkeys(node.addr[0].decode("ascii") for node in result.nodes)
     future.set_result((list(addresses), min(node.ttl for node in result.nodes)))

@@ -18,6 +18,12 @@ class UnknownHost(httpx.ConnectError):
     """The host name has no address; the message is the host."""
 
 
+class NoNameServer(httpx.ConnectError):
+    """No name server could say whether the host has an address: SERVFAIL, REFUSED or no answer in
+    time. The host may well exist; the message is the host.
+    """
+
+
 class ForbiddenAddress(httpx.ConnectError):
     """The address is not to be connected to (http.filter.ipaddress.*); the message is the
     address.
@@ -40,9 +46,16 @@ class TooLarge(httpx.RemoteProtocolError):
     """Headers without end."""
 
 
+NO_ANSWER: Final = "no name server answers for the host"
+"""Why a page was not asked for, in its record."""
 _HTTP: Final = "org.apache.nutch.protocol.http.api.HttpException"
 _JAVA: Final[tuple[tuple[type[Exception], str, str | None], ...]] = (
     (UnknownHost, "java.net.UnknownHostException", None),
+    (
+        NoNameServer,
+        "java.net.UnknownHostException",
+        "{}: Temporary failure in name resolution",
+    ),
     (ForbiddenAddress, "java.io.IOException", "Forbidden connection to IP address {}"),
     (NoRoute, "java.net.NoRouteToHostException", "No route to host"),
     (TlsFailure, _HTTP, "SSL connect to {url} failed with: {}"),

@@ -6,7 +6,8 @@ requests.
     http.dns.servers            servers to ask, `address[:port]`; empty: those of the system
     http.dns.cache.seconds      no answer is kept for longer
     http.dns.cache.min.seconds  none for shorter (a record of /etc/hosts has no lifetime at all)
-    http.dns.negative.seconds   for so long a host without addresses is not asked for again
+    http.dns.negative.seconds   for so long a host without addresses is not asked for again, nor one
+                                that no server could say anything of
 
 A request goes to the addresses that were found here (they are handed to libcurl), and the address
 rules judge the one that is connected to. Java and Nutch keep answers for a fixed 30 s.
@@ -26,7 +27,7 @@ from typing import Final
 
 from minutch.conf import Configuration
 
-from .failures import UnknownHost
+from .failures import NoNameServer, UnknownHost
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +41,10 @@ _NOWHERE: Final = (".invalid", ".onion", ".alt")
 
 Answer = tuple[list[str], float]
 """Addresses, and seconds for which they hold."""
+_Found = list[str] | type[UnknownHost] | type[NoNameServer]
+"""Addresses, or why there are none."""
 Ask = Callable[[str], Awaitable[Answer]]
-"""Asks for a host's addresses; UnknownHost if it has none, or nobody knows."""
+"""Asks for a host's addresses; UnknownHost if it has none, NoNameServer if nobody can say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +103,16 @@ class ResolverCache:
         self._ask = ask
         self._lifetimes = lifetimes
         self._now = now
-        self._known: OrderedDict[str, tuple[float, list[str]]] = OrderedDict()
-        self._asked: dict[str, asyncio.Task[list[str]]] = {}
+        self._known: OrderedDict[str, tuple[float, _Found]] = OrderedDict()
+        self._asked: dict[str, asyncio.Task[_Found]] = {}
         self.close = close
 
     def known(self, host: str) -> list[str] | None:
         """Returns the addresses of `host` if they need not be asked for; none at all for what is an
         address itself.
 
-        Raises UnknownHost if it was found to have none a short while ago.
+        Raises UnknownHost if it was found to have none a short while ago, NoNameServer if nobody
+        could say.
         """
         found = self._known.get(host)
         if found is None:
@@ -116,18 +120,13 @@ class ResolverCache:
         if found[0] <= self._now():
             del self._known[host]
             return None
-        if not found[1]:
-            raise UnknownHost(host)
-        return found[1]
+        return _addresses(host, found[1])
 
     async def find(self, host: str) -> list[str]:
         """Returns the addresses of `host` (a name), asked for once however many want them. Raises
-        UnknownHost.
+        UnknownHost or NoNameServer.
         """
-        addresses = self.known(host) or await asyncio.shield(self._begin(host))
-        if not addresses:
-            raise UnknownHost(host)
-        return addresses
+        return self.known(host) or _addresses(host, await asyncio.shield(self._begin(host)))
 
     def look_ahead(self, host: str) -> None:
         """Starts to look up a host that will be needed soon, unless many look-ups are pending."""
@@ -139,28 +138,37 @@ class ResolverCache:
         ):
             self._begin(host)
 
-    def _begin(self, host: str) -> asyncio.Task[list[str]]:
+    def _begin(self, host: str) -> asyncio.Task[_Found]:
         task = self._asked.get(host)
         if task is None:
             task = self._asked[host] = asyncio.get_running_loop().create_task(self._look_up(host))
         return task
 
-    async def _look_up(self, host: str) -> list[str]:
+    async def _look_up(self, host: str) -> _Found:
+        found: _Found
         try:
             if host.rstrip(".").lower().endswith(_NOWHERE):
                 raise UnknownHost(host)
-            addresses, seconds = await self._ask(host)
+            found, seconds = await self._ask(host)
             life = self._lifetimes.of(seconds)
-        except UnknownHost as exc:
-            log.debug("no address for %s: %s", host, exc)
-            addresses, life = [], self._lifetimes.negative
+        except (UnknownHost, NoNameServer) as exc:
+            log.debug("no address for %s: %s", host, type(exc).__name__)
+            found, life = type(exc), self._lifetimes.negative
         finally:
             self._asked.pop(host, None)
-        self._known[host] = (self._now() + life, addresses)
+        self._known[host] = (self._now() + life, found)
         self._known.move_to_end(host)
         if len(self._known) > MOST_KEPT:
             self._known.popitem(last=False)
-        return addresses
+        return found
+
+
+def _addresses(host: str, found: _Found) -> list[str]:
+    if isinstance(found, type):
+        raise found(host)
+    if not found:
+        raise UnknownHost(host)
+    return found
 
 
 def make_resolver(settings: ResolverSettings) -> ResolverCache | None:

@@ -41,7 +41,7 @@ from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, DEFER_VISITS, KnownRobots
 from minutch.urls.robotsagent import RobotsParser, robots_limit, robots_parser
 from minutch.urls.robotsfile import MAX_BYTES, whole_lines
 
-from .failures import java_text
+from .failures import NO_ANSWER, NoNameServer, java_text
 from .robotsdisk import FILE_NAME, RobotsDisk, StoredRobots
 
 log = logging.getLogger(__name__)
@@ -82,14 +82,14 @@ Fetch = Callable[[Url, CrawlDatum, int], Awaitable[HttpAnswer]]
 
 class Unreachable(RobotRules):
     """The host did not give its rules: nothing may be fetched now. `failure` is the status for its
-    pages.
+    pages, or why visits are deferred.
     """
 
     failure: ProtocolStatus
 
     @classmethod
-    def of(cls, failure: ProtocolStatus) -> Unreachable:
-        rules = cls()
+    def of(cls, failure: ProtocolStatus, *, defer: bool = False) -> Unreachable:
+        rules = cls(defer_visits=defer)
         rules.failure = failure
         return rules
 
@@ -240,6 +240,8 @@ class RobotsStore:
     async def _from_host(self, key: str, url: Url, contents: list[Content] | None) -> RobotRules:
         try:
             answer, location, keys = await self._get(url, contents)
+        except NoNameServer:
+            return Unreachable.of(ProtocolStatus(codes.NOTFETCHING, [NO_ANSWER]), defer=True)
         except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
             log.info("can't get robots.txt for %s: %s", url, exc)
             text = java_text(exc, str(url))

@@ -200,7 +200,9 @@ class HttpSettings:
             total_timeout=self.time_limit,
             verify=self.check_certificates,
             http_version=self.http_version,
-            dns_cache_seconds=round(self.names.lifetimes.longest),
+            dns_cache_seconds=(
+                round(self.names.lifetimes.longest) if self.names.resolver == "system" else 2
+            ),
             record_tls=self.store_versions,
             tls=self.tls,
             ca_file=self.ca_file,

@@ -12,10 +12,11 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
+from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from plugins.lib_http import resolver as names_module
 from plugins.lib_http.dnsquery import DnsQuery
-from plugins.lib_http.failures import UnknownHost
+from plugins.lib_http.failures import NO_ANSWER, NoNameServer, UnknownHost
 from plugins.lib_http.resolver import (
     Answer,
     Lifetimes,
@@ -164,7 +165,7 @@ async def test_a_server_that_says_nothing(dns: NameServer) -> None:
     dns.silent = True
     query = DnsQuery([dns.address], timeout=0.25)
     try:
-        with pytest.raises(UnknownHost):
+        with pytest.raises(NoNameServer):
             await query.ask("a.test")
     finally:
         query.close()
@@ -177,8 +178,42 @@ async def test_closing_leaves_open_questions(dns: NameServer) -> None:
     asking = asyncio.ensure_future(query.ask("a.test"))
     await asyncio.sleep(0)
     query.close()
-    with pytest.raises(UnknownHost):
+    with pytest.raises(NoNameServer):
         await asking
+
+
+@pytest.mark.parametrize("code", [2, 4, 5])  # SERVFAIL, NOTIMP, REFUSED
+async def test_a_server_that_fails_says_nothing_of_the_name(dns: NameServer, code: int) -> None:
+    dns.failing["a.test"] = code
+    query = DnsQuery([dns.address], timeout=0.5)
+    try:
+        with pytest.raises(NoNameServer):
+            await query.ask("a.test")
+    finally:
+        query.close()
+
+
+async def test_a_name_without_addresses_is_no_host(dns: NameServer) -> None:
+    dns.names["a.test"] = (60, [])
+    query = DnsQuery([dns.address])
+    try:
+        with pytest.raises(UnknownHost):
+            await query.ask("a.test")
+    finally:
+        query.close()
+
+
+async def test_a_slow_name_has_its_time_though_the_server_was_fast(dns: NameServer) -> None:
+    dns.slow["slow.test"] = 3
+    dns.names["slow.test"] = (60, ["192.0.2.7"])
+    query = DnsQuery([dns.address])
+    try:
+        for number in range(20):
+            dns.names[f"fast{number}.test"] = (60, ["192.0.2.1"])
+            await query.ask(f"fast{number}.test")
+        assert await query.ask("slow.test") == (["192.0.2.7"], 60)
+    finally:
+        query.close()
 
 
 # -- requests --------------------------------------------------------------------------------------
@@ -203,6 +238,37 @@ async def test_requests_go_to_the_address_that_was_found(
         await protocol.close()
     assert str(lost.status).endswith("java.net.UnknownHostException: gone.test")
     assert dns.questions == {"site.test": 1, "gone.test": 1}
+
+
+def test_a_host_that_no_server_answers_for_is_asked_for_later(
+    server: MisbehavingServer, dns: NameServer, tmp_path: Path
+) -> None:
+    server.pages["/x"] = page(b"found", "Content-Type: text/plain")
+    dns.names["site.test"] = (300, ["127.0.0.1"])
+    dns.failing["lost.test"] = 2
+    urls = [server.url("x", "site.test"), server.url("x", "lost.test"), server.url("x", "no.test")]
+    segment = make_segment(tmp_path, urls)
+    fetch_segment(segment, over(dns, http__robots__503__defer__visits__wait="0"))
+    found = {url.split("/")[2].split(":")[0]: data[-1] for url, data in fetched(segment).items()}
+    assert found["site.test"].status == status.STATUS_FETCH_SUCCESS
+    assert found["no.test"].status == status.STATUS_FETCH_RETRY
+    assert found["lost.test"].status == status.STATUS_LINKED  # no step towards gone
+    assert NO_ANSWER in str(found["lost.test"].metadata)
+
+
+@pytest.mark.parametrize("host", ["bücher.test", "BÜCHER.test.", "xn--bcher-kva.test"])
+async def test_names_in_other_scripts_are_asked_for_in_ascii(
+    server: MisbehavingServer, dns: NameServer, host: str
+) -> None:
+    server.pages["/x"] = page(b"found", "Content-Type: text/plain")
+    dns.names["xn--bcher-kva.test"] = (300, ["127.0.0.1"])
+    protocol = Http(over(dns), {})
+    try:
+        output = await protocol.get_protocol_output(server.url("x", host), CrawlDatum())
+    finally:
+        await protocol.close()
+    assert output.content is not None and output.content.content == b"found"
+    assert output.content.url == server.url("x", host)
 
 
 async def test_the_guard_judges_the_address_and_not_the_name(dns: NameServer) -> None:

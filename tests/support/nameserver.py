@@ -8,6 +8,7 @@ import socket
 import struct
 import threading
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from types import TracebackType
@@ -27,6 +28,10 @@ class NameServer:
     names: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
     questions: Counter[str] = field(default_factory=Counter)
     """Questions for A records by name."""
+    failing: dict[str, int] = field(default_factory=dict)
+    """Name → the RCODE that it is answered with (RFC 1035, 4.1.1)."""
+    slow: dict[str, float] = field(default_factory=dict)
+    """Name → seconds until it is answered."""
     silent: bool = False
     """Gives no answer at all."""
 
@@ -59,11 +64,18 @@ class NameServer:
             packet, sender = self._socket.recvfrom(4096)
             if not packet:
                 return
-            answer = self._answer(packet)
-            if not self.silent:
-                self._socket.sendto(answer, sender)
+            name, answer = self._answer(packet)
+            if name in self.slow:
+                threading.Timer(self.slow[name], self._send, [answer, sender]).start()
+            elif not self.silent:
+                self._send(answer, sender)
 
-    def _answer(self, packet: bytes) -> bytes:
+    def _send(self, answer: bytes, sender: tuple[str, int]) -> None:
+        with suppress(OSError):  # closed meanwhile
+            self._socket.sendto(answer, sender)
+
+    def _answer(self, packet: bytes) -> tuple[str, bytes]:
+        """The name asked for, and the answer."""
         number = _HEAD.unpack_from(packet)[0]
         labels, at = [], _HEAD.size
         while packet[at]:
@@ -80,5 +92,5 @@ class NameServer:
         records = b"".join(
             _RECORD.pack(_NAME_ABOVE, kind, 1, seconds, len(a.packed)) + a.packed for a in found
         )
-        flags = 0x8180 | (_NO_SUCH_NAME if known is None else 0)
-        return _HEAD.pack(number, flags, 1, len(found), 0, 0) + question + records
+        code = self.failing.get(name, _NO_SUCH_NAME if known is None else 0)
+        return name, _HEAD.pack(number, 0x8180 | code, 1, len(found), 0, 0) + question + records

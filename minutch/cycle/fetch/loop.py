@@ -439,7 +439,7 @@ class FetchLoop:
             return
         if self.queues.defers_all(wait, now):
             log.info("%d URLs of deferred hosts are left to a later fetch", self.queues.waiting)
-            self.queues.give_up_all(Outcome.DEFERRED, ROBOTS_DEFER, now)
+            self.queues.leave_deferred(now)
 
     def snapshot(self, pages: int = 0, size: int = 0, *, details: bool = False) -> Snapshot:
         """Returns the state of the fetch; `pages` and `size` are those of the last second."""

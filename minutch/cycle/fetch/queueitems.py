@@ -28,6 +28,8 @@ class FetchItem:
     depth: int = 0
     redirects: int = 0
     host: str = ""
+    deferrals: int = 0
+    """How often it was put back."""
 
 
 class Supply(Protocol):
@@ -88,6 +90,8 @@ class HostItems:
     added: deque[FetchItem] = field(default_factory=deque)
     listed: Supply | None = None
     deferrals: int = 0
+    why: str = Outcome.DEFERRED.reason
+    """Why it rests."""
 
     @property
     def left(self) -> int:

@@ -1,6 +1,7 @@
 """Names the queue of a URL: its host, registered domain or address. Pure but for the look-up given.
 
-Source: org.apache.nutch.fetcher.FetchItem.create: queues are keyed without scheme and port.
+Source: org.apache.nutch.fetcher.FetchItem.create: queues are keyed without scheme and port. Names
+of one server (`localhost.`, `127.1`, other scripts) have one queue.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from minutch.cycle.fetch.settings import BY_DOMAIN, BY_HOST, BY_IP
 from minutch.errors import UrlError
 from minutch.urls.domains import domain_name
+from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import parse
 
 Resolve = Callable[[str], str | None]
@@ -23,7 +25,7 @@ def queue_key(mode: str, resolve: Resolve) -> QueueKey:
 
     def by_host(url: str) -> str | None:
         try:
-            return parse(url).host.lower()
+            return canonical_host(parse(url).host)
         except UrlError:
             return None
 

@@ -148,19 +148,23 @@ class FetchQueues:
             self.rest(item.queue_id, item.host or item.queue_id, busy_until, now)
         self._settle(queue, now)
 
-    def put_back(self, item: FetchItem, delay: int, retries: int, now: int) -> None:
-        """Lets an item wait again whose robots.txt can't be had now; its host rests for `delay`
-        ms. After `retries` rests, or beyond the time limit, the host is given up.
+    def put_back(
+        self, item: FetchItem, delay: int, retries: int, now: int, *, reason: str = ROBOTS_DEFER
+    ) -> None:
+        """Lets an item wait again whose robots.txt or address can't be had now; its host rests for
+        `delay` ms. After `retries` rests, or beyond the time limit, the host is given up for
+        `reason`.
         """
         queue = self._leave(item)
         host = item.host or item.queue_id
         self.add(item, now, first=True)
         items = queue.hosts.get(host)
         if items is not None and items.rest <= now:
-            items.deferrals += 1
+            items.why = reason
+            items.deferrals = item.deferrals = max(items.deferrals, item.deferrals) + 1
             until = max(now, queue.next_fetch) + delay
             if items.deferrals > retries or self._is_late(until):
-                self._give_up_host(queue, items, (Outcome.DEFERRED, ROBOTS_DEFER))
+                self._give_up_host(queue, items, (Outcome.DEFERRED, reason))
             else:
                 self._put_to_sleep(queue, items, until, now)
         self._settle(queue, now)
@@ -237,12 +241,15 @@ class FetchQueues:
     def end(self, outcome: Outcome, now: int) -> None:
         """Ends the fetch: drops what waits, and what is added from now on."""
         self._ended = self._ended or (outcome, outcome.reason)
-        self.give_up_all(*self._ended, now)
+        self._drop_all(self._ended, now)
 
-    def give_up_all(self, outcome: Outcome, reason: str, now: int) -> None:
-        """Drops what waits in all queues."""
+    def leave_deferred(self, now: int) -> None:
+        """Drops what waits, each host's for the reason for which it rests; later fetches ask."""
+        self._drop_all(None, now)
+
+    def _drop_all(self, refusal: tuple[Outcome, str] | None, now: int) -> None:
         for queue in list(self.queues.values()):
-            self._drop(queue, (outcome, reason))
+            self._drop(queue, refusal)
             self._settle(queue, now)
 
     def dropped(self, most: int) -> list[Dropped]:
@@ -310,9 +317,9 @@ class FetchQueues:
             heapq.heapify(queue.asleep)
         self._hand_back(queue, items, refusal)
 
-    def _drop(self, queue: FetchQueue, refusal: tuple[Outcome, str]) -> None:
+    def _drop(self, queue: FetchQueue, refusal: tuple[Outcome, str] | None) -> None:
         for items in queue.hosts.values():
-            self._hand_back(queue, items, refusal)
+            self._hand_back(queue, items, refusal or (Outcome.DEFERRED, items.why))
         queue.hosts.clear()
         queue.awake.clear()
         queue.asleep.clear()

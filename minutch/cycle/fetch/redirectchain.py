@@ -38,7 +38,7 @@ from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.pause import Pause
 from minutch.cycle.fetch.queueitems import FetchItem
 from minutch.cycle.fetch.queuekey import QueueKey
-from minutch.cycle.fetch.queues import FetchQueues
+from minutch.cycle.fetch.queues import ROBOTS_DEFER, FetchQueues
 from minutch.cycle.fetch.recorder import ParsedPage, Recorder
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchStats
@@ -196,7 +196,7 @@ class ChainRunner:
         item, now = chain.item, self.clock.now()
         chain.in_progress = False
         if decision.verdict is Verdict.DEFER:
-            self._defer(chain, now)
+            self._defer(chain, now, ROBOTS_DEFER if failure is None else failure.message)
             return
         if failure is not None:
             self.queues.finish(item, now, failed=True)
@@ -228,11 +228,14 @@ class ChainRunner:
             Outcome.DENIED if failure.code == protocolstatus.ROBOTS_DENIED else Outcome.RETRY
         )
 
-    def _defer(self, chain: RedirectChain, now: int) -> None:
+    def _defer(self, chain: RedirectChain, now: int, reason: str | None) -> None:
+        """Puts the item back: its host rests, and is asked again later."""
         item, robots = chain.item, self.settings.robots
-        log.info("visits deferred by robots.txt of %s: %s", item.queue_id, item.url)
+        reason = reason or Outcome.DEFERRED.reason
+        log.info("%s is deferred: %s", item.url, reason)
         chain.put_back = True
-        self.queues.put_back(item, robots.defer_delay, robots.defer_retries, now)
+        chain.in_progress = False
+        self.queues.put_back(item, robots.defer_delay, robots.defer_retries, now, reason=reason)
         self.handover.wake()
 
     # -- request -----------------------------------------------------------------------------------
@@ -245,6 +248,9 @@ class ChainRunner:
         output = await protocol.get_protocol_output(item.url, item.datum)
         milliseconds = round((self.clock.monotonic() - started) * 1000)
         now = self.clock.now()
+        if output.status.code == protocolstatus.NOTFETCHING:
+            self._defer(chain, now, output.status.message)
+            return
         end = ending(output.status.code)
         self._finish(chain, output, now)
         size = 0 if output.content is None else len(output.content.content)

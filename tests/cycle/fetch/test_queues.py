@@ -278,6 +278,14 @@ def test_a_deferred_host_rests_and_is_given_up_after_its_retries() -> None:
     assert driven.queues.waiting == 0
 
 
+def test_a_host_with_one_url_is_given_up_after_its_retries() -> None:
+    driven = Driven(replace(PLAIN, crawl_delay=0), "1")
+    for now in (0, 1000, 2000):
+        assert driven.taken(now) == ["1"]
+        driven.queues.put_back(driven.flying.pop("1"), 1000, 2, now)
+    assert driven.dropped() == ["1"]
+
+
 def test_deferral_of_several_at_once_counts_once() -> None:
     driven = Driven(replace(PLAIN, max_threads=2), "1", "2")
     driven.taken(0)

@@ -206,7 +206,7 @@ class Queues(RuleBasedStateMachine):
             self.stopped = True
             self.queues.end(Outcome.SKIPPED_TIMELIMIT, self.now)
         elif stops == 1:
-            self.queues.give_up_all(Outcome.DEFERRED, "enough", self.now)
+            self.queues.leave_deferred(self.now)
 
     @rule(most=st.integers(1, 5))
     def collect_dropped(self, most: int) -> None:

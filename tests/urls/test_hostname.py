@@ -1,0 +1,36 @@
+"""Names of one server have one form."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minutch.urls.hostname import canonical_host
+
+
+@pytest.mark.parametrize(
+    ("host", "form"),
+    [
+        ("localhost.", "localhost"),
+        ("LocalHost", "localhost"),
+        ("127.1", "127.0.0.1"),
+        ("2130706433", "127.0.0.1"),
+        ("0x7f.1", "127.0.0.1"),
+        ("0177.0.0.1.", "127.0.0.1"),
+        ("BÜCHER.example.", "xn--bcher-kva.example"),
+        ("xn--bcher-kva.example", "xn--bcher-kva.example"),
+        ("[2001:db8::1]", "[2001:db8::1]"),
+        ("256.1.1.1", "256.1.1.1"),
+        ("a..", "a.."),
+        ("", ""),
+    ],
+)
+def test_forms(host: str, form: str) -> None:
+    assert canonical_host(host) == form
+
+
+@given(st.text(max_size=40))
+def test_a_form_is_its_own_form(host: str) -> None:
+    form = canonical_host(host)
+    assert canonical_host(form) == form
