@@ -29,6 +29,7 @@ from minutch.records.metadata import (
     REQUEST_KEY,
     RESPONSE_HEADERS_KEY,
     RESPONSE_TIME_KEY,
+    TRUNCATED_REASON_KEY,
     Metadata,
 )
 from minutch.records.parsedata import ParseData
@@ -51,7 +52,6 @@ NOT_MODIFIED: Final = "http://netpreserve.org/warc/{}/revisit/server-not-modifie
 IDENTICAL: Final = "http://netpreserve.org/warc/{}/revisit/identical-payload-digest"
 _CIPHER_SUITES_KEY: Final = "_cipher_suites_"
 _DEPTH_KEY: Final = "_depth_"
-_TRUNCATED_REASON_KEY: Final = "http.content.truncated.reason"
 _REASONS: Final = ("length", "time", "disconnect")
 _TLS: Final = "tlsv"
 _DEEPEST: Final = 10_000
@@ -86,7 +86,7 @@ def write_page(
     head = _head(content, code)
     more = list(_connection(content.metadata))
     if can_be_cut_off and is_truncated(content):
-        reason = content.metadata.first(_TRUNCATED_REASON_KEY)
+        reason = content.metadata.first(TRUNCATED_REASON_KEY)
         more.append(("WARC-Truncated", reason if reason in _REASONS else "unspecified"))
     if digest:
         more.append((PAYLOAD_DIGEST, digest))

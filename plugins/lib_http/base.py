@@ -35,7 +35,9 @@ from minutch.records.metadata import (
     RESPONSE_CODE_KEY,
     RESPONSE_HEADERS_KEY,
     RESPONSE_TIME_KEY,
+    TOO_SLOW,
     TRUNCATED_KEY,
+    TRUNCATED_REASON_KEY,
     Metadata,
 )
 from minutch.records.protocolstatus import ProtocolStatus
@@ -59,7 +61,6 @@ from .tls import java_name
 
 log = logging.getLogger(__name__)
 
-TRUNCATED_REASON_KEY: Final = "http.content.truncated.reason"
 CIPHER_SUITES_KEY: Final = "_cipher_suites_"
 TLS_VERDICT_KEY: Final = "_tls_verdict_"
 
@@ -395,7 +396,7 @@ class HttpBase(Protocol):
         cuts off is kept.
         """
         if self.settings.partial_as_truncated and body:
-            return body, "time" if isinstance(error, httpx.TimeoutException) else "disconnect"
+            return body, TOO_SLOW if isinstance(error, httpx.TimeoutException) else "disconnect"
         if code != _OK:
             return b"", None
         chunked = "chunked" in (metadata.first("Transfer-Encoding") or "").lower()

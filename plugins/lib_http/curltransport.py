@@ -21,6 +21,8 @@ from typing import Any, Final
 import httpx
 import pycurl
 
+from minutch.records.metadata import TOO_SLOW
+
 from .curlloop import CurlLoop
 from .curlslot import CurlSettings, CurlSlot
 from .exchange import Order, Reply
@@ -244,7 +246,7 @@ class CurlTransport(httpx.AsyncBaseTransport):
             if future.done():
                 continue
             if (now - slot.started) * 1000 > settings.total_timeout >= 0:
-                slot.truncated = "time"
+                slot.truncated = TOO_SLOW
                 self._give_up(slot, future, httpx.ReadTimeout("Time limit reached"))
             elif (now - self._heard(slot)) * 1000 > settings.read_timeout:
                 self._give_up(slot, future, httpx.ReadTimeout("Read timed out"))

@@ -38,7 +38,7 @@ _SAYS_NOTHING: Final = {
     pycares.errno.ARES_EDESTRUCTION,
     pycares.errno.ARES_ECANCELLED,
 }
-"""Errors of servers and of this machine. The others say that a name has no address, or is no name."""
+"""Errors of servers and of this machine. Others say that a name has no address, or is none."""
 _LONGEST_NAP: Final = 1.0
 _NO_SOCKET: Final = pycares.ARES_SOCKET_BAD
 _Answer = tuple[list[str], float]

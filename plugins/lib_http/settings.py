@@ -1,7 +1,7 @@
 """Reads the `http.*` and `store.*` properties of all HTTP protocol plugins (HttpBase.setConf).
 
 Defaults are Nutch's, except that certificates are checked (`http.tls.certificates.check`) and that
-no page takes longer than five minutes where `http.time.limit` sets nothing.
+no page takes longer than a minute where `http.time.limit` sets nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .tls import TlsSettings
 
 log = logging.getLogger(__name__)
 
-LONGEST_PAGE: Final = 300
+LONGEST_PAGE: Final = 60
 """Seconds for one page where http.time.limit is not set."""
 _PROXY_SCHEMES: Final = {
     "HTTP": "http",

@@ -27,10 +27,10 @@ import httpx
 from minutch.conf import Configuration
 from minutch.hadoop.formats.writables import Text
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.metadata import TRUNCATED_KEY
+from minutch.records.metadata import TRUNCATED_KEY, TRUNCATED_REASON_KEY
 from minutch.urls.parts import Url, parse
 
-from ..lib_http.base import TRUNCATED_REASON_KEY, HttpBase
+from ..lib_http.base import HttpBase
 from ..lib_http.exchange import Answer
 from .browser import Browser
 from .browserfailure import BrowserFailure

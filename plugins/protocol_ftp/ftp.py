@@ -53,7 +53,14 @@ from minutch.urls.robots import KnownRobots, RobotRules
 from ..lib_http.addressrules import AddressRules
 from ..lib_http.dates import format_date, parse_date
 from ..lib_http.exchange import Answer
-from ..lib_http.failures import ForbiddenAddress, UnknownHost, connect_error, java_text
+from ..lib_http.failures import (
+    NO_ANSWER,
+    ForbiddenAddress,
+    NoNameServer,
+    UnknownHost,
+    connect_error,
+    java_text,
+)
 from ..lib_http.resolver import ResolverSettings, make_resolver
 from ..lib_http.robotstxt import RobotsStore
 from .ftpsession import Refused, Session
@@ -105,6 +112,8 @@ class Ftp(Protocol):
         try:
             parsed = parse(url)
             answer = await self._fetch(parsed, datum, self.limit)
+        except NoNameServer:
+            return ProtocolOutput(None, ProtocolStatus(codes.NOTFETCHING, [NO_ANSWER]))
         except (httpx.TransportError, UrlError) as exc:
             datum.metadata[Text(RESPONSE_CODE_KEY)] = Text("500")
             log.debug("can't fetch %s: %s", url, exc)

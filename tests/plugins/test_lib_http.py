@@ -367,7 +367,7 @@ def test_defaults() -> None:
     assert settings.user_agents == ["x/1"]
     assert (
         settings.timeout == 10_000
-        and settings.time_limit == 300_000
+        and settings.time_limit == 60_000
         and settings.content_limit == 1_048_576
     )
     assert settings.check_certificates and settings.http_version == "1.1"

@@ -78,14 +78,15 @@ _OF_THE_HOST: Final = (408, 429)
 """Answers from 400 to 499 that speak of the host, not of the page (RFC 9110, 15.5.9; RFC 6585)."""
 
 
-def host_failed(answer: ProtocolStatus, *, in_row: bool) -> bool | None:
+def host_failed(answer: ProtocolStatus, *, in_row: bool, too_slow: bool = False) -> bool | None:
     """Returns True if an answer says that the host fails, False if it serves, None if neither.
 
-    A host fails where there is no answer, and by 408, 429 and 5xx; a page that is forbidden says
-    nothing of it. Without `in_row` all that Nutch takes for an exception is a failure.
+    A host fails where there is no answer, or one that did not end in time (`too_slow`), and by 408,
+    429 and 5xx; a page that is forbidden says nothing of it. Without `in_row` all that Nutch takes
+    for an exception is a failure.
     """
     if not ending(answer.code).failed:
-        return False
+        return too_slow and in_row
     found = _HTTP_CODE.match(answer.message or "")
     if not in_row or found is None:
         return True

@@ -47,6 +47,7 @@ from minutch.plugin import points
 from minutch.records import crawldatum as status
 from minutch.records import parsestatus, protocolstatus
 from minutch.records.content import Content
+from minutch.records.metadata import TOO_SLOW, TRUNCATED_REASON_KEY
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.domains import choose_representative
 
@@ -283,7 +284,11 @@ class ChainRunner:
     def _finish(self, chain: RedirectChain, output: points.ProtocolOutput, now: int) -> None:
         """Lets the host rest after an answer, as long as it asks to."""
         item = chain.item
-        failed = host_failed(output.status, in_row=self.settings.queues.failures_in_row)
+        failed = host_failed(
+            output.status,
+            in_row=self.settings.queues.failures_in_row,
+            too_slow=_header(output.content, TRUNCATED_REASON_KEY) == TOO_SLOW,
+        )
         busy_until = None
         if ending(output.status.code).failed:
             busy_until = retry_after(

@@ -49,6 +49,9 @@ SEGMENT_NAME_KEY: Final = "nutch.segment.name"
 SCORE_KEY: Final = "nutch.crawl.score"
 CONTENT_FETCH_TIME_KEY: Final = "nutch.fetch.time"
 TRUNCATED_KEY: Final = "http.content.truncated"
+TRUNCATED_REASON_KEY: Final = "http.content.truncated.reason"
+TOO_SLOW: Final = "time"
+"""The reason where the time for one page was over."""
 DAMAGED_KEY: Final = "http.content.damaged"
 """The compressed content was damaged or cut off: what is there comes from before the damage. Nutch
 has no such key.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from minutch.cycle.fetch.decisions import Decision, Verdict, decide, retry_after
+from minutch.cycle.fetch.decisions import Decision, Verdict, decide, host_failed, retry_after
 from minutch.cycle.fetch.settings import PressureSettings, RobotsSettings
 from minutch.cycle.fetch.stats import BandwidthGovernor, ThroughputGuard
+from minutch.records import protocolstatus as codes
+from minutch.records.protocolstatus import ProtocolStatus
 
 ROBOTS = RobotsSettings(max_crawl_delay=30_000, min_crawl_delay=5000)
 DAY = 86_400_000
@@ -111,3 +113,32 @@ def test_bandwidth_target_takes_threads_away_but_not_all() -> None:
 
 def test_bandwidth_target_is_off_by_default() -> None:
     assert governed(PressureSettings(), 1 << 40, active=10, places=100) == 0
+
+
+def answered(code: int, message: str = "") -> ProtocolStatus:
+    return ProtocolStatus(code, [message])
+
+
+@pytest.mark.parametrize(
+    ("answer", "in_row", "failed"),
+    [
+        (answered(codes.SUCCESS), True, False),
+        (answered(codes.NOTFOUND), True, False),
+        (answered(codes.EXCEPTION, "java.net.ConnectException: Connection refused"), True, True),
+        (answered(codes.EXCEPTION, "Http code=403, url=http://a.example/"), True, None),
+        (answered(codes.EXCEPTION, "Http code=451, url=http://a.example/"), True, None),
+        (answered(codes.EXCEPTION, "Http code=408, url=http://a.example/"), True, True),
+        (answered(codes.EXCEPTION, "Http code=429, url=http://a.example/"), True, True),
+        (answered(codes.EXCEPTION, "Http code=500, url=http://a.example/"), True, True),
+        (answered(codes.EXCEPTION, "Http code=403, url=http://a.example/"), False, True),
+    ],
+)
+def test_hosts_fail_by_what_speaks_of_them(
+    answer: ProtocolStatus, in_row: bool, failed: bool | None
+) -> None:
+    assert host_failed(answer, in_row=in_row) is failed
+
+
+def test_a_page_that_did_not_end_in_time_is_a_failure_of_its_host() -> None:
+    assert host_failed(answered(codes.SUCCESS), in_row=True, too_slow=True) is True
+    assert host_failed(answered(codes.SUCCESS), in_row=False, too_slow=True) is False
