@@ -10,7 +10,8 @@ may be asked) and `fetchlog` (what a kill leaves behind).
     `redirectchain`, `decisions`         take a URL through robots.txt, request and redirects
     `feeder`, `queues`, `queuekey`       bring URLs into queues, one for each host
     `queueitems`, `queuememory`          what queues hold, and remember
-    `hostaddresses`, `hoststate`         look up and remember what is known of hosts
+    `hostaddresses`                      looks up the addresses of hosts
+    `hoststate`, `restlog`               remember from fetch to fetch when hosts may be asked
     `recorder`, `fetchparser`, `captures`    make a page's records; parse it; decide on archiving
     `fetchlog`, `pagearchive`            write records at once: the log and WARC files
     `closing`, `remotesegment`           sort the log into the segment; copy it to another store

@@ -27,6 +27,10 @@ class Hooks:
     """Asked for each link that another process follows to a host of this one."""
     hand_over: Callable[[FetchItem], bool] = lambda item: False
     busy_until: Callable[[str, int], None] = lambda queue_id, time: None
+    rested: Callable[[list[tuple[str, int]]], None] = lambda rests: None
+    """Called before requests are sent and when they have ended: queues, and until when each rests
+    (ms).
+    """
     settled: Callable[[Frame], None] = lambda frame: None
     nothing_to_do: Callable[[], bool] = lambda: True
     """Asked when everything is done: False if more items may come from other processes."""

@@ -115,6 +115,7 @@ class FetchLoop:
             for task in [*helpers, *self._running]:
                 task.cancel()
             await asyncio.gather(*helpers, *self._running, return_exceptions=True)
+            self._tell_rests(self.clock.now())
 
     def stop(self, outcome: Outcome) -> None:
         """Begins nothing new; what is in flight is finished, the rest ends with `outcome`."""
@@ -172,6 +173,7 @@ class FetchLoop:
                 self._feed(now)
             while self._free_at(now) == now and (item := self.queues.take(now)) is not None:
                 self._start(item, now)
+            self._tell_rests(now)
             if self._is_done():
                 self._end.set_result(None)
             elif self._has_more_to_give_up():
@@ -180,6 +182,12 @@ class FetchLoop:
                 self._set_timer(now)
         except Exception as exc:  # noqa: BLE001 - whatever it is, the fetch ends with it
             self._abort(exc)
+
+    def _tell_rests(self, now: int) -> None:
+        """Passes on which queues were asked; before the tasks just started send anything."""
+        rests = self.queues.news(now)
+        if rests:
+            self.hooks.rested(rests)
 
     def add(self, item: FetchItem) -> None:
         """Queues an item that comes from elsewhere (a followed link, another process); both have it

@@ -1,4 +1,6 @@
-"""Remembers the rests and failures of queues that have no items, in a few numbers each."""
+"""Remembers the rests and failures of queues that have no items, in a few numbers each, and which
+rests are news to the state of the crawl.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,12 @@ class QueueMemory:
 
     def __init__(self) -> None:
         self.given_up: dict[int, tuple[Outcome, str]] = {}
-        self._rests: dict[int, int] = {}
+        self._rests = Rests()
+        """Of queues, between two requests."""
+        self._asked_for = Rests()
+        """Of hosts that asked for it."""
+        self._news: dict[str, int] = {}
         self._failures: dict[int, tuple[int, int, int]] = {}
-        self._sweep_at = _SWEEP
 
     def refusal(self, queue_id: str, host: str) -> tuple[Outcome, str] | None:
         """Returns why nothing of a queue, or of a host in it, is asked for; None if it may be."""
@@ -34,22 +39,32 @@ class QueueMemory:
         """Remembers that a queue or host is given up."""
         self.given_up.setdefault(_hash(name), refusal)
 
-    def rest(self, name: str, until: int, now: int) -> None:
-        """Remembers that a queue or host rests until then (ms)."""
-        key = _hash(name)
-        if until > self._rests.get(key, now):
-            self._rests[key] = until
-            if len(self._rests) >= self._sweep_at:
-                self._rests = {key: time for key, time in self._rests.items() if time > now}
-                self._sweep_at = max(_SWEEP, 2 * len(self._rests))
+    def rest_host(self, host: str, until: int, now: int) -> None:
+        """Remembers that a host asked for a rest until then (ms)."""
+        self._asked_for.add(host, until, now)
 
-    def rest_of(self, name: str) -> int:
-        """Returns until when a queue or host rests (ms); 0 if nothing is known."""
-        return self._rests.get(_hash(name), 0) if self._rests else 0
+    def rest_of(self, host: str) -> int:
+        """Returns until when a host asked to rest (ms); 0 if nothing is known."""
+        return self._asked_for.of(host)
+
+    def rest_queue(self, queue_id: str, until: int, now: int) -> None:
+        """Remembers that a queue rests until then (ms)."""
+        self._rests.add(queue_id, until, now)
+
+    def asked(self, queue_id: str, until: int) -> None:
+        """Notes for `news` that a queue was asked and rests until then (ms)."""
+        self._news[queue_id] = until
+
+    def news(self, now: int) -> list[tuple[str, int]]:
+        """Returns the queues that were asked since the last call and rest beyond `now`, with the
+        end of their rest (ms).
+        """
+        news, self._news = self._news, {}
+        return [(queue_id, until) for queue_id, until in news.items() if until > now]
 
     def keep(self, queue: FetchQueue, now: int, failures_for: int) -> None:
         """Remembers a queue that has no items any more, its failures for so many ms."""
-        self.rest(queue.id, queue.next_fetch, now)
+        self.rest_queue(queue.id, queue.next_fetch, now)
         if queue.failures or queue.doublings:
             self._failures[_hash(queue.id)] = (
                 queue.failures,
@@ -59,11 +74,32 @@ class QueueMemory:
 
     def recall(self, queue: FetchQueue, now: int) -> None:
         """Gives a queue that has items again what is known of it."""
-        queue.next_fetch = max(now, self.rest_of(queue.id))
+        queue.next_fetch = max(now, self._rests.of(queue.id))
         if self._failures:
             failures, doublings, until = self._failures.pop(_hash(queue.id), (0, 0, 0))
             if until > now:
                 queue.failures, queue.doublings = failures, doublings
+
+
+class Rests:
+    """Times by name; those that are over are forgotten now and then."""
+
+    def __init__(self) -> None:
+        self._until: dict[int, int] = {}
+        self._sweep_at = _SWEEP
+
+    def add(self, name: str, until: int, now: int) -> None:
+        """Keeps the later one of two times."""
+        key = _hash(name)
+        if until > self._until.get(key, now):
+            self._until[key] = until
+            if len(self._until) >= self._sweep_at:
+                self._until = {key: time for key, time in self._until.items() if time > now}
+                self._sweep_at = max(_SWEEP, 2 * len(self._until))
+
+    def of(self, name: str) -> int:
+        """Returns a name's time; 0 if there is none."""
+        return self._until.get(_hash(name), 0) if self._until else 0
 
 
 def _hash(name: str) -> int:

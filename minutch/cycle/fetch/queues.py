@@ -144,6 +144,7 @@ class FetchQueues:
             queue.next_fetch = max(queue.next_fetch, now + queue.delay)
         if failed is not None:
             self._count(queue, failed, now)
+        self._memory.asked(queue.id, queue.next_fetch)
         if busy_until is not None:
             self.rest(item.queue_id, item.host or item.queue_id, busy_until, now)
         self._settle(queue, now)
@@ -183,7 +184,7 @@ class FetchQueues:
         """
         if until <= now:
             return
-        self._memory.rest(host, until, now)
+        self._memory.rest_host(host, until, now)
         queue = self.queues.get(queue_id)
         items = None if queue is None else queue.hosts.get(host)
         if until - now > self.settings.patience:
@@ -196,11 +197,24 @@ class FetchQueues:
         elif queue is not None and items is not None:
             self._put_to_sleep(queue, items, until, now)
 
+    def remember(self, queue_id: str, until: int, now: int) -> None:
+        """Lets a queue rest until then (ms), since an earlier fetch asked it."""
+        self._memory.rest_queue(queue_id, until, now)
+        queue = self.queues.get(queue_id)
+        if queue is not None:
+            queue.next_fetch = max(queue.next_fetch, until)
+
+    def news(self, now: int) -> list[tuple[str, int]]:
+        """Returns the queues that were asked since the last call and rest beyond `now`, with the
+        end of their rest (ms).
+        """
+        return self._memory.news(now)
+
     def _put_to_sleep(self, queue: FetchQueue, items: HostItems, until: int, now: int) -> None:
         if until <= items.rest:
             return
         items.rest = until
-        self._memory.rest(items.host, until, now)
+        self._memory.rest_host(items.host, until, now)
         if items in queue.awake:
             queue.awake.remove(items)
         else:
@@ -398,6 +412,7 @@ class FetchQueues:
         self._waiting -= 1
         self.in_progress += 1
         self._take_own_delay(queue, item, now)
+        self._memory.asked(queue.id, now + queue.delay)
         self._schedule(queue, now)
         return item
 

@@ -32,6 +32,7 @@ from minutch.cycle.fetch.queuekey import QueueKey, queue_key
 from minutch.cycle.fetch.queues import FetchQueues
 from minutch.cycle.fetch.recorder import PageParser, Recorder
 from minutch.cycle.fetch.redirectchain import ChainRunner, unpack_follow
+from minutch.cycle.fetch.restlog import RestLog, read_rests
 from minutch.cycle.fetch.settings import BY_IP, FetchSettings
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.segment.store import Segment
@@ -100,6 +101,7 @@ class FetchSession:
     protocols: ProtocolLookup
     log: FetchLog
     addresses: HostAddresses | None = None
+    rests: RestLog | None = None
 
     async def run(self) -> None:
         """Fetches; closes connections and the log whatever happens."""
@@ -112,6 +114,8 @@ class FetchSession:
             await self.protocols.close()
             if self.loop.archive is not None:
                 await asyncio.get_running_loop().run_in_executor(None, self.loop.archive.close)
+            if self.rests is not None:
+                self.rests.close()
             await asyncio.get_running_loop().run_in_executor(None, self.log.close)
             await asyncio.get_running_loop().run_in_executor(None, self.loop.hooks.ended)
 
@@ -200,20 +204,36 @@ def open_session(
     )
     if addresses is not None:
         addresses.heard = loop.wake
+    rests: RestLog | None = None
     if state is not None:
         state.forget_old(now)
+        rests = RestLog(state.path.parent, share.index, clock)
+        hooks.rested = rests.add
 
     async def begin() -> None:
-        """Takes up what an earlier run was to follow; lets hosts rest that asked for it."""
+        """Lets hosts rest that were asked a moment ago or asked for it; takes up what an earlier
+        run was to follow.
+        """
+        if state is not None:
+            _let_rest(queues, state, share, now)
         await loop.runner.learn(resumed.follow)
         for item in _followed(resumed, key, share):
             loop.add(item)
-        for host, until in () if state is None else state.busy_hosts(now).items():
-            if share.owns(host):
-                queues.rest(host, host, until, now)
 
     hooks.begun = begin
-    return FetchSession(loop, protocols, fetch_log, addresses)
+    return FetchSession(loop, protocols, fetch_log, addresses, rests)
+
+
+def _let_rest(queues: FetchQueues, state: FetchState, share: Share, now: int) -> None:
+    """Lets queues rest that were asked a moment ago, by whatever process, and hosts that asked for
+    it.
+    """
+    for queue_id, until in read_rests(state.path.parent, now).items():
+        if share.owns(queue_id):
+            queues.remember(queue_id, until, now)
+    for host, until in state.busy_hosts(now).items():
+        if share.owns(host):
+            queues.rest(host, host, until, now)
 
 
 def _no_address(host: str) -> None:

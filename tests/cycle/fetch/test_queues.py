@@ -388,3 +388,34 @@ def test_many_queues_stay_in_order_of_readiness() -> None:
         count += 1
     assert count == 1000
     assert clock.now() == 49 * 100
+
+
+def test_what_was_asked_is_news_when_it_is_taken_and_when_it_has_ended() -> None:
+    driven = Driven(PLAIN, "1", "2", hosts=2)
+    driven.taken(1000)
+    assert sorted(driven.queues.news(1000)) == [("h0", 6000), ("h1", 6000)]
+    assert driven.queues.news(1000) == []
+    driven.finish("1", 3000)
+    assert driven.queues.news(3000) == [("h0", 8000)]
+    driven.finish("2", 3000)
+    assert driven.queues.news(8000) == []  # over
+
+
+def test_a_queue_that_an_earlier_fetch_asked_rests() -> None:
+    driven = Driven(PLAIN)
+    driven.queues.remember("h0", 4000, 0)
+    driven.add(item("1", "h0"))
+    assert driven.taken(3999) == []
+    assert driven.queues.next_ready(0) == 4000
+    assert not driven.queues.rests_on_request()  # the host did not ask for it
+    assert driven.taken(4000) == ["1"]
+
+
+def test_a_queue_that_comes_back_rests_but_not_on_request() -> None:
+    driven = Driven(replace(PLAIN, crawl_delay=60_000), "1")
+    driven.taken(0)
+    driven.finish("1", 0)
+    driven.add(item("2", "h0"), 10)
+    assert driven.taken(59_999) == []
+    assert not driven.queues.defers_all(30_000, 10)
+    assert driven.taken(60_000) == ["2"]
