@@ -248,9 +248,18 @@ class HttpBase(Protocol):
         return headers
 
     async def fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None = None) -> Answer:
-        """Sends one request. Raises httpx.TransportError if there is no usable answer."""
-        if not url.host.isascii():
-            url = url._replace(host=canonical_host(url.host))
+        """Sends one request; a host in another script is asked for in ASCII. Raises
+        httpx.TransportError if there is no usable answer.
+        """
+        if url.host.isascii():
+            return await self._fetch(url, datum, content_limit)
+        try:
+            ascii_url = url._replace(host=canonical_host(url.host))
+            return await self._fetch(ascii_url, datum, content_limit)
+        except UnknownHost:
+            raise UnknownHost(url.host) from None
+
+    async def _fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None) -> Answer:
         if not url.host.isascii() or not url.host or len(url.host) > _LONGEST_HOST:
             raise UnknownHost(url.host)
         if self.credentials.forms:

@@ -37,7 +37,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
-from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, DEFER_VISITS, KnownRobots, RobotRules
+from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, KnownRobots, RobotRules
 from minutch.urls.robotsagent import RobotsParser, robots_limit, robots_parser
 from minutch.urls.robotsfile import MAX_BYTES, whole_lines
 
@@ -82,15 +82,22 @@ Fetch = Callable[[Url, CrawlDatum, int], Awaitable[HttpAnswer]]
 
 class Unreachable(RobotRules):
     """The host did not give its rules: nothing may be fetched now. `failure` is the status for its
-    pages, or why visits are deferred.
+    pages, or why visits are deferred; `retry_after` the header that says until when.
     """
 
-    failure: ProtocolStatus
+    failure: ProtocolStatus | None
+    retry_after: str | None
 
     @classmethod
-    def of(cls, failure: ProtocolStatus, *, defer: bool = False) -> Unreachable:
+    def of(
+        cls,
+        failure: ProtocolStatus | None,
+        *,
+        defer: bool = False,
+        retry_after: str | None = None,
+    ) -> Unreachable:
         rules = cls(defer_visits=defer)
-        rules.failure = failure
+        rules.failure, rules.retry_after = failure, retry_after
         return rules
 
     def is_allowed(self, url: str) -> bool:
@@ -250,7 +257,7 @@ class RobotsStore:
             return self._known[keys[0]][1]
         if answer.code >= _SERVER_ERROR or answer.code == _TOO_MANY:
             if self._settings.defer:
-                return DEFER_VISITS
+                return Unreachable.of(None, defer=True, retry_after=answer.header("Retry-After"))
             return self._failed(
                 ProtocolStatus(codes.ROBOTS_DENIED, [f"robots.txt: http code={answer.code}"])
             )

@@ -12,7 +12,6 @@ from minutch.urls import robots
 from minutch.urls.robots import (
     ALLOW_ALL,
     ALLOW_NONE,
-    DEFER_VISITS,
     PathRule,
     RobotRules,
     normal_path,
@@ -193,8 +192,6 @@ def test_a_forbidden_index_page_does_not_forbid_its_folder(name: str) -> None:
 def test_constants() -> None:
     assert ALLOW_ALL.is_allowed("http://a/")
     assert not ALLOW_NONE.is_allowed("http://a/robots.txt")
-    assert DEFER_VISITS.defer_visits
-    assert not DEFER_VISITS.is_allowed("http://a/")
 
 
 @pytest.mark.parametrize(

@@ -342,9 +342,9 @@ class FetchLoop:
         if not (self._leaving or self.hooks.hand_over(target)):
             self.add(target)
 
-    def busy_until(self, queue_id: str, time: int) -> None:
+    def busy_until(self, host: str, time: int) -> None:
         """Remembers that a host asked not to be called before `time`."""
-        self.hooks.busy_until(queue_id, time)
+        self.hooks.busy_until(host, time)
 
     def _skip(self, item: FetchItem, outcome: Outcome, reason: str | None = None) -> None:
         frame = Frame(outcome, [] if item.listed is None else [item.listed])

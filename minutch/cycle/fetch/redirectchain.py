@@ -112,7 +112,7 @@ class Handover(Protocol):
         """The target of a redirect is to be fetched when its host may be asked."""
         ...
 
-    def busy_until(self, queue_id: str, time: int) -> None:
+    def busy_until(self, host: str, time: int) -> None:
         """The host asked not to be called before `time`."""
         ...
 
@@ -188,7 +188,11 @@ class ChainRunner:
             if decision.crawl_delay is not None:
                 self.queues.set_crawl_delay(item, decision.crawl_delay)
             return True
-        self._refuse(chain, decision, failure)
+        if decision.verdict is Verdict.DEFER:
+            reason = ROBOTS_DEFER if failure is None else failure.message
+            self._defer(chain, reason, getattr(rules, "retry_after", None))
+        else:
+            self._refuse(chain, decision, failure)
         return False
 
     def _refuse(
@@ -196,9 +200,6 @@ class ChainRunner:
     ) -> None:
         item, now = chain.item, self.clock.now()
         chain.in_progress = False
-        if decision.verdict is Verdict.DEFER:
-            self._defer(chain, now, ROBOTS_DEFER if failure is None else failure.message)
-            return
         if failure is not None:
             self.queues.finish(item, now, failed=True)
             self._unreachable(chain, failure, now)
@@ -229,14 +230,18 @@ class ChainRunner:
             Outcome.DENIED if failure.code == protocolstatus.ROBOTS_DENIED else Outcome.RETRY
         )
 
-    def _defer(self, chain: RedirectChain, now: int, reason: str | None) -> None:
-        """Puts the item back: its host rests, and is asked again later."""
-        item, robots = chain.item, self.settings.robots
+    def _defer(self, chain: RedirectChain, reason: str | None, wanted: str | None = None) -> None:
+        """Puts the item back: its host rests until the time `wanted` (Retry-After), or a while, and
+        is asked again then, by this fetch or a later one.
+        """
+        item, robots, now = chain.item, self.settings.robots, self.clock.now()
         reason = reason or Outcome.DEFERRED.reason
         log.info("%s is deferred: %s", item.url, reason)
         chain.put_back = True
         chain.in_progress = False
-        self.queues.put_back(item, robots.defer_delay, robots.defer_retries, now, reason=reason)
+        until = retry_after(wanted, now, robots.longest_retry_after) or now + robots.defer_delay
+        self.queues.put_back(item, until - now, robots.defer_retries, now, reason=reason)
+        self.handover.busy_until(item.host or item.queue_id, until)
         self.handover.wake()
 
     # -- request -----------------------------------------------------------------------------------
@@ -250,7 +255,7 @@ class ChainRunner:
         milliseconds = round((self.clock.monotonic() - started) * 1000)
         now = self.clock.now()
         if output.status.code == protocolstatus.NOTFETCHING:
-            self._defer(chain, now, output.status.message)
+            self._defer(chain, output.status.message)
             return
         end = ending(output.status.code)
         self._finish(chain, output, now)
@@ -299,7 +304,7 @@ class ChainRunner:
         self.queues.finish(item, now, failed=failed, busy_until=busy_until)
         chain.in_progress = False
         if busy_until is not None:
-            self.handover.busy_until(item.queue_id, busy_until)
+            self.handover.busy_until(item.host or item.queue_id, busy_until)
 
     def _failed(self, chain: RedirectChain, output: points.ProtocolOutput, now: int) -> None:
         item = chain.item

@@ -232,8 +232,7 @@ def _let_rest(queues: FetchQueues, state: FetchState, share: Share, now: int) ->
         if share.owns(queue_id):
             queues.remember(queue_id, until, now)
     for host, until in state.busy_hosts(now).items():
-        if share.owns(host):
-            queues.rest(host, host, until, now)
+        queues.rest(host, host, until, now)
 
 
 def _no_address(host: str) -> None:

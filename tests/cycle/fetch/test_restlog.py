@@ -18,6 +18,7 @@ import pytest
 from minutch.clock import FakeClock
 from minutch.cycle.fetch import restlog
 from minutch.cycle.fetch.restlog import RestLog, read_rests
+from minutch.records.crawldatum import STATUS_LINKED
 from tests.support.segments import LOOPBACK, conf_for, fetch_segment, fetched, make_segment
 
 DELAY = 1.0
@@ -99,6 +100,10 @@ class Timed(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.times: list[float] = []
+        self.robots = 0
+        """Requests for robots.txt."""
+        self.robots_code = 404
+        self.retry_after: str | None = None
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def urls(self, *names: str) -> list[str]:
@@ -114,7 +119,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path == "/robots.txt":
-            self.send_error(404)
+            self.server.robots += 1
+            self.send_response(self.server.robots_code)
+            if self.server.retry_after is not None:
+                self.send_header("Retry-After", self.server.retry_after)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
             return
         self.server.times.append(time.monotonic())
         self.send_response(200)
@@ -168,3 +178,27 @@ def test_a_fetch_that_was_ended_goes_on_as_politely(
     assert len(server.times) == 3 or (end is signal.SIGKILL and len(server.times) == 4)
     assert len(fetched(segment)) == 3
     assert server.smallest_gap() >= DELAY * 0.98
+
+
+@pytest.mark.parametrize(("code", "retry_after"), [(429, None), (503, "4")])
+def test_robots_txt_that_fails_rests_its_host_beyond_the_fetch(
+    server: Timed, tmp_path: Path, code: int, retry_after: str | None
+) -> None:
+    server.robots_code, server.retry_after = code, retry_after
+    began = time.monotonic()
+    conf = conf_for(
+        http__robots__503__defer__visits__wait="0",
+        http__robots__503__defer__visits__delay=("600000" if retry_after else "4000"),
+        http__retry__after__max__seconds="60",
+    )
+    for number in range(2):
+        segment = make_segment(tmp_path, server.urls("1", "2"))
+        fetch_segment(segment, conf)
+        assert {datum.status for (datum,) in fetched(segment).values()} == {STATUS_LINKED}
+        segment.path.rename(segment.path.with_name(f"2026010200000{number}"))
+    assert server.robots == 1
+    time.sleep(max(0, began + 4.1 - time.monotonic()))
+    server.robots_code = 404
+    segment = make_segment(tmp_path, server.urls("1", "2"))
+    fetch_segment(segment, conf)
+    assert (server.robots, len(server.times)) == (2, 2)
