@@ -25,6 +25,7 @@ import numpy.typing as npt
 import polars as pl
 
 from minutch.kernels.library import is_interpreted
+from minutch.kernels.native import Column
 
 Bytes = npt.NDArray[np.uint8]
 Views = npt.NDArray[np.int32]
@@ -184,6 +185,11 @@ class Strings(NamedTuple):
     views: Views  # n × 4
     addresses: npt.NDArray[np.uint64]
     owner: object  # keeps them alive
+
+    @property
+    def column(self) -> Column:
+        """The column as a kernel's argument."""
+        return Column(self.views, self.addresses)
 
 
 _ReleaseFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

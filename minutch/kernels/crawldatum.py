@@ -16,10 +16,9 @@ from minutch.kernels.native import (
     I32,
     I64,
     U8,
-    U64,
     Bool,
+    Column,
     Int,
-    Views,
     inlined,
     inner,
     int8,
@@ -56,6 +55,17 @@ class Columns(NamedTuple):
     signature_len: I32
     metadata_at: I64
     metadata_len: I32
+
+
+class Numbers(NamedTuple):
+    """The fields of many records that are numbers."""
+
+    status: U8
+    fetch_time: I64
+    modified_time: I64
+    retries: I8
+    interval: I32
+    score_bits: I32
 
 
 @inner
@@ -230,16 +240,9 @@ def map_size(buf: U8, at: Int, end: Int) -> Int:
 def encode(
     buf: U8,
     at: I64,
-    status: U8,
-    fetch_time: I64,
-    modified_time: I64,
-    retries: I8,
-    interval: I32,
-    score_bits: I32,
-    signatures: Views,
-    signature_addresses: U64,
-    metadata: Views,
-    metadata_addresses: U64,
+    numbers: Numbers,
+    signatures: Column,
+    metadata: Column,
 ) -> None:
     """Write the records to the offsets `at` of `buf`; empty signatures and metadata stand for
     none.
@@ -248,22 +251,22 @@ def encode(
     for i in range(len(at)):
         p = at[i]
         buf[p] = 7
-        buf[p + 1] = status[i]
-        put_long(buf, p + 2, fetch_time[i])
-        buf[p + 10] = retries[i]
-        put_int(buf, p + 11, interval[i])
-        put_int(buf, p + 15, score_bits[i])
-        put_long(buf, p + 19, modified_time[i])
-        size = int64(signatures[i, 0])
+        buf[p + 1] = numbers.status[i]
+        put_long(buf, p + 2, numbers.fetch_time[i])
+        buf[p + 10] = numbers.retries[i]
+        put_int(buf, p + 11, numbers.interval[i])
+        put_int(buf, p + 15, numbers.score_bits[i])
+        put_long(buf, p + 19, numbers.modified_time[i])
+        size = int64(signatures.views[i, 0])
         buf[p + 27] = size
         p += FIXED_SIZE
         if size:
-            copy_bytes(target + p, string_at(signatures, signature_addresses, i), size)
+            copy_bytes(target + p, string_at(signatures.views, signatures.addresses, i), size)
             p += size
-        size = int64(metadata[i, 0])
+        size = int64(metadata.views[i, 0])
         buf[p] = size > 0
         if size:
-            copy_bytes(target + p + 1, string_at(metadata, metadata_addresses, i), size)
+            copy_bytes(target + p + 1, string_at(metadata.views, metadata.addresses, i), size)
 
 
 @kernel

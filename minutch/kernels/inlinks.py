@@ -4,19 +4,26 @@ merged.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from minutch.kernels.links import AHEAD, ask_for_string, ask_for_view, first_outlink, skip_map
+from minutch.kernels.links import (
+    AHEAD,
+    Streams,
+    ask_for_string,
+    ask_for_view,
+    first_outlink,
+    skip_map,
+)
 from minutch.kernels.memory import int_at, vint_at
 from minutch.kernels.native import (
     I8,
-    I32,
     I64,
     U8,
     U32,
     U64,
+    Column,
     Int,
     Views,
     inlined,
@@ -78,24 +85,22 @@ def _plain_host(address: Int, size: Int) -> Int:
 
 
 @kernel
-def compare_hosts(
-    from_views: Views, from_addresses: U64, to_views: Views, to_addresses: U64, found: I8
-) -> None:
+def compare_hosts(from_strings: Column, to_strings: Column, found: I8) -> None:
     """Tell for each row whether both URLs have the same host, in any case: DIFFERENT, SAME or
     UNKNOWN.
     """
     last_address, last_host = int64(0), int64(-1)
     for i in range(len(found)):
         from_address, to_address = (
-            string_at(from_views, from_addresses, i),
-            string_at(to_views, to_addresses, i),
+            string_at(from_strings.views, from_strings.addresses, i),
+            string_at(to_strings.views, to_strings.addresses, i),
         )
         if i == 0 or from_address != last_address:
             last_address, last_host = (
                 from_address,
-                _plain_host(from_address, int64(from_views[i, 0])),
+                _plain_host(from_address, int64(from_strings.views[i, 0])),
             )
-        found[i] = _compared(last_address, last_host, to_address, int64(to_views[i, 0]))
+        found[i] = _compared(last_address, last_host, to_address, int64(to_strings.views[i, 0]))
 
 
 @inner
@@ -131,41 +136,55 @@ def _put_view(views: Views, row: Int, address: Int, size: Int, at: Int) -> None:
         store32(view + 12, at)
 
 
+class Decompressor(NamedTuple):
+    """The fields of what unpacks zlib streams: libdeflate's decompressor and function."""
+
+    state: Int
+    function: Int
+
+
+class Links(NamedTuple):
+    """The fields of many links: views of their strings, the bytes of these, how the hosts
+    compare.
+    """
+
+    bytes: U8
+    targets: Views
+    sources: Views
+    anchors: Views
+    hosts: I8
+
+
 @kernel
 def spread(
-    buf: U8,
-    at: I64,
-    length: I32,
-    pages: Views,
-    page_addresses: U64,
+    streams: Streams,
+    pages: Column,
     unwanted: Int,
-    decompressor: Int,
-    function: Int,
+    decompressor: Decompressor,
     scratch: U8,
-    out: U8,
-    targets: Views,
-    sources: Views,
-    anchors: Views,
-    found: I8,
+    links: Links,
     state: I64,
 ) -> Int:
     """Take the links of many ParseData out of their zlib streams, those left out that
     `compare_hosts` finds `unwanted`.
 
-    A row for each link: its target, its page (one of `pages`) and its anchor as strings of `out`,
-    and in `found` how the hosts compare; with `unwanted` UNKNOWN nothing is compared and left out.
+    A row for each link: its target, its page (one of `pages`) and its anchor as strings of `bytes`,
+    and in `hosts` how the hosts compare; with `unwanted` UNKNOWN nothing is compared and left out.
     `state` has the number of the record to go on with, and of links written, read and left out, and
-    the bytes of `out` that are used. Returns 0 at the end, 1 where `scratch` has no room for a
+    how many `bytes` are used. Returns 0 at the end, 1 where `scratch` has no room for a
     record, 2 where the outputs have none, -1 for a record that is damaged or unusual.
     """
     counts = scratch64(2)
+    buf, at, length = streams.bytes, streams.at, streams.length
+    out, targets, sources = links.bytes, links.targets, links.sources
+    anchors, found = links.anchors, links.hosts
     count_at, source = int64(counts.ctypes.data), int64(buf.ctypes.data)
     data, target = int64(scratch.ctypes.data), int64(out.ctypes.data)
     while state[0] < len(at):
         i = state[0]
         code = call7(
-            function,
-            decompressor,
+            decompressor.function,
+            decompressor.state,
             source + at[i],
             length[i],
             data,
@@ -181,18 +200,18 @@ def spread(
         p = first_outlink(scratch, 0, end)
         if p < 0 or p + 4 > end:
             return -1
-        links = int_at(scratch, p)
+        count = int_at(scratch, p)
         p += 4
-        page, page_size = string_at(pages, page_addresses, i), int64(pages[i, 0])
+        page, page_size = string_at(pages.views, pages.addresses, i), int64(pages.views[i, 0])
         row, used = state[1], state[4]
-        if links < 0 or row + min(links, end) > len(found) or used + page_size + end > len(out):
-            return -1 if links < 0 else 2
+        if count < 0 or row + min(count, end) > len(found) or used + page_size + end > len(out):
+            return -1 if count < 0 else 2
         page_at = used
         copy_bytes(target + used, page, page_size)
         used += page_size
         page_host = _plain_host(page, page_size)
         left_out = 0
-        for _ in range(links):
+        for _ in range(count):
             size, url = vint_at(scratch, p, end)
             if size < 0 or url + size > end:
                 return -1
@@ -225,7 +244,7 @@ def spread(
         state[0], state[1], state[2], state[3], state[4] = (
             i + 1,
             row,
-            state[2] + links,
+            state[2] + count,
             state[3] + left_out,
             used,
         )
@@ -233,8 +252,9 @@ def spread(
 
 
 @inner
-def _is_equal(views: Views, addresses: U64, i: Int, j: Int) -> Int:
+def _is_equal(strings: Column, i: Int, j: Int) -> Int:
     """Tell whether two strings of a column are equal, compared from the end, where URLs differ."""
+    views, addresses = strings.views, strings.addresses
     size = int64(views[i, 0])
     if size != views[j, 0] or views[i, 1] != views[j, 1]:
         return False
@@ -253,68 +273,69 @@ def _is_equal(views: Views, addresses: U64, i: Int, j: Int) -> Int:
     return True
 
 
+class Table(NamedTuple):
+    """The fields of a hash table of the links of one record: their places in it, -1 where there is
+    none, and by place the hashes.
+    """
+
+    slots: I64
+    hashes: U64
+
+
+class Sets(NamedTuple):
+    """The fields of sets of links: rows, and where in them each set begins and the last one
+    ends.
+    """
+
+    rows: U32
+    starts: I64
+
+
 def merge(
     order: U32,
-    keys: Views,
-    key_addresses: U64,
-    urls: Views,
-    url_addresses: U64,
-    anchors: Views,
-    anchor_addresses: U64,
+    keys: Column,
+    urls: Column,
+    anchors: Column,
     limit: Int,
     seed: Int,
-    rows: U32,
-    starts: I64,
+    sets: Sets,
 ) -> Int:
     """Make a record of the rows of each key (`order` has them sorted): each link once, at most
     `limit`, in their order.
 
-    Fills `rows`, and `starts` with where in it the records begin and the last one ends; returns how
-    many there are. `seed` as in `seeded`.
+    Fills `sets`; returns how many records there are. `seed` as in `seeded`.
     """
-    slots, hashes = (
-        np.empty(4 * len(order), np.int64),
-        np.empty(2 * len(order), np.uint64),
-    )  # most is never touched
-    given = order, keys, key_addresses, urls, url_addresses, anchors, anchor_addresses, limit, seed
-    return merge_in(*given, slots, hashes, rows, starts)
+    count = len(order)
+    table = Table(np.empty(4 * count, np.int64), np.empty(2 * count, np.uint64))  # mostly untouched
+    return merge_in(order, keys, urls, anchors, limit, seed, table, sets)
 
 
 @kernel
 def merge_in(
     order: U32,
-    keys: Views,
-    key_addresses: U64,
-    urls: Views,
-    url_addresses: U64,
-    anchors: Views,
-    anchor_addresses: U64,
+    keys: Column,
+    urls: Column,
+    anchors: Column,
     limit: Int,
     seed: Int,
-    slots: I64,
-    hashes: U64,
-    rows: U32,
-    starts: I64,
+    table: Table,
+    sets: Sets,
 ) -> Int:
-    """Do the same as `merge`, with room for four times and twice the rows.
-
-    `slots` is a hash table of the links of one record: their places in it, -1 where there is none.
-    """
+    """Do the same as `merge`, with room in `table` for four times and twice the rows."""
+    slots, hashes, rows, starts = table.slots, table.hashes, sets.rows, sets.starts
     used, count, place = int64(0), int64(0), int64(0)
     while place < len(order):
         last: Int = place
-        while last < len(order) and (
-            last == place or _is_equal(keys, key_addresses, order[place], order[last])
-        ):
+        while last < len(order) and (last == place or _is_equal(keys, order[place], order[last])):
             last += 1
             far = int64(order[min(last + 2 * AHEAD, len(order) - 1)])
-            ask_for_view(keys, far)
-            ask_for_view(urls, far)
-            ask_for_view(anchors, far)
+            ask_for_view(keys.views, far)
+            ask_for_view(urls.views, far)
+            ask_for_view(anchors.views, far)
             near = int64(order[min(last + AHEAD, len(order) - 1)])
-            ask_for_string(keys, key_addresses, near)
-            ask_for_string(urls, url_addresses, near)
-            ask_for_string(anchors, anchor_addresses, near)
+            ask_for_string(keys, near)
+            ask_for_string(urls, near)
+            ask_for_string(anchors, near)
         starts[count] = used
         begin = used
         if last - place == 1:
@@ -331,16 +352,18 @@ def merge_in(
                 if used - begin >= limit:
                     break
                 row = int64(order[now])
-                mixed = string_hash(string_at(urls, url_addresses, row), int64(urls[row, 0]), seed)
-                anchor = string_at(anchors, anchor_addresses, row)
-                mixed = string_hash(anchor, int64(anchors[row, 0]), int64(mixed))
+                mixed = string_hash(
+                    string_at(urls.views, urls.addresses, row), int64(urls.views[row, 0]), seed
+                )
+                anchor = string_at(anchors.views, anchors.addresses, row)
+                mixed = string_hash(anchor, int64(anchors.views[row, 0]), int64(mixed))
                 slot: Int = int64(mixed & uint64(size - 1))
                 while slots[slot] >= 0:
                     twin = int64(rows[begin + slots[slot]])
                     if (
                         hashes[slots[slot]] == mixed
-                        and _is_equal(anchors, anchor_addresses, twin, row)
-                        and _is_equal(urls, url_addresses, twin, row)
+                        and _is_equal(anchors, twin, row)
+                        and _is_equal(urls, twin, row)
                     ):
                         break
                     slot = (slot + 1) & (size - 1)

@@ -8,6 +8,10 @@ the error.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from minutch.kernels.deflate import BEFORE, deflate_one, finish_stored
 from minutch.kernels.memory import int_at, put_int, put_vint, vint_at, vint_size
 from minutch.kernels.native import (
@@ -15,8 +19,8 @@ from minutch.kernels.native import (
     I64,
     U8,
     U32,
-    U64,
     Bool,
+    Column,
     Flags,
     Int,
     Views,
@@ -141,52 +145,63 @@ def count_links(
     return total
 
 
+class LinkPlaces(NamedTuple):
+    """The fields of many links: the record that each is of, and where its strings lie."""
+
+    record: I64
+    url_at: I64
+    url_len: I32
+    anchor_at: I64
+    anchor_len: I32
+    map_at: I64
+    map_len: I32
+
+
+def new_link_places(count: int) -> LinkPlaces:
+    """Room for so many links."""
+    pairs = [(np.empty(count, np.int64), np.empty(count, np.int32)) for _ in range(3)]
+    return LinkPlaces(np.empty(count, np.int64), *pairs[0], *pairs[1], *pairs[2])
+
+
 @kernel
 def read_links(
     buf: U8,
-    end: Int,
     first: I64,
     count: I64,
     flag: Bool,
     empty_row: Bool,
-    record: I64,
-    url_at: I64,
-    url_len: I32,
-    anchor_at: I64,
-    anchor_len: I32,
-    map_at: I64,
-    map_len: I32,
+    links: LinkPlaces,
 ) -> None:
     """Fill in where the links' strings lie and which record each is of; `count_links` has passed
     them.
 
     With `empty_row` a record without links gets one row, with -1 as the length of its URL.
     """
-    row = int64(0)
+    row, end = int64(0), len(buf)
     for i in range(len(first)):
         p = first[i]
         if empty_row and count[i] == 0:
-            record[row] = i
-            url_at[row] = anchor_at[row] = map_at[row] = p
-            url_len[row] = anchor_len[row] = -1
-            map_len[row] = 0
+            links.record[row] = i
+            links.url_at[row] = links.anchor_at[row] = links.map_at[row] = p
+            links.url_len[row] = links.anchor_len[row] = -1
+            links.map_len[row] = 0
             row += 1
         for _ in range(count[i]):
-            record[row] = i
-            url_len[row], p = vint_at(buf, p, end)
-            url_at[row] = p
-            p += url_len[row]
-            anchor_len[row], p = vint_at(buf, p, end)
-            anchor_at[row] = p
-            p += anchor_len[row]
-            map_at[row] = p
-            map_len[row] = 0
+            links.record[row] = i
+            links.url_len[row], p = vint_at(buf, p, end)
+            links.url_at[row] = p
+            p += links.url_len[row]
+            links.anchor_len[row], p = vint_at(buf, p, end)
+            links.anchor_at[row] = p
+            p += links.anchor_len[row]
+            links.map_at[row] = p
+            links.map_len[row] = 0
             if flag:
                 p += 1
                 if buf[p - 1]:
                     after = skip_map(buf, p, end)
-                    map_at[row] = p
-                    map_len[row] = after - p if after - p > 5 else 0  # an empty map is none
+                    links.map_at[row] = p
+                    links.map_len[row] = after - p if after - p > 5 else 0  # an empty map is none
                     p = after
             row += 1
 
@@ -198,9 +213,9 @@ def ask_for_view(views: Views, row: Int) -> None:
 
 
 @inlined
-def ask_for_string(views: Views, addresses: U64, row: Int) -> None:
+def ask_for_string(strings: Column, row: Int) -> None:
     """Have the first 128 bytes of a row's string fetched into the cache."""
-    at = string_at(views, addresses, row)
+    at = string_at(strings.views, strings.addresses, row)
     prefetch(at)
     prefetch(at + 64)
 
@@ -212,21 +227,24 @@ def take_view(views: Views, row: Int, taken: Views, at: Int) -> None:
         taken[at, k] = views[row, k]
 
 
+class LinkViews(NamedTuple):
+    """The fields of links into pages, as views of their strings."""
+
+    keys: Views
+    urls: Views
+    anchors: Views
+    maps: Views
+
+
 @kernel
 def take_links(
     starts: I64,
     rows: U32,
     present: Flags,
-    keys: Views,
-    urls: Views,
-    anchors: Views,
-    maps: Views,
+    links: LinkViews,
     flag: Bool,
     length: I32,
-    own_keys: Views,
-    own_urls: Views,
-    own_anchors: Views,
-    own_maps: Views,
+    own: LinkViews,
     sums: I64,
 ) -> None:
     """Measure the Inlinks record of each run of `rows`, from starts[i] to starts[i + 1] - 1, and
@@ -234,30 +252,30 @@ def take_links(
 
     Fills the lengths and, in the order of records and rows, the views of the records' keys and of
     their links' strings; a URL of length -1 is no link. `present` tells the rows that are links,
-    `maps` may be empty: no metadata. `sums` gets the sum of the lengths and the longest.
+    the links' `maps` may be empty: no metadata. `sums` gets the sum of the lengths and the longest.
     """
     total, longest = int64(0), int64(0)
     for i in range(len(length)):
         size = int64(4)
-        take_view(keys, int64(rows[starts[i]]), own_keys, i)
+        take_view(links.keys, int64(rows[starts[i]]), own.keys, i)
         for place in range(starts[i], starts[i + 1]):
             far = int64(rows[min(place + AHEAD, len(rows) - 1)])
-            ask_for_view(keys, far)
-            ask_for_view(urls, far)
-            ask_for_view(anchors, far)
+            ask_for_view(links.keys, far)
+            ask_for_view(links.urls, far)
+            ask_for_view(links.anchors, far)
             row, at = int64(rows[place]), place - starts[0]
             if not present[row]:
-                own_urls[at, 0] = -1
+                own.urls[at, 0] = -1
                 continue
-            take_view(urls, row, own_urls, at)
-            take_view(anchors, row, own_anchors, at)
-            url, anchor = int64(urls[row, 0]), int64(anchors[row, 0])
+            take_view(links.urls, row, own.urls, at)
+            take_view(links.anchors, row, own.anchors, at)
+            url, anchor = int64(links.urls[row, 0]), int64(links.anchors[row, 0])
             size += vint_size(url) + url + vint_size(anchor) + anchor
             if flag:
                 size += 1
-                if len(maps):
-                    take_view(maps, row, own_maps, at)
-                    size += int64(maps[row, 0])
+                if len(links.maps):
+                    take_view(links.maps, row, own.maps, at)
+                    size += int64(links.maps[row, 0])
         length[i] = size
         total += size
         longest = max(longest, size)
@@ -265,42 +283,53 @@ def take_links(
 
 
 @inlined
-def put_string(buf: U8, target: Int, at: Int, views: Views, addresses: U64, row: Int) -> Int:
+def put_string(buf: U8, target: Int, at: Int, strings: Column, row: Int) -> Int:
     """Store a string as a Text at `at` of `buf`, whose address is `target`; returns the offset
     after it.
     """
-    size = int64(views[row, 0])
+    size = int64(strings.views[row, 0])
     at = put_vint(buf, at, size)
-    copy_bytes(target + at, string_at(views, addresses, row), size)
+    copy_bytes(target + at, string_at(strings.views, strings.addresses, row), size)
     return at + size
+
+
+class Streams(NamedTuple):
+    """The fields of zlib streams: the bytes that they are part of, and their places."""
+
+    bytes: U8
+    at: I64
+    length: I32
+
+
+class Compressor(NamedTuple):
+    """The fields of what makes zlib streams: a table (`deflate.new_places`), and libdeflate's
+    compressor and function.
+    """
+
+    places: I64
+    state: Int
+    function: Int
 
 
 @kernel
 def write_inlinks(
-    out: U8,
-    at: I64,
-    length: I32,
+    streams: Streams,
     starts: I64,
-    keys: Views,
-    key_addresses: U64,
-    urls: Views,
-    url_addresses: U64,
-    anchors: Views,
-    anchor_addresses: U64,
-    maps: Views,
-    map_addresses: U64,
+    keys: Column,
+    urls: Column,
+    anchors: Column,
+    maps: Column,
     flag: Bool,
-    places: I64,
-    compressor: Int,
-    function: Int,
+    compressor: Compressor,
 ) -> None:
     """Write the Inlinks records that `take_links` has prepared, each as a zlib stream, one after
     the other.
 
     A record with a single link holds next to no repetition: it is stored. Others are put together
-    in the last bytes of `out`, as many as the longest takes. `at` and `length` get the places of
-    the streams.
+    in the last bytes of `streams`, as many as the longest takes. The lengths are those of the
+    records first, then those of the streams, whose places are filled in.
     """
+    out, at, length = streams.bytes, streams.at, streams.length
     target = int64(out.ctypes.data)
     longest = int64(0)
     for i in range(len(length)):
@@ -313,22 +342,22 @@ def write_inlinks(
         begin = end + BEFORE if is_stored else scratch
         p = begin + 4
         links = 0
-        ask_for_string(keys, key_addresses, min(i + AHEAD, len(keys) - 1))
+        ask_for_string(keys, min(i + AHEAD, len(keys.views) - 1))
         for row in range(starts[i] - starts[0], starts[i + 1] - starts[0]):
-            near = min(row + AHEAD, len(urls) - 1)
-            ask_for_string(urls, url_addresses, near)
-            ask_for_string(anchors, anchor_addresses, near)
-            if urls[row, 0] < 0:
+            near = min(row + AHEAD, len(urls.views) - 1)
+            ask_for_string(urls, near)
+            ask_for_string(anchors, near)
+            if urls.views[row, 0] < 0:
                 continue
             links += 1
-            p = put_string(out, target, p, urls, url_addresses, row)
-            p = put_string(out, target, p, anchors, anchor_addresses, row)
+            p = put_string(out, target, p, urls, row)
+            p = put_string(out, target, p, anchors, row)
             if flag:
-                extra = int64(maps[row, 0]) if len(maps) else int64(0)
+                extra = int64(maps.views[row, 0]) if len(maps.views) else int64(0)
                 out[p] = extra > 0
                 p += 1
                 if extra:
-                    copy_bytes(target + p, string_at(maps, map_addresses, row), extra)
+                    copy_bytes(target + p, string_at(maps.views, maps.addresses, row), extra)
                     p += extra
         put_int(out, begin, links)
         at[i] = end
@@ -337,6 +366,12 @@ def write_inlinks(
         else:
             room = scratch - end
             length[i] = deflate_one(
-                target + begin, size, target + end, room, places, compressor, function
+                target + begin,
+                size,
+                target + end,
+                room,
+                compressor.places,
+                compressor.state,
+                compressor.function,
             )
         end += length[i]

@@ -304,6 +304,13 @@ def _marked(function: Callable[P, R], kind: str) -> Callable[P, R]:
     return function
 
 
+class Column(NamedTuple):
+    """The fields of a column of byte strings, as `string_at` takes them (see `arrow.Strings`)."""
+
+    views: Views
+    addresses: U64
+
+
 @inlined
 def string_at(views: Views, addresses: U64, i: Int) -> Int:
     """The address of string `i` of a column (see `arrow.Strings`)."""

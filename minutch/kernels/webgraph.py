@@ -26,7 +26,7 @@ from minutch.kernels.native import (
     I32,
     I64,
     U8,
-    U64,
+    Column,
     Int,
     Views,
     inner,
@@ -93,10 +93,8 @@ def measure_link_data(urls: Views, anchors: Views, at: I64, length: I32) -> Int:
 def write_link_data(
     out: U8,
     at: I64,
-    urls: Views,
-    url_addresses: U64,
-    anchors: Views,
-    anchor_addresses: U64,
+    urls: Column,
+    anchors: Column,
     score_bits: I32,
     timestamp: I64,
     kind: I8,
@@ -105,10 +103,10 @@ def write_link_data(
     target = int64(out.ctypes.data)
     for i in range(len(at)):
         near = min(i + AHEAD, len(at) - 1)
-        ask_for_string(urls, url_addresses, near)
-        ask_for_string(anchors, anchor_addresses, near)
-        p = put_string(out, target, at[i], urls, url_addresses, i)
-        p = put_string(out, target, p, anchors, anchor_addresses, i)
+        ask_for_string(urls, near)
+        ask_for_string(anchors, near)
+        p = put_string(out, target, at[i], urls, i)
+        p = put_string(out, target, p, anchors, i)
         put_int(out, p, score_bits[i])
         put_long(out, p + 4, timestamp[i])
         out[p + 12] = kind[i]
@@ -188,7 +186,7 @@ def content_times(
 
 
 @kernel
-def join_runs(starts: I64, strings: Views, addresses: U64, out: U8, at: I64, length: I32) -> None:
+def join_runs(starts: I64, strings: Column, out: U8, at: I64, length: I32) -> None:
     """Put each run of strings, from starts[i] to before starts[i + 1], together behind their
     number.
 
@@ -201,8 +199,8 @@ def join_runs(starts: I64, strings: Views, addresses: U64, out: U8, at: I64, len
         put_int(out, end, starts[i + 1] - starts[i])
         end += 4
         for row in range(starts[i], starts[i + 1]):
-            ask_for_string(strings, addresses, min(row + AHEAD, len(strings) - 1))
-            size = int64(strings[row, 0])
-            copy_bytes(target + end, string_at(strings, addresses, row), size)
+            ask_for_string(strings, min(row + AHEAD, len(strings.views) - 1))
+            size = int64(strings.views[row, 0])
+            copy_bytes(target + end, string_at(strings.views, strings.addresses, row), size)
             end += size
         length[i] = end - at[i]

@@ -189,8 +189,8 @@ def merged(links: pl.DataFrame, order: Rows, limit: int) -> LinkSets:
     """
     links = links.rechunk()
     keys, urls, anchors = (from_series(links[name]) for name in ("key", "from_url", "anchor"))
-    rows, starts = np.empty(len(order), np.uint32), np.empty(len(order) + 1, np.int64)
+    sets = inlinks_kernels.Sets(np.empty(len(order), np.uint32), np.empty(len(order) + 1, np.int64))
     count = inlinks_kernels.merge(
-        order, *keys[:2], *urls[:2], *anchors[:2], limit, SEED, rows, starts
+        order, keys.column, urls.column, anchors.column, limit, SEED, sets
     )
-    return LinkSets(links, rows[: starts[count]], starts[: count + 1])
+    return LinkSets(links, sets.rows[: sets.starts[count]], sets.starts[: count + 1])

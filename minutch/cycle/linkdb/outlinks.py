@@ -24,6 +24,7 @@ from minutch.job import Counters
 from minutch.kernels import inlinks as kernels
 from minutch.kernels.arrow import from_series, to_series
 from minutch.kernels.libdeflate import decompressor, libdeflate
+from minutch.kernels.links import Streams
 from minutch.records.links.columns import decode_outlinks
 from minutch.records.parsedata import ParseData
 from minutch.work.tables.linkfiles import LINKS_SPAN
@@ -105,18 +106,10 @@ def inflated_links(batch: Batch, unwanted: int) -> Links | None:
     hosts = np.empty(size // _LINK, np.int8)
     function = libdeflate().zlib_decompress_ex
     with decompressor() as inflate:
-        stored = (
-            batch.values,
-            batch.value_at,
-            batch.value_len,
-            pages.views,
-            pages.addresses,
-            unwanted,
-            inflate,
-            function,
-        )
+        streams = Streams(batch.values, batch.value_at, batch.value_len)
+        stored = streams, pages.column, unwanted, kernels.Decompressor(inflate, function)
         while code := kernels.spread(
-            *stored, scratch, out, views[0], views[1], views[2], hosts, state
+            *stored, scratch, kernels.Links(out, views[0], views[1], views[2], hosts), state
         ):
             _, rows, _, _, used = state.tolist()
             if code == _NO_ROOM_FOR_RECORD and len(scratch) <= MOST:

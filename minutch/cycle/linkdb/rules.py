@@ -206,7 +206,7 @@ def _compared(pages: pl.Series, targets: pl.Series) -> Hosts:
     """Compares the hosts of the two ends of each link, where they are plain."""
     found = np.empty(len(pages), np.int8)
     from_strings, to_strings = from_series(pages), from_series(targets)
-    inlinks_kernels.compare_hosts(*from_strings[:2], *to_strings[:2], found)
+    inlinks_kernels.compare_hosts(from_strings.column, to_strings.column, found)
     return found
 
 

@@ -140,5 +140,5 @@ def _records(links: pl.DataFrame) -> Iterator[Places]:
     keys, pieces = from_series(links["key"].gather(first)), from_series(links["node"])
     out = np.empty(int(links["node"].bin.size().sum()) + 4 * len(first), np.uint8)
     at, length = np.empty(len(first), np.int64), np.empty(len(first), np.int32)
-    kernels.join_runs(starts, *pieces[:2], out, at, length)
+    kernels.join_runs(starts, pieces.column, out, at, length)
     yield Places.of(keys, out, at, length)

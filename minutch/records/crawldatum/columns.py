@@ -93,8 +93,7 @@ def encode(frame: pl.DataFrame) -> tuple[Bytes, Offsets, Lengths]:
     length += signatures.views[:, 0]
     length += metadata.views[:, 0]
     buffer = np.empty(int(find.running_sum(length, at)), np.uint8)
-    fields = [*_numbers(frame), *signatures[:2], *metadata[:2]]
-    kernels.encode(buffer, at, *fields)
+    kernels.encode(buffer, at, _numbers(frame), signatures.column, metadata.column)
     return buffer, at, length
 
 
@@ -137,6 +136,8 @@ def _put_in(table: Places, rows: Places, at: Offsets, before: Offsets) -> Places
     return Places(*found, (table.owner, rows.owner))
 
 
-def _numbers(frame: pl.DataFrame) -> list[Any]:
-    columns = [np.ascontiguousarray(frame[name].to_numpy()) for name in NUMBERS]
-    return [column.view(np.int32) if column.dtype == np.float32 else column for column in columns]
+def _numbers(frame: pl.DataFrame) -> kernels.Numbers:
+    columns: list[Any] = [np.ascontiguousarray(frame[name].to_numpy()) for name in NUMBERS]
+    return kernels.Numbers(
+        *(column.view(np.int32) if column.dtype == np.float32 else column for column in columns)
+    )

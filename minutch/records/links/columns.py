@@ -16,14 +16,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from minutch.errors import FormatError
-from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Places, string_column
+from minutch.hadoop.formats.batch import Batch, Offsets, Places, string_column
 from minutch.hadoop.formats.javaio import DataInput, encode_text
 from minutch.kernels import deflate
 from minutch.kernels import links as kernels
@@ -50,12 +50,11 @@ def decode_inlinks(batch: Batch, layout: str) -> pl.DataFrame:
     links = _decode(batch, parse_data=False, flag=layout == LAYOUT_METADATA)
     if links is None:
         return _by_record(batch, lambda data: _read_inlinks(data, layout), layout, empty_row=True)
-    key, (url, anchor, metadata) = links
     columns = [
-        key,
-        string_column("from_url", batch.values, *url, least=0),
-        string_column("anchor", batch.values, *anchor, least=0),
-        string_column("metadata", batch.values, *metadata, least=1),
+        _keys(batch, links),
+        string_column("from_url", batch.values, links.url_at, links.url_len, least=0),
+        string_column("anchor", batch.values, links.anchor_at, links.anchor_len, least=0),
+        string_column("metadata", batch.values, links.map_at, links.map_len, least=1),
     ]
     return pl.DataFrame(columns)
 
@@ -69,18 +68,19 @@ def decode_outlinks(batch: Batch) -> pl.DataFrame:
         return (
             _by_record(batch, _read_outlinks, None).drop("metadata").rename({"from_url": "to_url"})
         )
-    key, (url, anchor, _) = links
     columns = [
-        key,
-        string_column("to_url", batch.values, *url),
-        string_column("anchor", batch.values, *anchor),
+        _keys(batch, links),
+        string_column("to_url", batch.values, links.url_at, links.url_len),
+        string_column("anchor", batch.values, links.anchor_at, links.anchor_len),
     ]
     return pl.DataFrame(columns)
 
 
-def _decode(
-    batch: Batch, parse_data: bool, flag: bool
-) -> tuple[pl.Series, list[tuple[Offsets, Lengths]]] | None:
+def _keys(batch: Batch, links: kernels.LinkPlaces) -> pl.Series:
+    return string_column("key", batch.keys, batch.key_at[links.record], batch.key_len[links.record])
+
+
+def _decode(batch: Batch, parse_data: bool, flag: bool) -> kernels.LinkPlaces | None:
     first, count = np.empty(batch.size, np.int64), np.empty(batch.size, np.int64)
     total = kernels.count_links(
         batch.values, batch.value_at, batch.value_len, parse_data, flag, first, count
@@ -88,12 +88,9 @@ def _decode(
     if total < 0:
         return None
     rows = total if parse_data else int(np.maximum(count, 1).sum())
-    record = np.empty(rows, np.int64)
-    places = [(np.empty(rows, np.int64), np.empty(rows, np.int32)) for _ in range(3)]
-    fields: list[Any] = [record, *(array for place in places for array in place)]
-    kernels.read_links(batch.values, len(batch.values), first, count, flag, not parse_data, *fields)
-    key = string_column("key", batch.keys, batch.key_at[record], batch.key_len[record])
-    return key, places
+    links = kernels.new_link_places(rows)
+    kernels.read_links(batch.values, first, count, flag, not parse_data, links)
+    return links
 
 
 def _by_record(
@@ -267,19 +264,16 @@ class InlinksEncoder:
             for strings, n in zip(every, sizes, strict=True)
         ]
         sums = np.empty(2, np.int64)
-        columns: list[Any] = [
-            links.present,
-            *(strings.views for strings in every),
-            self._flag,
-            length,
-        ]
-        columns += [*(strings.views for strings in own), sums]
-        kernels.take_links(starts, rows, *columns)
+        views, own_views = (
+            kernels.LinkViews(*(strings.views for strings in some)) for some in (every, own)
+        )
+        kernels.take_links(starts, rows, links.present, views, self._flag, length, own_views, sums)
         total, longest = sums.tolist()
         room = total + longest + deflate.LIBRARY_OVERHEAD * count
         if room > len(self._buffer):
             self._buffer = np.empty(room, np.uint8)
-        columns = [array for strings in own for array in strings[:2]]
-        columns += [self._flag, self._places, state, libdeflate().zlib_compress]
-        kernels.write_inlinks(self._buffer, at, length, starts, *columns)
+        streams = kernels.Streams(self._buffer, at, length)
+        compressor = kernels.Compressor(self._places, state, libdeflate().zlib_compress)
+        keys, urls, anchors, maps = (strings.column for strings in own)
+        kernels.write_inlinks(streams, starts, keys, urls, anchors, maps, self._flag, compressor)
         return Places.of(own[0], self._buffer, at, length)

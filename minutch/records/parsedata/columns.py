@@ -120,14 +120,10 @@ class ParseTable:
                 for link in self.record(row).outlinks
             ]
             return pl.DataFrame(pairs, schema={"row": pl.Int64, "to_url": pl.Binary}, orient="row")
-        row = np.empty(total, np.int64)
-        url, anchor, metadata = (
-            (np.empty(total, np.int64), np.empty(total, np.int32)) for _ in range(3)
-        )
-        links.read_links(
-            self.buffer, len(self.buffer), first, count, True, False, row, *url, *anchor, *metadata
-        )
-        return pl.DataFrame([pl.Series("row", row), string_column("to_url", self.buffer, *url)])
+        found = links.new_link_places(total)
+        links.read_links(self.buffer, first, count, True, False, found)
+        to_url = string_column("to_url", self.buffer, found.url_at, found.url_len)
+        return pl.DataFrame([pl.Series("row", found.record), to_url])
 
     def record(self, row: int) -> ParseData:
         """One record as an object. Raises FormatError."""

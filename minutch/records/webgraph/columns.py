@@ -69,7 +69,7 @@ def link_data_records(table: pl.DataFrame) -> Iterator[Places]:
             rows["link_type"].to_numpy(),
         )
         kernels.write_link_data(
-            out, at, *urls[:2], *anchors[:2], *map(np.ascontiguousarray, numbers)
+            out, at, urls.column, anchors.column, *map(np.ascontiguousarray, numbers)
         )
         yield Places.of(keys, out, at, length)
 
