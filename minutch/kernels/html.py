@@ -12,6 +12,8 @@ length when the element begins to that when it ends.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from minutch.kernels.memory import HIGH_BITS, first_marked, put_vint
@@ -109,18 +111,59 @@ def find_name(entry: Int, names: U8Rows, sizes: I64) -> Int:
     return -1
 
 
+class Elements(NamedTuple):
+    """The fields of elements by their number: Lexbor's, the last of which stands for all that are
+    unknown, then those of `names`.
+
+    `kinds` are flags, `targets` the attributes that hold links.
+    """
+
+    kinds: I64
+    targets: I64
+    names: U8Rows
+    name_sizes: I64
+
+
+class Attributes(NamedTuple):
+    """The fields of the attributes that matter: places by an attribute's number (-1 for others),
+    names, and room for the values of one element.
+    """
+
+    slots: I64
+    names: U8Rows
+    name_sizes: I64
+    values: I64Rows
+
+
+class Room(NamedTuple):
+    """The fields of what is found: the page's text; `side` for targets, anchors that are no text
+    and attributes of the head; `spare` for alternative texts within a link, in the end the run of
+    links; `rows` and `heads` as above.
+    """
+
+    text: U8
+    side: U8
+    spare: U8
+    rows: I64Rows
+    heads: I64Rows
+
+
 @inner
-def read_attributes(element: Int, slots: I64, names: U8Rows, sizes: I64, values: I64Rows) -> None:
+def read_attributes(element: Int, attributes: Attributes) -> None:
     """The addresses and sizes of the values of the attributes that matter; size -1 for those that
     are missing.
     """
+    slots, values = attributes.slots, attributes.values
     values[:, 1] = -1
     attribute = at(element + FIRST_ATTRIBUTE)
     while attribute != 0:
         name = at(attribute + ATTRIBUTE_QUALIFIED)
         if name == 0:
             name = at(attribute + LOCAL_NAME)
-        slot = int64(slots[name]) if name < slots.size else find_name(name, names, sizes)
+        if name < slots.size:
+            slot = int64(slots[name])
+        else:
+            slot = find_name(name, attributes.names, attributes.name_sizes)
         if slot >= 0:
             value = at(attribute + ATTRIBUTE_VALUE)
             values[slot, 0] = at(value + STRING_DATA) if value != 0 else 0
@@ -297,34 +340,19 @@ def pack_links(rows: I64Rows, count: Int, text: U8, side: U8, run: U8) -> Int:
 @kernel
 def walk(
     root: Int,
-    kinds: I64,
-    targets: I64,
-    tags: U8Rows,
-    tag_sizes: I64,
-    slots: I64,
-    names: U8Rows,
-    name_sizes: I64,
-    values: I64Rows,
-    text: U8,
-    side: U8,
-    spare: U8,
-    rows: I64Rows,
-    heads: I64Rows,
+    elements: Elements,
+    attributes: Attributes,
+    room: Room,
     found: I64,
     marked: Bool,
 ) -> Int:
-    """Walk the tree below `root`.
+    """Walk the tree below `root`; `found` as above.
 
-    kinds       flags of elements by their number: Lexbor's, the last of which is free (so its flags
-    are those of
-                elements that are unknown), then those of `tags` (with `tag_sizes`)
-    targets     the attribute that holds an element's link, in the same order slots       the
-    attributes that matter by their number, -1 for others; `names` (with `name_sizes`) has them all
-    values      room for the attributes of one element text, side  room for the page's text; for
-    targets, anchors that are no text, and attributes of the head spare       room for alternative
-    texts within a link, in the end the run of links rows, heads, found   as above marked
-    whether a byte order mark stands before the page, which is a text of its own
+    `marked`: a byte order mark stands before the page, which is a text of its own.
     """
+    kinds, targets, tags, tag_sizes = elements
+    text, side, spare, rows, heads = room
+    values = attributes.values
     numbers = kinds.size - tag_sizes.size
     text_size = side_size = spare_size = count = head_count = 0
     gap = _BREAK
@@ -362,7 +390,7 @@ def walk(
                 if flags & SEPARATOR:
                     gap = _BREAK
                 if flags & (LINK | IMAGE | META | BASE):
-                    read_attributes(node, slots, names, name_sizes, values)
+                    read_attributes(node, attributes)
                 if (
                     flags & LINK
                     and values[targets[tag], 1] >= 0

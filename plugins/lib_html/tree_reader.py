@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
@@ -25,8 +25,6 @@ _MOST_KEPT: Final = 1 << 24
 """Bytes beyond which room is not kept for the next page."""
 _BYTES_PER_LINK: Final = 64
 _BYTES_PER_HEAD: Final = 1024
-
-_Tables: TypeAlias = tuple[Any, ...]
 
 
 def tree_reader(elements: Elements) -> TreeReader | None:
@@ -59,11 +57,10 @@ class TreeReader:
     def _make_room(self, size: int) -> None:
         """Room for a page with `size` bytes of text."""
         self._size = size
-        self._room: _Tables = (
-            *(np.empty(size, np.uint8) for _ in range(3)),
-            np.empty((size // _BYTES_PER_LINK, kernels.ROW), np.int64),
-            np.empty((size // _BYTES_PER_HEAD, kernels.HEAD_ROW), np.int64),
-        )
+        text, side, spare = (np.empty(size, np.uint8) for _ in range(3))
+        rows = np.empty((size // _BYTES_PER_LINK, kernels.ROW), np.int64)
+        heads = np.empty((size // _BYTES_PER_HEAD, kernels.HEAD_ROW), np.int64)
+        self._room = kernels.Room(text, side, spare, rows, heads)
 
     def read(
         self, document: LexborHTMLParser, *, marked: bool = False, rewritten: bool = False
@@ -74,14 +71,16 @@ class TreeReader:
         root = document.root
         if root is None:
             return ParsedMarkup()
-        kinds, *elements = self._elements
+        elements = self._elements
         if rewritten:
-            kinds = kinds & ~(kernels.REWRITE | kernels.REWRITE_FILLED)
-        tables = (root.mem_id, kinds, *elements, *self._attributes)
+            unwanted = kernels.REWRITE | kernels.REWRITE_FILLED
+            elements = elements._replace(kinds=elements.kinds & ~unwanted)
+        tables = elements, self._attributes
         with self._lock:
-            while (
-                end := kernels.walk(*(*tables, *self._room, self._found, marked))
-            ) == kernels.FULL:
+            while True:
+                end = kernels.walk(root.mem_id, *tables, self._room, self._found, marked)
+                if end != kernels.FULL:
+                    break
                 self._make_room(2 * self._size)
             page = self._page() if end == kernels.DONE else None
             if self._size > _MOST_KEPT:
@@ -94,7 +93,7 @@ class TreeReader:
         text, side, run, _, rows = self._room
         page = ParsedMarkup(
             text[:text_size].tobytes(),
-            str(text[title:title_end], "utf-8"),
+            text[title:title_end].tobytes().decode(),
             links=OutlinkRun(links, run[:run_size].tobytes()),
         )
         if heads:
@@ -114,8 +113,8 @@ def _head_attributes(values: bytes, bounds: Sequence[int]) -> dict[str, str]:
     return {key: values[start:end].decode() for key, start, end in attributes if start >= 0}
 
 
-def _element_tables(elements: Elements) -> _Tables:
-    """Returns the kernel's `kinds`, `targets`, `tags` and `tag_sizes`."""
+def _element_tables(elements: Elements) -> kernels.Elements:
+    """Returns the elements as the kernel's argument."""
     flags = _flags(elements)
     document = LexborHTMLParser("")
     numbers = {name: document.create_node(name).tag_id for name in flags}
@@ -126,7 +125,7 @@ def _element_tables(elements: Elements) -> _Tables:
         kinds[number] = flags[name]
         if name in elements.link_attributes:
             targets[number] = kernels.ATTRIBUTES.index(elements.link_attributes[name])
-    return kinds, targets, *_names(unknown)
+    return kernels.Elements(kinds, targets, *_names(unknown))
 
 
 def _flags(elements: Elements) -> dict[str, int]:
@@ -150,15 +149,16 @@ def _flags(elements: Elements) -> dict[str, int]:
     return flags
 
 
-def _attribute_tables(numbers: Mapping[str, int]) -> _Tables:
-    """Returns the kernel's `slots`, `names`, `name_sizes` and `values`."""
+def _attribute_tables(numbers: Mapping[str, int]) -> kernels.Attributes:
+    """Returns the attributes that matter as the kernel's argument."""
     slots = np.full(kernels.NUMBERED_NAMES, -1, np.int64)
     for name, number in numbers.items():
         slots[number] = kernels.ATTRIBUTES.index(name)
-    return slots, *_names(kernels.ATTRIBUTES), np.zeros((len(kernels.ATTRIBUTES), 2), np.int64)
+    values = np.zeros((len(kernels.ATTRIBUTES), 2), np.int64)
+    return kernels.Attributes(slots, *_names(kernels.ATTRIBUTES), values)
 
 
-def _names(names: Sequence[str]) -> _Tables:
+def _names(names: Sequence[str]) -> tuple[Any, Any]:
     """Names as an array of bytes, and their sizes."""
     data = [name.encode() for name in names]
     padded = b"".join(name.ljust(kernels.SHORT_NAME, b"\0") for name in data)
