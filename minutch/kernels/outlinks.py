@@ -1,19 +1,12 @@
 """Kernels over the links of many pages: which are kept, by a table of verdicts, and the records
 that they become.
 
-    verdicts   URL i                       arena[urls[i, 0] :][: urls[i, 1]], its hash in hashes[i]
-               what it is stored as        arena[outs[i, 0] :][: outs[i, 1]]; for a size REJECTED or
-               PENDING state                       number of URLs | bytes of the arena that are used
-               slots                       open addressing by hash (of `seeded`): i + 1, or 0
-    pages      start of the run in `data` | links in it | start and size of the page's own URL in
-               `selves`
-
 Links are runs of serialized Outlinks (minutch.records.outlinkrun), URLs UTF-8.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from minutch.kernels.memory import compare, put_int, put_vint, vint_at
 from minutch.kernels.native import (
@@ -22,6 +15,7 @@ from minutch.kernels.native import (
     U8,
     U64,
     Bool,
+    Column,
     Flags,
     I64Rows,
     Int,
@@ -57,20 +51,49 @@ def _equal(a: U8, at: Int, b: U8, bt: Int, size: Int) -> Bool:
     return compare(_address(a, at), size, _address(b, bt), size) == 0
 
 
+class Pages(NamedTuple):
+    """The fields of pages: their links back to back, a row for each page, the pages' own URLs.
+
+    A row has the start of the page's links in `data`, their number, start and size of its URL in
+    `selves`.
+    """
+
+    data: U8
+    rows: I64Rows
+    selves: U8
+
+
+class Verdicts(NamedTuple):
+    """The fields of a table of URLs and what they are stored as.
+
+    URL i is arena[urls[i, 0] :][: urls[i, 1]], its hash hashes[i]; it is stored as
+    arena[outs[i, 0] :][: outs[i, 1]], for a size REJECTED or PENDING. `slots` has i + 1 or 0, in
+    open addressing by hash (of `seeded`); `state` the number of URLs, and of bytes of the arena
+    that are used.
+    """
+
+    slots: I32
+    hashes: U64
+    urls: I64Rows
+    outs: I64Rows
+    arena: U8
+    state: I64
+
+
+class Kept(NamedTuple):
+    """The fields of the links that are kept: back to back, and of each page their number and where
+    they end.
+    """
+
+    data: U8
+    counts: I64
+    ends: I64
+
+
 @inner
-def _verdict(
-    data: U8,
-    at: Int,
-    size: Int,
-    seed: Int,
-    slots: I32,
-    hashes: U64,
-    urls: I64Rows,
-    outs: I64Rows,
-    arena: U8,
-    state: I64,
-) -> Int:
+def _verdict(data: U8, at: Int, size: Int, seed: Int, verdicts: Verdicts) -> Int:
     """The number of a URL in the table, where it is put as PENDING if it is new."""
+    slots, hashes, urls, outs, arena, state = verdicts
     code = string_hash(_address(data, at), size, seed)
     mask = len(slots) - 1
     slot = int64(code) & mask
@@ -102,34 +125,26 @@ def _is_longer(data: U8, at: Int, size: Int, longest: Int) -> Bool:
 
 @kernel
 def keep_links(
-    data: U8,
-    pages: I64Rows,
-    selves: U8,
+    pages: Pages,
     most: Int,
     longest: Int,
     seed: Int,
-    slots: I32,
-    hashes: U64,
-    urls: I64Rows,
-    outs: I64Rows,
-    arena: U8,
-    state: I64,
-    kept: U8,
-    counts: I64,
-    ends: I64,
+    verdicts: Verdicts,
+    kept: Kept,
 ) -> Int:
-    """Write the links that are kept of each page to `kept`, their number to `counts`, where they
-    end to `ends`.
+    """Write the links that are kept of each page.
 
     Returns how many verdicts are pending (links without one are not written, three of four are
-    taken for kept), or -1 if `kept` has too little room. `arena` and the table have room for all.
+    taken for kept), or -1 if `kept` has too little room. `verdicts` has room for all.
     """
+    data, rows, selves = pages
+    outs, arena, out = verdicts.outs, verdicts.arena, kept.data
     size = len(data)
     to = pending = 0
-    for page in range(len(pages)):
-        at, own, own_size = pages[page, 0], pages[page, 2], pages[page, 3]
+    for page in range(len(rows)):
+        at, own, own_size = rows[page, 0], rows[page, 2], rows[page, 3]
         number = unknown = 0
-        for _ in range(pages[page, 1]):
+        for _ in range(rows[page, 1]):
             if number + unknown - unknown // 4 >= most:
                 break
             length, start = vint_at(data, at, size)
@@ -140,7 +155,7 @@ def keep_links(
                 continue
             if _is_longer(data, start, length, longest):
                 continue
-            i = _verdict(data, start, length, seed, slots, hashes, urls, outs, arena, state)
+            i = _verdict(data, start, length, seed, verdicts)
             stored = outs[i, 1]
             if stored == REJECTED:
                 continue
@@ -148,14 +163,14 @@ def keep_links(
                 unknown += 1
                 continue
             number += 1
-            if to + stored + at - rest + _VINT > len(kept):
+            if to + stored + at - rest + _VINT > len(out):
                 return -1
-            to = put_vint(kept, to, stored)
-            copy_bytes(_address(kept, to), _address(arena, outs[i, 0]), stored)
-            copy_bytes(_address(kept, to + stored), _address(data, rest), at - rest)
+            to = put_vint(out, to, stored)
+            copy_bytes(_address(out, to), _address(arena, outs[i, 0]), stored)
+            copy_bytes(_address(out, to + stored), _address(data, rest), at - rest)
             to += stored + at - rest
-        counts[page] = number
-        ends[page] = to
+        kept.counts[page] = number
+        kept.ends[page] = to
         pending += unknown
     return pending
 
@@ -175,19 +190,13 @@ def view_urls(data: U8, places: I64Rows, views: Views) -> None:
 
 
 @kernel
-def settle(
-    views: Views,
-    addresses: U64,
-    rejected: Flags,
-    rows: I64,
-    urls: I64Rows,
-    outs: I64Rows,
-    arena: U8,
-    state: I64,
-) -> None:
-    """Note what the URLs with the numbers `rows` are stored as: the strings of a column. `arena`
+def settle(judged: Column, rejected: Flags, rows: I64, verdicts: Verdicts) -> None:
+    """Note what the URLs with the numbers `rows` are stored as: the strings of a column. The arena
     has room for them.
     """
+    views, addresses = judged
+    urls, outs = verdicts.urls, verdicts.outs
+    arena, state = verdicts.arena, verdicts.state
     used = state[1]
     for row in range(len(views)):
         i = rows[row]

@@ -4,25 +4,23 @@ tables).
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from minutch.kernels.native import (
     I8,
     I32,
     I64,
     U8,
-    U64,
     Bool,
-    I64Rows,
+    Column,
     Int,
-    Views,
     inlined,
     inner,
     int64,
     kernel,
     string_at,
 )
-from minutch.kernels.outlinks import REJECTED
+from minutch.kernels.outlinks import REJECTED, Verdicts
 from minutch.kernels.primitives import load8, scratch64
 from minutch.kernels.segments import has_loop
 
@@ -41,6 +39,18 @@ WIDTH: Final = 128
 """Characters that a state knows: ASCII."""
 
 _SLASH, _HASH, _MARK, _DOT, _PERCENT = b"/#?.%"
+
+
+class Rules(NamedTuple):
+    """The fields of the automaton (`minutch.urls.plainautomaton`), and whether normalizers cut
+    fragments off and squeeze paths, and filters reject loops.
+    """
+
+    table: I32
+    verdicts: U8
+    cuts: Bool
+    squeezes: Bool
+    no_loops: Bool
 
 
 @inner
@@ -113,15 +123,15 @@ def run_on(at: Int, end: Int, state: Int, table: I32) -> Int:
 
 
 @kernel
-def sift_column(
-    views: Views, addresses: U64, first: Int, said: I8, table: I32, verdicts: U8, no_loops: Bool
-) -> Int:
+def sift_column(urls: Column, first: Int, said: I8, rules: Rules) -> Int:
     """Say of the URLs of a column, from row `first` on, KEEP, REJECT or ASK; the last of all that
     have a fragment.
 
     Stops at a URL on whose way a state is missing and returns its row, -1 at the end. URLs go
     through in pairs: each step waits for the one before it, and two can wait side by side.
     """
+    views, addresses = urls
+    table, verdicts, no_loops = rules.table, rules.verdicts, rules.no_loops
     states = scratch64(2)
     for row in range(first, len(said), 2):
         other = min(row + 1, len(said) - 1)
@@ -149,26 +159,16 @@ def sift_column(
 
 
 @kernel
-def sift(
-    arena: U8,
-    urls: I64Rows,
-    outs: I64Rows,
-    first: Int,
-    said: I64,
-    table: I32,
-    verdicts: U8,
-    cuts: Bool,
-    squeezes: Bool,
-    no_loops: Bool,
-    state: I64,
-) -> None:
-    """Settle what the sieve says of the URLs (as in `outlinks`) from number `first` on, where it is
+def sift(first: Int, said: I64, rules: Rules, known: Verdicts) -> None:
+    """Settle what the sieve says of the URLs from number `first` on, where it is
     in `said`.
 
     That is UNKNOWN at first. It stays so where a state is missing, for the string that `outs` tells
     then; it becomes ASK for a URL that is to be asked about. `arena` has room for each URL once
     more.
     """
+    table, verdicts, cuts, squeezes, no_loops = rules
+    urls, outs, arena, state = known.urls, known.outs, known.arena, known.state
     base = int64(arena.ctypes.data)
     for row in range(len(said)):
         if said[row] != UNKNOWN:

@@ -66,8 +66,8 @@ class UrlShortcut:
         if automaton is None:
             return None
         strings, decisions = from_series(urls), np.empty(len(urls), np.int8)
-        row, rules = 0, (automaton.table, automaton.verdicts, automaton.no_loops)
-        while (row := sift_column(strings.views, strings.addresses, row, decisions, *rules)) >= 0:
+        row = 0
+        while (row := sift_column(strings.column, row, decisions, automaton.rules)) >= 0:
             with self._lock:
                 automaton.learn(urls[row].encode())
         return decisions

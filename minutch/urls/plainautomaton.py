@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from minutch.kernels.sieve import ASK, DEAD, FIRST, KEEP, REJECT, TOUCHED, UNKNOWN, WIDTH
+from minutch.kernels.sieve import ASK, DEAD, FIRST, KEEP, REJECT, TOUCHED, UNKNOWN, WIDTH, Rules
 from minutch.urls.javaregex.derivative import Automaton, Intersection, Pattern, State, size_of
 from minutch.urls.javaregex.marked import ANYTHING, END, NOTHING, START
 from minutch.urls.javaregex.tree import Alternation
@@ -63,12 +63,12 @@ class PlainUrlAutomaton:
             return None
 
     def __init__(self, normalizers: Sequence[Untouched], filters: Sequence[Verdicts]) -> None:
-        self.cuts = any(normalizer.cuts for normalizer in normalizers)
-        self.squeezes = any(normalizer.squeezes for normalizer in normalizers) and all(
+        cuts = any(normalizer.cuts for normalizer in normalizers)
+        squeezes = any(normalizer.squeezes for normalizer in normalizers) and all(
             normalizer.squeezes or normalizer.collapses or normalizer.normal is ANYTHING
             for normalizer in normalizers
         )
-        self.no_loops = any(verdicts.no_loops for verdicts in filters)
+        no_loops = any(verdicts.no_loops for verdicts in filters)
         touched = _any(normalizer.touched for normalizer in normalizers)
         normal = _all(normalizer.normal for normalizer in normalizers)
         accepted = _all(verdicts.accepted for verdicts in filters)
@@ -79,6 +79,8 @@ class PlainUrlAutomaton:
         self.table = np.full(_MOST_STATES * WIDTH, UNKNOWN, np.int32)
         self.verdicts = np.full(_MOST_STATES, ASK, np.uint8)
         self.table[:WIDTH] = DEAD
+        self.rules = Rules(self.table, self.verdicts, cuts, squeezes, no_loops)
+        """The automaton as kernels take it."""
         self._steps = 0
         self._numbers: dict[Triple, int] = {}
         self._states: list[Triple] = [(self._nothing, self._nothing, self._anything)]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from minutch.hadoop.formats.javaio import decode_text, encode_text
-from minutch.kernels.outlinks import REJECTED, keep_links, settle, view_urls
+from minutch.kernels.outlinks import REJECTED, Kept, Pages, Verdicts, keep_links, settle, view_urls
 from minutch.kernels.seeded import SEED
 from minutch.kernels.sieve import ASK, UNKNOWN, sift
 from minutch.records.links.outlinkrun import OutlinkRun
@@ -57,12 +57,14 @@ class VerdictTable:
         self._clear(_REMEMBERED)
 
     def _clear(self, capacity: int) -> None:
-        self._slots = np.zeros(2 * capacity, np.int32)
-        self._hashes = np.empty(capacity, np.uint64)
-        self._urls = np.empty((capacity, 2), np.int64)
-        self._outs = np.empty((capacity, 2), np.int64)
-        self._arena = np.empty(_ROOM, np.uint8)
-        self._state = np.zeros(2, np.int64)
+        self._table = Verdicts(
+            slots=np.zeros(2 * capacity, np.int32),
+            hashes=np.empty(capacity, np.uint64),
+            urls=np.empty((capacity, 2), np.int64),
+            outs=np.empty((capacity, 2), np.int64),
+            arena=np.empty(_ROOM, np.uint8),
+            state=np.zeros(2, np.int64),
+        )
 
     def keep(
         self, pages: Sequence[tuple[str, OutlinkRun]], most: int, longest: int
@@ -70,42 +72,43 @@ class VerdictTable:
         """Returns the links kept of each page (URL and links): `most` at most, none longer than
         `longest` characters.
         """
-        data, table, selves = _laid_out(pages)
-        self._make_room(int(table[:, 1].sum()), len(data))
+        laid_out = _laid_out(pages)
+        size = len(laid_out.data)
+        self._make_room(int(laid_out.rows[:, 1].sum()), size)
         counts, ends = np.zeros(len(pages), np.int64), np.zeros(len(pages), np.int64)
-        kept = np.empty(len(data) + len(data) // 4 + _ROOM, np.uint8)
-        settled = int(self._state[0])
+        kept = Kept(np.empty(size + size // 4 + _ROOM, np.uint8), counts, ends)
+        settled = int(self._table.state[0])
         while True:
-            columns = self._slots, self._hashes, self._urls, self._outs, self._arena, self._state
-            pending = keep_links(
-                data, table, selves, most, longest, SEED, *columns, kept, counts, ends
-            )
+            pending = keep_links(laid_out, most, longest, SEED, self._table, kept)
             if not pending:
                 break
             if pending < 0:
-                kept = np.empty(2 * len(kept), np.uint8)
-            if self._state[0] > settled:
+                kept = kept._replace(data=np.empty(2 * len(kept.data), np.uint8))
+            if self._table.state[0] > settled:
                 self._settle(settled)
-                settled = int(self._state[0])
-        return _cut(kept, counts.tolist(), ends.tolist())
+                settled = int(self._table.state[0])
+        return _cut(kept.data, counts.tolist(), ends.tolist())
 
     def _make_room(self, links: int, size: int) -> None:
         """Room for so many links and bytes more."""
-        if self._state[0] + links > len(self._hashes) or self._state[1] + size > _REMEMBERED_BYTES:
+        if (
+            self._table.state[0] + links > len(self._table.hashes)
+            or self._table.state[1] + size > _REMEMBERED_BYTES
+        ):
             self._clear(max(_REMEMBERED, 1 << links.bit_length()))
         self._grow(size)
 
     def _grow(self, size: int) -> None:
-        used = int(self._state[1])
-        if used + size > len(self._arena):
+        used = int(self._table.state[1])
+        if used + size > len(self._table.arena):
             larger = np.empty(2 * (used + size), np.uint8)
-            larger[:used] = self._arena[:used]
-            self._arena = larger
+            larger[:used] = self._table.arena[:used]
+            self._table = self._table._replace(arena=larger)
 
     def _settle(self, first: int) -> None:
         """Finds the verdicts on the URLs from number `first` on."""
         rows = (
-            np.arange(first, int(self._state[0]))
+            np.arange(first, int(self._table.state[0]))
             if self._automaton is None
             else self._undecided(self._automaton, first)
         )
@@ -118,55 +121,39 @@ class VerdictTable:
         strings = from_series(judged)
         self._grow(int(strings.views[:, 0].sum(dtype=np.int64)))
         rejected = judged.is_null().to_numpy()
-        settle(
-            strings.views,
-            strings.addresses,
-            rejected,
-            rows,
-            self._urls,
-            self._outs,
-            self._arena,
-            self._state,
-        )
+        settle(strings.column, rejected, rows, self._table)
 
     def _settle_each(self, numbers: Sequence[int]) -> None:
         """The same for a few URLs, one by one."""
         for number in numbers:
             judged = self._judged_alone(number)
             if judged is None:
-                self._outs[number, 1] = REJECTED
+                self._table.outs[number, 1] = REJECTED
                 continue
             self._grow(len(judged))
-            used = int(self._state[1])
-            self._arena[used : used + len(judged)] = np.frombuffer(judged, np.uint8)
-            self._outs[number] = used, len(judged)
-            self._state[1] = used + len(judged)
+            used = int(self._table.state[1])
+            self._table.arena[used : used + len(judged)] = np.frombuffer(judged, np.uint8)
+            self._table.outs[number] = used, len(judged)
+            self._table.state[1] = used + len(judged)
 
     def _undecided(self, automaton: PlainUrlAutomaton, first: int) -> Any:
         """Returns the numbers of the URLs from `first` on that the automaton does not decide; the
         others are settled.
         """
-        said = np.full(int(self._state[0]) - first, UNKNOWN, np.int64)
-        rules = (
-            automaton.table,
-            automaton.verdicts,
-            automaton.cuts,
-            automaton.squeezes,
-            automaton.no_loops,
-        )
+        said = np.full(int(self._table.state[0]) - first, UNKNOWN, np.int64)
         while True:
-            self._grow(int(self._urls[first : int(self._state[0]), 1].sum()))
-            sift(self._arena, self._urls, self._outs, first, said, *rules, self._state)
+            self._grow(int(self._table.urls[first : int(self._table.state[0]), 1].sum()))
+            sift(first, said, automaton.rules, self._table)
             missing = np.flatnonzero(said == UNKNOWN)
             if not len(missing):
                 return first + np.flatnonzero(said == ASK)
             for row in missing[:_LEARNT]:
-                automaton.learn(self._string(self._outs[first + row]))
+                automaton.learn(self._string(self._table.outs[first + row]))
 
     def _string(self, place: Any) -> bytes:
         """Returns the string at a place (start and size) of the arena."""
         start, size = place
-        data: bytes = self._arena[start : start + size].tobytes()
+        data: bytes = self._table.arena[start : start + size].tobytes()
         return data
 
     def _judged(self, rows: Any) -> pl.Series:
@@ -177,8 +164,10 @@ class VerdictTable:
 
         from minutch.kernels.arrow import to_series
 
-        places = self._urls[rows]
-        arena = self._arena[places[0, 0] : places[-1].sum()]  # Polars reads all of what it is given
+        places = self._table.urls[rows]
+        arena = self._table.arena[
+            places[0, 0] : places[-1].sum()
+        ]  # Polars reads all of what it is given
         places[:, 0] -= places[0, 0]
         views = np.empty((len(rows), 4), np.int32)
         view_urls(arena, places, views)
@@ -192,7 +181,7 @@ class VerdictTable:
         return judged
 
     def _judged_alone(self, number: int) -> bytes | None:
-        result = self._judge_one(decode_text(self._string(self._urls[number])))
+        result = self._judge_one(decode_text(self._string(self._table.urls[number])))
         return None if result is None else encode_text(result)
 
 
@@ -213,16 +202,15 @@ def _utf8(url: bytes) -> str | None:
         return None
 
 
-def _laid_out(pages: Sequence[tuple[str, OutlinkRun]]) -> tuple[Any, Any, Any]:
-    """Returns the links of pages as `keep_links` takes them: data, the table of pages, their own
-    URLs.
-    """
+def _laid_out(pages: Sequence[tuple[str, OutlinkRun]]) -> Pages:
+    """Returns the links of pages as `keep_links` takes them."""
     runs = [run.data for _, run in pages]
     own = [encode_text(url) for url, _ in pages]
     starts, own_starts = (accumulate(map(len, parts), initial=0) for parts in (runs, own))
     rows = zip(starts, [run.length for _, run in pages], own_starts, map(len, own), strict=False)
     table = np.array(list(rows), np.int64).reshape(-1, 4)
-    return np.frombuffer(b"".join(runs), np.uint8), table, np.frombuffer(b"".join(own), np.uint8)
+    data, selves = (np.frombuffer(b"".join(parts), np.uint8) for parts in (runs, own))
+    return Pages(data, table, selves)
 
 
 def _cut(kept: Any, counts: list[int], ends: list[int]) -> list[OutlinkRun]:
