@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minutch.kernels.find import records, verified
+from minutch.kernels.find import Places, Stretch, records, verified
 from minutch.kernels.memory import int_at, long_at, put_int
 from minutch.kernels.native import (
     I8,
@@ -148,13 +148,7 @@ def decode(
 
 @kernel
 def scan(
-    buf: U8,
-    start: Int,
-    end: Int,
-    sync: U8,
-    sums: U8,
-    chunk: Int,
-    crc32: Int,
+    stretch: Stretch,
     key_at: I64,
     key_len: I32,
     columns: Columns,
@@ -167,19 +161,19 @@ def scan(
     """
     found_at, found_len = scratch64(AT_A_TIME), scratch32(AT_A_TIME)
     value_at, value_len = scratch64(AT_A_TIME), scratch32(AT_A_TIME)
+    places = Places(found_at, found_len, value_at, value_len)
     row = int64(0)
-    at, good = start, start // chunk * chunk
+    start, end = stretch.start, stretch.end
+    at, good = start, start // stretch.chunk * stretch.chunk
     while at < end:
-        good = verified(buf, good, end, sums, chunk, crc32)
+        good = verified(stretch, good)
         if good < 0:
             return -1
         count = int64(AT_A_TIME)
         while count == AT_A_TIME:
-            count, at = records(
-                buf, at, min(good, end), sync, int64(0), found_at, found_len, value_at, value_len
-            )
+            count, at = records(stretch, at, min(good, end), int64(0), places)
             if count < 0 or not decode_rows(
-                buf,
+                stretch.data,
                 value_at,
                 value_len,
                 count,

@@ -11,6 +11,8 @@ by record, which names the error.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from minutch.kernels.memory import compare, int_at, vint_at, word_at
 from minutch.kernels.native import (
     I32,
@@ -40,39 +42,55 @@ cache.
 """
 
 
-@inner
-def verified(buf: U8, good: Int, end: Int, sums: U8, size: Int, crc32: Int) -> Int:
-    """Check how far the bytes are good, when they are so before `good`, a chunk's begin: some
-    chunks of `size` bytes further.
+class Stretch(NamedTuple):
+    """The fields of a part of a SequenceFile: data[start:end], the bytes that mark it, and what its
+    checksums are compared by.
 
-    `sums` has the CRCs of all chunks, or nothing: then there is nothing to compare. -1 if one is
-    not the right one.
+    `sums` has the CRCs of all chunks of so many bytes of `data`, or nothing: then there is nothing
+    to compare.
     """
+
+    data: U8
+    start: Int
+    end: Int
+    marker: U8
+    sums: U8
+    chunk: Int
+    crc32: Int
+
+
+class Places(NamedTuple):
+    """The fields of records: offsets or addresses, and lengths, of their keys and values."""
+
+    key_at: I64
+    key_len: I32
+    value_at: I64
+    value_len: I32
+
+
+@inner
+def verified(stretch: Stretch, good: Int) -> Int:
+    """Check how far the bytes are good, when they are so before `good`, a chunk's begin: some
+    chunks further. -1 if a sum is not the right one.
+    """
+    size, sums = stretch.chunk, stretch.sums
     first = good // size
-    last = min(first + max(STRETCH // size, 1), -(-end // size))
-    if len(sums) and first_bad_sum(buf, first, last, size, sums, crc32) >= 0:
+    last = min(first + max(STRETCH // size, 1), -(-stretch.end // size))
+    if len(sums) and first_bad_sum(stretch.data, first, last, size, sums, stretch.crc32) >= 0:
         return -1
     return last * size
 
 
 @inner
-def records(
-    buf: U8,
-    at: Int,
-    end: Int,
-    sync: U8,
-    n: Int,
-    key_at: I64,
-    key_len: I32,
-    value_at: I64,
-    value_len: I32,
-) -> tuple[Int, Int]:
+def records(stretch: Stretch, at: Int, end: Int, n: Int, places: Places) -> tuple[Int, Int]:
     """Find the records with Text keys from `at` on that end before `end`, as long as there is room;
     see `walk`.
 
     Returns how many there are, with `n` that were there before, and where the next one begins. (-1,
     at) for nonsense.
     """
+    buf, sync = stretch.data, stretch.marker
+    key_at, key_len, value_at, value_len = places
     while at + 8 <= end and n < len(key_at):
         length = int_at(buf, at)
         if length == -1:
@@ -112,33 +130,21 @@ def release(array: Int) -> None:
 
 
 @kernel
-def walk(
-    buf: U8,
-    start: Int,
-    end: Int,
-    sync: U8,
-    sums: U8,
-    size: Int,
-    crc32: Int,
-    key_at: I64,
-    key_len: I32,
-    value_at: I64,
-    value_len: I32,
-) -> Int:
-    """Find the records between two offsets, `end` being that of a marker or the file's end; see
-    `verified` for sums.
+def walk(stretch: Stretch, places: Places) -> Int:
+    """Find the records of a stretch, which ends at a marker or with the file.
 
-    Fills the arrays (key_at: where the URL starts, after its length). Returns how many there are:
+    Fills their places (key_at: where the URL starts, after its length). Returns how many there are:
     -1 if the bytes make no sense or a sum is wrong, -2 if the arrays are too short.
     """
     n = int64(0)
-    at, good = start, start // size * size
+    start, end = stretch.start, stretch.end
+    at, good = start, start // stretch.chunk * stretch.chunk
     while at < end:
-        good = verified(buf, good, end, sums, size, crc32)
+        good = verified(stretch, good)
         if good < 0:
             return -1
-        n, at = records(buf, at, min(good, end), sync, n, key_at, key_len, value_at, value_len)
-        if n == len(key_at) and at < end:
+        n, at = records(stretch, at, min(good, end), n, places)
+        if n == len(places.key_at) and at < end:
             return -2
         if n < 0 or (good >= end and at < end):
             return -1
@@ -147,13 +153,7 @@ def walk(
 
 @kernel
 def blocks_having(
-    buf: U8,
-    start: Int,
-    end: Int,
-    sync: U8,
-    sums: U8,
-    size: Int,
-    crc32: Int,
+    stretch: Stretch,
     bounds: I64,
     words: U8,
     word_ends: I64,
@@ -163,9 +163,11 @@ def blocks_having(
     """Clear those of `found`, a flag for each block, whose blocks have none of some words. False if
     a sum is wrong.
 
-    Block i lies between bounds[i] and bounds[i + 1], counted from `start`. Blocks without a flag
-    are not looked at.
+    Block i lies between bounds[i] and bounds[i + 1], counted from the start of the stretch. Blocks
+    without a flag are not looked at.
     """
+    buf, sums, size = stretch.data, stretch.sums, stretch.chunk
+    start, crc32 = stretch.start, stretch.crc32
     data = int64(buf.ctypes.data)
     for i in range(len(found)):
         if not found[i]:

@@ -6,19 +6,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minutch.kernels.find import MARKER_SIZE
+from minutch.kernels.find import MARKER_SIZE, Places
 from minutch.kernels.memory import compare, put_int, put_vint, vint_size
-from minutch.kernels.native import I32, I64, U8, Int, inlined, int64, kernel
+from minutch.kernels.native import I64, U8, Int, inlined, int64, kernel
 from minutch.kernels.primitives import copy_bytes
-
-
-class Places(NamedTuple):
-    """Records by the addresses and lengths of their keys and values."""
-
-    key_at: I64
-    key_len: I32
-    value_at: I64
-    value_len: I32
 
 
 @inlined
@@ -53,6 +44,13 @@ ROW, USED, POSITION, LAST_SYNC, COUNT, INDEX_DUE, INDEX_POSITION, INDEXED, DESCE
 """Fields of the state of `lay_out`."""
 
 
+class Indexed(NamedTuple):
+    """The fields of the records that a MapFile's index gets: rows, and positions in the file."""
+
+    row: I64
+    position: I64
+
+
 @kernel
 def lay_out(
     out: U8,
@@ -60,20 +58,16 @@ def lay_out(
     marker: U8,
     sync_interval: Int,
     index_interval: Int,
-    key_at: I64,
-    key_len: I32,
-    value_at: I64,
-    value_len: I32,
-    index_row: I64,
-    index_position: I64,
+    records: Places,
+    index: Indexed,
 ) -> None:
     """Write records with Text keys into `out` as far as there is room, markers where they are due.
 
-    Records come by the addresses and lengths of their keys and values. Goes on at row state[ROW]
-    and byte state[USED] of `out`, which stands at state[POSITION] of the file. If index_interval >
-    0 (a MapFile), fills in the rows and positions that the index gets, and stops at a row whose key
-    is less than the one before: state[DESCENT].
+    Goes on at row state[ROW] and byte state[USED] of `out`, which stands at state[POSITION] of the
+    file. If index_interval > 0 (a MapFile), fills in what the index gets, and stops at a row whose
+    key is less than the one before: state[DESCENT].
     """
+    key_at, key_len, value_at, value_len = records
     row, used = state[ROW], state[USED]
     shift = state[POSITION] - used
     last_sync, count, due = state[LAST_SYNC], state[COUNT], state[INDEX_DUE]
@@ -95,8 +89,8 @@ def lay_out(
             break
         position = used + shift
         if index_interval and count >= due and position > last_indexed:
-            index_row[indexed] = row
-            index_position[indexed] = position
+            index.row[indexed] = row
+            index.position[indexed] = position
             indexed += 1
             due = count + index_interval
             last_indexed = position
@@ -121,8 +115,7 @@ def lay_out(
 
 @kernel
 def index_entries(
-    key_at: I64,
-    key_len: I32,
+    records: Places,
     rows: I64,
     first: Int,
     held: Int,
@@ -137,6 +130,7 @@ def index_entries(
     Stops after the one with which Texts and positions (8 bytes each), and `held` bytes before them,
     come to `most`. Returns the number after it; `used` tells the bytes written to either.
     """
+    key_at, key_len = records.key_at, records.key_len
     lengths, texts, number = int64(0), int64(0), first
     while number < len(rows) and held < most:
         size = int64(key_len[rows[number]])

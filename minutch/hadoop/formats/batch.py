@@ -43,9 +43,9 @@ class Stretch(NamedTuple):
     chunk: int
 
     @property
-    def place(self) -> tuple[Bytes, int, int, Bytes, Bytes, int, int]:
-        """The arguments by which kernels find the stretch."""
-        return *self, libdeflate().crc32
+    def place(self) -> find.Stretch:
+        """The stretch as a kernel's argument."""
+        return find.Stretch(*self, libdeflate().crc32)
 
     @property
     def is_whole(self) -> bool:
@@ -123,6 +123,11 @@ class Places(NamedTuple):
     def of(cls, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> Places:
         """Keys from a column, values at offsets of a buffer."""
         return cls(*places(keys), at + values.ctypes.data, length, (keys.owner, keys.views, values))
+
+    @property
+    def arrays(self) -> find.Places:
+        """The places as a kernel's argument."""
+        return find.Places(self.key_at, self.key_len, self.value_at, self.value_len)
 
     @property
     def size(self) -> int:

@@ -131,8 +131,8 @@ def _put_in(table: Places, rows: Places, at: Offsets, before: Offsets) -> Places
     count = table.size + int((at < 0).sum())
     key_at, value_at = np.empty(count, np.int64), np.empty(count, np.int64)
     key_len, value_len = np.empty(count, np.int32), np.empty(count, np.int32)
-    found = layout.Places(key_at, key_len, value_at, value_len)
-    layout.put_in(layout.Places(*table[:4]), layout.Places(*rows[:4]), at, before, found)
+    found = find.Places(key_at, key_len, value_at, value_len)
+    layout.put_in(table.arrays, rows.arrays, at, before, found)
     return Places(*found, (table.owner, rows.owner))
 
 

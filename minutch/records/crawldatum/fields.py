@@ -111,7 +111,7 @@ def scan(stretch: Stretch, names: Collection[str]) -> Fields | None:
         stretch.end - stretch.start
     ) // kernels.LEAST_RECORD + 1  # what is not written to takes no memory
     found = Fields.room(stretch.data, stretch.data, names, room)
-    count = kernels.scan(*stretch.place, *found.key_places, found.columns)
+    count = kernels.scan(stretch.place, *found.key_places, found.columns)
     return None if count < 0 else found.first(count)
 
 

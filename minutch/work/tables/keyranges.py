@@ -128,7 +128,7 @@ class SortedPart:
         found, ends = wanted.copy(), np.cumsum([len(word) for word in words], dtype=np.int64)
         needles = np.frombuffer(b"".join(words), np.uint8)
         is_good = find.blocks_having(
-            *stretch.place, bounds - bounds[0], needles, ends, memmem(), found
+            stretch.place, bounds - bounds[0], needles, ends, memmem(), found
         )
         return found if is_good else wanted
 

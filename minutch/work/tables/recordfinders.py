@@ -37,7 +37,7 @@ def find_plain(
     while True:
         key_at, value_at = np.empty(room, np.int64), np.empty(room, np.int64)
         key_len, value_len = np.empty(room, np.int32), np.empty(room, np.int32)
-        count = find.walk(*stretch.place, key_at, key_len, value_at, value_len)
+        count = find.walk(stretch.place, find.Places(key_at, key_len, value_at, value_len))
         if count != _NO_ROOM:
             break
         room *= 3

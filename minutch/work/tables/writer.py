@@ -178,12 +178,12 @@ class BulkWriter:
         FormatError if the file is a MapFile's and a key is less than the one before it.
         """
         room = records.size // self._interval + 2 if self._interval else 1
-        index_row, index_position = np.empty(room, np.int64), np.empty(room, np.int64)
+        index = layout.Indexed(np.empty(room, np.int64), np.empty(room, np.int64))
         state = self._state
         state[layout.ROW] = state[layout.INDEXED] = state[layout.DESCENT] = 0
         while True:
-            places = (*records[:4], index_row, index_position)
-            layout.lay_out(self._out, state, self._marker, SYNC_INTERVAL, self._interval, *places)
+            intervals = SYNC_INTERVAL, self._interval
+            layout.lay_out(self._out, state, self._marker, *intervals, records.arrays, index)
             row = int(state[layout.ROW])
             if row == records.size:
                 break
@@ -199,7 +199,7 @@ class BulkWriter:
             if need > len(self._out):  # one record that is longer than the buffer
                 self._out = np.concatenate((self._out, np.empty(need - len(self._out), np.uint8)))
         indexed = int(state[layout.INDEXED])
-        return index_row[:indexed], index_position[:indexed]
+        return index.row[:indexed], index.position[:indexed]
 
     def reject(self, before: bytes, key: bytes) -> NoReturn:
         """Raises the error for a key that is less than the one before it."""
@@ -310,7 +310,7 @@ class BulkMapWriter:
         keys = np.empty(room + int(records.key_len[rows[first:]].sum(dtype=np.int64)), np.uint8)
         used, held = np.empty(2, np.int64), self._index.held
         end: int = layout.index_entries(
-            *records[:2], rows, first, held, BLOCK_SIZE, lengths, keys, used
+            records.arrays, rows, first, held, BLOCK_SIZE, lengths, keys, used
         )
         values = positions[first:end].astype(">i8").tobytes()
         columns = (
