@@ -9,14 +9,15 @@ them. A map that has anything else, or makes no sense, is reported as a whole; i
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from minutch.kernels.memory import compare
 from minutch.kernels.native import (
     I32,
     I64,
     U8,
-    U64,
+    Column,
     Int,
-    Views,
     inlined,
     inner,
     int8,
@@ -148,27 +149,30 @@ def classes_end(at: Int, end: Int, status: U8) -> tuple[Int, Int]:
     return at, found
 
 
+class Entries(NamedTuple):
+    """The fields of entries: the rows of their maps, the numbers of their names, the kinds of their
+    values, and the addresses and lengths of both.
+    """
+
+    row: I64
+    name: I64
+    kind: I64
+    key_at: I64
+    key_len: I32
+    value_at: I64
+    value_len: I32
+
+
 @kernel
-def find_entries(
-    views: Views,
-    addresses: U64,
-    status: U8,
-    names: U8,
-    ends: I64,
-    row: I64,
-    name: I64,
-    kind: I64,
-    key_at: I64,
-    key_len: I32,
-    value_at: I64,
-    value_len: I32,
-) -> Int:
+def find_entries(maps: Column, status: U8, names: U8, ends: I64, found: Entries) -> Int:
     """Find the entries of a column's maps whose key is a Text, among `names` if there are any (else
     `name` is -1).
 
     `status` is the class name of ProtocolStatus. A map that was not taken apart has one entry, of
     kind ODD. Returns the number of entries; -1 if there is no room for all of them.
     """
+    views, addresses = maps
+    row, name, kind, key_at, key_len, value_at, value_len = found
     count, room = 0, len(row)
     for i in range(len(views)):
         size = int64(views[i, 0])

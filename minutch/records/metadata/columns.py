@@ -64,8 +64,8 @@ def entries(metadata: pl.Series, keys: pl.Series, names: Sequence[str] = ()) -> 
     while True:
         row, name, kind, key_at, value_at = (np.empty(room, np.int64) for _ in range(5))
         key_len, value_len = np.empty(room, np.int32), np.empty(room, np.int32)
-        places = (row, name, kind, key_at, key_len, value_at, value_len)
-        count = maps.find_entries(strings.views, strings.addresses, _STATUS, wanted, ends, *places)
+        places = maps.Entries(row, name, kind, key_at, key_len, value_at, value_len)
+        count = maps.find_entries(strings.column, _STATUS, wanted, ends, places)
         if count >= 0:
             break
         room *= 4
