@@ -15,13 +15,13 @@ places of this string from those of earlier ones, so that nothing has to be clea
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from minutch.kernels.native import I32, I64, U8, Int, Word, inner, int64, kernel, uint64
-from minutch.kernels.primitives import call7, copy_bytes, load8, load64, scratch64, store32, store64
+from minutch.kernels.native import I32, I64, Int, Slices, Word, inner, int64, kernel, uint64
+from minutch.kernels.primitives import call7, copy_bytes, load8, load64, store32, store64
 
 SHORT: Final = 2048
 """Bytes up to which a string is for this kernel."""
@@ -102,6 +102,16 @@ _DISTANCE, _DISTANCE_BITS = map(_table, _distance_codes())
 def new_places() -> I64:
     """The table that `deflate_one` works with; it may be used again and again."""
     return np.zeros(_PLACES, np.int64)
+
+
+class Compressor(NamedTuple):
+    """The fields of what makes zlib streams: a table (`new_places`), and libdeflate's compressor
+    and function.
+    """
+
+    places: I64
+    state: Int
+    function: Int
 
 
 @inner
@@ -205,17 +215,15 @@ def _compressed(source: Int, size: Int, target: Int, places: I64) -> Int:
 
 
 @inner
-def deflate_one(
-    source: Int, size: Int, target: Int, room: Int, places: I64, compressor: Int, function: Int
-) -> Int:
+def deflate_one(source: Int, size: Int, target: Int, room: Int, compressor: Compressor) -> Int:
     """Write the string of `size` bytes at `source` to `target`, of which `room` bytes are free; the
     stream's length.
 
     Strings up to SHORT bytes need room for OVERHEAD more, longer ones are for libdeflate.
     """
     if size > SHORT:
-        return call7(function, compressor, source, size, target, room, 0, 0)
-    length = _compressed(source, size, target, places)
+        return call7(compressor.function, compressor.state, source, size, target, room, 0, 0)
+    length = _compressed(source, size, target, compressor.places)
     if length < 0:
         copy_bytes(target + BEFORE, source, size)
         length = finish_stored(target, size)
@@ -223,21 +231,17 @@ def deflate_one(
 
 
 @kernel
-def deflate(
-    at: I64, length: I32, out: U8, out_at: I64, out_len: I32, compressor: Int, function: Int
-) -> None:
-    """Each string, by its address, as a zlib stream, one after the other in `out`, which has room
-    for all.
+def deflate(at: I64, length: I32, streams: Slices, compressor: Compressor) -> None:
+    """Each string, by its address, as a zlib stream, one after the other in `streams`, which has
+    room for all.
 
-    Long ones are for libdeflate; `out_at` and `out_len` get where the streams lie.
+    Long ones are for libdeflate; the places of the streams are filled in.
     """
+    out, out_at, out_len = streams
     target = int64(out.ctypes.data)
-    places = scratch64(_PLACES)
     end = int64(0)
     for i in range(len(at)):
         size = int64(length[i])
         out_at[i] = end
-        out_len[i] = deflate_one(
-            at[i], size, target + end, len(out) - end, places, compressor, function
-        )
+        out_len[i] = deflate_one(at[i], size, target + end, len(out) - end, compressor)
         end += out_len[i]

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from minutch.kernels.memory import compare
-from minutch.kernels.native import I32, I64, U8, Int, int64, kernel
+from minutch.kernels.native import Int, Slices, int64, kernel
 from minutch.kernels.primitives import call7, scratch64
 
 
+class Decompressor(NamedTuple):
+    """The fields of what unpacks zlib streams: libdeflate's decompressor and function."""
+
+    state: Int
+    function: Int
+
+
 @kernel
-def inflate(
-    buf: U8,
-    at: I64,
-    length: I32,
-    first: Int,
-    out: U8,
-    out_at: I64,
-    out_len: I32,
-    decompressor: Int,
-    function: Int,
-) -> Int:
-    """Inflate zlib streams from number `first` on into `out`, one after the other.
+def inflate(streams: Slices, first: Int, strings: Slices, decompressor: Decompressor) -> Int:
+    """Inflate zlib streams from number `first` on into `strings`, one after the other.
 
     A stream with the bytes of the one before shares its output: the links of a page are often
     alike. Returns the number of the stream for which there was no room, or how many there are; -1
     if one is damaged.
     """
+    buf, at, length = streams
+    out, out_at, out_len = strings
     counts = scratch64(2)
     source = int64(buf.ctypes.data)
     target = int64(out.ctypes.data)
@@ -39,8 +40,8 @@ def inflate(
         room = len(out) - end
         code = (
             call7(
-                function,
-                decompressor,
+                decompressor.function,
+                decompressor.state,
                 source + at[i],
                 length[i],
                 target + end,

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from minutch.kernels.inflate import Decompressor
 from minutch.kernels.links import (
     AHEAD,
-    Streams,
     ask_for_string,
     ask_for_view,
     first_outlink,
@@ -25,6 +25,7 @@ from minutch.kernels.native import (
     U64,
     Column,
     Int,
+    Slices,
     Views,
     inlined,
     inner,
@@ -136,13 +137,6 @@ def _put_view(views: Views, row: Int, address: Int, size: Int, at: Int) -> None:
         store32(view + 12, at)
 
 
-class Decompressor(NamedTuple):
-    """The fields of what unpacks zlib streams: libdeflate's decompressor and function."""
-
-    state: Int
-    function: Int
-
-
 class Links(NamedTuple):
     """The fields of many links: views of their strings, the bytes of these, how the hosts
     compare.
@@ -157,7 +151,7 @@ class Links(NamedTuple):
 
 @kernel
 def spread(
-    streams: Streams,
+    streams: Slices,
     pages: Column,
     unwanted: Int,
     decompressor: Decompressor,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minutch.kernels.deflate import BEFORE, deflate_one, finish_stored
+from minutch.kernels.deflate import BEFORE, Compressor, deflate_one, finish_stored
 from minutch.kernels.memory import int_at, put_int, put_vint, vint_at, vint_size
 from minutch.kernels.native import (
     I32,
@@ -23,6 +23,7 @@ from minutch.kernels.native import (
     Column,
     Flags,
     Int,
+    Slices,
     Views,
     inlined,
     inner,
@@ -293,27 +294,9 @@ def put_string(buf: U8, target: Int, at: Int, strings: Column, row: Int) -> Int:
     return at + size
 
 
-class Streams(NamedTuple):
-    """The fields of zlib streams: the bytes that they are part of, and their places."""
-
-    bytes: U8
-    at: I64
-    length: I32
-
-
-class Compressor(NamedTuple):
-    """The fields of what makes zlib streams: a table (`deflate.new_places`), and libdeflate's
-    compressor and function.
-    """
-
-    places: I64
-    state: Int
-    function: Int
-
-
 @kernel
 def write_inlinks(
-    streams: Streams,
+    streams: Slices,
     starts: I64,
     keys: Column,
     urls: Column,
@@ -365,13 +348,5 @@ def write_inlinks(
             length[i] = finish_stored(target + end, size)
         else:
             room = scratch - end
-            length[i] = deflate_one(
-                target + begin,
-                size,
-                target + end,
-                room,
-                compressor.places,
-                compressor.state,
-                compressor.function,
-            )
+            length[i] = deflate_one(target + begin, size, target + end, room, compressor)
         end += length[i]

@@ -311,6 +311,14 @@ class Column(NamedTuple):
     addresses: U64
 
 
+class Slices(NamedTuple):
+    """The fields of byte strings in a buffer: all bytes, offsets and lengths."""
+
+    bytes: U8
+    at: I64
+    length: I32
+
+
 @inlined
 def string_at(views: Views, addresses: U64, i: Int) -> Int:
     """The address of string `i` of a column (see `arrow.Strings`)."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from minutch.kernels.links import after_status, skip_map, skip_text
 from minutch.kernels.memory import int_at, vint_at
-from minutch.kernels.native import I32, I64, U8, Bool, Int, inner, int64, kernel
+from minutch.kernels.native import I32, I64, U8, Bool, Int, Slices, inner, int64, kernel
 
 
 @inner
@@ -64,9 +64,7 @@ def after_metadata(buf: U8, at: Int, end: Int) -> Int:
 
 @kernel
 def split(
-    buf: U8,
-    at: I64,
-    length: I32,
+    records: Slices,
     major: U8,
     title_at: I64,
     title_len: I32,
@@ -77,6 +75,7 @@ def split(
     """Find where the parts of each ParseData lie; the Metadata of the parse goes to the record's
     end.
     """
+    buf, at, length = records
     for i in range(len(at)):
         end = at[i] + length[i]
         p = after_status(buf, at[i], end)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from minutch.kernels.links import first_outlink, skip_text
 from minutch.kernels.memory import int_at, vint_at
-from minutch.kernels.native import I32, I64, U8, Bool, Int, inner, int64, kernel
+from minutch.kernels.native import I32, I64, U8, Bool, Int, Slices, inner, int64, kernel
 from minutch.kernels.parsedata import after_links
 from minutch.kernels.primitives import copy_bytes
 
@@ -61,13 +61,14 @@ def only_value(buf: U8, p: Int, end: Int, name: U8) -> tuple[Int, Int]:
 
 
 @kernel
-def find_value(buf: U8, at: I64, length: I32, name: U8, place: I64, size: I32, single: U8) -> None:
+def find_value(records: Slices, name: U8, place: I64, size: I32, single: U8) -> None:
     """Find where the only value of `name` lies in the content metadata of each record, as a
     serialized Text.
 
     Where it has none or several, where the metadata lie, and `single` is 0. The size is -1 for a
     record that is not as it should be.
     """
+    buf, at, length = records
     for i in range(len(at)):
         end = at[i] + length[i]
         start = content_metadata(buf, at[i], end)
@@ -81,24 +82,21 @@ def find_value(buf: U8, at: I64, length: I32, name: U8, place: I64, size: I32, s
 
 @kernel
 def replace(
-    buf: U8,
-    at: I64,
-    length: I32,
+    records: Slices,
     place: I64,
     size: I32,
-    texts: U8,
-    text_at: I64,
-    text_len: I32,
+    texts: Slices,
     out: U8,
     out_at: I64,
 ) -> None:
     """Copy each record to its place in `out`, with a string of `texts` for the bytes that
     `find_value` has found.
     """
+    at, length, text_at, text_len = records.at, records.length, texts.at, texts.length
     source, target, text = (
-        int64(buf.ctypes.data),
+        int64(records.bytes.ctypes.data),
         int64(out.ctypes.data),
-        int64(texts.ctypes.data),
+        int64(texts.bytes.ctypes.data),
     )
     for i in range(len(at)):
         before = place[i] - at[i]

@@ -10,8 +10,16 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.kernels.deflate import LIBRARY_OVERHEAD, OVERHEAD, SHORT, deflate
+from minutch.kernels.deflate import (
+    LIBRARY_OVERHEAD,
+    OVERHEAD,
+    SHORT,
+    Compressor,
+    deflate,
+    new_places,
+)
 from minutch.kernels.libdeflate import compressor, libdeflate
+from minutch.kernels.native import Slices
 
 
 def streams(strings: list[bytes]) -> list[bytes]:
@@ -21,9 +29,8 @@ def streams(strings: list[bytes]) -> list[bytes]:
     out = np.empty(int(length.sum()) + LIBRARY_OVERHEAD * len(strings) + 1, np.uint8)
     out_at, out_len = np.empty(len(strings), np.int64), np.empty(len(strings), np.int32)
     with compressor(1) as state:
-        deflate(
-            at + buffer.ctypes.data, length, out, out_at, out_len, state, libdeflate().zlib_compress
-        )
+        pack = Compressor(new_places(), state, libdeflate().zlib_compress)
+        deflate(at + buffer.ctypes.data, length, Slices(out, out_at, out_len), pack)
     return [
         out[start : start + size].tobytes() for start, size in zip(out_at, out_len, strict=True)
     ]

@@ -23,8 +23,9 @@ from minutch.hadoop.formats.sequencefile import RECORD
 from minutch.job import Counters
 from minutch.kernels import inlinks as kernels
 from minutch.kernels.arrow import from_series, to_series
+from minutch.kernels.inflate import Decompressor
 from minutch.kernels.libdeflate import decompressor, libdeflate
-from minutch.kernels.links import Streams
+from minutch.kernels.native import Slices
 from minutch.records.links.columns import decode_outlinks
 from minutch.records.parsedata import ParseData
 from minutch.work.tables.linkfiles import LINKS_SPAN
@@ -106,8 +107,8 @@ def inflated_links(batch: Batch, unwanted: int) -> Links | None:
     hosts = np.empty(size // _LINK, np.int8)
     function = libdeflate().zlib_decompress_ex
     with decompressor() as inflate:
-        streams = Streams(batch.values, batch.value_at, batch.value_len)
-        stored = streams, pages.column, unwanted, kernels.Decompressor(inflate, function)
+        streams = Slices(batch.values, batch.value_at, batch.value_len)
+        stored = streams, pages.column, unwanted, Decompressor(inflate, function)
         while code := kernels.spread(
             *stored, scratch, kernels.Links(out, views[0], views[1], views[2], hosts), state
         ):

@@ -41,8 +41,8 @@ from minutch.hadoop.formats.javaio import DataInput, encode_text
 from minutch.hadoop.formats.mapfile import DATA, TEXT, MapFileReader, MapFileWriter
 from minutch.hadoop.formats.recordsort import merge_records, sort_records
 from minutch.hadoop.formats.sequencefile import RECORD, SequenceFileReader, SequenceFileWriter
-from minutch.kernels.deflate import LIBRARY_OVERHEAD, SHORT, deflate
-from minutch.kernels.native import U8
+from minutch.kernels.deflate import LIBRARY_OVERHEAD, SHORT, Compressor, deflate, new_places
+from minutch.kernels.native import U8, Slices
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links.outlinkrun import OutlinkRun
 from minutch.records.parsetext import serialized
@@ -203,7 +203,8 @@ def _short_streams(values: list[bytes]) -> list[bytes]:
     starts = np.cumsum(sizes, dtype=np.int64) - sizes
     out = np.empty(len(data) + LIBRARY_OVERHEAD * len(values), np.uint8)
     out_at, out_sizes = np.empty_like(starts), np.empty_like(sizes)
-    deflate(starts + data.ctypes.data, sizes, out, out_at, out_sizes, 0, 0)
+    streams, only_short = Slices(out, out_at, out_sizes), Compressor(new_places(), 0, 0)
+    deflate(starts + data.ctypes.data, sizes, streams, only_short)
     packed = out[: int(out_sizes.sum())].tobytes()
     return [
         packed[at : at + size] for at, size in zip(out_at.tolist(), out_sizes.tolist(), strict=True)

@@ -29,6 +29,7 @@ from minutch.kernels import deflate
 from minutch.kernels import links as kernels
 from minutch.kernels.arrow import Strings, from_series
 from minutch.kernels.libdeflate import compressor, libdeflate
+from minutch.kernels.native import Slices
 from minutch.records.links.link import LAYOUT_METADATA, LAYOUTS, Inlink, Outlink, fits, layouts_of
 from minutch.records.links.linksets import LinkSets, Rows
 from minutch.records.parsedata import VERSION
@@ -272,8 +273,8 @@ class InlinksEncoder:
         room = total + longest + deflate.LIBRARY_OVERHEAD * count
         if room > len(self._buffer):
             self._buffer = np.empty(room, np.uint8)
-        streams = kernels.Streams(self._buffer, at, length)
-        compressor = kernels.Compressor(self._places, state, libdeflate().zlib_compress)
+        streams = Slices(self._buffer, at, length)
+        compressor = deflate.Compressor(self._places, state, libdeflate().zlib_compress)
         keys, urls, anchors, maps = (strings.column for strings in own)
         kernels.write_inlinks(streams, starts, keys, urls, anchors, maps, self._flag, compressor)
         return Places.of(own[0], self._buffer, at, length)

@@ -26,6 +26,7 @@ from minutch.kernels import links
 from minutch.kernels import parsedata as kernels
 from minutch.kernels.arrow import Bytes
 from minutch.kernels.find import strip_lengths
+from minutch.kernels.native import Slices
 from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata.data import VERSION, ParseData
@@ -156,8 +157,8 @@ def decode(batch: Batch) -> ParseTable:
         name: np.empty(batch.size, kind) for name, kind in _PLACES.items()
     }
     columns["at"], columns["length"] = batch.value_at, batch.value_len
-    arrays = [columns[name] for name in _PLACES]
-    if not kernels.split(batch.values, *arrays):
+    at, length, *parts = (columns[name] for name in _PLACES)
+    if not kernels.split(Slices(batch.values, at, length), *parts):
         _split_by_record(batch, columns)
     return ParseTable(batch.values, pl.DataFrame({name: columns[name] for name in _PLACES}))
 

@@ -12,6 +12,7 @@ from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch, Lengths, Offsets
 from minutch.hadoop.formats.javaio import encode_text, encode_vlong
 from minutch.kernels import find, parsemeta
+from minutch.kernels.native import Slices
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata.data import ParseData
 
@@ -24,8 +25,8 @@ def with_content_meta(batch: Batch, name: str, value: str) -> Batch:
     """
     place, size = np.empty(batch.size, np.int64), np.empty(batch.size, np.int32)
     single = np.empty(batch.size, np.uint8)
-    records = batch.values, batch.value_at, batch.value_len
-    parsemeta.find_value(*records, np.frombuffer(encode_text(name), np.uint8), place, size, single)
+    records = Slices(batch.values, batch.value_at, batch.value_len)
+    parsemeta.find_value(records, np.frombuffer(encode_text(name), np.uint8), place, size, single)
     text = encode_text(value)
     texts = [encode_vlong(len(text)) + text]
     number = np.zeros(batch.size, np.int64)
@@ -42,7 +43,8 @@ def with_content_meta(batch: Batch, name: str, value: str) -> Batch:
     out_len, out_at = batch.value_len - size + each_len[number], np.empty(batch.size, np.int64)
     out = np.empty(int(find.running_sum(out_len, out_at)), np.uint8)
     joined = np.frombuffer(b"".join(texts), np.uint8)
-    parsemeta.replace(*records, place, size, joined, each_at[number], each_len[number], out, out_at)
+    chosen = Slices(joined, each_at[number], each_len[number])
+    parsemeta.replace(records, place, size, chosen, out, out_at)
     return batch._replace(values=out, value_at=out_at, value_len=out_len)
 
 

@@ -14,6 +14,7 @@ from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Places
 from minutch.kernels import deflate, inflate
 from minutch.kernels.arrow import Bytes
 from minutch.kernels.libdeflate import compressor, decompressor, libdeflate
+from minutch.kernels.native import Slices
 
 LEVEL = 1
 """libdeflate's level for record after record: small records gain nothing from more."""
@@ -38,20 +39,11 @@ def inflated(batch: Batch, most: int = sys.maxsize) -> Batch | None:
         min(int(batch.value_len.sum(dtype=np.int64)) * _TYPICAL_RATIO + 1024, most), np.uint8
     )
     done = 0
+    streams = Slices(batch.values, batch.value_at, batch.value_len)
     with decompressor() as state:
+        unpack = inflate.Decompressor(state, libdeflate().zlib_decompress_ex)
         while True:
-            function = libdeflate().zlib_decompress_ex
-            done = inflate.inflate(
-                batch.values,
-                batch.value_at,
-                batch.value_len,
-                done,
-                out,
-                at,
-                length,
-                state,
-                function,
-            )
+            done = inflate.inflate(streams, done, Slices(out, at, length), unpack)
             if done == batch.size or done < 0:
                 break
             end = int(at[done - 1] + length[done - 1]) if done else 0
@@ -98,5 +90,6 @@ def _streams(address: Offsets, length: Lengths) -> tuple[Bytes, Offsets, Lengths
     room = int(length.sum(dtype=np.int64)) + deflate.LIBRARY_OVERHEAD * len(address) + 1
     out = np.empty(room, np.uint8)
     with compressor(LEVEL) as state:
-        deflate.deflate(address, length, out, out_at, out_len, state, libdeflate().zlib_compress)
+        pack = deflate.Compressor(deflate.new_places(), state, libdeflate().zlib_compress)
+        deflate.deflate(address, length, Slices(out, out_at, out_len), pack)
     return out, out_at, out_len
