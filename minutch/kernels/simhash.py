@@ -4,6 +4,8 @@ bits.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from minutch.kernels.native import (
     I64,
     U8,
@@ -113,30 +115,39 @@ def differing_bits(a: Word, b: Word) -> Int:
     return int64((value * uint64(0x0101_0101_0101_0101)) >> uint64(56))
 
 
+class Sorted(NamedTuple):
+    """The fields of rows by key, those of one key ascending: numbers, keys and words."""
+
+    order: U32
+    keys: U64
+    words: U64
+
+
+class Rows(NamedTuple):
+    """The fields of rows: groups (none: all are one), ranks, which are kept and which undecided.
+
+    Lower ranks are better, and ascend with the rows.
+    """
+
+    groups: U64
+    ranks: I64
+    kept: Flags
+    undecided: Flags
+
+
 @kernel
-def sweep(
-    order: U32,
-    keys: U64,
-    words: U64,
-    groups: U64,
-    ranks: I64,
-    kept: Flags,
-    undecided: Flags,
-    bits: Int,
-    blocked: Flags,
-    leaders: I64,
-) -> None:
+def sweep(by_key: Sorted, rows: Rows, bits: Int, blocked: Flags, leaders: I64) -> None:
     """Look, for each undecided row, for a better one of its group, with the same key, within `bits`
     bits of it.
 
-    `order` has the numbers of rows, those of one key together and in ascending order; `keys` and
-    `words` what each of them has, in that order; the other arrays are by row. Lower ranks are
-    better, and ascend with the rows; groups may be empty (all are one). If the better row is kept,
-    the first of those becomes the leader, if none is before it; if not, the row is blocked.
+    If the better row is kept, the first of those becomes the leader, if none is before it; if not,
+    the row is blocked.
     """
-    start, rows, grouped = 0, len(order), len(groups) > 0
-    for end in range(1, rows + 1):
-        if end < rows and keys[end] == keys[start]:
+    order, keys, words = by_key
+    groups, ranks, kept, undecided = rows
+    start, count, grouped = 0, len(order), len(groups) > 0
+    for end in range(1, count + 1):
+        if end < count and keys[end] == keys[start]:
             continue
         any_kept = False
         for i in range(start, end):
