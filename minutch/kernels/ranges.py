@@ -13,6 +13,7 @@ from minutch.kernels.native import (
     U8,
     U32,
     U64,
+    Column,
     Int,
     Views,
     inlined,
@@ -28,10 +29,8 @@ _AHEAD = 12  # rows whose strings are on their way to the cache
 
 
 def group(
-    views: Views,
-    addresses: U64,
-    borders: Views,
-    border_addresses: U64,
+    keys: Column,
+    borders: Column,
     parts: U32,
     buckets: I32,
     starts: I64,
@@ -43,16 +42,14 @@ def group(
     A row's bucket (which `buckets` gets) is part * number of ranges + range. Range r has the keys
     from border r - 1 up to before border r.
     """
-    words = np.empty(len(borders), np.uint64)
-    group_by(views, addresses, borders, border_addresses, words, parts, buckets, starts, order)
+    words = np.empty(len(borders.views), np.uint64)
+    group_by(keys, borders, words, parts, buckets, starts, order)
 
 
 @kernel
 def group_by(
-    views: Views,
-    addresses: U64,
-    borders: Views,
-    border_addresses: U64,
+    keys: Column,
+    borders: Column,
     words: U64,
     parts: U32,
     buckets: I32,
@@ -62,20 +59,24 @@ def group_by(
     """Do the same as `group`; `words` gets of each border what comes after the prefix that all
     share.
     """
-    ranges = len(borders) + 1
+    views, addresses = keys
+    border_views, border_addresses = borders
+    ranges = len(border_views) + 1
     starts[:] = 0
     prefix, shared = int64(0), int64(0)
     if ranges > 1:
-        prefix = string_at(borders, border_addresses, 0)
-        final = string_at(borders, border_addresses, ranges - 2)
-        longest = min(borders[0, 0], borders[ranges - 2, 0])
+        prefix = string_at(border_views, border_addresses, 0)
+        final = string_at(border_views, border_addresses, ranges - 2)
+        longest = min(border_views[0, 0], border_views[ranges - 2, 0])
         while shared < longest and load8(prefix + shared) == load8(final + shared):
             shared += 1
-    for k in range(len(borders)):
-        words[k] = word_of(string_at(borders, border_addresses, k), int64(borders[k, 0]), shared)
+    for k in range(len(border_views)):
+        words[k] = word_of(
+            string_at(border_views, border_addresses, k), int64(border_views[k, 0]), shared
+        )
     for i in range(len(views)):
         at, size = string_at(views, addresses, i), int64(views[i, 0])
-        low, high = int64(0), int64(len(borders))
+        low, high = int64(0), int64(len(border_views))
         side = compare(at, min(size, shared), prefix, shared)
         if side < 0:
             high = low
@@ -87,8 +88,8 @@ def group_by(
             if word != words[middle]:
                 is_less = word < words[middle]
             else:
-                border = string_at(borders, border_addresses, middle)
-                is_less = compare(at, size, border, int64(borders[middle, 0])) < 0
+                border = string_at(border_views, border_addresses, middle)
+                is_less = compare(at, size, border, int64(border_views[middle, 0])) < 0
             if is_less:
                 high = middle
             else:

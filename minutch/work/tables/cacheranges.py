@@ -83,7 +83,7 @@ class CacheRanges:
             assert isinstance(key, Strings), "keys are strings"
             mine, starts = np.empty(len(table), np.int32), np.empty(buckets + 1, np.int64)
             order = np.empty(len(table), np.uint32)
-            kernels.group(*key[:2], *borders[:2], part, mine, starts, order)
+            kernels.group(key.column, borders.column, part, mine, starts, order)
             sizes = [np.zeros(buckets, np.int64) for _ in columns]
             for column, size in zip(columns, sizes, strict=True):
                 if isinstance(column.values, Strings):
