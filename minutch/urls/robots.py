@@ -169,7 +169,6 @@ ALLOW_ALL = RobotRules(allow_all=True)
 """No robots.txt: everything may be fetched."""
 ALLOW_NONE = RobotRules(allow_none=True)
 """Nothing may be fetched."""
-"""Nothing may be fetched now (the server answered with an error); try again later."""
 
 
 def normal_path(url: str) -> str:

@@ -51,7 +51,7 @@ from .curltransport import CurlRequest, CurlTransport
 from .dates import format_date, parse_date
 from .decoding import decode
 from .exchange import Answer, Reply, is_shorter, request_target
-from .failures import NO_ANSWER, NoNameServer, UnknownHost, java_text
+from .failures import UNRESOLVED, NoNameServer, UnknownHost, java_text
 from .headers import SpellCheckedMetadata, field_values, unfold
 from .loginform import Sessions
 from .messages import Headers, origin, reply_of, whole_url
@@ -138,7 +138,7 @@ class HttpBase(Protocol):
                 )
             return self.output_of(answer, parsed, url, datum)
         except NoNameServer:
-            return ProtocolOutput(None, ProtocolStatus(codes.NOTFETCHING, [NO_ANSWER]))
+            return ProtocolOutput(None, UNRESOLVED)
         except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
             text = _error_text(exc, url)
             short = text.partition(":")[0] in self.settings.suppressed

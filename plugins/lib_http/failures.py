@@ -12,6 +12,8 @@ from typing import Final
 import httpx
 
 from minutch.errors import UrlError
+from minutch.records import protocolstatus as codes
+from minutch.records.protocolstatus import ProtocolStatus
 
 
 class UnknownHost(httpx.ConnectError):
@@ -47,7 +49,8 @@ class TooLarge(httpx.RemoteProtocolError):
 
 
 NO_ANSWER: Final = "no name server answers for the host"
-"""Why a page was not asked for, in its record."""
+UNRESOLVED: Final = ProtocolStatus(codes.NOTFETCHING, [NO_ANSWER])
+"""The status of a page that was not asked for since no name server could say where its host is."""
 _HTTP: Final = "org.apache.nutch.protocol.http.api.HttpException"
 _JAVA: Final[tuple[tuple[type[Exception], str, str | None], ...]] = (
     (UnknownHost, "java.net.UnknownHostException", None),

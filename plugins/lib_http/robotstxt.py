@@ -41,7 +41,7 @@ from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, KnownRobots, RobotRules
 from minutch.urls.robotsagent import RobotsParser, robots_limit, robots_parser
 from minutch.urls.robotsfile import MAX_BYTES, whole_lines
 
-from .failures import NO_ANSWER, NoNameServer, java_text
+from .failures import UNRESOLVED, NoNameServer, java_text
 from .robotsdisk import FILE_NAME, RobotsDisk, StoredRobots
 
 log = logging.getLogger(__name__)
@@ -248,7 +248,7 @@ class RobotsStore:
         try:
             answer, location, keys = await self._get(url, contents)
         except NoNameServer:
-            return Unreachable.of(ProtocolStatus(codes.NOTFETCHING, [NO_ANSWER]), defer=True)
+            return Unreachable.of(UNRESOLVED, defer=True)
         except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
             log.info("can't get robots.txt for %s: %s", url, exc)
             text = java_text(exc, str(url))

@@ -54,7 +54,7 @@ from ..lib_http.addressrules import AddressRules
 from ..lib_http.dates import format_date, parse_date
 from ..lib_http.exchange import Answer
 from ..lib_http.failures import (
-    NO_ANSWER,
+    UNRESOLVED,
     ForbiddenAddress,
     NoNameServer,
     UnknownHost,
@@ -113,7 +113,7 @@ class Ftp(Protocol):
             parsed = parse(url)
             answer = await self._fetch(parsed, datum, self.limit)
         except NoNameServer:
-            return ProtocolOutput(None, ProtocolStatus(codes.NOTFETCHING, [NO_ANSWER]))
+            return ProtocolOutput(None, UNRESOLVED)
         except (httpx.TransportError, UrlError) as exc:
             datum.metadata[Text(RESPONSE_CODE_KEY)] = Text("500")
             log.debug("can't fetch %s: %s", url, exc)

@@ -7,6 +7,7 @@ of one server (`localhost.`, `127.1`, other scripts) have one queue.
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import blake2b
 
 from minutch.cycle.fetch.settings import BY_DOMAIN, BY_HOST, BY_IP
 from minutch.errors import UrlError
@@ -18,6 +19,12 @@ Resolve = Callable[[str], str | None]
 """Host name to address; None if it has none."""
 QueueKey = Callable[[str], str | None]
 """URL to name of its queue; None if there is none, so that the URL can't be fetched."""
+
+
+def queue_hash(name: str) -> int:
+    """Returns 64 bits that stand for a queue or host, in every process alike."""
+    digest = blake2b(name.encode("utf-8", "surrogateescape"), digest_size=8).digest()
+    return int.from_bytes(digest)
 
 
 def queue_key(mode: str, resolve: Resolve) -> QueueKey:

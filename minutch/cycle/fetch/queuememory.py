@@ -4,11 +4,11 @@ rests are news to the state of the crawl.
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import Final
 
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.queueitems import FetchQueue
+from minutch.cycle.fetch.queuekey import queue_hash
 
 _SWEEP: Final = 10_000
 
@@ -32,12 +32,12 @@ class QueueMemory:
         """Returns why nothing of a queue, or of a host in it, is asked for; None if it may be."""
         if not self.given_up:
             return None
-        found = self.given_up.get(_hash(queue_id))
-        return found if found or host == queue_id else self.given_up.get(_hash(host))
+        found = self.given_up.get(queue_hash(queue_id))
+        return found if found or host == queue_id else self.given_up.get(queue_hash(host))
 
     def give_up(self, name: str, refusal: tuple[Outcome, str]) -> None:
         """Remembers that a queue or host is given up."""
-        self.given_up.setdefault(_hash(name), refusal)
+        self.given_up.setdefault(queue_hash(name), refusal)
 
     def rest_host(self, host: str, until: int, now: int) -> None:
         """Remembers that a host asked for a rest until then (ms)."""
@@ -66,7 +66,7 @@ class QueueMemory:
         """Remembers a queue that has no items any more, its failures for so many ms."""
         self.rest_queue(queue.id, queue.next_fetch, now)
         if queue.failures or queue.doublings:
-            self._failures[_hash(queue.id)] = (
+            self._failures[queue_hash(queue.id)] = (
                 queue.failures,
                 queue.doublings,
                 max(now, queue.next_fetch) + failures_for,
@@ -76,7 +76,7 @@ class QueueMemory:
         """Gives a queue that has items again what is known of it."""
         queue.next_fetch = max(now, self._rests.of(queue.id))
         if self._failures:
-            failures, doublings, until = self._failures.pop(_hash(queue.id), (0, 0, 0))
+            failures, doublings, until = self._failures.pop(queue_hash(queue.id), (0, 0, 0))
             if until > now:
                 queue.failures, queue.doublings = failures, doublings
 
@@ -90,7 +90,7 @@ class Rests:
 
     def add(self, name: str, until: int, now: int) -> None:
         """Keeps the later one of two times."""
-        key = _hash(name)
+        key = queue_hash(name)
         if until > self._until.get(key, now):
             self._until[key] = until
             if len(self._until) >= self._sweep_at:
@@ -99,9 +99,4 @@ class Rests:
 
     def of(self, name: str) -> int:
         """Returns a name's time; 0 if there is none."""
-        return self._until.get(_hash(name), 0) if self._until else 0
-
-
-def _hash(name: str) -> int:
-    digest = blake2b(name.encode("utf-8", "surrogateescape"), digest_size=8).digest()
-    return int.from_bytes(digest)
+        return self._until.get(queue_hash(name), 0) if self._until else 0

@@ -11,7 +11,6 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
 
 from minutch.clock import Clock
@@ -28,7 +27,7 @@ from minutch.cycle.fetch.loop import FetchLoop
 from minutch.cycle.fetch.pagearchive import FOLDER, PageArchive, number_of
 from minutch.cycle.fetch.protocols import ProtocolLookup
 from minutch.cycle.fetch.queueitems import FetchItem
-from minutch.cycle.fetch.queuekey import QueueKey, queue_key
+from minutch.cycle.fetch.queuekey import QueueKey, queue_hash, queue_key
 from minutch.cycle.fetch.queues import FetchQueues
 from minutch.cycle.fetch.recorder import PageParser, Recorder
 from minutch.cycle.fetch.redirectchain import ChainRunner, unpack_follow
@@ -52,12 +51,7 @@ class Share:
 
     def owner(self, queue_id: str) -> int:
         """Returns the number of the process that has a queue."""
-        return (
-            int.from_bytes(
-                blake2b(queue_id.encode("utf-8", "surrogateescape"), digest_size=8).digest()
-            )
-            % self.count
-        )
+        return queue_hash(queue_id) % self.count
 
 
 @dataclass(slots=True)
