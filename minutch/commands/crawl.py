@@ -38,7 +38,7 @@ USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
   --num-tasks <n>                   parts that databases and segments are written in (2)
   --size-fetchlist <n>              pages per round (50000)
   --time-limit-fetch <minutes>      longest time to fetch in one round (180)
-  --num-threads <n>                 pages fetched at the same time (50)
+  --num-threads <n>                 pages fetched at the same time at most (a page of each host)
   --num-fetchers <n>                fetch lists with minutch.engine=spark (1); else one (--num-slaves: its older name)
   --dedup-group none|host|domain    find duplicates everywhere, or within a host or domain (none)
   --dedup-near <bits>               find near-duplicates, too: SimHash signatures that differ in so many bits
@@ -135,7 +135,7 @@ def parse_options(args: Sequence[str]) -> tuple[Path, CrawlOptions, int | None]:
         tasks=arguments.get("--num-tasks", 2),
         size=arguments.get("--size-fetchlist", 50000),
         time_limit=arguments.get("--time-limit-fetch", 180),
-        threads=arguments.get("--num-threads", 50),
+        threads=arguments["--num-threads"],
         dedup_group=arguments.get("--dedup-group", "none"),
         dedup_near=near,
         add_days=arguments.get("-adddays", 0),

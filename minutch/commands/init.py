@@ -47,6 +47,12 @@ SITE = """<?xml version="1.0" encoding="UTF-8"?>
     <value>5.0</value>
   </property>
 
+  <!-- A round ends when fewer than this share of its hosts have pages left, for long; the next one fetches them. -->
+  <property>
+    <name>fetcher.tail.share</name>
+    <value>0.1</value>
+  </property>
+
   <!-- true: stay on the sites of the seeds; links to other sites are not followed. -->
   <property>
     <name>db.ignore.external.links</name>

@@ -8,8 +8,9 @@ data buffers:
             buffer | int offset    else; the 4 bytes are the string's first
     array   validity bitmap (may be null) | views | data buffer * | long size of each data buffer
 
-Polars keeps its Binary columns so. `to_series` hands it views into a part file that is mapped into
-memory; `Strings` gives a kernel the addresses of a column's strings. Source:
+Polars, which is loaded when it is needed, keeps its Binary columns so. `to_series` hands it views
+into a part file that is mapped into memory; `Strings` gives a kernel the addresses of a column's
+strings. Source:
 https://arrow.apache.org/docs/format/CDataInterface.html and Columnar.html.
 """
 
@@ -18,14 +19,16 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from minutch.kernels.library import is_interpreted
 from minutch.kernels.native import Column
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Bytes = npt.NDArray[np.uint8]
 Views = npt.NDArray[np.int32]
@@ -157,6 +160,8 @@ def to_series(
     alive. With `is_text`, all strings being UTF-8, which nobody will look at again, it is a String
     column.
     """
+    import polars as pl
+
     if is_interpreted():
         copied = pl.Series(name, _copies(views, buffers, valid), dtype=pl.Binary)
         return copied.cast(pl.String) if is_text else copied

@@ -10,6 +10,13 @@ import ctypes
 from functools import cache
 
 
+def trim() -> None:
+    """Gives memory that is free back to the system, where glibc keeps it (malloc_trim(3))."""
+    library = ctypes.CDLL(None)
+    if hasattr(library, "malloc_trim"):
+        library.malloc_trim(0)
+
+
 @cache
 def memmem() -> int:
     """The address of memmem, which glibc, musl and macOS have."""

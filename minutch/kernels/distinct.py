@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from minutch.kernels.memory import compare
-from minutch.kernels.native import I32, U32, U64, Int, Views, int64, kernel, string_at
-from minutch.kernels.seeded import string_hash
+from minutch.kernels.native import I32, U32, U64, Column, Int, Views, int64, kernel, string_at
+from minutch.kernels.seeded import SEED, string_hash
+
+
+def numbered(strings: Column) -> tuple[U32, U32]:
+    """The first row of each distinct string, in the order in which they come, and the number of
+    each row's string.
+    """
+    count = len(strings.views)
+    slots = np.zeros(1 << max(4, (2 * count).bit_length()), np.int32)
+    hashes = np.empty(count, np.uint64)
+    rows, numbers = np.empty(count, np.uint32), np.empty(count, np.uint32)
+    found = number(strings.views, strings.addresses, SEED, slots, hashes, rows, numbers)
+    return rows[:found], numbers
 
 
 @kernel

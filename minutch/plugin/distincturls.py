@@ -29,18 +29,10 @@ def numbered(values: pl.Series) -> tuple[pl.Series, pl.Series]:
 
     The column has no nulls.
     """
-    import numpy as np
     import polars as pl
 
-    from minutch.kernels import distinct, seeded
     from minutch.kernels.arrow import from_series
+    from minutch.kernels.distinct import numbered as kernel_numbered
 
-    strings, count = from_series(values), len(values)
-    slots = np.zeros(1 << max(4, (2 * count).bit_length()), np.int32)
-    hashes, rows, numbers = (
-        np.empty(count, np.uint64),
-        np.empty(count, np.uint32),
-        np.empty(count, np.uint32),
-    )
-    found = distinct.number(*strings[:2], seeded.SEED, slots, hashes, rows, numbers)
-    return pl.Series(rows[:found]), pl.Series(numbers)
+    rows, numbers = kernel_numbered(from_series(values).column)
+    return pl.Series(rows), pl.Series(numbers)

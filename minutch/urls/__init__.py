@@ -5,7 +5,7 @@ Begin with parts, Nutch's way of splitting a URL.
     `parts`, `uri`                        the parts of a URL, as java.net.URL and URI see them
     `resolve`                             makes the target of a link absolute
     `domains`, `idn`, `hostcolumns`       public suffixes, host names, hosts of columns
-    `hostname`                            one form of the names of a server
+    `hostname`, `hostnumbers`             one form of a server's names; numbers for hosts of URLs
     `hostlookups`                         looks up the addresses of hosts
     `robots`, `robotsfile`, `robotsagent`    what robots.txt allows
     `plainurls`, `plainautomaton`         URLs that no filter or normalizer need be asked about

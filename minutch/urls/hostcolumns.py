@@ -1,9 +1,6 @@
 """Hosts and domains of columns of URLs: what fetch lists are partitioned and limited by.
 
-Plain URLs, which nearly all are, are taken apart by a kernel; the others, and each distinct host,
-by `urls.parts` and `urls.domains`.
-
-Source: java.net.URL.getHost, org.apache.nutch.util.URLUtil.getDomainName.
+`hostnumbers` finds the hosts. Source: org.apache.nutch.util.URLUtil.getDomainName.
 """
 
 from __future__ import annotations
@@ -11,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from minutch.errors import UrlError
 from minutch.hadoop.formats.batch import Lengths, Offsets, places
 from minutch.kernels.arrow import Bytes, from_series, to_series
-from minutch.kernels.hosts import find_hosts
 from minutch.urls.domains import domain_of
-from minutch.urls.parts import parse
+from minutch.urls.hostnumbers import Numbers, host_of, plain_hosts
 
 
 def hosts_of(urls: pl.Series) -> pl.Series:
@@ -29,7 +23,7 @@ def hosts_of(urls: pl.Series) -> pl.Series:
     strings = from_series(urls)
     hosts, others = _plain_hosts(0, *places(strings))
     return (
-        hosts.scatter(others, map_distinct(urls.gather(others), _host, pl.String()))
+        hosts.scatter(others, map_distinct(urls.gather(others), host_of, pl.String()))
         if len(others)
         else hosts
     )
@@ -43,30 +37,16 @@ def hosts_at(keys: Bytes, at: Offsets, length: Lengths) -> pl.Series:
     strange = [
         keys[at[row] : at[row] + length[row]].tobytes().decode("utf-8", "replace") for row in others
     ]
-    return hosts.scatter(others, pl.Series([_host(url) for url in strange], dtype=pl.String))
+    return hosts.scatter(others, pl.Series([host_of(url) for url in strange], dtype=pl.String))
 
 
-def _plain_hosts(base: int, at: Offsets, length: Lengths) -> tuple[pl.Series, Offsets]:
+def _plain_hosts(base: int, at: Offsets, length: Lengths) -> tuple[pl.Series, Numbers]:
     """Returns the hosts of the plain ones among URLs at distances from an address, and the rows of
     the others.
     """
-    count = len(at)
-    out = np.empty(
-        int(length.sum(dtype=np.int64)), np.uint8
-    )  # what is not written to takes no memory
-    views, valid = np.empty((count, 4), np.int32), np.zeros(-(-count // 8), np.uint8)
-    used = find_hosts(base, at, length, out, views, valid)
-    others = np.flatnonzero(np.unpackbits(valid, count=count, bitorder="little") == 0)
-    return to_series(
-        "host", views, [out[:used]], valid if len(others) else None, is_text=True
-    ), others
-
-
-def _host(url: str) -> str | None:
-    try:
-        return parse(url).host
-    except UrlError:
-        return None
+    views, text, valid, others = plain_hosts(base, at, length)
+    hosts = to_series("host", views, [text], valid if len(others) else None, is_text=True)
+    return hosts, others
 
 
 def domains_of(hosts: pl.Series) -> pl.Series:

@@ -20,6 +20,8 @@ LISTS = {"inert.py", "kinds.py"}
 DEFAULTS = PROJECT / "conf" / "nutch-default.xml"
 PROPERTIES = SHARED / "nutch" / "properties.tsv"
 CHANGED = {
+    "fetcher.queue.depth.multiplier",
+    "fetcher.threads.fetch",
     "http.agent.version",
     "http.tls.certificates.check",
     "plugin.includes",

@@ -30,6 +30,7 @@ OWN = {
     "fetcher.exceptions.per.queue.in.row",
     "fetcher.exceptions.per.queue.jitter",
     "fetcher.record.skipped",
+    "fetcher.tail.share",
     "fetcher.warc",
     "http.accept.encoding",
     "http.dns.cache.min.seconds",

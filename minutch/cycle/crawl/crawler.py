@@ -105,6 +105,7 @@ class Crawler:
     def __post_init__(self) -> None:
         self.screen = Screen(self.context)
         named = self.context.conf.get_trimmed("generate.hostdb")
+        self._is_last = False
         self.calls = Steps(self.directory, self.options, Path(named) if named else None)
 
     @cached_property
@@ -138,6 +139,7 @@ class Crawler:
             number = 0
             while not self._is_over(number):
                 number += 1
+                self._is_last = number == self.options.rounds
                 of = f" of {self.options.rounds}" if self.options.rounds > 0 else ""
                 self.screen.place = f"round {number}{of}"
                 if waiting:
@@ -259,12 +261,17 @@ class Crawler:
             raise MinutchError(
                 f"segment {segment} can't be indexed, as it lacks what the log names"
             )
-        extra = {"fetcher.timelimit.mins": str(self.options.time_limit)} if step == "fetch" else {}
+        extra = self._fetch_properties() if step == "fetch" else {}
         counters = self._step(step, self.calls.of_segment(step, current.segment), extra)
         if step == "updatedb":
             self.totals.statuses = {
                 name: count for name, count in counters.items() if name.startswith("db_")
             }
+
+    def _fetch_properties(self) -> dict[str, str]:
+        """A last round has no next one to leave anything to."""
+        limit = {"fetcher.timelimit.mins": str(self.options.time_limit)}
+        return limit | {"fetcher.tail.share": "0"} if self._is_last else limit
 
     def _step(self, name: str, call: partial[R], extra: Mapping[str, str] | None = None) -> R:
         """Runs a step and shows what it says; returns its result."""

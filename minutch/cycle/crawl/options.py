@@ -35,8 +35,8 @@ class CrawlOptions:
     """Pages in a round, at most."""
     time_limit: int = 180
     """Minutes that the fetch of a round may take."""
-    threads: int = 50
-    """Pages fetched at the same time."""
+    threads: int | None = None
+    """Pages fetched at the same time at most; None: fetcher.threads.fetch."""
     dedup_group: Literal["none", "host", "domain"] = "none"
     """Where duplicates are looked for: everywhere, or within a host or domain."""
     dedup_near: int | None = None

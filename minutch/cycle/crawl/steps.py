@@ -93,9 +93,10 @@ class Steps:
 
     def sitemap(self, *, hostdb: Path | None = None, urls: Path | None = None) -> Call:
         """Puts the URLs of sitemaps into the CrawlDb: of a HostDb's hosts, or of a list."""
-        from minutch.cycle.sitemap.processor import SitemapOptions, sitemap
+        from minutch.cycle.sitemap.processor import DEFAULT_THREADS, SitemapOptions, sitemap
 
-        options = SitemapOptions(hostdb=hostdb, urls=urls, threads=self.options.threads)
+        threads = self.options.threads or DEFAULT_THREADS
+        options = SitemapOptions(hostdb=hostdb, urls=urls, threads=threads)
         return partial(sitemap, self.crawldb, options)
 
     def generate(self) -> partial[Generated]:

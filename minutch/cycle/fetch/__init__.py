@@ -6,9 +6,11 @@ may be asked) and `fetchlog` (what a kill leaves behind).
     `fetcher`, `settings`                the job, its options and settings
     `listfetch`, `session`               fetch the URLs of fetch lists; put the parts together
     `components`, `protocols`            make the plugins of a process; find the protocol of a URL
-    `loop`, `hooks`, `pause`             run chains at the same time, within limits; hold them
+    `loop`, `guards`, `hooks`, `pause`   run chains at the same time, within limits; hold them
     `redirectchain`, `decisions`         take a URL through robots.txt, request and redirects
-    `feeder`, `queues`, `queuekey`       bring URLs into queues, one for each host
+    `listpass`, `listindex`              read a fetch list; hand out its hosts and their URLs
+    `places`                             bounds what is in flight
+    `queues`, `queuekey`                 say which URL may be asked for now; name their queues
     `queueitems`, `queuememory`          what queues hold, and remember
     `hostaddresses`                      looks up the addresses of hosts
     `hoststate`, `restlog`               remember from fetch to fetch when hosts may be asked

@@ -21,7 +21,6 @@ from minutch.conf import Configuration
 from minutch.cycle.fetch.captures import archiving
 from minutch.cycle.fetch.components import STATE_PROPERTY, FetchComponents
 from minutch.cycle.fetch.display import host_table, result_table
-from minutch.cycle.fetch.feeder import generate_files
 from minutch.cycle.fetch.hoststate import state_folder
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.listfetch import (
@@ -29,6 +28,7 @@ from minutch.cycle.fetch.listfetch import (
     ListFetch,
     cycles_seldom_sought,
 )
+from minutch.cycle.fetch.listindex import generate_files
 from minutch.cycle.fetch.remotesegment import fetched_here
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchStats
@@ -59,7 +59,7 @@ class FetchOptions:
     """Options of fetch."""
 
     threads: int | None = None
-    """Pages fetched at the same time; None: fetcher.threads.fetch."""
+    """Pages fetched at the same time at most; None: fetcher.threads.fetch."""
 
 
 def fetch(
@@ -90,9 +90,9 @@ def fetch(
     if settings.warc is not None:
         conf = archiving(conf)
     log.info(
-        "Fetcher: segment %s, %d threads, queue mode %s",
+        "Fetcher: segment %s, at most %d requests at a time, queue mode %s",
         segment,
-        settings.threads,
+        settings.places,
         settings.queues.mode,
     )
     if settings.follow.depth > 0:

@@ -3,7 +3,7 @@ and its own log.
 
     parent ── ("item", FOLLOW entry) ("finish",) ("stop",) ("hold", wanted) ──> child
            <─ ("hand", owner, …) ("idle", received) ("tick", snapshot) ─
-           <─ ("done", outcomes, stats) ("failed", error) ─
+           <─ ("done", outcomes, stats, URLs of the list) ("failed", error) ─
 
 A redirect or followed link to a host of another process goes to that process through the parent, so
 no host is ever asked by two. A child that has nothing left says how many items it has received;
@@ -112,7 +112,8 @@ def _child_main(pipe: Connection, share: Share, make: MakeSession) -> None:
         log.exception("fetch process %d", share.index)
         pipe.send(("failed", f"{type(exc).__name__}: {exc}"))
     else:
-        pipe.send(("done", outcome_counts(child.session.loop.ledger), child.session.loop.stats))
+        loop = child.session.loop
+        pipe.send(("done", outcome_counts(loop.ledger), loop.stats, loop.ledger.generated))
     pipe.close()
     os._exit(0)
 
@@ -154,7 +155,6 @@ class FetchProcesses:
     count: int
     make: MakeSession
     tick: Callable[[Snapshot], None]
-    total: int | None = None
     ledger: Ledger = field(default_factory=Ledger)
     stats: FetchStats = field(default_factory=FetchStats)
     _workers: list[_Worker] = field(default_factory=list)
@@ -248,10 +248,13 @@ class FetchProcesses:
         worker.snapshot = snapshot
         known = [w.snapshot for w in self._workers if w.snapshot is not None]
         if worker is self._workers[0] or self._workers[0].done:
-            self.tick(together(known, self.total))
+            self.tick(together(known, snapshot.total))  # that of the list, which all know
 
-    def _on_done(self, worker: _Worker, outcomes: dict[int, int], stats: FetchStats) -> None:
+    def _on_done(
+        self, worker: _Worker, outcomes: dict[int, int], stats: FetchStats, generated: int
+    ) -> None:
         worker.done = True
+        self.ledger.generated = generated
         self.ledger.merge(outcomes)
         self.stats.merge(stats)
 

@@ -14,14 +14,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Final
 
+from minutch.cycle.fetch.listindex import HostSupply, ListIndex
+from minutch.cycle.fetch.queueitems import Dropped
+from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import host_of
 
 log = logging.getLogger(__name__)
 
+AHEAD: Final = 100
+"""Hosts that are asked for before it is their turn."""
 REMEMBERED: Final = 50_000
 """Hosts whose addresses are remembered; of more, those that were asked for first are asked for
 again.
@@ -41,6 +46,8 @@ class HostAddresses:
         self._known: OrderedDict[str, str | None] = OrderedDict([("", THIS_MACHINE)])
         self._asked: dict[str, asyncio.Task[None]] = {}
         self.heard: Callable[[], object] = lambda: None
+        self.answers = 0
+        """How many were heard."""
 
     def known(self, host: str) -> str | None:
         """Returns the address of a host that was asked for; None if it has none."""
@@ -49,6 +56,7 @@ class HostAddresses:
     def begin(self, url: str) -> asyncio.Task[None] | None:
         """Asks for the address of a URL's host; None if nothing has to be waited for."""
         host = host_of(url)
+        host = None if host is None else canonical_host(host)
         if host is None or host in self._known:
             return None
         task = self._asked.get(host)
@@ -84,7 +92,71 @@ class HostAddresses:
         )
         if len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
+        self.answers += 1
         self.heard()
+
+
+class AddressedList:
+    """The hosts of an index by address: a `FetchList` that looks up a few hosts ahead."""
+
+    def __init__(
+        self, index: ListIndex, addresses: HostAddresses, mine: Callable[[str], bool]
+    ) -> None:
+        """`mine` says whether this process has a queue; `index` has the hosts of all."""
+        self._index = index
+        self._addresses = addresses
+        self._mine = mine
+        self._asked: list[HostSupply] = []
+        self._ready: deque[HostSupply] = deque()
+        self._answers = -1
+        self.left = index.left
+
+    def most(self) -> int:
+        """Returns the number of URLs of the host that comes next; 0 as long as its address is being
+        looked up.
+        """
+        self._look_up()
+        return self._ready[0].left if self._ready else 0
+
+    def begin(self) -> HostSupply:
+        """Takes the host that comes next."""
+        supply = self._ready.popleft()
+        self.left -= supply.left
+        return supply
+
+    @property
+    def has_refused(self) -> bool:
+        """True if there are URLs that can't be fetched."""
+        self._look_up()
+        return self._index.has_refused
+
+    def refused(self, most: int) -> Iterator[Dropped]:
+        """Yields up to `most` of them."""
+        return (found for found in self._index.refused(most) if self._mine(found.item.url))
+
+    def _look_up(self) -> None:
+        """Takes hosts whose addresses were heard, and asks for those of the next ones."""
+        if self._answers == self._addresses.answers:
+            return
+        self._answers = self._addresses.answers
+        asked, self._asked = self._asked, []
+        for supply in asked:
+            self._ask(supply)
+        while len(self._asked) < AHEAD and self._index.most():
+            self._ask(self._index.begin())
+
+    def _ask(self, supply: HostSupply) -> None:
+        if self._addresses.begin(supply.first_url()) is not None:
+            self._asked.append(supply)
+            return
+        queue_id = self._addresses.known(supply.host)
+        if queue_id is not None and self._mine(queue_id):
+            supply.queue_id = queue_id
+            self._ready.append(supply)
+            return
+        self.left -= supply.left
+        if queue_id is None:
+            self._index.refuse(supply)
 
 
 async def nothing_to_learn(urls: Iterable[str]) -> None:

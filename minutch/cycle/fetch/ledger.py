@@ -65,13 +65,14 @@ class Outcome(IntEnum):
     )
     SKIPPED_FILTERED = 12, "skipped (filtered)", "filtered", "filtered_total"
     SKIPPED_INVALID = 13, "skipped (no valid URL)", "no queue for this URL"
+    SKIPPED_TAIL = 14, "left to the next round", "few hosts were left, for long"
     FOLLOWED = 15, "followed links"
     """A link that was followed in the same fetch; no URL of the list."""
 
     @property
     def skipped(self) -> bool:
         """Never asked for."""
-        return self.label.startswith("skipped")
+        return self.label.startswith("skipped") or self is Outcome.SKIPPED_TAIL
 
 
 OUTCOMES: Final = {int(outcome): outcome for outcome in Outcome}

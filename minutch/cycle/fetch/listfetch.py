@@ -25,13 +25,13 @@ from minutch.clock import Clock
 from minutch.cycle.fetch.closing import close_segment
 from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.display import Display
-from minutch.cycle.fetch.feeder import count_entries
 from minutch.cycle.fetch.fetchlog import Part
 from minutch.cycle.fetch.fetchprocesses import FetchProcesses
 from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.hoststate import FetchState
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.pagearchive import finish, recover
+from minutch.cycle.fetch.places import places_here
 from minutch.cycle.fetch.session import FetchSession, Resumed, RunState, Share, open_session, resume
 from minutch.cycle.fetch.settings import FetchSettings, share_of
 from minutch.cycle.fetch.snapshot import Snapshot
@@ -142,25 +142,24 @@ class ListFetch:
 
     def share_session(self, share: Share, hooks: Hooks) -> FetchSession:
         """One of several processes' share of the fetch."""
-        return self.session(share, hooks, self.state(), None)
+        return self.session(share, hooks, self.state())
 
-    def session(
-        self, share: Share, hooks: Hooks, state: FetchState, total: int | None
-    ) -> FetchSession:
+    def session(self, share: Share, hooks: Hooks, state: FetchState) -> FetchSession:
         """One process's share of the fetch."""
         hooks.busy_until = state.remember_busy
         hooks.watched = self.watched
         if self.settings.publish:
             publishers = self.components.publishers(self.clock)
             hooks.publish, hooks.ended = publishers.publish, publishers.close
+        settings = share_of(self.settings, share.index, share.count)
         return open_session(
             self.segment,
             self.files,
             self.work / f"log-{self.number + share.index}",
             self.components,
-            share_of(self.settings, share.index, share.count),
+            replace(settings, places=places_here(settings.places)),
             self.clock,
-            RunState(share, self.resumed, state, total),
+            RunState(share, self.resumed, state),
             hooks,
         )
 
@@ -171,8 +170,6 @@ class ListFetch:
     def _fetch(
         self, err: TextIO, label: str, watcher: Watcher, serving: AbstractContextManager[None]
     ) -> tuple[Ledger, FetchStats]:
-        total = count_entries(self.files)
-        left = total - self.resumed.ledger.settled
         display = Display(err, label)
 
         def tick(snapshot: Snapshot) -> None:
@@ -181,11 +178,10 @@ class ListFetch:
 
         run = _run_alone if self.settings.processes == 1 else _run_together
         try:
-            ledger, stats = run(self, tick, watcher, serving, left)
+            ledger, stats = run(self, tick, watcher, serving)
         finally:
             display.clear()
         watcher.fetched(stats, ledger.settled)
-        ledger.generated = total
         return ledger, stats
 
 
@@ -195,19 +191,19 @@ def logs_in(work: Path) -> list[Path]:
 
 
 def _run_alone(
-    job: ListFetch, tick: Tick, watcher: Watcher, serving: AbstractContextManager[None], left: int
+    job: ListFetch, tick: Tick, watcher: Watcher, serving: AbstractContextManager[None]
 ) -> tuple[Ledger, FetchStats]:
     with job.state() as state:
-        session = job.session(Share(), Hooks(tick=tick), state, left)
+        session = job.session(Share(), Hooks(tick=tick), state)
         with serving:  # a thread: after the parse worker, which is a fork
             asyncio.run(_run_with_signals(job, session, watcher))
     return session.loop.ledger, session.loop.stats
 
 
 def _run_together(
-    job: ListFetch, tick: Tick, watcher: Watcher, serving: AbstractContextManager[None], left: int
+    job: ListFetch, tick: Tick, watcher: Watcher, serving: AbstractContextManager[None]
 ) -> tuple[Ledger, FetchStats]:
-    processes = FetchProcesses(job.settings.processes, job.share_session, tick, left)
+    processes = FetchProcesses(job.settings.processes, job.share_session, tick)
 
     def stop() -> None:
         job.interrupted = True

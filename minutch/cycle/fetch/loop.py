@@ -1,8 +1,8 @@
-"""The fetch loop: runs as many redirect chains at a time as there are threads, on one event loop.
+"""The fetch loop: runs as many redirect chains at a time as there are places, on one event loop.
 
 `_pump` starts chains as long as the queues yield items. It runs when a chain has ended and when the
 next queue is ready, so nothing polls. Once a second `tick` checks the limits: time, throughput,
-bandwidth, requests that hang. A "thread" is a slot for one chain.
+bandwidth, requests that hang. A place is what Nutch has a thread for: one chain.
 
 Source: org.apache.nutch.fetcher.Fetcher.FetcherRun.run.
 """
@@ -16,8 +16,8 @@ from itertools import count
 from typing import Final
 
 from minutch.clock import Clock
-from minutch.cycle.fetch.feeder import Feeder, Later
 from minutch.cycle.fetch.fetchlog import FetchLog, Frame, Part
+from minutch.cycle.fetch.guards import Guards
 from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.pagearchive import PageArchive
@@ -33,7 +33,7 @@ from minutch.cycle.fetch.redirectchain import (
 )
 from minutch.cycle.fetch.settings import NEVER, FetchSettings
 from minutch.cycle.fetch.snapshot import Snapshot, details_of
-from minutch.cycle.fetch.stats import BandwidthGovernor, FetchStats, ThroughputGuard
+from minutch.cycle.fetch.stats import FetchStats
 from minutch.errors import StoreError
 from minutch.records import protocolstatus
 from minutch.records.protocolstatus import ProtocolStatus
@@ -48,6 +48,10 @@ DETAILS_EVERY: Final = 4
 """Ticks between two looks at single hosts, where somebody watches."""
 SHORTEST_WAIT: Final = 0.001
 """Seconds; a timer is never set shorter."""
+STARTS: Final = 50
+"""Chains that are begun in one turn of the event loop: answers that have come are dealt with in
+between, so that no more is begun than the machine is able to take.
+"""
 SLICE: Final = 500
 """URLs that are given up in one turn of the event loop: signals and answers have theirs between."""
 
@@ -68,7 +72,6 @@ class FetchLoop:
     settings: FetchSettings
     clock: Clock
     queues: FetchQueues
-    feeder: Feeder
     recorder: Recorder
     log: FetchLog
     ledger: Ledger
@@ -80,7 +83,7 @@ class FetchLoop:
     archive: PageArchive | None = None
     """Where answers are archived (fetcher.warc)."""
     runner: ChainRunner = field(init=False)
-    _threads: int = field(init=False, default=1)
+    _places: int = field(init=False, default=1)
     _running: dict[asyncio.Task[None], _Running] = field(init=False, default_factory=dict)
     _stopping: Outcome | None = field(init=False, default=None)
     _leaving: bool = field(init=False, default=False)
@@ -101,7 +104,7 @@ class FetchLoop:
         self._end = loop.create_future()
         self._started = self.clock.monotonic()
         self._last_start = self.clock.now()
-        self._threads = self.settings.threads
+        self._places = self.settings.places
         helpers = [loop.create_task(self._watch()), loop.create_task(self._sync())]
         for helper in helpers:
             helper.add_done_callback(self._helper_ended)
@@ -168,15 +171,21 @@ class FetchLoop:
             return
         try:
             now = self.clock.now()
+            if self._stopping is None and self.queues.is_late(now):
+                self.stop(Outcome.SKIPPED_TIMELIMIT)
             self._give_up_dropped()
-            if not (self._leaving or self.pause.is_on):
-                self._feed(now)
-            while self._free_at(now) == now and (item := self.queues.take(now)) is not None:
+            starts = 0
+            while (
+                starts < STARTS
+                and self._free_at(now) == now
+                and (item := self.queues.take(now)) is not None
+            ):
                 self._start(item, now)
+                starts += 1
             self._tell_rests(now)
             if self._is_done():
                 self._end.set_result(None)
-            elif self._has_more_to_give_up():
+            elif starts == STARTS or (self.queues.has_dropped and not self._leaving):
                 self.wake()
             else:
                 self._set_timer(now)
@@ -210,64 +219,33 @@ class FetchLoop:
     def _is_done(self) -> bool:
         if self._leaving:
             return not self._running
-        return (
-            self.feeder.done
-            and not self.queues.waiting
-            and not self.queues.has_dropped
-            and not self._running
-            and self.hooks.nothing_to_do()
-        )
+        return self.queues.is_empty and not self._running and self.hooks.nothing_to_do()
 
     def _free_at(self, now: int) -> int | None:
-        """Returns the time from which one more chain may start: `now`, later while threads are
-        being started, None if all are busy.
+        """Returns the time from which one more chain may start: `now`, later while places are
+        being opened, None if all are taken.
         """
         running = self._in_flight()
-        if running >= self._threads or self._leaving or self.pause.is_on:
+        if running >= self._places or self._leaving or self.pause.is_on:
             return None
-        return now if running < self._started_threads() else now + self.settings.start_delay
+        return now if running < self._open_places() else now + self.settings.start_delay
 
     def _in_flight(self) -> int:
         """Chains that take a place."""
         return len(self._running) - self.recorder.parsing
 
-    def _started_threads(self) -> int:
-        """Threads that have started: one more every fetcher.threads.start.delay ms at the
-        beginning.
-        """
+    def _open_places(self) -> int:
+        """Places that are open: one more every fetcher.threads.start.delay ms at the beginning."""
         delay = self.settings.start_delay
         if delay <= 0:
-            return self._threads
+            return self._places
         elapsed = (self.clock.monotonic() - self._started) * 1000
-        return min(self._threads, 1 + int(elapsed / delay))
-
-    def _feed(self, now: int) -> None:
-        if self._stopping is None and self.queues.is_late(now):
-            self.stop(Outcome.SKIPPED_TIMELIMIT)
-        depth, fed = self.settings.queue_depth, 0
-        while not self.feeder.done and fed < SLICE and self.queues.waiting < depth:
-            fed += 1
-            found = self.feeder.next()
-            if isinstance(found, Later):
-                return  # until `wake`
-            if isinstance(found, tuple):
-                self._skip(FetchItem(found[0], found[1], "", found[0]), found[2])
-            elif found is not None:
-                self.queues.add(found, now)
+        return min(self._places, 1 + int(elapsed / delay))
 
     def _give_up_dropped(self) -> None:
         """Records what will not be asked for, a slice at a time."""
         for dropped in self.queues.dropped(SLICE):
             self._skip(dropped.item, dropped.outcome, dropped.reason)
-
-    def _has_more_to_give_up(self) -> bool:
-        """Returns True if work is left that waits for nothing."""
-        if self._leaving:
-            return False
-        is_short = self.queues.waiting < self.settings.queue_depth and not self.pause.is_on
-        return self.queues.has_dropped or (
-            is_short and not self.feeder.done and not self.feeder.waits
-        )
 
     def _start(self, item: FetchItem, now: int) -> None:
         chain = RedirectChain.of(item)
@@ -391,8 +369,7 @@ class FetchLoop:
                 ) from exc
 
     async def _watch(self) -> None:
-        guard = ThroughputGuard(self.settings.pressure)
-        governor = BandwidthGovernor(self.settings.pressure)
+        guards = Guards.of(self.settings.pressure)
         pages, size = 0, 0
         for number in count():
             await asyncio.sleep(TICK)
@@ -400,26 +377,43 @@ class FetchLoop:
             details = self.hooks.watched and number % DETAILS_EVERY == 0
             snapshot = self.snapshot(stats.pages - pages, stats.bytes - size, details=details)
             pages, size = stats.pages, stats.bytes
-            self.tick(snapshot, guard, governor)
+            self.tick(snapshot, guards)
 
-    def tick(self, snapshot: Snapshot, guard: ThroughputGuard, governor: BandwidthGovernor) -> None:
+    def tick(self, snapshot: Snapshot, guards: Guards) -> None:
         """The once-a-second look at all limits."""
         now = self.clock.now()
         self.hooks.tick(snapshot)
         if self.pause.is_on:
             return
-        if guard.too_slow(snapshot.pages_last_second, now):
+        if guards.throughput.too_slow(snapshot.pages_last_second, now):
             self.stop(Outcome.SKIPPED_THROUGHPUT)
         if self.queues.is_late(now):
             self.stop(Outcome.SKIPPED_TIMELIMIT)
-        places = len(self.queues.queues) * self.settings.queues.max_threads
-        change = governor.adjust(self.stats.bytes, self._in_flight(), self._threads, places)
+        hosts = len(self.queues.queues)
+        if not self.queues.listed.left and guards.tail.is_over(hosts, self._time_left):
+            self.stop(Outcome.SKIPPED_TAIL)
+        places = hosts * self.settings.queues.max_threads
+        change = guards.bandwidth.adjust(self.stats.bytes, self._in_flight(), self._places, places)
         if change:
-            self._threads = max(1, self._threads + change)
-            log.info("fetcher.bandwidth.target: %+d threads, now %d", change, self._threads)
+            self._places = max(1, self._places + change)
+            log.info("fetcher.bandwidth.target: %+d threads, now %d", change, self._places)
         self._look_for_hung(now)
         self._give_up_deferred(now)
         self._pump()
+
+    def _time_left(self) -> int:
+        """Returns the ms that the slowest host takes for what waits in its queue, at its pace until
+        now.
+        """
+        times = self.stats.hosts
+        return max(
+            (
+                queue.waiting * (queue.delay + int(times[queue.id].mean_ms))
+                for queue in self.queues.queues.values()
+                if queue.id in times
+            ),
+            default=0,
+        )
 
     def _look_for_hung(self, now: int) -> None:
         limit = self.settings.hung_after
@@ -443,7 +437,7 @@ class FetchLoop:
         nothing else.
         """
         wait = self.settings.robots.defer_wait
-        if wait < 0 or self._running or not self.feeder.done or not self.queues.waiting:
+        if wait < 0 or self._running or not self.queues.waiting:
             return
         if self.queues.defers_all(wait, now):
             log.info("%d URLs of deferred hosts are left to a later fetch", self.queues.waiting)
@@ -454,7 +448,7 @@ class FetchLoop:
         queues, stats, now = self.queues, self.stats, self.clock.now()
         return Snapshot(
             active=self._in_flight(),
-            threads=self._threads,
+            threads=self._places,
             waiting=queues.waiting,
             queues=len(queues.queues),
             blocked=queues.given_up,

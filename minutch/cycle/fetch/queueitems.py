@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -17,8 +19,8 @@ class FetchItem:
     """One URL on its way. `listed` is its key in the fetch list, None for a followed link or a
     redirect's target.
 
-    `host` is the one that rests when it asks to, "" where that is the queue's name. `depth` counts
-    followed links, `redirects` those that led here.
+    `host` is the one that rests when it asks to: the queues know it. `depth` counts followed links,
+    `redirects` those that led here.
     """
 
     url: str
@@ -32,16 +34,36 @@ class FetchItem:
     """How often it was put back."""
 
 
-class Supply(Protocol):
-    """The URLs that a fetch list has left of one host, read as they are wanted."""
+class Items(Protocol):
+    """Items of one host, read as they are wanted."""
+
+    @property
+    def left(self) -> int:
+        """Number of items."""
+        ...
+
+    def next(self) -> FetchItem:
+        """Returns the next of them. Raises StoreError if the fetch list can't be read."""
+        ...
+
+
+class Supply(Items, Protocol):
+    """The URLs that a fetch list has left of one host."""
 
     host: str
     queue_id: str
-    left: int
+
+
+class OneItem:
+    """An item alone."""
+
+    def __init__(self, item: FetchItem) -> None:
+        self._item = item
+        self.left = 1
 
     def next(self) -> FetchItem:
-        """Returns the next of them. Raises StoreError if the list can't be read."""
-        ...
+        self.left = 0
+        return self._item
 
 
 class FetchList(Protocol):
@@ -49,6 +71,15 @@ class FetchList(Protocol):
 
     left: int
     """URLs of all these hosts."""
+
+    @property
+    def has_refused(self) -> bool:
+        """True if there are URLs that can't be fetched."""
+        ...
+
+    def refused(self, most: int) -> Iterable[Dropped]:
+        """Hands out up to `most` of them."""
+        ...
 
     def most(self) -> int:
         """Returns the number of URLs of the host that comes next; 0 if there is none yet."""
@@ -63,6 +94,10 @@ class NoList:
     """A fetch list without hosts."""
 
     left = 0
+    has_refused = False
+
+    def refused(self, most: int) -> Iterable[Dropped]:
+        return ()
 
     def most(self) -> int:
         return 0
@@ -80,15 +115,40 @@ class Dropped:
     reason: str
 
 
+class DroppedItems:
+    """Items that will not be asked for, until they are handed back."""
+
+    def __init__(self) -> None:
+        self._held: deque[tuple[Items, Outcome, str]] = deque()
+
+    def add(self, items: Items, why: tuple[Outcome, str]) -> None:
+        self._held.append((items, *why))
+
+    def __bool__(self) -> bool:
+        """True if there are some."""
+        while self._held and not self._held[0][0].left:
+            self._held.popleft()
+        return bool(self._held)
+
+    def take(self, most: int) -> list[Dropped]:
+        """Hands back up to `most` of them."""
+        found: list[Dropped] = []
+        while len(found) < most and self:
+            items, outcome, reason = self._held[0]
+            found.append(Dropped(items.next(), outcome, reason))
+        return found
+
+
 @dataclass(slots=True, eq=False)
 class HostItems:
     """The items of one host in its queue; redirects' targets and followed links come first."""
 
     host: str
-    rest: int
+    queue: FetchQueue
+    rest: int = 0
     """It asked not to be called before (ms)."""
-    added: deque[FetchItem] = field(default_factory=deque)
     listed: Supply | None = None
+    added: deque[FetchItem] | None = None
     deferrals: int = 0
     why: str = Outcome.DEFERRED.reason
     """Why it rests."""
@@ -96,12 +156,24 @@ class HostItems:
     @property
     def left(self) -> int:
         """Number of items."""
-        return len(self.added) + (0 if self.listed is None else self.listed.left)
+        added = len(self.added) if self.added else 0
+        return added if self.listed is None else added + self.listed.left
+
+    def add(self, item: FetchItem, *, first: bool) -> None:
+        """Puts an item in front of the others that were added, or behind them."""
+        if self.added is None:
+            self.added = deque()
+        if first:
+            self.added.appendleft(item)
+        else:
+            self.added.append(item)
 
     def next(self) -> FetchItem:
         """Takes the first item."""
-        if self.added or self.listed is None:
+        if self.added:
             return self.added.popleft()
+        if self.listed is None:
+            raise LookupError("no item is left")
         return self.listed.next()
 
 
@@ -114,13 +186,11 @@ class FetchQueue:
     crawl_delay: int
     min_delay: int
     next_fetch: int
-    awake: deque[HostItems] = field(default_factory=deque)
+    awake: list[HostItems] = field(default_factory=list)
     """Hosts with items that may be asked, in turn."""
     asleep: list[tuple[int, int, HostItems]] = field(default_factory=list)
     """Hosts with items that asked for a rest; a heap."""
-    hosts: dict[str, HostItems] = field(default_factory=dict)
-    """All hosts with items."""
-    delays: dict[str, int] = field(default_factory=dict)
+    delays: dict[str, int] | None = None
     """The Crawl-Delay of each host that has one."""
     waiting: int = 0
     in_progress: int = 0
@@ -151,3 +221,16 @@ class FetchQueue:
     def rests_on_request(self) -> bool:
         """All hosts that have items asked not to be called."""
         return bool(self.asleep) and not self.awake
+
+    @property
+    def hosts(self) -> list[HostItems]:
+        """All hosts with items."""
+        return [*self.awake, *(items for _, _, items in self.asleep)]
+
+    def remove(self, items: HostItems) -> None:
+        """Takes a host out of those with items."""
+        if items in self.awake:
+            self.awake.remove(items)
+        else:
+            self.asleep = [entry for entry in self.asleep if entry[2] is not items]
+            heapq.heapify(self.asleep)

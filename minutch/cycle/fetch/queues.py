@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections import deque
 from collections.abc import Iterator
 from itertools import count
 from typing import Final
@@ -38,14 +37,17 @@ from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.queueitems import (
     NO_ENTRY,
     Dropped,
+    DroppedItems,
     FetchItem,
     FetchList,
     FetchQueue,
     HostItems,
     NoList,
+    OneItem,
 )
+from minutch.cycle.fetch.queuekey import host_name
 from minutch.cycle.fetch.queuememory import QueueMemory
-from minutch.cycle.fetch.settings import NEVER, QueueSettings
+from minutch.cycle.fetch.settings import BY_HOST, NEVER, QueueSettings
 from minutch.hadoop.formats.writables import LongWritable, Text
 
 VARIABLE_DELAY_KEY: Final = Text("_variableFetchDelay_")
@@ -66,6 +68,8 @@ class FetchQueues:
         self.settings = settings
         self.queues: dict[str, FetchQueue] = {}
         """Those that have items, waiting or in progress."""
+        self._hosts: dict[str, HostItems] = {}
+        """Those that have items waiting."""
         self.listed: FetchList = NoList() if listed is None else listed
         self.in_progress = 0
         self._waiting = 0
@@ -73,7 +77,7 @@ class FetchQueues:
         self._resting: list[tuple[int, int, FetchQueue]] = []
         self._entries = count(NO_ENTRY + 1)
         self._memory = QueueMemory()
-        self._dropped: deque[tuple[HostItems, Outcome, str]] = deque()
+        self._dropped = DroppedItems()
         self._ended: tuple[Outcome, str] | None = None
         self._random = random.Random(seed)
 
@@ -93,18 +97,17 @@ class FetchQueues:
         """Lets `item` wait in its queue, in front of the others (`first`) or behind what was added
         before. It is dropped if its queue or its host is given up, or the fetch is ending.
         """
-        host = item.host or item.queue_id
-        refusal = self._ended or self._memory.refusal(item.queue_id, host)
+        if not item.host:
+            item.host = item.queue_id if self.settings.mode == BY_HOST else host_name(item.url)
+        refusal = self._ended or self._memory.refusal(item.queue_id, item.host)
         if refusal is not None:
-            self._dropped.append((HostItems(host, 0, deque([item])), *refusal))
+            self._dropped.add(OneItem(item), refusal)
             return
-        queue = self._queue(item.queue_id, now)
+        items = self._items(item.queue_id, item.host, now)
+        queue = items.queue
+        item.queue_id = queue.id
         self._take_own_delay(queue, item, now)
-        items = self._items(queue, host, now)
-        if first:
-            items.added.appendleft(item)
-        else:
-            items.added.append(item)
+        items.add(item, first=first)
         queue.waiting += 1
         self._waiting += 1
         self._schedule(queue, now)
@@ -116,7 +119,7 @@ class FetchQueues:
         while True:
             self._wake(now)
             queue = self._top(now)
-            most = 0 if self._ended else self.listed.most()
+            most = self._most_listed()
             if most and (queue is None or most > queue.waiting):
                 self._begin(now)
             elif queue is None:
@@ -146,7 +149,7 @@ class FetchQueues:
             self._count(queue, failed, now)
         self._memory.asked(queue.id, queue.next_fetch)
         if busy_until is not None:
-            self.rest(item.queue_id, item.host or item.queue_id, busy_until, now)
+            self.rest(item.host, busy_until, now)
         self._settle(queue, now)
 
     def put_back(
@@ -157,17 +160,16 @@ class FetchQueues:
         `reason`.
         """
         queue = self._leave(item)
-        host = item.host or item.queue_id
         self.add(item, now, first=True)
-        items = queue.hosts.get(host)
+        items = self._hosts.get(item.host)
         if items is not None and items.rest <= now:
             items.why = reason
             items.deferrals = item.deferrals = max(items.deferrals, item.deferrals) + 1
             until = max(now, queue.next_fetch) + delay
             if items.deferrals > retries or self._is_late(until):
-                self._give_up_host(queue, items, (Outcome.DEFERRED, reason))
+                self._give_up_host(items, (Outcome.DEFERRED, reason))
             else:
-                self._put_to_sleep(queue, items, until, now)
+                self._put_to_sleep(items, until, now)
         self._settle(queue, now)
 
     # -- rests -------------------------------------------------------------------------------------
@@ -175,27 +177,27 @@ class FetchQueues:
     def set_crawl_delay(self, item: FetchItem, delay: int) -> None:
         """Takes over the Crawl-Delay (ms) that robots.txt of an item's host asks for."""
         queue = self.queues[item.queue_id]
+        if queue.delays is None:
+            queue.delays = {}
         queue.delays[item.host] = delay
         queue.crawl_delay = max(queue.delays.values())
 
-    def rest(self, queue_id: str, host: str, until: int, now: int) -> None:
+    def rest(self, host: str, until: int, now: int) -> None:
         """Lets `host` rest until then (ms); never shortens a rest. The host is given up if that is
         later than the fetch waits.
         """
         if until <= now:
             return
         self._memory.rest_host(host, until, now)
-        queue = self.queues.get(queue_id)
-        items = None if queue is None else queue.hosts.get(host)
+        items = self._hosts.get(host)
         if until - now > self.settings.patience:
             refusal = Outcome.DEFERRED, Outcome.DEFERRED.reason
-            if queue is not None and items is not None:
-                self._give_up_host(queue, items, refusal)
-                self._settle(queue, now)
-            else:
-                self._memory.give_up(host, refusal)
-        elif queue is not None and items is not None:
-            self._put_to_sleep(queue, items, until, now)
+            self._memory.give_up(host, refusal)
+            if items is not None:
+                self._give_up_host(items, refusal)
+                self._settle(items.queue, now)
+        elif items is not None:
+            self._put_to_sleep(items, until, now)
 
     def remember(self, queue_id: str, until: int, now: int) -> None:
         """Lets a queue rest until then (ms), since an earlier fetch asked it."""
@@ -210,16 +212,13 @@ class FetchQueues:
         """
         return self._memory.news(now)
 
-    def _put_to_sleep(self, queue: FetchQueue, items: HostItems, until: int, now: int) -> None:
+    def _put_to_sleep(self, items: HostItems, until: int, now: int) -> None:
         if until <= items.rest:
             return
         items.rest = until
         self._memory.rest_host(items.host, until, now)
-        if items in queue.awake:
-            queue.awake.remove(items)
-        else:
-            queue.asleep = [entry for entry in queue.asleep if entry[2] is not items]
-            heapq.heapify(queue.asleep)
+        queue = items.queue
+        queue.remove(items)
         heapq.heappush(queue.asleep, (until, next(self._entries), items))
         self._schedule(queue, now)
 
@@ -267,26 +266,24 @@ class FetchQueues:
             self._settle(queue, now)
 
     def dropped(self, most: int) -> list[Dropped]:
-        """Hands back up to `most` items that were dropped."""
-        found: list[Dropped] = []
-        while len(found) < most:
-            if not self._dropped:
-                if self._ended is None or not self.listed.most():
-                    break
-                supply = self.listed.begin()
-                self._dropped.append((HostItems(supply.host, 0, listed=supply), *self._ended))
-            items, outcome, reason = self._dropped[0]
-            if items.left:
-                found.append(Dropped(items.next(), outcome, reason))
-            else:
-                self._dropped.popleft()
+        """Hands back up to `most` items that were dropped or can't be fetched."""
+        found = self._dropped.take(most)
+        found += self.listed.refused(most - len(found))
+        while len(found) < most and self._ended is not None and self.listed.most():
+            self._dropped.add(self.listed.begin(), self._ended)
+            found += self._dropped.take(most - len(found))
         return found
 
     @property
     def has_dropped(self) -> bool:
-        """True if items were dropped and are not handed back yet."""
-        self._skip_empty()
-        return bool(self._dropped) or (self._ended is not None and self.listed.left > 0)
+        """True if there is something to hand back."""
+        may_end = self._ended is not None and self.listed.most() > 0
+        return bool(self._dropped) or may_end or self.listed.has_refused
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing waits, in the fetch list neither, and nothing is to be handed back."""
+        return not (self._waiting or self.listed.left or self.has_dropped)
 
     def defers_all(self, wait: int, now: int) -> bool:
         """Returns True if all that waits is of hosts that asked not to be called for more than
@@ -311,37 +308,26 @@ class FetchQueues:
     def _with_items(self) -> Iterator[FetchQueue]:
         return (queue for queue in self.queues.values() if queue.waiting)
 
-    def _skip_empty(self) -> None:
-        while self._dropped and not self._dropped[0][0].left:
-            self._dropped.popleft()
-
     def _give_up(self, queue: FetchQueue, refusal: tuple[Outcome, str]) -> None:
         self._memory.give_up(queue.id, refusal)
         self._drop(queue, refusal)
 
-    def _give_up_host(
-        self, queue: FetchQueue, items: HostItems, refusal: tuple[Outcome, str]
-    ) -> None:
+    def _give_up_host(self, items: HostItems, refusal: tuple[Outcome, str]) -> None:
         self._memory.give_up(items.host, refusal)
-        queue.hosts.pop(items.host)
-        if items in queue.awake:
-            queue.awake.remove(items)
-        else:
-            queue.asleep = [entry for entry in queue.asleep if entry[2] is not items]
-            heapq.heapify(queue.asleep)
-        self._hand_back(queue, items, refusal)
+        items.queue.remove(items)
+        self._hand_back(items, refusal)
 
     def _drop(self, queue: FetchQueue, refusal: tuple[Outcome, str] | None) -> None:
-        for items in queue.hosts.values():
-            self._hand_back(queue, items, refusal or (Outcome.DEFERRED, items.why))
-        queue.hosts.clear()
+        for items in queue.hosts:
+            self._hand_back(items, refusal or (Outcome.DEFERRED, items.why))
         queue.awake.clear()
         queue.asleep.clear()
 
-    def _hand_back(self, queue: FetchQueue, items: HostItems, refusal: tuple[Outcome, str]) -> None:
-        queue.waiting -= items.left
+    def _hand_back(self, items: HostItems, refusal: tuple[Outcome, str]) -> None:
+        del self._hosts[items.host]
+        items.queue.waiting -= items.left
         self._waiting -= items.left
-        self._dropped.append((items, *refusal))
+        self._dropped.add(items, refusal)
 
     # -- what is next ------------------------------------------------------------------------------
 
@@ -350,7 +336,7 @@ class FetchQueues:
         or an address that is being looked up, can change that.
         """
         self._wake(now)
-        if self._top(now) is not None or (not self._ended and self.listed.most()):
+        if self._top(now) is not None or self._most_listed():
             return now
         while self._resting:
             time, entry, queue = self._resting[0]
@@ -362,6 +348,12 @@ class FetchQueues:
             if self._resting[0][1] == entry:
                 heapq.heappop(self._resting)
         return None
+
+    def _most_listed(self) -> int:
+        """Returns the number of URLs of the listed host that may begin now; 0 if none may."""
+        depth = self.settings.depth
+        is_full = depth != NEVER and self._waiting >= depth
+        return 0 if self._ended or is_full else self.listed.most()
 
     def _wake(self, now: int) -> None:
         """Moves queues that have rested to those that are ready."""
@@ -403,10 +395,11 @@ class FetchQueues:
         items = queue.awake[0]
         item = items.next()
         if items.left:
-            queue.awake.rotate(-1)
+            if len(queue.awake) > 1:
+                queue.awake.append(queue.awake.pop(0))
         else:
-            queue.awake.popleft()
-            del queue.hosts[items.host]
+            queue.awake.pop(0)
+            del self._hosts[items.host]
         queue.waiting -= 1
         queue.in_progress += 1
         self._waiting -= 1
@@ -437,14 +430,13 @@ class FetchQueues:
         supply = self.listed.begin()
         refusal = self._memory.refusal(supply.queue_id, supply.host)
         if refusal is not None:
-            self._dropped.append((HostItems(supply.host, 0, listed=supply), *refusal))
+            self._dropped.add(supply, refusal)
             return
-        queue = self._queue(supply.queue_id, now)
-        items = self._items(queue, supply.host, now)
+        items = self._items(supply.queue_id, supply.host, now)
         items.listed = supply
-        queue.waiting += supply.left
+        items.queue.waiting += supply.left
         self._waiting += supply.left
-        self._schedule(queue, now)
+        self._schedule(items.queue, now)
 
     def _queue(self, queue_id: str, now: int) -> FetchQueue:
         queue = self.queues.get(queue_id)
@@ -456,10 +448,14 @@ class FetchQueues:
             self._memory.recall(queue, now)
         return queue
 
-    def _items(self, queue: FetchQueue, host: str, now: int) -> HostItems:
-        items = queue.hosts.get(host)
+    def _items(self, queue_id: str, host: str, now: int) -> HostItems:
+        """Returns the items of a host; while it has some, they are in the queue that it had
+        first.
+        """
+        items = self._hosts.get(host)
         if items is None:
-            items = queue.hosts[host] = HostItems(host, self._memory.rest_of(host))
+            queue = self._queue(queue_id, now)
+            items = self._hosts[host] = HostItems(host, queue, self._memory.rest_of(host))
             if items.rest > now:
                 heapq.heappush(queue.asleep, (items.rest, next(self._entries), items))
             else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,17 +17,18 @@ from minutch.clock import Clock
 from minutch.cycle.fetch.closing import stored_codec
 from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.decisions import RedirectRules
-from minutch.cycle.fetch.feeder import Feeder, fetch_list
 from minutch.cycle.fetch.fetchlog import FetchLog, Part, frames
 from minutch.cycle.fetch.hooks import Hooks
-from minutch.cycle.fetch.hostaddresses import HostAddresses, nothing_to_learn
+from minutch.cycle.fetch.hostaddresses import AddressedList, HostAddresses, nothing_to_learn
 from minutch.cycle.fetch.hoststate import FetchState
 from minutch.cycle.fetch.ledger import Ledger, Outcome
+from minutch.cycle.fetch.listindex import ListIndex, listed_urls
+from minutch.cycle.fetch.listpass import Change
 from minutch.cycle.fetch.loop import FetchLoop
 from minutch.cycle.fetch.pagearchive import FOLDER, PageArchive, number_of
 from minutch.cycle.fetch.protocols import ProtocolLookup
-from minutch.cycle.fetch.queueitems import FetchItem
-from minutch.cycle.fetch.queuekey import QueueKey, queue_hash, queue_key
+from minutch.cycle.fetch.queueitems import FetchItem, FetchList
+from minutch.cycle.fetch.queuekey import QueueKey, host_key, queue_hash, queue_key
 from minutch.cycle.fetch.queues import FetchQueues
 from minutch.cycle.fetch.recorder import PageParser, Recorder
 from minutch.cycle.fetch.redirectchain import ChainRunner, unpack_follow
@@ -35,6 +36,7 @@ from minutch.cycle.fetch.restlog import RestLog, read_rests
 from minutch.cycle.fetch.settings import BY_IP, FetchSettings
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.segment.store import Segment
+from minutch.kernels.clibrary import trim
 
 log = logging.getLogger(__name__)
 
@@ -96,12 +98,15 @@ class FetchSession:
     log: FetchLog
     addresses: HostAddresses | None = None
     rests: RestLog | None = None
+    index: ListIndex | None = None
 
     async def run(self) -> None:
         """Fetches; closes connections and the log whatever happens."""
         try:
             await self.loop.run()
         finally:
+            if self.index is not None:
+                self.index.close()
             self.loop.recorder.close()
             if self.addresses is not None:
                 self.addresses.close()
@@ -122,8 +127,6 @@ class RunState:
     resumed: Resumed = field(default_factory=Resumed)
     state: FetchState | None = None
     """What is remembered of hosts."""
-    total: int | None = None
-    """Listed URLs that are left, if known."""
 
 
 def open_session(
@@ -140,28 +143,29 @@ def open_session(
     now = clock.now()
     share, resumed, state = run.share, run.resumed, run.state
     follow = settings.parse and settings.follow.depth > 0
-    queues = FetchQueues(settings.queues, seed=now)
     filters, protocols = components.filters, components.protocols
     addresses = HostAddresses(protocols.addresses_of) if settings.queues.mode == BY_IP else None
     key = queue_key(settings.queues.mode, _no_address if addresses is None else addresses.known)
-    feeder = Feeder(
-        fetch_list(files),
-        key,
+    scratch = log_path.with_name(f"list-{log_path.name}")
+    index = ListIndex(
+        files,
+        scratch,
+        str if addresses is not None else host_key(settings.queues.mode, _no_address),
+        mine=share.owns if addresses is None else _everybody,
         settled=resumed.settled,
-        normalize=components.list_normalizers.normalize if settings.normalize_urls else None,
-        keep=filters.filter if settings.filter_urls else None,
-        mine=share.owns,
-        announce=protocols.look_ahead,
-        addresses=addresses,
+        change=_change(settings, components),
     )
+    trim()  # the pass takes more memory for a moment than the index in the end
+    listed: FetchList = index if addresses is None else AddressedList(index, addresses, share.owns)
+    queues = FetchQueues(settings.queues, listed, seed=now)
     recorder = make_recorder(segment.name, settings, components)
     fetch_log = FetchLog(log_path, stored_codec(settings.compression))
     ledger, stats = Ledger(), FetchStats()
+    ledger.generated = index.records
     if follow:
         from minutch.cycle.fetch.fetchparser import LinkFollower
 
-        listed = (url for url, _ in fetch_list(files))
-        follower = LinkFollower(settings.follow, key, stats, listed)
+        follower = LinkFollower(settings.follow, key, stats, listed_urls(files))
         hooks.parsed, hooks.is_new = follower.follow, follower.is_new
     archive = (
         None
@@ -174,13 +178,12 @@ def open_session(
         settings,
         clock,
         queues,
-        feeder,
         recorder,
         fetch_log,
         ledger,
         stats,
         hooks,
-        run.total,
+        index.records - resumed.ledger.settled,
         archive=archive,
     )
     loop.runner = ChainRunner(
@@ -215,7 +218,7 @@ def open_session(
             loop.add(item)
 
     hooks.begun = begin
-    return FetchSession(loop, protocols, fetch_log, addresses, rests)
+    return FetchSession(loop, protocols, fetch_log, addresses, rests, index)
 
 
 def _let_rest(queues: FetchQueues, state: FetchState, share: Share, now: int) -> None:
@@ -226,7 +229,22 @@ def _let_rest(queues: FetchQueues, state: FetchState, share: Share, now: int) ->
         if share.owns(queue_id):
             queues.remember(queue_id, until, now)
     for host, until in state.busy_hosts(now).items():
-        queues.rest(host, host, until, now)
+        queues.rest(host, until, now)
+
+
+def _change(settings: FetchSettings, components: FetchComponents) -> Change:
+    """Returns what is done to the URLs of a fetch list."""
+    steps: list[Callable[[str], str | None]] = []
+    if settings.normalize_urls:
+        steps.append(components.list_normalizers.normalize)
+    if settings.filter_urls:
+        steps.append(components.filters.filter)
+    return Change(*steps)
+
+
+def _everybody(queue_id: str) -> bool:
+    """All hosts may be this process's, until their addresses are known."""
+    return True
 
 
 def _no_address(host: str) -> None:

@@ -15,10 +15,12 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from minutch.conf import Configuration
+from minutch.cycle.fetch.places import places_in
 from minutch.hadoop.formats.javahash import float32
 from minutch.warc.warcfile import DEFAULT_LIMIT, level_of
 from minutch.warc.warcinfo import CrawlerIdentity
 from minutch.work.tables.compression import compression_type
+from minutch.work.tables.parallel import memory_budget
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -70,12 +72,17 @@ class QueueSettings:
     clear_after: int = 1_800_000
     patience: int = 300_000
     """A host that asks not to be called for longer than this is given up in this fetch."""
+    depth: int = divided(NEVER, least=1)
+    """No host of the fetch list is begun while so many URLs wait."""
 
     @classmethod
-    def from_conf(cls, conf: Configuration, now: int, patience: int = 300_000) -> QueueSettings:
+    def from_conf(
+        cls, conf: Configuration, now: int, places: int = 10, patience: int = 300_000
+    ) -> QueueSettings:
         """FetchItemQueues' constructor; `now` (ms) is when the job started, where the time limit
         counts from.
         """
+        multiplier = conf.get_int("fetcher.queue.depth.multiplier", NEVER)
         minutes = conf.get_long("fetcher.timelimit.mins", NEVER)
         return cls(
             mode=conf.get_word("fetcher.queue.mode", BY_HOST),
@@ -91,6 +98,7 @@ class QueueSettings:
             clear_after=millis(conf.get_float("fetcher.exceptions.per.queue.clear.after", 1800.0)),
             failures_in_row=conf.get_boolean("fetcher.exceptions.per.queue.in.row", True),
             patience=patience,
+            depth=NEVER if multiplier <= 0 else places * multiplier,
         )
 
 
@@ -187,13 +195,15 @@ class FollowSettings:
 
 @dataclass(frozen=True, slots=True)
 class PressureSettings:
-    """Throughput threshold and bandwidth target: when the fetch gives up, and how many threads it
-    runs.
+    """Throughput threshold, tail and bandwidth target: when the fetch ends, and how many requests
+    it has in flight.
     """
 
     min_pages: int = divided(NEVER)
     retries: int = 5
     check_after: int = 0
+    tail_share: float = 0.0
+    """The fetch ends when fewer than this share of its hosts have URLs left for long."""
     bits_per_second: int = divided(NEVER, least=1)
     max_threads: int = divided(10, least=1)
     check_every: int = 30
@@ -203,7 +213,8 @@ class PressureSettings:
         """Fetcher.FetcherRun.run's properties; `check_after` is in ms since the epoch, as `now`."""
         most = conf.get_int("fetcher.maxNum.threads", threads)
         every = conf.get_int("fetcher.bandwidth.target.check.everyNSecs", 30)
-        if most < threads:
+        target = conf.get_int("fetcher.bandwidth.target", NEVER)
+        if target > 0 and most < threads:
             log.info(
                 "fetcher.maxNum.threads=%d is below the %d threads asked for: taking %d",
                 most,
@@ -212,10 +223,10 @@ class PressureSettings:
             )
         if every < 1:
             log.info("fetcher.bandwidth.target.check.everyNSecs=%d: taking 1", every)
-        target = conf.get_int("fetcher.bandwidth.target", NEVER)
         return cls(
             min_pages=conf.get_int("fetcher.throughput.threshold.pages", NEVER),
             retries=conf.get_int("fetcher.throughput.threshold.retries", 5),
+            tail_share=conf.get_double("fetcher.tail.share", 0.0),
             check_after=now
             + conf.get_long("fetcher.throughput.threshold.check.after", 10) * 60_000,
             bits_per_second=target * 1000 if target > 0 else NEVER,
@@ -248,7 +259,7 @@ class WarcSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchSettings:
     """All of it, and what belongs to none of the groups. `hung_after` in ms, `start_delay` in ms
-    per thread.
+    per place.
     """
 
     queues: QueueSettings
@@ -256,9 +267,9 @@ class FetchSettings:
     redirects: RedirectSettings
     follow: FollowSettings
     pressure: PressureSettings
-    threads: int = divided(least=1)
+    places: int = divided(least=1)
+    """Requests in flight at most."""
     start_delay: int
-    queue_depth: int = divided(least=1)
     hung_after: int
     parse: bool
     store_content: bool
@@ -276,8 +287,15 @@ class FetchSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration, now: int, threads: int | None = None) -> FetchSettings:
-        """Reads all fetcher properties; `threads` overrides fetcher.threads.fetch (`-threads`)."""
-        count = conf.get_int("fetcher.threads.fetch", 10) if threads is None else threads
+        """Reads all fetcher properties; `threads` overrides fetcher.threads.fetch (`-threads`).
+
+        Where neither is set, there are as many places as memory has room for; with a bandwidth
+        target, which adds and takes places, there are 10 in the beginning.
+        """
+        threads = conf.get_int("fetcher.threads.fetch", NEVER) if threads is None else threads
+        has_target = conf.get_int("fetcher.bandwidth.target", NEVER) > 0
+        free = 10 if has_target else places_in(memory_budget(conf))
+        places = threads if threads > 0 else free
         store_content = conf.get_boolean("fetcher.store.content", True)
         store_robots = conf.get_boolean("fetcher.store.robotstxt", False)
         warc = conf.get_boolean("fetcher.warc", False)
@@ -287,14 +305,13 @@ class FetchSettings:
             1, conf.get_int("fetcher.threads.timeout.divisor", 2)
         )
         return cls(
-            queues=QueueSettings.from_conf(conf, now, hung_after),
+            queues=QueueSettings.from_conf(conf, now, places, hung_after),
             robots=RobotsSettings.from_conf(conf),
             redirects=RedirectSettings.from_conf(conf),
             follow=FollowSettings.from_conf(conf),
-            pressure=PressureSettings.from_conf(conf, count, now),
-            threads=max(1, count),
-            start_delay=conf.get_int("fetcher.threads.start.delay", 10),
-            queue_depth=max(1, count) * conf.get_int("fetcher.queue.depth.multiplier", 50),
+            pressure=PressureSettings.from_conf(conf, places, now),
+            places=places,
+            start_delay=conf.get_int("fetcher.threads.start.delay", 10) if threads > 0 else 0,
             hung_after=hung_after,
             parse=conf.get_boolean("fetcher.parse", False),
             store_content=store_content,

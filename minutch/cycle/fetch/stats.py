@@ -1,23 +1,14 @@
-"""Counts requests of a fetch; decides if it is too slow to go on, and how many threads it runs.
-
-Counts serve the status line, the table at the end and the metrics. The two limits are pure and
-asked once a second. Source: the loop of org.apache.nutch.fetcher.Fetcher.FetcherRun.run.
-"""
+"""Counts requests of a fetch, for the status line, the table at the end and the metrics."""
 
 from __future__ import annotations
 
 import heapq
-import logging
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from minutch.cycle.fetch.settings import NEVER, PressureSettings
-
 MAX_HOSTS: Final = 20_000
 """Hosts whose times are kept; of more, the slower half stays."""
-
-
 LAST: Final = 20
 """Failures that are remembered."""
 _LONGEST: Final = 500
@@ -102,68 +93,3 @@ class FetchStats:
     def slowest(self, count: int = 10) -> list[tuple[str, HostTimes]]:
         """Returns the hosts with the longest mean times, slowest first."""
         return heapq.nlargest(count, self.hosts.items(), key=lambda item: item[1].mean_ms)
-
-
-log = logging.getLogger(__name__)
-
-
-class ThroughputGuard:
-    """fetcher.throughput.threshold.*: give up after so many seconds with fewer pages than the
-    threshold.
-    """
-
-    def __init__(self, settings: PressureSettings) -> None:
-        self._settings = settings
-        self._below = 0
-        self._done = settings.min_pages == NEVER
-
-    def too_slow(self, pages_last_second: int, now: int) -> bool:
-        """True once, when the threshold was missed `retries` times; the queues are then emptied."""
-        settings = self._settings
-        if self._done or now <= settings.check_after or pages_last_second >= settings.min_pages:
-            return False
-        self._below += 1
-        log.warning(
-            "%d: %d pages in the last second, fewer than fetcher.throughput.threshold.pages=%d",
-            self._below, pages_last_second, settings.min_pages,
-        )  # fmt: skip
-        self._done = self._below == settings.retries
-        return self._done
-
-
-class BandwidthGovernor:
-    """fetcher.bandwidth.target: adds threads while bandwidth is left, takes them away when there is
-    too little.
-    """
-
-    def __init__(self, settings: PressureSettings) -> None:
-        self._settings = settings
-        self._seconds = 0
-        self._bytes = 0
-
-    def adjust(self, total_bytes: int, active: int, threads: int, places: int) -> int:
-        """Threads to add (positive) or take away (negative); called once a second.
-
-        `active` threads of `threads` are at work, `places` is queues times threads per queue.
-        """
-        settings = self._settings
-        if settings.bits_per_second <= 0:
-            return 0
-        if self._seconds < settings.check_every:
-            self._seconds += 1
-            return 0
-        self._seconds = 0
-        rate = (total_bytes - self._bytes) * 8 // settings.check_every
-        self._bytes = total_bytes
-        per_thread = rate // active if active > 0 else 0
-        if per_thread <= 0:
-            return 0
-        if rate < settings.bits_per_second:
-            if places <= active:
-                return 0
-            return max(
-                0,
-                min((settings.bits_per_second - rate) // per_thread, settings.max_threads - active),
-            )
-        excess = (rate - settings.bits_per_second) // per_thread
-        return -excess if excess < threads else 0

@@ -35,7 +35,6 @@ from minutch.conf import Configuration
 from minutch.cycle.fetch.closing import write_list
 from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.display import Display
-from minutch.cycle.fetch.feeder import generate_files
 from minutch.cycle.fetch.hoststate import state_folder
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.listfetch import (
@@ -47,6 +46,7 @@ from minutch.cycle.fetch.listfetch import (
     logs_in,
     signals,
 )
+from minutch.cycle.fetch.listindex import generate_files
 from minutch.cycle.fetch.remotesegment import copy_folder, folder_of, own_folder
 from minutch.cycle.fetch.session import outcome_counts
 from minutch.cycle.fetch.settings import FetchSettings

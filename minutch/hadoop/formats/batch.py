@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from minutch.kernels import find, sort
 from minutch.kernels.arrow import Bytes, Strings, from_series, to_series
 from minutch.kernels.libdeflate import libdeflate
 from minutch.kernels.sums import first_bad_sum
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Offsets = npt.NDArray[np.int64]
 Lengths = npt.NDArray[np.int32]
@@ -182,6 +184,8 @@ def string_column(
     find.extent(at, length, shortest, found)
     base, end, present = found.tolist()
     if least is not None and not present:
+        import polars as pl
+
         return pl.Series(name, [None], dtype=pl.String if is_text else pl.Binary).new_from_index(
             0, len(at)
         )

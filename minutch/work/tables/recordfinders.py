@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Stretch, keys_of
@@ -17,10 +17,13 @@ from minutch.kernels import find
 from minutch.kernels.arrow import Bytes
 from minutch.work.tables.zlibvalues import MOST, LargeSpanError, inflated
 
+if TYPE_CHECKING:
+    import polars as pl
+
 _NO_ROOM = -2
 _TYPICAL_RECORD = 64
 
-KeyFilter = Callable[[pl.Series], pl.Series]
+KeyFilter = Callable[["pl.Series"], "pl.Series"]
 """Returns the mask (Boolean) of the keys (Binary) that are wanted."""
 
 

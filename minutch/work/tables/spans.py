@@ -22,10 +22,9 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-import polars as pl
 
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch, Stretch, string_column
@@ -39,6 +38,9 @@ from minutch.work.tables.parallel import ordered
 from minutch.work.tables.recordfinders import FINDERS, KeyFilter, chosen, find_plain, too_large
 from minutch.work.tables.zlibvalues import MOST, MOST_AT_A_TIME, LargeSpanError, deflated
 
+if TYPE_CHECKING:
+    import polars as pl
+
 TEXT = "org.apache.hadoop.io.Text"
 SPAN_SIZE = 1 << 24
 """Bytes of a file that are read at a time."""
@@ -50,7 +52,7 @@ _PAGE = "org.apache.nutch.protocol.Content"
 
 T = TypeVar("T")
 
-Decode = Callable[[Batch], pl.DataFrame]
+Decode = Callable[[Batch], "pl.DataFrame"]
 
 
 class Span(NamedTuple):

@@ -123,7 +123,7 @@ def test_rounds_are_nutchs_steps_with_nutchs_options(jobs: Jobs) -> None:
     assert jobs.calls == [
         ("inject", "crawl/crawldb", "seeds", InjectOptions()),
         ("generate", "crawl/crawldb", "crawl/segments", lists),
-        ("fetch", segment, FetchOptions(threads=50)),
+        ("fetch", segment, FetchOptions()),
         ("parse", segment, ParseOptions()),
         ("updatedb", "crawl/crawldb", [segment], UpdateOptions()),
         ("invertlinks", "crawl/linkdb", [segment], InvertOptions(normalize=False, filtering=False)),

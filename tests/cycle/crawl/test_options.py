@@ -52,7 +52,8 @@ def test_every_option() -> None:
 
 def test_nutchs_defaults() -> None:
     _, options, _ = parse_options(["crawl", "1"])
-    assert (options.tasks, options.size, options.time_limit, options.threads) == (2, 50000, 180, 50)
+    assert (options.tasks, options.size, options.time_limit) == (2, 50000, 180)
+    assert options.threads is None
     assert (options.wait, options.dedup_group, options.sitemaps_from_hostdb) == (
         None,
         "none",

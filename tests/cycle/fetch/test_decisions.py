@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from minutch.cycle.fetch.decisions import Decision, Verdict, decide, host_failed, retry_after
+from minutch.cycle.fetch.guards import BandwidthGovernor, TailGuard, ThroughputGuard
 from minutch.cycle.fetch.settings import PressureSettings, RobotsSettings
-from minutch.cycle.fetch.stats import BandwidthGovernor, ThroughputGuard
 from minutch.records import protocolstatus as codes
 from minutch.records.protocolstatus import ProtocolStatus
 
@@ -96,6 +96,27 @@ def governed(settings: PressureSettings, total: int, active: int, places: int) -
     ]
     assert not any(results[:-1])
     return results[-1]
+
+
+@pytest.mark.parametrize(
+    ("share", "hosts", "seconds", "over"),
+    [
+        (0.1, 9, 21, True),
+        (0.1, 10, 500, False),
+        (0.1, 9, 20, False),
+        (0.1, 0, 0, False),
+        (0.0, 1, 9999, False),
+    ],
+)
+def test_a_tail_is_few_hosts_for_long(share: float, hosts: int, seconds: int, over: bool) -> None:
+    guard = TailGuard(PressureSettings(tail_share=share))
+    assert not guard.is_over(100, lambda: 0)
+    assert guard.is_over(hosts, lambda: seconds * 1000) is over
+
+
+def test_one_host_alone_is_no_tail() -> None:
+    guard = TailGuard(PressureSettings(tail_share=0.1))
+    assert not any(guard.is_over(1, lambda: 1_000_000) for _ in range(3))
 
 
 def test_bandwidth_target_adds_threads_while_there_is_room() -> None:

@@ -128,7 +128,7 @@ def test_many_hand_overs_at_once_block_nobody() -> None:
         received.append(sum(pipe.recv()[0] == "item" for _ in range(count)))
         pipe.send(("idle", count))
         assert pipe.recv() == ("finish",)
-        pipe.send(("done", {1: 1}, FetchStats()))
+        pipe.send(("done", {1: 1}, FetchStats(), 2))
 
     processes = FetchProcesses(
         2, lambda share, hooks: pytest.fail("no session"), lambda snapshot: None

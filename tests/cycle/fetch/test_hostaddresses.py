@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from minutch.cycle.fetch import hostaddresses as module
-from minutch.cycle.fetch.feeder import AHEAD, Feeder, Later
-from minutch.cycle.fetch.hostaddresses import HostAddresses
+from minutch.cycle.fetch.hostaddresses import AHEAD, AddressedList, HostAddresses
+from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.protocols import ProtocolLookup
-from minutch.cycle.fetch.queueitems import FetchItem
 from minutch.cycle.fetch.queuekey import queue_key
-from minutch.records.crawldatum import CrawlDatum
+from tests.support.fetchlists import index_of
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import conf_for, contents, fetch_segment, make_segment
 
@@ -73,7 +72,7 @@ async def test_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [addresses.known(host) for host in "abc"] == [None, "2", "3"]
 
 
-async def test_the_feeder_waits_for_nobody() -> None:
+async def test_the_fetch_list_waits_for_nobody(tmp_path: Path) -> None:
     """All hosts ahead are asked for at the same time; meanwhile there is nothing to fetch, and then
     all in order.
     """
@@ -82,24 +81,39 @@ async def test_the_feeder_waits_for_nobody() -> None:
     woken = asyncio.Event()
     addresses.heard = woken.set
     urls = [f"http://h{number}/" for number in range(150)]
-    feeder = Feeder(
-        [(url, CrawlDatum()) for url in urls],
-        queue_key("byIP", addresses.known),
-        addresses=addresses,
-    )
-    assert isinstance(feeder.next(), Later)
+    listed = AddressedList(index_of(tmp_path, urls), addresses, lambda queue_id: True)
+    assert (listed.most(), listed.left) == (0, 150)
     await asyncio.sleep(0)
     assert names.asked == [f"h{number}" for number in range(AHEAD)]
     names.may_answer.set()
     await asyncio.wait_for(woken.wait(), 5)
     found: list[tuple[str, str]] = []
-    while not feeder.done:
-        item = feeder.next()
-        if isinstance(item, FetchItem):
+    while listed.left:
+        if listed.most():
+            item = listed.begin().next()
             found.append((item.url, item.queue_id))
         else:
             await asyncio.sleep(0)
     assert found == [(url, f"10.0.0.{number % 7}") for number, url in enumerate(urls)]
+    assert not listed.has_refused
+
+
+async def test_hosts_without_an_address_or_of_others(tmp_path: Path) -> None:
+    """Of those without an address, the process that a URL hashes to gives it up."""
+    names = Names(("a", ["10.0.0.1"]), ("b", []), ("c", ["10.0.0.3"]))
+    names.may_answer.set()
+    addresses = HostAddresses(names.ask)
+    urls = ["http://a/", "http://b/1", "http://b/2", "http://c/"]
+    mine = {"10.0.0.1", "http://b/2"}
+    listed = AddressedList(index_of(tmp_path, urls), addresses, mine.__contains__)
+    assert not listed.most()
+    await addresses.learn(urls)
+    assert listed.most() == 1
+    assert listed.begin().next().url == "http://a/"
+    assert [(found.item.url, found.outcome) for found in listed.refused(10)] == [
+        ("http://b/2", Outcome.SKIPPED_INVALID)
+    ]
+    assert (listed.most(), listed.left, listed.has_refused) == (0, 0, False)
 
 
 async def test_hosts_as_protocols_find_them() -> None:

@@ -16,8 +16,8 @@ from minutch.clock import FakeClock, SystemClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch import loop as loop_module
 from minutch.cycle.fetch.decisions import RedirectRules
-from minutch.cycle.fetch.feeder import Feeder
 from minutch.cycle.fetch.fetchlog import FetchLog, Part, frames
+from minutch.cycle.fetch.guards import Guards
 from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.loop import FetchLoop
@@ -34,7 +34,7 @@ from minutch.cycle.fetch.settings import (
     RedirectSettings,
     RobotsSettings,
 )
-from minutch.cycle.fetch.stats import BandwidthGovernor, FetchStats, ThroughputGuard
+from minutch.cycle.fetch.stats import FetchStats
 from minutch.errors import ProtocolError, StoreError
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.records import protocolstatus as codes
@@ -43,6 +43,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.parsestatus import SUCCESS, SUCCESS_REDIRECT, ParseStatus
 from minutch.records.protocolstatus import ProtocolStatus
+from tests.support.fetchlists import index_of
 
 QUICK = replace(
     FetchSettings.from_conf(Configuration(), 0, threads=8),
@@ -115,6 +116,7 @@ class Bench:
 
     def __init__(self, tmp_path: Path) -> None:
         self.path = tmp_path / "log-0"
+        self.lists = 0
 
     def loop(
         self,
@@ -128,10 +130,12 @@ class Bench:
         clock: FakeClock | SystemClock | None = None,
     ) -> FetchLoop:
         clock = clock or SystemClock()
-        queues = FetchQueues(settings.queues)
         key = queue_key(settings.queues.mode, lambda host: host)
         entries = [(url, CrawlDatum(1, 100, 1.0)) for url in urls]
-        feeder = Feeder(entries, key, settled=settled)
+        self.lists += 1
+        folder = self.path.parent / f"list-{self.lists}"
+        index = index_of(folder, entries, mode=settings.queues.mode, settled=settled)
+        queues = FetchQueues(settings.queues, index)
         recorder = Recorder(
             "20260101000000",
             settings,
@@ -144,7 +148,7 @@ class Bench:
         ledger = Ledger()
         ledger.generated = len(entries)
         loop = FetchLoop(
-            settings, clock, queues, feeder, recorder, log, ledger, FetchStats(), hooks or Hooks()
+            settings, clock, queues, recorder, log, ledger, FetchStats(), hooks or Hooks()
         )
 
         def protocol_of(url: str) -> Protocol:
@@ -339,7 +343,7 @@ async def test_a_deferral_that_is_lifted(bench: Bench) -> None:
 
 
 async def test_exceptions_purge_the_queue_and_nobody_is_lost(bench: Bench) -> None:
-    settings = replace(QUICK, queues=QueueSettings(crawl_delay=0, max_exceptions=3), threads=1)
+    settings = replace(QUICK, queues=QueueSettings(crawl_delay=0, max_exceptions=3), places=1)
     web = Web(dict.fromkeys(urls(10), (codes.EXCEPTION, "boom")))
     found = await bench.fetch(web, [*urls(10), *urls(2, "b")], settings)
     assert found.outcomes == {Outcome.RETRY: 3, Outcome.SKIPPED_EXCEPTIONS: 7, Outcome.FETCHED: 2}
@@ -363,11 +367,7 @@ async def test_time_limit_ends_the_fetch(bench: Bench) -> None:
 
     async def passes() -> ProtocolOutput:
         clock.advance(61)
-        loop.tick(
-            loop.snapshot(),
-            ThroughputGuard(PressureSettings()),
-            BandwidthGovernor(PressureSettings()),
-        )
+        loop.tick(loop.snapshot(), Guards.of(PressureSettings()))
         return ProtocolOutput(None, ProtocolStatus(codes.GONE))
 
     web.pages["http://a/0"] = passes
@@ -383,11 +383,11 @@ async def test_too_slow_a_fetch_is_ended(bench: Bench) -> None:
     loop = bench.loop(
         web, urls(4), replace(QUICK, queues=QueueSettings(crawl_delay=10_000)), clock=clock
     )
-    guard = ThroughputGuard(PressureSettings(min_pages=5, retries=2, check_after=-1))
+    guards = Guards.of(PressureSettings(min_pages=5, retries=2, check_after=-1))
 
     async def slow() -> ProtocolOutput:
         for _ in range(2):
-            loop.tick(loop.snapshot(pages=1), guard, BandwidthGovernor(PressureSettings()))
+            loop.tick(loop.snapshot(pages=1), guards)
         return ProtocolOutput(None, ProtocolStatus(codes.GONE))
 
     web.pages["http://a/0"] = slow
@@ -399,14 +399,14 @@ async def test_bandwidth_target_changes_the_threads(bench: Bench) -> None:
     settings = PressureSettings(bits_per_second=1000, max_threads=20, check_every=1)
     web = Web()
     loop = bench.loop(web, urls(1))
-    governor = BandwidthGovernor(settings)
+    guards = Guards.of(settings)
 
     async def wide() -> ProtocolOutput:
         loop.queues.settings = replace(loop.queues.settings, max_threads=100)
         loop.settings = replace(loop.settings, queues=loop.queues.settings)
         loop.stats.bytes = 10
         for _ in range(2):
-            loop.tick(loop.snapshot(), ThroughputGuard(PressureSettings()), governor)
+            loop.tick(loop.snapshot(), guards)
         return ProtocolOutput(None, ProtocolStatus(codes.GONE))
 
     web.pages["http://a/0"] = wide
@@ -424,13 +424,7 @@ async def test_a_request_that_hangs_is_given_up(bench: Bench) -> None:
         clock.advance(2)
         assert loop.snapshot().oldest_wait == 2.0
         running = asyncio.get_running_loop()
-        running.call_soon(
-            lambda: loop.tick(
-                loop.snapshot(),
-                ThroughputGuard(PressureSettings()),
-                BandwidthGovernor(PressureSettings()),
-            )
-        )
+        running.call_soon(lambda: loop.tick(loop.snapshot(), Guards.of(PressureSettings())))
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -452,16 +446,14 @@ async def test_a_queue_that_rests_too_long_is_given_up(bench: Bench) -> None:
     while loop.ledger.settled < 1:
         await asyncio.sleep(0)
     clock.advance(2)
-    loop.tick(
-        loop.snapshot(), ThroughputGuard(PressureSettings()), BandwidthGovernor(PressureSettings())
-    )
+    loop.tick(loop.snapshot(), Guards.of(PressureSettings()))
     await task
     assert bench.result(loop, web).outcomes == {Outcome.FETCHED: 1, Outcome.SKIPPED_TIMEOUT: 2}
 
 
 async def test_who_leaves_finishes_what_is_in_flight_and_settles_nothing_else(bench: Bench) -> None:
     web = Web()
-    loop = bench.loop(web, urls(20), replace(QUICK, threads=1))
+    loop = bench.loop(web, urls(20), replace(QUICK, places=1))
 
     async def slow() -> ProtocolOutput:
         loop.leave()
@@ -543,7 +535,7 @@ async def test_retry_after_is_kept_and_told(bench: Bench) -> None:
     clock = FakeClock(1_000_000)
     web = Web({"http://a/0": (codes.EXCEPTION, "Http code=503")}, headers={"retry-after": "3600"})
     hooks = Hooks(busy_until=lambda host, time: told.append((host, time)))
-    loop = bench.loop(web, urls(3), replace(QUICK, threads=1), hooks=hooks, clock=clock)
+    loop = bench.loop(web, urls(3), replace(QUICK, places=1), hooks=hooks, clock=clock)
     await loop.run()
     found = bench.result(loop, web)
     assert told == [("a", 1_000_000 + 3_600_000)]
@@ -611,12 +603,12 @@ class Slow(Parsing):
 async def test_a_page_that_is_parsed_takes_no_place(bench: Bench) -> None:
     queues = QueueSettings(crawl_delay=0, max_threads=10)
     found = await bench.fetch(
-        Web(), urls(6), replace(QUICK, threads=1, queues=queues), parser=Slow(6)
+        Web(), urls(6), replace(QUICK, places=1, queues=queues), parser=Slow(6)
     )
     assert found.outcomes == {Outcome.FETCHED: 6}
     parser = Slow(2, full=True)
     found = await bench.fetch(
-        Web(), urls(6), replace(QUICK, threads=2, queues=queues), parser=parser
+        Web(), urls(6), replace(QUICK, places=2, queues=queues), parser=parser
     )
     assert found.outcomes == {Outcome.FETCHED: 6}
 
@@ -701,7 +693,7 @@ async def test_threads_start_one_after_the_other(bench: Bench) -> None:
 async def test_the_loop_wakes_by_itself(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """When a queue has rested, and when the next thread may start: nothing else wakes it here."""
     monkeypatch.setattr(loop_module, "TICK", 1e6)
-    settings = replace(QUICK, start_delay=20, threads=3, queues=QueueSettings(crawl_delay=20))
+    settings = replace(QUICK, start_delay=20, places=3, queues=QueueSettings(crawl_delay=20))
     web = Web()
     everybody = asyncio.Barrier(3)
 
@@ -723,17 +715,19 @@ async def test_events_are_published(bench: Bench) -> None:
 
 
 async def test_depth_of_the_queues_is_bounded(bench: Bench) -> None:
+    """Hosts of ten pages each: two are begun at a time."""
     most = 0
 
     class Watching(FetchQueues):
         def take(self, now: int) -> FetchItem | None:
             nonlocal most
-            most = max(most, self.waiting)
+            most = max(most, self.waiting - self.listed.left)
             return super().take(now)
 
-    loop = bench.loop(Web(), urls(200), replace(QUICK, queue_depth=10))
+    settings = replace(QUICK, queues=replace(QUICK.queues, depth=10))
+    loop = bench.loop(Web(), [url for n in range(20) for url in urls(10, f"h{n}")], settings)
     loop.queues.__class__ = Watching
     await loop.run()
     loop.log.close()
-    assert 0 < most <= 10
+    assert 10 < most < 20
     assert loop.ledger.settled == 200

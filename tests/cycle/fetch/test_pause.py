@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
+from minutch.cycle.fetch.guards import Guards
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.loop import FetchLoop
 from minutch.cycle.fetch.pause import Pause
 from minutch.cycle.fetch.settings import PressureSettings, QueueSettings, RedirectSettings
 from minutch.cycle.fetch.snapshot import Details, QueueState, together
-from minutch.cycle.fetch.stats import BandwidthGovernor, Failure, HostTimes, ThroughputGuard
+from minutch.cycle.fetch.stats import Failure, HostTimes
 from minutch.plugin.points import ProtocolOutput
 from minutch.records import protocolstatus as codes
 from minutch.records.protocolstatus import ProtocolStatus
@@ -32,7 +33,7 @@ def bench(tmp_path: Path) -> Bench:
 
 def tick(loop: FetchLoop, pressure: PressureSettings | None = None) -> None:
     pressure = pressure or PressureSettings()
-    loop.tick(loop.snapshot(), ThroughputGuard(pressure), BandwidthGovernor(pressure))
+    loop.tick(loop.snapshot(), Guards.of(pressure))
 
 
 async def turns(count: int = 50) -> None:

@@ -223,8 +223,9 @@ def test_fetcher_threads_fetch(fetch: Fetch) -> None:
 
 
 def test_fetcher_threads_start_delay(fetch: Fetch) -> None:
-    found = fetch("a/ b/ c/", {"fetcher.threads.start.delay": "200"}, Timed(seconds=5))
-    assert found.times == [0, 0.2, 0.4]
+    values = {"fetcher.threads.start.delay": "200"}
+    assert fetch("a/ b/ c/", values, Timed(seconds=5), threads=9).times == [0, 0.2, 0.4]
+    assert fetch("a/ b/ c/", values, Timed(seconds=5)).times == [0, 0, 0]
 
 
 def test_fetcher_threads_per_queue(fetch: Fetch) -> None:
@@ -244,12 +245,27 @@ def test_fetcher_queue_mode(fetch: Fetch) -> None:
 
 
 def test_fetcher_queue_depth_multiplier(fetch: Fetch) -> None:
-    values = {"fetcher.queue.depth.multiplier": "3", "fetcher.server.delay": "5"}
-    found = fetch(pages(40), values, threads=2)
-    assert max(snapshot.waiting for snapshot in found.snapshots) == 6
+    """No more hosts are begun while so many URLs wait."""
+    urls = [f"h{host}/{page}" for host in range(20) for page in range(3)]
+    values = {"fetcher.server.delay": "5"}
+    found = fetch(urls, values, threads=2)
+    assert max(snapshot.queues for snapshot in found.snapshots) == 20
+    found = fetch(urls, values | {"fetcher.queue.depth.multiplier": "3"}, threads=2)
+    assert max(snapshot.queues for snapshot in found.snapshots) < 6
 
 
 # -- limits ----------------------------------------------------------------------------------------
+
+
+def test_fetcher_tail_share(fetch: Fetch) -> None:
+    """Twenty hosts of two pages and one of a hundred: with it alone the fetch does not go on."""
+    urls = [*(f"h{host}/{page}" for host in range(20) for page in range(2)), *pages(100, "big")]
+    delay = {"fetcher.server.delay": "5"}
+    assert fetch(urls, delay, Timed()).outcomes == {Outcome.FETCHED: 140}
+    found = fetch(urls, delay | {"fetcher.tail.share": "0.1"}, Timed())
+    assert found.outcomes[Outcome.FETCHED] + found.outcomes[Outcome.SKIPPED_TAIL] == 140
+    assert 40 < found.outcomes[Outcome.FETCHED] < 45
+    assert 5 <= found.times[-1] <= 15
 
 
 def test_fetcher_timelimit_mins(fetch: Fetch) -> None:
@@ -298,25 +314,23 @@ def test_fetcher_exceptions_per_queue_delay(fetch: Fetch) -> None:
 
 
 def test_fetcher_exceptions_per_queue_clear_after(fetch: Fetch) -> None:
-    """A queue that is empty is forgotten, with its failures, after this time and not before."""
+    """A queue that is empty is forgotten, with its failures, after this time and not before: here
+    redirects lead to it again.
+    """
 
-    def outcomes(seconds: str) -> dict[Outcome, int]:
+    def asked(seconds: str) -> list[str]:
         values = {
             "fetcher.exceptions.per.queue.clear.after": seconds,
             "fetcher.max.exceptions.per.queue": "2",
+            "http.redirect.max": "1",
         }
-        urls = ["a/0", *(f"s{n}/" for n in range(8)), "a/1", "a/2"]
         web = failing(["a/0", "a/1", "a/2"])
         web.seconds = 100
-        values |= {"fetcher.queue.depth.multiplier": "1"}
-        return fetch(urls, values, web, threads=1).outcomes
+        web.pages |= {f"http://s{n}/": (codes.MOVED, f"http://a/{n}") for n in (1, 2)}
+        return fetch(["a/0", "s0/", "s1/", "s2/"], values, web, threads=1).asked
 
-    assert outcomes("100000") == {
-        Outcome.RETRY: 2,
-        Outcome.FETCHED: 8,
-        Outcome.SKIPPED_EXCEPTIONS: 1,
-    }
-    assert outcomes("50") == {Outcome.RETRY: 3, Outcome.FETCHED: 8}
+    assert asked("100000") == ["a/0", "s0/", "s1/", "a/1", "s2/"]
+    assert asked("50") == ["a/0", "s0/", "s1/", "a/1", "s2/", "a/2"]
 
 
 THROUGHPUT = {

@@ -291,7 +291,7 @@ def test_deferral_of_several_at_once_counts_once() -> None:
     driven.taken(0)
     driven.queues.put_back(driven.flying["1"], 1000, 1, 0)
     driven.queues.put_back(driven.flying["2"], 1000, 1, 0)
-    assert driven.queues.queues["h0"].hosts["h0"].deferrals == 1
+    assert driven.queues.queues["h0"].hosts[0].deferrals == 1
 
 
 def test_deferral_beyond_the_time_limit_gives_up() -> None:
@@ -306,7 +306,7 @@ def test_retry_after_never_shortens_a_rest() -> None:
     driven.taken(0)
     driven.finish("1", 0, busy_until=3000)
     assert driven.queues.next_ready(0) == 5000
-    driven.queues.rest("h0", "h0", 30_000, 0)
+    driven.queues.rest("h0", 30_000, 0)
     assert driven.queues.next_ready(0) == 30_000
     assert driven.queues.longest_rest(1000) == 29_000
 

@@ -5,7 +5,7 @@ waits for ever.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hypothesis import Phase
 from hypothesis import settings as hypothesis_settings
@@ -13,13 +13,25 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.queueitems import FetchItem
+from minutch.cycle.fetch.queueitems import Dropped, FetchItem
 from minutch.cycle.fetch.queues import FetchQueues
 from minutch.cycle.fetch.settings import NEVER, QueueSettings
 from minutch.records.crawldatum import CrawlDatum
 
 HOSTS = [f"h{number}" for number in range(6)]
 LAST = 1 << 50
+SETTINGS = st.builds(
+    QueueSettings,
+    max_threads=st.sampled_from([1, 1, 2, 8]),
+    crawl_delay=st.sampled_from([0, 200, 1000]),
+    max_exceptions=st.sampled_from([NEVER, 1, 3]),
+    exceptions_delay=st.sampled_from([0, 500]),
+    exceptions_jitter=st.just(0.5),
+    failures_in_row=st.booleans(),
+    time_limit=st.sampled_from([NEVER, 20_000]),
+    depth=st.sampled_from([NEVER, NEVER, 4]),
+    patience=st.just(50_000),
+)
 
 
 def queue_of(host: str, *, shared: bool) -> str:
@@ -34,6 +46,16 @@ class Hosts:
     items: dict[str, list[FetchItem]]
     closed: bool = False
     """The next host's address is being looked up."""
+    bad: list[FetchItem] = field(default_factory=list)
+    """URLs that can't be fetched."""
+
+    @property
+    def has_refused(self) -> bool:
+        return bool(self.bad)
+
+    def refused(self, most: int) -> list[Dropped]:
+        found, self.bad = self.bad[:most], self.bad[most:]
+        return [Dropped(item, Outcome.SKIPPED_INVALID, "no queue") for item in found]
 
     @property
     def left(self) -> int:
@@ -65,26 +87,9 @@ class One:
 class Queues(RuleBasedStateMachine):
     """Drives queues as a fetch does, and remembers what was promised to each host."""
 
-    @initialize(
-        data=st.data(),
-        threads=st.sampled_from([1, 1, 2, 8]),
-        shared=st.booleans(),
-        delay=st.sampled_from([0, 200, 1000]),
-        most=st.sampled_from([NEVER, 1, 3]),
-        back_off=st.sampled_from([0, 500]),
-        in_row=st.booleans(),
-        limit=st.sampled_from([NEVER, 20_000]),
-    )
+    @initialize(data=st.data(), settings=SETTINGS, shared=st.booleans(), refused=st.integers(0, 3))
     def begin(
-        self,
-        data: st.DataObject,
-        threads: int,
-        shared: bool,
-        delay: int,
-        most: int,
-        back_off: int,
-        in_row: bool,
-        limit: int,
+        self, data: st.DataObject, settings: QueueSettings, shared: bool, refused: int
     ) -> None:
         self.now = 1000
         self.shared = shared
@@ -94,19 +99,12 @@ class Queues(RuleBasedStateMachine):
             {host: [self.item(host) for _ in range(size)] for host, size in sizes.items()}
         )
         self.listed = listed
-        self.settings = QueueSettings(
-            max_threads=threads,
-            crawl_delay=delay,
-            min_delay=delay // 2,
-            time_limit=limit,
-            max_exceptions=most,
-            exceptions_delay=back_off,
-            exceptions_jitter=0.5,
-            failures_in_row=in_row,
-            patience=50_000,
-        )
+        self.settings = replace(settings, min_delay=settings.crawl_delay // 2)
+        listed.bad = [self.item("h0") for _ in range(refused)]
         self.queues = FetchQueues(self.settings, listed)
-        self.expected = {item.url for items in listed.items.values() for item in items}
+        self.expected = {
+            item.url for items in [*listed.items.values(), listed.bad] for item in items
+        }
         self.flying: list[FetchItem] = []
         self.ended: Counter[str] = Counter()
         self.not_before: dict[str, int] = {}
@@ -184,7 +182,7 @@ class Queues(RuleBasedStateMachine):
 
     @rule(host=st.sampled_from(HOSTS), wait=st.sampled_from([-5, 700, 60_000]))
     def rest(self, host: str, wait: int) -> None:
-        self.queues.rest(queue_of(host, shared=self.shared), host, self.now + wait, self.now)
+        self.queues.rest(host, self.now + wait, self.now)
         self.rests(host, self.now + wait)
 
     @rule(wait=st.sampled_from([0, 1, 99, 1000, 30_000]))
@@ -224,10 +222,10 @@ class Queues(RuleBasedStateMachine):
         alive = queues.queues.values()
         assert queues.in_progress == len(self.flying) == sum(q.in_progress for q in alive)
         for queue in alive:
-            assert queue.waiting == sum(items.left for items in queue.hosts.values())
+            assert queue.waiting == sum(items.left for items in queue.hosts)
             assert queue.waiting or queue.in_progress
             assert len(queue.hosts) == len(queue.awake) + len(queue.asleep)
-            assert all(items.left for items in queue.hosts.values())
+            assert all(items.left for items in queue.hosts)
         listed = 0 if self.stopped else self.listed.left
         assert queues.waiting == listed + sum(queue.waiting for queue in alive)
         assert max(self.ended.values(), default=1) == 1
@@ -254,7 +252,7 @@ class Queues(RuleBasedStateMachine):
             assert ready is None or self.now < ready < LAST
             self.now = ready or self.now
         assert not self.queues.has_dropped
-        assert self.queues.waiting == 0 and not self.queues.queues
+        assert self.queues.waiting == 0 and self.queues.is_empty and not self.queues.queues
         assert set(self.ended) == self.expected
         assert set(self.ended.values()) <= {1}
 

@@ -7,6 +7,7 @@ from dataclasses import fields
 import pytest
 
 from minutch.conf import Configuration
+from minutch.cycle.fetch.places import places_in
 from minutch.cycle.fetch.settings import (
     NEVER,
     FetchSettings,
@@ -18,6 +19,7 @@ from minutch.cycle.fetch.settings import (
     millis,
     share_of,
 )
+from minutch.work.tables.parallel import memory_budget
 
 DEFAULTS = Configuration.load([])
 
@@ -40,19 +42,28 @@ def test_shipped_defaults_are_nutchs() -> None:
     assert settings.robots == RobotsSettings(max_crawl_delay=30_000, min_crawl_delay=5000)
     assert settings.redirects == RedirectSettings(max_redirects=0, max_length=4096)
     assert settings.follow == FollowSettings()
-    assert settings.threads == 10 and settings.queue_depth == 500 and settings.start_delay == 10
+    assert settings.places == places_in(memory_budget(DEFAULTS)) and settings.start_delay == 0
     assert settings.hung_after == 300_000
     assert settings.store_content and not settings.parse and not settings.signature
 
 
 def test_threads_of_the_command_line_win() -> None:
     settings = FetchSettings.from_conf(conf(fetcher_threads_fetch="20"), 0, threads=3)
-    assert settings.threads == 3 and settings.queue_depth == 150
-    assert FetchSettings.from_conf(conf(fetcher_threads_fetch="20"), 0).threads == 20
+    assert settings.places == 3 and settings.start_delay == 10
+    assert FetchSettings.from_conf(conf(fetcher_threads_fetch="20"), 0).places == 20
+
+
+def test_places_where_nobody_sets_threads() -> None:
+    few = conf(minutch_memory="256m")
+    assert FetchSettings.from_conf(few, 0).places == 2048
+    assert (
+        FetchSettings.from_conf(few.with_values({"fetcher.bandwidth.target": "9"}), 0).places == 10
+    )
 
 
 def test_queue_depth_multiplier() -> None:
-    assert FetchSettings.from_conf(conf(fetcher_queue_depth_multiplier="7"), 0).queue_depth == 70
+    values = {"fetcher_queue_depth_multiplier": "7", "fetcher_threads_fetch": "10"}
+    assert FetchSettings.from_conf(conf(**values), 0).queues.depth == 70
 
 
 def test_min_crawl_delay_follows_the_server_delay() -> None:
@@ -97,7 +108,11 @@ def test_most_followed_links_by_integer_division() -> None:
 
 def test_pressure_bounds(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    values = {"fetcher.maxNum.threads": "5", "fetcher.bandwidth.target.check.everyNSecs": "0"}
+    values = {
+        "fetcher.maxNum.threads": "5",
+        "fetcher.bandwidth.target": "1000",
+        "fetcher.bandwidth.target.check.everyNSecs": "0",
+    }
     settings = PressureSettings.from_conf(DEFAULTS.with_values(values), threads=10, now=1000)
     assert settings.max_threads == 10 and settings.check_every == 1
     assert settings.check_after == 1000 + 5 * 60_000
@@ -123,11 +138,11 @@ def test_milliseconds(seconds: float, expected: int) -> None:
 
 
 HOLDS_IN_EACH = {
-    "queues": {field.name for field in fields(QueueSettings)},
+    "queues": {field.name for field in fields(QueueSettings)} - {"depth"},
     "robots": {field.name for field in fields(RobotsSettings)},
     "redirects": {field.name for field in fields(RedirectSettings)},
     "follow": {field.name for field in fields(FollowSettings)},
-    "pressure": {"retries", "check_after", "check_every"},
+    "pressure": {"retries", "check_after", "check_every", "tail_share"},
     "": {
         "start_delay",
         "hung_after",
@@ -161,6 +176,7 @@ def test_every_setting_is_divided_among_processes_or_holds_in_each() -> None:
             fetcher_throughput_threshold_pages="10",
             fetcher_bandwidth_target="100",
             fetcher_maxNum_threads="40",
+            fetcher_queue_depth_multiplier="2",
         ),
         0,
         7,
@@ -179,5 +195,5 @@ def test_no_process_is_without_a_thread_and_what_is_off_stays_off() -> None:
         conf(fetcher_queue_depth_multiplier="1", fetcher_maxNum_threads="2"), 0, 2
     )
     for part in (share_of(settings, index, 4) for index in range(4)):
-        assert (part.threads, part.queue_depth, part.pressure.max_threads) == (1, 1, 1)
+        assert (part.places, part.queues.depth, part.pressure.max_threads) == (1, 1, 1)
         assert (part.pressure.min_pages, part.pressure.bits_per_second) == (NEVER, NEVER)

@@ -1,8 +1,7 @@
-"""Queue names, the feeder, and the links that are followed in the same fetch."""
+"""Queue names, and the links that are followed in the same fetch."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,19 +9,15 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.feeder import Feeder, count_entries, fetch_list, generate_files
 from minutch.cycle.fetch.fetchparser import LinkFollower
-from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.queueitems import FetchItem
 from minutch.cycle.fetch.queuekey import queue_key
 from minutch.cycle.fetch.recorder import ParsedPage
 from minutch.cycle.fetch.redirectchain import RedirectChain, pack_follow, unpack_follow
 from minutch.cycle.fetch.settings import FollowSettings
 from minutch.cycle.fetch.stats import FetchStats
-from minutch.errors import StoreError, UrlError
 from minutch.hadoop.formats.writables import Text
 from minutch.records.crawldatum import STATUS_LINKED, CrawlDatum
-from tests.support.segments import make_segment
 
 
 @pytest.mark.parametrize(
@@ -33,6 +28,8 @@ from tests.support.segments import make_segment
         ("byHost", "no url", None),
         ("byDomain", "http://x.www.a.co.uk/", "a.co.uk"),
         ("byDomain", "http://10.0.0.1/", "10.0.0.1"),
+        ("byDomain", "http://localhost./", "localhost"),
+        ("byDomain", "http://0x7f.1/", "127.0.0.1"),
         ("byDomain", "no url", None),
         ("byIP", "http://known.example/", "10.0.0.9"),
         ("byIP", "http://unknown.example/", None),
@@ -43,66 +40,7 @@ def test_queue_names(mode: str, url: str, key: str | None) -> None:
     assert queue_key(mode, {"known.example": "10.0.0.9"}.get)(url) == key
 
 
-def test_fetch_lists(tmp_path: Path) -> None:
-    segment = make_segment(tmp_path, ["http://b/", "http://a/"])
-    files = generate_files(segment.path)
-    assert [url for url, _ in fetch_list(files)] == ["http://b/", "http://a/"]
-    assert count_entries(files) == 2
-    with pytest.raises(StoreError, match="no fetch list"):
-        generate_files(tmp_path)
-
-
-def fed(feeder: Feeder) -> list[object]:
-    found: list[object] = []
-    while not feeder.done:
-        item = feeder.next()
-        if isinstance(item, FetchItem):
-            found.append((item.listed, item.url))
-        elif item is not None:
-            found.append((item[0], item[2]))
-    return found
-
-
 KEY = queue_key("byHost", lambda host: None)
-
-
-def entries(*urls: str) -> list[tuple[str, CrawlDatum]]:
-    return [(url, CrawlDatum()) for url in urls]
-
-
-def test_feeder_normalizes_and_filters() -> None:
-    def normalize(url: str) -> str:
-        if "bad" in url:
-            raise UrlError("bad")
-        return url.lower()
-
-    feeder = Feeder(
-        entries("http://A/", "http://x/bad", "http://x/no", "nosuch:x"),
-        KEY,
-        normalize=normalize,
-        keep=lambda url: None if "no" in url and "nosuch" not in url else url,
-    )
-    assert fed(feeder) == [
-        ("http://A/", "http://a/"),
-        ("http://x/bad", Outcome.SKIPPED_FILTERED),
-        ("http://x/no", Outcome.SKIPPED_FILTERED),
-        ("nosuch:x", Outcome.SKIPPED_INVALID),
-    ]
-    assert feeder.total == 4
-
-
-def test_feeder_leaves_out_what_is_settled_as_often_as_it_is() -> None:
-    feeder = Feeder(
-        entries("http://a/", "http://a/", "http://b/"), KEY, settled=Counter({"http://a/": 1})
-    )
-    assert fed(feeder) == [("http://a/", "http://a/"), ("http://b/", "http://b/")]
-    assert feeder.total == 3
-
-
-def test_feeder_passes_over_what_belongs_to_others() -> None:
-    feeder = Feeder(entries("http://a/", "http://b/"), KEY, mine=lambda queue_id: queue_id == "b")
-    assert fed(feeder) == [("http://b/", "http://b/")]
-    assert feeder.total == 1
 
 
 def test_follow_entries_come_back() -> None:

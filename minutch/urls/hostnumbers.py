@@ -1,0 +1,96 @@
+"""Hosts of many URLs at a time, as numbers or as views of their text; without Polars.
+
+Plain URLs, which nearly all are, are taken apart by a kernel; the others by `urls.parts`. Source:
+java.net.URL.getHost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from minutch.errors import UrlError
+from minutch.hadoop.formats.batch import Lengths, Offsets
+from minutch.kernels.arrow import INLINE, Bytes, Views
+from minutch.kernels.distinct import numbered
+from minutch.kernels.hosts import find_hosts
+from minutch.kernels.native import Column
+from minutch.urls.parts import parse
+
+Numbers = npt.NDArray[np.int64]
+
+
+class PlainHosts(NamedTuple):
+    """The hosts of plain URLs: views of their `text`, a bitmap of the rows that have one, the
+    numbers of the `others`.
+    """
+
+    views: Views
+    text: Bytes
+    valid: Bytes
+    others: Numbers
+
+
+def plain_hosts(base: int, at: Offsets, length: Lengths) -> PlainHosts:
+    """Returns the hosts of the plain ones among URLs at distances from an address."""
+    count = len(at)
+    text = np.empty(int(length.sum(dtype=np.int64)), np.uint8)  # what is unused takes no memory
+    views, valid = np.empty((count, 4), np.int32), np.zeros(-(-count // 8), np.uint8)
+    used = find_hosts(base, at, length, text, views, valid)
+    others = np.flatnonzero(np.unpackbits(valid, count=count, bitorder="little") == 0)
+    return PlainHosts(views, text[:used], valid, others)
+
+
+class HostNumbers:
+    """Numbers for the hosts of URLs that come in batches: a function is called once for each host,
+    as it is spelled.
+    """
+
+    def __init__(self, number: Callable[[str], int], *, missing: int) -> None:
+        """`missing` stands for what is no URL."""
+        self._number = number
+        self._missing = missing
+        self._numbers = np.empty(0, np.int64)
+        self._views = np.empty((0, 4), np.int32)
+        self._text = np.empty(0, np.uint8)
+
+    def of(self, keys: Bytes, at: Offsets, length: Lengths) -> Numbers:
+        """Returns the number of the host of each URL at offsets of a buffer."""
+        views, text, _, others = plain_hosts(keys.ctypes.data, at, length)
+        views[views[:, 0] > INLINE, 2] = 1
+        known, everything = len(self._views), np.concatenate([self._views, views])
+        addresses = np.array([self._text.ctypes.data, text.ctypes.data], np.uint64)
+        rows, places = numbered(Column(everything, addresses))
+        self._keep(everything[rows[known:]], text)
+        numbers = self._numbers[places[known:]]
+        for row in others.tolist():
+            url = keys[at[row] : at[row] + length[row]].tobytes().decode("utf-8", "replace")
+            host = host_of(url)
+            numbers[row] = self._missing if host is None else self._number(host)
+        return numbers
+
+    def _keep(self, views: Views, text: Bytes) -> None:
+        """Numbers new hosts, and keeps their text behind that of the others."""
+        pieces, numbers, end = [self._text], [], len(self._text)
+        for view in views:
+            size, _, _, at = view.tolist()
+            if size > INLINE:
+                pieces.append(text[at : at + size])
+                view[2:] = 0, end
+                end += size
+            host = view.view(np.uint8)[4 : 4 + size] if size <= INLINE else pieces[-1]
+            numbers.append(self._number(str(host.data, "ascii")))
+        self._numbers = np.append(self._numbers, np.array(numbers, np.int64))
+        self._views = np.concatenate([self._views, views])
+        self._text = np.concatenate(pieces)
+
+
+def host_of(url: str) -> str | None:
+    """Returns the host of a URL as it is spelled there; None for what is no URL."""
+    try:
+        return parse(url).host
+    except UrlError:
+        return None
