@@ -358,6 +358,7 @@ class HugePages:
     """A task that reads pages as parse-html does when there are many."""
 
     answers = ()
+    result_type = str
 
     def __init__(self) -> None:
         self.extractor = EXTRACTORS[0]

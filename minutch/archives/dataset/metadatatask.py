@@ -69,6 +69,7 @@ class MetadataTask:
     """A task of a WorkerPool, whose items are pickled UrlRecords."""
 
     answers: Sequence[type] = (MetadataLine,)
+    result_type = MetadataLine
 
     def __init__(self, conf: Configuration) -> None:
         self._charsets = CharsetDetector(conf)

@@ -208,10 +208,16 @@ class ParseTask(Generic[R]):
     """The task of a `WorkerPool` over pages; R is what the parent gets of each."""
 
     answers: Sequence[type] = ()
+    """The classes of the objects in a result, its own first."""
 
     def __init__(self, parser: PageParser, packer: DocumentPacker) -> None:
         self._parser = parser
         self._packer = packer
+
+    @property
+    def result_type(self) -> type:
+        """The class of results."""
+        return self.answers[0]
 
     @abstractmethod
     def _page(self, item: bytes) -> ReadPage:

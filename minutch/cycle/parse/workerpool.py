@@ -114,6 +114,10 @@ class WorkerTask(Protocol[R]):
     def answers(self) -> Sequence[type]:
         """The classes of the objects in a result, besides Python's own."""
 
+    @property
+    def result_type(self) -> Any:
+        """The type of a result, as it is annotated (see `answertypes`)."""
+
     def run(self, item: bytes) -> Any:
         """Reads an item within the limits; may raise ParseTimeout (from the alarm) and
         MemoryError.
@@ -167,6 +171,8 @@ class _Worker(Generic[R]):
         task_of = (lambda: task) if may_fork() else make_task
         self.at: Any = RawValue("q", 0)
         self.batch: _Batch[R] | None = None
+        self.answer: workeranswers.Answer | None = None
+        self.is_forging = False
         self.seen = -1
         self.since = 0.0
         args = (task_of, self.at, settings)
@@ -175,6 +181,7 @@ class _Worker(Generic[R]):
 
     def send(self, batch: _Batch[R]) -> None:
         self.batch, self.seen, self.since = batch, NOT_BEGUN, time.monotonic()
+        self.answer = None
         self.at.value = NOT_BEGUN
         self.channel.send([batch.items[index] for index in batch.missing()])
 
@@ -333,11 +340,7 @@ class WorkerPool(Generic[R]):
         seconds at least.
         """
         worker, batch = running.worker, running.batch
-        if (
-            not worker.connection.poll()
-            and worker.process.is_alive()
-            and not self._is_stuck(worker)
-        ):
+        if not self._is_over(worker, batch):
             return None
         self._receive(worker, batch)
         with self._lock:
@@ -405,14 +408,14 @@ class WorkerPool(Generic[R]):
         """The batches that workers have answered, or died on; waits until there is news, half a
         second at most.
         """
-        answered = [self._busy[connection] for connection in wait(list(self._busy), timeout=POLL)]
-        stuck = [
+        wait(list(self._busy), timeout=POLL)
+        over = [
             worker
             for worker in self._busy.values()
-            if worker not in answered and self._is_stuck(worker)
+            if worker.batch is not None and self._is_over(worker, worker.batch)
         ]
         batches = []
-        for worker in (*answered, *stuck):
+        for worker in over:
             batch = worker.batch
             assert batch is not None
             del self._busy[worker.connection]
@@ -425,6 +428,21 @@ class WorkerPool(Generic[R]):
     def _is_stuck(self, worker: _Worker[R]) -> bool:
         return self._timeout > 0 and worker.is_stuck(self._timeout)
 
+    def _is_over(self, worker: _Worker[R], batch: _Batch[R]) -> bool:
+        """Reads what the worker has written; tells whether that is its answer, or there won't be
+        one.
+        """
+        is_lost = not worker.process.is_alive() or self._is_stuck(worker)
+        try:
+            worker.answer = workeranswers.arrived(
+                worker.channel, self._task.answers, self._task.result_type, len(batch.missing())
+            )
+        except (EOFError, OSError) as error:
+            log.debug("no answer of a worker: %s", error)
+            worker.is_forging = not isinstance(error, EOFError | ConnectionError)
+            return True
+        return is_lost or worker.answer is not None
+
     def _receive(self, worker: _Worker[R], batch: _Batch[R]) -> None:
         """Takes what the worker has answered; whatever goes wrong with that, no worker is left
         behind.
@@ -436,26 +454,16 @@ class WorkerPool(Generic[R]):
             raise
 
     def _take(self, worker: _Worker[R], batch: _Batch[R]) -> None:
-        """Fills in what the worker has answered; if it does not answer, ends it and fails the item
+        """Fills in what the worker has answered; if it has not answered, ends it and fails the item
         that it was at.
         """
         missing = batch.missing()
-        is_forged = False
-        try:
-            found = (
-                workeranswers.receive(worker.channel, self._task.answers)
-                if worker.connection.poll()
-                else None
-            )
-        except (EOFError, OSError) as error:
-            log.debug("no answer of a worker: %s", error)
-            found, is_forged = None, isinstance(error, OSError)
-        if found is None:
-            reason = _too_long(self._timeout) if self._is_stuck(worker) else "the parser crashed"
+        if worker.answer is None:
+            reason = self._reason(worker)
             worker.stop()
             log.warning("a worker was ended: %s (%s)", reason, worker.process.exitcode)
             at = worker.at.value
-            if (at == FINISHING or is_forged) and len(missing) > 1:
+            if (at == FINISHING or worker.is_forging) and len(missing) > 1:
                 batch.suspects = len(missing)  # any of them: who forges an answer goes on
                 return
             batch.suspects = 0
@@ -463,8 +471,14 @@ class WorkerPool(Generic[R]):
             batch.results[culprit] = self._task.fail(batch.items[culprit], reason)
             return
         batch.suspects = max(0, batch.suspects - len(missing))
-        for index, (result, reason) in zip(missing, found, strict=True):
+        for index, (result, reason) in zip(missing, worker.answer, strict=True):
             batch.results[index] = self._task.fail(batch.items[index], reason) if reason else result
+
+    def _reason(self, worker: _Worker[R]) -> str:
+        """Returns the reason why a worker has not answered."""
+        if worker.is_forging:
+            return "the parser crashed: what it answered makes no sense"
+        return _too_long(self._timeout) if self._is_stuck(worker) else "the parser crashed"
 
 
 def _end(idle: list[_Worker[R]], busy: dict[Any, _Worker[R]], lent: set[_Worker[R]]) -> None:

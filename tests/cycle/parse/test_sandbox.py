@@ -24,7 +24,7 @@ from minutch.cycle.parse import workerpool
 from minutch.cycle.parse.packing import PackedDocument, PartSettings
 from minutch.cycle.parse.pageparser import PackedPage, PageParser, SegmentTask
 from minutch.cycle.parse.sandbox import FILES, NETWORK, PROCESSES, Sandbox
-from minutch.cycle.parse.workeranswers import receive, send
+from minutch.cycle.parse.workeranswers import arrived, send
 from minutch.cycle.parse.workerpipe import Channel
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from minutch.errors import ConfigError
@@ -312,14 +312,14 @@ def test_answers_are_data(tmp_path: Path) -> None:
     classes = (PackedPage, PackedDocument)
     for answer in ([(page, "")], [(None, "reason")]):
         send(theirs, answer)
-        assert receive(ours, classes) == answer
+        assert arrived(ours, classes, PackedPage, 1) == answer
     for bad in (Call(tmp_path / "made"), Path("x"), threading.Event, Content()):
         send(theirs, [(bad, "")])
         with pytest.raises(OSError, match="not an answer"):
-            receive(ours, classes)
+            arrived(ours, classes, PackedPage, 1)
     theirs.send([b"\x80\x05garbage"])
     with pytest.raises(OSError, match="not an answer"):
-        receive(ours, classes)
+        arrived(ours, classes, PackedPage, 1)
     assert not (tmp_path / "made").exists()
 
 
@@ -327,6 +327,7 @@ class Forger:
     """A worker that was taken over: it answers what the parent must not read."""
 
     answers = ()
+    result_type = str
 
     def run(self, item: bytes) -> bytes:
         return item
@@ -343,7 +344,8 @@ class Forger:
 def test_a_worker_that_was_taken_over_is_ended(tmp_path: Path) -> None:
     items = [b"a", str(tmp_path / "made").encode(), b"b"]
     with WorkerPool(Forger, PoolSettings(workers=1, timeout=20, memory=0)) as pool:
-        assert list(pool.map(items)) == ["a", "the parser crashed", "b"]
+        reason = "the parser crashed: what it answered makes no sense"
+        assert list(pool.map(items)) == ["a", reason, "b"]
     assert not (tmp_path / "made").exists()
 
 
