@@ -186,11 +186,19 @@ class _Worker(Generic[R]):
         self.channel.send([batch.items[index] for index in batch.missing()])
 
     def is_stuck(self, timeout: float) -> bool:
-        """Tells whether the worker has been at one item for longer than it may."""
-        if self.at.value != self.seen:
-            self.seen, self.since = self.at.value, time.monotonic()
-        allowed = START if self.at.value == NOT_BEGUN else timeout + GRACE
+        """Tells whether the worker has been at one item for longer than it may, by steps forward
+        alone: who was taken over may note what it likes.
+        """
+        place = self._place()
+        if place > self.seen:
+            self.seen, self.since = place, time.monotonic()
+        allowed = START if place == NOT_BEGUN else timeout + GRACE
         return time.monotonic() - self.since > allowed
+
+    def _place(self) -> int:
+        """Returns where in its batch the worker is, by what it has noted: FINISHING comes last."""
+        at, last = int(self.at.value), len(self.batch.items) if self.batch is not None else 0
+        return last if at == FINISHING else min(at, last)
 
     def stop(self) -> None:
         self.connection.close()

@@ -189,6 +189,23 @@ def test_a_message_that_never_ends_stops_nobody() -> None:
         assert found == ["A", "dribble: not done within 1 s (parser.timeout)", "B"]
 
 
+def test_a_worker_that_goes_back_and_forth_is_stuck(
+    pool: WorkerPool[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = pool.begin([b"a", b"b", b"c"])
+    while pool.collect(running) is None:
+        wait([running.connection], GENEROUS)
+    worker, seconds = running.worker, iter(range(1000))
+    monkeypatch.setattr("time.monotonic", lambda: float(next(seconds)))
+    worker.batch, worker.seen, worker.since = running.batch, 0, 0.0
+    found = []
+    for at in (1, 2, 1, 2, 1, 2, 1 << 60, -2, 1, 2, 1, 2):
+        worker.at.value = at
+        found.append(worker.is_stuck(1.0))
+    assert found.index(True) < 6
+    assert found[-1]
+
+
 @dataclass
 class Answers(Upper):
     """Answers for a batch with some item what the parent does not expect."""
