@@ -138,9 +138,11 @@ def test_small_pages_are_not_measured() -> None:
     assert parse("<div>" * 3_000).data.status.major == SUCCESS
 
 
-TAGS = """a address applet b big blockquote body br button caption center col colgroup dd desc details div dl dt em font
-foreignObject form h1 h2 head hr html i img input li listing marquee math mi nobr object ol optgroup option p pre rp rt
-ruby select span style svg table tbody td template textarea th title tr u ul x-y"""  # noqa: E501
+TAGS = """a address applet b big blockquote body br button caption center col colgroup dd desc \
+details div dl dt em font
+foreignObject form h1 h2 head hr html i img input li listing marquee math mi nobr object ol \
+optgroup option p pre rp rt
+ruby select span style svg table tbody td template textarea th title tr u ul x-y"""
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -40,9 +40,10 @@ LINUX = pytest.mark.skipif(
 MANIFEST = """\
 <plugin id="parse-trap" name="t"><requires><import plugin="nutch-extensionpoints"/></requires>
 <extension id="trap" point="org.apache.nutch.parse.Parser">
-<implementation id="trap" class="trap:Trap"><parameter name="contentType" value="text/trap"/></implementation>
+<implementation id="trap" class="trap:Trap"><parameter name="contentType" value="text/trap"/>\
+</implementation>
 </extension></plugin>
-"""  # noqa: E501
+"""
 TRAP = """\
 import ctypes, os, resource, signal, socket, subprocess, sys, threading, time
 from pathlib import Path
@@ -269,8 +270,9 @@ def test_programs_of_parse_ext_have_no_network_and_write_no_files(tmp_path: Path
     )
     script = (
         "import sys, subprocess; from minutch.cycle.parse.sandbox import Sandbox,"
-        " PROCESSES\nSandbox(allowed=frozenset((PROCESSES,))).close([])\nsys.exit(subprocess.run([sys.executable,"  # noqa: E501
-        " '-c', sys.argv[1]], capture_output=True).stderr.decode())"
+        " PROCESSES\nSandbox(allowed=frozenset((PROCESSES,))).close([])\n"
+        "done = subprocess.run([sys.executable, '-c', sys.argv[1]], capture_output=True)\n"
+        "sys.exit(done.stderr.decode())"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, code], capture_output=True, text=True, check=False

@@ -353,13 +353,14 @@ from minutch.plugin.points import SegmentMergeFilter
 class Picky(SegmentMergeFilter):
     def filter(self, url, generate, fetch, signature, content, parse_data, parse_text, linked):
         if url == "http://a/":
-            seen = generate.score, fetch.score, signature.score, content.content, parse_data.title, parse_text.text
+            scores = generate.score, fetch.score, signature.score
+            seen = *scores, content.content, parse_data.title, parse_text.text
             assert seen == (2.0, 1.0, 2.0, b"new", "new", "new"), seen
             assert [datum.score for datum in linked] == [1.0, 1.5]
         if url == "http://c/":
             assert (generate, fetch, signature, content, parse_data, parse_text) == (None,) * 6
         return bool(linked)
-"""  # noqa: E501
+"""
 
 
 def test_merge_filters_are_asked_with_filter(two: list[Segment], tmp_path: Path) -> None:

@@ -205,7 +205,10 @@ def test_an_entry_that_is_known_stays_unless_told_otherwise(
 ) -> None:
     known = CrawlDatum(STATUS_DB_FETCHED, 1000, 2.0, fetch_time=5)
     write_db(tmp_path / "crawldb", [(site.url("/a"), known)])
-    text = f"<urlset><url><loc>{site.url('/a')}</loc><changefreq>daily</changefreq><priority>0.7</priority></url></urlset>"  # noqa: E501
+    text = (
+        f"<urlset><url><loc>{site.url('/a')}</loc><changefreq>daily</changefreq>"
+        "<priority>0.7</priority></url></urlset>"
+    )
     url = site.add("/map.xml", text)
     run(tmp_path, url)
     assert read_db(tmp_path / "crawldb") == {site.url("/a"): known}

@@ -419,7 +419,8 @@ def test_arc_records(container: Container) -> None:
     assert damages == 0
     assert [record.block for record in records] == [description, *wanted]
     assert records[3].fields == {
-        "url": "http://h/2 with blanks", "ip": "10.0.0.1", "date": "20120109000001", "type": "text/html",  # noqa: E501
+        "url": "http://h/2 with blanks", "ip": "10.0.0.1", "date": "20120109000001",
+        "type": "text/html",
     }  # fmt: skip
 
 
