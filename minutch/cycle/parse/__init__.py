@@ -4,7 +4,7 @@ Everything fetched is hostile, so pages are parsed in processes of their own. Be
 parsesegment, then pageparser, which takes one page through all steps.
 
     `parsesegment`, `repartition`                 the job, and pages that lie in other parts
-    `workerpool`, `workerpipe`                    worker processes and what passes between
+    `workerpool`, `workerprocess`, `workerpipe`   worker processes and what passes between
     `workeranswers`, `answertypes`                what a worker answers, and what is an answer
     `sandbox`, `preloaded`                        what a worker may not do; what it starts with
     `pageparser`, `dispatch`                      one page; which parser it is given to
