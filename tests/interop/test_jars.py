@@ -1,4 +1,4 @@
-"""Where Hadoop's jars come from where there is no Maven."""
+"""Hadoop's jars come from pyspark where there is no Maven."""
 
 from __future__ import annotations
 

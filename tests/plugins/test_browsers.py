@@ -185,9 +185,7 @@ line.createOffer().then(offer => line.setLocalDescription(offer));
 
 
 async def test_nothing_that_a_page_does_reaches_a_forbidden_address(web: SmallWeb) -> None:
-    """Whatever way it takes: no connection comes, by TCP or UDP, and none that lib-http did not
-    make.
-    """
+    """No connection comes, by TCP or UDP, and none that lib-http did not make."""
     conf = conf_for(page__load__delay="2").with_values(
         {"http.filter.ipaddress.include": "127.0.0.1"}
     )
@@ -308,7 +306,7 @@ async def test_a_browser_with_too_much_memory_is_ended_and_the_next_page_gets_an
 
 
 async def test_so_many_pages_at_a_time(web: SmallWeb) -> None:
-    """With one place the second page is opened when the first is done."""
+    """A second page is opened when the first is done where there is one place."""
     protocol = Selenium(conf_for(minutch__browser__pages="1"), {})
     web.pages["/a"] = "<script>setInterval(() => fetch('/a-loads'), 10)</script>"
     web.pages["/b"] = "<script src='/b-loads'></script>"

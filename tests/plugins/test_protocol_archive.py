@@ -62,8 +62,8 @@ def conf(archive: Path | str, **more: str) -> Configuration:
 
 
 def test_a_fetch_is_answered(archive: Path, tmp_path: Path) -> None:
-    """By the newest visit with content; hosts and ports as they are; no page is 404; robots.txt is
-    obeyed.
+    """The newest visit with content answers; hosts and ports stay as they are, no page is 404,
+    robots.txt is obeyed.
     """
     names = ("", "linked", "private/x", "moved", "ä", "same", "lost", "absent")
     segment = make_segment(

@@ -1,4 +1,4 @@
-"""What a page can make its parser do: nothing beyond its own failed parse. By a plugin, in the real
+"""A page can make its parser do nothing beyond its own failed parse. Tried with a plugin in a real
 worker.
 """
 
@@ -82,7 +82,7 @@ def trap(tmp_path: Path) -> Configuration:
 
 @dataclass
 class Parsed:
-    """What became of a page."""
+    """The outcome of a page."""
 
     failed: str
     text: str

@@ -86,7 +86,7 @@ def expected_time(run: NutchRun) -> float:
 
 
 class Candidates:
-    """Which records could win: those of the newest segment that has one, under their normalized
+    """The records that could win: those of the newest segment that has one, under their normalized
     URLs.
     """
 
@@ -105,7 +105,7 @@ class Candidates:
                     self.values[kind(folder, value), key] = name, [*found, plain(folder, value)]
 
     def allow(self, folder: str, ours: tuple[bytes, bytes], theirs: tuple[bytes, bytes]) -> bool:
-        """Whether chance decides between two records: both are of the newest segment."""
+        """Tells whether chance decides between two records: both are of the newest segment."""
         found = self.values[kind(folder, ours[1]), url_of(ours[0])][1]
         return (
             ours[0] == theirs[0]

@@ -65,7 +65,7 @@ def nutchs_site(site: SitemapSite) -> None:
 
 
 def entries(path: Path, port: str) -> dict[str, Entry]:
-    """What sitemaps say of the entries, by URL, Nutch's port in place of `port`; times to the
+    """Returns the entries that sitemaps name, by URL, Nutch's port in place of `port`; times to the
     day.
     """
     return {
@@ -248,7 +248,9 @@ def test_redirects_have_a_limit(site: SitemapSite, tmp_path: Path, most: str, re
 
 
 def test_sizes_have_a_limit(site: SitemapSite, tmp_path: Path) -> None:
-    """What is cut off is not well-formed; what is gzipped may not grow beyond the limit."""
+    """A sitemap that is cut off is not well-formed; one that is gzipped may not grow beyond the
+    limit.
+    """
     large = urlset(*(f"{site.url('/')}{number}" for number in range(200)))
     urls = (
         site.add("/large.xml", large),

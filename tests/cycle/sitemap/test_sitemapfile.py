@@ -1,4 +1,4 @@
-"""What is read of sitemaps: their kinds, their dates, and elements in odd places."""
+"""Sitemaps are read in all their kinds, with their dates and with elements in odd places."""
 
 from __future__ import annotations
 

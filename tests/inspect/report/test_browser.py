@@ -58,7 +58,7 @@ def press(browser: Chromium, caption: str, number: int) -> str | None:
 
 
 def complaints(browser: Chromium) -> list[object]:
-    """What the browser has to say of a page: errors of scripts, refused loads."""
+    """Returns the browser's complaints about a page: errors of scripts, refused loads."""
     browser.run("1")
     kinds = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
     return [event["params"] for event in browser.events if event.get("method") in kinds]
