@@ -9,8 +9,9 @@ parsesegment, then pageparser, which takes one page through all steps.
     `sandbox`, `preloaded`                        what a worker may not do; what it starts with
     `pageparser`, `dispatch`                      one page; which parser it is given to
     `pagecheck`                                   fetches and parses one page, for the checkers
-    `charset`, `mime`, `mimerules`, `mimexml`     charset and media type
+    `charset`, `charsetlabels`                    the charset of a page, and its names
+    `mime`, `mimerules`, `mimexml`                its media type
     `outlinks`, `linkverdicts`, `textlinks`       which links are kept
     `signature`, `simhash`                        which pages are the same, or nearly
-    `pagerecords`, `packing`                      the records of a page, and their part files
+    `pagerecords`, `packing`, `partwriters`       the records of a page, and their part files
 """

@@ -19,8 +19,9 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
-from minutch.cycle.parse.packing import DocumentPacker, PackedDocument, PartSettings
+from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
 from minutch.cycle.parse.pagerecords import PageRecords, PageRecordsMaker
+from minutch.cycle.parse.partwriters import PartSettings
 from minutch.cycle.parse.signature import make_signature
 from minutch.errors import FormatError, MinutchError
 from minutch.hadoop.formats.compress import codec

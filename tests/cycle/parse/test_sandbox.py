@@ -21,8 +21,9 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.cycle.parse import workerpool
-from minutch.cycle.parse.packing import PackedDocument, PartSettings
+from minutch.cycle.parse.packing import PackedDocument
 from minutch.cycle.parse.pageparser import PackedPage, PageParser, SegmentTask
+from minutch.cycle.parse.partwriters import PartSettings
 from minutch.cycle.parse.sandbox import FILES, NETWORK, PROCESSES, Sandbox
 from minutch.cycle.parse.workeranswers import arrived, send
 from minutch.cycle.parse.workerpipe import Channel
