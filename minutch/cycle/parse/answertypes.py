@@ -15,63 +15,87 @@ alone counts.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from operator import attrgetter
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
+
+Check = Callable[[Any], bool]
 
 
 def is_of(value: object, expected: Any) -> bool:
     """Tells whether a value is of a type; False for what refers to itself."""
     try:
-        return _is_of(value, expected)
+        return check_of(expected)(value)
     except RecursionError:
         return False
 
 
-def _is_of(value: object, expected: Any) -> bool:
+@cache
+def check_of(expected: Any) -> Check:
+    """Returns the function that tells whether a value is of a type."""
     origin, arguments = get_origin(expected), get_args(expected)
     if origin in (Union, UnionType):
-        return any(_is_of(value, one) for one in arguments)
+        ways = [check_of(one) for one in arguments]
+        return lambda value: any(way(value) for way in ways)
     if origin is not None:
-        return _holds(value, origin, arguments)
-    if expected is None or not isinstance(expected, type) or expected is Any:
-        return expected is not None or value is None
-    return isinstance(value, expected) and all(
-        _is_of(getattr(value, name, _MISSING), kind) for name, kind in _fields(expected)
-    )
+        return _container(origin, [check_of(one) for one in arguments])
+    if expected is None:
+        return lambda value: value is None
+    if expected is Any or not isinstance(expected, type):
+        return lambda value: True
+    return _object(expected)
 
 
-def _holds(value: object, origin: Any, arguments: tuple[Any, ...]) -> bool:
-    """Tells whether a value is a container of this kind, and its items are of their types."""
+def _container(origin: Any, items: Sequence[Check]) -> Check:
     if origin in (list, Sequence):
-        return isinstance(value, list) and all(_is_of(item, arguments[0]) for item in value)
+        item = items[0]
+        return lambda value: isinstance(value, list) and all(map(item, value))
     if origin in (dict, Mapping):
-        return isinstance(value, dict) and all(
-            _is_of(key, arguments[0]) and _is_of(item, arguments[1]) for key, item in value.items()
+        key, item = items
+        return lambda value: (
+            isinstance(value, dict) and all(map(key, value)) and all(map(item, value.values()))
         )
     if origin is tuple:
-        return (
+        size = len(items)
+        return lambda value: (
             isinstance(value, tuple)
-            and len(value) == len(arguments)
-            and all(map(_is_of, value, arguments))
+            and len(value) == size
+            and all(item(one) for item, one in zip(items, value, strict=True))
         )
-    return True
+    return lambda value: True
 
 
-_MISSING = object()
-
-
-@cache
-def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
-    """Returns the annotated fields of a class and their types."""
+def _object(kind: type) -> Check:
+    """Returns the check of a class, which finds its fields when it is first used: they may be of
+    the same class.
+    """
     names = (
-        {field.name for field in dataclasses.fields(kind)}
+        [field.name for field in dataclasses.fields(kind)]
         if dataclasses.is_dataclass(kind)
-        else set(getattr(kind, "_fields", ()))
+        else getattr(kind, "_fields", ())
     )
+    if not names:
+        return lambda value: isinstance(value, kind)
+    fields: list[tuple[Callable[[Any], Any], Check]] = []
+
+    def check(value: Any) -> bool:
+        nonlocal fields
+        if not isinstance(value, kind):
+            return False
+        if not fields:
+            fields = [(attrgetter(name), _field(kind, name)) for name in names]
+        try:
+            return all(item(get(value)) for get, item in fields)
+        except AttributeError:  # an object that was made without it
+            return False
+
+    return check
+
+
+def _field(kind: type, name: str) -> Check:
     try:
-        hints = get_type_hints(kind) if names else {}
+        return check_of(get_type_hints(kind).get(name, Any))
     except NameError:  # of a type that only a type checker imports
-        hints = {}
-    return tuple((name, hints[name]) for name in sorted(names & hints.keys()))
+        return check_of(Any)
