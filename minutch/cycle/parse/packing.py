@@ -23,6 +23,7 @@ from minutch.cycle.segment.store import CRAWL_PARSE, PARSE_DATA, PARSE_TEXT
 from minutch.cycle.segment.storedrecords import text_key
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.hadoop.formats.sequencefile import RECORD
+from minutch.hadoop.formats.sequencewriter import record_places
 from minutch.kernels.deflate import LIBRARY_OVERHEAD, SHORT, Compressor, deflate, new_places
 from minutch.kernels.native import U8, Slices
 from minutch.records.crawldatum import CrawlDatum
@@ -208,10 +209,6 @@ def _cut(data: U8, bounds: Sequence[int]) -> list[bytes]:
 
 
 def unpack_records(crawl: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Key and value of each record of `PackedDocument.crawl`."""
-    start = 0
-    while start < len(crawl):
-        size, key_size = _LENGTHS.unpack_from(crawl, start)
-        start += _LENGTHS.size
-        yield crawl[start : start + key_size], crawl[start + key_size : start + size]
-        start += size
+    """Yields key and value of each record of `PackedDocument.crawl`. Raises FormatError."""
+    for start, end, key_end in record_places(crawl):
+        yield crawl[start + _LENGTHS.size : key_end], crawl[key_end:end]
