@@ -21,10 +21,9 @@ from tests.support.golden import PROJECT
 
 DESIGN = (PROJECT / "minutch" / "DESIGN.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| (\w+) \| ((?:`[\w.]+` ?)+) \| [^|]+ \|$", DESIGN, re.MULTILINE)
-WINGS = {wing: re.findall(r"`([\w.]+)`", names) for wing, names in ROWS}
-ORDER = {
-    box: number for number, box in enumerate(name for boxes in WINGS.values() for name in boxes)
-}
+BOXES = [(wing, box) for wing, names in ROWS for box in re.findall(r"`([\w.]+)`", names)]
+WINGS = {wing: [box for other, box in BOXES if other == wing] for wing, _ in ROWS}
+ORDER = {box: number for number, (_, box) in enumerate(BOXES)}
 RUN = (*flow.commands().values(), *flow.CLASSES)
 COMMANDS = {command.module for command in RUN}
 

@@ -30,18 +30,22 @@ USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
 
   <seed_dir>      file or folder with URLs, one per line; may be left out once the crawl has begun
   <crawl_dir>     where crawldb, linkdb and segments are (made if missing)
-  <num_rounds>    rounds of generate, fetch, parse, updatedb, invertlinks and dedup; -1: go on until a file .STOP
+  <num_rounds>    rounds of generate, fetch, parse, updatedb, invertlinks and dedup; \
+-1: go on until a file .STOP
                   lies in the working directory or in <crawl_dir>
 
   -s <seed_dir>                     the seeds, in Nutch's way
-  -w, --wait <number>[s|m|h|d]      when nothing is due, wait so long and look again; -1: stop (default)
+  -w, --wait <number>[s|m|h|d]      when nothing is due, wait so long and look again; \
+-1: stop (default)
   --num-tasks <n>                   parts that databases and segments are written in (2)
   --size-fetchlist <n>              pages per round (50000)
   --time-limit-fetch <minutes>      longest time to fetch in one round (180)
-  --num-threads <n>                 pages fetched at the same time at most (a page of each host)
-  --num-fetchers <n>                fetch lists with minutch.engine=spark (1); else one (--num-slaves: its older name)
+  --num-threads <n>                 pages fetched at the same time at most
+  --num-fetchers <n>                fetch lists with minutch.engine=spark (1); else one
+                                    (--num-slaves: its older name)
   --dedup-group none|host|domain    find duplicates everywhere, or within a host or domain (none)
-  --dedup-near <bits>               find near-duplicates, too: SimHash signatures that differ in so many bits
+  --dedup-near <bits>               find near-duplicates, too: SimHash signatures that differ in \
+so many bits
   --status <port>                   show a live page at this port of this machine; 0: any port
   -adddays <n>                      fetch also what will be due in so many days (0)
   -i, --index                       send each round's pages to the index
@@ -49,7 +53,8 @@ USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
   --hostdbupdate                    update the HostDb in each round
   --hostdbgenerate                  let generate use the HostDb
   --sitemaps-from-hostdb never|always|once
-                                    take the sitemaps of the HostDb's hosts: in no, every, the first round (never)"""  # noqa: E501
+                                    take the sitemaps of the HostDb's hosts: in no, every, the \
+first round (never)"""
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 

@@ -22,12 +22,14 @@ USAGE = """init [<folder>]
 
 SITE = """<?xml version="1.0" encoding="UTF-8"?>
 <!--
-  The settings of this crawl. They win over the defaults, and -D name=value on a command line wins over them.
-  `minutch showproperties` lists all properties; to change one, add a <property> for it here.
+  The settings of this crawl. They win over the defaults, and -D name=value on a command line wins
+  over them. `minutch showproperties` lists all properties; to change one, add a <property> for it
+  here.
 -->
 <configuration>
 
-  <!-- Who you are. Site owners see these names in their logs. Without the first nothing is fetched. -->
+  <!-- Who you are. Site owners see these names in their logs. Without the first nothing is
+       fetched. -->
   <property>
     <name>http.agent.name</name>
     <value></value>
@@ -59,14 +61,15 @@ SITE = """<?xml version="1.0" encoding="UTF-8"?>
     <value>true</value>
   </property>
 
-  <!-- What a site is: byHost, or byDomain (example.org, www.example.org and blog.example.org together). -->
+  <!-- What a site is: byHost, or byDomain (example.org, www.example.org and blog.example.org
+       together). -->
   <property>
     <name>db.ignore.external.links.mode</name>
     <value>byDomain</value>
   </property>
 
-  <!-- true: also take the links that Nutch passes over: srcset, media, style sheets, headers. Targets of forms that
-       post are left out below: asking for them may change something. -->
+  <!-- true: also take the links that Nutch passes over: srcset, media, style sheets, headers.
+       Targets of forms that post are left out below: asking for them may change something. -->
   <property>
     <name>parser.html.outlinks.browser</name>
     <value>true</value>
@@ -88,14 +91,15 @@ SITE = """<?xml version="1.0" encoding="UTF-8"?>
     <value>2592000</value>
   </property>
 
-  <!-- true: a page that could not be parsed, since it was cut off or is of a type that no parser knows, counts as
-       fetched. false, as in Nutch: as not modified, whether it changed or not. -->
+  <!-- true: a page that could not be parsed, since it was cut off or is of a type that no parser
+       knows, counts as fetched. false, as in Nutch: as not modified, whether it changed or not. -->
   <property>
     <name>db.update.unparsed.keeps.interval</name>
     <value>true</value>
   </property>
 
-  <!-- Nothing is fetched from this machine or from private networks. To crawl those, and only those, list them:
+  <!-- Nothing is fetched from this machine or from private networks. To crawl those, and only
+       those, list them:
   <property>
     <name>http.filter.ipaddress.include</name>
     <value>loopback,192.168.0.0/16</value>
@@ -103,12 +107,13 @@ SITE = """<?xml version="1.0" encoding="UTF-8"?>
   -->
 
 </configuration>
-"""  # noqa: E501
+"""
 
-SEEDS = """# Where the crawl begins: one URL per line, with its scheme. Lines that begin with # don't count.
+SEEDS = """# Where the crawl begins: one URL per line, with its scheme. Lines that begin with #
+# don't count.
 #
 # https://www.example.org/
-"""  # noqa: E501
+"""
 
 RULES = "regex-urlfilter.txt"
 

@@ -38,6 +38,14 @@ TOPICS = (
 PREFIX = "docs/"
 """Stands before a page whose name is a command's, too: `minutch help docs/sql`."""
 WIDTH = 80
+_DOCUMENTED = {
+    "arc2segment": "archives",
+    "export": "archives",
+    "fsck": "operating",
+    "indexchecker": "indexing",
+    "text": "archives",
+}
+"""Commands that are documented on another page than the first that uses them."""
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 _ITEM = re.compile(r"(- |\d+\. )(.*)")
 _FENCED = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -71,10 +79,12 @@ def purpose(topic: str) -> str:
 
 def about(command: str) -> str | None:
     """Returns the page to read about a command, by the name to ask for it: the one of that name, or
-    the first that uses it.
+    the first that uses it; of a few commands another one.
     """
     if command in TOPICS:
         return f"{PREFIX}{command}"
+    if command in _DOCUMENTED:
+        return _DOCUMENTED[command]
     use = re.compile(rf"\bminutch {re.escape(command)}(?![\w.])")
     uses = (
         name

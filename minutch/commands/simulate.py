@@ -27,15 +27,17 @@ from minutch.work.tables.wholefile import WholeFile
 
 USAGE: Final = """simulate <crawl> [-schedule <names>] [-days <n>] [-budget <n>[/day]] [options]
 \tcrawl\tthe folder of a crawl
-\t-schedule <names>\tdefault, adaptive, mimeadaptive, or a class (db.fetch.schedule.class); several with commas
+\t-schedule <names>\tdefault, adaptive, mimeadaptive, or a class (db.fetch.schedule.class); \
+several with commas
 \t-days <n>\tfor how long; 90 is the default
 \t-budget <n>[/day]\tfetch no more a day; the pages with the highest scores go first, as in generate
 \t-rounds <n>\trounds of the crawl a day (1)
-\t-assume <days>\tpages that were not fetched twice change every so many days; else they are like the others
+\t-assume <days>\tpages that were not fetched twice change every so many days; else they are like \
+the others
 \t-sample <n>\tpages that are looked at, at most; they stand for all (1000000)
 \t-seed <n>\tof what is left to chance (0)
 \t-json\tthe numbers of each day as JSON
-\t-svg <file>\tthe plot as a picture"""  # noqa: E501
+\t-svg <file>\tthe plot as a picture"""
 
 
 def _positive(word: str) -> float:

@@ -20,7 +20,8 @@ from minutch.job import JobContext
 log = logging.getLogger(__name__)
 
 USAGE: Final = """
- SitemapProcessor <crawldb> [-hostdb <hostdb>] [-sitemapUrls <url_dir>] [-threads <threads>] [-force] [-noStrict] \
+ SitemapProcessor <crawldb> [-hostdb <hostdb>] [-sitemapUrls <url_dir>] [-threads \
+<threads>] [-force] [-noStrict] \
 [-noFilter] [-noNormalize]
 
 \t<crawldb>\t\tthe crawldb that gets the URLs of the sitemaps; it is made if there is none
@@ -30,7 +31,7 @@ USAGE: Final = """
 \t-force\t\t\tgo on even if the crawldb is locked
 \t-noStrict\t\ttake all URLs of a sitemap, not only those below its own folder
 \t-noFilter\t\tdo not filter the URLs
-\t-noNormalize\t\tdo not normalize the URLs"""  # noqa: E501
+\t-noNormalize\t\tdo not normalize the URLs"""
 
 FLAGS: Final = (
     Flag("-hostdb", "hostdb"),

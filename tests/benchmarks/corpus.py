@@ -1,11 +1,13 @@
-"""The pages that benchmarks fetch and parse: HTML from Debian's documentation packages, the same choice at every run.
+"""The pages that benchmarks fetch and parse: HTML from Debian's documentation packages, the same
+choice at every run.
 
-    apt-get install --no-install-recommends apache2-doc debian-handbook git-doc postgresql-doc-15 python-django-doc \
-        python-sqlalchemy-doc
+    apt-get install --no-install-recommends apache2-doc debian-handbook git-doc \
+        postgresql-doc-15 python-django-doc python-sqlalchemy-doc
 
-These packages have some 6,300 pages of 2 to 200 KB in 26 languages. A page is chosen by the hash of its path, so that
-another release of a package changes little. Where too few are installed, pages are made up, and a message says so.
-"""  # noqa: E501
+These packages have some 6,300 pages of 2 to 200 KB in 26 languages. A page is chosen by the hash of
+its path, so that another release of a package changes little. Where too few are installed, pages
+are made up, and a message says so.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,9 @@ PACKAGES: Final = (
 )
 DOCUMENTATION: Final = Path("/usr/share/doc")
 
-_WORDS: Final = tuple(
-    "crawl page link text host queue fetch robot index score parse segment graph shard token anchor".split()  # noqa: E501, SIM905
+_WORDS: Final = (
+    *("crawl", "page", "link", "text", "host", "queue", "fetch", "robot"),
+    *("index", "score", "parse", "segment", "graph", "shard", "token", "anchor"),
 )
 
 

@@ -36,7 +36,10 @@ from minutch.work.tables.database import part_paths
 from tests.benchmarks import data, nutch
 
 PROJECT = Path(__file__).parents[2]
-PLUGINS = "protocol-http|urlfilter-regex|parse-html|index-(basic|anchor)|indexer-csv|scoring-opic|urlnormalizer-basic"  # noqa: E501
+PLUGINS = (
+    "protocol-http|urlfilter-regex|parse-html|index-(basic|anchor)|indexer-csv|scoring-opic"
+    "|urlnormalizer-basic"
+)
 FIELDS = ("id", "title", "content", "url", "host", "anchor", "boost", "digest", "tstamp")
 CSV = Path("csvindexwriter", "nutch.csv")
 WORDS_PER_PAGE = 500

@@ -98,6 +98,34 @@ def test_help_shows_a_page(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\nMore:    minutch help docs/sql\n" in out
 
 
+@pytest.mark.parametrize(
+    ("command", "page"),
+    [
+        ("export", "archives"),
+        ("export warc", "archives"),
+        ("export edges", "docs/sql"),
+        ("arc2segment", "archives"),
+        ("fsck", "operating"),
+        ("indexchecker", "indexing"),
+        ("robotsparser", "docs/explain"),
+        ("text", "archives"),
+        ("fetch", "crawling"),
+        ("sql", "docs/sql"),
+    ],
+)
+def test_help_of_a_command_names_the_page_that_documents_it(command: str, page: str) -> None:
+    assert pages.about(command) == page
+
+
+@pytest.mark.parametrize("command", flow.commands())
+def test_the_page_about_a_command_speaks_of_it(command: str) -> None:
+    page = pages.about(command)
+    assert page is not None
+    topic = pages.find(page)
+    assert topic is not None
+    assert re.search(rf"(`|\bminutch ){re.escape(command)}\b", pages.text(topic))
+
+
 def test_near_names_are_suggested(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["help", "compatibilty"]) == flow.UNKNOWN
     assert (

@@ -109,7 +109,8 @@ def test_the_order_of_indexing_filters() -> None:
 PUBLISHERS = """<plugin id="publish-two" name="two">
 <requires><import plugin="nutch-extensionpoints"/></requires>
 <extension point="org.apache.nutch.publisher.NutchPublisher">
-<implementation id="one" class="two:One"/><implementation id="two" class="two:Two"/></extension></plugin>"""  # noqa: E501
+<implementation id="one" class="two:One"/><implementation id="two" class="two:Two"/></extension>\
+</plugin>"""
 MODULE = """
 from minutch.plugin.points import NutchPublisher
 class One(NutchPublisher):
@@ -133,7 +134,8 @@ def test_the_order_of_publishers(tmp_path: Path) -> None:
 
 
 def test_how_much_of_a_text_is_looked_at() -> None:
-    page = f"<p>{'Dies ist ein deutscher Satz. ' * 5}{'The weather was rather fine when they went there. ' * 99}"  # noqa: E501
+    german, english = "Dies ist ein deutscher Satz. ", "The weather was fine when they went there. "
+    page = f"<p>{german * 5}{english * 99}"
     for length, language in (("140", "de"), ("-1", "en")):
         chosen = {"lang.extraction.policy": "identify", "lang.analyze.max.length": length}
         assert meta(page, "language-identifier", **chosen)["language"] == [language]

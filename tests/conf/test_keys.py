@@ -64,7 +64,7 @@ def made_up() -> tuple[re.Pattern[str], ...]:
 
 
 def is_named(name: str) -> bool:
-    """Whether a source names the property, as it is or put together."""
+    """Tells whether a source names the property, as it is or put together."""
     return name in strings() or any(pattern.fullmatch(name) for pattern in made_up())
 
 

@@ -85,7 +85,8 @@ def test_kinds(name: str, right: list[str], wrong: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["db.signature.class", "db.fetch.schedule.class", "parser.character.encoding.default", "generate.restrict.status",  # noqa: E501
+    ["db.signature.class", "db.fetch.schedule.class", "parser.character.encoding.default",
+     "generate.restrict.status",
      "parser.html.outlinks.kinds", "scoring.depth.override.pattern"],
 )  # fmt: skip
 def test_what_takes_more_than_a_look_is_said_by_its_reader(name: str, tmp_path: Path) -> None:

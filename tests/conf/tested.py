@@ -1,4 +1,4 @@
-"""Which properties the tests set, and to what: found in their text.
+"""Finds the properties that tests set, and to what values, in their text.
 
 A name may stand there as it is (`"db.max.anchor.length": "5"`, `-D db.max.anchor.length=5`), as a
 keyword with one or two underscores for its dots, as the constant of the module that reads it, or
@@ -104,7 +104,7 @@ def constants() -> dict[str, list[str]]:
 
 
 def is_set(name: str, default: str) -> bool:
-    """Whether a test sets the property to something else than its default."""
+    """Tells whether a test sets the property to something else than its default."""
     if name in ELSEWHERE:
         path, words = ELSEWHERE[name]
         return words in texts()[PROJECT / "tests" / path]

@@ -66,7 +66,7 @@ class Crawled:
         return found[0]
 
     def requests(self) -> list[str]:
-        """What the server was asked for, as short URLs."""
+        """Returns the requested URLs in short form."""
         names = {f"{address}:{self.server.site.port}": host for host, address in HOSTS.items()}
         return [f"{names[host]}{path}" for host, path in self.server.requests]
 

@@ -1,6 +1,4 @@
-"""What a crawl shows in a terminal: a live line that goes away, colours where they are wanted, 80
-columns.
-"""
+"""A crawl shows a live line that goes away, colours where they are wanted, and 80 columns."""
 
 from __future__ import annotations
 

@@ -36,7 +36,8 @@ SMALL, ADAPTIVE = GOLDEN / "crawl-small", GOLDEN / "crawl-small-adaptive"
 PORTS: Final = {SMALL: b"8810", ADAPTIVE: b"8812"}
 RUNS = [
     (run, number, segment.name)
-    for run in ("crawl-small/run-default-r2", "crawl-small/run-default-r1", "crawl-small/run-rich-r2",  # noqa: E501
+    for run in ("crawl-small/run-default-r2", "crawl-small/run-default-r1",
+                "crawl-small/run-rich-r2",
                 "crawl-small-adaptive/run-r2")
     for number, segment in enumerate(sorted((GOLDEN / run / "crawl" / "segments").glob("2*")), 1)
 ]  # fmt: skip
@@ -163,8 +164,8 @@ def fetch_records(segment: Segment, site: Site | None = None) -> dict[str, list[
         if status.startswith("notfetching"):
             continue
         metadata["_pst_"] = _SUCCESS.sub(r"\1*", status)
-        text = repr((datum.status_name, datum.fetch_interval, datum.score, datum.modified_time, datum.retries,  # noqa: E501
-                     datum.signature, sorted(metadata.items())))  # fmt: skip
+        text = repr((datum.status_name, datum.fetch_interval, datum.score, datum.modified_time,
+                     datum.retries, datum.signature, sorted(metadata.items())))  # fmt: skip
         back = site.back if site is not None else str
         found.setdefault(back(url), []).append(back(text))
     return {url: sorted(texts) for url, texts in found.items() if url != "http:/page2.html"}
@@ -198,7 +199,10 @@ def run_conf(run: str) -> Configuration:
         else SMALL / ("conf-rich" if "rich" in run else "conf-default")
     )
     conf = Configuration.load([folder])
-    includes = "protocol-http|urlfilter-(regex|validator)|urlnormalizer-(pass|regex|basic|querystring)|scoring-(opic|depth)"  # noqa: E501
+    includes = (
+        "protocol-http|urlfilter-(regex|validator)|urlnormalizer-(pass|regex|basic|querystring)"
+        "|scoring-(opic|depth)"
+    )
     if "rich" not in run:
         includes = "protocol-http|urlfilter-regex|urlnormalizer-(pass|regex|basic)|scoring-opic"
     return conf.with_values(

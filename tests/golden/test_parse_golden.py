@@ -28,7 +28,10 @@ from tests.support.golden import GOLDEN, in_set, needs_golden
 pytestmark = needs_golden
 
 # Nutch's default plugins, as far as the build that made the files had them.
-DEFAULT_PLUGINS = "protocol-http|urlfilter-regex|parse-html|index-(basic|anchor)|scoring-opic|urlnormalizer-(pass|regex|basic)"  # noqa: E501
+DEFAULT_PLUGINS = (
+    "protocol-http|urlfilter-regex|parse-html|index-(basic|anchor)|scoring-opic"
+    "|urlnormalizer-(pass|regex|basic)"
+)
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,16 @@
 
 They go to a cache outside the checkout: `MINUTCH_JARS`, else `~/.cache/minutch/jars`, a folder for
 each set. Maven fetches them, from the registry that the machine is set up for; where it can't,
-Hadoop's alone come out of the PyPI package pyspark. A machine without a JVM or without both sources
-skips the tests, with the reason.
+Hadoop's alone come out of the PyPI package pyspark, the installed one if there is any. A machine
+without a JVM or without both sources skips the tests, with the reason.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +21,10 @@ from pathlib import Path
 
 HADOOP = "3.4.1"
 PYSPARK = "4.0.1"
+"""The version that has this Hadoop, for machines without any. Hadoop before 3.4 can't read all of
+what it writes (bzip2 in blocks).
+"""
+_OLDEST = (3, 4)
 NUTCH_VERSIONS = ("1.20", "1.22")
 """The last version with the older layout of Inlinks, and the newest published one."""
 
@@ -41,6 +47,13 @@ _HADOOP_JARS = (
     ("org.lz4", "lz4-java", "1.8.0"),
     ("org.slf4j", "slf4j-api", "2.0.17"),
     ("org.slf4j", "slf4j-simple", "2.0.17"),
+)
+_HADOOP_IN_PYSPARK = (
+    "hadoop-client",
+    "lz4-java",
+    "snappy-java",
+    "slf4j-api",
+    "commons-logging",
 )
 _NUTCH_JARS = (
     ("org.apache.commons", "commons-lang3", "3.17.0"),
@@ -127,40 +140,37 @@ def _pom(artifacts: tuple[tuple[str, str, str], ...], without: tuple[tuple[str, 
 
 
 def _from_pyspark() -> list[Path]:
-    """Hadoop's jars out of the PyPI package pyspark."""
+    """Hadoop's jars out of the PyPI package pyspark. Raises NoJars."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is not None and spec.origin is not None:
+        found = _hadoop_in(Path(spec.origin).parent / "jars")
+        if _version_of(found) >= _OLDEST:
+            return found
     target = cache() / f"pyspark-{PYSPARK}"
     if not target.is_dir():
         fresh = target.with_name(f".{target.name}.{os.getpid()}")
         fresh.mkdir(parents=True)
+        pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--retries", "1"]
         try:
-            pip = [
-                sys.executable,
-                "-m",
-                "pip",
-                "install",
-                "-q",
-                "--no-deps",
-                "--retries",
-                "1",
-                "--target",
-                ".",
-            ]
-            _run([*pip, f"pyspark=={PYSPARK}"], fresh)
-            names = (
-                "hadoop-client-*",
-                "lz4-java-*",
-                "snappy-java-*",
-                "slf4j-api-*",
-                "commons-logging-*",
-            )
+            _run([*pip, "--target", ".", f"pyspark=={PYSPARK}"], fresh)
             (fresh / "jars").mkdir()
-            for name in names:
-                for jar in (fresh / "pyspark" / "jars").glob(f"{name}.jar"):
-                    shutil.move(jar, fresh / "jars")
+            for jar in _hadoop_in(fresh / "pyspark" / "jars"):
+                shutil.move(jar, fresh / "jars")
             _move(fresh / "jars", target)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
     return sorted(target.glob("*.jar"))
+
+
+def _hadoop_in(folder: Path) -> list[Path]:
+    """Those of pyspark's jars that Hadoop needs."""
+    return sorted(jar for name in _HADOOP_IN_PYSPARK for jar in folder.glob(f"{name}-*.jar"))
+
+
+def _version_of(jars: list[Path]) -> tuple[int, ...]:
+    """Hadoop's version, by the name of a jar; empty if it is not among them."""
+    found = (re.match(r"hadoop-client-api-(\d+)\.(\d+)", jar.name) for jar in jars)
+    return next((tuple(map(int, match.groups())) for match in found if match), ())
 
 
 def _run(command: list[str], folder: Path) -> None:

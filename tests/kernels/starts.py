@@ -25,6 +25,7 @@ class RunKernels:
     """A task that runs kernels, of both variants where the processor has them."""
 
     answers: Sequence[type] = ()
+    result_type = str
 
     def run(self, item: bytes) -> str:
         lengths, places = np.arange(20, dtype=np.int32), np.zeros(20, np.int64)
@@ -43,7 +44,7 @@ class RunKernels:
 
 
 def start(count: int, at_once: int) -> Counter[str]:
-    """What `count` workers answered, and how often."""
+    """Returns the answers of `count` workers, and how often each was given."""
     found: Counter[str] = Counter()
     while found.total() < count:
         with WorkerPool(RunKernels, PoolSettings(at_once, timeout=60, memory=1 << 30)) as pool:

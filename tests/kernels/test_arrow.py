@@ -39,7 +39,7 @@ def column(strings: list[bytes]) -> pl.Series:
 
 
 def strings_of(series: pl.Series) -> list[bytes]:
-    """What a kernel sees in a column."""
+    """Returns the strings that a kernel sees in a column."""
     strings = from_series(series)
     return [ctypes.string_at(int(at), int(size)) for at, size in zip(*places(strings), strict=True)]
 

@@ -22,9 +22,7 @@ SLOTS = 1024
 
 
 def numbered(keys: list[str], seed: int) -> tuple[list[int], list[int], list[int]]:
-    """What the kernel finds: the first row of each string, each string's number, and the hash of
-    each number.
-    """
+    """Returns the first row of each string, each string's number, and the hash of each number."""
     count = len(keys)
     strings = from_series(pl.Series(keys, dtype=pl.String))
     slots = np.zeros(1 << max(4, (2 * count).bit_length()), np.int32)

@@ -246,18 +246,23 @@ class Plus(ScoringFilter):
     def initial_score(self, url, datum): datum.score += 2
     def orphaned_score(self, url, datum): datum.score += 3
     def generator_sort_value(self, url, datum, init_sort): return init_sort + datum.score
-    def update_db_score(self, url, old, datum, inlinked): datum.score += sum(i.score for i in inlinked)
+    def update_db_score(self, url, old, datum, inlinked):
+        datum.score += sum(i.score for i in inlinked)
     def distribute_score_to_outlinks(self, from_url, parse_data, targets, adjust, all_count):
         for _, target in targets: target.score = 1 / all_count
         return adjust
-    def pass_score_before_parsing(self, url, datum, content): content.metadata["score"] = [str(datum.score)]
-    def pass_score_after_parsing(self, url, content, parse): parse.data.parse_meta["score"] = content.metadata["score"]
-    def indexer_score(self, url, doc, db_datum, fetch_datum, parse, inlinks, init_score): return init_score * 2
+    def pass_score_before_parsing(self, url, datum, content):
+        content.metadata["score"] = [str(datum.score)]
+    def pass_score_after_parsing(self, url, content, parse):
+        parse.data.parse_meta["score"] = content.metadata["score"]
+    def indexer_score(self, url, doc, db_datum, fetch_datum, parse, inlinks, init_score):
+        return init_score * 2
 class Times(ScoringFilter):
     def inject_score(self, url, datum): datum.score *= 10
     def generator_sort_value(self, url, datum, init_sort): return init_sort * 10
-    def indexer_score(self, url, doc, db_datum, fetch_datum, parse, inlinks, init_score): return init_score + 1
-"""  # noqa: E501
+    def indexer_score(self, url, doc, db_datum, fetch_datum, parse, inlinks, init_score):
+        return init_score + 1
+"""
 
 
 def scoring(folder: Path) -> ScoringFilters:

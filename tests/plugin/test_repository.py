@@ -1,4 +1,4 @@
-"""Which plugins are active, in what order, and how their classes are made."""
+"""Plugins are active as configured, in order, and their classes can be made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of several plugins need."""
+"""Fixtures that tests of several plugins share."""
 
 from __future__ import annotations
 

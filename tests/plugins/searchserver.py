@@ -25,7 +25,7 @@ class Asked:
 
 @dataclass
 class Answer:
-    """What is answered; after `seconds`, or (`cut`) with nothing but a closed connection."""
+    """An answer; given after `seconds`, or (`cut`) replaced by a closed connection."""
 
     status: int = 200
     body: Any = field(default_factory=dict)
@@ -65,7 +65,7 @@ class SearchServerStub:
         self._http.server_close()
 
     def bodies(self, path: str) -> list[bytes]:
-        """What was sent to paths that hold `path`."""
+        """Returns the bodies that were sent to paths that hold `path`."""
         return [asked.body for asked in self.asked if path in asked.path and asked.body]
 
 

@@ -145,8 +145,9 @@ async def test_a_script_without_end_is_ended(web: SmallWeb) -> None:
 async def test_scripts_can_not_forge_the_reading(web: SmallWeb, shared: Selenium) -> None:
     web.pages["/forger"] = """<p>honest</p><script>
     Object.defineProperty(Element.prototype, "outerHTML", {get: () => "forged"});
-    XMLSerializer.prototype.serializeToString = () => "forged"; String.prototype.slice = () => "forged";
-    </script>"""  # noqa: E501
+    XMLSerializer.prototype.serializeToString = () => "forged"; String.prototype.slice = () => \
+"forged";
+    </script>"""
     assert "<p>honest</p>" in text(await get(shared, web.url("/forger")))
 
 
@@ -164,24 +165,27 @@ async def test_robots_txt_holds_for_what_a_page_loads(web: SmallWeb, shared: Sel
     assert web.paths == ["/page", "/to-private.js"]
 
 
-HOSTILE = """<link rel="stylesheet" href="http://{host}/s.css"><link rel="preconnect" href="http://{host}">
+HOSTILE = """<link rel="stylesheet" href="http://{host}/s.css"><link rel="preconnect" \
+href="http://{host}">
 <link rel="prefetch" href="http://{host}/p"><link rel="icon" href="http://{host}/icon.png">
-<iframe src="http://{host}/frame"></iframe><img src="http://{host}/i.png"><script src="/to-inner.js"></script>
+<iframe src="http://{host}/frame"></iframe><img src="http://{host}/i.png">\
+<script src="/to-inner.js"></script>
 <object data="http://{host}/object"></object><script>
-fetch("http://{host}/fetch", {mode: "no-cors"}); fetch("http://{host}/post", {method: "POST", mode: "no-cors"});
-navigator.sendBeacon("http://{host}/beacon"); new WebSocket("ws://{host}/socket"); new EventSource("http://{host}/es");
+fetch("http://{host}/fetch", {mode: "no-cors"}); fetch("http://{host}/post", {method: "POST", \
+mode: "no-cors"});
+navigator.sendBeacon("http://{host}/beacon"); new WebSocket("ws://{host}/socket"); \
+new EventSource("http://{host}/es");
 new Worker(URL.createObjectURL(new Blob(["fetch('http://{host}/worker', {mode: 'no-cors'})"])));
 navigator.serviceWorker && navigator.serviceWorker.register("/sw.js").catch(() => 0);
 window.open("http://{host}/window");
-const line = new RTCPeerConnection({iceServers: [{urls: "stun:{host}"}]}); line.createDataChannel("x");
+const line = new RTCPeerConnection({iceServers: [{urls: "stun:{host}"}]}); \
+line.createDataChannel("x");
 line.createOffer().then(offer => line.setLocalDescription(offer));
-</script>"""  # noqa: E501
+</script>"""
 
 
 async def test_nothing_that_a_page_does_reaches_a_forbidden_address(web: SmallWeb) -> None:
-    """Whatever way it takes: no connection comes, by TCP or UDP, and none that lib-http did not
-    make.
-    """
+    """No connection comes, by TCP or UDP, and none that lib-http did not make."""
     conf = conf_for(page__load__delay="2").with_values(
         {"http.filter.ipaddress.include": "127.0.0.1"}
     )
@@ -302,7 +306,7 @@ async def test_a_browser_with_too_much_memory_is_ended_and_the_next_page_gets_an
 
 
 async def test_so_many_pages_at_a_time(web: SmallWeb) -> None:
-    """With one place the second page is opened when the first is done."""
+    """A second page is opened when the first is done where there is one place."""
     protocol = Selenium(conf_for(minutch__browser__pages="1"), {})
     web.pages["/a"] = "<script>setInterval(() => fetch('/a-loads'), 10)</script>"
     web.pages["/b"] = "<script src='/b-loads'></script>"
@@ -568,8 +572,9 @@ async def test_a_handler_that_fails_fails_its_page(web: SmallWeb) -> None:
 async def test_nutchs_handlers(web: SmallWeb) -> None:
     web.pages[
         "/ajax"
-    ] = """<body><div id=x></div><a href="javascript:void(null);" onclick="x.textContent = 'first'">1</a>
-    <a href="javascript:void(null);" onclick="x.textContent = 'second'">2</a></body>"""  # noqa: E501
+    ] = """<body><div id=x></div><a href="javascript:void(null);" onclick="x.textContent = \
+'first'">1</a>
+    <a href="javascript:void(null);" onclick="x.textContent = 'second'">2</a></body>"""
     names = "DefaultHandler, DefaultClickAllAjaxLinksHandler"
     found = text(
         await alone(

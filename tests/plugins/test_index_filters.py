@@ -30,12 +30,14 @@ FILES = {
     "not-html.txt": "# all but web pages\n+\ntext/html\n",
     "subcollections.xml": (
         """<subcollections>
-  <subcollection><name>pages</name><id>1</id><whitelist>PAGE\n base</whitelist><blacklist>page2</blacklist>
+  <subcollection><name>pages</name><id>1</id><whitelist>PAGE\n base</whitelist>\
+<blacklist>page2</blacklist>
   </subcollection>
   <subcollection><name>local</name><id>2</id><whitelist>127.0.0.1</whitelist></subcollection>
-  <subcollection><name>own</name><id>3</id><key>field</key><whitelist>http</whitelist><blacklist>?</blacklist>
+  <subcollection><name>own</name><id>3</id><key>field</key><whitelist>http</whitelist>\
+<blacklist>?</blacklist>
   </subcollection>
-</subcollections>"""  # noqa: E501
+</subcollections>"""
     ),
 }
 """Files in the configuration folder."""

@@ -222,7 +222,7 @@ def test_what_is_missing_is_said(databases: Path, caplog: pytest.LogCaptureFixtu
 
 
 class Service(BaseHTTPRequestHandler):
-    """What MaxMind's web service answers."""
+    """MaxMind's web service, with fixed answers."""
 
     asked: list[tuple[str, str | None]]
 

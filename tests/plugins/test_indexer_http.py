@@ -76,7 +76,7 @@ def solr_commands(body: bytes) -> list[tuple[str, str]]:
 
 
 def accepted(asked: Asked) -> Answer:
-    """What a healthy node answers to anything."""
+    """Answers anything as a healthy node does."""
     lines = [json.loads(line) for line in asked.body.splitlines()] if "_bulk" in asked.path else []
     kinds = [next(iter(line)) for line in lines if line.keys() & {"index", "delete"}]
     return Answer(body={"items": [{kind: {"status": 200}} for kind in kinds]})
@@ -354,7 +354,7 @@ def test_an_id_that_no_server_takes(tmp_path: Path) -> None:
 def test_a_batch_that_is_refused_is_halved(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """And what is refused alone is named; a busy moment in between costs nothing."""
+    """A document that is refused alone is named; a busy moment in between costs nothing."""
     busy = [Answer(503)]
 
     def answer(asked: Asked) -> Answer:

@@ -250,11 +250,12 @@ from pathlib import Path
 from tests.plugins.test_indexer_local import *
 writer = writer_of(Path(sys.argv[1]))
 writer.open()
-writer.write([Action(f"k{n}", writer.encode(document(id=f"k{n}", content="word " * 500))) for n in range(3000)])
+writer.write([Action(f"k{n}", writer.encode(document(id=f"k{n}", content="word " * 500))) for n \
+in range(3000)])
 writer.write([Action("kept", None)])
 print("now", flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
-"""  # noqa: E501
+"""
 
 
 def test_a_killed_job_leaves_the_last_commit_and_no_lock(tmp_path: Path) -> None:

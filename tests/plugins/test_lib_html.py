@@ -143,9 +143,11 @@ def test_room_grows_for_links_that_the_tree_repeats() -> None:
     assert len(compare(page).links) >= 400
 
 
-TAGS = """a area base body div em font form frame frameset head html iframe img li link math meta mi noembed noframes
-noscript option p plaintext script select source style svg table td template textarea title tr ul x-own b desc
-foreignObject xmp"""  # noqa: E501
+TAGS = """a area base body div em font form frame frameset head html iframe img li link math meta \
+mi noembed noframes
+noscript option p plaintext script select source style svg table td template textarea title tr ul \
+x-own b desc
+foreignObject xmp"""
 ATTRIBUTES = "href src action rel method alt name content http-equiv xlink:href class HREF Alt"
 VALUES = [
     "",
@@ -308,8 +310,9 @@ def test_threads_have_pages_of_their_own() -> None:
     assert [replace(page, links=list(page.links)) for page in found] == expected
 
 
-OFFSETS = """LOCAL_NAME NEXT PARENT FIRST_CHILD TYPE TEXT_STRING FIRST_ATTRIBUTE ATTRIBUTE_QUALIFIED ATTRIBUTE_VALUE
-ATTRIBUTE_NEXT STRING_LENGTH ENTRY_LENGTH"""  # noqa: E501
+OFFSETS = """LOCAL_NAME NEXT PARENT FIRST_CHILD TYPE TEXT_STRING FIRST_ATTRIBUTE \
+ATTRIBUTE_QUALIFIED ATTRIBUTE_VALUE
+ATTRIBUTE_NEXT STRING_LENGTH ENTRY_LENGTH"""
 
 
 @pytest.mark.parametrize("name", OFFSETS.split())
@@ -358,6 +361,7 @@ class HugePages:
     """A task that reads pages as parse-html does when there are many."""
 
     answers = ()
+    result_type = str
 
     def __init__(self) -> None:
         self.extractor = EXTRACTORS[0]

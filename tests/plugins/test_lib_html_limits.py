@@ -32,7 +32,7 @@ NAMES = [*islice(map("".join, product(ascii_lowercase, repeat=4)), 50_000)]
 
 
 def depth(page: bytes) -> int:
-    """How deep Lexbor's tree of a page is."""
+    """Returns the depth of Lexbor's tree of a page."""
     depths = {0: 0}
     for node in LexborHTMLParser(page).root.traverse():  # type: ignore[union-attr]
         parent = node.parent
@@ -138,14 +138,16 @@ def test_small_pages_are_not_measured() -> None:
     assert parse("<div>" * 3_000).data.status.major == SUCCESS
 
 
-TAGS = """a address applet b big blockquote body br button caption center col colgroup dd desc details div dl dt em font
-foreignObject form h1 h2 head hr html i img input li listing marquee math mi nobr object ol optgroup option p pre rp rt
-ruby select span style svg table tbody td template textarea th title tr u ul x-y"""  # noqa: E501
+TAGS = """a address applet b big blockquote body br button caption center col colgroup dd desc \
+details div dl dt em font
+foreignObject form h1 h2 head hr html i img input li listing marquee math mi nobr object ol \
+optgroup option p pre rp rt
+ruby select span style svg table tbody td template textarea th title tr u ul x-y"""
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_tree_is_much_deeper_than_estimated(seed: int) -> None:
-    """Whatever is repeated: a table's rows may lie in two elements that no tag names."""
+    """This holds whatever is repeated: a table's rows may lie in two elements that no tag names."""
     rng = random.Random(seed)
     for _ in range(150):
         pieces = [

@@ -78,7 +78,7 @@ def test_pages_that_stay_as_they_are(page: bytes) -> None:
     ],
 )
 def test_all_of_a_long_page_is_there(piece: bytes) -> None:
-    """Also: no piece makes the pass slow, which a test run would show."""
+    """No piece of the page is lost, or makes the pass slow, which would show in the test run."""
     page = piece * 40_000
     assert without_ends(rewrite(page)) == without_ends(page)
 

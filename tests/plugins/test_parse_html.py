@@ -301,8 +301,10 @@ def test_hostile_pages_have_a_parse(page: bytes) -> None:
     assert parse(page, CONF).data.status.is_success
 
 
-SOUP = """<a href=x> </a> <p> </p> <div> </div> <table> <td> t <b> </b> <img alt=q> <script>s </script> <title>
-</title> <body> <base href=/b/> <!-- --> <iframe> </iframe> <template> & &amp; <select> <option> é"""  # noqa: E501
+SOUP = """<a href=x> </a> <p> </p> <div> </div> <table> <td> t <b> </b> <img alt=q> \
+<script>s </script> <title>
+</title> <body> <base href=/b/> <!-- --> <iframe> </iframe> <template> & &amp; <select> \
+<option> é"""
 
 
 @settings(max_examples=150, deadline=None)

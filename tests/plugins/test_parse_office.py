@@ -54,11 +54,12 @@ WORD = archive(
         "word/document.xml": (
             f"""<w:document {W} {R} {MC}><w:body>
             <w:p><w:r><w:t>One</w:t></w:r><w:r><w:tab/><w:t>  line</w:t></w:r></w:p> <w:p/>
-            <w:p><w:hyperlink r:id="r1"><w:r><w:t>a link</w:t></w:r></w:hyperlink><w:r><w:delText>gone</w:delText></w:r>
+            <w:p><w:hyperlink r:id="r1"><w:r><w:t>a link</w:t></w:r></w:hyperlink><w:r>\
+<w:delText>gone</w:delText></w:r>
             <w:hyperlink r:id="r2"><w:r><w:t>, inside</w:t></w:r></w:hyperlink></w:p>
             <mc:AlternateContent><mc:Choice><w:p><w:r><w:t>box</w:t></w:r></w:p></mc:Choice>
             <mc:Fallback><w:p><w:r><w:t>box</w:t></w:r></w:p></mc:Fallback></mc:AlternateContent>
-            </w:body></w:document>"""  # noqa: E501
+            </w:body></w:document>"""
         ),
         "word/_rels/document.xml.rels": RELATIONS,
         "word/footnotes.xml": (
@@ -89,8 +90,10 @@ SHEETS = archive(
         ),
         "xl/worksheets/sheet1.xml": (
             f"""<worksheet {R}><sheetData><row><c t="s"><v>1</v></c><c><v>2.5</v></c></row>
-            <row><c t="inlineStr"><is><t>in line</t></is></c><c t="s"><v>7</v></c><c t="s"><v>x</v></c></row>
-            </sheetData><hyperlinks><hyperlink r:id="r1" display="shown"/></hyperlinks></worksheet>"""  # noqa: E501
+            <row><c t="inlineStr"><is><t>in line</t></is></c><c t="s"><v>7</v></c><c t="s">\
+<v>x</v></c></row>
+            </sheetData><hyperlinks><hyperlink r:id="r1" display="shown"/></hyperlinks>\
+</worksheet>"""
         ),
         "xl/worksheets/_rels/sheet1.xml.rels": RELATIONS,
     }
@@ -99,9 +102,12 @@ OPEN = archive(
     {
         "mimetype": "application/vnd.oasis.opendocument.text",
         "content.xml": (
-            f"""<o:document {SPACE}><o:styles>no</o:styles><o:body><text:tracked-changes><text:p>no</text:p>
-            </text:tracked-changes><text:h>Head</text:h><text:p>two<text:s/>words <text:a xlink:href="http://e.org/1">a
-            link</text:a> and <text:a xlink:href="#inside">more</text:a></text:p></o:body></o:document>"""  # noqa: E501
+            f"""<o:document {SPACE}><o:styles>no</o:styles><o:body><text:tracked-changes>\
+<text:p>no</text:p>
+            </text:tracked-changes><text:h>Head</text:h><text:p>two<text:s/>words \
+<text:a xlink:href="http://e.org/1">a
+            link</text:a> and <text:a xlink:href="#inside">more</text:a></text:p></o:body>\
+</o:document>"""
         ),
         "meta.xml": f"<o:meta {SPACE}><dc:title>The title</dc:title></o:meta>",
     }
@@ -129,11 +135,15 @@ BOOK = archive(
 @pytest.mark.parametrize(
     ("data", "content_type", "title", "text", "expected"),
     [
-        (WORD, f"{OOXML}wordprocessingml.document", "The title", "One line\na link, inside\nbox\na note",  # noqa: E501
+        (WORD, f"{OOXML}wordprocessingml.document", "The title",
+         "One line\na link, inside\nbox\na note",
          [("http://e.org/1", "a link")]),
-        (SLIDES, f"{OOXML}presentationml.presentation", "", "first!\nlast!", [("http://e.org/1", "first")]),  # noqa: E501
-        (SHEETS, f"{OOXML}spreadsheetml.sheet", "", "one 2.5\nin line", [("http://e.org/1", "shown")]),  # noqa: E501
-        (OPEN, "application/vnd.oasis.opendocument.text", "The title", "Head\ntwo words a link and more",  # noqa: E501
+        (SLIDES, f"{OOXML}presentationml.presentation", "", "first!\nlast!",
+         [("http://e.org/1", "first")]),
+        (SHEETS, f"{OOXML}spreadsheetml.sheet", "", "one 2.5\nin line",
+         [("http://e.org/1", "shown")]),
+        (OPEN, "application/vnd.oasis.opendocument.text", "The title",
+         "Head\ntwo words a link and more",
          [("http://e.org/1", "a link")]),
         (BOOK, "application/epub+zip", "The title", "1\nto it\n2\nto it",
          [("http://e.org/1", "it"), ("http://e.org/2", "it")]),

@@ -19,23 +19,27 @@ from tests.support.pages import URL, configuration, content, links, parse, parse
 
 RSS = """<?xml version="1.0"?>
 <rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel>
-<title>News &amp; <![CDATA[<b>more</b>]]></title><link>http://example.org/</link><description>All the news</description>
+<title>News &amp; <![CDATA[<b>more</b>]]></title><link>http://example.org/</link>\
+<description>All the news</description>
 <item><title>One</title><link>http://example.org/1</link><description>
 &lt;p&gt;First &lt;a href="/x"&gt;x&lt;/a&gt;</description>
 <author>a@example.org</author><category>c1</category><category>c2</category>
 <pubDate>Sat, 21 Nov 2026 10:00:00 GMT</pubDate></item>
-<item><title>Two</title><guid>http://example.org/2</guid><content:encoded>&lt;b&gt;Second&lt;/b&gt;</content:encoded></item>
+<item><title>Two</title><guid>http://example.org/2</guid>\
+<content:encoded>&lt;b&gt;Second&lt;/b&gt;</content:encoded></item>
 <item><title>No link</title><guid isPermaLink="false">123</guid></item>
-</channel></rss>"""  # noqa: E501
+</channel></rss>"""
 
 ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>A feed</title><subtitle>Sub</subtitle>
 <link rel="self" href="http://example.org/feed"/><link href="http://example.org/"/>
-<entry><title>E</title><link rel="alternate" href="http://example.org/e"/><summary>plain &amp; simple</summary>
+<entry><title>E</title><link rel="alternate" href="http://example.org/e"/><summary>plain &amp; \
+simple</summary>
 <author><name>N</name></author><category term="t"/><published>2026-11-21T10:00:00Z</published>
-<updated>2026-11-21T11:00:00+01:00</updated></entry></feed>"""  # noqa: E501
+<updated>2026-11-21T11:00:00+01:00</updated></entry></feed>"""
 
 SITEMAP = """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
-<url><loc>http://example.org/a</loc><lastmod>2026-01-01</lastmod></url><url><loc> /b </loc></url></urlset>"""  # noqa: E501
+<url><loc>http://example.org/a</loc><lastmod>2026-01-01</lastmod></url><url><loc> /b </loc></url>\
+</urlset>"""
 
 
 def pdf(text: str, uri: str) -> bytes:

@@ -21,12 +21,14 @@ OTHER = (
     "It goes on and on, so that no one who is in it for the end of it can say how far it is to go"
     " on. "
 )
-PAGE = f"""<!doctype html><html><head><title>The title</title><meta name=robots content="noarchive"></head><body>
+PAGE = f"""<!doctype html><html><head><title>The title</title>\
+<meta name=robots content="noarchive"></head><body>
 <div><a href=/home>Home</a> <a href=/news>News</a> <a href=/shop>Shop</a></div>
 <div><a href=/about>About us</a></div>
 <div>By a writer</div>
 <div><p>{SENTENCE * 3}</p><p>{OTHER * 3}</p></div>
-<div><a href=/imprint>Imprint</a> | <a href=/privacy>Privacy</a> | <a href=/terms>Terms</a></div></body></html>"""  # noqa: E501
+<div><a href=/imprint>Imprint</a> | <a href=/privacy>Privacy</a> | <a href=/terms>Terms</a></div>\
+</body></html>"""
 
 
 def main_text(page: str = PAGE, content_type: str = "text/html", **values: str) -> str:

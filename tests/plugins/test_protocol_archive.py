@@ -62,8 +62,8 @@ def conf(archive: Path | str, **more: str) -> Configuration:
 
 
 def test_a_fetch_is_answered(archive: Path, tmp_path: Path) -> None:
-    """By the newest visit with content; hosts and ports as they are; no page is 404; robots.txt is
-    obeyed.
+    """The newest visit with content answers; hosts and ports stay as they are, no page is 404,
+    robots.txt is obeyed.
     """
     names = ("", "linked", "private/x", "moved", "ä", "same", "lost", "absent")
     segment = make_segment(
@@ -74,8 +74,10 @@ def test_a_fetch_is_answered(archive: Path, tmp_path: Path) -> None:
         url.removeprefix(HOST): datum[0].status_name for url, datum in fetched(segment).items()
     }
     assert found == {
-        "/": "fetch_success", "/linked": "fetch_success", "/private/x": "fetch_gone", "/moved": "fetch_redir_perm",  # noqa: E501
-        "/ä": "fetch_success", "/same": "fetch_success", "/lost": "fetch_gone", "/absent": "fetch_gone",  # noqa: E501
+        "/": "fetch_success", "/linked": "fetch_success", "/private/x": "fetch_gone",
+        "/moved": "fetch_redir_perm",
+        "/ä": "fetch_success", "/same": "fetch_success", "/lost": "fetch_gone",
+        "/absent": "fetch_gone",
         "https://Other.example:443": "fetch_success",
     }  # fmt: skip
     pages = contents(segment)
@@ -109,7 +111,8 @@ def test_a_whole_crawl_without_the_web(archive: Path, tmp_path: Path) -> None:
         for url, datum in read_db(tmp_path / "crawl/crawldb").items()
     }
     assert known == {
-        "/": "db_fetched", "/linked": "db_fetched", "/moved": "db_redir_perm", "/private/x": "db_gone",  # noqa: E501
+        "/": "db_fetched", "/linked": "db_fetched", "/moved": "db_redir_perm",
+        "/private/x": "db_gone",
     }  # fmt: skip
 
 

@@ -142,7 +142,10 @@ def test_regex_rules(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_regex_rules_of_a_scope(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    rule = "<regex-normalize><regex><pattern>a</pattern><substitution>{}</substitution></regex></regex-normalize>"  # noqa: E501
+    rule = (
+        "<regex-normalize><regex><pattern>a</pattern><substitution>{}</substitution></regex>"
+        "</regex-normalize>"
+    )
     (tmp_path / "default.xml").write_text(rule.format("b"))
     (tmp_path / "inject.xml").write_text(rule.format("c"))
     (tmp_path / "empty.xml").write_text("<regex-normalize/>")

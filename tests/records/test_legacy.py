@@ -188,7 +188,7 @@ def test_names(name: str, found: type) -> None:
 
 
 def test_the_hex_dump_of_nutchs_page(tmp_path: Path) -> None:
-    """A pair of longs, and the head before it: "SEQ\\001\\000\\004long\\000\\004long"."""
+    """The page shows a head and a pair of longs: "SEQ\\001\\000\\004long\\000\\004long"."""
     with OldArrayFileWriter(tmp_path / "a", "long") as writer:
         for number in range(0x281):
             writer.append_value(struct.pack(">q", 672411 if number == 0x280 else number))

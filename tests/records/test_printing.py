@@ -1,4 +1,4 @@
-"""What the records print, as Nutch's toString; and the strings of their oldest versions."""
+"""Records print what Nutch's toString prints, and those of the oldest versions can be read."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def free_port() -> int:
 
 
 def listens(port: int) -> bool:
-    """Whether somebody does."""
+    """Tells whether something listens there."""
     with socket.socket() as client:
         client.settimeout(1)
         return client.connect_ex(("127.0.0.1", port)) == 0
@@ -76,7 +76,7 @@ class Server:
         self.stop()
 
     def said(self) -> str:
-        """What it has printed since it was started."""
+        """Returns what it has printed since it was started."""
         return (self.folder / "console.txt").read_text(encoding="utf-8", errors="replace")
 
     def start(self) -> None:

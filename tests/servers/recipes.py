@@ -1,4 +1,4 @@
-"""How each server is started, from jars that Maven fetches and a program of one file."""
+"""Starts each server from jars that Maven fetches, and a program of one file."""
 
 from __future__ import annotations
 

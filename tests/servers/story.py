@@ -93,7 +93,7 @@ def _conf() -> Configuration:
 
 
 def pages(crawl: Path, *, duplicates: bool = False) -> Pages:
-    """What an index should hold of a crawl: the newest parse of each page that the CrawlDb has as
+    """Returns the pages that an index should hold: the newest parse of each that the CrawlDb has as
     fetched.
     """
     database = CrawlDb(crawl / "crawldb")

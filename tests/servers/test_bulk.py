@@ -123,7 +123,7 @@ def test_refused_documents_are_counted_and_the_others_taken(
 
 
 def test_a_node_that_dies_in_a_request(node: Node, story: Story, tmp_path: Path) -> None:
-    """It is waited for; nothing is lost and nothing there twice."""
+    """The job waits for it; nothing is lost, and nothing is there twice."""
     node.empty()
 
     def accident() -> None:

@@ -91,7 +91,7 @@ def test_kafka_refuses_what_is_too_large(broker: Server, story: Story, tmp_path:
 def test_kafka_dies_in_a_batch(
     broker: Server, story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is waited for. Nothing is lost; what was under way may be there twice."""
+    """The job waits for it. Nothing is lost; what was under way may be there twice."""
     send, sent = kafka.KafkaProducer.send, 0
 
     def send_or_die(producer: kafka.KafkaProducer, topic: str, message: bytes) -> Any:

@@ -75,7 +75,7 @@ class Solr:
         return self.update({"commit": {}})
 
     def update(self, body: dict[str, Any]) -> bool:
-        """Whether Solr took it."""
+        """Tells whether Solr accepted the update."""
         return httpx.post(
             f"{self.root}/{recipes.COLLECTION}/update", json=body, timeout=60
         ).is_success
@@ -172,7 +172,9 @@ def test_no_such_collection(solr: Solr, story: Story, tmp_path: Path) -> None:
 
 
 def test_a_server_that_dies_in_a_request(solr: Solr, story: Story, tmp_path: Path) -> None:
-    """It is waited for; what it had taken it has in its log, and the batch goes out again."""
+    """The job waits for it; the server finds what it had taken in its log, and the batch goes out
+    again.
+    """
     solr.empty()
 
     def accident() -> None:

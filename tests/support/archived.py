@@ -21,7 +21,10 @@ from minutch.conf import Configuration
 from tests.support.segments import LOOPBACK
 from tests.support.siteserver import SiteServer
 
-PLUGINS = "protocol-http|urlfilter-regex|parse-(html|text)|scoring-(opic|depth)|urlnormalizer-(pass|regex|basic)"  # noqa: E501
+PLUGINS = (
+    "protocol-http|urlfilter-regex|parse-(html|text)|scoring-(opic|depth)"
+    "|urlnormalizer-(pass|regex|basic)"
+)
 MODIFIED = "/books/knots.html"
 """The page that answers 304."""
 CHANGED = "/about.html"

@@ -65,7 +65,7 @@ SETTINGS = {
 
 @dataclass
 class Fetch:
-    """What a segment has of one page: how the fetch ended, and what parsing found."""
+    """A page in a segment: how its fetch ended, and what parsing found."""
 
     url: str
     status: int = status.STATUS_FETCH_SUCCESS
@@ -313,7 +313,7 @@ class Made:
         ).freeze()
 
     def context(self, settings: Mapping[str, str] | None = None) -> JobContext:
-        """What a job is given."""
+        """Makes the context of a job."""
         return JobContext(self.conf(settings), FakeClock(NOW), io.StringIO(), io.StringIO())
 
     def explain(

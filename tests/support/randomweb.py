@@ -70,7 +70,8 @@ class Plan:
         links = "".join(
             f'<a href="{target}">link {number}</a>\n' for number, target in enumerate(targets)
         )
-        return f"<html><title>page {page % 97}</title><body>text {page % 97} {links}</body></html>".encode()  # noqa: E501
+        body = f"text {page % 97} {links}"
+        return f"<html><title>page {page % 97}</title><body>{body}</body></html>".encode()
 
 
 class RandomWeb:

@@ -1,4 +1,4 @@
-"""What RFC 9309 says, case by case: (name, robots.txt, agent, URL or path, allowed)."""
+"""Cases of RFC 9309: (name, robots.txt, agent, URL or path, allowed)."""
 
 from __future__ import annotations
 

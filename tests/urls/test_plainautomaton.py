@@ -130,7 +130,7 @@ LARGE = {
 
 @pytest.mark.parametrize("filters", LARGE.values(), ids=LARGE)
 def test_rules_of_any_size(filters: str) -> None:
-    """What is too much for a sieve is asked about."""
+    """URLs that are too much for the sieve are put to the plugins."""
     found = [f"http://host{number}.org/{'ab' * number}c" for number in range(60)] + [
         "http://host1/" + "aabx" * 60
     ]

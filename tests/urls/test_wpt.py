@@ -64,7 +64,7 @@ def expected(case: dict[str, Any]) -> str | None:
 
 
 def is_http(case: dict[str, Any]) -> bool:
-    """Whether it is about http or https from beginning to end."""
+    """Tells whether a case is about http or https from beginning to end."""
     start = str(case["base"] or case["input"]).strip().lower()
     return start.startswith(("http:", "https:")) and (expected(case) or "http:").startswith(
         ("http:", "https:")

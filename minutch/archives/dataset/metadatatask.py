@@ -25,7 +25,8 @@ from minutch.archives.dataset.metadatadoc import (
     was_attempted,
 )
 from minutch.conf import Configuration
-from minutch.cycle.parse.charset import Charset, CharsetDetector
+from minutch.cycle.parse.charset import CharsetDetector
+from minutch.cycle.parse.charsetlabels import Charset
 from minutch.cycle.parse.simhash import simhash
 from minutch.errors import FormatError, ParseError
 from minutch.records.content import Content
@@ -69,6 +70,7 @@ class MetadataTask:
     """A task of a WorkerPool, whose items are pickled UrlRecords."""
 
     answers: Sequence[type] = (MetadataLine,)
+    result_type = MetadataLine
 
     def __init__(self, conf: Configuration) -> None:
         self._charsets = CharsetDetector(conf)

@@ -31,8 +31,9 @@ from minutch.cycle.crawldb.segmentfiles import merge_files
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import UpdateSettings
 from minutch.cycle.parse.mime import MimeUtil
-from minutch.cycle.parse.packing import DocumentPacker, PartSettings, PartWriters
+from minutch.cycle.parse.packing import DocumentPacker
 from minutch.cycle.parse.pagerecords import PageRecordsMaker
+from minutch.cycle.parse.partwriters import PartSettings, PartWriters
 from minutch.cycle.segment.segmentnames import segment_name
 from minutch.cycle.segment.store import (
     CONTENT,

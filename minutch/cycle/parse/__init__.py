@@ -4,12 +4,14 @@ Everything fetched is hostile, so pages are parsed in processes of their own. Be
 parsesegment, then pageparser, which takes one page through all steps.
 
     `parsesegment`, `repartition`                 the job, and pages that lie in other parts
-    `workerpool`, `workerpipe`, `workeranswers`   worker processes and what passes between
+    `workerpool`, `workerprocess`, `workerpipe`   worker processes and what passes between
+    `workeranswers`, `answertypes`                what a worker answers, and what is an answer
     `sandbox`, `preloaded`                        what a worker may not do; what it starts with
     `pageparser`, `dispatch`                      one page; which parser it is given to
     `pagecheck`                                   fetches and parses one page, for the checkers
-    `charset`, `mime`, `mimerules`, `mimexml`     charset and media type
+    `charset`, `charsetlabels`                    the charset of a page, and its names
+    `mime`, `mimerules`, `mimexml`                its media type
     `outlinks`, `linkverdicts`, `textlinks`       which links are kept
     `signature`, `simhash`                        which pages are the same, or nearly
-    `pagerecords`, `packing`                      the records of a page, and their part files
+    `pagerecords`, `packing`, `partwriters`       the records of a page, and their part files
 """

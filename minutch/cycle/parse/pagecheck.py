@@ -61,6 +61,7 @@ class CheckTask:
     """The task of the worker: parses a pickled Content; returns None if there is no parser."""
 
     answers = (ParseResult, Parse, OutlinkRun, Outlink, Writable)
+    result_type = Checked
 
     def __init__(self, conf: Configuration) -> None:
         self._parsers = ParseUtil(conf)

@@ -19,8 +19,9 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
-from minutch.cycle.parse.packing import DocumentPacker, PackedDocument, PartSettings
+from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
 from minutch.cycle.parse.pagerecords import PageRecords, PageRecordsMaker
+from minutch.cycle.parse.partwriters import PartSettings
 from minutch.cycle.parse.signature import make_signature
 from minutch.errors import FormatError, MinutchError
 from minutch.hadoop.formats.compress import codec
@@ -208,10 +209,16 @@ class ParseTask(Generic[R]):
     """The task of a `WorkerPool` over pages; R is what the parent gets of each."""
 
     answers: Sequence[type] = ()
+    """The classes of the objects in a result, its own first."""
 
     def __init__(self, parser: PageParser, packer: DocumentPacker) -> None:
         self._parser = parser
         self._packer = packer
+
+    @property
+    def result_type(self) -> type:
+        """The class of results."""
+        return self.answers[0]
 
     @abstractmethod
     def _page(self, item: bytes) -> ReadPage:

@@ -22,8 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from minutch.cycle.parse.packing import PartSettings, PartWriters, merge_kept
 from minutch.cycle.parse.pageparser import PackedPage, PageParser, SegmentTask
+from minutch.cycle.parse.partwriters import PartSettings, PartWriters, merge_kept
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from minutch.cycle.segment.store import CONTENT, CRAWL_PARSE, Segment
 from minutch.cycle.segment.storedrecords import RawRecord

@@ -12,7 +12,7 @@ page's parse with it. Elsewhere resource limits hold part of it: no file grows, 
 starts processes. In both cases the worker loses the open files that it has inherited and can't
 raise its limit of memory again, and what it answers is read as plain data
 (minutch.cycle.parse.workeranswers). Its limits of memory and time are in
-minutch.cycle.parse.workerpool.
+minutch.cycle.parse.workerprocess.
 
 `parser.sandbox=false` switches all of this off, `parser.sandbox.allow` allows some of the words
 above. parse-ext runs programs, so `processes` are allowed where it is active.

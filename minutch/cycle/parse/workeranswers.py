@@ -2,7 +2,10 @@
 
 Answers are pickles, and a pickle may name any function for the reader to call. Here it may name
 classes of the answer alone: those that the task lists (`WorkerTask.answers`) and what is derived
-from them, as far as they are loaded already.
+from them, as far as they are loaded already. What comes out must be of the shape of an answer: a
+result for each item, of the task's type (`WorkerTask.result_type`), or why there is none.
+
+    answer  :=  [(result, "") or (None, reason), ...]
 """
 
 from __future__ import annotations
@@ -13,7 +16,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
+from minutch.cycle.parse.answertypes import is_of
 from minutch.cycle.parse.workerpipe import Channel
+
+Answer = list[tuple[Any, str]]
 
 LARGEST: Final = 1 << 30
 """Bytes of a batch's answers that are read at most."""
@@ -31,17 +37,32 @@ class _Reader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module_name}.{global_name} is no class of an answer")
 
 
-def send(channel: Channel, answer: Any) -> None:
+def send(channel: Channel, answer: Answer) -> None:
     """Sends an answer."""
     channel.send([pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)])
 
 
-def receive(channel: Channel, classes: Sequence[type]) -> Any:
-    """Returns a worker's answer. Raises EOFError, OSError if it is none, or too large."""
-    data = channel.receive(LARGEST)
+def arrived(
+    channel: Channel, classes: Sequence[type], result_type: Any, count: int
+) -> Answer | None:
+    """Returns a worker's answer for so many items, None if it is not there as a whole yet.
+
+    Raises EOFError, OSError if it is none, or too large.
+    """
+    data = channel.arrived(LARGEST)
+    if data is None:
+        return None
     try:
-        return _Reader(b"".join(data), classes).load()
+        answer = _Reader(b"".join(data), classes).load()
     except EOFError:
         raise
     except Exception as error:
         raise OSError(f"not an answer: {type(error).__name__}: {error}") from error
+    if not (
+        is_of(answer, list[tuple[Any, str]])
+        and len(answer) == count
+        and all(is_of(result, None if reason else result_type) for result, reason in answer)
+    ):
+        raise OSError("not an answer: something of another shape")
+    found: Answer = answer
+    return found

@@ -8,39 +8,31 @@ result, the rest of its batch goes to a fresh worker. If it was at the end of th
 for all items together, or if what it answers is no answer, the batch is halved until one item is
 left to blame.
 
-Time is kept twice. In the worker an alarm interrupts Python code after `timeout` seconds; a library
-that doesn't come back is ended by the parent soon after. `memory` bytes are what a worker may take
-on top of what it begins with. What else it may not do is decided in `sandbox`, and holds from
-before its first item.
+Time is kept twice. In the worker an alarm interrupts Python code after `timeout` seconds
+(`workerprocess`); a library that doesn't come back is ended by the parent soon after.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
 import logging
 import os
-import resource
-import signal
-import sys
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from multiprocessing.sharedctypes import RawValue
-from pathlib import Path
-from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
 from minutch.cycle.parse import workeranswers
-from minutch.cycle.parse.dispatch import ParseTimeout
 from minutch.cycle.parse.sandbox import STRICT, Sandbox
 from minutch.cycle.parse.workerpipe import Channel
-from minutch.kernels import library
+from minutch.cycle.parse.workerprocess import FINISHING, NOT_BEGUN, WorkerTask, serve, too_long
 from minutch.processes import may_fork, start_worker
 
 if TYPE_CHECKING:
@@ -63,19 +55,8 @@ START: Final = 120.0
 """Seconds that a worker has to get to its first item: one that is no copy has to load
 everything.
 """
-NOT_BEGUN: Final = -1
-FINISHING: Final = -2
-"""In place of the number of an item: none yet, all of the batch."""
 POLL: Final = 0.5
 """Seconds after which somebody who waits for a worker looks whether it is stuck."""
-_OBJECTS: Final = 250_000
-"""Objects by which those of a batch may grow before a worker looks for cycles among them: few pages
-need as many.
-"""
-_BATCHES: Final = 64
-"""Batches after which cycles are looked for among all that has been made, not only in the last
-one.
-"""
 _AHEAD: Final = 4
 """Batches for each worker that may be taken before the first of them is done."""
 
@@ -105,25 +86,6 @@ class PoolSettings:
             memory=conf.get_int("parser.worker.memory", MEMORY) << 20,
             sandbox=Sandbox.from_conf(conf),
         )
-
-
-class WorkerTask(Protocol[R]):
-    """The task of workers. `run` and `finish` work in a worker, `fail` in the parent."""
-
-    @property
-    def answers(self) -> Sequence[type]:
-        """The classes of the objects in a result, besides Python's own."""
-
-    def run(self, item: bytes) -> Any:
-        """Reads an item within the limits; may raise ParseTimeout (from the alarm) and
-        MemoryError.
-        """
-
-    def finish(self, results: Any) -> list[R]:
-        """Returns the results, made of what `run` has returned for the items of a batch."""
-
-    def fail(self, item: bytes, reason: str) -> R:
-        """Returns the result for an item on which the task could not be brought to an end."""
 
 
 @dataclass(slots=True)
@@ -167,111 +129,39 @@ class _Worker(Generic[R]):
         task_of = (lambda: task) if may_fork() else make_task
         self.at: Any = RawValue("q", 0)
         self.batch: _Batch[R] | None = None
+        self.answer: workeranswers.Answer | None = None
+        self.is_forging = False
         self.seen = -1
         self.since = 0.0
         args = (task_of, self.at, settings)
-        self.process, self.connection = start_worker(_serve, args, name="parse-worker")
+        self.process, self.connection = start_worker(serve, args, name="parse-worker")
         self.channel = Channel(self.connection)
 
     def send(self, batch: _Batch[R]) -> None:
         self.batch, self.seen, self.since = batch, NOT_BEGUN, time.monotonic()
+        self.answer = None
         self.at.value = NOT_BEGUN
         self.channel.send([batch.items[index] for index in batch.missing()])
 
     def is_stuck(self, timeout: float) -> bool:
-        """Tells whether the worker has been at one item for longer than it may."""
-        if self.at.value != self.seen:
-            self.seen, self.since = self.at.value, time.monotonic()
-        allowed = START if self.at.value == NOT_BEGUN else timeout + GRACE
+        """Tells whether the worker has been at one item for longer than it may, by steps forward
+        alone: who was taken over may note what it likes.
+        """
+        place = self._place()
+        if place > self.seen:
+            self.seen, self.since = place, time.monotonic()
+        allowed = START if place == NOT_BEGUN else timeout + GRACE
         return time.monotonic() - self.since > allowed
+
+    def _place(self) -> int:
+        """Returns where in its batch the worker is, by what it has noted: FINISHING comes last."""
+        at, last = int(self.at.value), len(self.batch.items) if self.batch is not None else 0
+        return last if at == FINISHING else min(at, last)
 
     def stop(self) -> None:
         self.connection.close()
         self.process.kill()
         self.process.join()
-
-
-def _serve(
-    connection: Connection,
-    make_task: Callable[[], WorkerTask[R]],
-    at: Any,
-    settings: PoolSettings,
-) -> None:
-    """The worker's side: batches in, lists of (result, reason of failure) out, until the parent
-    hangs up.
-    """
-    signal.signal(signal.SIGALRM, _alarm)
-    _limit_memory(settings.memory)
-    task = make_task()
-    library.load()
-    settings.sandbox.close([connection.fileno()])
-    # Batches are made of objects that live and die together: cycles are looked for when one is
-    # gone.
-    gc.freeze()
-    gc.set_threshold(_OBJECTS, 20, 50)
-    channel = Channel(connection)
-    batches = 0
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        while (items := _next_batch(channel)) is not None:
-            found = []
-            for number, item in enumerate(items):
-                at.value = number
-                found.append(_attempt(task, item, settings.timeout))
-            _set_alarm(0)
-            at.value = FINISHING
-            results = iter(task.finish([result for result, reason in found if not reason]))
-            workeranswers.send(
-                channel, [(None, reason) if reason else (next(results), "") for _, reason in found]
-            )
-            del items, found, results
-            batches += 1
-            gc.collect(0 if batches % _BATCHES else 2)
-
-
-def _next_batch(channel: Channel) -> list[bytes] | None:
-    """Returns the next items; None if the parent has hung up, be it in the middle of a batch."""
-    try:
-        return channel.receive(sys.maxsize)
-    except (EOFError, OSError):
-        return None
-
-
-def _attempt(task: WorkerTask[Any], item: bytes, timeout: float) -> tuple[Any, str]:
-    """Runs the task on an item; the alarm stays set, until the next item sets it again."""
-    try:
-        _set_alarm(timeout)
-        return task.run(item), ""
-    except ParseTimeout:
-        return None, _too_long(timeout)
-    except MemoryError:
-        return None, "out of memory"
-
-
-def _set_alarm(seconds: float) -> None:
-    """Lets the alarm go off in so many seconds, never for 0 or less."""
-    signal.setitimer(signal.ITIMER_REAL, max(0.0, seconds))
-
-
-def _alarm(number: int, frame: FrameType | None) -> None:
-    raise ParseTimeout
-
-
-def _too_long(timeout: float) -> str:
-    return f"not done within {timeout:g} s (parser.timeout)"
-
-
-def _limit_memory(memory: int) -> None:
-    """Allows `memory` bytes more than are in use; where the system does not know such limits there
-    is none.
-    """
-    if memory <= 0:
-        return
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        used = (
-            int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
-            * resource.getpagesize()
-        )
-        resource.setrlimit(resource.RLIMIT_DATA, (used + memory, resource.RLIM_INFINITY))
 
 
 class WorkerPool(Generic[R]):
@@ -333,11 +223,7 @@ class WorkerPool(Generic[R]):
         seconds at least.
         """
         worker, batch = running.worker, running.batch
-        if (
-            not worker.connection.poll()
-            and worker.process.is_alive()
-            and not self._is_stuck(worker)
-        ):
+        if not self._is_over(worker, batch):
             return None
         self._receive(worker, batch)
         with self._lock:
@@ -405,14 +291,14 @@ class WorkerPool(Generic[R]):
         """The batches that workers have answered, or died on; waits until there is news, half a
         second at most.
         """
-        answered = [self._busy[connection] for connection in wait(list(self._busy), timeout=POLL)]
-        stuck = [
+        wait(list(self._busy), timeout=POLL)
+        over = [
             worker
             for worker in self._busy.values()
-            if worker not in answered and self._is_stuck(worker)
+            if worker.batch is not None and self._is_over(worker, worker.batch)
         ]
         batches = []
-        for worker in (*answered, *stuck):
+        for worker in over:
             batch = worker.batch
             assert batch is not None
             del self._busy[worker.connection]
@@ -425,6 +311,21 @@ class WorkerPool(Generic[R]):
     def _is_stuck(self, worker: _Worker[R]) -> bool:
         return self._timeout > 0 and worker.is_stuck(self._timeout)
 
+    def _is_over(self, worker: _Worker[R], batch: _Batch[R]) -> bool:
+        """Reads what the worker has written; tells whether that is its answer, or there won't be
+        one.
+        """
+        is_lost = not worker.process.is_alive() or self._is_stuck(worker)
+        try:
+            worker.answer = workeranswers.arrived(
+                worker.channel, self._task.answers, self._task.result_type, len(batch.missing())
+            )
+        except (EOFError, OSError) as error:
+            log.debug("no answer of a worker: %s", error)
+            worker.is_forging = not isinstance(error, EOFError | ConnectionError)
+            return True
+        return is_lost or worker.answer is not None
+
     def _receive(self, worker: _Worker[R], batch: _Batch[R]) -> None:
         """Takes what the worker has answered; whatever goes wrong with that, no worker is left
         behind.
@@ -436,26 +337,16 @@ class WorkerPool(Generic[R]):
             raise
 
     def _take(self, worker: _Worker[R], batch: _Batch[R]) -> None:
-        """Fills in what the worker has answered; if it does not answer, ends it and fails the item
+        """Fills in what the worker has answered; if it has not answered, ends it and fails the item
         that it was at.
         """
         missing = batch.missing()
-        is_forged = False
-        try:
-            found = (
-                workeranswers.receive(worker.channel, self._task.answers)
-                if worker.connection.poll()
-                else None
-            )
-        except (EOFError, OSError) as error:
-            log.debug("no answer of a worker: %s", error)
-            found, is_forged = None, isinstance(error, OSError)
-        if found is None:
-            reason = _too_long(self._timeout) if self._is_stuck(worker) else "the parser crashed"
+        if worker.answer is None:
+            reason = self._reason(worker)
             worker.stop()
             log.warning("a worker was ended: %s (%s)", reason, worker.process.exitcode)
             at = worker.at.value
-            if (at == FINISHING or is_forged) and len(missing) > 1:
+            if (at == FINISHING or worker.is_forging) and len(missing) > 1:
                 batch.suspects = len(missing)  # any of them: who forges an answer goes on
                 return
             batch.suspects = 0
@@ -463,8 +354,14 @@ class WorkerPool(Generic[R]):
             batch.results[culprit] = self._task.fail(batch.items[culprit], reason)
             return
         batch.suspects = max(0, batch.suspects - len(missing))
-        for index, (result, reason) in zip(missing, found, strict=True):
+        for index, (result, reason) in zip(missing, worker.answer, strict=True):
             batch.results[index] = self._task.fail(batch.items[index], reason) if reason else result
+
+    def _reason(self, worker: _Worker[R]) -> str:
+        """Returns the reason why a worker has not answered."""
+        if worker.is_forging:
+            return "the parser crashed: what it answered makes no sense"
+        return too_long(self._timeout) if self._is_stuck(worker) else "the parser crashed"
 
 
 def _end(idle: list[_Worker[R]], busy: dict[Any, _Worker[R]], lent: set[_Worker[R]]) -> None:

@@ -161,14 +161,14 @@ class SequenceFileWriter(WholeOrNothing):
         Values are compressed where this file's are compressed by record.
         """
         if self._block is not None:
-            for start, end, key_end in _records(records):
+            for start, end, key_end in record_places(records):
                 self.append_raw(records[start + _LENGTHS.size : key_end], records[key_end:end])
             return
         out = self._out
         begin = 0
         due = self._last_sync + self._interval - out.position
         if due < len(records):
-            for start, _, _ in _records(records):
+            for start, _, _ in record_places(records):
                 if start >= due:
                     out.write(records[begin:start])
                     self._write_marker()
@@ -218,13 +218,23 @@ def _output(target: str | Path | BinaryIO) -> ChecksumWriter | _StreamOut:
     return _StreamOut(target)
 
 
-def _records(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Start and end of each record, and where its key ends."""
-    at = 0
+def record_places(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yields start and end of each of the records that stand back to back in `data`, and where its
+    key ends. Raises FormatError.
+    """
+    at, head = 0, _LENGTHS.size
     while at < len(data):
-        length, key_length = _LENGTHS.unpack_from(data, at)
-        start, at = at, at + _LENGTHS.size + length
-        yield start, at, start + _LENGTHS.size + key_length
+        left = len(data) - at - head
+        length, key_length = _LENGTHS.unpack_from(data, at) if left >= 0 else (-1, -1)
+        if not 0 <= key_length <= length <= left:
+            raise FormatError(
+                "lengths of a record that do not fit",
+                offset=at,
+                expected=f"at most {left} bytes",
+                found=f"{length}, {key_length} of the key",
+            )
+        start, at = at, at + head + length
+        yield start, at, start + head + key_length
 
 
 class _BlockColumns:

@@ -10,7 +10,7 @@ from typing import Final
 
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.linkdb.store import LinkDb
-from minutch.cycle.parse.charset import lookup
+from minutch.cycle.parse.charsetlabels import lookup
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,

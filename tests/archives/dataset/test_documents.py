@@ -14,13 +14,18 @@ from minutch.errors import ParseError
 URL = "http://example.org/dir/page.html"
 
 HTML = """<html><head><title>
- A title </title><meta charset=utf-8><meta name=description content="What it is"><meta property="og:title" content=T>
+ A title </title><meta charset=utf-8><meta name=description content="What it is">\
+<meta property="og:title" content=T>
 <link rel=stylesheet type=text/css href=/s.css media=screen><link rel=next href=p2.html>
-<script src=a.js></script><script type=text/javascript src=b.js async></script><script>var inline</script></head>
-<body><a href="x.html#f" class=k TITLE=t>some <b>text</b></a><a name=here>no link</a><a href="javascript:go()">x</a>
-<a href=" MAILTO:a@b.org ">mail</a><map><area shape=rect coords=1,2 href=area.html></map><img src=i.png alt="">
-<iframe src=//other.org/f width=1>inner <i>text</i></iframe><a href="http://[">bad</a><a type=t text=u href=?q=1>q</a>
-</body></html>"""  # noqa: E501
+<script src=a.js></script><script type=text/javascript src=b.js async></script>\
+<script>var inline</script></head>
+<body><a href="x.html#f" class=k TITLE=t>some <b>text</b></a><a name=here>no link</a>\
+<a href="javascript:go()">x</a>
+<a href=" MAILTO:a@b.org ">mail</a><map><area shape=rect coords=1,2 href=area.html></map>\
+<img src=i.png alt="">
+<iframe src=//other.org/f width=1>inner <i>text</i></iframe><a href="http://[">bad</a>\
+<a type=t text=u href=?q=1>q</a>
+</body></html>"""
 LINKS = [
     {
         "type": "text/css",
@@ -89,14 +94,20 @@ def test_a_page_without_any_has_no_member(html: str) -> None:
 
 
 RSS = """<?xml version="1.0"?><rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/"
- xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel><title>News</title><link>http://example.org/</link>
+ xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel><title>News</title>\
+<link>http://example.org/</link>
 <description>All of it</description><pubDate>Fri, 23 Oct 2009 00:00:00 GMT</pubDate>
-<lastBuildDate>Fri, 30 Oct 2009 00:00:16 +0000</lastBuildDate><category>World</category><generator>G</generator>
-<ttl>60</ttl><item><title>One</title><description>&lt;p&gt;first &lt;a href="/1#c" rel=x&gt;here&lt;/a&gt;&lt;/p&gt;
-</description><link>http://example.org/1</link><author>a@example.org</author><category>X</category><category>Y</category>
-<comments>http://example.org/1#comments</comments><pubDate>Fri, 30 Oct 2009 12:00:16 EST</pubDate><guid>g1</guid>
-<content:encoded>&lt;a href="/2"&gt;two&lt;/a&gt;</content:encoded></item><item><dc:creator>B</dc:creator></item>
-</channel></rss>"""  # noqa: E501
+<lastBuildDate>Fri, 30 Oct 2009 00:00:16 +0000</lastBuildDate><category>World</category>\
+<generator>G</generator>
+<ttl>60</ttl><item><title>One</title><description>&lt;p&gt;first &lt;a href="/1#c" \
+rel=x&gt;here&lt;/a&gt;&lt;/p&gt;
+</description><link>http://example.org/1</link><author>a@example.org</author>\
+<category>X</category><category>Y</category>
+<comments>http://example.org/1#comments</comments><pubDate>Fri, 30 Oct 2009 12:00:16 EST</pubDate>\
+<guid>g1</guid>
+<content:encoded>&lt;a href="/2"&gt;two&lt;/a&gt;</content:encoded></item><item>\
+<dc:creator>B</dc:creator></item>
+</channel></rss>"""
 
 
 def test_rss() -> None:
@@ -136,16 +147,20 @@ def test_rss() -> None:
     assert text == "News\nAll of it\nOne\nfirst here"
 
 
-ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title type="html">A &lt;b&gt;feed&lt;/b&gt;</title>
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title type="html">A &lt;b&gt;feed&lt;/b&gt;\
+</title>
 <link href="http://example.org/" type="text/html"/><link rel="self" href="http://example.org/atom"/>
-<updated>2009-10-30T00:00:16Z</updated><author><name>N</name><uri>http://example.org/n</uri><email>n@x</email></author>
+<updated>2009-10-30T00:00:16Z</updated><author><name>N</name><uri>http://example.org/n</uri>\
+<email>n@x</email></author>
 <generator>G</generator><entry><title>One</title><summary>S &amp;amp; T</summary>
 <published>2009-10-30T00:00:16Z</published><updated>2009-10-31T00:00:16.5+01:00</updated>
 <link rel="alternate" href="http://example.org/1" title="t"/>
 <link rel="alternate" href="http://example.org/1b"/><link rel="self" href="http://example.org/s"/>
-<link rel="replies" href="http://example.org/r"/><link rel="edit" href="http://example.org/e"/><link rel="self"/>
-<author><name>N</name></author><category term="c"/><content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">
-<a href="/in">in</a></div></content></entry></feed>"""  # noqa: E501
+<link rel="replies" href="http://example.org/r"/><link rel="edit" href="http://example.org/e"/>\
+<link rel="self"/>
+<author><name>N</name></author><category term="c"/><content type="xhtml">\
+<div xmlns="http://www.w3.org/1999/xhtml">
+<a href="/in">in</a></div></content></entry></feed>"""
 
 
 def test_atom() -> None:
@@ -182,9 +197,11 @@ def test_atom() -> None:
 
 
 def test_rdf() -> None:
-    rdf = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"
+    rdf = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" \
+xmlns="http://purl.org/rss/1.0/"
     xmlns:dc="http://purl.org/dc/elements/1.1/"><channel><title>C</title></channel>
-    <item><title>I</title><dc:date>2009-10-30T00:00:16Z</dc:date><dc:subject>s</dc:subject></item></rdf:RDF>"""
+    <item><title>I</title><dc:date>2009-10-30T00:00:16Z</dc:date><dc:subject>s</dc:subject></item>\
+</rdf:RDF>"""
     doc, _ = feed_doc(rdf.encode(), URL)
     assert doc["items"] == [{"title": "I", "categories": ["s"], "published": 1256860816000}]
 

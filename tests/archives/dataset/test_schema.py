@@ -95,7 +95,7 @@ ATOM = json.loads(
     "authors": [ { "name": "Chris Perruna", "url": "http://www.blogger.com/profile/00976645165089898374" } ],
     "content": { "type": "html-doc", "links": [ { "type": "a", "text": "www.chrisperruna.com",
     "href": "http://www.chrisperruna.com" }, { "type": "a", "text": "Intercontinental Exchange (ICE) is HOT",
-    "href": "http://www.chrisperruna.com/2007/01/12/intercontinental-exchange-ice-is-hot/" } ] } } ] } }"""  # noqa: E501
+    "href": "http://www.chrisperruna.com/2007/01/12/intercontinental-exchange-ice-is-hot/" } ] } } ] } }"""  # noqa: E501 - records as they were published
 )
 REAL: Json = {
     "attempt_time": 1328767771395,

@@ -289,7 +289,7 @@ def test_visits_beyond_the_most_segments_are_counted(
 
 
 def test_an_original_may_come_later_and_in_another_file(tmp_path: Path) -> None:
-    """Also in files that are one gzip member, where records have no offsets of their own."""
+    """This holds in files of one gzip member, too, where records have no offsets of their own."""
     with WarcMaker(tmp_path / "a.warc", gzip=False) as made:
         for number in range(5):
             made.revisit(
@@ -350,7 +350,7 @@ def cdxj_of(path: Path) -> str:
 
 
 def test_a_cdxj_file_leads_to_what_is_wanted_alone(archive: Path, tmp_path: Path) -> None:
-    """The rest of the archive is not read: it may be damaged."""
+    """The rest of the archive, which may be damaged, is not read."""
     lines = cdxj_of(archive)
     (tmp_path / "x.cdxj").write_text(
         f'!meta {{}}\n{lines}no line\nx 20260101000000 {{"url": "http://x/", "offset": "0"}}\n'

@@ -12,18 +12,24 @@ from minutch.archives.web.htmlfacts import LONGEST_TEXT, html_facts
 
 PAGE = """<!DOCTYPE html><html lang=de xml:lang=de-AT>
 <head><title> A  page
-of links </title><base href="/base/"><meta name=description content="What &amp; why"><meta http-equiv=refresh content=5>
-<meta charset=utf-8><meta property=og:title content=x><link rel=stylesheet href=style.css type=text/css>
+of links </title><base href="/base/"><meta name=description content="What &amp; why">\
+<meta http-equiv=refresh content=5>
+<meta charset=utf-8><meta property=og:title content=x><link rel=stylesheet href=style.css \
+type=text/css>
 <link rel=nothing><script src="a.js" type=module></script><script>var x = "<a href=no>";</script>
 <style>@import "more.css"; body { background: url('back.png') }</style></head>
-<body background=back.gif><a href="one?a=1&amp;b=2" rel=nofollow title=t onclick=x>one <b>two</b><br>three</a>
+<body background=back.gif><a href="one?a=1&amp;b=2" rel=nofollow title=t onclick=x>one <b>two</b>\
+<br>three</a>
 <a name=here>no link</a><svg><title>drawing</title></svg>
 <img src=i.png alt="a picture" longdesc=long.html><iframe src=frame.html></iframe>
-<form action=/send method=post target=_top><input src=button.png formaction=/other><button formaction=/third></form>
-<video src=v.mp4 poster=p.png><source src=w.mp4><track src=t.vtt></video><object data=o.swf></object>
-<div data-href=/card onclick="window.open('/popup', 'x')">x</div><input onclick="location.href='/there'">
+<form action=/send method=post target=_top><input src=button.png formaction=/other>\
+<button formaction=/third></form>
+<video src=v.mp4 poster=p.png><source src=w.mp4><track src=t.vtt></video>\
+<object data=o.swf></object>
+<div data-href=/card onclick="window.open('/popup', 'x')">x</div>\
+<input onclick="location.href='/there'">
 <q cite=/q></q><blockquote cite=/bq></blockquote><area href=/map rel=x><embed src=e.swf>
-"""  # noqa: E501
+"""
 
 
 def test_a_page() -> None:

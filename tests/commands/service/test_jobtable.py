@@ -23,7 +23,7 @@ def begun(table: JobTable, count: int) -> list[Job]:
 @pytest.mark.slow
 @pytest.mark.parametrize("at_a_time", [1, 2])
 async def test_so_many_at_a_time(at_a_time: int) -> None:
-    """`minutch.service.jobs` of them; the others wait their turn."""
+    """`minutch.service.jobs` jobs run at a time; the others wait their turn."""
     table, most = JobTable(at_a_time), 0
     jobs = begun(table, 3)
     while not all(job.over.is_set() for job in jobs):

@@ -157,7 +157,7 @@ def test_a_hostdb_is_kept_and_used(jobs: Jobs) -> None:
 
 @pytest.mark.parametrize(("often", "rounds"), [("never", 0), ("once", 1), ("always", 2)])
 def test_sitemaps_come_before_rounds(jobs: Jobs, often: str, rounds: int) -> None:
-    """Those of a list after the seeds, those of the HostDb's hosts before a round."""
+    """Sitemaps of a list come after the seeds, those of the HostDb's hosts before a round."""
     hostdb = jobs.root / "crawl/hostdb"
     (hostdb / "current").mkdir(parents=True)
     crawl(jobs, sitemaps=Path("maps"), threads=7, sitemaps_from_hostdb=often).run()

@@ -1,4 +1,4 @@
-"""What is left of an interrupted round."""
+"""An interrupted round is found and finished."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def reference(pages: list[Page], order: list[str]) -> set[str]:
 
 
 def number(page: Page, name: str) -> float:
-    """What is higher in the page that stays."""
+    """Returns the criterion that is higher in the page that stays."""
     return {"score": page[2], "fetchTime": page[3], "urlLength": -len(unquote(page[1]))}.get(
         name, 0
     )

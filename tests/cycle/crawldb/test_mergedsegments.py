@@ -1,4 +1,4 @@
-"""Whether a segment has been brought into the CrawlDb."""
+"""A segment counts as merged into the CrawlDb from updatedb on."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ COUNTS = {
 
 @pytest.mark.parametrize("mode", COUNTS)
 def test_addresses_files_and_what_is_no_url(crawldb: Path, tmp_path: Path, mode: str) -> None:
-    """What is no URL is counted by neither line."""
+    """Neither line counts strings that are no URLs."""
     run("domainstats", crawldb, tmp_path / "out", mode)
     assert texts(tmp_path / "out") == {"part-r-00000": COUNTS[mode]}
 

@@ -1,4 +1,4 @@
-"""What becomes of a URL in an update: against a plain reading of the rules, one URL at a time."""
+"""An update gives each URL what a plain reading of the rules gives, one URL at a time."""
 
 from collections.abc import Mapping
 from itertools import groupby

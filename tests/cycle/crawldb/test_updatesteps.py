@@ -1,4 +1,4 @@
-"""What updatedb makes of one URL, and the steps that are told of it."""
+"""updatedb's steps for one URL lead to the entry that it writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which hosts are looked up, and what becomes of them."""
+"""Hosts that are due are looked up, and their records updated."""
 
 from __future__ import annotations
 

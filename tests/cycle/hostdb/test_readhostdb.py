@@ -39,7 +39,7 @@ def db(tmp_path: Path) -> HostDb:
 
 
 def read(db: HostDb, *arguments: str, job: JobContext | None = None) -> str:
-    """What a dump with these arguments has."""
+    """Returns what a dump with these arguments contains."""
     out = db.path.parent / "out"
     assert readhostdb.run([str(db.path), str(out), *arguments], job or context()) == 0
     [part] = out.glob("part-*")

@@ -64,7 +64,7 @@ def update(
     *arguments: str | Path,
     job: JobContext | None = None,
 ) -> dict[str, HostDatum]:
-    """What is in the HostDb after a run on a CrawlDb of `pages`."""
+    """Returns the HostDb after a run on a CrawlDb of `pages`."""
     words = ["-hostdb", str(tmp_path / "hostdb"), *map(str, arguments)]
     if pages is not None:
         write_db(tmp_path / "crawldb", pages.items())

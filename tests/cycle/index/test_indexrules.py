@@ -1,4 +1,4 @@
-"""What becomes of a URL: every branch of the decision, and that each URL has one outcome."""
+"""Each URL has one outcome in the index, on every branch of the decision."""
 
 from __future__ import annotations
 

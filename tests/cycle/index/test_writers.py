@@ -63,7 +63,8 @@ class ScriptWriter(IndexWriter):
             self.busy -= 1
             self.say("busy", len(actions))
             rest = actions[1:] if self.half else None
-            raise IndexBusyError("too many", retry_after=None if self.wait < 0 else self.wait, rest=rest)
+            wait = None if self.wait < 0 else self.wait
+            raise IndexBusyError("too many", retry_after=wait, rest=rest)
         self.say("write", *(key if payload is not None else f"-{key}" for key, payload in actions))
         return [Refused(key, "no such field") for key, _ in actions if key in self.refused]
 
@@ -75,7 +76,7 @@ class ScriptWriter(IndexWriter):
 
     def abort(self):
         self.say("abort")
-'''  # noqa: E501
+'''
 
 
 class Setup:

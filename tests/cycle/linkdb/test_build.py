@@ -51,7 +51,7 @@ def records_of(tables: list[pl.DataFrame]) -> Records:
 
 
 def expected_records(rows: list[Row], limit: int) -> Records:
-    """What the records should be, in plain Python."""
+    """Returns the expected records, made in plain Python."""
     found: Records = {}
     for key, url, anchor in rows:
         links = found.setdefault(key, [])

@@ -56,7 +56,7 @@ def context(**properties: str) -> JobContext:
 
 
 def links(db: Path) -> dict[str, set[str]]:
-    """Who links to each page."""
+    """Returns the inlinks of each page."""
     store = LinkDb(db)
     tables = [table for part in range(len(store.parts())) for table in store.scan_part(part)]
     rows = [row for table in tables for row in table.select("key", "from_url").iter_rows()]

@@ -1,4 +1,4 @@
-"""Which links count, and under which names."""
+"""Links count, or not, under the names that the rules give them."""
 
 from __future__ import annotations
 

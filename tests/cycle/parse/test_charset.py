@@ -8,14 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.cycle.parse.charset import (
-    GUESS_LIMIT,
-    LABELS,
-    CharsetDetector,
-    from_header,
-    from_meta,
-    lookup,
-)
+from minutch.cycle.parse.charset import GUESS_LIMIT, CharsetDetector, from_header, from_meta
+from minutch.cycle.parse.charsetlabels import LABELS, lookup
 from minutch.errors import ConfigError
 from tests.support.charset_texts import TEXTS
 from tests.support.pages import configuration

@@ -1,4 +1,4 @@
-"""Which parser gets a page, and what becomes of parsers that fail."""
+"""A page gets the parser of its type; a parser that fails leaves it to the next."""
 
 from __future__ import annotations
 

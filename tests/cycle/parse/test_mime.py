@@ -24,23 +24,28 @@ TIKA = """<?xml version="1.0"?>
   <mime-type type="application/x-one">
     <alias type="application/x-uno"/>
     <glob pattern="*.one"/><glob pattern="ONE"/><glob pattern="*.o[nm]e"/>
-    <magic priority="60"><match value="AB" type="string" offset="0:4"><match value="C" offset="6"/></match></magic>
+    <magic priority="60"><match value="AB" type="string" offset="0:4">\
+<match value="C" offset="6"/></match></magic>
   </mime-type>
   <mime-type type="application/x-two" interpreted="true">
     <sub-class-of type="application/x-one"/>
     <glob pattern="*.two"/>
     <root-XML localName="two" namespaceURI="urn:two"/>
-    <magic><match value="0xCAFE" type="string"/><match value="0x0102" type="little16" offset="2"/></magic>
+    <magic><match value="0xCAFE" type="string"/><match value="0x0102" type="little16" offset="2"/>\
+</magic>
     <magic priority="40"><match value="(?i)two+" type="regex" offset="0:9"/></magic>
-    <magic priority="30"><match minShouldMatch="2"><match value="x" offset="1"/><match value="y" offset="2"/>
+    <magic priority="30"><match minShouldMatch="2"><match value="x" offset="1"/>\
+<match value="y" offset="2"/>
       <match value="z" offset="3"/></match></magic>
-    <magic priority="20"><match value="0x30805040" mask="0xFFF0FFFF"/><match value="A\\ B\\\\" offset="9"/></magic>
-    <magic><match value="BAD..END" mask="0xFFFFFF0000FFFFFF"/><match value="no number" type="big32"/></magic>
+    <magic priority="20"><match value="0x30805040" mask="0xFFF0FFFF"/><match value="A\\ B\\\\" \
+offset="9"/></magic>
+    <magic><match value="BAD..END" mask="0xFFFFFF0000FFFFFF"/><match value="no number" \
+type="big32"/></magic>
   </mime-type>
   <mime-type type="application/x-two;v=3">
     <sub-class-of type="application/x-two; v=2"/><glob pattern="*.three"/>
   </mime-type>
-</mime-info>"""  # noqa: E501
+</mime-info>"""
 
 
 @pytest.mark.parametrize(
@@ -63,8 +68,10 @@ TIKA = """<?xml version="1.0"?>
         ("text/plain", "robots.txt", b"Disallow: /\nhello", "text/plain"),
         (None, "x", b"#! /bin/sh\n", "text/plain"),
         (None, "x", b"#!/bin/sh\n", "application/x-sh"),
-        (None, "server.crt", b"-----BEGIN CERTIFICATE-----\n", "application/x-x509-cert; format=pem"),  # noqa: E501
-        ("application/zip", "a.zip", b"Rar!\x1a\x07\x01\x00", "application/x-rar-compressed; version=5"),  # noqa: E501
+        (None, "server.crt", b"-----BEGIN CERTIFICATE-----\n",
+         "application/x-x509-cert; format=pem"),
+        ("application/zip", "a.zip", b"Rar!\x1a\x07\x01\x00",
+         "application/x-rar-compressed; version=5"),
         (None, "Makefile", b"all:\n", "text/x-makefile"),
         ("image/jpeg", ".htaccess", b"\0\1\2", "text/plain"),
         (None, "a.zip", b"PK\x03\x04" + b"x" * 26 + b"[Content_Types].xml", "application/zip"),

@@ -1,4 +1,4 @@
-"""What a page can make its parser do: nothing beyond its own failed parse. By a plugin, in the real
+"""A page can make its parser do nothing beyond its own failed parse. Tried with a plugin in a real
 worker.
 """
 
@@ -21,10 +21,11 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.cycle.parse import workerpool
-from minutch.cycle.parse.packing import PackedDocument, PartSettings
+from minutch.cycle.parse.packing import PackedDocument
 from minutch.cycle.parse.pageparser import PackedPage, PageParser, SegmentTask
+from minutch.cycle.parse.partwriters import PartSettings
 from minutch.cycle.parse.sandbox import FILES, NETWORK, PROCESSES, Sandbox
-from minutch.cycle.parse.workeranswers import receive, send
+from minutch.cycle.parse.workeranswers import arrived, send
 from minutch.cycle.parse.workerpipe import Channel
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from minutch.errors import ConfigError
@@ -40,9 +41,10 @@ LINUX = pytest.mark.skipif(
 MANIFEST = """\
 <plugin id="parse-trap" name="t"><requires><import plugin="nutch-extensionpoints"/></requires>
 <extension id="trap" point="org.apache.nutch.parse.Parser">
-<implementation id="trap" class="trap:Trap"><parameter name="contentType" value="text/trap"/></implementation>
+<implementation id="trap" class="trap:Trap"><parameter name="contentType" value="text/trap"/>\
+</implementation>
 </extension></plugin>
-"""  # noqa: E501
+"""
 TRAP = """\
 import ctypes, os, resource, signal, socket, subprocess, sys, threading, time
 from pathlib import Path
@@ -81,7 +83,7 @@ def trap(tmp_path: Path) -> Configuration:
 
 @dataclass
 class Parsed:
-    """What became of a page."""
+    """The outcome of a page."""
 
     failed: str
     text: str
@@ -269,8 +271,9 @@ def test_programs_of_parse_ext_have_no_network_and_write_no_files(tmp_path: Path
     )
     script = (
         "import sys, subprocess; from minutch.cycle.parse.sandbox import Sandbox,"
-        " PROCESSES\nSandbox(allowed=frozenset((PROCESSES,))).close([])\nsys.exit(subprocess.run([sys.executable,"  # noqa: E501
-        " '-c', sys.argv[1]], capture_output=True).stderr.decode())"
+        " PROCESSES\nSandbox(allowed=frozenset((PROCESSES,))).close([])\n"
+        "done = subprocess.run([sys.executable, '-c', sys.argv[1]], capture_output=True)\n"
+        "sys.exit(done.stderr.decode())"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, code], capture_output=True, text=True, check=False
@@ -312,14 +315,14 @@ def test_answers_are_data(tmp_path: Path) -> None:
     classes = (PackedPage, PackedDocument)
     for answer in ([(page, "")], [(None, "reason")]):
         send(theirs, answer)
-        assert receive(ours, classes) == answer
+        assert arrived(ours, classes, PackedPage, 1) == answer
     for bad in (Call(tmp_path / "made"), Path("x"), threading.Event, Content()):
         send(theirs, [(bad, "")])
         with pytest.raises(OSError, match="not an answer"):
-            receive(ours, classes)
+            arrived(ours, classes, PackedPage, 1)
     theirs.send([b"\x80\x05garbage"])
     with pytest.raises(OSError, match="not an answer"):
-        receive(ours, classes)
+        arrived(ours, classes, PackedPage, 1)
     assert not (tmp_path / "made").exists()
 
 
@@ -327,6 +330,7 @@ class Forger:
     """A worker that was taken over: it answers what the parent must not read."""
 
     answers = ()
+    result_type = str
 
     def run(self, item: bytes) -> bytes:
         return item
@@ -343,7 +347,8 @@ class Forger:
 def test_a_worker_that_was_taken_over_is_ended(tmp_path: Path) -> None:
     items = [b"a", str(tmp_path / "made").encode(), b"b"]
     with WorkerPool(Forger, PoolSettings(workers=1, timeout=20, memory=0)) as pool:
-        assert list(pool.map(items)) == ["a", "the parser crashed", "b"]
+        reason = "the parser crashed: what it answered makes no sense"
+        assert list(pool.map(items)) == ["a", reason, "b"]
     assert not (tmp_path / "made").exists()
 
 

@@ -27,6 +27,20 @@ def test_what_is_sent_comes(strings: list[bytes]) -> None:
     sending.join()
 
 
+def test_a_message_is_read_as_it_comes() -> None:
+    ours, theirs = Pipe()
+    channel = Channel(theirs)
+    whole = struct.pack(">I2Q", 2, 3, 1) + b"abcd"
+    with open(ours.fileno(), "wb", buffering=0, closefd=False) as pipe:
+        for byte in whole[:-1]:
+            pipe.write(bytes([byte]))
+            assert channel.arrived(100) is None
+        pipe.write(whole[-1:] + struct.pack(">I", 0))
+        assert channel.arrived(100) == [b"abc", b"d"]
+        assert channel.receive(100) == []
+        assert channel.arrived(100) is None
+
+
 def test_a_message_that_is_too_large_is_not_read() -> None:
     ours, theirs = map(Channel, Pipe())
     ours.send([b"x" * 1000])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import faulthandler
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from minutch.cycle.parse import workeranswers
 from minutch.cycle.parse.sandbox import Sandbox
 from minutch.cycle.parse.workerpool import BATCH_ITEMS, PoolSettings, WorkerPool
 from tests.support.golden import PROJECT
@@ -30,6 +32,7 @@ class Upper:
     """Gives items back in capitals, but for a few that misbehave."""
 
     answers = ()
+    result_type = str
 
     def run(self, item: bytes) -> str:
         if item == b"crash":
@@ -154,6 +157,75 @@ def test_who_spoils_the_end_of_a_batch_spoils_it_for_itself(
         found = list(pool.map(item.encode() for item in items))
     assert found == [f"{bad}: {reason}" if item == bad else item for item in items]
     assert caplog.text.count("a worker was ended") <= count.bit_length()
+
+
+@dataclass
+class Dribbles(Upper):
+    """Writes the beginning of a message, and then nothing."""
+
+    def run(self, item: bytes) -> str:
+        if item == b"dribble":
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+            (pipe,) = _sockets()
+            os.write(pipe, b"\0\0\0\1" + (1000).to_bytes(8, "big") + b"half")
+            signal.pause()
+        return super().run(item)
+
+
+def _sockets() -> list[int]:
+    """The sockets that this process has: in a worker, its end of the pipe."""
+    files = [path for path in Path("/dev/fd").iterdir() if path.exists() and path.is_socket()]
+    return [int(path.name) for path in files]
+
+
+def test_a_message_that_never_ends_stops_nobody() -> None:
+    found: list[str] = []
+    settings = PoolSettings(workers=1, timeout=1, memory=64 << 20, sandbox=Sandbox(False))
+    with WorkerPool(Dribbles, settings) as pool:
+        items = [b"a", b"dribble", b"b"]
+        asking = threading.Thread(target=lambda: found.extend(pool.map(items)), daemon=True)
+        asking.start()
+        asking.join(GENEROUS)
+        assert found == ["A", "dribble: not done within 1 s (parser.timeout)", "B"]
+
+
+def test_a_worker_that_goes_back_and_forth_is_stuck(
+    pool: WorkerPool[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = pool.begin([b"a", b"b", b"c"])
+    while pool.collect(running) is None:
+        wait([running.connection], GENEROUS)
+    worker, seconds = running.worker, iter(range(1000))
+    monkeypatch.setattr("time.monotonic", lambda: float(next(seconds)))
+    worker.batch, worker.seen, worker.since = running.batch, 0, 0.0
+    found = []
+    for at in (1, 2, 1, 2, 1, 2, 1 << 60, -2, 1, 2, 1, 2):
+        worker.at.value = at
+        found.append(worker.is_stuck(1.0))
+    assert found.index(True) < 6
+    assert found[-1]
+
+
+@dataclass
+class Answers(Upper):
+    """Answers for a batch with some item what the parent does not expect."""
+
+    def finish(self, results: list[str]) -> list[str]:
+        odd = next((result for result in results if result.startswith("[")), None)
+        if odd is not None:
+            workeranswers.send = lambda channel, _: channel.send([pickle.dumps(eval(odd))])
+        return super().finish(results)
+
+
+@pytest.mark.parametrize(
+    "answer", ["[]", "[('A',)]", "[('A', None)]", "[(None, '')]", "[(b'A', '')]", "[('A', '')] * 9"]
+)
+def test_an_answer_of_another_shape_is_a_crash(answer: str) -> None:
+    items = ["a", "b", answer, "c"]
+    with WorkerPool(Answers, PoolSettings(workers=1, timeout=GENEROUS, memory=64 << 20)) as pool:
+        found = list(pool.map(item.encode() for item in items))
+    reason = "the parser crashed: what it answered makes no sense"
+    assert found == ["A", "B", f"{answer}: {reason}", "C"]
 
 
 def test_single_items_from_several_threads(pool: WorkerPool[str]) -> None:

@@ -70,7 +70,7 @@ def _damages(data: bytes, rounds: int, start: int = 0) -> Iterator[Damage]:
 
 
 def _ends(path: Path) -> list[int]:
-    """Where each record ends, or the block that it is in."""
+    """Returns the offset at which each record, or the block that it is in, ends."""
     with SequenceFileReader(path) as reader:
         return [reader.position for _ in reader]
 

@@ -86,7 +86,7 @@ def expected_time(run: NutchRun) -> float:
 
 
 class Candidates:
-    """Which records could win: those of the newest segment that has one, under their normalized
+    """The records that could win: those of the newest segment that has one, under their normalized
     URLs.
     """
 
@@ -105,7 +105,7 @@ class Candidates:
                     self.values[kind(folder, value), key] = name, [*found, plain(folder, value)]
 
     def allow(self, folder: str, ours: tuple[bytes, bytes], theirs: tuple[bytes, bytes]) -> bool:
-        """Whether chance decides between two records: both are of the newest segment."""
+        """Tells whether chance decides between two records: both are of the newest segment."""
         found = self.values[kind(folder, ours[1]), url_of(ours[0])][1]
         return (
             ours[0] == theirs[0]
@@ -353,13 +353,14 @@ from minutch.plugin.points import SegmentMergeFilter
 class Picky(SegmentMergeFilter):
     def filter(self, url, generate, fetch, signature, content, parse_data, parse_text, linked):
         if url == "http://a/":
-            seen = generate.score, fetch.score, signature.score, content.content, parse_data.title, parse_text.text
+            scores = generate.score, fetch.score, signature.score
+            seen = *scores, content.content, parse_data.title, parse_text.text
             assert seen == (2.0, 1.0, 2.0, b"new", "new", "new"), seen
             assert [datum.score for datum in linked] == [1.0, 1.5]
         if url == "http://c/":
             assert (generate, fetch, signature, content, parse_data, parse_text) == (None,) * 6
         return bool(linked)
-"""  # noqa: E501
+"""
 
 
 def test_merge_filters_are_asked_with_filter(two: list[Segment], tmp_path: Path) -> None:

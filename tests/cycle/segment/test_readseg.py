@@ -300,7 +300,7 @@ def test_wrong_command_lines(args: list[str]) -> None:
 @needs_golden("commands/readseg")
 @pytest.mark.parametrize("run", nutch_runs("readseg"), ids=str)
 def test_more_runs_of_nutch(run: NutchRun, tmp_path: Path) -> None:
-    """What is printed line for line; in a dump Nutch leaves the order of a URL's records open."""
+    """readseg prints Nutch's lines; in a dump Nutch leaves the order of a URL's records open."""
     context, printed = context_for(run.conf())
     assert (
         readseg_command.run(

@@ -28,7 +28,7 @@ def write(folder: Path, *names: str) -> Path:
 def left(
     parent: Path, *names: str, record: str = json.dumps({"job": "mine", "counters": COUNTS})
 ) -> Path:
-    """What a killed process has left of a job whose other segments are in their places."""
+    """Returns the work folder of a killed job whose other segments are in their places."""
     folder = write(parent / DEAD, *names)
     (folder / "import.json").write_text(record)
     return folder

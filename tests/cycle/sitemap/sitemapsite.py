@@ -41,7 +41,7 @@ class SitemapSite:
 
     @property
     def paths(self) -> list[str]:
-        """What was asked for, but for robots.txt."""
+        """The requested paths, but for robots.txt."""
         return [path for _, path in self.asked if path != "/robots.txt"]
 
     def __enter__(self) -> Self:

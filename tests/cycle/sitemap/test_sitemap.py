@@ -65,7 +65,7 @@ def nutchs_site(site: SitemapSite) -> None:
 
 
 def entries(path: Path, port: str) -> dict[str, Entry]:
-    """What sitemaps say of the entries, by URL, Nutch's port in place of `port`; times to the
+    """Returns the entries that sitemaps name, by URL, Nutch's port in place of `port`; times to the
     day.
     """
     return {
@@ -205,7 +205,10 @@ def test_an_entry_that_is_known_stays_unless_told_otherwise(
 ) -> None:
     known = CrawlDatum(STATUS_DB_FETCHED, 1000, 2.0, fetch_time=5)
     write_db(tmp_path / "crawldb", [(site.url("/a"), known)])
-    text = f"<urlset><url><loc>{site.url('/a')}</loc><changefreq>daily</changefreq><priority>0.7</priority></url></urlset>"  # noqa: E501
+    text = (
+        f"<urlset><url><loc>{site.url('/a')}</loc><changefreq>daily</changefreq>"
+        "<priority>0.7</priority></url></urlset>"
+    )
     url = site.add("/map.xml", text)
     run(tmp_path, url)
     assert read_db(tmp_path / "crawldb") == {site.url("/a"): known}
@@ -245,7 +248,9 @@ def test_redirects_have_a_limit(site: SitemapSite, tmp_path: Path, most: str, re
 
 
 def test_sizes_have_a_limit(site: SitemapSite, tmp_path: Path) -> None:
-    """What is cut off is not well-formed; what is gzipped may not grow beyond the limit."""
+    """A sitemap that is cut off is not well-formed; one that is gzipped may not grow beyond the
+    limit.
+    """
     large = urlset(*(f"{site.url('/')}{number}" for number in range(200)))
     urls = (
         site.add("/large.xml", large),

@@ -1,4 +1,4 @@
-"""What is read of sitemaps: their kinds, their dates, and elements in odd places."""
+"""Sitemaps are read in all their kinds, with their dates and with elements in odd places."""
 
 from __future__ import annotations
 
@@ -157,8 +157,9 @@ def test_long_lists_end_somewhere() -> None:
     assert len(found.urls) == MAX_LINES
 
 
-RSS = """<rss><channel><link>http://example.org/</link><item>{}<pubDate>Tue, 02 Jan 2024 10:00:00 +0100</pubDate></item>
-<item><guid>http://example.org/2</guid></item><item><link>relative</link></item></channel></rss>"""  # noqa: E501
+RSS = """<rss><channel><link>http://example.org/</link><item>{}<pubDate>Tue, 02 Jan 2024 10:00:00 \
++0100</pubDate></item>
+<item><guid>http://example.org/2</guid></item><item><link>relative</link></item></channel></rss>"""
 
 
 def test_rss() -> None:
@@ -170,7 +171,8 @@ def test_rss() -> None:
 ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><link href="http://example.org/home"/>
 <entry><link rel="edit" href="http://example.org/in/e"/><link href="http://example.org/in/1"/>
 <updated>2024-03-02T01:02:03Z</updated></entry>
-<entry><link href="http://other.example/"/><link rel="alternate" href="http://example.org/in/2"/></entry>
+<entry><link href="http://other.example/"/><link rel="alternate" href="http://example.org/in/2"/>\
+</entry>
 <entry><link/><link href="not absolute"/></entry></feed>"""
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minutch.errors import FormatError
 from minutch.hadoop.formats.sequencefile import (
     BLOCK,
     NONE,
@@ -17,6 +18,7 @@ from minutch.hadoop.formats.sequencefile import (
     SequenceFileReader,
     SequenceFileWriter,
 )
+from minutch.hadoop.formats.sequencewriter import record_places
 
 SYNC = bytes(range(16))
 RECORDS = st.lists(st.tuples(st.binary(max_size=9), st.binary(max_size=40)), max_size=12)
@@ -55,6 +57,17 @@ def test_the_same_bytes_as_one_by_one(
     assert written(folder / "a", runs, compression, whole=True) == written(
         folder / "b", runs, compression, whole=False
     )
+
+
+@pytest.mark.parametrize("lengths", [(-8, 0), (3, 4), (3, -1), (4, 2), (1 << 30, 1)])
+def test_lengths_that_do_not_fit_are_an_error(lengths: tuple[int, int]) -> None:
+    good = struct.pack(">ii", 2, 1) + b"kv"
+    places = record_places(good + struct.pack(">ii", *lengths) + b"abc")
+    assert next(places) == (0, len(good), len(good) - 1)
+    with pytest.raises(FormatError, match="do not fit"):
+        next(places)
+    with pytest.raises(FormatError):
+        list(record_places(good + b"cut"))
 
 
 @pytest.mark.parametrize("compression", [NONE, RECORD, BLOCK])

@@ -1,4 +1,4 @@
-"""What is known of hosts: looked up, in the HostDb, by domain or address."""
+"""explain knows hosts: looked up, in the HostDb, by domain or address."""
 
 from __future__ import annotations
 

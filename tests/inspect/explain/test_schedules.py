@@ -1,4 +1,4 @@
-"""How dates come about with a schedule that learns: each step, and what updatedb really wrote."""
+"""explain derives the dates of an adaptive schedule step by step, as updatedb wrote them."""
 
 from __future__ import annotations
 

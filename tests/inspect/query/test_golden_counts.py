@@ -45,7 +45,7 @@ def same_everywhere(crawl: Crawl, table: str, column: str) -> dict[str, int]:
 
 
 def text(folder: Path) -> str:
-    """What Nutch dumped: all part files, or the file `dump`."""
+    """Returns Nutch's dump: all part files, or the file `dump`."""
     files = [
         path
         for path in sorted(folder.iterdir())

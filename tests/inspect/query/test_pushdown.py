@@ -1,6 +1,4 @@
-"""What is pushed down to the files changes nothing in the result: random columns, conditions and
-slices.
-"""
+"""Pushing down columns, conditions and slices to the files does not change results."""
 
 from __future__ import annotations
 

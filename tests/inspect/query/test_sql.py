@@ -43,7 +43,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answer(crawl: Path, *args: str) -> str:
-    """What the command prints."""
+    """Returns what the command prints."""
     job = context()
     assert sql.run([str(crawl), *args], job) == 0
     return printed(job)

@@ -19,7 +19,7 @@ from tests.inspect.report.madeup import MadeUp
 
 
 def context(now: int, **properties: str) -> JobContext:
-    """What a job is given; properties: `__` stands for a dot."""
+    """Makes the context of a job; in properties, `__` stands for a dot."""
     values = {name.replace("__", "."): value for name, value in properties.items()}
     conf = Configuration.load([], overrides={"plugin.includes": "nutch-extensionpoints", **values})
     return JobContext(conf.freeze(), FakeClock(now), io.StringIO(), io.StringIO())

@@ -69,7 +69,7 @@ HOSTILE = f"http://evil.example.org/?a='\"{BAD}\u202egnp.exe\x1b[31m\x00"
 
 @dataclass
 class Page:
-    """What a page does when it is asked for."""
+    """The behaviour of a page."""
 
     url: str
     host: str

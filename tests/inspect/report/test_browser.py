@@ -58,7 +58,7 @@ def press(browser: Chromium, caption: str, number: int) -> str | None:
 
 
 def complaints(browser: Chromium) -> list[object]:
-    """What the browser has to say of a page: errors of scripts, refused loads."""
+    """Returns the browser's complaints about a page: errors of scripts, refused loads."""
     browser.run("1")
     kinds = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
     return [event["params"] for event in browser.events if event.get("method") in kinds]
@@ -153,10 +153,12 @@ def overlapping(browser: Chromium) -> list[list[str]]:
     """Labels of one plot that overlap each other."""
     script = """
     [...document.querySelectorAll('.plot svg')].flatMap(svg => {
-      const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()])
+      const texts = [...svg.querySelectorAll('text')].map(t => [
+        t.textContent, t.getBoundingClientRect()])
         .filter(([, box]) => box.width);
-      return texts.flatMap(([a, x], i) => texts.slice(i + 1).filter(([, y]) => x.left < y.right && y.left < x.right &&
+      return texts.flatMap(([a, x], i) => texts.slice(i + 1).filter(([, y]) =>
+        x.left < y.right && y.left < x.right &&
                                                     x.top < y.bottom && y.top < x.bottom)
         .map(([b]) => [a, b]));
-    })"""  # noqa: E501
+    })"""
     return list(browser.run(script))

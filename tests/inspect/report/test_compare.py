@@ -1,4 +1,4 @@
-"""What has changed since an earlier report."""
+"""A report says what has changed since an earlier one."""
 
 from __future__ import annotations
 

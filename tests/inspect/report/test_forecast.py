@@ -209,9 +209,12 @@ CASES: dict[str, tuple[AbstractFetchSchedule, ForecastOptions, int]] = {
     "default": (schedule(), ForecastOptions(NOW, 40), YEAR),
     "adaptive": (schedule(ADAPTIVE), ForecastOptions(NOW, 60), YEAR),
     "adaptive, without sync": (
-        schedule(ADAPTIVE, **{"db.fetch.schedule.adaptive.sync_delta": "false"}), ForecastOptions(NOW, 60, seed=3), YEAR,  # noqa: E501
+        schedule(ADAPTIVE, **{"db.fetch.schedule.adaptive.sync_delta": "false"}),
+        ForecastOptions(NOW, 60, seed=3), YEAR,
     ),
-    "adaptive, several rounds, a budget": (schedule(ADAPTIVE), ForecastOptions(NOW, 30, rounds=3, budget=9.7), YEAR),  # noqa: E501
+    "adaptive, several rounds, a budget": (
+        schedule(ADAPTIVE), ForecastOptions(NOW, 30, rounds=3, budget=9.7), YEAR,
+    ),
     "by media type": (schedule(MIME), ForecastOptions(NOW, 60), YEAR),
     "intervals beyond the highest": (schedule(ADAPTIVE), ForecastOptions(NOW, 90), 14 * 86_400),
     "one of the user's": (schedule(f"{__name__}:Hourly"), ForecastOptions(NOW, 20, rounds=2), YEAR),

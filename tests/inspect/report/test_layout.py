@@ -1,4 +1,4 @@
-"""What sections have in common: rounds that stand together, buckets, dates."""
+"""Sections share their layout: rounds that stand together, buckets, dates."""
 
 from __future__ import annotations
 

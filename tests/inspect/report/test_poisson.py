@@ -35,7 +35,7 @@ def test_shares_of_a_stretch(rate: float, start: float, end: float) -> None:
 
 
 def test_versions_that_nobody_saw() -> None:
-    """Of k changes all but the last one: the mean of max(k - 1, 0)."""
+    """All of k changes but the last go unseen: the mean of max(k - 1, 0)."""
     for expected in (0.1, 1.0, 4.0):
         found = missed(expected, 1.0, math.exp(-expected))
         mean = sum(

@@ -24,7 +24,7 @@ def hashes(count: int) -> np.ndarray:
 
 
 def seen(rates: np.ndarray, fetches: int, days: float, seed: int = 5) -> Observations:
-    """What `fetches` fetches of each page find."""
+    """Returns what `fetches` fetches of each page, with its rate of changes, find."""
     chance = np.random.default_rng(seed)
     page = np.repeat(np.arange(len(rates)), fetches)
     times = days * chance.uniform(0.5, 1.5, len(page))

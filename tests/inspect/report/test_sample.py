@@ -1,4 +1,4 @@
-"""Which pages a simulation takes, and what the segments say of them."""
+"""A simulation takes a sample of the pages, with what the segments say of them."""
 
 from __future__ import annotations
 

@@ -167,8 +167,10 @@ def test_entries_without_a_copy_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        [], ["a", "b"], ["-days", "0"], ["-days", "x"], ["-days", "5000"], ["-budget", "-1"], ["-budget", "nan"],  # noqa: E501
-        ["-budget", "3/week"], ["-rounds", "25"], ["-assume", "0"], ["-sample", "0"], ["-seed", "x"],  # noqa: E501
+        [], ["a", "b"], ["-days", "0"], ["-days", "x"], ["-days", "5000"], ["-budget", "-1"],
+        ["-budget", "nan"],
+        ["-budget", "3/week"], ["-rounds", "25"], ["-assume", "0"], ["-sample", "0"], ["-seed",
+                                                                                       "x"],
     ],
 )  # fmt: skip
 def test_wrong_words(words: list[str]) -> None:

@@ -13,14 +13,17 @@ from tests.support.indexedcrawl import IndexedCrawl, Page
 
 HOSTILE = "http://evil.example.org/?a='\"><script>document.title='owned'</script>"
 HOSTILE_CONTENT = b"""<html><head><title>x</title>
-<meta http-equiv="refresh" content="0;url=http://127.0.0.1:1/stolen-by-refresh"><base href="http://127.0.0.1:1/">
-<link rel="stylesheet" href="http://127.0.0.1:1/style.css"></head><body onload="document.body.id='ran'">
+<meta http-equiv="refresh" content="0;url=http://127.0.0.1:1/stolen-by-refresh">\
+<base href="http://127.0.0.1:1/">
+<link rel="stylesheet" href="http://127.0.0.1:1/style.css"></head>\
+<body onload="document.body.id='ran'">
 <script>document.documentElement.id='ran'; top.location='http://127.0.0.1:1/stolen'</script>
 <script>parent.document.title='owned'</script>
 <img src="http://127.0.0.1:1/picture.png" onerror="document.documentElement.id='ran'">
 <form action="http://127.0.0.1:1/form" target="_top"><button id="b">go</button></form>
-<a id="out" href="http://127.0.0.1:1/out" target="_top">out</a><iframe src="http://127.0.0.1:1/frame"></iframe>
-</body></html>"""  # noqa: E501
+<a id="out" href="http://127.0.0.1:1/out" target="_top">out</a>\
+<iframe src="http://127.0.0.1:1/frame"></iframe>
+</body></html>"""
 JAPANESE = "潮の図書館には本と地図と潮見表があります"
 
 

@@ -34,7 +34,7 @@ BEHIND = ("cached", "anchors", "history")
 
 @pytest.fixture(scope="module")
 def site(harbours: IndexedCrawl) -> Iterator[str]:
-    """Where the search page is served."""
+    """The address of the search page."""
     import uvicorn
 
     app = make(

@@ -127,7 +127,7 @@ CONTAINERS: Sequence[Container] = (
 
 
 def compression_of(data: bytes) -> str:
-    """How a file is compressed, by its first bytes."""
+    """Returns the compression of a file, by its first bytes."""
     return (
         GZIP
         if data.startswith(b"\x1f\x8b")

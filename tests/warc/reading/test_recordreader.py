@@ -111,7 +111,7 @@ def damage(data: bytes, how: str, at: int, size: int, seed: int) -> bytes:
 
 
 def is_touched(start: int, end: int, how: str, at: int, size: int) -> bool:
-    """Whether damage hits what lies from `start` to `end`."""
+    """Tells whether damage hits the bytes from `start` to `end`."""
     if how == "cut":
         return end > at
     if how == "insert":
@@ -231,8 +231,8 @@ def test_a_record_with_its_digest_is_kept_whatever_follows() -> None:
 
 
 def test_gzip_data_that_is_damaged_in_the_middle(caplog: pytest.LogCaptureFixture) -> None:
-    """Of a file that is one member, all before the damage is there; a wrong checksum costs a record
-    that is alone.
+    """Everything before the damage is read from a file of one member; a wrong checksum costs one
+    record where each has its own.
     """
     stored = [warc_record(number, random.Random(number).randbytes(800)) for number in range(50)]
     data = bytearray(gzip_whole(stored))
@@ -259,9 +259,7 @@ def test_gzip_data_that_is_damaged_in_the_middle(caplog: pytest.LogCaptureFixtur
 
 
 def test_what_looks_like_a_member_is_none() -> None:
-    """A gzip file inside a record that is damaged: its head is found, and does not hold a
-    record.
-    """
+    """The head of a gzip file inside a damaged record is found, but holds no record."""
     stored = [
         warc_record(0, b"a"),
         warc_record(1, gzip.compress(b"page " * 50, 0)),
@@ -274,8 +272,8 @@ def test_what_looks_like_a_member_is_none() -> None:
 
 
 def test_zstd_data_that_is_damaged_in_the_middle(caplog: pytest.LogCaptureFixture) -> None:
-    """Of a file that is one frame, all whole blocks before the damage are there; a checksum costs
-    its own record.
+    """Whole blocks before the damage are read from a file of one frame; a wrong checksum costs its
+    own record.
     """
     stored = [warc_record(number, random.Random(number).randbytes(20_000)) for number in range(50)]
     data = bytearray(zstd_whole(stored))
@@ -419,7 +417,8 @@ def test_arc_records(container: Container) -> None:
     assert damages == 0
     assert [record.block for record in records] == [description, *wanted]
     assert records[3].fields == {
-        "url": "http://h/2 with blanks", "ip": "10.0.0.1", "date": "20120109000001", "type": "text/html",  # noqa: E501
+        "url": "http://h/2 with blanks", "ip": "10.0.0.1", "date": "20120109000001",
+        "type": "text/html",
     }  # fmt: skip
 
 

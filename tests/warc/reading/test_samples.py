@@ -33,7 +33,9 @@ VISITS: dict[str, tuple[int, int, list[tuple[str, int, int]]]] = {
     "warcio/example-digest.warc": (4, 0, []),
     "warcio/example-iana.org-chunked.warc": (1, 0, [("http://www.iana.org/", 200, 7223)]),
     "warcio/example-resource.warc.gz": (2, 0, [("http://example.com/", 200, 1303)]),
-    "warcio/example-space-in-target-uri.warc.gz": (1, 0, [("file:///example with spaces.png", 200, 70)]),  # noqa: E501
+    "warcio/example-space-in-target-uri.warc.gz": (
+        1, 0, [("file:///example with spaces.png", 200, 70)],
+    ),
     "warcio/example-trunc.warc": (2, 1, [EXAMPLE]),
     "warcio/example-wget-bad-target-uri.warc.gz": (4, 0, [("http://example.com/", 200, 1270)]),
     "warcio/example-wrong-chunks.warc.gz": (0, 0, [("http://example.com/", 200, 1270)]),
@@ -46,7 +48,10 @@ VISITS: dict[str, tuple[int, int, list[tuple[str, int, int]]]] = {
     "warcio/example.arc.gz": (1, 0, [("http://example.com/", 200, 1270)]),
     "warcio/example-space-in-url.arc": (
         1, 1,
-        [(f"http://example.com/index.cfm?FuseAction=Email&EmailTitle={BLANKS}&IsPopUp=False", 200, 1270)],  # noqa: E501
+        [
+            (f"http://example.com/index.cfm?FuseAction=Email&EmailTitle={BLANKS}&IsPopUp=False",
+             200, 1270),
+        ],
     ),
     "warcio/bad.arc": (0, 2, [("http://example.com/", 200, 1)]),
     "jwarc/cc.warc.gz": (0, 0, [("http://commoncrawl.org/", 200, 20289)]),

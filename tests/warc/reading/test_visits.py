@@ -92,7 +92,8 @@ def test_warc_dates(text: str, time: int) -> None:
 
 
 def test_arc_dates_may_be_short() -> None:
-    assert [arc_time(text) for text in ("2012", "201201", "20120109", "20120109000001", "20121301", "x")] == [  # noqa: E501
+    texts = ("2012", "201201", "20120109", "20120109000001", "20121301", "x")
+    assert [arc_time(text) for text in texts] == [
         1_325_376_000_000, 1_325_376_000_000, 1_326_067_200_000, 1_326_067_201_000, 0, 0,
     ]  # fmt: skip
 

@@ -92,7 +92,7 @@ def test_a_path_answers_as_one_of_this_machine(store: StorePath, tmp_path: Path)
 
 
 def test_one_alone_has_the_lock(store: StorePath) -> None:
-    """Of those that ask in the same instant as well: S3 takes one object."""
+    """One of several that ask in the same instant gets the lock: S3 takes one object."""
     with lock(store) as path:
         assert path.exists()
         with pytest.raises(LockedError, match="held by process"), lock(store):
@@ -333,8 +333,8 @@ def test_a_killed_job(
 def test_a_killed_parse(
     store: StorePath, server: dict[str, str], tmp_path: Path, name: str
 ) -> None:
-    """Killed as files are put in their places: nobody reads the segment before the next parse has
-    finished that.
+    """Nobody reads a segment whose parse was killed as files were put in place until the next parse
+    has finished that.
     """
     properties = server | {"plugin.includes": "parse-html", "mapreduce.job.reduces": "2"}
     job = context(properties)
@@ -367,7 +367,7 @@ def test_a_killed_parse(
 
 
 def test_a_killed_generate(store: StorePath, server: dict[str, str], tmp_path: Path) -> None:
-    """Half of a fetch list is not fetched: the next generate brings the rest."""
+    """The next generate brings the half of a fetch list that was lost."""
     properties = server | {
         "mapreduce.framework.name": "yarn",
         "plugin.includes": "nutch-extensionpoints",

@@ -1,4 +1,4 @@
-"""How many rows compete for places, by what is known of their ranks."""
+"""As many rows compete for places as may win, by what is known of their ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of an error that ends a job on Spark."""
+"""An error that ends a job on Spark names its cause."""
 
 from __future__ import annotations
 

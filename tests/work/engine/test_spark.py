@@ -94,7 +94,7 @@ def one_spark() -> Iterator[None]:
 
 
 def stages() -> int:
-    """How many stages Spark has run in this process."""
+    """Returns the number of stages that Spark has run in this process."""
     context = session.running()
     return 0 if context is None else int(context._jsc.sc().dagScheduler().nextStageId())
 
@@ -408,9 +408,7 @@ def test_damage_ends_the_job_with_the_error_of_the_file(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
-    """Of a function that kills its process at its first attempt, the results and counts are those
-    of the second.
-    """
+    """Of a function that kills its process once, the second attempt gives results and counts."""
     from minutch.job import Counters
     from minutch.work.engine import Task, engine_of
 

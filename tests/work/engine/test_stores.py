@@ -97,7 +97,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StorePath]:
 
 
 def answers(root: Path) -> list[object]:
-    """What a folder says to all that jobs do with paths."""
+    """Returns a folder's answers to all that jobs do with paths."""
     said: list[object] = []
 
     def say(ask: Callable[[], object]) -> None:

@@ -61,7 +61,7 @@ def settings(kind: str, codec: str, **more: str) -> dict[str, str]:
 
 
 def how(path: Path) -> tuple[str, str | None]:
-    """How a file is compressed."""
+    """Returns the compression of a file."""
     with SequenceFileReader(path / "data" if path.is_dir() else path) as reader:
         return reader.compression, reader.codec
 
@@ -72,7 +72,7 @@ def expected(kind: str, codec: str) -> tuple[str, str | None]:
 
 @pytest.mark.parametrize(("kind", "codec"), WAYS)
 def test_a_crawldb_and_its_fetch_lists(kind: str, codec: str, tmp_path: Path) -> None:
-    """Every job that writes them, each on what the one before has left; the records are those of a
+    """Every job that writes them reads what the one before has left; the records are those of a
     plain one.
     """
     (tmp_path / "seeds.txt").write_text("\n".join(URLS))
@@ -158,7 +158,7 @@ def test_what_can_not_be_says_so(name: str, value: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("kind", "codec"), WAYS)
 def test_a_webgraph_and_a_hostdb(kind: str, codec: str, tmp_path: Path) -> None:
-    """Every job that writes them; what can be read of them is that of plain ones."""
+    """Every job that writes them leaves the records of plain ones."""
     made = segment(
         tmp_path / "20260101000000", {"http://a/": [("http://b/", "b"), ("http://c/", "c")]}
     )

@@ -32,7 +32,7 @@ def make(database: Path, name: str, content: str) -> Path:
 
 
 def content(directory: Path) -> str:
-    """What a whole directory holds; fails on a mixture."""
+    """Returns the content of a whole directory; fails on a mixture."""
     found = {path.read_text() for path in directory.rglob("*") if path.is_file()}
     assert len(found) == 1 and len([path for path in directory.rglob("*") if path.is_file()]) == 2
     return found.pop()
@@ -61,7 +61,7 @@ def test_install(tmp_path: Path, keep_old: bool) -> None:
 
 
 def steps_until_done(run: Callable[[], None], patched: list[str]) -> int:
-    """How many file system calls of the kinds `patched` an installation makes."""
+    """Returns how many file system calls of the kinds `patched` an installation makes."""
     with counting(patched, None) as count:
         run()
         return int(count())

@@ -1,4 +1,4 @@
-"""What a journal may say; `tests/work/engine/test_s3.py` has those that jobs leave."""
+"""A journal must not lead elsewhere; `tests/work/engine/test_s3.py` has those that jobs leave."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_a_directory_in_its_place_is_an_error(tmp_path: Path) -> None:
 def test_of_two_that_find_a_dead_owner_one_gets_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second comes while the first is deciding that the owner is gone."""
+    """The second comes while the first decides that the owner is gone, and does not get it."""
     (tmp_path / LOCK_NAME).write_text(f"{dead_process()} {socket.gethostname()} 12345\n")
     winners: list[str] = []
     parse = Owner.parse

@@ -1,0 +1,202 @@
+"""Rows of kernels over pages: their trees, texts and links."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from selectolax.lexbor import LexborHTMLParser
+
+from minutch.cycle.crawldb import nearduplicates
+from minutch.cycle.parse.outlinks import OutlinkRules
+from minutch.cycle.parse.packing import linked_records
+from minutch.cycle.parse.simhash import _SHINGLE, _table, simhash
+from minutch.hadoop.formats.javaio import encode_text, encode_vlong
+from minutch.records.links import Outlink
+from minutch.records.links.absolute import RelativeRun, resolve_runs
+from minutch.records.links.outlinkrun import OutlinkRun
+from minutch.urls.resolve import resolver
+from plugins.lib_html.elements import Elements
+from plugins.lib_html.limits import Limits
+from plugins.lib_html.tree import build_tree
+from plugins.lib_html.tree_reader import TreeReader, tree_reader
+from plugins.lib_html.walk import ParsedMarkup, Walk
+from tests.benchmarks.corpus import made_up_pages
+from tests.benchmarks.kernels import vectors
+from tests.benchmarks.kernels.made import Made
+from tests.benchmarks.kernels.rows import Row, Ways, rows_of
+
+ROWS: list[Row] = []
+row = rows_of(ROWS)
+
+_TEXTS = 50
+_BITS = 3
+_NOT_COUNTED = 2
+"""Elements that each page has, html and body."""
+_ODD_LINKS = 3000
+"""More than are judged one by one."""
+_BASE = "http://www.example.org/docs/manual/page%d.html"
+_MOST, _LONGEST = 100, 512
+
+
+def _reader(made: Made) -> TreeReader:
+    reader = tree_reader(Elements.of(made.conf))
+    assert reader is not None, "selectolax lays its trees out as the kernel expects"
+    return reader
+
+
+@row("html.walk", by="Python: a walk over Lexbor's tree")
+def read_trees_of_pages(made: Made) -> Ways:
+    reader, elements = _reader(made), Elements.of(made.conf)
+    documents = [build_tree(page) for page in made.html]
+
+    def by_kernel() -> list[ParsedMarkup | None]:
+        return [reader.read(document, rewritten=True) for document in documents]
+
+    def seen(pages: list[ParsedMarkup]) -> list[Any]:
+        return [(page.text, page.title, page.base, list(page.links)) for page in pages]
+
+    return Ways(by_kernel, lambda: [Walk(elements).page(one) for one in documents], seen)
+
+
+@row("markup.measure", by="Lexbor: the tree built; Python: a walk over it")
+def measure_depths_of_pages(made: Made) -> Ways:
+    limits = Limits(made.conf)
+
+    def depth(page: bytes) -> int:
+        depths = {0: 0}
+        root = LexborHTMLParser(page).root
+        for node in root.traverse() if root is not None else ():
+            parent = node.parent
+            depths[node.mem_id] = depths.get(parent.mem_id if parent is not None else 0, 0) + 1
+        return max(depths.values()) - _NOT_COUNTED
+
+    pages = made_up_pages(len(made.html))  # of others the kernel's depth is an estimate
+    return Ways(
+        lambda: [limits.measure(page)[1] for page in pages],
+        lambda: [depth(page) for page in pages],
+    )
+
+
+@row("simhash.word_hashes", "simhash.simhash", by="NumPy: unit by unit, all words at once")
+def make_simhashes(made: Made) -> Ways:
+    texts = [page.decode() for page in made.html[:_TEXTS]]
+    return Ways(
+        lambda: [simhash(text) for text in texts],
+        lambda: [vectors.simhash(text, _table(), _SHINGLE) for text in texts],
+    )
+
+
+@row("simhash.sweep", by="NumPy: all pairs at a distance at once")
+def find_near_duplicates(made: Made) -> Ways:
+    words, none = made.words, np.empty(0, np.uint64)
+    ranks = np.arange(len(words))
+
+    def leaders() -> np.ndarray:
+        return nearduplicates.leaders(words, none, ranks, _BITS)
+
+    def by_numpy() -> np.ndarray:
+        with patch.object(nearduplicates.kernels, "sweep", vectors.sweep):
+            return leaders()
+
+    return Ways(leaders, by_numpy)
+
+
+def _relative(made: Made) -> list[tuple[str, OutlinkRun]]:
+    """Returns pages' URLs and their links as they stand there."""
+    reader = _reader(made)
+    found = []
+    for number, page in enumerate(made.html):
+        markup = reader.read(build_tree(page), rewritten=True)
+        assert markup is not None, "a page that the kernel reads"
+        links = markup.links
+        found.append(
+            (_BASE % number, links if isinstance(links, OutlinkRun) else OutlinkRun(0, b""))
+        )
+    return found
+
+
+def _same_links(runs: list[Any]) -> list[list[Outlink]]:
+    return [list(run) for run in runs]
+
+
+@row("resolve.resolve_links", by="Python: link by link")
+def make_links_absolute(made: Made) -> Ways:
+    pages = _relative(made)
+
+    def by_kernel() -> list[RelativeRun]:
+        runs = [RelativeRun(url, links) for url, links in pages]
+        resolve_runs(runs)
+        return runs
+
+    def by_python() -> list[list[Outlink]]:
+        return [
+            [Outlink(resolver(url).resolve(link.to_url), link.anchor) for link in links]
+            for url, links in pages
+        ]
+
+    return Ways(by_kernel, by_python, _same_links)
+
+
+def _absolute(made: Made) -> list[tuple[str, OutlinkRun]]:
+    """Returns pages' URLs and their links, absolute."""
+    runs = [RelativeRun(url, links) for url, links in _relative(made)]
+    resolve_runs(runs)
+    return [(run.base, OutlinkRun(run.length, run.data)) for run in runs]
+
+
+@row(
+    "outlinks.keep_links",
+    "sieve.sift",
+    by="Python: link by link, each URL once",
+)
+def normalize_and_filter_links(made: Made) -> Ways:
+    return _kept(made, _absolute(made))
+
+
+@row(
+    "outlinks.keep_links",
+    "outlinks.view_urls",
+    "outlinks.settle",
+    by="Python: link by link, each URL once",
+)
+def normalize_and_filter_links_that_are_not_plain(made: Made) -> Ways:
+    count = max(made.count // 10, _ODD_LINKS)
+    urls = [f"http://WWW.Example.org/%7euser{number}/./page.html" for number in range(count)]
+    pages = []
+    for first in range(0, count, _MOST):
+        run = OutlinkRun.of([Outlink(url, "") for url in urls[first : first + _MOST]])
+        assert run is not None, "links without metadata"
+        pages.append((_BASE % first, run))
+    return _kept(made, pages)
+
+
+def _kept(made: Made, pages: list[tuple[str, OutlinkRun]]) -> Ways:
+    def by_python() -> list[list[Outlink]]:
+        rules = OutlinkRules(made.conf)
+        return [rules.keep_each(url, links, _MOST, _LONGEST) for url, links in pages]
+
+    return Ways(
+        lambda: OutlinkRules(made.conf).keep(pages, _MOST, _LONGEST), by_python, _same_links
+    )
+
+
+@row("outlinks.linked_records", by="Python: link by link")
+def make_records_of_links(made: Made) -> Ways:
+    runs = [(links, bytes(40)) for _, links in _absolute(made)]
+    head = struct.Struct(">ii").pack
+
+    def by_python() -> list[bytes]:
+        found = []
+        for links, value in runs:
+            records = []
+            for link in links:
+                url = encode_text(link.to_url)
+                key = encode_vlong(len(url)) + url
+                records += (head(len(key) + len(value), len(key)), key, value)
+            found.append(b"".join(records))
+        return found
+
+    return Ways(lambda: linked_records(runs), by_python)

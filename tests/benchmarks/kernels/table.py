@@ -1,0 +1,7 @@
+"""All rows of the table."""
+
+from __future__ import annotations
+
+from tests.benchmarks.kernels import columns, files, pages, records
+
+ROWS = (*columns.ROWS, *files.ROWS, *records.ROWS, *pages.ROWS)
