@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.benchmarks.broad.audit import audit
-from tests.benchmarks.broad.bound import ideal, mean_latencies
+from tests.benchmarks.broad.bound import ideal, limited, mean_latencies
 from tests.benchmarks.broad.cases import CASES, QUICK, Case, Mode
 from tests.benchmarks.broad.measuring import Options, measure
 from tests.benchmarks.broad.rates import compare
@@ -67,13 +67,23 @@ def test_the_bound_of_two_hosts() -> None:
     assert mean_latencies(web).tolist() == pytest.approx([0.3, 0.01])
 
 
+def test_the_bound_of_a_crawler_with_little_cpu(web: Web) -> None:
+    whole = ideal(web)
+    assert limited(web, 1e9).ends == pytest.approx(whole.ends, abs=1e-3)
+    slow = limited(web, 10.0)
+    assert slow.pages == whole.pages and (slow.ends >= whole.ends - 1e-9).all()
+    assert slow.time(1.0) >= (web.counted_pages + web.counted.sum() - 1) / 10
+    one = limited(Web(Plan(1, 3, 1.0, robots=False)), 10.0)
+    assert one.ends == pytest.approx(ideal(Web(Plan(1, 3, 1.0, robots=False))).ends, abs=0.1)
+
+
 def test_an_ideal_fetch_has_all_of_the_bound(web: Web) -> None:
-    samples = [Sample(float(at), 0.5 * at, 10**8, 10**8, 0.0) for at in range(90, 300)]
+    samples = [Sample(float(at), 0.5 * at, 10**8, 10**8, 10**8, 0.0) for at in range(90, 300)]
     found = compare(polite(web), web, ideal(web), samples)
     for what, values in by_measure(found.shares).items():
         assert values and all(value == pytest.approx(1, abs=0.1) for value in values), what
     assert all(share.free and share.done == pytest.approx(1) for share in found.shares)
-    assert all(ours == pytest.approx(bound) for _, ours, bound in found.times)
+    assert all(ours == pytest.approx(bound) for _, ours, bound, _ in found.times)
     assert found.rows[0].cores == pytest.approx(0.5) and found.rows[0].megabytes == 100
     assert found.rows[0].hosts == web.counted.sum() and found.rows[0].rate == found.rows[0].bound
 
@@ -81,12 +91,12 @@ def test_an_ideal_fetch_has_all_of_the_bound(web: Web) -> None:
 def test_a_fetch_that_is_not_complete_has_no_times_and_seconds_without_room_do_not_count(
     web: Web,
 ) -> None:
-    samples = [Sample(float(at), 0.99 * at, 0, 0, 0.0) for at in range(90, 300)]
+    samples = [Sample(float(at), 0.99 * at, 0, 0, 0, 0.0) for at in range(90, 300)]
     requests = polite(web)
     found = compare(requests[requests["end"] < 106e6], web, ideal(web), samples)
     assert np.isnan(found.times[-1][1]) and not np.isnan(found.times[0][1])
     assert found.shares and not any(share.free for share in found.shares)  # the CPU
-    idle = [Sample(float(at), 0.0, 0, 0, 0.0) for at in range(90, 300)]
+    idle = [Sample(float(at), 0.0, 0, 0, 0, 0.0) for at in range(90, 300)]
     assert all(share.free for share in compare(requests, web, ideal(web), idle).shares)
     placed = compare(requests, web, ideal(web), idle, places=2).shares
     assert not placed[0].free and placed[-1].free

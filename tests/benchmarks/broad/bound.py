@@ -3,11 +3,13 @@
 For a host whose robots.txt takes r, whose pages take l1, l2, … and which is promised pauses of d:
 page k is there at r + l1 + … + lk + (k - 1) d. As in Nutch, a pause begins when a request ends, and
 there is none between robots.txt and the first page. Hosts whose pages can't be had don't count.
-Pure.
+Where a crawler has CPU for so many requests a second only, the bound is that of one that always
+asks the host with the most pages left. Pure.
 """
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +51,34 @@ def ideal(web: Web) -> Curve:
     before = np.concatenate(([0], passed))[web.first[hosts]]
     ends = (passed - before) / 1000 + np.maximum(within - 1, 0) * web.promised[hosts]
     return Curve(np.sort(ends[(within > 0) & web.counted[hosts]]))
+
+
+def limited(web: Web, requests_per_second: float) -> Curve:
+    """The bound of a web for a crawler that begins no more requests than that."""
+    latencies = (web.latencies / 1000).tolist()
+    first, sizes, promised = web.first.tolist(), web.sizes.tolist(), web.promised.tolist()
+    slots = dict.fromkeys(np.flatnonzero(web.counted).tolist(), 0)
+    resting: list[tuple[float, int]] = []
+    ready = [(-sizes[host], host) for host in slots]
+    heapq.heapify(ready)
+    ends = []
+    now = 0.0
+    while resting or ready:
+        if not ready:
+            now = max(now, resting[0][0])
+        while resting and resting[0][0] <= now:
+            host = heapq.heappop(resting)[1]
+            heapq.heappush(ready, (slots[host] - 1 - sizes[host], host))
+        host = heapq.heappop(ready)[1]
+        slot = slots[host]
+        end = now + latencies[first[host] + slot]
+        if slot:
+            ends.append(end)
+        if slot < sizes[host]:
+            slots[host] = slot + 1
+            heapq.heappush(resting, (end + (promised[host] if slot else 0.0), host))
+        now += 1 / requests_per_second
+    return Curve(np.sort(ends))
 
 
 def mean_latencies(web: Web) -> Floats:

@@ -143,6 +143,7 @@ def _always(fetched: Fetched, http: Requests, found: Audit) -> dict[str, float]:
         "µs CPU per request": 1e6 * fetched.cpu / len(http),
         "peak RSS MB": fetched.peak_rss / 1e6,
         "peak PSS MB": fetched.peak_pss / 1e6,
+        "peak PSS MB without mapped files": fetched.peak_own / 1e6,
         "requests": len(http),
         "violations": len(found.violations),
         "parallel": found.parallel,
@@ -159,7 +160,10 @@ def _rate(
         tables.shares(rates),
         tables.table(("", ""), _costs(fetched, requests, rates.late)),
     ]
-    figures = {f"{share:.0%} by bound": found / bound for share, found, bound in rates.times}
+    figures = {f"{share:.0%} by bound": found / bound for share, found, bound, _ in rates.times}
+    figures |= {
+        f"{share:.0%} by bound with its CPU": found / cpu for share, found, _, cpu in rates.times
+    }
     free = [share for share in rates.shares if share.free]
     for ending, some in (("", rates.shares), (", no other limit", free)):
         for name, values in tables.by_measure(some).items():
@@ -183,6 +187,7 @@ def _costs(
         ("CPU of the server per request", f"{1e6 * server / len(http):,.0f} µs"),
         ("peak RSS of the fetch", f"{fetched.peak_rss / 1e6:,.0f} MB"),
         ("peak PSS with its workers", f"{fetched.peak_pss / 1e6:,.0f} MB"),
+        ("of it, without mapped files", f"{fetched.peak_own / 1e6:,.0f} MB"),
         ("questions for addresses", f"{len(requests) - len(http):,}"),
     ]
     if late is not None:
@@ -242,6 +247,7 @@ def _start(
         (f"requests in {RUNNING:.0f} s", f"{len(http):,}"),
         ("SIGTERM to the end", _stop_text(fetched, http)),
         ("peak RSS", f"{fetched.peak_rss / 1e6:,.0f} MB"),
+        ("peak PSS, without mapped files", f"{fetched.peak_own / 1e6:,.0f} MB"),
     ]
     return tables.table(("", ""), rows), {
         "RSS MB at the first request": then.rss / 1e6,

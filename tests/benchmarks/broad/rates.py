@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tests.benchmarks.broad.bound import Curve, mean_latencies
+from tests.benchmarks.broad.bound import Curve, limited, mean_latencies
 from tests.benchmarks.broad.requestlog import QUESTION, ROBOTS, Requests
 from tests.benchmarks.broad.runs import Sample
 from tests.benchmarks.broad.web import Floats, Numbers, Web
@@ -72,8 +72,12 @@ class Rates:
     """A fetch beside its bound."""
 
     rows: list[Row]
-    times: list[tuple[float, float, float]]
-    """Of SHARES: the share, the fetch's seconds (nan if it did not come so far), the bound's."""
+    times: list[tuple[float, float, float, float]]
+    """Of SHARES: the share, the fetch's seconds (nan if it did not come so far), the bound's, and
+    those of the bound for a crawler with one core that needs as much CPU for a request.
+    """
+    capacity: float
+    """Requests a second that such a crawler can make."""
     shares: list[Share]
     """At each second from the fifth on."""
     late: tuple[float, float]
@@ -127,9 +131,15 @@ def compare(
                 max(full, cpu.cores(since, at)) < FULL,
             )
         )
+    capacity = len(requests) / max(cpu.used, 1e-3)
+    with_cpu = limited(web, capacity)
     return Rates(
         rows,
-        [(share, _time(done, share, bound.pages), bound.time(share)) for share in SHARES],
+        [
+            (share, _time(done, share, bound.pages), bound.time(share), with_cpu.time(share))
+            for share in SHARES
+        ],
+        capacity,
         shares,
         _late(requests[is_page], web),
     )
@@ -211,6 +221,11 @@ class _Cpu:
         self._times = np.array([sample.time for sample in samples]) - zero
         self._cpu = np.array([sample.cpu for sample in samples])
         self._memory = np.array([sample.pss for sample in samples]) / 1e6
+
+    @property
+    def used(self) -> float:
+        """Seconds, from the first sample to the last."""
+        return float(self._cpu[-1] - self._cpu[0]) if len(self._cpu) else 0.0
 
     def cores(self, since: float, until: float) -> float:
         if not len(self._times):

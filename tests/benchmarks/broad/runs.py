@@ -22,6 +22,8 @@ from tests.benchmarks.soak import family
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _EVERY: Final = 0.5
 """Seconds between two looks."""
+_START: Final = 10.0
+"""Seconds at the start with a look at each tenth of them: a list is read, and memory has a peak."""
 _END: Final = 120.0
 """Seconds after which a fetch that was told to stop is killed."""
 
@@ -37,6 +39,8 @@ class Sample:
     """Of the largest process; bytes, as all the following."""
     pss: int
     """Of all processes; memory that they share counts once."""
+    own: int
+    """The part of it that is no mapped file."""
     server_cpu: float
 
 
@@ -61,6 +65,11 @@ class Fetched:
         """Bytes."""
         return max((sample.pss for sample in self.samples), default=0)
 
+    @property
+    def peak_own(self) -> int:
+        """Bytes."""
+        return max((sample.own for sample in self.samples), default=0)
+
 
 def cpu_of(pid: int) -> float:
     """Seconds that a process and those it has waited for have used."""
@@ -70,13 +79,14 @@ def cpu_of(pid: int) -> float:
     return 0.0
 
 
-def _memory(pid: int) -> tuple[int, int]:
-    """RSS and PSS in bytes."""
+def _memory(pid: int) -> tuple[int, int, int]:
+    """RSS, PSS and its part that is no mapped file, in bytes."""
     with suppress(OSError):
         rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
         found = dict(re.findall(r"^(\w+): +(\d+) kB", rollup, re.MULTILINE))
-        return 1024 * int(found.get("Rss", 0)), 1024 * int(found.get("Pss", 0))
-    return 0, 0
+        rss, pss, own = (1024 * int(found.get(name, 0)) for name in ("Rss", "Pss", "Pss_Anon"))
+        return rss, pss, own
+    return 0, 0, 0
 
 
 def sample(pid: int, server: int) -> Sample:
@@ -86,8 +96,9 @@ def sample(pid: int, server: int) -> Sample:
     return Sample(
         time.monotonic(),
         sum(map(cpu_of, processes)),
-        max(rss for rss, _ in memory),
-        sum(pss for _, pss in memory),
+        max(rss for rss, _, _ in memory),
+        sum(pss for _, pss, _ in memory),
+        sum(own for _, _, own in memory),
         cpu_of(server),
     )
 
@@ -165,7 +176,7 @@ class Crawl:
             elif stopped is not None and seen - stopped > _END:
                 process.kill()
             # an end is to be seen at once, not at the next sample
-            pause = 0.02 if stopped is not None else _EVERY
+            pause = 0.02 if stopped is not None else 0.1 if seen - started < _START else _EVERY
             time.sleep(max(0.0, pause - (time.monotonic() - seen)))
         ended = time.monotonic()
         code = process.returncode = os.waitstatus_to_exitcode(status)
