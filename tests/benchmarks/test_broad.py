@@ -78,7 +78,7 @@ def test_the_bound_of_a_crawler_with_little_cpu(web: Web) -> None:
 
 
 def test_an_ideal_fetch_has_all_of_the_bound(web: Web) -> None:
-    samples = [Sample(float(at), 0.5 * at, 10**8, 10**8, 10**8, 0.0) for at in range(90, 300)]
+    samples = [Sample(float(at), 0.5 * at, 0.0, 10**8, 10**8, 10**8, 0.0) for at in range(90, 300)]
     found = compare(polite(web), web, ideal(web), samples)
     for what, values in by_measure(found.shares).items():
         assert values and all(value == pytest.approx(1, abs=0.1) for value in values), what
@@ -91,12 +91,12 @@ def test_an_ideal_fetch_has_all_of_the_bound(web: Web) -> None:
 def test_a_fetch_that_is_not_complete_has_no_times_and_seconds_without_room_do_not_count(
     web: Web,
 ) -> None:
-    samples = [Sample(float(at), 0.99 * at, 0, 0, 0, 0.0) for at in range(90, 300)]
+    samples = [Sample(float(at), 0.5 * at, 0.45 * at, 0, 0, 0, 0.0) for at in range(90, 300)]
     requests = polite(web)
     found = compare(requests[requests["end"] < 106e6], web, ideal(web), samples)
     assert np.isnan(found.times[-1][1]) and not np.isnan(found.times[0][1])
     assert found.shares and not any(share.free for share in found.shares)  # the CPU
-    idle = [Sample(float(at), 0.0, 0, 0, 0, 0.0) for at in range(90, 300)]
+    idle = [Sample(float(at), 0.0, 0.0, 0, 0, 0, 0.0) for at in range(90, 300)]
     assert all(share.free for share in compare(requests, web, ideal(web), idle).shares)
     placed = compare(requests, web, ideal(web), idle, places=2).shares
     assert not placed[0].free and placed[-1].free

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -102,7 +103,7 @@ class Watch:
         self._case = case
         self._web = web
         bound = ideal(web).time(1.0)
-        self._limit = limit or 2 * bound + 60
+        self._limit = limit or (2 * bound + 60 if case.mode is Mode.RATE else math.inf)
         self._afterwards = min(AFTERWARDS, bound)
         self._reader = Reader(log)
         self._pages = self._requests = 0
@@ -130,10 +131,8 @@ class Watch:
             )
         if self._case.mode is Mode.START:
             return self._first is not None and seconds - self._first > RUNNING
-        if self._case.mode is Mode.CPU:
-            return False
         over = self._complete is not None and seconds - self._complete > self._afterwards
-        return over or seconds > self._limit
+        return (over and self._case.mode is Mode.RATE) or seconds > self._limit
 
 
 def _always(fetched: Fetched, http: Requests, found: Audit) -> dict[str, float]:

@@ -24,8 +24,8 @@ from tests.benchmarks.broad.web import Floats, Numbers, Web
 WINDOW: Final = 5
 FEWEST: Final = 10
 """A window in which the bound has fewer pages than this says nothing."""
-FULL: Final = 0.95
-"""The share of the places, or of a core, from which on they are the limit."""
+FULL: Final = 0.9
+"""The share of the places, or of a core used or waited for, from which on they are the limit."""
 STEPS: Final = (0, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 420, 600, 900, 1800, 3600)
 SHARES: Final = (0.5, 0.9, 0.99, 1.0)
 
@@ -51,6 +51,8 @@ class Row:
     """That had pages left at `since`."""
     cores: float
     """CPU seconds of the fetch a second."""
+    wanted: float
+    """And with those that it waited for."""
     megabytes: float
 
 
@@ -116,6 +118,7 @@ def compare(
                 flown.mean(since, until),
                 possible.hosts(since),
                 cpu.cores(since, until),
+                cpu.wanted(since, until),
                 cpu.megabytes(since, until),
             )
         )
@@ -128,7 +131,7 @@ def compare(
                 _share(done.within(since, at), bound.within(since, at)),
                 _share(done.done(at), bound.done(at)),
                 _share(done.within(since, at), possible.within(since, at)),
-                max(full, cpu.cores(since, at)) < FULL,
+                max(full, cpu.wanted(since, at)) < FULL,
             )
         )
     capacity = len(requests) / max(cpu.used, 1e-3)
@@ -220,6 +223,7 @@ class _Cpu:
     def __init__(self, samples: Sequence[Sample], zero: float) -> None:
         self._times = np.array([sample.time for sample in samples]) - zero
         self._cpu = np.array([sample.cpu for sample in samples])
+        self._wanted = self._cpu + np.array([sample.waited for sample in samples])
         self._memory = np.array([sample.pss for sample in samples]) / 1e6
 
     @property
@@ -228,11 +232,20 @@ class _Cpu:
         return float(self._cpu[-1] - self._cpu[0]) if len(self._cpu) else 0.0
 
     def cores(self, since: float, until: float) -> float:
+        """CPU seconds a second."""
+        return self._rise(self._cpu, since, until)
+
+    def wanted(self, since: float, until: float) -> float:
+        """CPU seconds a second that would have been used had nobody else run."""
+        return self._rise(self._wanted, since, until)
+
+    def _rise(self, values: Floats, since: float, until: float) -> float:
         if not len(self._times):
             return float("nan")
-        used = np.interp([since, until], self._times, self._cpu)
-        return float(used[1] - used[0]) / (until - since)
+        then, now = np.interp([since, until], self._times, values)
+        return float(now - then) / (until - since)
 
     def megabytes(self, since: float, until: float) -> float:
+        """The most memory."""
         at = (self._times >= since) & (self._times <= until)
         return float(self._memory[at].max()) if at.any() else float("nan")

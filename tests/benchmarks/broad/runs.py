@@ -35,6 +35,8 @@ class Sample:
     time: float
     cpu: float
     """Seconds, user and system."""
+    waited: float
+    """Seconds for which its own process could have run, and others did."""
     rss: int
     """Of the largest process; bytes, as all the following."""
     pss: int
@@ -79,6 +81,15 @@ def cpu_of(pid: int) -> float:
     return 0.0
 
 
+def _waited(pid: int) -> float:
+    """Seconds that the threads of a process waited for a CPU; 0 where the system does not tell."""
+    found = 0
+    for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with suppress(OSError):
+            found += int(task.read_text().split()[1])
+    return found / 1e9
+
+
 def _memory(pid: int) -> tuple[int, int, int]:
     """RSS, PSS and its part that is no mapped file, in bytes."""
     with suppress(OSError):
@@ -96,6 +107,7 @@ def sample(pid: int, server: int) -> Sample:
     return Sample(
         time.monotonic(),
         sum(map(cpu_of, processes)),
+        _waited(pid),
         max(rss for rss, _, _ in memory),
         sum(pss for _, pss, _ in memory),
         sum(own for _, _, own in memory),

@@ -36,6 +36,7 @@ KEPT_SECONDS: Final = 15
 _EVERY: Final = 200_000
 """µs between two writes of the log."""
 _BACKLOG: Final = 4096
+_SO_RCVBUFFORCE: Final = 33
 
 
 class Server:
@@ -59,7 +60,8 @@ class Server:
         self._http.bind(("0.0.0.0", port))
         self._http.listen(_BACKLOG)
         self._dns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._dns.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+        with suppress(PermissionError):  # a burst of questions is not to be lost
+            self._dns.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 8 << 20)
         self._dns.bind(("127.0.0.1", 0))
         for sock in (self._http, self._dns):
             sock.setblocking(False)

@@ -55,6 +55,7 @@ def over_time(rates: Rates) -> str:
             "requests/s",
             "in flight",
             "cores",
+            "with waiting",
             "MB",
         ),
         (
@@ -70,6 +71,7 @@ def over_time(rates: Rates) -> str:
                 number(row.requests, 1),
                 number(row.in_flight, 1),
                 number(row.cores, 2),
+                number(row.wanted, 2),
                 number(row.megabytes),
             )
             for row in rates.rows
