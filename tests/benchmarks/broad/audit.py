@@ -15,7 +15,9 @@ from tests.benchmarks.broad.requestlog import LEFT, ROBOTS, Requests
 from tests.benchmarks.broad.web import Floats, Numbers, Web
 
 TOLERANCE: Final = 20_000
-"""µs: clocks of the fetcher count in ms, and a server learns a little later that a client left."""
+"""µs: a fetcher's clock counts in ms."""
+TOLERANCE_LEFT: Final = 100_000
+"""µs after a request that the client broke off: a server that is busy learns of it later."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +79,18 @@ def ends_before(hosts: Numbers, ends: Numbers) -> Numbers:
     return found
 
 
+def tolerance(statuses: Numbers) -> Numbers:
+    """µs by which the end of each request may have been noted too late."""
+    return np.where(statuses == LEFT, TOLERANCE_LEFT, TOLERANCE)
+
+
 def most_parallel(hosts: Numbers, begins: Numbers, ends: Numbers) -> int:
     """The most requests that are in progress on one host at once; where one ends when another
-    begins, or within the tolerance, they are not.
+    begins, they are not.
     """
     if not len(hosts):
         return 0
-    ends = np.maximum(begins + 1, ends - TOLERANCE)
+    ends = np.maximum(begins + 1, ends)
     times, steps = np.concatenate((begins, ends)), np.repeat((1, -1), len(hosts))
     order = np.lexsort((steps, times, np.concatenate((hosts, hosts))))
     return int(np.cumsum(steps[order]).max())
@@ -120,7 +127,7 @@ def audit(requests: Requests, web: Web) -> Audit:
             (int(ordered["page"][at - 1]), int(ordered["page"][at])),
             (int(ordered["status"][at - 1]), int(ordered["status"][at])),
         )
-        for at in later[excess < -TOLERANCE / 1e6].tolist()
+        for at in later[excess < -tolerance(ordered["status"][later - 1]) / 1e6].tolist()
     ]
     answered = ordered[(ordered["page"] >= 0) & web.counted[hosts] & (ordered["status"] > LEFT)]
     slots = web.first[answered["host"]] + 1 + answered["page"]
@@ -128,7 +135,9 @@ def audit(requests: Requests, web: Web) -> Audit:
     return Audit(
         requests=len(ordered),
         violations=sorted(violations, key=lambda found: found.begin),
-        parallel=most_parallel(hosts, ordered["begin"], ordered["end"]),
+        parallel=most_parallel(
+            hosts, ordered["begin"], ordered["end"] - tolerance(ordered["status"])
+        ),
         excess=float(excess.min()) if len(excess) else float("nan"),
         twice=int((times > 1).sum()),
         never=web.counted_pages - int((times > 0).sum()),
