@@ -10,6 +10,7 @@ import pytest
 from tests.benchmarks.broad.audit import audit
 from tests.benchmarks.broad.bound import ideal, limited, mean_latencies
 from tests.benchmarks.broad.cases import CASES, QUICK, Case, Mode
+from tests.benchmarks.broad.goals import CPU, verdicts
 from tests.benchmarks.broad.measuring import Options, measure
 from tests.benchmarks.broad.rates import compare
 from tests.benchmarks.broad.requestlog import LEFT, QUESTION, REQUEST, ROBOTS, Requests
@@ -177,6 +178,23 @@ def test_pages_asked_twice_and_never(web: Web) -> None:
 def test_cases_have_names_of_their_own() -> None:
     names = [case.name for case in (*CASES, *QUICK)]
     assert len(set(names)) == len(names)
+
+
+def test_figures_to_be_reached() -> None:
+    few = Case("few", Mode.CPU, Plan(20, 100, 0.0))
+    many = Case("many", Mode.CPU, Plan(2000, 4000, 0.0))
+    rate = Case("rate", Mode.RATE, Plan(20, 100, 1.0))
+    found = {
+        many: {CPU: 1400.0, "violations": 0.0},
+        few: {CPU: 1000.0, "violations": 1.0},
+        rate: {"99% by bound": float("nan"), "first request": 9.0},
+    }
+    assert [(one.case, one.figure, one.reached) for one in verdicts(found)] == [
+        ("many", "violations", True),
+        ("few", "violations", False),
+        ("rate", "99% by bound", False),
+        ("many", f"{CPU}, times that of few", False),
+    ]
 
 
 def test_a_small_fetch_is_polite_and_complete(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from tests.benchmarks.broad import tables
 from tests.benchmarks.broad.audit import Audit, audit
 from tests.benchmarks.broad.bound import ideal
 from tests.benchmarks.broad.cases import Case, Mode
+from tests.benchmarks.broad.goals import CPU, STOP
 from tests.benchmarks.broad.rates import compare
 from tests.benchmarks.broad.requestlog import QUESTION, Reader, Requests, read
 from tests.benchmarks.broad.runs import Crawl, Fetched
@@ -136,10 +137,12 @@ class Watch:
 
 
 def _always(fetched: Fetched, http: Requests, found: Audit) -> dict[str, float]:
-    return {
+    took, in_flight = stop_seconds(fetched, http)
+    stop = {} if fetched.stopped is None else {"stop": took, STOP: took - in_flight}
+    return stop | {
         "seconds": fetched.ended - fetched.started,
         "first request": int(http["begin"].min()) / 1e6 - fetched.started,
-        "µs CPU per request": 1e6 * fetched.cpu / len(http),
+        CPU: 1e6 * fetched.cpu / len(http),
         "peak RSS MB": fetched.peak_rss / 1e6,
         "peak PSS MB": fetched.peak_pss / 1e6,
         "peak PSS MB without mapped files": fetched.peak_own / 1e6,
@@ -237,7 +240,6 @@ def _start(
     http = requests[requests["page"] != QUESTION]
     first = int(http["begin"].min()) / 1e6
     then = next((sample for sample in fetched.samples if sample.time >= first), fetched.samples[-1])
-    took, in_flight = stop_seconds(fetched, http)
     rows = [
         ("start to the first request", f"{first - fetched.started:.2f} s"),
         ("RSS at the first request", f"{then.rss / 1e6:,.0f} MB"),
@@ -251,6 +253,4 @@ def _start(
     return tables.table(("", ""), rows), {
         "RSS MB at the first request": then.rss / 1e6,
         "PSS MB at the first request": then.pss / 1e6,
-        "stop": took,
-        "stop, without what was in flight": took - in_flight,
     }

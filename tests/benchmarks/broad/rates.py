@@ -223,7 +223,8 @@ class _Cpu:
     def __init__(self, samples: Sequence[Sample], zero: float) -> None:
         self._times = np.array([sample.time for sample in samples]) - zero
         self._cpu = np.array([sample.cpu for sample in samples])
-        self._wanted = self._cpu + np.array([sample.waited for sample in samples])
+        waited = np.array([sample.waited for sample in samples])
+        self._wanted = self._cpu + np.maximum.accumulate(waited)  # a thread that ends takes its own
         self._memory = np.array([sample.pss for sample in samples]) / 1e6
 
     @property
