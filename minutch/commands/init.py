@@ -49,7 +49,8 @@ SITE = """<?xml version="1.0" encoding="UTF-8"?>
     <value>5.0</value>
   </property>
 
-  <!-- A round ends when fewer than this share of its hosts have pages left, for long; the next one fetches them. -->
+  <!-- A round ends when fewer than this share of its hosts have pages left, for long; the next round
+       fetches them. -->
   <property>
     <name>fetcher.tail.share</name>
     <value>0.1</value>
