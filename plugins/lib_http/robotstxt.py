@@ -8,10 +8,10 @@
     too many redirects      everything allowed (http.robots.redirect.max)
 
 `http.robots.unreachable.allow=true` restores Nutch, which allows everything where "nothing allowed"
-stands for a host that fails. Rules are kept in memory and, for http.robots.cache.seconds, on disk,
-so that the next round does not ask again; failures are not kept. Hosts of
-http.robot.rules.allowlist are not asked at all. What a file says of sitemaps and uses
-(Content-Signal) is kept beside the rules and in the metadata of the Content that
+stands for a host that fails. Rules are kept in memory (`robotsmemory`) and, for
+http.robots.cache.seconds, on disk, so that the next round does not ask again; failures are not
+kept. Hosts of http.robot.rules.allowlist are not asked at all. What a file says of sitemaps and
+uses (Content-Signal) is kept beside the rules and in the metadata of the Content that
 fetcher.store.robotstxt stores. Source: HttpRobotRulesParser and RobotRulesParser.
 """
 
@@ -20,7 +20,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -43,10 +42,10 @@ from minutch.urls.robotsfile import MAX_BYTES, whole_lines
 
 from .failures import UNRESOLVED, NoNameServer, java_text
 from .robotsdisk import FILE_NAME, RobotsDisk, StoredRobots
+from .robotsmemory import BUDGET, RobotsMemory
 
 log = logging.getLogger(__name__)
 
-MAX_IN_MEMORY: Final = 50_000
 SITEMAP_KEY: Final = "robotstxt.sitemap"
 """In the metadata of a robots.txt that is stored: the URL of each sitemap that it names, made
 absolute.
@@ -121,6 +120,8 @@ class RobotsSettings:
     """Ends of names of hosts that are not asked."""
     life: float = 86_400
     """Seconds for which rules are kept."""
+    memory: int = BUDGET
+    """Bytes that rules may take in memory."""
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> RobotsSettings:
@@ -134,6 +135,7 @@ class RobotsSettings:
             limit=robots_limit(conf),
             allow_list=tuple(host for host in hosts if host),
             life=conf.get_int("http.robots.cache.seconds", 86_400),
+            memory=conf.get_size("http.robots.cache.memory", BUDGET),
         )
 
 
@@ -155,7 +157,7 @@ class RobotsStore:
         self._settings = settings
         self._disk = disk
         self._now = now
-        self._known: OrderedDict[str, tuple[float, RobotRules]] = OrderedDict()
+        self.memory = RobotsMemory(settings.memory)
         self._asked: dict[str, asyncio.Future[RobotRules]] = {}
         if disk is not None:
             disk.forget_old(now() - settings.life)
@@ -180,9 +182,9 @@ class RobotsStore:
         key = _key_of(
             url[: url.find("/", _AFTER_SCHEME) + 1] or url if url.startswith(_HTTP) else url
         )
-        known = self._known.get(key)
-        if known is not None and self._now() - known[0] < self._settings.life:
-            return known[1]
+        known = self.memory.get(key, self._now() - self._settings.life)
+        if known is not None:
+            return known
         parsed = parse(url)
         if self._settings.allow_list and parsed.host.endswith(self._settings.allow_list):
             return self._keep(key, ALLOW_ALL)
@@ -230,9 +232,7 @@ class RobotsStore:
             self._disk.close()
 
     def _keep(self, key: str, rules: RobotRules, since: float | None = None) -> RobotRules:
-        self._known[key] = (self._now() if since is None else since, rules)
-        if len(self._known) > MAX_IN_MEMORY:
-            self._known.popitem(last=False)
+        self.memory.keep(key, rules, self._now() if since is None else since)
         return rules
 
     def _from_disk(self, key: str, url: Url) -> RobotRules | None:
@@ -253,8 +253,8 @@ class RobotsStore:
             log.info("can't get robots.txt for %s: %s", url, exc)
             text = java_text(exc, str(url))
             return self._failed(ProtocolStatus(codes.EXCEPTION, [text]))
-        if answer is None:
-            return self._known[keys[0]][1]
+        if isinstance(answer, RobotRules):
+            return self._keep(key, answer)
         if answer.code >= _SERVER_ERROR or answer.code == _TOO_MANY:
             if self._settings.defer:
                 return Unreachable.of(None, defer=True, retry_after=answer.header("Retry-After"))
@@ -294,12 +294,9 @@ class RobotsStore:
 
     async def _get(
         self, url: Url, contents: list[Content] | None
-    ) -> tuple[HttpAnswer | None, str, list[str]]:
+    ) -> tuple[HttpAnswer | RobotRules, str, list[str]]:
         """Returns the answer after redirects, where it came from, and the keys of other hosts that
-        it is the robots.txt of.
-
-        None if a redirect led to another host's robots.txt whose rules are known: under the one key
-        returned.
+        it is the robots.txt of; the rules themselves where they are known from there.
         """
         location = parse("/robots.txt", url)
         keys: list[str] = []
@@ -315,10 +312,9 @@ class RobotsStore:
                 break
             if location.file == "/robots.txt":
                 key = cache_key(location)
-                known = self._known.get(key)
-                if known is not None and self._now() - known[0] < self._settings.life:
-                    self._keep(cache_key(url), known[1], known[0])
-                    return None, str(location), [key]
+                known = self.memory.get(key, self._now() - self._settings.life)
+                if known is not None:
+                    return known, str(location), [key]
                 keys.append(key)
             answer = await self._one(location, contents)
         return answer, str(location), keys
