@@ -54,11 +54,6 @@ UNRESOLVED: Final = ProtocolStatus(codes.NOTFETCHING, [NO_ANSWER])
 _HTTP: Final = "org.apache.nutch.protocol.http.api.HttpException"
 _JAVA: Final[tuple[tuple[type[Exception], str, str | None], ...]] = (
     (UnknownHost, "java.net.UnknownHostException", None),
-    (
-        NoNameServer,
-        "java.net.UnknownHostException",
-        "{}: Temporary failure in name resolution",
-    ),
     (ForbiddenAddress, "java.io.IOException", "Forbidden connection to IP address {}"),
     (NoRoute, "java.net.NoRouteToHostException", "No route to host"),
     (TlsFailure, _HTTP, "SSL connect to {url} failed with: {}"),
