@@ -51,7 +51,7 @@ from .curltransport import CurlRequest, CurlTransport
 from .dates import format_date, parse_date
 from .decoding import decode
 from .exchange import Answer, Reply, is_shorter, request_target
-from .failures import UNRESOLVED, NoNameServer, UnknownHost, java_text
+from .failures import PUT_OFF, NoNameServer, UnknownHost, java_text, put_off
 from .headers import SpellCheckedMetadata, field_values, unfold
 from .loginform import Sessions
 from .messages import Headers, origin, reply_of, whole_url
@@ -137,8 +137,8 @@ class HttpBase(Protocol):
                     round((time.monotonic() - started) * 1000)
                 )
             return self.output_of(answer, parsed, url, datum)
-        except NoNameServer:
-            return ProtocolOutput(None, UNRESOLVED)
+        except PUT_OFF as exc:
+            return ProtocolOutput(None, put_off(exc))
         except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
             text = _error_text(exc, url)
             short = text.partition(":")[0] in self.settings.suppressed

@@ -48,9 +48,26 @@ class TooLarge(httpx.RemoteProtocolError):
     """Headers without end."""
 
 
+class AskAgain(httpx.TransportError):
+    """The request has to be sent once more, when its host may be asked again: no answer came on a
+    connection that was kept from the request before, or one that only another reader reads.
+    """
+
+
 NO_ANSWER: Final = "no name server answers for the host"
 UNRESOLVED: Final = ProtocolStatus(codes.NOTFETCHING, [NO_ANSWER])
 """The status of a page that was not asked for since no name server could say where its host is."""
+PUT_OFF: Final = (NoNameServer, AskAgain)
+"""Failures that say nothing of a page: it is asked for later."""
+
+
+def put_off(error: Exception) -> ProtocolStatus:
+    """Returns the status for one of `PUT_OFF`."""
+    if isinstance(error, AskAgain):
+        return ProtocolStatus(codes.WOULDBLOCK, [str(error)])
+    return UNRESOLVED
+
+
 _HTTP: Final = "org.apache.nutch.protocol.http.api.HttpException"
 _JAVA: Final[tuple[tuple[type[Exception], str, str | None], ...]] = (
     (UnknownHost, "java.net.UnknownHostException", None),

@@ -40,7 +40,7 @@ from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, KnownRobots, RobotRules
 from minutch.urls.robotsagent import RobotsParser, robots_limit, robots_parser
 from minutch.urls.robotsfile import MAX_BYTES, whole_lines
 
-from .failures import UNRESOLVED, NoNameServer, java_text
+from .failures import PUT_OFF, java_text, put_off
 from .robotsdisk import FILE_NAME, RobotsDisk, StoredRobots
 from .robotsmemory import BUDGET, RobotsMemory
 
@@ -247,8 +247,8 @@ class RobotsStore:
     async def _from_host(self, key: str, url: Url, contents: list[Content] | None) -> RobotRules:
         try:
             answer, location, keys = await self._get(url, contents)
-        except NoNameServer:
-            return Unreachable.of(UNRESOLVED, defer=True)
+        except PUT_OFF as exc:
+            return Unreachable.of(put_off(exc), defer=True)
         except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
             log.info("can't get robots.txt for %s: %s", url, exc)
             text = java_text(exc, str(url))

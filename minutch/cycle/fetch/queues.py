@@ -6,7 +6,7 @@ the epoch).
     fetch list ─ begin ─┐
     add ────────────────┴> waiting ──take──> in progress ──finish──> gone; the queue rests
                               │                   │
-                              │                   └─ put_back: to the front again; its host rests
+                              │                   └─ put_back, ask_again: to the front again
                               └─ dropped: time limit, too many failures, a host that is too busy
 
 A queue may yield an item when it has rested and fewer than `max_threads` of its items are in
@@ -147,6 +147,16 @@ class FetchQueues:
         self._memory.asked(queue.id, queue.next_fetch)
         if busy_until is not None:
             self.rest(item.queue_id, item.host or item.queue_id, busy_until, now)
+        self._settle(queue, now)
+
+    def ask_again(self, item: FetchItem, now: int) -> None:
+        """Lets an item wait again that has to be asked for once more; its queue rests as after any
+        request.
+        """
+        queue = self._leave(item)
+        queue.next_fetch = max(queue.next_fetch, now + queue.delay)
+        self._memory.asked(queue.id, queue.next_fetch)
+        self.add(item, now, first=True)
         self._settle(queue, now)
 
     def put_back(

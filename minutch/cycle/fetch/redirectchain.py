@@ -188,7 +188,9 @@ class ChainRunner:
             if decision.crawl_delay is not None:
                 self.queues.set_crawl_delay(item, decision.crawl_delay)
             return True
-        if decision.verdict is Verdict.DEFER:
+        if failure is not None and failure.code == protocolstatus.WOULDBLOCK:
+            self._ask_again(chain, failure)
+        elif decision.verdict is Verdict.DEFER:
             reason = ROBOTS_DEFER if failure is None else failure.message
             self._defer(chain, reason, getattr(rules, "retry_after", None))
         else:
@@ -244,6 +246,16 @@ class ChainRunner:
         self.handover.busy_until(item.host or item.queue_id, until)
         self.handover.wake()
 
+    def _ask_again(self, chain: RedirectChain, why: ProtocolStatus) -> None:
+        """Puts the item back: a second request is needed, which is sent when its queue has rested,
+        as any other.
+        """
+        log.debug("%s is asked for once more: %s", chain.item.url, why.message)
+        chain.put_back = True
+        chain.in_progress = False
+        self.queues.ask_again(chain.item, self.clock.now())
+        self.handover.wake()
+
     # -- request -----------------------------------------------------------------------------------
 
     async def _fetch(self, chain: RedirectChain, protocol: points.Protocol) -> None:
@@ -254,6 +266,9 @@ class ChainRunner:
         output = await protocol.get_protocol_output(item.url, item.datum)
         milliseconds = round((self.clock.monotonic() - started) * 1000)
         now = self.clock.now()
+        if output.status.code == protocolstatus.WOULDBLOCK:
+            self._ask_again(chain, output.status)
+            return
         if output.status.code == protocolstatus.NOTFETCHING:
             self._defer(chain, output.status.message)
             return
