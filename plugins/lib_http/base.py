@@ -13,6 +13,7 @@ import logging
 import re
 import time
 from collections.abc import Generator, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -23,6 +24,7 @@ from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import IntWritable, Text
 from minutch.plugin.points import Protocol, ProtocolOutput
+from minutch.plugin.turns import Visit
 from minutch.records import protocolstatus as codes
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum, entitytag
@@ -122,7 +124,11 @@ class HttpBase(Protocol):
         self.sessions = Sessions(self.credentials.forms, self._send_form)
         from .robotstxt import RobotsStore
 
-        self.robots = RobotsStore.from_conf(conf, self.fetch)
+        self.robots = RobotsStore.from_conf(conf, self.fetch, self._turn_of)
+
+    def _turn_of(self, origin: str, target: str) -> AbstractAsyncContextManager[Visit]:
+        """Waits as `turn` says, which is set after this was made."""
+        return self.turn(origin, target)
 
     # -- the extension point -----------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from typing import Final
 import httpx
 
 from minutch.errors import UrlError
+from minutch.plugin.turns import NoTurn
 from minutch.records import protocolstatus as codes
 from minutch.records.protocolstatus import ProtocolStatus
 
@@ -57,7 +58,7 @@ class AskAgain(httpx.TransportError):
 NO_ANSWER: Final = "no name server answers for the host"
 UNRESOLVED: Final = ProtocolStatus(codes.NOTFETCHING, [NO_ANSWER])
 """The status of a page that was not asked for since no name server could say where its host is."""
-PUT_OFF: Final = (NoNameServer, AskAgain)
+PUT_OFF: Final = (NoNameServer, AskAgain, NoTurn)
 """Failures that say nothing of a page: it is asked for later."""
 
 
@@ -65,6 +66,8 @@ def put_off(error: Exception) -> ProtocolStatus:
     """Returns the status for one of `PUT_OFF`."""
     if isinstance(error, AskAgain):
         return ProtocolStatus(codes.WOULDBLOCK, [str(error)])
+    if isinstance(error, NoTurn):
+        return ProtocolStatus(codes.NOTFETCHING, [str(error)])
     return UNRESOLVED
 
 

@@ -6,6 +6,7 @@
     429, 5xx                visits deferred (http.robots.503.defer.visits), else nothing allowed
     no answer               nothing allowed
     too many redirects      everything allowed (http.robots.redirect.max)
+    redirect to other host  its rules, asked for when that host may be asked
 
 `http.robots.unreachable.allow=true` restores Nutch, which allows everything where "nothing allowed"
 stands for a host that fails. Rules are kept in memory (`robotsmemory`) and, for
@@ -30,6 +31,7 @@ import httpx
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
+from minutch.plugin.turns import Turn, at_once
 from minutch.records import protocolstatus as codes
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
@@ -148,13 +150,17 @@ class RobotsStore:
         parse_rules: RobotsParser,
         settings: RobotsSettings = RobotsSettings(),
         *,
+        turn: Turn = at_once,
         disk: RobotsDisk | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`now` in seconds since the epoch."""
+        """`turn` waits until the target of a redirect may be asked; `now` in seconds since the
+        epoch.
+        """
         self._fetch = fetch
         self._parse = parse_rules
         self._settings = settings
+        self._turn = turn
         self._disk = disk
         self._now = now
         self.memory = RobotsMemory(settings.memory)
@@ -163,7 +169,7 @@ class RobotsStore:
             disk.forget_old(now() - settings.life)
 
     @classmethod
-    def from_conf(cls, conf: Configuration, fetch: Fetch) -> RobotsStore:
+    def from_conf(cls, conf: Configuration, fetch: Fetch, turn: Turn = at_once) -> RobotsStore:
         """Reads the settings; the cache on disk is in `minutch.fetch.state`, if that is set."""
         folder = conf.get("minutch.fetch.state")
         settings = RobotsSettings.from_conf(conf)
@@ -171,6 +177,7 @@ class RobotsStore:
             fetch,
             robots_parser(conf),
             settings,
+            turn=turn,
             disk=RobotsDisk(Path(folder) / FILE_NAME) if folder and settings.life > 0 else None,
             now=lambda: conf.clock.now() / 1000,
         )
@@ -182,7 +189,7 @@ class RobotsStore:
         key = _key_of(
             url[: url.find("/", _AFTER_SCHEME) + 1] or url if url.startswith(_HTTP) else url
         )
-        known = self.memory.get(key, self._now() - self._settings.life)
+        known = self._known(key)
         if known is not None:
             return known
         parsed = parse(url)
@@ -310,14 +317,33 @@ class RobotsStore:
             except UrlError as exc:
                 log.info("robots.txt of %s redirects to what is no URL: %s", url.host, exc)
                 break
-            if location.file == "/robots.txt":
-                key = cache_key(location)
-                known = self.memory.get(key, self._now() - self._settings.life)
-                if known is not None:
-                    return known, str(location), [key]
-                keys.append(key)
-            answer = await self._one(location, contents)
+            found = await self._redirected(url, location, keys, contents)
+            if isinstance(found, RobotRules):
+                return found, str(location), keys
+            answer = found
         return answer, str(location), keys
+
+    async def _redirected(
+        self, origin: Url, url: Url, keys: list[str], contents: list[Content] | None
+    ) -> HttpAnswer | RobotRules:
+        """Returns the answer to a redirect's target, when its host may be asked; the rules where
+        they are known by then. Adds to `keys` if it is a robots.txt.
+        """
+        key = cache_key(url) if url.file == "/robots.txt" else None
+        known = self._known(key)
+        if known is not None:
+            return known
+        async with self._turn(str(origin), str(url)) as visit:
+            known = self._known(key)
+            if known is not None:
+                visit.asked = False
+                return known
+            if key is not None:
+                keys.append(key)
+            return await self._one(url, contents)
+
+    def _known(self, key: str | None) -> RobotRules | None:
+        return None if key is None else self.memory.get(key, self._now() - self._settings.life)
 
     async def _one(self, url: Url, contents: list[Content] | None) -> HttpAnswer:
         answer = await self._fetch(url, CrawlDatum(), self._settings.limit)

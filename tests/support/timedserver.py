@@ -63,16 +63,17 @@ class TimedServer:
         return [asked.path for asked in self.asked if asked.host == host]
 
     def gaps(self) -> dict[str, list[float]]:
-        """The seconds between the requests to each host, those from its robots.txt to its first
-        page left out.
+        """The seconds between the requests to each host; none from its robots.txt to the page for
+        which it was asked.
         """
         gaps: dict[str, list[float]] = {}
         for host in {asked.host for asked in self.asked}:
             of_host = [asked for asked in self.asked if asked.host == host]
-            pairs = list(pairwise(of_host))
-            if of_host[0].path == "/robots.txt":
-                pairs = pairs[1:]
-            gaps[host] = [after.time - before.time for before, after in pairs]
+            gaps[host] = [
+                after.time - before.time
+                for before, after in pairwise(of_host)
+                if before.path != "/robots.txt"
+            ]
         return gaps
 
     def __enter__(self) -> Self:

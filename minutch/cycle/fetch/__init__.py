@@ -10,6 +10,7 @@ may be asked) and `fetchlog` (what a kill leaves behind).
     `redirectchain`, `decisions`         take a URL through robots.txt, request and redirects
     `feeder`, `queues`, `queuekey`       bring URLs into queues, one for each host
     `queueitems`, `queuememory`          what queues hold, and remember
+    `visits`                             gives requests to hosts of other queues their turn
     `hostaddresses`                      looks up the addresses of hosts
     `hoststate`, `restlog`               remember from fetch to fetch when hosts may be asked
     `recorder`, `fetchparser`, `captures`    make a page's records; parse it; decide on archiving

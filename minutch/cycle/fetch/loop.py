@@ -34,6 +34,7 @@ from minutch.cycle.fetch.redirectchain import (
 from minutch.cycle.fetch.settings import NEVER, FetchSettings
 from minutch.cycle.fetch.snapshot import Snapshot, details_of
 from minutch.cycle.fetch.stats import BandwidthGovernor, FetchStats, ThroughputGuard
+from minutch.cycle.fetch.visits import Visits
 from minutch.errors import StoreError
 from minutch.records import protocolstatus
 from minutch.records.protocolstatus import ProtocolStatus
@@ -80,6 +81,7 @@ class FetchLoop:
     archive: PageArchive | None = None
     """Where answers are archived (fetcher.warc)."""
     runner: ChainRunner = field(init=False)
+    visits: Visits = field(init=False)
     _threads: int = field(init=False, default=1)
     _running: dict[asyncio.Task[None], _Running] = field(init=False, default_factory=dict)
     _stopping: Outcome | None = field(init=False, default=None)
@@ -90,6 +92,9 @@ class FetchLoop:
     _timer_due: int = field(init=False, default=0)
     _started: float = field(init=False, default=0.0)
     _last_start: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        self.visits = Visits(self.queues, self.clock, self.wake)
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -125,6 +130,7 @@ class FetchLoop:
             if waiting:
                 log.warning("%s: dropping %d queued URLs", outcome.reason, waiting)
             self.queues.end(outcome, self.clock.now())
+            self.visits.refuse(outcome.reason)
             self.wake()
 
     def leave(self) -> None:
@@ -132,6 +138,7 @@ class FetchLoop:
         after a kill.
         """
         self._leaving = True
+        self.visits.refuse("the fetch is stopped")
         self.hold(False)
         self.wake()
 
@@ -171,6 +178,8 @@ class FetchLoop:
             self._give_up_dropped()
             if not (self._leaving or self.pause.is_on):
                 self._feed(now)
+            if not self.pause.is_on:
+                self.visits.begin(now)
             while self._free_at(now) == now and (item := self.queues.take(now)) is not None:
                 self._start(item, now)
             self._tell_rests(now)
@@ -229,7 +238,7 @@ class FetchLoop:
 
     def _in_flight(self) -> int:
         """Chains that take a place."""
-        return len(self._running) - self.recorder.parsing
+        return len(self._running) - self.recorder.parsing - len(self.visits)
 
     def _started_threads(self) -> int:
         """Threads that have started: one more every fetcher.threads.start.delay ms at the
@@ -362,9 +371,11 @@ class FetchLoop:
     def _set_timer(self, now: int) -> None:
         """Wakes up when a queue yields again and a thread is free for it."""
         ready, free = self.queues.next_ready(now), self._free_at(now)
-        if ready is None or free is None:
+        start = None if ready is None or free is None else max(ready, free)
+        times = start, None if self.pause.is_on else self.visits.next_at()
+        due = min((time for time in times if time is not None), default=None)
+        if due is None:
             return
-        due = max(ready, free)
         if self._timer is not None:
             if now < self._timer_due <= due:
                 return
@@ -424,6 +435,8 @@ class FetchLoop:
     def _look_for_hung(self, now: int) -> None:
         limit = self.settings.hung_after
         for task, running in list(self._running.items()):
+            if self.visits.waits(task):
+                running.since = now
             if now - running.since > limit and not (running.hung or running.chain.parsing):
                 running.hung = True
                 self.stats.events["hung_threads_total"] += 1

@@ -47,6 +47,10 @@ class QueueMemory:
         """Returns until when a host asked to rest (ms); 0 if nothing is known."""
         return self._asked_for.of(host)
 
+    def rest_of_queue(self, queue_id: str) -> int:
+        """Returns until when a queue rests that has no items (ms); 0 if nothing is known."""
+        return self._rests.of(queue_id)
+
     def rest_queue(self, queue_id: str, until: int, now: int) -> None:
         """Remembers that a queue rests until then (ms)."""
         self._rests.add(queue_id, until, now)

@@ -28,6 +28,7 @@ back-off has jitter (`fetcher.exceptions.per.queue.jitter`) and shrinks with suc
 from __future__ import annotations
 
 import heapq
+import math
 import random
 from collections import deque
 from collections.abc import Iterator
@@ -149,15 +150,28 @@ class FetchQueues:
             self.rest(item.queue_id, item.host or item.queue_id, busy_until, now)
         self._settle(queue, now)
 
+    def open_at(self, item: FetchItem) -> float | None:
+        """Returns when a visitor may `enter` (ms, infinity: not yet known); None for never."""
+        host = item.host or item.queue_id
+        if self._ended or self._memory.refusal(item.queue_id, host):
+            return None
+        rest = self._memory.rest_of(host)
+        queue = self.queues.get(item.queue_id)
+        if queue is None:
+            return max(rest, self._memory.rest_of_queue(item.queue_id))
+        return max(rest, queue.next_fetch) if queue.in_progress < queue.max_threads else math.inf
+
+    def enter(self, item: FetchItem, now: int) -> None:
+        """Counts a visitor, no item of its queue, as in progress until `finish`."""
+        queue = self._queue(item.queue_id, now)
+        queue.in_progress += 1
+        self.in_progress += 1
+        self._memory.asked(queue.id, now + queue.delay)
+
     def ask_again(self, item: FetchItem, now: int) -> None:
-        """Lets an item wait again that has to be asked for once more; its queue rests as after any
-        request.
-        """
-        queue = self._leave(item)
-        queue.next_fetch = max(queue.next_fetch, now + queue.delay)
-        self._memory.asked(queue.id, queue.next_fetch)
+        """Lets an item wait again that has to be asked for once more, after its queue's rest."""
         self.add(item, now, first=True)
-        self._settle(queue, now)
+        self.finish(item, now)
 
     def put_back(
         self, item: FetchItem, delay: int, retries: int, now: int, *, reason: str = ROBOTS_DEFER

@@ -6,8 +6,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.support.segments import conf_for, fetch_segment, fetched, make_segment
-from tests.support.timedserver import NOT_FOUND, TimedServer, page
+from tests.support.timedserver import NOT_FOUND, TimedServer, moved, page
 
 DELAY = 0.4
 """Seconds."""
@@ -16,11 +18,13 @@ EARLY = 0.02
 MALFORMED = b"HTTP/1.1 200 OK\r\nno colon here\r\nContent-Length: 4\r\n\r\nbody"
 
 
-def crawl(parent: Path, urls: list[str], **values: str) -> dict[str, list[str]]:
+def crawl(
+    parent: Path, urls: list[str], *, threads: str = "20", **values: str
+) -> dict[str, list[str]]:
     """Fetches URLs politely; returns the statuses of each."""
     segment = make_segment(parent, urls)
     values = {"fetcher__server__delay": str(DELAY), "http__timeout": "3000"} | values
-    fetch_segment(segment, conf_for(**values), threads=20)
+    fetch_segment(segment, conf_for(**values), threads=int(threads))
     return {url: [datum.status_name for datum in data] for url, data in fetched(segment).items()}
 
 
@@ -55,3 +59,77 @@ def test_a_malformed_head_costs_a_pause_once(tmp_path: Path) -> None:
     assert len(server.of("127.0.0.2")) == 1 + 4 + 1
     assert shortest(server) > DELAY - EARLY
     assert took < 3
+
+
+def to_c(server_port: list[int], host: str, path: str) -> bytes:
+    """robots.txt of every host but 127.0.1.1 is that of 127.0.1.1."""
+    if path != "/robots.txt":
+        return page()
+    if host == "127.0.1.1":
+        return page(b"User-agent: *\nDisallow: /no\n")
+    return moved(f"http://127.0.1.1:{server_port[0]}/rules/{host}")
+
+
+@pytest.mark.parametrize("mode", ["byHost", "byDomain", "byIP"])
+@pytest.mark.parametrize("threads", ["1", "20"])
+def test_redirects_of_robots_txt_wait_for_their_target(
+    tmp_path: Path, mode: str, threads: str
+) -> None:
+    """Five hosts' robots.txt lead to a sixth, which has pages of its own; also where there are no
+    more places than chains that wait.
+    """
+    port: list[int] = []
+    with TimedServer(lambda host, path: to_c(port, host, path)) as server:
+        port.append(server.port)
+        hosts = [f"127.0.0.{number}" for number in range(2, 7)]
+        urls = [server.url(host, f"/{number}") for host in hosts for number in range(2)]
+        urls += [server.url("127.0.1.1", f"/{number}") for number in range(3)]
+        found = crawl(
+            tmp_path, urls, fetcher__queue__mode=mode, threads=threads
+        )  # fmt: skip
+    assert len(found) == 13 and set(map(tuple, found.values())) == {("fetch_success",)}
+    assert len(server.of("127.0.1.1")) == 1 + 5 + 3
+    gaps = server.gaps()
+    assert min(gaps["127.0.1.1"]) > DELAY - EARLY
+    assert all(len(server.of(host)) == 3 for host in hosts)
+    assert shortest(server) > DELAY - EARLY
+
+
+def test_a_robots_txt_that_was_found_meanwhile_is_not_asked_for_again(tmp_path: Path) -> None:
+    port: list[int] = []
+
+    def answer(host: str, path: str) -> bytes:
+        if path != "/robots.txt":
+            return page()
+        if host == "127.0.1.1":
+            return page(b"User-agent: *\nDisallow: /no\n")
+        return moved(f"http://127.0.1.1:{port[0]}/robots.txt")
+
+    with TimedServer(answer, slow=0.1) as server:
+        port.append(server.port)
+        urls = [server.url(f"127.0.0.{number}", "/x") for number in range(2, 7)]
+        found = crawl(tmp_path, urls)
+    assert set(map(tuple, found.values())) == {("fetch_success",)}
+    assert server.of("127.0.1.1") == ["/robots.txt"]
+
+
+def test_files_that_lead_to_each_other_are_an_end(tmp_path: Path) -> None:
+    """Neither chain waits for the other."""
+    port: list[int] = []
+
+    def answer(host: str, path: str) -> bytes:
+        if path != "/robots.txt":
+            return page()
+        other = "127.0.0.3" if host == "127.0.0.2" else "127.0.0.2"
+        return moved(f"http://{other}:{port[0]}/rules")
+
+    with TimedServer(answer, slow=0.2) as server:
+        port.append(server.port)
+        urls = [server.url(f"127.0.0.{number}", "/x") for number in (2, 3)]
+        began = time.monotonic()
+        found = crawl(
+            tmp_path, urls, http__robots__503__defer__visits__delay="500",
+            http__robots__503__defer__visits__retries="2",
+        )  # fmt: skip
+    assert sorted(map(tuple, found.values())) != [] and time.monotonic() - began < 10
+    assert shortest(server) > DELAY - EARLY
